@@ -1,0 +1,100 @@
+"""Versioned documents: frozen dataclasses to and from JSON and YAML files.
+
+A document is a frozen dataclass whose class attribute `SCHEMA` is `name.vN`; the file carries it under the key `schema`.
+`None` always means "not measured". Unknown keys are ignored (a newer writer may add some); a missing or mistyped field, or
+another version, is a `UsageError` that names the field. Files are written whole to a temporary name and then renamed, so a
+kill at any moment leaves the old file or the new one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any, ClassVar, Protocol, TypeVar
+
+import msgspec
+import yaml
+
+from trainflash.errors import UsageError
+
+
+class Document(Protocol):
+    """A frozen dataclass with a schema name, such as `summary.v1`."""
+
+    SCHEMA: ClassVar[str]
+
+
+D = TypeVar("D")
+
+
+def to_plain(value: Any) -> Any:
+    """Dicts, lists, strings, numbers and None for `value`; a document gets its `schema` as the first key."""
+    plain = msgspec.to_builtins(value, enc_hook=_encode_path)
+    name = getattr(type(value), "SCHEMA", None)
+    return {"schema": name, **plain} if name else plain
+
+
+def from_plain(cls: type[D], plain: Any, source: str = "document") -> D:
+    """A `cls` from plain data. Raises `UsageError` naming the wrong field and `source`."""
+    name = getattr(cls, "SCHEMA", None)
+    if name and isinstance(plain, dict) and plain.get("schema") != name:
+        raise UsageError(
+            f"{source}: is {plain.get('schema', 'of no schema')!s}, expected {name}",
+            "it was written by another version of trainflash, or is another kind of file",
+        )
+    try:
+        return msgspec.convert(plain, type=cls, str_keys=True)
+    except msgspec.ValidationError as bad:
+        raise UsageError(f"{source}: {bad}", "restore the file, or run the stage that writes it again") from None
+
+
+def _encode_path(value: Any) -> Any:
+    if isinstance(value, Path):
+        return str(value)
+    raise TypeError(f"{type(value).__name__} does not belong in a document")
+
+
+def dump_json(value: Any, *, indent: int | None = 2) -> str:
+    """JSON text of a document; refuses NaN and infinity, which JSON does not have."""
+    return json.dumps(to_plain(value), indent=indent, ensure_ascii=False, allow_nan=False)
+
+
+def dump_yaml(value: Any) -> str:
+    """YAML text with the fields in their declared order."""
+    return yaml.safe_dump(to_plain(value), sort_keys=False, allow_unicode=True, width=120)
+
+
+def write_document(path: Path, value: Any) -> None:
+    """Write `value` to `path` (YAML if it ends so, else JSON), atomically and synced to disk."""
+    text = dump_yaml(value) if path.suffix in {".yaml", ".yml"} else dump_json(value) + "\n"
+    write_atomically(path, text)
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Replace `path` by `text` so that a reader sees the old file or the new one, never a part."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def read_document(cls: type[D], path: Path) -> D:
+    """The document at `path`. Raises `UsageError` when it is missing, unreadable, malformed or of another version."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as bad:
+        raise UsageError(f"{path}: {bad.strerror or bad}", "run the stage that writes it first") from None
+    try:
+        plain = yaml.safe_load(text) if path.suffix in {".yaml", ".yml"} else json.loads(text)
+    except (ValueError, yaml.YAMLError) as bad:
+        raise UsageError(f"{path}: cannot be read: {str(bad).splitlines()[0]}", "restore the file, or run the stage that writes it again") from None
+    return from_plain(cls, plain, str(path))

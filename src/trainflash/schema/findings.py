@@ -1,0 +1,123 @@
+"""What was found and what could be tried: `findings.v1`, `plan.v1`. History: v1, first version."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal
+
+from trainflash.schema.runs import Location, PhaseStat
+
+KINDS = (
+    "input_cpu", "input_io", "input_tail", "collate", "worker_startup", "repeated_work", "h2d", "sync_point", "launch_overhead",
+    "logging", "checkpoint", "evaluation", "padding", "shape_instability", "recompilation", "thread_oversubscription",
+    "small_microbatch", "optimizer", "debug_api", "recompute", "attention_kernel", "precision", "memory_format", "communication",
+    "rank_straggler", "throttling", "memory_pressure", "garbage_collection", "host_code", "startup", "hung", "compute",
+)  # fmt: skip
+Kind = Literal[
+    "input_cpu", "input_io", "input_tail", "collate", "worker_startup", "repeated_work", "h2d", "sync_point", "launch_overhead",
+    "logging", "checkpoint", "evaluation", "padding", "shape_instability", "recompilation", "thread_oversubscription",
+    "small_microbatch", "optimizer", "debug_api", "recompute", "attention_kernel", "precision", "memory_format", "communication",
+    "rank_straggler", "throttling", "memory_pressure", "garbage_collection", "host_code", "startup", "hung", "compute",
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Ceiling:
+    """The speed-up if this cost were gone; `bound` is arithmetic on shares (an upper bound), `measured` a replay."""
+
+    speedup: float
+    how: Literal["measured", "bound"]
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """One figure that the finding rests on."""
+
+    name: str
+    value: float | str
+    unit: str = ""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One bottleneck. `share` is of the steady wall time; `knobs` are candidates, best first."""
+
+    kind: Kind
+    phase: str
+    bound_by: Literal["input", "io", "host", "device", "communication"]
+    share: float
+    severity: Literal["high", "medium", "low", "none"]
+    summary: str  # one sentence for a person
+    evidence: tuple[Evidence, ...]
+    location: Location | None
+    ceiling: Ceiling | None
+    knobs: tuple[str, ...]
+    tied_with: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """`findings.json`. The first finding is the bottleneck; `abstained` says why there is none to trust."""
+
+    SCHEMA: ClassVar[str] = "findings.v1"
+    run: str
+    steps: int
+    wall_s: float
+    timeline: Literal["host", "device"]
+    coverage: float
+    phases: dict[str, PhaseStat]
+    findings: tuple[Finding, ...]
+    abstained: str | None
+    notes: tuple[str, ...] = ()
+
+
+Change = Literal["same", "close", "order", "numerics", "cadence", "schedule", "batch"]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One experiment that could be made: exactly one knob at one place with one value."""
+
+    knob: str
+    value: str
+    finding: Kind
+    location: Location | None
+    risk: Change  # what it may change in the training; same and close need no agreement by name
+    diff: str
+    why: str
+    environment: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A knob that answers a finding but cannot be applied here, and why."""
+
+    knob: str
+    finding: Kind
+    reason: str
+
+
+@dataclass(frozen=True)
+class Brief:
+    """What an assistant needs to write a patch where no mechanical knob fits."""
+
+    finding: Kind
+    location: Location | None
+    summary: str
+    code: str
+    evidence: tuple[Evidence, ...]
+    ceiling: Ceiling | None
+    keep_the_same: str
+    judged_by: str
+
+
+@dataclass(frozen=True)
+class Plan:
+    """`plan.yaml`: written before anything is tried; candidates in the order in which they will be tried."""
+
+    SCHEMA: ClassVar[str] = "plan.v1"
+    run: str
+    created_utc: str
+    candidates: tuple[Candidate, ...]
+    refused: tuple[Refusal, ...] = ()
+    briefs: tuple[Brief, ...] = ()

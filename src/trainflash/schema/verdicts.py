@@ -1,0 +1,147 @@
+"""What an experiment showed: `fidelity.v1`, `verdict.v1`, `experiment.v1`, `tuning_log.v1`, `approval.v1`. History: v1, first version."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal
+
+from trainflash.schema.findings import Change, Kind
+from trainflash.schema.runs import Command, Location, PhaseStat
+
+
+@dataclass(frozen=True)
+class Check:
+    """One comparison. `ok` None: not measured, `evidence` says why."""
+
+    name: str
+    ok: bool | None
+    evidence: str
+
+
+@dataclass(frozen=True)
+class Fidelity:
+    """`fidelity.json`: does the candidate still train the same?"""
+
+    SCHEMA: ClassVar[str] = "fidelity.v1"
+    verdict: Literal["same", "close", "changed", "inconclusive"]
+    changed: tuple[str, ...]  # what changed in kind: order, batch, schedule, numerics, cadence, coverage, …
+    mean_abs_loss_delta: float | None
+    max_abs_loss_delta: float | None
+    tolerance: float
+    updates: int
+    seen: tuple[str, ...]  # of: epoch boundary, evaluation, checkpoint, schedule
+    not_seen: tuple[str, ...]
+    checks: tuple[Check, ...]
+    reasons: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Speedup:
+    """exp(mean y) with its interval ("95 %, looks included"); `p95` and `p99` are ratios of tails, None where steps are too few."""
+
+    mean: float
+    ci_low: float
+    ci_high: float
+    starts: int
+    p95: float | None = None
+    p99: float | None = None
+    tail_reason: str = ""
+
+
+@dataclass(frozen=True)
+class SpeedVerdict:
+    """What MEASURE's rule says after these starts."""
+
+    decision: Literal["accept", "reject", "inconclusive", "continue"]
+    speedup: Speedup | None
+    reason: str
+    least_detectable: float | None = None  # smallest speed-up that this noise could show with 90 % power
+    starts_needed: int | None = None
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """`verdict.json`: speed and fidelity together. Fails closed."""
+
+    SCHEMA: ClassVar[str] = "verdict.v1"
+    verdict: Literal["accept", "reject", "inconclusive"]
+    speedup: Speedup | None
+    fidelity: Fidelity | None
+    starts: int
+    reasons: tuple[str, ...]
+    protection: str = ""
+    spent_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """`experiments/<n>/experiment.json`: one knob, one commit in the sandbox. `diff_digest` is SHA-256 of the diff's bytes."""
+
+    SCHEMA: ClassVar[str] = "experiment.v1"
+    n: int
+    parent: int | None  # accepted experiment that this one builds on
+    knob: str
+    value: str
+    finding: Kind | None
+    location: Location | None
+    risk: Change
+    why: str
+    commit: str
+    parent_commit: str
+    diff_digest: str
+    files: tuple[str, ...]
+    command: Command
+    created_utc: str
+    verdict: Verdict | None = None
+    decision: Literal["pending", "accepted", "rejected", "inconclusive", "failed"] = "pending"
+
+
+@dataclass(frozen=True)
+class PhaseShare:
+    """Mean milliseconds a step of each phase, for the log's before and after."""
+
+    step_ms: float
+    phases_ms: dict[str, float]
+
+
+@dataclass(frozen=True)
+class LogEntry:
+    """One document of `tuning_log.yaml` (a multi-document YAML file, appended only)."""
+
+    SCHEMA: ClassVar[str] = "tuning_log.v1"
+    kind: Literal["sandbox", "diagnosis", "experiment", "combination", "writeback", "note"]
+    at_utc: str
+    what: str
+    why: str = ""
+    experiment: int | None = None
+    parent: int | None = None
+    knob: str = ""
+    value: str = ""
+    finding: Kind | None = None
+    diff_digest: str = ""
+    command: str = ""
+    environment: dict[str, str] = field(default_factory=dict)
+    before_step_ms: float | None = None
+    after_step_ms: float | None = None
+    before: dict[str, PhaseStat] = field(default_factory=dict)
+    after: dict[str, PhaseStat] = field(default_factory=dict)
+    speedup: Speedup | None = None
+    fidelity: str = ""
+    mean_abs_loss_delta: float | None = None
+    verdict: str = ""
+    reasons: tuple[str, ...] = ()
+    decision: str = ""
+    by: str = "trainflash"  # who decided: trainflash, owner (terminal), owner (digest), …
+
+
+@dataclass(frozen=True)
+class Approval:
+    """`writebacks/<digest>.json`: what was written back, how it was approved, and what `--undo` needs."""
+
+    SCHEMA: ClassVar[str] = "approval.v1"
+    digest: str
+    experiments: tuple[int, ...]
+    how: Literal["terminal", "digest", "elicitation"]
+    at_utc: str
+    files: tuple[str, ...]
+    undone: bool = False
