@@ -66,6 +66,18 @@ def dump_yaml(value: Any) -> str:
     return yaml.safe_dump(to_plain(value), sort_keys=False, allow_unicode=True, width=120)
 
 
+def load_yaml_documents(text: str, source: str = "document") -> list[Any]:
+    """The plain data of each document of a multi-document YAML text. Raises `UsageError` naming `source` and the line."""
+    try:
+        return list(yaml.safe_load_all(text))
+    except yaml.YAMLError as bad:
+        mark = getattr(bad, "problem_mark", None)
+        where = f"{source}:{mark.line + 1}" if mark else source
+        raise UsageError(
+            f"{where}: is not YAML: {getattr(bad, 'problem', None) or 'cannot be read'}", "mend or remove that document"
+        ) from None
+
+
 def write_document(path: Path, value: Any) -> None:
     """Write `value` to `path` (YAML if it ends so, else JSON), atomically and synced to disk."""
     text = dump_yaml(value) if path.suffix in {".yaml", ".yml"} else dump_json(value) + "\n"
@@ -96,5 +108,7 @@ def read_document(cls: type[D], path: Path) -> D:
     try:
         plain = yaml.safe_load(text) if path.suffix in {".yaml", ".yml"} else json.loads(text)
     except (ValueError, yaml.YAMLError) as bad:
-        raise UsageError(f"{path}: cannot be read: {str(bad).splitlines()[0]}", "restore the file, or run the stage that writes it again") from None
+        raise UsageError(
+            f"{path}: cannot be read: {str(bad).splitlines()[0]}", "restore the file, or run the stage that writes it again"
+        ) from None
     return from_plain(cls, plain, str(path))

@@ -5,6 +5,7 @@ History: v1, first version.
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
@@ -50,6 +51,16 @@ class Sandbox:
     protection: Protection
     protection_reason: str = ""
     warnings: tuple[str, ...] = ()
+
+    @property
+    def prefix(self) -> str:
+        """The project relative to the repository's root; "" where they are the same."""
+        inside = os.path.relpath(self.project, self.repository)
+        return "" if inside == "." else inside
+
+    def checkout(self, side: Side) -> str:
+        """The checkout of `side`: the counterpart of the repository's root."""
+        return self.baseline if side == "baseline" else self.worktree
 
 
 @dataclass(frozen=True)
@@ -218,6 +229,9 @@ class Summary:
     sampled_s: float | None = None
     padding_share: float | None = None  # share of input elements that are a trailing run of equal values
     input_shapes: int | None = None  # distinct shapes of the first input
+    data_function: Location | None = None  # the owner's function whose tensors enter the network, where there is no DataLoader
+    stopped: bool = False  # ended by us at a step boundary: `wall_s` is not the program's own
+    steady: bool | None = None  # False: step times never settled within the first half; None: too few steps to tell
 
 
 @dataclass(frozen=True)

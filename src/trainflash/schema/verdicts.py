@@ -46,6 +46,10 @@ class Speedup:
     p95: float | None = None
     p99: float | None = None
     tail_reason: str = ""
+    p95_low: float | None = None
+    p95_high: float | None = None
+    p99_low: float | None = None
+    p99_high: float | None = None
 
 
 @dataclass(frozen=True)

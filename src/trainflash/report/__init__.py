@@ -1,0 +1,19 @@
+"""Artefact → text: rich renderables for the terminal, one offline page, Markdown for a pull request.
+
+Reports compute nothing: every figure stands in the artefact that they are given, and a missing one reads "not measured". They do not redact
+either; what they are given has been through `trainflash.redact`.
+"""
+
+from __future__ import annotations
+
+from trainflash.report.asking import explanation, proposal
+from trainflash.report.outcomes import experiments, fidelity, tune_result, verdict
+from trainflash.report.page import html
+from trainflash.report.pull_request import markdown
+from trainflash.report.terminal import diagnosis, diff, error, log, plan, sandbox
+from trainflash.report.tune import Headline, TuneView, headline, next_step
+
+__all__ = [
+    "Headline", "TuneView", "diagnosis", "diff", "error", "experiments", "explanation", "fidelity", "headline", "html",
+    "log", "markdown", "next_step", "plan", "proposal", "sandbox", "tune_result", "verdict",
+]  # fmt: skip

@@ -1,0 +1,62 @@
+"""The page of a finished tuning: one offline HTML file without scripts."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+
+import jinja2
+from markupsafe import Markup
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers.diff import DiffLexer
+
+from trainflash.report import figures, pictures
+from trainflash.report.tune import FIDELITY, MARKS, TONES, TuneView, fidelity_words, headline, next_step, phase_names, step_ms
+from trainflash.schema import LogEntry, Plan
+
+
+def html(view: TuneView, log: Sequence[LogEntry], plan: Plan | None) -> str:
+    """The whole page; it loads nothing, reads well dark, light, on a phone and on paper."""
+    rows = pictures.interval_rows(view.experiments, view.combined)
+    phases = phase_names(view.before, view.after)
+    return _template().render(
+        view=view,
+        log=log,
+        plan=plan,
+        head=headline(view),
+        next_step=next_step(view),
+        phases=phases,
+        steps=(step_ms(view.before), step_ms(view.after)),
+        phase_chart=_both_sizes(lambda size: pictures.phases(view.before, view.after, size)) if phases else None,
+        interval_chart=_both_sizes(lambda size: pictures.intervals(rows, size)) if rows else None,
+        diff=_diff(view.diff) if view.diff.strip() else None,
+    )
+
+
+def _both_sizes(draw: Callable[[pictures.Size], str]) -> Markup:
+    """Two drawings of which the page shows the one that fits its width."""
+    return Markup(f'<div class="wide">{draw("wide")}</div><div class="narrow">{draw("narrow")}</div>')
+
+
+def _diff(text: str) -> Markup:
+    """The diff, a `span` for each line with its kind as a class inside; everything in it escaped."""
+    lines = highlight(figures.visible(text), DiffLexer(stripnl=False), HtmlFormatter(nowrap=True)).splitlines()
+    return Markup("".join(f'<span class="line">{line or " "}\n</span>' for line in lines))
+
+
+@functools.cache
+def _template() -> jinja2.Template:
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("trainflash.report"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    for name in ("percent", "ms", "number", "seconds", "times", "interval", "cell", "tails", "delta", "loss", "count", "evidence", "words",
+                 "place", "command", "short", "clock", "visible"):  # fmt: skip
+        environment.filters[name] = getattr(figures, name)
+    environment.filters["fidelity"] = fidelity_words
+    environment.globals.update(marks=MARKS, tones=TONES, fidelity_names=FIDELITY, missing=figures.MISSING)
+    return environment.get_template("report.html.j2")

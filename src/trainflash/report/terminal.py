@@ -1,0 +1,177 @@
+"""Terminal reports of the first stages: sandbox, diagnosis, plan, log, diff, error."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.rule import Rule
+from rich.syntax import Syntax
+from rich.table import Table
+from rich.text import Text
+
+from trainflash.report import figures
+from trainflash.report.ink import PHASE_STYLES, Fitted, bar, bullets, explained, ink, joined, mark, table
+from trainflash.report.tune import phase_names
+from trainflash.schema import Brief, Candidate, Diagnosis, Finding, LogEntry, PhaseStat, Plan, Sandbox
+
+_WIDE = 96
+_NARROW = 60
+_LOG_BAR = 14
+
+
+class Failure(Protocol):
+    """What an error shows of itself; those of the user's own program have an `output` and a `returncode` too."""
+
+    message: str
+    mend: str
+
+
+def sandbox(box: Sandbox, lines: Sequence[str] = ()) -> RenderableType:
+    """Where the sandbox lies, how it is protected, and `lines` of its status."""
+    grid = Table.grid(padding=(0, 2))
+    protection = f"{box.protection} ({box.protection_reason})" if box.protection_reason else box.protection
+    for name, value in (
+        ("Sandbox", box.directory), ("Project", box.project), ("Worktree", box.worktree), ("Base", figures.short(box.base_ref, 12)),
+        ("Protection", protection), ("Created", figures.clock(box.created_utc)),
+    ):  # fmt: skip
+        grid.add_row(Text(name, style="bold"), ink(value))
+    return Group(grid, *bullets(lines), *(joined(("! ", "yellow"), ink(warning)) for warning in box.warnings))
+
+
+def diagnosis(found: Diagnosis) -> RenderableType:
+    """The bottleneck first, then where the time of a step goes, then all findings with what they rest on."""
+    parts: list[RenderableType] = [_answer(found), Text(), Fitted(lambda width: _phases(found, width))]
+    parts += [_finding(n, finding) for n, finding in enumerate(found.findings, 1)]
+    parts += bullets(found.notes, "Note:")
+    return Group(*parts)
+
+
+def plan(made: Plan) -> RenderableType:
+    """What will be tried in which order, what was refused and why, and what is left to an assistant."""
+    parts: list[RenderableType] = []
+    if made.candidates:
+        parts.append(Fitted(lambda width: _candidates(made.candidates, width)))
+    else:
+        parts.append(Text("No knob fits what was found."))
+    if made.refused:
+        parts.append(Text("Not possible here", style="bold"))
+        parts += bullets([f"{refusal.knob} (for {refusal.finding}): {refusal.reason}" for refusal in made.refused], "✗")
+    parts += [_brief(brief) for brief in made.briefs]
+    return Group(*parts)
+
+
+def log(entries: Sequence[LogEntry]) -> RenderableType:
+    """Everything tried and decided, oldest first; the bar is the speed-up, its full length that of the largest."""
+    if not entries:
+        return Text("The log is empty.")
+    gains = [entry.speedup.mean for entry in entries if entry.speedup]
+    longest = max(gains, default=1.0)
+    return Fitted(lambda width: _log(entries, longest, width))
+
+
+def diff(text: str) -> RenderableType:
+    """A unified diff in colours; hidden characters are made visible."""
+    if not text.strip():
+        return Text("No difference.")
+    return Syntax(figures.visible(text), "diff", theme="ansi_dark", background_color="default", word_wrap=True)
+
+
+def error(bad: Failure) -> RenderableType:
+    """What is wrong and what to do about it; the output of the user's own program, where it failed, comes first."""
+    parts: list[RenderableType] = []
+    output = getattr(bad, "output", "")
+    code = getattr(bad, "returncode", None)
+    if output:
+        parts += [Rule("last lines of your program's output", style="bright_black"), ink(output.rstrip()), Rule(style="bright_black")]
+    parts.append(joined(("error: ", "bold red"), ink(bad.message), f" (exit code {code})" if code is not None else ""))
+    if bad.mend:
+        parts.append(joined(("mend:  ", "bold"), ink(bad.mend)))
+    return Group(*parts)
+
+
+def _answer(found: Diagnosis) -> RenderableType:
+    measured = f"{figures.count(found.steps, 'step')} in {figures.seconds(found.wall_s)}, {found.timeline} timeline"
+    facts = Text(f"{measured}, coverage {figures.percent(found.coverage)}", style="bright_black")
+    if found.abstained:
+        return Group(joined(("No diagnosis: ", "bold yellow"), ink(found.abstained)), facts)
+    if not found.findings:
+        return Group(Text("No bottleneck was found.", style="bold"), facts)
+    first = found.findings[0]
+    tied = f" (tied with {', '.join(first.tied_with)})" if first.tied_with else ""
+    return Group(
+        joined((f"Bottleneck: {first.kind}{tied} ", "bold"), ink(f"at {figures.place(first.location)}")), ink(first.summary), facts
+    )
+
+
+def _phases(found: Diagnosis, width: int) -> RenderableType:
+    names = phase_names(found)
+    if not names:
+        return Text("Phases: not measured")
+    columns = ["p50 ms", "p95 ms", "p99 ms"] if width >= _WIDE else ["p95 ms"] if width >= _NARROW else []
+    made = table("Phase", "Share", "Mean ms", *columns, "", right=("Share", "Mean ms", *columns))
+    length = max(8, min(32, width - 26 - 9 * len(columns)))
+    for name in names:
+        stat = found.phases[name]
+        style = PHASE_STYLES.get(name, "")
+        cells = [figures.cell(_tail(stat, column)) for column in columns]
+        made.add_row(name, figures.percent(stat.share), figures.number(stat.mean_ms), *cells, bar(stat.share, length, style))
+    return explained(made)
+
+
+def _tail(stat: PhaseStat, column: str) -> float | None:
+    return {"p50 ms": stat.p50_ms, "p95 ms": stat.p95_ms, "p99 ms": stat.p99_ms}[column]
+
+
+def _finding(n: int, finding: Finding) -> RenderableType:
+    style = {"high": "red", "medium": "yellow", "low": "cyan"}.get(finding.severity, "green")
+    head = joined(
+        (f"{n}. {finding.kind}", "bold"),
+        (f"  {finding.severity}", style),
+        f"  {figures.percent(finding.share)} of the time, {finding.phase}",
+    )
+    lines = [f"where     {figures.place(finding.location)}"]
+    lines += [f"evidence  {figures.words(item.name)} = {figures.evidence(item)}" for item in finding.evidence]
+    if finding.ceiling:
+        lines.append(f"ceiling   {figures.times(finding.ceiling.speedup)} if this cost were gone ({finding.ceiling.how})")
+    if finding.knobs:
+        lines.append(f"knobs     {', '.join(finding.knobs)}")
+    return Group(head, Padding(Group(ink(finding.summary), *(ink(line, "bright_black") for line in lines)), (0, 0, 1, 3)))
+
+
+def _candidates(candidates: Sequence[Candidate], width: int) -> RenderableType:
+    wide = width >= _WIDE
+    made = table("#", "Knob", "Where", "May change", *(("Why",) if wide else ()), right=("#",), title="Will be tried, in this order")
+    for n, candidate in enumerate(candidates, 1):
+        where = ink(candidate.location or "whole program")
+        row = [str(n), ink(f"{candidate.knob} = {candidate.value}"), where, mark(candidate.risk, _risk(candidate.risk))]
+        made.add_row(*row, *((ink(candidate.why),) if wide else ()))
+    return made
+
+
+def _risk(risk: str) -> str:
+    return {"same": "nothing", "close": "rounding"}.get(risk, risk)
+
+
+def _brief(brief: Brief) -> RenderableType:
+    head = joined(("For an assistant: ", "bold"), ink(f"{brief.finding} at {figures.place(brief.location)}"))
+    lines = [ink(brief.summary), ink(f"keep the same: {brief.keep_the_same}"), ink(f"judged by: {brief.judged_by}")]
+    return Padding(Group(head, *(Padding(line, (0, 0, 0, 3)) for line in lines)), (1, 0, 0, 0))
+
+
+def _log(entries: Sequence[LogEntry], longest: float, width: int) -> RenderableType:
+    wide = width >= _WIDE
+    made = table("When (UTC)", "What", "Speed-up", *(("",) if wide else ()), "Decision", right=("Speed-up",))
+    for entry in entries:
+        decision = (
+            mark(entry.decision, f"{entry.decision} by {entry.by}" if entry.by != "trainflash" else None) if entry.decision else Text("")
+        )
+        gain = figures.times(entry.speedup.mean) if entry.speedup else (figures.DASH if entry.kind in {"experiment", "combination"} else "")
+        drawn = bar(entry.speedup.mean / longest, _LOG_BAR, "cyan") if entry.speedup else Text("")
+        when = figures.clock(entry.at_utc) if width >= _NARROW else figures.clock(entry.at_utc)[11:]
+        number = f"#{entry.experiment} " if entry.experiment is not None else ""
+        what = joined((f"{number}", "bold"), ink(entry.what if number or entry.kind == "combination" else f"{entry.kind}: {entry.what}"))
+        made.add_row(when, what, gain, *((drawn,) if wide else ()), decision)
+    return explained(made)

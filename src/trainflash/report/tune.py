@@ -1,0 +1,97 @@
+"""What a finished tuning shows: one view for the terminal, the page and the pull request, and the sentences they share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from trainflash.report import figures
+from trainflash.schema import PHASES, Diagnosis, Experiment, Fidelity, Verdict
+
+Tone = Literal["good", "bad", "unsure"]
+
+FIDELITY = {
+    "same": "trains the same",
+    "close": "trains the same within tolerance",
+    "changed": "trains differently",
+    "inconclusive": "fidelity unknown",
+}
+TONES: dict[str, Tone] = {
+    "accept": "good", "accepted": "good", "same": "good", "close": "good",
+    "reject": "bad", "rejected": "bad", "changed": "bad", "failed": "bad",
+    "inconclusive": "unsure", "pending": "unsure",
+}  # fmt: skip
+MARKS: dict[Tone, str] = {"good": "✓", "bad": "✗", "unsure": "?"}
+
+
+@dataclass(frozen=True)
+class TuneView:
+    """Everything that the reports of one tuning show; texts are expected redacted. `diff` is that of all accepted experiments together."""
+
+    before: Diagnosis | None
+    after: Diagnosis | None
+    experiments: tuple[Experiment, ...]
+    combined: Verdict | None
+    diff: str
+    report_path: Path | str
+    log_path: Path | str
+    approve_command: str | None
+    stopped_because: str
+    spent_s: float
+    project: str = ""
+
+
+@dataclass(frozen=True)
+class Headline:
+    """The result in one sentence, what it means, and how good that is."""
+
+    text: str
+    detail: str
+    tone: Tone
+
+
+def headline(view: TuneView) -> Headline:
+    """The one sentence that stands at the top of every report."""
+    verdict = view.combined
+    if verdict is None:
+        bottleneck = view.before.findings[0] if view.before and view.before.findings else None
+        if bottleneck and bottleneck.kind == "compute":
+            return Headline("This program is healthy", bottleneck.summary, "good")
+        return Headline("Nothing to write back", view.stopped_because, "unsure")
+    reasons = "; ".join(verdict.reasons)
+    if verdict.verdict == "accept" and verdict.speedup:
+        fidelity = fidelity_words(verdict.fidelity)
+        return Headline(f"{figures.times(verdict.speedup.mean)} faster, and it {fidelity}", reasons, "good")
+    if verdict.verdict == "reject":
+        return Headline("Rejected: the program stays as it is", reasons, "bad")
+    return Headline("Inconclusive: not enough evidence to change the program", reasons, "unsure")
+
+
+def fidelity_words(fidelity: Fidelity | None) -> str:
+    """`trains the same`, `trains differently: order`, …"""
+    if fidelity is None:
+        return "fidelity not measured"
+    return FIDELITY[fidelity.verdict] + (f": {', '.join(fidelity.changed)}" if fidelity.changed else "")
+
+
+def next_step(view: TuneView) -> str:
+    """What the owner does now, in one sentence."""
+    if view.approve_command:
+        return "Nothing in your project has changed yet. Read the diff; to write it back, run:"
+    if view.combined is not None and view.combined.verdict == "inconclusive":
+        return "Nothing in your project has changed. Run it again on a quieter machine or with a larger budget."
+    if view.combined is not None and view.combined.verdict == "reject":
+        return "Nothing in your project has changed. The reasons stand with each experiment."
+    return "Nothing in your project has changed, and nothing awaits your approval."
+
+
+def phase_names(*diagnoses: Diagnosis | None) -> tuple[str, ...]:
+    """Phases that some diagnosis knows, in the field's order; `Other` always stands last where it was measured."""
+    known = {name for diagnosis in diagnoses if diagnosis for name in diagnosis.phases}
+    return (*(name for name in PHASES if name in known), *sorted(known - set(PHASES)))
+
+
+def step_ms(diagnosis: Diagnosis | None) -> float | None:
+    """Mean milliseconds of a whole step: what its phases add up to (they are exclusive and leave nothing out)."""
+    return sum(stat.mean_ms for stat in diagnosis.phases.values()) if diagnosis and diagnosis.phases else None

@@ -1,0 +1,276 @@
+"""Reports say what the artefacts hold, nothing more, and nothing in them can act as markup."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from html.parser import HTMLParser
+from io import StringIO
+
+import pytest
+import report_scenarios as scenarios
+from rich.console import Console, RenderableType
+
+from trainflash import report
+from trainflash.errors import ProgramFailed, UsageError
+from trainflash.report import figures
+from trainflash.schema import Evidence, Sandbox, Speedup
+
+HOSTILE = '$x^ <script>alert(1)</script> [bold]x[/bold] [redacted] | `y` \x1b[31mred\u202e "quoted" & more'
+
+
+def _print(renderable: RenderableType, width: int = 110, *, colour: bool = False) -> str:
+    out = StringIO()
+    Console(file=out, width=width, force_terminal=colour, color_system="standard" if colour else None, legacy_windows=False).print(
+        renderable
+    )
+    return out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("shown", "expected"),
+    [
+        (figures.percent(None), "not measured"),
+        (figures.percent(0.0), "0.0 %"),
+        (figures.percent(0.0004), "< 0.1 %"),
+        (figures.percent(0.6149), "61.5 %"),
+        (figures.ms(None), "not measured"),
+        (figures.ms(0.0), "0 ms"),
+        (figures.ms(1240.4), "1,240 ms"),
+        (figures.ms(0.0421), "0.042 ms"),
+        (figures.number(0.00001), "1.0e-05"),
+        (figures.times(1.0189), "1.019×"),
+        (figures.times(1.834), "1.83×"),
+        (figures.times(12.44), "12.4×"),
+        (figures.times(None), "not measured"),
+        (figures.interval(Speedup(1.12, 1.0194, 1.2, 4)), "1.120× [1.019, 1.200]"),
+        (figures.interval(None), "not measured"),
+        (figures.tails(Speedup(1.1, 1.0, 1.2, 4, tail_reason="too few steps")), "not measured: too few steps"),
+        (figures.seconds(59.94), "59.9 s"),
+        (figures.seconds(59.96), "1 min"),
+        (figures.seconds(200), "3 min 20 s"),
+        (figures.seconds(7500), "2 h 5 min"),
+        (figures.seconds(3599.7), "1 h"),
+        (figures.delta(0.0), "0"),
+        (figures.delta(3e-9), "3e-09"),
+        (figures.loss(None), "not measured"),
+        (figures.evidence(Evidence("x", 0.97, "share")), "97.0 %"),
+        (figures.evidence(Evidence("x", 15360)), "15,360"),
+        (figures.evidence(Evidence("x", "fork", "start method")), "fork start method"),
+        (figures.count(1, "start"), "1 start"),
+        (figures.place(None), "no single line"),
+        (figures.short("one two three", 8), "one two…"),
+        (figures.visible("a\x1b[31m\u202eb\n"), "a\\x1b[31m\\u202eb\n"),
+    ],
+)
+def test_figures(shown: str, expected: str) -> None:
+    assert shown == expected
+
+
+@pytest.mark.parametrize("width", [40, 80, 140])
+def test_every_terminal_report_fits_its_terminal(width: int) -> None:
+    tuned = scenarios.TUNED
+    reports = [
+        report.diagnosis(scenarios.BEFORE),
+        report.plan(scenarios.PLAN),
+        report.fidelity(scenarios.CHANGED),
+        report.verdict(tuned.combined),
+        report.experiments(tuned.experiments),
+        report.log(scenarios.LOG),
+        report.diff(tuned.diff),
+        report.tune_result(tuned),
+    ]
+    for renderable in reports:
+        assert all(len(line.rstrip()) <= width for line in _print(renderable, width).splitlines())
+
+
+def test_no_colour_where_there_is_no_terminal() -> None:
+    assert "\x1b" not in _print(report.tune_result(scenarios.TUNED))
+    assert "\x1b" in _print(report.tune_result(scenarios.TUNED), colour=True)
+
+
+def test_the_end_of_a_tuning_says_result_files_and_the_one_command() -> None:
+    text = _print(report.tune_result(scenarios.TUNED))
+    for expected in (
+        "2.49× faster, and it trains the same",
+        "[2.35, 2.64]",
+        "Loss delta  0 over 200 updates",
+        "174",
+        "68.8",
+        "+++ b/train.py",
+    ):
+        assert expected in text
+    assert str(scenarios.TUNED.report_path) in text
+    assert str(scenarios.TUNED.log_path) in text
+    assert text.rstrip().endswith("trainflash writeback --accepted")
+
+
+def test_a_tuning_without_result_offers_nothing_to_approve() -> None:
+    text = _print(report.tune_result(scenarios.NOTHING))
+    assert "Nothing to write back" in text
+    assert "no knob fits what was found" in text
+    assert "writeback" not in text
+
+
+def test_a_candidate_that_is_not_accepted_is_not_called_faster() -> None:
+    for word in ("reject", "inconclusive"):
+        view = replace(scenarios.TUNED, combined=scenarios.verdict(word, 1.5, 1.4, 1.6), approve_command=None)
+        for text in (_print(report.tune_result(view)), report.markdown(view), report.html(view, (), None)):
+            assert "faster, and" not in text
+        assert report.headline(view).tone != "good"
+
+
+def test_the_bottleneck_comes_first_and_other_is_never_hidden() -> None:
+    for width in (40, 140):
+        text = _print(report.diagnosis(scenarios.BEFORE), width)
+        assert text.startswith("Bottleneck: input_cpu")
+        assert "Other" in text
+    assert "–: not measured" in text
+
+
+def test_an_abstaining_diagnosis_names_no_bottleneck() -> None:
+    text = _print(report.diagnosis(replace(scenarios.BEFORE, abstained="36 % of the time is unexplained")))
+    assert text.startswith("No diagnosis: 36 % of the time is unexplained")
+    assert "Bottleneck" not in text
+
+
+def test_what_was_not_measured_is_said() -> None:
+    judged = replace(scenarios.verdict("inconclusive", 1.0, 0.9, 1.1), speedup=None, fidelity=None)
+    text = _print(report.verdict(judged))
+    assert text.count("not measured") == 4
+    assert "? not measured" not in _print(report.fidelity(scenarios.SAME))
+    assert "not measured: none was written within 200 updates" in _print(report.fidelity(scenarios.SAME))
+
+
+def test_an_error_shows_the_program_s_own_output_and_the_mend() -> None:
+    text = _print(
+        report.error(ProgramFailed("the program failed", "mend train.py", returncode=3, output="Traceback [redacted]\nValueError: x"))
+    )
+    assert text.index("ValueError: x") < text.index("error: the program failed (exit code 3)") < text.index("mend train.py")
+    assert _print(report.error(UsageError("no such knob [x]", "look at the list"))) == "error: no such knob [x]\nmend:  look at the list\n"
+
+
+def test_a_sandbox_shows_where_it_lies_and_its_warnings() -> None:
+    box = Sandbox("/p", "/p", "/s", "/s/baseline", "/s/worktree", "a" * 40, None, "2026-11-21T12:02:58Z", "mount", warnings=("no git",))
+    text = _print(report.sandbox(box, ["the original has changed since"]))
+    for expected in ("/s/worktree", "mount", "• the original has changed since", "! no git"):
+        assert expected in text
+
+
+def test_text_of_others_is_text_everywhere() -> None:
+    finding = replace(scenarios.BOTTLENECK, summary=HOSTILE)
+    tried = replace(scenarios.EXPERIMENTS[0], knob=HOSTILE, why=HOSTILE)
+    view = replace(
+        scenarios.TUNED, before=replace(scenarios.BEFORE, findings=(finding,)), experiments=(tried,), diff=f"+{HOSTILE}\n", project=HOSTILE
+    )
+    for text in (_print(report.tune_result(view), 400), _print(report.diagnosis(view.before), 400)):
+        assert "[redacted]" in text
+        assert "\x1b" not in text
+        assert "\u202e" not in text
+    page = report.html(view, scenarios.LOG, scenarios.PLAN)
+    assert "<script" not in page
+    assert "\u202e" not in page
+    summary = report.markdown(view)
+    assert "<script" not in summary.replace("\\<script", "")
+    assert "\u202e" not in summary
+
+
+class _Page(HTMLParser):
+    """What the tests ask of the page: balanced tags, headings in order, ids once, nothing loaded."""
+
+    void = frozenset({"meta", "br", "link", "img", "input", "hr"})
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.headings: list[int] = []
+        self.ids: list[str] = []
+        self.used: list[str] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag not in self.void:
+            self.open.append(tag)
+        self.handle_startendtag(tag, attrs)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        named = dict(attrs)
+        self.tags.append((tag, named))
+        if re.fullmatch(r"h[1-6]", tag):
+            self.headings.append(int(tag[1]))
+        if named.get("id"):
+            self.ids.append(str(named["id"]))
+        self.used += re.findall(r"url\(#([^)]+)\)", str(attrs)) + [
+            str(v)[1:] for k, v in attrs if k.endswith("href") and str(v).startswith("#")
+        ]
+        self.used += str(named.get("aria-labelledby") or "").split()
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def _read(page: str) -> _Page:
+    parser = _Page()
+    parser.feed(page)
+    parser.close()
+    return parser
+
+
+@pytest.mark.parametrize("view", [scenarios.TUNED, scenarios.NOTHING, replace(scenarios.TUNED, after=None, combined=None)])
+def test_the_page_is_whole_offline_and_accessible(view: report.TuneView) -> None:
+    text = report.html(view, scenarios.LOG, scenarios.PLAN)
+    page = _read(text)
+    assert page.open == []
+    assert page.headings[0] == 1
+    assert page.headings.count(1) == 1
+    assert all(after - before <= 1 for before, after in zip(page.headings, page.headings[1:], strict=False))
+    assert len(page.ids) == len(set(page.ids))
+    assert set(page.used) <= set(page.ids)
+    assert not {"script", "link", "img", "iframe"} & {tag for tag, _ in page.tags}
+    assert not [
+        value for _, attrs in page.tags for name, value in attrs.items() if name in {"src", "href"} and not str(value).startswith("#")
+    ]
+    assert ("html", {"lang": "en"}) in page.tags
+    assert all(attrs.get("aria-label") and attrs.get("role") == "img" for tag, attrs in page.tags if tag == "svg")
+    assert all(attrs.get("scope") for tag, attrs in page.tags if tag == "th")
+    assert "None" not in re.sub(r"<[^>]*>", "", text)
+
+
+def test_the_page_tells_all() -> None:
+    text = report.html(scenarios.TUNED, scenarios.LOG, scenarios.PLAN)
+    for expected in (
+        "2.49× faster", "2.49× [2.35, 2.64]", "trainflash writeback --accepted", "data.py:31 in Flowers.__getitem__",
+        "1.018× [0.991, 1.046]", "trains differently: order", "Not seen, so not compared: checkpoint, schedule",
+        "functools.lru_cache", "the model is on the CPU",
+        "A callback sorts all past losses", "python train.py --config configs/flowers.yaml",
+    ):  # fmt: skip
+        assert expected in text
+
+
+def test_the_same_view_gives_the_same_page() -> None:
+    assert report.html(scenarios.TUNED, scenarios.LOG, scenarios.PLAN) == report.html(scenarios.TUNED, scenarios.LOG, scenarios.PLAN)
+
+
+def test_charts_take_their_colours_from_the_page() -> None:
+    text = report.html(scenarios.TUNED, (), None)
+    charts = "".join(re.findall(r"<svg.*?</svg>", text, flags=re.DOTALL))
+    assert "var(--phase-data)" in charts
+    assert not re.search(r"#0000[1-4][0-9a-f]\b", charts)
+    assert set(re.findall(r"var\((--[\w-]+)\)", text)) <= set(re.findall(r"(--[\w-]+):", text))
+
+
+def test_the_pull_request_summary_is_markdown_with_whole_tables() -> None:
+    text = report.markdown(replace(scenarios.TUNED, experiments=(replace(scenarios.EXPERIMENTS[0], value="a|b\nc"),)))
+    tables = [block.splitlines() for block in text.split("\n\n") if block.startswith("|")]
+    assert len(tables) == 3
+    for table in tables:
+        assert len({len(re.findall(r"(?<!\\)\|", line)) for line in table}) == 1
+    assert "## 2.49× faster, and it trains the same" in text
+    assert "```sh\ntrainflash writeback --accepted\n```" in text
+
+
+def test_reports_load_matplotlib_only_for_a_page() -> None:
+    code = "import sys; import trainflash.report; sys.exit('matplotlib' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
