@@ -1,0 +1,262 @@
+"""Edits of calls: set an argument where its value comes from, replace a call, insert a statement."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import libcst as cst
+
+from trainflash.knobs import sources
+from trainflash.knobs.expressions import UNKNOWN, argument_node, refuse, same
+from trainflash.knobs.imports import after_imports
+from trainflash.knobs.knob_files import CallArgument, InsertCall, ReplaceCall
+from trainflash.knobs.python_source import PythonFile, dotted, has_splat
+from trainflash.knobs.scene import Scene, Target
+from trainflash.knobs.sources import Source
+from trainflash.knobs.splices import Splice
+from trainflash.schema import LoaderFacts, Location
+
+
+def call_argument(edit: CallArgument, scene: Scene) -> tuple[Target, ...]:
+    """The one place where the argument's value is written. Raises `UsageError` with the reason when there is none, or it is not alone."""
+    file, call = _call(edit, scene)
+    here = file.location(call)
+    expected = scene.facts.get(edit.fact) if edit.fact is not None else None
+    resolver = sources.Resolver(scene.project, UNKNOWN if expected is None else expected)
+    found = resolver.argument(file, call, edit.argument, edit.position)
+    if found is None and edit.position is not None and has_splat(call, "*"):
+        raise refuse(f"{here}: a *splat may pass {edit.argument}")
+    name = (dotted(call.func) or "").split(".")[-1]
+    for other in edit.conflicts:
+        if resolver.argument(file, call, other, None) is not None:
+            raise refuse(f"{here}: {name} is given {other}, which does not go together with {edit.argument}")
+    what = f"{edit.argument} of {name} at {here}"
+    crowd = _crowd(edit, scene, file, call)
+    if found is None:
+        return (_added(edit, file, call, what, crowd, expected, resolver),)
+    if expected is not None and not same(found.value, expected):
+        raise refuse(f"{found.shown} says {found.value!r}, but the run had {expected!r}: the value comes from elsewhere")
+    if not found.chosen and crowd:
+        raise refuse(f"{here}: {crowd}")
+    blocking = [use for use in found.uses if use.kind != "shown" and not (edit.shared == "loaders" and use.kind == "loader")]
+    if found.write is not None and not blocking:
+        return (Target(here, found.value, found.write, f"{what}, from {found.shown}"),)
+    node = argument_node(file, call, edit.argument, edit.position)
+    local = [use for use in blocking if use.text.startswith("anchor of ") or use.kind == "loader"]
+    alone = node is not None and not resolver.other_callers(file, call)
+    if alone and edit.local == "multiply":
+        return (_scaled(file, call, node, found, what),)
+    if alone and edit.local == "literal" and found.value is not UNKNOWN:
+        start, end = file.outer_span(node)
+        return (_target(file, call, found.value, start, end, what),)
+    if found.write is None:
+        raise refuse(f"{what} is {found.shown}, which is computed")
+    first = (local or blocking)[0]
+    raise refuse(f"{found.shown} is also used at {first.location} (`{first.text}`): changing it would change that too")
+
+
+def replace_call(edit: ReplaceCall, scene: Scene) -> tuple[Target, ...]:
+    """The call that `edit` replaces."""
+    file, call = _call(edit, scene)
+    if not isinstance(call.func, cst.Attribute):
+        raise refuse(f"{file.location(call)}: {dotted(call.func)} was imported by name; its counterpart {edit.to} was not")
+    start, end = file.span(call.func.attr)[0], file.span(call)[1]
+    return (
+        Target(file.location(call), None, lambda value: (Splice(file.path, start, end, edit.to),), f"the call at {file.location(call)}"),
+    )
+
+
+def insert_call(edit: InsertCall, scene: Scene) -> tuple[Target, ...]:
+    """The place behind `import module` in the entry script. Raises `UsageError` when the program makes the call already."""
+    project = scene.project
+    if project.entry is None:
+        raise refuse("the script that the command starts cannot be told", "name a Python file in the command")
+    word = edit.absent.split(".")[-1]
+    for other in project.parsed(word):
+        for call in other.calls:
+            if other.full_name(call.func) == edit.absent:
+                raise refuse(f"{other.location(call)}: {edit.absent} is called here already")
+    file = project.python(project.entry)
+    offset, alias = after_imports(file, edit.module)
+    current = scene.facts.get(edit.default_fact)
+
+    def write(value: Any) -> tuple[Splice, ...]:
+        statement = edit.statement.format(value=repr(value)).replace(f"{edit.module}.", f"{alias}.", 1)
+        separator = "" if file.raw[:offset].endswith(b"\n") else file.newline
+        return (Splice(file.path, offset, offset, f"{separator}{file.newline}{statement}{file.newline}"),)
+
+    line = file.raw.count(b"\n", 0, offset)
+    return (Target(Location(file.path, max(1, line)), current, write, f"{edit.absent} after the imports of {file.path}"),)
+
+
+def _wanted_location(edit: CallArgument | ReplaceCall, scene: Scene) -> Location | None:
+    """The line of the call: the owner's choice, else what `at` means in this run; None: anywhere in the program."""
+    if scene.at is not None or edit.at == "program":
+        return scene.at
+    if edit.at in ("train_loader", "eval_loader", "loader"):
+        loader = scene.facts.get(edit.at)
+        if loader is None:
+            raise refuse(f"the run had no {'evaluation' if edit.at == 'eval_loader' else 'training'} DataLoader")
+        return _in_project(loader.location, "the DataLoader", scene)
+    if edit.at == "threads":
+        threads = scene.summary.threads
+        return _in_project(threads.set_at if threads is not None else None, "torch.set_num_threads", scene)
+    setting = next((setting for setting in scene.summary.settings if setting.name == edit.setting), None)
+    if setting is None:
+        raise refuse(f"the run did not have {edit.setting} on")
+    return _in_project(setting.location, edit.setting, scene)
+
+
+def _in_project(location: Location | None, what: str, scene: Scene) -> Location:
+    if not scene.project.owns(location):
+        raise refuse(
+            f"{what}: its place is " + (f"{location}, outside this project" if location is not None else "not in this project's source")
+        )
+    return location  # type: ignore[return-value]
+
+
+def _call(edit: CallArgument | ReplaceCall, scene: Scene) -> tuple[PythonFile, cst.Call]:
+    place = _wanted_location(edit, scene)
+    if place is not None:
+        file = scene.project.python(place.file)
+        return file, _call_at(file, edit.calls, place)
+    tails = sorted({name.split(".")[-1] for name in edit.calls})
+    found = [
+        (file, call)
+        for word in tails
+        for file in scene.project.parsed(word)
+        for call in file.calls
+        if _is_named(file, call, word, edit.calls)
+    ]
+    if isinstance(edit, CallArgument) and not edit.add:
+        found = [(file, call) for file, call in found if has_splat(call, "**") or _passes(file, call, edit)]
+    if not found:
+        raise refuse(f"no call of {' or '.join(tails)} was found in the program", "name the place with --at FILE:LINE")
+    if len(found) > 1:
+        places = ", ".join(str(file.location(call)) for file, call in found[:4])
+        raise refuse(f"{' or '.join(tails)} is called at several places: {places}", "name one with --at FILE:LINE")
+    return found[0]
+
+
+def _is_named(file: PythonFile, call: cst.Call, tail: str, calls: tuple[str, ...]) -> bool:
+    if f"*.{tail}" in calls:
+        return isinstance(call.func, cst.Attribute) and call.func.attr.value == tail
+    full = file.full_name(call.func)
+    return full in calls and full is not None and full.split(".")[-1] == tail
+
+
+def _passes(file: PythonFile, call: cst.Call, edit: CallArgument) -> bool:
+    return argument_node(file, call, edit.argument, edit.position) is not None
+
+
+def _call_at(file: PythonFile, calls: tuple[str, ...], place: Location) -> cst.Call:
+    """The call of one of `calls` at the line; the last part of its name is enough, or that it is a subclass's own call."""
+    tails = {name.split(".")[-1] for name in calls}
+    named, loose = [], []
+    for call in file.calls:
+        first, last = file.lines_of(call)
+        if not first <= place.line <= last:
+            continue
+        full = file.full_name(call.func) or ""
+        tail = full.split(".")[-1]
+        if full in calls or any(_is_named(file, call, name, calls) for name in tails):
+            named.append(call)
+        elif full.startswith("torch."):
+            continue  # another function of torch that has the same last name
+        elif tail in tails:
+            named.append(call)
+        elif any(tail.endswith(wanted) for wanted in tails) or _derived(file, call, tails):
+            loose.append(call)
+    found = named or loose
+    exact = [call for call in found if file.lines_of(call)[0] == place.line]
+    if len(exact or found) != 1:
+        names = " or ".join(sorted(tails))
+        raise refuse(f"{place}: {'no call' if not found else 'more than one call'} of {names} at this line")
+    return (exact or found)[0]
+
+
+def _derived(file: PythonFile, call: cst.Call, tails: set[str]) -> bool:
+    """`super().__init__(…)` in a class derived from one of `tails`, or a call of such a class of this file."""
+    classes = [node for node in file.nodes if isinstance(node, cst.ClassDef)]
+    derived = {node.name.value for node in classes for base in node.bases if (file.full_name(base.value) or "").split(".")[-1] in tails}
+    if isinstance(call.func, cst.Name):
+        return call.func.value in derived
+    owner = next((up for up in file.ancestors(call) if isinstance(up, cst.ClassDef)), None)
+    return owner is not None and owner.name.value in derived and file.text(call.func) == "super().__init__"
+
+
+def _crowd(edit: CallArgument, scene: Scene, file: PythonFile, call: cst.Call) -> str:
+    """Why the call itself may not be edited: it also makes a loader of another role."""
+    if edit.shared == "loaders" or edit.at not in ("train_loader", "eval_loader"):
+        return ""
+    first, last = file.lines_of(call)
+    here = [each for each in scene.summary.loaders if _covers(each, file.path, first, last)]
+    roles = {each.role for each in here} - {"unused"}
+    return f"the same call makes the loaders of {' and '.join(sorted(roles))}" if len(roles) > 1 else ""
+
+
+def _covers(loader: LoaderFacts, path: str, first: int, last: int) -> bool:
+    return loader.location is not None and loader.location.file == path and first <= loader.location.line <= last
+
+
+def _target(file: PythonFile, call: cst.Call, current: Any, start: int, end: int, what: str) -> Target:
+    return Target(file.location(call), current, lambda value: (Splice(file.path, start, end, repr(value)),), f"{what}, in the call itself")
+
+
+def _scaled(file: PythonFile, call: cst.Call, node: cst.BaseExpression, found: Source, what: str) -> Target:
+    """Multiply a shared value in the call: the rest of the program keeps it, and so does its option."""
+    if not isinstance(found.value, int) or isinstance(found.value, bool) or found.value == 0:
+        raise refuse(f"{what} is {found.shown}, which cannot be multiplied")
+    start, end = file.outer_span(node)
+    text = file.raw[start:end].decode("utf-8")
+    bare = isinstance(node, (cst.Name, cst.Attribute, cst.Subscript, cst.Call, cst.Integer)) or bool(node.lpar)
+
+    def write(value: Any) -> tuple[Splice, ...]:
+        factor, rest = divmod(value, found.value)
+        if rest or factor < 2:
+            raise refuse(f"{what}: {value!r} is no multiple of {found.value!r}, and {found.shown} is shared", "choose a multiple")
+        return (Splice(file.path, start, end, f"{text if bare else f'({text})'} * {factor}"),)
+
+    return Target(file.location(call), found.value, write, f"{what}, multiplied there because {found.shown} has other readers")
+
+
+def _added(
+    edit: CallArgument, file: PythonFile, call: cst.Call, what: str, crowd: str, expected: Any, resolver: sources.Resolver
+) -> Target:
+    if not edit.add:
+        raise refuse(f"{file.location(call)}: {edit.argument} is not given in the call, and its default is not this knob's to change")
+    if crowd:
+        raise refuse(f"{file.location(call)}: {crowd}")
+    others = resolver.other_callers(file, call) if edit.shared == "alone" and edit.at in ("train_loader", "eval_loader") else []
+    if others:
+        raise refuse(f"{file.location(call)}: the function around it is also called at {others[0].location}")
+    if expected is not None and not same(edit.default, expected):
+        raise refuse(f"{what} is not given there, but the run had {expected!r}: the value comes from elsewhere")
+    start, text = _insertion(file, call)
+    return Target(
+        file.location(call),
+        edit.default,
+        lambda value: (Splice(file.path, start, start, text.format(f"{edit.argument}={value!r}")),),
+        f"{what}, added to the call",
+    )
+
+
+def _insertion(file: PythonFile, call: cst.Call) -> tuple[int, str]:
+    """Where another argument goes, and how it is set off in this call's way of writing."""
+    end = file.span(call)[1] - 1
+    if not call.args:
+        return end, "{}"
+    last = call.args[-1]
+    if isinstance(last.value, cst.GeneratorExp) and len(call.args) == 1 and not last.value.lpar:
+        raise refuse(f"{file.location(call)}: the call's only argument is a bare generator")
+    start = file.span(last)[1]
+    tail = file.raw[start:end].decode("utf-8")
+    alone = len(call.args) == 1 or file.lines_of(call.args[-2])[1] < file.lines_of(last)[0]
+    own_lines = alone and "\n" in tail and file.lines_of(last)[0] > file.lines_of(call.func)[1]
+    if own_lines and "#" not in tail:
+        row = file.raw[file.raw.rfind(b"\n", 0, file.span(last)[0]) + 1 :]
+        indent = row[: len(row) - len(row.lstrip(b" \t"))].decode()
+        comma = "," in tail
+        offset = start + len(tail[: tail.index(",") + 1].encode()) if comma else start
+        return offset, ("" if comma else ",") + file.newline + indent + "{}" + ("," if comma else "")
+    return start, ", {}"

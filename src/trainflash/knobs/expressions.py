@@ -1,0 +1,110 @@
+"""What single expressions say by themselves: literals, arguments of a call, what an assignment gives to a name."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+import libcst as cst
+
+from trainflash.errors import UsageError
+from trainflash.knobs.python_source import PythonFile, dotted, has_splat, keyword, positional, string_value
+
+BY_HAND = "make this change by hand, or name another place with --at FILE:LINE"
+
+
+class _Unknown:
+    def __repr__(self) -> str:
+        return "unknown"
+
+
+UNKNOWN = _Unknown()
+
+
+def same(a: Any, b: Any) -> bool:
+    """Equal and of one kind: `True` is not 1, but 1 is 1.0."""
+    return a is not UNKNOWN and b is not UNKNOWN and a == b and isinstance(a, bool) == isinstance(b, bool)
+
+
+def refuse(reason: str, mend: str = BY_HAND) -> UsageError:
+    """The error that says why a place is not edited."""
+    return UsageError(reason, mend)
+
+
+def literal(node: cst.BaseExpression) -> Any:
+    """The value of a number, text, True, False or None; `UNKNOWN` for any other expression."""
+    sign = 1
+    if isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Minus):
+        sign, node = -1, node.expression
+    if isinstance(node, (cst.Integer, cst.Float)):
+        return sign * ast.literal_eval(node.value)
+    if isinstance(node, cst.Name) and node.value in ("True", "False", "None") and sign == 1:
+        return {"True": True, "False": False, "None": None}[node.value]
+    text = string_value(node)
+    return UNKNOWN if text is None or sign == -1 else text
+
+
+def argument_node(file: PythonFile, call: cst.Call, name: str, index: int | None) -> cst.BaseExpression | None:
+    """The expression that `call` passes as `name`, by keyword or position; raises `UsageError` when a `*splat` hides it."""
+    given = keyword(call, name) or positional(call, index)
+    if given is None and index is not None and has_splat(call, "*"):
+        raise refuse(f"{file.location(call)}: a *splat may pass {name}")
+    return None if given is None else given.value
+
+
+def order(file: PythonFile, assignment) -> int:
+    node = getattr(assignment, "node", None)
+    return file.lines_of(node)[0] if node is not None else 0
+
+
+def assigned(file: PythonFile, target: cst.CSTNode) -> cst.BaseExpression | None:
+    """What a plain assignment gives to the name `target`; None for loops, `with … as`, augmented and unpacked values."""
+    up = file.parent(target)
+    if isinstance(up, cst.AssignTarget):
+        return file.parent(up).value  # type: ignore[union-attr]
+    if isinstance(up, cst.AnnAssign):
+        return up.value
+    if isinstance(up, cst.Element) and isinstance(file.parent(up), cst.Tuple):
+        around = file.parent(up)
+        assign = file.parent(file.parent(around)) if isinstance(file.parent(around), cst.AssignTarget) else None
+        place = [element.value for element in around.elements].index(target)  # type: ignore[union-attr]
+        if isinstance(assign, cst.Assign) and isinstance(assign.value, cst.Tuple) and len(assign.value.elements) == len(around.elements):
+            return assign.value.elements[place].value
+        if isinstance(assign, cst.Assign) and isinstance(assign.value, cst.Call) and place == 0:
+            called = assign.value.func
+            if isinstance(called, cst.Attribute) and called.attr.value == "parse_known_args":
+                return assign.value
+    return None
+
+
+def index_of(file: PythonFile, function: cst.FunctionDef, param: cst.Param) -> int | None:
+    """Position of `param` in a call, the object itself not counted; None for keyword-only ones."""
+    ordered = [*function.params.posonly_params, *function.params.params]
+    if param not in ordered:
+        return None
+    static = any(dotted(each.decorator) == "staticmethod" for each in function.decorators)
+    return ordered.index(param) - (1 if file.class_of(function) is not None and not static else 0)
+
+
+def class_values(body: cst.IndentedBlock, name: str) -> list[cst.BaseExpression]:
+    found = []
+    for line in body.body:
+        for statement in line.body if isinstance(line, cst.SimpleStatementLine) else ():
+            if isinstance(statement, cst.AnnAssign) and dotted(statement.target) == name and statement.value is not None:
+                found.append(statement.value)
+            if isinstance(statement, cst.Assign) and any(dotted(target.target) == name for target in statement.targets):
+                found.append(statement.value)
+    return found
+
+
+def fallback(node: cst.BaseExpression) -> cst.BaseExpression | None:
+    """The default in `x.get("key", default)` or `getattr(x, "key", default)`."""
+    if not isinstance(node, cst.Call):
+        return None
+    index = 2 if dotted(node.func) == "getattr" else 1
+    return node.args[index].value if len(node.args) > index else None
+
+
+def short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= 60 else line[:57] + "…"

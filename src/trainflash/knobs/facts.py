@@ -1,0 +1,165 @@
+"""What a knob may ask about a run, by dotted name, and the small language of its conditions and values.
+
+Facts: `train_loader.*`, `eval_loader.*` and `loader.*` (fields of `LoaderFacts`; the last is the one that the finding names),
+`evaluation.*`, `checkpoint.*`, `logging.*` (`Activity`), `threads.*` (`Threads`), `settings.NAME`, `device` ("cpu" or "cuda"), `torch`
+(2.13 is 213), `cpus`, `ranks`, and in expressions `value`, what the edited place says now. None means not measured.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+import operator
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from trainflash.errors import UsageError
+from trainflash.schema import Activity, Finding, LoaderFacts, Summary
+
+OPERATORS: dict[type, Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.FloorDiv: operator.floordiv,
+}
+FUNCTIONS: dict[str, Callable[..., Any]] = {"min": min, "max": max, "floor": math.floor}
+EXPRESSIONS = "use numbers, facts, + - * //, min, max and floor"
+ROOTS = (
+    "train_loader", "eval_loader", "loader", "evaluation", "checkpoint", "logging", "threads", "settings", "device", "torch", "cpus",
+    "ranks", "value",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Condition:
+    """One demand on a fact. Exactly one comparison is given; `unknown` says what holds where the fact was not measured."""
+
+    fact: str
+    otherwise: str  # the reason given when it does not hold
+    equals: bool | int | str | None = None
+    differs: bool | int | str | None = None
+    below: float | None = None
+    above: float | None = None
+    exists: bool | None = None
+    unknown: bool = False
+
+    def holds(self, run: Facts) -> bool:
+        """Whether the run meets the demand."""
+        found = run.get(self.fact)
+        if self.exists is not None:
+            return (found is not None) is self.exists
+        if found is None:
+            return self.unknown
+        if self.equals is not None:
+            return found == self.equals
+        if self.differs is not None:
+            return found != self.differs
+        return (self.below is None or found < self.below) and (self.above is None or found > self.above)
+
+
+@dataclass(frozen=True)
+class Facts:
+    """One run and the finding that is to be answered (None: none), asked by dotted names."""
+
+    summary: Summary
+    finding: Finding | None = None
+
+    def get(self, name: str) -> Any:
+        """The fact called `name`, None when it was not measured. Raises `UsageError` for a name that no run has."""
+        root, _, field = name.partition(".")
+        if root not in ROOTS:
+            raise UsageError(f"there is no fact {name!r}", f"facts begin with {', '.join(ROOTS)}")
+        if root == "settings":
+            return next((setting.value for setting in self.summary.settings if setting.name == field), None)
+        found = self._root(root)
+        if not field or found is None:
+            return found
+        if not hasattr(found, field):
+            raise UsageError(f"there is no fact {name!r}", "look at the fields of this part of summary.json")
+        return getattr(found, field)
+
+    def _root(self, root: str) -> Any:
+        summary = self.summary
+        loader = train_loader(summary)
+        cpus = summary.threads.cpus if summary.threads is not None else None
+        answers: dict[str, Callable[[], Any]] = {
+            "train_loader": lambda: loader,
+            "eval_loader": lambda: eval_loader(summary),
+            "loader": self.loader,
+            "evaluation": lambda: activity(summary, "Eval"),
+            "checkpoint": lambda: activity(summary, "Ckpt"),
+            "logging": lambda: activity(summary, "Log"),
+            "threads": lambda: summary.threads,
+            "device": lambda: summary.device.split(":")[0],
+            "torch": lambda: _version(summary.versions.get("torch", "")),
+            "cpus": lambda: None if cpus is None else max(1, math.floor(cpus)),
+            "ranks": lambda: summary.ranks,
+        }
+        return answers[root]() if root in answers else None
+
+    def loader(self) -> LoaderFacts | None:
+        """The loader that the finding names, else the one of the training."""
+        place = self.finding.location if self.finding is not None else None
+        named = [loader for loader in self.summary.loaders if place is not None and loader.location == place and loader.role != "unused"]
+        return named[0] if named else train_loader(self.summary)
+
+    def evaluate(self, expression: object, current: Any) -> Any:
+        """The value that `expression` means in this run: a YAML scalar as it is, or arithmetic over facts; None where one is unknown.
+
+        Raises `UsageError` when the expression is malformed.
+        """
+        if not isinstance(expression, str):
+            return expression
+        try:
+            tree = ast.parse(expression, mode="eval").body
+        except SyntaxError:
+            raise UsageError(f"cannot read the expression {expression!r}", EXPRESSIONS) from None
+        return self._evaluate(tree, current)
+
+    def _evaluate(self, node: ast.expr, current: Any) -> Any:
+        if isinstance(node, ast.Constant) and isinstance(node.value, (int, float, bool)):
+            return node.value
+        if isinstance(node, (ast.Name, ast.Attribute)):
+            name = ast.unparse(node)
+            return current if name == "value" else self.get(name)
+        if isinstance(node, ast.BinOp) and type(node.op) in OPERATORS:
+            left, right = self._evaluate(node.left, current), self._evaluate(node.right, current)
+            if not _number(left) or not _number(right) or (isinstance(node.op, ast.FloorDiv) and right == 0):
+                return None
+            return OPERATORS[type(node.op)](left, right)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in FUNCTIONS and not node.keywords:
+            values = [self._evaluate(argument, current) for argument in node.args]
+            return FUNCTIONS[node.func.id](*values) if values and all(_number(value) for value in values) else None
+        raise UsageError(f"cannot read the expression {ast.unparse(node)!r}", EXPRESSIONS)
+
+
+def train_loader(summary: Summary) -> LoaderFacts | None:
+    """The loader that fed the training: of several the one iterated over most samples."""
+    return _busiest(summary, "train")
+
+
+def eval_loader(summary: Summary) -> LoaderFacts | None:
+    """The loader that fed evaluation."""
+    return _busiest(summary, "eval")
+
+
+def _busiest(summary: Summary, role: str) -> LoaderFacts | None:
+    found = [loader for loader in summary.loaders if loader.role == role]
+    return max(found, key=lambda loader: loader.epochs * (loader.dataset_len or 1), default=None)
+
+
+def activity(summary: Summary, phase: str) -> Activity | None:
+    """The costliest evaluation, checkpoint or logging of the run."""
+    found = [each for each in summary.activities if each.phase == phase]
+    return max(found, key=lambda each: each.count * each.mean_ms, default=None)
+
+
+def _version(text: str) -> int | None:
+    found = re.match(r"(\d+)\.(\d+)", text)
+    return None if found is None else 100 * int(found[1]) + int(found[2])
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)

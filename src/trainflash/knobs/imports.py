@@ -1,0 +1,123 @@
+"""Imports that an edit needs: used where they are there already, else added once, in order, in the first block of imports."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from trainflash.knobs.expressions import refuse
+from trainflash.knobs.python_source import PythonFile, dotted, string_value
+from trainflash.knobs.splices import Splice
+
+BINDS = (cst.AssignTarget, cst.Param, cst.FunctionDef)
+
+
+def reach(file: PythonFile, module: str, name: str) -> tuple[str, tuple[Splice, ...]]:
+    """How this file spells `module.name`, and the edit that makes it so. Raises `UsageError` when the name is taken."""
+    lines = list(_top_imports(file))
+    for line in lines:
+        for node in line.body:
+            if (
+                isinstance(node, cst.ImportFrom)
+                and dotted(node.module) == module
+                and not node.relative
+                and not isinstance(node.names, cst.ImportStar)
+            ):
+                for alias in node.names:
+                    if alias.evaluated_name == name:
+                        return alias.evaluated_alias or name, ()
+    for line in lines:
+        for node in line.body:
+            if isinstance(node, cst.Import):
+                for alias in node.names:
+                    full = dotted(alias.name)
+                    if full == module:
+                        return f"{alias.evaluated_alias or module}.{name}", ()
+                    if full is not None and full.startswith(f"{module}.") and alias.asname is None:
+                        return f"{module}.{name}", ()
+    for node in file.nodes:
+        if (
+            isinstance(node, (cst.Name,))
+            and node.value == module
+            and isinstance(file.parent(node), (cst.AssignTarget, cst.Param, cst.FunctionDef))
+        ):
+            raise refuse(f"{file.location(node)}: the name {module} means something else in this file")
+    return f"{module}.{name}", (_added(file, lines, module),)
+
+
+def after_imports(file: PythonFile, module: str) -> tuple[int, str]:
+    """The offset behind the top imports, and the name that `module` goes by. Raises `UsageError` when the file does not import it."""
+    lines = list(_top_imports(file))
+    for line in lines:
+        for node in line.body:
+            if isinstance(node, cst.Import):
+                for alias in node.names:
+                    if dotted(alias.name) == module or ((dotted(alias.name) or "").startswith(f"{module}.") and alias.asname is None):
+                        return _line_end(file, file.span(lines[-1])[1]), alias.evaluated_alias or module
+    raise refuse(f"{file.path}: does not import {module}")
+
+
+def _top_imports(file: PythonFile) -> Iterator[cst.SimpleStatementLine]:
+    """Lines of imports at the head of the file: behind docstring and `__future__`, up to the last one that no other code precedes."""
+    for line in file.module.body:
+        if not isinstance(line, cst.SimpleStatementLine):
+            return
+        first = line.body[0]
+        if isinstance(first, cst.Expr) and string_value(first.value) is not None:
+            continue
+        if not all(isinstance(node, (cst.Import, cst.ImportFrom)) for node in line.body):
+            return
+        if isinstance(first, cst.ImportFrom) and dotted(first.module) == "__future__":
+            continue
+        yield line
+
+
+def _added(file: PythonFile, lines: list[cst.SimpleStatementLine], module: str) -> Splice:
+    statement = f"import {module}{file.newline}"
+    if not lines:
+        return _at_head(file, statement)
+    block = [lines[0]]
+    for line in lines[1:]:
+        if any(empty.comment is None for empty in line.leading_lines):
+            break
+        block.append(line)
+    for line in block:
+        first = line.body[0]
+        if isinstance(first, cst.ImportFrom) or (dotted(first.names[0].name) or "") > module:
+            offset = _line_start(file, file.span(line)[0])
+            return Splice(file.path, offset, offset, statement)
+    offset = _line_end(file, file.span(block[-1])[1])
+    return Splice(file.path, offset, offset, statement)
+
+
+def _at_head(file: PythonFile, statement: str) -> Splice:
+    """Behind docstring, `__future__` imports and leading comments of a file without imports."""
+    head = [
+        line
+        for line in file.module.body[:3]
+        if isinstance(line, cst.SimpleStatementLine)
+        and (
+            (isinstance(line.body[0], cst.Expr) and string_value(line.body[0].value) is not None)
+            or (isinstance(line.body[0], cst.ImportFrom) and dotted(line.body[0].module) == "__future__")
+        )
+    ]
+    if head:
+        offset = _line_end(file, file.span(head[-1])[1])
+        return Splice(file.path, offset, offset, f"{file.newline}{statement}")
+    if not file.module.body:
+        return Splice(file.path, len(file.raw), len(file.raw), statement)
+    first = file.module.body[0]
+    start = min(file.span(node)[0] for node in (first, *getattr(first, "decorators", ())))
+    offset = _line_start(file, start)
+    return Splice(file.path, offset, offset, f"{statement}{file.newline}")
+
+
+def _line_start(file: PythonFile, offset: int) -> int:
+    head = 3 if file.raw.startswith(b"\xef\xbb\xbf") else 0
+    return max(head, file.raw.rfind(b"\n", 0, offset) + 1)
+
+
+def _line_end(file: PythonFile, offset: int) -> int:
+    found = file.raw.find(b"\n", offset)
+    return len(file.raw) if found < 0 else found + 1

@@ -1,0 +1,211 @@
+"""The knob files: what each says, read and checked. A new knob of an existing edit kind needs only a file in `templates/knobs`.
+
+History of `knob.v1`: first version.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Literal, get_args
+
+import yaml
+
+from trainflash import resources
+from trainflash.errors import UsageError
+from trainflash.knobs import facts
+from trainflash.knobs.facts import Condition
+from trainflash.schema import KINDS, Kind, from_plain
+from trainflash.schema.findings import Change
+
+MEND = "correct the knob file; templates/knobs has examples"
+
+
+@dataclass(frozen=True)
+class CallArgument:
+    """Set `argument` of a call to the value, where that value comes from.
+
+    `at` says which call: the one that made the training loader, the evaluation loader or the loader that the finding names, the one
+    that set the threads, the one that switched `setting` on, or the only one of that name in the program. `shared` says who else may
+    read the edited value: `loaders` other loaders too, `alone` nobody; where it is read elsewhere, `local` edits the call instead.
+    """
+
+    calls: tuple[str, ...]  # dotted names with imports resolved, or `*.method`
+    argument: str
+    at: Literal["train_loader", "eval_loader", "loader", "threads", "setting", "program"] = "program"
+    setting: str | None = None
+    position: int | None = None  # in a positional call, from 0
+    default: bool | int | None = None  # what the call means without the argument
+    fact: str | None = None  # what the run saw, to check the source against
+    add: bool = True  # may the argument be added where it is absent
+    shared: Literal["loaders", "alone"] = "alone"
+    local: Literal["multiply", "literal"] | None = None
+    conflicts: tuple[str, ...] = ()  # arguments beside which it may not stand
+
+
+@dataclass(frozen=True)
+class ReplaceCall:
+    """Replace a call that has no argument to switch it off, such as the context manager `detect_anomaly()`, by another of its module."""
+
+    calls: tuple[str, ...]
+    to: str  # replaces the last name and the arguments
+    at: Literal["setting", "program"] = "setting"
+    setting: str | None = None
+
+
+@dataclass(frozen=True)
+class InsertCall:
+    """Insert a statement behind `import module` of the entry script; refused where `absent` is called already."""
+
+    statement: str  # `{value}` stands for the value
+    module: str
+    absent: str
+    default_fact: str  # what holds without the statement
+
+
+@dataclass(frozen=True)
+class Memoize:
+    """Cache a pure function's results. `memory_share` bounds them, of the memory that is available."""
+
+    memory_share: float = 0.25
+
+
+@dataclass(frozen=True)
+class Decorate:
+    """Put a decorator on the function that evaluates."""
+
+    decorator: str
+    module: str
+    equivalent: tuple[str, ...]  # decorators and contexts that have the same effect
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Change N in the condition `… % N == 0` that guards the activity."""
+
+    phase: Literal["Eval", "Ckpt", "Log"]
+
+
+Edit = CallArgument | ReplaceCall | InsertCall | Memoize | Decorate | Interval
+EDITS: Mapping[str, type] = {
+    "call_argument": CallArgument,
+    "replace_call": ReplaceCall,
+    "insert_call": InsertCall,
+    "memoize": Memoize,
+    "decorate": Decorate,
+    "interval": Interval,
+}
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What to expect, and the public documents that say so."""
+
+    expected: str
+    source: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class RiskWhen:
+    """Another risk that holds in some runs."""
+
+    when: tuple[Condition, ...]
+    risk: Change
+    because: str
+
+
+@dataclass(frozen=True)
+class Knob:
+    """One knob file. `edits` are tried in order until one finds its place; `values` are YAML scalars or expressions over facts."""
+
+    SCHEMA: ClassVar[str] = "knob.v1"
+    name: str
+    title: str
+    answers: tuple[Kind, ...]
+    what: str
+    values: tuple[bool | int | str, ...]
+    effect: Effect
+    risk: Change
+    check: tuple[str, ...]  # what must be checked when it is tried
+    undo: str
+    requires: tuple[Condition, ...] = ()
+    risk_when: tuple[RiskWhen, ...] = ()
+    edits: tuple[Any, ...] = ()  # of Edit, converted by kind
+
+
+def load(path: Path) -> Knob:
+    """The knob in `path`. Raises `UsageError` naming the file and the field that is wrong."""
+    try:
+        plain = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as bad:
+        raise UsageError(f"{path.name}: cannot be read: {str(bad).splitlines()[0]}", MEND) from None
+    if not isinstance(plain, dict):
+        raise UsageError(f"{path.name}: is not a mapping", MEND)
+    header = {key: value for key, value in plain.items() if key != "edits"}
+    _known(Knob, {key: value for key, value in header.items() if key != "schema"}, path.name)
+    knob = from_plain(Knob, header, path.name)
+    raw = plain.get("edits")
+    if not isinstance(raw, list) or not raw:
+        raise UsageError(f"{path.name}: edits: at least one edit is needed", MEND)
+    edits = tuple(_edit(each, f"{path.name}: edits[{number}]") for number, each in enumerate(raw))
+    knob = dataclasses.replace(knob, edits=edits)
+    _consistent(knob, path)
+    return knob
+
+
+def _edit(plain: Any, where: str) -> Edit:
+    kind = plain.get("kind") if isinstance(plain, dict) else None
+    if kind not in EDITS:
+        raise UsageError(f"{where}.kind: is {kind!r}, one of {', '.join(EDITS)} is needed", MEND)
+    fields = {key: value for key, value in plain.items() if key != "kind"}
+    _known(EDITS[kind], fields, where)
+    return from_plain(EDITS[kind], fields, where)
+
+
+def _known(cls: type, plain: Mapping[str, Any], where: str) -> None:
+    """Refuse misspelt keys, which `from_plain` would ignore."""
+    names = {field.name for field in dataclasses.fields(cls)}
+    for key, value in plain.items():
+        if key not in names:
+            near = difflib.get_close_matches(str(key), names, 1)
+            raise UsageError(f"{where}: unknown field {key!r}" + (f", did you mean {near[0]!r}?" if near else ""), MEND)
+        nested = {"requires": Condition, "risk_when": RiskWhen, "effect": Effect, "when": Condition}.get(str(key))
+        for number, item in enumerate(value if isinstance(value, list) else [value]):
+            if nested is not None and isinstance(item, dict):
+                _known(nested, item, f"{where}: {key}[{number}]")
+
+
+def _consistent(knob: Knob, path: Path) -> None:
+    conditions = [*enumerate(knob.requires)] + [(number, each) for risk in knob.risk_when for number, each in enumerate(risk.when)]
+    for number, condition in conditions:
+        given = [name for name in ("equals", "differs", "below", "above", "exists") if getattr(condition, name) is not None]
+        if len(given) != 1:
+            raise UsageError(f"{path.name}: requires[{number}]: exactly one of equals, differs, below, above, exists is needed", MEND)
+        if condition.fact.split(".")[0] not in facts.ROOTS:
+            raise UsageError(f"{path.name}: requires[{number}].fact: {condition.fact!r} is no fact", MEND)
+    if knob.name != path.stem:
+        raise UsageError(f"{path.name}: name: is {knob.name!r}, the file's name says {path.stem!r}", MEND)
+    if not knob.answers or not knob.values or not knob.check or not knob.effect.source:
+        raise UsageError(f"{path.name}: answers, values, check and effect.source may not be empty", MEND)
+    if not set(knob.answers) <= set(KINDS) or knob.risk not in get_args(Change):
+        raise UsageError(f"{path.name}: answers or risk is not known", MEND)
+
+
+@functools.cache
+def catalogue() -> tuple[Knob, ...]:
+    """All knobs, by name."""
+    return tuple(load(path) for path in sorted((resources.folder("templates") / "knobs").glob("*.yaml")))
+
+
+def get(name: str) -> Knob:
+    """The knob called `name`. Raises `UsageError` that lists near names."""
+    wanted = name.replace("-", "_")
+    names = [knob.name for knob in catalogue()]
+    if wanted not in names:
+        near = difflib.get_close_matches(wanted, names, 3, 0.4)
+        raise UsageError(f"there is no knob {name!r}", f"did you mean {', '.join(near)}?" if near else f"knobs: {', '.join(names)}")
+    return catalogue()[names.index(wanted)]

@@ -1,0 +1,153 @@
+"""Keep the results of a pure function: `functools.cache` on the function that the run saw repeating itself.
+
+A method is decorated in the same way: the cache then belongs to the class and its key holds the object. It is no part of the object,
+so objects still pickle for spawned workers (each process fills a cache of its own). The price is that an object stays alive as long
+as the cache, which for a data set is the whole run anyway.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import libcst as cst
+
+from trainflash.errors import UsageError
+from trainflash.knobs import facts, imports, purity
+from trainflash.knobs.expressions import refuse
+from trainflash.knobs.knob_files import Memoize
+from trainflash.knobs.python_source import PythonFile
+from trainflash.knobs.scene import Scene, Target
+from trainflash.knobs.splices import Splice
+from trainflash.schema import LoaderFacts, RepeatedWork
+
+MOST_PLACES = 3  # own: functions inside each other repeat together; the costliest few say it all
+UNSIZED_ENTRIES = 64  # own: results of unknown size are kept only if there are few
+BOUNDED_ABOVE = 1024  # own: beyond so many results the cache gets an explicit bound
+
+
+@dataclass(frozen=True)
+class _Size:
+    """How many results will be kept, and of how many bytes each; None: not measured."""
+
+    entries: int
+    each: int | None
+
+
+def memoize(edit: Memoize, scene: Scene) -> tuple[Target, ...]:
+    """Decorators for the costliest functions seen repeating. Raises `UsageError` when none of them can be cached, saying why."""
+    targets, reasons = [], []
+    works = _works(scene)
+    if not works:
+        raise refuse("the run saw no function repeat its work" + (f" at {scene.at}" if scene.at is not None else ""))
+    for work in works:
+        try:
+            targets.append(_target(edit, scene, work))
+        except UsageError as bad:
+            reasons.append(bad.message)
+    if not targets:
+        raise refuse("; ".join(reasons))
+    return tuple(targets[:MOST_PLACES])
+
+
+def _works(scene: Scene) -> list[RepeatedWork]:
+    place = scene.at or (scene.finding.location if scene.finding is not None and scene.finding.kind == "repeated_work" else None)
+    ordered = sorted(scene.summary.repeated, key=lambda work: -work.share)
+    if place is None:
+        return ordered
+    exact = [work for work in ordered if work.location.file == place.file and work.location.line == place.line]
+    if exact or not scene.project.owns(place):
+        return exact
+    function = scene.project.python(place.file).function_at(place)
+    name = function.name.value if function is not None else ""
+    return [work for work in ordered if work.location.file == place.file and work.qualname.split(".")[-1] == name]
+
+
+def _target(edit: Memoize, scene: Scene, work: RepeatedWork) -> Target:
+    if not scene.project.owns(work.location):
+        raise refuse(f"{work.qualname} is not in this project's own source")
+    file = scene.project.python(work.location.file)
+    function = _function(file, work)
+    name = f"{work.qualname} at {work.location}"
+    if purity.cached_already(file, function):
+        raise refuse(f"{name} is cached already")
+    if not work.hashable:
+        raise refuse(f"{name}: its arguments cannot be keys of a cache")
+    reason = purity.obstacle(scene.project, file, function)
+    if reason is not None:
+        raise refuse(f"{name}: {reason}")
+    size = _size(scene, work)
+    _fits(edit, scene, size, name)
+    bounded = size.entries > BOUNDED_ABOVE
+    spelled, needed = imports.reach(file, "functools", "lru_cache" if bounded else "cache")
+    decorator = f"@{spelled}(maxsize={_power_of_two(size.entries)})" if bounded else f"@{spelled}"
+    above = function.decorators[0] if function.decorators else function
+    start = file.span(above)[0]
+    line = file.raw.rfind(b"\n", 0, start) + 1
+    indent = file.raw[line:start].decode("utf-8").removeprefix("\ufeff")
+    edits = (*needed, Splice(file.path, start, start, f"{decorator}{file.newline}{indent}"))
+
+    def write(value: Any) -> tuple[Splice, ...]:
+        return edits
+
+    return Target(file.location(function), "off", write, f"{name}, {_shown(size)}", f"{decorator[1:]} on {work.qualname}")
+
+
+def _function(file: PythonFile, work: RepeatedWork) -> cst.FunctionDef:
+    name = work.qualname.split(".")[-1]
+    for function in file.functions:
+        first = min(file.lines_of(node)[0] for node in (function, *function.decorators))
+        if function.name.value == name and first <= work.location.line <= file.lines_of(function.body)[0]:
+            return function
+    raise refuse(f"{work.location}: there is no function {name} at this line, the source has changed since the run")
+
+
+def _size(scene: Scene, work: RepeatedWork) -> _Size:
+    """A data set's own item function will keep one result per sample; any other as many as it had different arguments."""
+    loaders = [each for each in scene.summary.loaders if _fetches(each, work)]
+    if loaders:
+        entries = max([work.distinct, *(each.dataset_len or 0 for each in loaders)])
+        each = max([work.result_bytes or 0, *(one.sample_bytes or 0 for one in loaders)]) or None
+        copies = max(1, *(one.num_workers for one in loaders)) if work.role == "worker" else 1
+        return _Size(entries, None if each is None else each * copies)
+    entries = work.distinct
+    trained = facts.train_loader(scene.summary)
+    if trained is not None and trained.dataset_len is not None and work.distinct > UNSIZED_ENTRIES:
+        entries = max(entries, trained.dataset_len)
+    return _Size(entries, work.result_bytes)
+
+
+def _fetches(loader: LoaderFacts, work: RepeatedWork) -> bool:
+    place = loader.dataset_location
+    return place is not None and place.file == work.location.file and abs(place.line - work.location.line) <= 1
+
+
+def _fits(edit: Memoize, scene: Scene, size: _Size, name: str) -> None:
+    if size.each is None:
+        if size.entries > UNSIZED_ENTRIES:
+            raise refuse(f"{name}: {size.entries} results of unknown size would be kept")
+        return
+    needed = size.entries * size.each
+    if scene.memory_bytes is None:
+        raise refuse(f"{name}: how much memory is free could not be read")
+    bound = edit.memory_share * scene.memory_bytes
+    if needed > bound:
+        kept = f"{size.entries} results of {_amount(size.each)} need {_amount(needed)}"
+        raise refuse(f"{name}: {kept}, more than {edit.memory_share:.0%} of the memory that is free")
+
+
+def _shown(size: _Size) -> str:
+    kept = f"about {size.entries} result{'s' if size.entries != 1 else ''} will be kept"
+    return kept if size.each is None else f"{kept}, {_amount(size.entries * size.each)}"
+
+
+def _amount(count: float) -> str:
+    for unit in ("B", "KB", "MB"):
+        if count < 1000:
+            return f"{count:.0f} {unit}"
+        count /= 1000
+    return f"{count:.1f} GB"
+
+
+def _power_of_two(entries: int) -> int:
+    return 1 << (entries - 1).bit_length()

@@ -1,0 +1,151 @@
+"""From findings to candidates: each finding in order, its own knobs first, harmless ones before those that change the training."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, get_args
+
+import yaml
+
+from trainflash.errors import UsageError
+from trainflash.knobs import briefs, calls, evaluation, memoize, splices
+from trainflash.knobs.expressions import same
+from trainflash.knobs.knob_files import CallArgument, Decorate, InsertCall, Interval, Knob, Memoize, ReplaceCall, catalogue
+from trainflash.knobs.project import Project
+from trainflash.knobs.python_source import parse
+from trainflash.knobs.scene import Scene, Target, available_memory
+from trainflash.schema import Brief, Candidate, Command, Diagnosis, Finding, Kind, Location, Refusal, Summary
+from trainflash.schema.findings import Change
+
+RISKS = get_args(Change)  # from harmless to heavy
+UNANSWERED = ("compute", "hung")  # healthy, or not to be mended by a patch
+LOCATE: dict[type, Callable[[Any, Scene], tuple[Target, ...]]] = {
+    CallArgument: calls.call_argument,
+    ReplaceCall: calls.replace_call,
+    InsertCall: calls.insert_call,
+    Memoize: memoize.memoize,
+    Decorate: evaluation.decorate,
+    Interval: evaluation.interval,
+}
+
+
+def plan(
+    diagnosis: Diagnosis, summary: Summary, checkout: Path, command: Command, *, memory_bytes: int | None = None
+) -> tuple[tuple[Candidate, ...], tuple[Refusal, ...], tuple[Brief, ...]]:
+    """What could be tried, what was refused and why, and briefs for findings that no knob answers.
+
+    `checkout` is the project's folder in the sandbox; `memory_bytes` is what caches may count on (default: what is free here).
+    """
+    project = Project(checkout, command)
+    memory = available_memory() if memory_bytes is None else memory_bytes
+    candidates: dict[str, Candidate] = {}
+    refusals: dict[tuple[str, str], Refusal] = {}
+    unanswered: list[Brief] = []
+    for finding in diagnosis.findings:
+        scene = Scene(project, summary, finding, None, memory)
+        made: list[Candidate] = []
+        for knob in _answering(finding):
+            try:
+                made += _candidates(knob, scene, finding.kind, None)
+            except UsageError as bad:
+                refusals.setdefault((knob.name, bad.message), Refusal(knob.name, finding.kind, bad.message))
+        for candidate in sorted(made, key=lambda each: RISKS.index(each.risk)):
+            candidates.setdefault(candidate.diff, candidate)
+        if not made and finding.kind not in UNANSWERED:
+            unanswered.append(briefs.brief(project, finding))
+    return tuple(candidates.values()), tuple(refusals.values()), tuple(unanswered)
+
+
+def propose(
+    knob: Knob,
+    value: str | None,
+    at: Location | None,
+    *,
+    diagnosis: Diagnosis,
+    summary: Summary,
+    checkout: Path,
+    command: Command,
+    memory_bytes: int | None = None,
+) -> Candidate:
+    """One candidate of one knob, chosen by hand. Raises `UsageError` with the reason when it does not apply here."""
+    finding = next((each for each in diagnosis.findings if each.kind in knob.answers), None)
+    memory = available_memory() if memory_bytes is None else memory_bytes
+    scene = Scene(Project(checkout, command), summary, finding, at, memory)
+    wanted = None if value is None else _parsed(knob, value)
+    return _candidates(knob, scene, finding.kind if finding is not None else knob.answers[0], wanted)[0]
+
+
+def _answering(finding: Finding) -> list[Knob]:
+    known = {knob.name: knob for knob in catalogue()}
+    named = [known[name] for name in finding.knobs if name in known]
+    others = [knob for knob in catalogue() if finding.kind in knob.answers and knob not in named]
+    return named + sorted(others, key=lambda knob: (RISKS.index(knob.risk), knob.answers.index(finding.kind)))
+
+
+def _parsed(knob: Knob, text: str) -> Any:
+    try:
+        value = yaml.safe_load(text)
+    except yaml.YAMLError:
+        value = text
+    switches = all(isinstance(each, bool) for each in knob.values)
+    if isinstance(value, bool) is not switches or not isinstance(value, (bool, int)):
+        raise UsageError(
+            f"{knob.name}: {text!r} is no value of this knob", "it takes true or false" if switches else "it takes a whole number"
+        )
+    if not switches and value < 0:
+        raise UsageError(f"{knob.name}: {text!r} is less than nothing", "it takes a whole number")
+    return value
+
+
+def _candidates(knob: Knob, scene: Scene, kind: Kind, wanted: Any) -> list[Candidate]:
+    """The knob's candidates, at least one. Raises `UsageError` with the reason when there is none."""
+    for condition in knob.requires:
+        if not condition.holds(scene.facts):
+            raise UsageError(condition.otherwise, f"see trainflash explain {knob.name}")
+    reasons = []
+    for edit in knob.edits:
+        try:
+            found = [candidate for target in LOCATE[type(edit)](edit, scene) for candidate in _at_target(knob, scene, target, kind, wanted)]
+        except UsageError as bad:
+            reasons.append(bad)
+            continue
+        if found:
+            return found
+    telling = [bad for bad in reasons if not bad.message.startswith("no call of")] or reasons
+    raise UsageError("; ".join(dict.fromkeys(bad.message for bad in telling)), telling[0].mend)
+
+
+def _at_target(knob: Knob, scene: Scene, target: Target, kind: Kind, wanted: Any) -> list[Candidate]:
+    values = [scene.facts.evaluate(each, target.current) for each in knob.values] if wanted is None else [wanted]
+    known = [value for value in values if value is not None]
+    if not known:
+        raise UsageError("what its value depends on was not measured in this run", "give a value: try KNOB=VALUE")
+    fresh = [value for number, value in enumerate(known) if not same(value, target.current) and value not in known[:number]]
+    if not fresh:
+        raise UsageError(f"already {target.current!r}: {target.where}", "try another value, or another place with --at FILE:LINE")
+    return [_candidate(knob, scene, target, kind, value) for value in fresh]
+
+
+def _candidate(knob: Knob, scene: Scene, target: Target, kind: Kind, value: Any) -> Candidate:
+    changes = splices.contents(scene.project.root, target.write(value))
+    if not changes:
+        raise UsageError(f"already so: {target.where}", "try another value, or another place with --at FILE:LINE")
+    for file, (_, after) in changes.items():
+        if file.endswith(".py"):
+            parse(file, after)
+    risk, because = knob.risk, ""
+    for other in knob.risk_when:
+        if all(condition.holds(scene.facts) for condition in other.when):
+            risk, because = other.risk, f"; {other.because}"
+            break
+    before = "" if target.label else f" (was {target.current!r})"
+    return Candidate(
+        knob=knob.name,
+        value=target.label or str(value),
+        finding=kind,
+        location=target.location,
+        risk=risk,
+        diff=splices.unified(changes),
+        why=f"{knob.title}: {target.where}{before}{because}",
+    )

@@ -1,0 +1,226 @@
+"""The owner's checkout as the knobs see it: which files take part in this command, and what the command itself says."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path, PurePosixPath
+
+import libcst as cst
+
+from trainflash.errors import UsageError
+from trainflash.knobs import python_source
+from trainflash.knobs.python_source import PythonFile, string_value
+from trainflash.schema import Command, Location
+
+CONFIG_SUFFIXES = (".yaml", ".yml", ".json", ".toml")
+SKIPPED = {"__pycache__", "node_modules", "site-packages", "venv", "env", "build", "dist", "wandb", "mlruns"}
+MOST_BYTES = 2_000_000  # own: a larger source or configuration file is data or generated
+MOST_FILES = 5_000  # own: bounds the walk in a project that holds its data set
+
+
+@dataclass(frozen=True, eq=False)
+class Project:
+    """`root` is the project's folder in the sandbox's checkout; paths in answers are relative to it, with forward slashes."""
+
+    root: Path
+    command: Command
+
+    @cached_property
+    def files(self) -> tuple[str, ...]:
+        """All source and configuration files, links and environments left out."""
+        found = []
+        for folder, folders, names in os.walk(self.root):
+            folders[:] = sorted(name for name in folders if not self._skipped(folder, name))
+            for name in sorted(names):
+                path = Path(folder) / name
+                if path.suffix in (".py", *CONFIG_SUFFIXES) and not path.is_symlink() and path.stat().st_size <= MOST_BYTES:
+                    found.append(path.relative_to(self.root).as_posix())
+            if len(found) > MOST_FILES:
+                break
+        return tuple(found)
+
+    @staticmethod
+    def _skipped(folder: str, name: str) -> bool:
+        return name.startswith(".") or name in SKIPPED or (Path(folder) / name / "pyvenv.cfg").exists()
+
+    @cached_property
+    def _cache(self) -> dict[str, object]:
+        return {}
+
+    def read(self, path: str) -> bytes:
+        """The bytes of a file of the project. Raises `UsageError` when it is none, or lies outside."""
+        if f"raw:{path}" not in self._cache:
+            full = self.root / path
+            if not full.is_file() or not full.resolve().is_relative_to(self.root.resolve()):
+                raise UsageError(f"{path}: is not a file of this project", "only files of the project are edited")
+            self._cache[f"raw:{path}"] = full.read_bytes()
+        return self._cache[f"raw:{path}"]  # type: ignore[return-value]
+
+    def python(self, path: str) -> PythonFile:
+        """The parsed file. Raises `UsageError` when it cannot be parsed."""
+        if path not in self._cache:
+            try:
+                self._cache[path] = python_source.parse(path, self.read(path))
+            except UsageError as bad:
+                self._cache[path] = bad
+        found = self._cache[path]
+        if isinstance(found, UsageError):
+            raise found
+        return found  # type: ignore[return-value]
+
+    def parsed(self, *words: str) -> Iterator[PythonFile]:
+        """The program's Python files that contain all `words` and can be parsed; all of the project's where the entry is unknown."""
+        for path in self.program:
+            raw = self.read(path)
+            if all(word.encode() in raw for word in words):
+                try:
+                    yield self.python(path)
+                except UsageError:
+                    continue
+
+    @cached_property
+    def folder(self) -> PurePosixPath:
+        """Where the command runs, relative to the project."""
+        return PurePosixPath(os.path.normpath(self.command.cwd))
+
+    def from_cwd(self, name: str) -> str | None:
+        """`name` as the command means it, as a path of the project; None when there is no such file inside."""
+        path = Path(name) if os.path.isabs(name) else self.root / self.folder / name
+        try:
+            inside = Path(os.path.normpath(path)).relative_to(self.root)
+        except ValueError:
+            return None
+        return inside.as_posix() if (self.root / inside).is_file() else None
+
+    @cached_property
+    def entry(self) -> str | None:
+        """The Python file that the command starts; None when it cannot be told."""
+        arguments = list(self.arguments)
+        for number, word in enumerate(arguments):
+            if word in ("-m", "--module") and number + 1 < len(arguments):
+                base = arguments[number + 1].replace(".", "/")
+                found = self.from_cwd(f"{base}.py") or self.from_cwd(f"{base}/__main__.py")
+                if found:
+                    return found
+            if word.endswith(".py"):
+                found = self.from_cwd(word)
+                if found:
+                    return found
+        return None
+
+    @cached_property
+    def arguments(self) -> tuple[str, ...]:
+        """Words of the command; those of a shell script that it names stand behind them."""
+        words = list(self.command.argv)
+        for word in self.command.argv:
+            path = self.from_cwd(word) if word.endswith((".sh", ".bash")) else None
+            if path is not None:
+                text = self.read(path).decode("utf-8", "replace")
+                try:
+                    words += shlex.split(text.replace("\\\n", " "), comments=True)
+                except ValueError:
+                    words += text.split()
+        return tuple(words)
+
+    def given(self, options: tuple[str, ...]) -> str | None:
+        """How the command itself sets one of `options` (such as `--num-workers`, `-j` or `data.num_workers`), or None."""
+        for word in self.arguments:
+            if any(_sets(word, option) for option in options):
+                return word
+        return None
+
+    @cached_property
+    def program(self) -> tuple[str, ...]:
+        """Python files that the entry reaches by its imports, entry first; every Python file of the project when that is unknown."""
+        everything = tuple(path for path in self.files if path.endswith(".py"))
+        if self.entry is None:
+            return everything
+        reached, todo = [], [self.entry]
+        while todo:
+            path = todo.pop(0)
+            if path in reached:
+                continue
+            reached.append(path)
+            try:
+                todo += self._imports(self.python(path))
+            except UsageError:
+                continue
+        return tuple(reached)
+
+    def _imports(self, file: PythonFile) -> list[str]:
+        roots = {PurePosixPath(self.entry or ".").parent, self.folder, PurePosixPath("."), PurePosixPath("src")}
+        found = []
+        for node in file.nodes:
+            names: list[tuple[int, str]] = []
+            if isinstance(node, cst.Import):
+                names = [(0, python_source.dotted(alias.name) or "") for alias in node.names]
+            elif isinstance(node, cst.ImportFrom):
+                package = python_source.dotted(node.module) or "" if node.module else ""
+                names = [(len(node.relative), package)]
+                if not isinstance(node.names, cst.ImportStar):
+                    names += [(len(node.relative), f"{package}.{alias.evaluated_name}".strip(".")) for alias in node.names]
+            for level, name in names:
+                bases = {PurePosixPath(file.path).parents[level - 1]} if 0 < level <= len(PurePosixPath(file.path).parents) else roots
+                found += [path for base in sorted(bases) for path in self._module(base, name)]
+        return found
+
+    def _module(self, base: PurePosixPath, name: str) -> list[str]:
+        parts, found = [part for part in name.split(".") if part], []
+        for depth in range(1, len(parts) + 1):
+            stem = base.joinpath(*parts[:depth])
+            found += [path for path in (f"{stem}.py", f"{stem}/__init__.py") if (self.root / path).is_file()]
+        return [PurePosixPath(path).as_posix() for path in found]
+
+    @cached_property
+    def configs(self) -> tuple[str, ...]:
+        """Configuration files: those that the command names, else those that the program's strings name, else all of the project's."""
+        named = [path for word in self.arguments if (path := self._config(word.partition("=")[2] or word)) is not None]
+        if named:
+            return tuple(dict.fromkeys(named))
+        spoken = [path for file in self.parsed() for text in _strings(file) if (path := self._config(text, near=file.path)) is not None]
+        if spoken:
+            return tuple(dict.fromkeys(spoken))
+        return tuple(path for path in self.files if path.endswith(CONFIG_SUFFIXES))
+
+    def _config(self, word: str, near: str = ".") -> str | None:
+        if not word.endswith(CONFIG_SUFFIXES):
+            return None
+        beside = (PurePosixPath(near).parent / word).as_posix()
+        found = self.from_cwd(word)
+        if found is None and word in self.files:
+            found = word
+        if found is None and beside in self.files:
+            found = beside
+        return found
+
+    def owns(self, location: Location | None) -> bool:
+        """Whether `location` lies in a file of this project."""
+        return location is not None and not os.path.isabs(location.file) and (self.root / location.file).is_file()
+
+    def each(self, words: tuple[str, ...], wanted: Callable[[PythonFile, cst.CSTNode], bool]) -> list[tuple[PythonFile, cst.CSTNode]]:
+        """Nodes for which `wanted` holds, in the program's files that contain all `words`."""
+        return [(file, node) for file in self.parsed(*words) for node in file.nodes if wanted(file, node)]
+
+
+def _strings(file: PythonFile) -> Iterator[str]:
+    for node in file.nodes:
+        if isinstance(node, cst.SimpleString):
+            text = string_value(node)
+            if text is not None and text.endswith(CONFIG_SUFFIXES):
+                yield text
+
+
+def _sets(word: str, option: str) -> bool:
+    """Whether a word of the command sets `option`: `--name`, `--name=v`, a prefix of it, `-j4`, or `name=v` without dashes."""
+    name, equals, _ = word.partition("=")
+    if name == option:
+        return option.startswith("-") or bool(equals)
+    if option.startswith("--"):
+        return name.startswith("--") and len(name) > len("--xx") and option.startswith(name)
+    if option.startswith("-"):
+        return len(option) == 2 and word.startswith(option) and word[2:].isdigit()
+    return bool(equals) and name.lstrip("+~-") == option

@@ -1,0 +1,222 @@
+"""Reasons why a function's results may not be kept, read from its source. What cannot be seen here, the fidelity check sees."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from trainflash.knobs.project import Project
+from trainflash.knobs.python_source import PythonFile, decorator_names, descendants, dotted
+
+CACHES = {"cache", "lru_cache", "cached", "memoize", "cached_property", "cachedmethod"}
+TRANSPARENT = {"torch.no_grad", "torch.inference_mode", "numba.njit", "numba.jit"}  # a cache around these changes nothing they do
+ITERATORS = {"map", "filter", "zip", "iter", "reversed", "enumerate", "open"}
+RANDOM_MODULES = ("random", "numpy.random", "secrets", "uuid", "time", "datetime")
+RANDOM_TORCH = {
+    "rand",
+    "randn",
+    "randint",
+    "randperm",
+    "rand_like",
+    "randn_like",
+    "randint_like",
+    "bernoulli",
+    "multinomial",
+    "normal",
+    "dropout",
+}
+RANDOM_METHODS = RANDOM_TORCH | {
+    "random",
+    "choice",
+    "choices",
+    "sample",
+    "shuffle",
+    "permutation",
+    "uniform",
+    "integers",
+    "gauss",
+    "standard_normal",
+}
+RANDOM_METHODS |= {"normal_", "uniform_", "bernoulli_", "random_"}
+CHANGES = {
+    "append",
+    "extend",
+    "insert",
+    "pop",
+    "remove",
+    "clear",
+    "update",
+    "add",
+    "setdefault",
+    "popitem",
+    "discard",
+    "write",
+    "put",
+    "send",
+}
+UNHASHABLE = {"list", "dict", "set", "UserList", "UserDict", "OrderedDict", "defaultdict"}
+
+
+def obstacle(project: Project, file: PythonFile, function: cst.FunctionDef) -> str | None:
+    """Why the results of `function` must not be cached; None when its source shows no reason."""
+    return (
+        _form(file, function)
+        or _randomness(project, file, function, set())
+        or _effects(function)
+        or _object(project, file, function)
+        or _globals(project, file, function)
+    )
+
+
+def cached_already(file: PythonFile, function: cst.FunctionDef) -> bool:
+    """Whether a decorator caches it already."""
+    return any(name.split(".")[-1] in CACHES for name in decorator_names(file, function))
+
+
+def _form(file: PythonFile, function: cst.FunctionDef) -> str | None:
+    if function.asynchronous is not None:
+        return "it is asynchronous: a cache would keep a coroutine that can be awaited only once"
+    own = list(_own(function))
+    if any(isinstance(node, cst.Yield) for node in own):
+        return "it is a generator: a cache would keep one that is used up"
+    for node in own:
+        if isinstance(node, cst.Return) and node.value is not None:
+            called = dotted(node.value.func) if isinstance(node.value, cst.Call) else None
+            if isinstance(node.value, cst.GeneratorExp) or called in ITERATORS:
+                return "it returns an iterator or a file, which can be used only once"
+    strange = [name for name in decorator_names(file, function) if name not in TRANSPARENT]
+    if strange:
+        return f"it is decorated by {strange[0]}, and what a cache around or under that means is not known"
+    return None
+
+
+def _own(function: cst.FunctionDef) -> Iterator[cst.CSTNode]:
+    """Nodes of the function's own body, those of functions and classes inside it left out."""
+    todo: list[cst.CSTNode] = list(function.body.children)
+    while todo:
+        node = todo.pop(0)
+        yield node
+        if not isinstance(node, (cst.FunctionDef, cst.ClassDef, cst.Lambda)):
+            todo.extend(node.children)
+
+
+def _randomness(project: Project, file: PythonFile, function: cst.FunctionDef, seen: set[int]) -> str | None:
+    """Random numbers, time or input in the function or in functions of the project that it calls by name."""
+    seen.add(id(function))
+    for call in descendants(function, cst.Call):
+        full = file.full_name(call.func) or ""
+        name = full.split(".")[-1] or (call.func.attr.value if isinstance(call.func, cst.Attribute) else "")
+        module = full.rpartition(".")[0]
+        drawn = module in RANDOM_MODULES or full in ("input", "os.urandom") or (module.startswith("torch") and name in RANDOM_TORCH)
+        if drawn or (isinstance(call.func, cst.Attribute) and module.split(".")[0] not in ("torch", "numpy") and name in RANDOM_METHODS):
+            return f"`{file.text(call.func)}` at {file.location(call)} draws random numbers or the time, which a cache would freeze"
+        for where, called in _called(project, file, call):
+            if id(called) not in seen:
+                found = _randomness(project, where, called, seen)
+                if found is not None:
+                    return found
+    return None
+
+
+def _called(project: Project, file: PythonFile, call: cst.Call) -> Iterator[tuple[PythonFile, cst.FunctionDef]]:
+    name = (dotted(call.func) or "").split(".")[-1]
+    if not name:
+        return
+    files = [file] if isinstance(call.func, cst.Attribute) or name not in file.imported else project.parsed(f"def {name}")
+    for where in files:
+        for function in where.functions:
+            if function.name.value == name:
+                yield where, function
+
+
+def _effects(function: cst.FunctionDef) -> str | None:
+    for node in _own(function):
+        if isinstance(node, (cst.Global, cst.Nonlocal)):
+            return "it assigns to a variable outside itself"
+        targets = [each.target for each in node.targets] if isinstance(node, cst.Assign) else []
+        if isinstance(node, (cst.AugAssign, cst.AnnAssign)):
+            targets = [node.target]
+        for target in targets:
+            name = dotted(target) or (dotted(target.value) if isinstance(target, cst.Subscript) else None) or ""
+            if name.startswith("self."):
+                return f"it changes its object (`{name}`)"
+        if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
+            base = dotted(node.func.value) or ""
+            if base.startswith("self.") and node.func.attr.value in CHANGES:
+                return f"it changes its object (`{base}.{node.func.attr.value}`)"
+            if node.func.attr.value in ("backward", "zero_grad") or (base and node.func.attr.value == "step"):
+                return "it trains"
+    return None
+
+
+def _object(project: Project, file: PythonFile, function: cst.FunctionDef) -> str | None:
+    """A method also depends on its object: that must be hashable and must not change after it was made."""
+    owner = file.class_of(function)
+    if owner is None:
+        return None
+    methods = {each.name.value for each in owner.body.body if isinstance(each, cst.FunctionDef)}
+    if "__eq__" in methods and "__hash__" not in methods:
+        return f"objects of {owner.name.value} are not hashable: it defines __eq__ without __hash__"
+    if any((file.full_name(base.value) or "").split(".")[-1] in UNHASHABLE for base in owner.bases):
+        return f"objects of {owner.name.value} are not hashable"
+    names = decorator_names(file, owner)
+    if any(name.split(".")[-1] == "dataclass" for name in names) and not any(
+        word in file.text(each) for each in owner.decorators for word in ("frozen=True", "eq=False", "unsafe_hash=True")
+    ):
+        return f"objects of {owner.name.value} are not hashable: a dataclass that compares by value"
+    return _changed_after(project, file, owner, _read(file, owner, function, set()))
+
+
+def _read(file: PythonFile, owner: cst.ClassDef, function: cst.FunctionDef, seen: set[str]) -> set[str]:
+    """Attributes of `self` that the method reads, through the methods of the class that it calls."""
+    seen.add(function.name.value)
+    methods = {each.name.value: each for each in owner.body.body if isinstance(each, cst.FunctionDef)}
+    found: set[str] = set()
+    for node in descendants(function, cst.Attribute):
+        if dotted(node.value) == "self":
+            name = node.attr.value
+            if name in methods and name not in seen:
+                found |= _read(file, owner, methods[name], seen)
+            found.add(name)
+    return found
+
+
+def _changed_after(project: Project, file: PythonFile, owner: cst.ClassDef, read: set[str]) -> str | None:
+    for where in project.parsed():
+        for node in where.nodes:
+            targets = [each.target for each in node.targets] if isinstance(node, cst.Assign) else []
+            targets += [node.target] if isinstance(node, (cst.AugAssign, cst.AnnAssign)) else []
+            for target in targets:
+                place = target.value if isinstance(target, cst.Subscript) else target
+                if not isinstance(place, cst.Attribute) or place.attr.value not in read:
+                    continue
+                inside = where is file and where.inside(node, owner)
+                around = next((up.name.value for up in where.ancestors(node) if isinstance(up, cst.FunctionDef)), "")
+                mine = dotted(place.value) == "self"
+                if (mine and inside and around not in ("__init__", "__post_init__", "__new__", "__setstate__")) or not mine:
+                    return f"it reads `self.{place.attr.value}`, which is set again at {where.location(node)}"
+    return None
+
+
+def _globals(project: Project, file: PythonFile, function: cst.FunctionDef) -> str | None:
+    """Variables of the module that some function declares `global`, and those of an enclosing function that are set more than once."""
+    declared = {item.name.value for node in file.nodes if isinstance(node, (cst.Global, cst.Nonlocal)) for item in node.names}
+    for name in descendants(function.body, cst.Name):
+        up = file.parent(name)
+        if isinstance(up, cst.Attribute) and up.attr is name:
+            continue
+        if name.value in declared:
+            return f"it reads {name.value!r}, which another function sets"
+        if _outer_variable(file, function, name):
+            return f"it reads {name.value!r} of the function around it, which is set more than once"
+    return None
+
+
+def _outer_variable(file: PythonFile, function: cst.FunctionDef, name: cst.Name) -> bool:
+    if not any(isinstance(up, cst.FunctionDef) for up in file.ancestors(function)):
+        return False
+    scope = file.scope(name)
+    found = list(scope[name.value]) if scope is not None else []
+    outside = [each for each in found if each.scope is not scope and each.scope is not file.scope(file.module) and hasattr(each, "node")]
+    return len([each for each in outside if not file.inside(each.node, function)]) > 1

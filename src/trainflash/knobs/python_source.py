@@ -1,0 +1,230 @@
+"""One Python file of the owner's, parsed by LibCST: where its nodes lie in the bytes, what its names mean, which calls it makes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import libcst as cst
+from libcst import metadata
+
+from trainflash.errors import UsageError
+from trainflash.schema import Location
+
+BOM = b"\xef\xbb\xbf"
+HANDS_OFF = "this file is left alone; make the change by hand"
+
+
+@dataclass(frozen=True, eq=False)
+class PythonFile:
+    """`raw` parsed. Raises `UsageError` on construction by `parse` when it is no Python that LibCST reads, or not UTF-8."""
+
+    path: str  # relative to the project
+    raw: bytes
+    wrapper: metadata.MetadataWrapper
+
+    @property
+    def module(self) -> cst.Module:
+        return self.wrapper.module
+
+    @cached_property
+    def _spans(self):
+        return self.wrapper.resolve(metadata.ByteSpanPositionProvider)
+
+    @cached_property
+    def _positions(self):
+        return self.wrapper.resolve(metadata.PositionProvider)
+
+    @cached_property
+    def _parents(self):
+        return self.wrapper.resolve(metadata.ParentNodeProvider)
+
+    @cached_property
+    def _scopes(self):
+        return self.wrapper.resolve(metadata.ScopeProvider)
+
+    @cached_property
+    def newline(self) -> str:
+        return self.module.default_newline
+
+    def span(self, node: cst.CSTNode) -> tuple[int, int]:
+        """First byte and the byte after the last of `node`, parentheses around an expression not counted."""
+        found = self._spans[node]
+        shift = len(BOM) if self.raw.startswith(BOM) else 0
+        return found.start + shift, found.start + found.length + shift
+
+    def outer_span(self, node: cst.BaseExpression) -> tuple[int, int]:
+        """Like `span`, with the parentheses that belong to the expression."""
+        start, end = self.span(node)
+        left, right = getattr(node, "lpar", ()), getattr(node, "rpar", ())
+        for paren in (*left, *right):
+            a, b = self.span(paren)
+            start, end = min(start, a), max(end, b)
+        return start, end
+
+    def text(self, node: cst.CSTNode) -> str:
+        """Source text of `node`."""
+        start, end = self.span(node)
+        return self.raw[start:end].decode("utf-8")
+
+    def lines_of(self, node: cst.CSTNode) -> tuple[int, int]:
+        """First and last line, from 1."""
+        found = self._positions[node]
+        return found.start.line, found.end.line
+
+    def location(self, node: cst.CSTNode) -> Location:
+        """Where `node` begins, with the name of the function around it."""
+        around = next((up.name.value for up in self.ancestors(node) if isinstance(up, cst.FunctionDef)), "")
+        return Location(self.path, self.lines_of(node)[0], around)
+
+    def parent(self, node: cst.CSTNode) -> cst.CSTNode | None:
+        """The node around `node`; None for the module."""
+        return self._parents.get(node)
+
+    def ancestors(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+        """The nodes around `node`, innermost first."""
+        up = self.parent(node)
+        while up is not None:
+            yield up
+            up = self.parent(up)
+
+    def inside(self, node: cst.CSTNode, outer: cst.CSTNode) -> bool:
+        """Whether `outer` is `node` or lies around it."""
+        return node is outer or any(up is outer for up in self.ancestors(node))
+
+    def scope(self, node: cst.CSTNode) -> metadata.Scope | None:
+        """The scope that names in `node` are looked up in."""
+        for at in (node, *self.ancestors(node)):
+            found = self._scopes.get(at)
+            if found is not None:
+                return found
+        return None
+
+    @cached_property
+    def nodes(self) -> tuple[cst.CSTNode, ...]:
+        """All nodes in the order of the source."""
+        return tuple(_walk(self.module))
+
+    @cached_property
+    def calls(self) -> tuple[cst.Call, ...]:
+        return tuple(node for node in self.nodes if isinstance(node, cst.Call))
+
+    @cached_property
+    def functions(self) -> tuple[cst.FunctionDef, ...]:
+        return tuple(node for node in self.nodes if isinstance(node, cst.FunctionDef))
+
+    @cached_property
+    def imported(self) -> dict[str, str]:
+        """What each imported name stands for, dotted: `{"np": "numpy", "DataLoader": "torch.utils.data.DataLoader"}`."""
+        names: dict[str, str] = {}
+        for node in self.nodes:
+            if isinstance(node, cst.Import):
+                for alias in node.names:
+                    full = dotted(alias.name) or ""
+                    local = alias.evaluated_alias
+                    names[local or full.split(".")[0]] = full if local else full.split(".")[0]
+            elif isinstance(node, cst.ImportFrom) and not isinstance(node.names, cst.ImportStar):
+                package = "." * len(node.relative) + (dotted(node.module) or "" if node.module else "")
+                for alias in node.names:
+                    joined = package + alias.evaluated_name if package.endswith(".") else f"{package}.{alias.evaluated_name}"
+                    names[alias.evaluated_alias or alias.evaluated_name] = joined
+        return names
+
+    def full_name(self, node: cst.BaseExpression) -> str | None:
+        """Dotted name of an expression with imports resolved, such as `torch.optim.Adam`; None when it is no plain chain of names."""
+        name = dotted(node)
+        if name is None:
+            return None
+        first, dot, rest = name.partition(".")
+        return self.imported.get(first, first) + dot + rest
+
+    def function_at(self, location: Location) -> cst.FunctionDef | None:
+        """The innermost function whose decorators, `def` or body cover the line."""
+        found = None
+        for function in self.functions:
+            first, last = self.lines_of(function)
+            if first <= location.line <= last:
+                found = function
+        return found
+
+    def class_of(self, function: cst.FunctionDef) -> cst.ClassDef | None:
+        """The class that `function` is a method of."""
+        for up in self.ancestors(function):
+            if isinstance(up, cst.FunctionDef):
+                return None
+            if isinstance(up, cst.ClassDef):
+                return up
+        return None
+
+
+def parse(path: str, raw: bytes) -> PythonFile:
+    """`raw` as a PythonFile. Raises `UsageError` when LibCST cannot read it, or it is not UTF-8."""
+    try:
+        module = cst.parse_module(raw)
+    except (cst.ParserSyntaxError, UnicodeDecodeError, LookupError, ValueError, RecursionError) as bad:
+        raise UsageError(f"{path}: cannot be parsed: {str(bad).splitlines()[0]}", HANDS_OFF) from None
+    if module.encoding.lower().replace("_", "-") not in ("utf-8", "utf8", "utf-8-sig"):
+        raise UsageError(f"{path}: is encoded in {module.encoding}, only UTF-8 is edited", HANDS_OFF)
+    return PythonFile(path, raw, metadata.MetadataWrapper(module, unsafe_skip_copy=True))
+
+
+def _walk(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    yield node
+    for child in node.children:
+        yield from _walk(child)
+
+
+def dotted(node: cst.CSTNode | None) -> str | None:
+    """`a.b.c` for a chain of names; None for anything else."""
+    if isinstance(node, cst.Name):
+        return node.value
+    if isinstance(node, cst.Attribute):
+        base = dotted(node.value)
+        return None if base is None else f"{base}.{node.attr.value}"
+    return None
+
+
+def string_value(node: cst.BaseExpression | None) -> str | None:
+    """The text of a plain string literal, else None."""
+    if isinstance(node, (cst.SimpleString, cst.ConcatenatedString)):
+        value = node.evaluated_value
+        return value if isinstance(value, str) else None
+    return None
+
+
+def keyword(call: cst.Call, name: str) -> cst.Arg | None:
+    """The argument `name=` of `call`."""
+    return next((arg for arg in call.args if arg.keyword is not None and arg.keyword.value == name), None)
+
+
+def positional(call: cst.Call, index: int | None) -> cst.Arg | None:
+    """The positional argument at `index`; None where there is none, or a `*splat` makes it unknown."""
+    if index is None:
+        return None
+    plain: list[cst.Arg] = []
+    for arg in call.args:
+        if arg.star == "*":
+            break
+        if arg.keyword is None and arg.star == "":
+            plain.append(arg)
+    return plain[index] if index < len(plain) else None
+
+
+def has_splat(call: cst.Call, star: str) -> bool:
+    """Whether `call` has an argument `*x` (star "*") or `**x` (star "**")."""
+    return any(arg.star == star for arg in call.args)
+
+
+def descendants(node: cst.CSTNode, kinds: type | tuple[type, ...]) -> Iterator[cst.CSTNode]:
+    """All nodes of `kinds` in `node`, itself included."""
+    return (found for found in _walk(node) if isinstance(found, kinds))
+
+
+def decorator_names(file: PythonFile, function: cst.FunctionDef | cst.ClassDef) -> Sequence[str]:
+    """Resolved dotted names of the decorators, arguments dropped; "?" for one that is no plain name."""
+    names = []
+    for decorator in function.decorators:
+        target = decorator.decorator
+        names.append(file.full_name(target.func if isinstance(target, cst.Call) else target) or "?")
+    return names

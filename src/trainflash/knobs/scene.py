@@ -1,0 +1,62 @@
+"""What an edit looks at, and what it answers: the places where it could be made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from trainflash.knobs.facts import Facts
+from trainflash.knobs.project import Project
+from trainflash.knobs.splices import Splice
+from trainflash.schema import Finding, Location, Summary
+
+MEMINFO = Path("/proc/meminfo")
+CGROUP_LIMITS = (
+    (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory.current")),
+    (Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"), Path("/sys/fs/cgroup/memory/memory.usage_in_bytes")),
+)
+
+
+@dataclass(frozen=True)
+class Scene:
+    """One program, one run of it, and the finding to answer; `at` is the owner's choice of a place, `memory_bytes` what is free."""
+
+    project: Project
+    summary: Summary
+    finding: Finding | None
+    at: Location | None
+    memory_bytes: int | None
+
+    @property
+    def facts(self) -> Facts:
+        """The run and the finding, for conditions and values."""
+        return Facts(self.summary, self.finding)
+
+
+@dataclass(frozen=True)
+class Target:
+    """One place where an edit can be made. `current` is the value in force there; `write` makes the edit for a value."""
+
+    location: Location
+    current: Any
+    write: Callable[[Any], tuple[Splice, ...]]
+    where: str  # for a reader, such as "num_workers of the call at train.py:40"
+    label: str = ""  # shown as the candidate's value, where the value alone says nothing
+
+
+def available_memory() -> int | None:
+    """Bytes that can still be used: the machine's, or the control group's where that is less; None where neither can be read."""
+    found = []
+    try:
+        line = next(line for line in MEMINFO.read_text(encoding="ascii").splitlines() if line.startswith("MemAvailable:"))
+        found.append(1024 * int(line.split()[1]))
+    except (OSError, StopIteration, ValueError):
+        pass
+    for limit, used in CGROUP_LIMITS:
+        try:
+            found.append(int(limit.read_text(encoding="ascii")) - int(used.read_text(encoding="ascii")))
+        except (OSError, ValueError):
+            continue
+    return max(0, min(found)) if found else None

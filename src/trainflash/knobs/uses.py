@@ -1,0 +1,158 @@
+"""Who else reads a value, and who calls a function: what decides whether an edit would change more than it means to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+import libcst as cst
+
+from trainflash.knobs.project import Project
+from trainflash.knobs.python_source import PythonFile, dotted, string_value
+from trainflash.schema import Location
+
+LOG_CALLS = {"print", "info", "debug", "warning", "log", "log_params", "log_hparams", "config", "vars", "pprint"}
+STORES = (cst.AssignTarget, cst.AnnAssign, cst.AugAssign)
+
+
+@dataclass(frozen=True)
+class Use:
+    """One more reader of a value: another loader's argument, something that only shows it, or anything else."""
+
+    location: Location
+    kind: Literal["loader", "shown", "other"]
+    text: str
+
+
+def of_local(file: PythonFile, node: cst.Name, references: Iterable) -> list[Use]:
+    """Other readers of the local variable that `node` reads; `references` are LibCST's accesses of it."""
+    return [_use(file, access.node) for access in references if access.node is not node]
+
+
+def of_constant(node: cst.Name, project: Project) -> list[Use]:
+    """Other readers of the module's variable that `node` reads, in all files of the program."""
+    readers = project.each((node.value,), lambda where, other: other is not node and _loads(where, other, node.value))
+    return [_use(where, reader) for where, reader in readers]
+
+
+def _loads(file: PythonFile, node: cst.CSTNode, name: str) -> bool:
+    if not isinstance(node, cst.Name) or node.value != name:
+        return False
+    up = file.parent(node)
+    if isinstance(up, (*STORES, cst.ImportAlias, cst.Param, cst.AsName, cst.FunctionDef, cst.ClassDef)):
+        return (
+            isinstance(up, (cst.AnnAssign, cst.Param)) and node is not getattr(up, "target", None) and node is not getattr(up, "name", None)
+        )
+    if isinstance(up, cst.Arg) and up.keyword is node:
+        return False
+    return not (isinstance(up, cst.Attribute) and up.attr is node)
+
+
+def of_key(file: PythonFile, node: cst.CSTNode, keys: tuple[str, ...], project: Project) -> list[Use]:
+    """Other readers of `x.key`, `x["key"]` or `x.get("key")`; where both name the key before it, that one must agree too."""
+    found = []
+    for where in project.parsed(keys[-1]):
+        for other in where.nodes:
+            if (where is file and (other is node or file.inside(node, other))) or not reads_key(other, keys):
+                continue
+            if not isinstance(where.parent(other), STORES) and not _callee(where, other):
+                found.append(_use(where, other))
+    return found
+
+
+def _callee(file: PythonFile, node: cst.CSTNode) -> bool:
+    up = file.parent(node)
+    return isinstance(node, cst.Attribute) and isinstance(up, cst.Call) and up.func is node
+
+
+def key_of(node: cst.CSTNode) -> tuple[cst.BaseExpression, str] | None:
+    """What is read and by which key, for `x.key`, `x["key"]`, `x.get("key", …)` and `getattr(x, "key", …)`."""
+    if isinstance(node, cst.Attribute):
+        return node.value, node.attr.value
+    if isinstance(node, cst.Subscript) and len(node.slice) == 1 and isinstance(node.slice[0].slice, cst.Index):
+        key = string_value(node.slice[0].slice.value)
+        return None if key is None else (node.value, key)
+    if isinstance(node, cst.Call) and node.args and isinstance(node.func, cst.Attribute) and node.func.attr.value == "get":
+        key = string_value(node.args[0].value)
+        return None if key is None else (node.func.value, key)
+    if isinstance(node, cst.Call) and len(node.args) > 1 and dotted(node.func) == "getattr":
+        key = string_value(node.args[1].value)
+        return None if key is None else (node.args[0].value, key)
+    return None
+
+
+def reads_key(node: cst.CSTNode, keys: tuple[str, ...]) -> bool:
+    """Whether `node` reads a value whose key path may end in `keys`."""
+    found = key_of(node)
+    if found is None or found[1] != keys[-1]:
+        return False
+    before = key_of(found[0])
+    return before is None or len(keys) < 2 or before[1] == keys[-2] or before[1] in ("args", "config", "cfg", "opt", "hparams")
+
+
+def writes_to(project: Project, keys: tuple[str, ...]) -> list[tuple[PythonFile, cst.BaseExpression]]:
+    """What the program assigns to `x.key` or `x["key"]` on objects other than `self`."""
+    found = []
+    for file in project.parsed(keys[-1]):
+        for node in file.nodes:
+            if isinstance(node, cst.Assign):
+                for target in node.targets:
+                    place = key_of(target.target)
+                    if place is not None and dotted(place[0]) != "self" and reads_key(target.target, keys):
+                        found.append((file, node.value))
+    return found
+
+
+def callers(project: Project, file: PythonFile, function: cst.FunctionDef) -> list[tuple[PythonFile, cst.Call]]:
+    """Calls of `function` that the program's text shows; of a class, for its `__init__`."""
+    owner = file.class_of(function)
+    constructor = owner is not None and function.name.value == "__init__"
+    name = owner.name.value if constructor else function.name.value  # type: ignore[union-attr]
+    found = []
+    for where in project.parsed(name):
+        for call in where.calls:
+            called = dotted(call.func)
+            if isinstance(call.func, cst.Attribute) and call.func.attr.value == name:
+                base = called.split(".")[0] if called else ""
+                module = where.imported.get(base)
+                local = module is not None and _is_project_module(project, module)
+                if (owner is not None and not constructor and module is None) or ((owner is None or constructor) and local):
+                    found.append((where, call))
+            elif called == name and (owner is None or constructor):
+                found.append((where, call))
+            elif (owner is None or constructor) and isinstance(call.func, cst.Name):
+                found += [(where, call)] if where.imported.get(call.func.value, "").split(".")[-1] == name else []
+    return found
+
+
+def _is_project_module(project: Project, module: str) -> bool:
+    return any(is_module(path, module) for path in project.program)
+
+
+def is_module(path: str, module: str) -> bool:
+    """Whether the file at `path` can be the module of that dotted name."""
+    tail = module.strip(".").replace(".", "/")
+    return f"/{path}".endswith((f"/{tail}.py", f"/{tail}/__init__.py"))
+
+
+def caller_use(file: PythonFile, call: cst.Call) -> Use:
+    """Another caller of the function that holds the edited call."""
+    return Use(file.location(call), "loader", file.text(call).split("\n")[0])
+
+
+def _use(file: PythonFile, node: cst.CSTNode) -> Use:
+    kind: Literal["loader", "shown", "other"] = "other"
+    for up in file.ancestors(node):
+        if isinstance(up, (cst.BaseCompoundStatement, cst.BaseSmallStatement)):
+            break
+        if isinstance(up, cst.FormattedString):
+            kind = "shown"
+        elif isinstance(up, cst.Call) and not file.inside(node, up.func):
+            name = (dotted(up.func) or "").split(".")[-1]
+            if name.endswith("Loader"):
+                kind = "loader"
+                break
+            if name in LOG_CALLS:
+                kind = "shown"
+    return Use(file.location(node), kind, file.text(node))

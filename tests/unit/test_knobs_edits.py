@@ -1,0 +1,408 @@
+"""Every kind of edit but the sources of values: caches, decorators, intervals, debugging aids, threads, optimizers."""
+
+from __future__ import annotations
+
+import dataclasses
+import pickle
+import sys
+import textwrap
+
+import pytest
+from knob_scenes import GB, activity, added, finding, loader, program, removed, repeated, setting, summary
+
+from trainflash.errors import UsageError
+from trainflash.schema import Location, Threads
+
+
+def memo(tmp_path, source, qualname, *, memory=8 * GB, loaders=(), nth=0, **changes):
+    made = program(tmp_path, train_py=textwrap.dedent(source).lstrip("\n"))
+    at = made.line("train.py", f"def {qualname.split('.')[-1]}(", nth)
+    run = summary(repeated=(repeated(at, qualname, **changes),), loaders=loaders)
+    return made, made.propose("memoize_function", run, findings=[finding("repeated_work", at)], memory=memory)
+
+
+def test_cache_on_a_function_with_its_import(tmp_path):
+    source = '''
+    """Doc."""
+    from __future__ import annotations
+
+    import argparse
+    import torch
+
+    # reads a split
+    def load_split(name, length):
+        return [ord(c) for c in open(name).read()][:length]
+    '''
+    made, candidate = memo(tmp_path, source, "load_split")
+    assert added(candidate) == ["import functools", "@functools.cache"]
+    assert candidate.value == "functools.cache on load_split"
+    made.apply(candidate)
+    text = made.read("train.py")
+    assert text.index("__future__") < text.index("argparse") < text.index("functools") < text.index("import torch")
+    with pytest.raises(UsageError, match="cached already"):
+        at = made.line("train.py", "def load_split(")
+        made.propose("memoize_function", summary(repeated=(repeated(at, "load_split"),)))
+
+
+@pytest.mark.parametrize(
+    ("head", "expected"),
+    [
+        ("from functools import cache, partial\n", ["@cache"]),
+        ("import functools as ft\n", ["@ft.cache"]),
+        ("import functools\n", ["@functools.cache"]),
+        ("#!/usr/bin/env python\n# -*- coding: utf-8 -*-\n", ["import functools", "", "@functools.cache"]),
+        ('"""Doc."""\n', ["", "import functools", "@functools.cache"]),
+        ("from torch import nn\n", ["import functools", "@functools.cache"]),
+    ],
+)
+def test_import_is_added_once_and_in_its_place(tmp_path, head, expected):
+    made, candidate = memo(tmp_path, head + "def f(a):\n    return a * 2\n", "f")
+    assert added(candidate) == expected
+    made.apply(candidate)
+
+
+DATASET = """
+import torch
+from torch.utils.data import Dataset
+
+
+class Digits(Dataset):
+    def __init__(self, images):
+        self.images = images
+
+    def __len__(self):
+        return len(self.images)
+
+    @torch.no_grad()
+    def __getitem__(self, index):
+        return torch.from_numpy(self._prepare(index)), 0
+
+    def _prepare(self, index):
+        return self.images[index] ** 2
+"""
+
+
+def dataset_loader(**changes):
+    return loader(dataset_location=Location("train.py", 13), **changes)
+
+
+def test_cache_on_the_item_function_of_a_data_set(tmp_path):
+    made, candidate = memo(tmp_path, DATASET, "Digits.__getitem__", loaders=(dataset_loader(),), result_bytes=3100)
+    assert added(candidate) == ["import functools", "    @functools.cache"]
+    assert "about 1000 results will be kept, 4 MB" in candidate.why
+    made.apply(candidate)
+    assert "    @functools.cache\n    @torch.no_grad()\n    def __getitem__" in made.read("train.py")
+
+
+def test_many_results_get_a_bound_and_too_many_are_refused(tmp_path):
+    many = (dataset_loader(dataset_len=60000),)
+    _, candidate = memo(tmp_path, DATASET, "Digits.__getitem__", loaders=many)
+    assert added(candidate)[1] == "    @functools.lru_cache(maxsize=65536)"
+    folder = tmp_path / "large"
+    folder.mkdir()
+    with pytest.raises(UsageError, match=r"60000 results of 4 KB need 240 MB, more than 25% of the memory"):
+        memo(folder, DATASET, "Digits.__getitem__", loaders=many, memory=GB // 2)
+
+
+def test_cached_methods_still_pickle_for_spawned_workers(tmp_path, monkeypatch):
+    source = DATASET.replace("import torch\nfrom torch.utils.data import Dataset\n", "class Dataset: pass\n").replace(
+        "@torch.no_grad()", ""
+    )
+    source = source.replace("torch.from_numpy(self._prepare(index))", "self._prepare(index)")
+    made, candidate = memo(tmp_path, source, "Digits.__getitem__")
+    made.apply(candidate)
+    (tmp_path / "cached_digits.py").write_bytes((tmp_path / "train.py").read_bytes())
+    monkeypatch.syspath_prepend(str(tmp_path))
+    import cached_digits
+
+    data = cached_digits.Digits([1, 2, 3])
+    assert data[1] is data[1]
+    again = pickle.loads(pickle.dumps(data))
+    assert again[2] == (9, 0)
+    del sys.modules["cached_digits"]
+
+
+@pytest.mark.parametrize(
+    ("source", "name", "reason"),
+    [
+        ("def f(a):\n    yield a\n", "f", "generator"),
+        ("async def f(a):\n    return a\n", "f", "asynchronous"),
+        ("def f(a):\n    return (x for x in a)\n", "f", "iterator"),
+        ("def f(a):\n    return open(a)\n", "f", "iterator or a file"),
+        ("class A:\n    @staticmethod\n    def f(a):\n        return a\n", "A.f", "decorated by staticmethod"),
+        ("class A:\n    @property\n    def f(self):\n        return 1\n", "A.f", "decorated by property"),
+        ("import random\ndef f(a):\n    return a + random.random()\n", "f", "draws random numbers"),
+        ("import numpy as np\ndef g(a):\n    return a + np.random.rand()\ndef f(a):\n    return g(a)\n", "f", "draws random numbers"),
+        ("import torch\ndef f(a):\n    return a + torch.randn(3)\n", "f", "draws random numbers"),
+        ("N = 0\ndef f(a):\n    global N\n    N += 1\n    return a\n", "f", "variable outside itself"),
+        ("N = 0\ndef s():\n    global N\n    N = 1\ndef f(a):\n    return a + N\n", "f", "another function sets"),
+        ("class A:\n    def f(self, a):\n        self.n = a\n        return a\n", "A.f", "changes its object"),
+        ("class A:\n    def f(self, a):\n        self.seen.append(a)\n        return a\n", "A.f", "changes its object"),
+        (
+            "class A:\n    def set_epoch(self, e):\n        self.epoch = e\n    def f(self, a):\n        return a + self.epoch\n",
+            "A.f",
+            "set again",
+        ),
+        ("class A:\n    def f(self, a):\n        return a + self.scale\nx = A()\nx.scale = 3\n", "A.f", "set again"),
+        ("class A:\n    def __eq__(self, o):\n        return True\n    def f(self, a):\n        return a\n", "A.f", "not hashable"),
+        (
+            "from dataclasses import dataclass\n@dataclass\nclass A:\n    n: int\n    def f(self, a):\n        return a\n",
+            "A.f",
+            "not hashable",
+        ),
+        ("class A(list):\n    def f(self, a):\n        return a\n", "A.f", "not hashable"),
+        ("import functools\n@functools.lru_cache(maxsize=2)\ndef f(a):\n    return a\n", "f", "cached already"),
+    ],
+)
+def test_functions_that_must_not_be_cached(tmp_path, source, name, reason):
+    with pytest.raises(UsageError, match=reason):
+        memo(tmp_path, source, name)
+
+
+def test_unhashable_arguments_and_moved_functions_are_refused(tmp_path):
+    with pytest.raises(UsageError, match="cannot be keys"):
+        memo(tmp_path, "def f(a):\n    return a\n", "f", hashable=False)
+    folder = tmp_path / "moved"
+    folder.mkdir()
+    made = program(folder, train_py="def f(a):\n    return a\n")
+    with pytest.raises(UsageError, match="the source has changed since the run"):
+        made.propose("memoize_function", summary(repeated=(repeated(Location("train.py", 9), "f"),)))
+
+
+EVALUATE = """
+import torch
+
+
+class Trainer:
+    def train_step(self, batch):
+        loss = self.model(batch)
+        loss.backward()
+        self.optimizer.step()
+
+    def validate(self):
+        self.model.eval()
+        total = 0.0
+        for batch in self.loader:
+            total += self.model(batch).item()
+        return total
+"""
+
+
+def no_grad(tmp_path, source, text):
+    made = program(tmp_path, train_py=textwrap.dedent(source).lstrip("\n"))
+    run = summary(activities=(activity("Eval", made.line("train.py", text), grad_enabled=True),))
+    return made, made.propose("eval_no_grad", run, findings=[finding("evaluation")])
+
+
+def test_evaluation_without_gradients(tmp_path):
+    made, candidate = no_grad(tmp_path, EVALUATE, "total +=")
+    assert (removed(candidate), added(candidate)) == ([], ["    @torch.no_grad()"])
+    made.apply(candidate)
+    assert "    @torch.no_grad()\n    def validate" in made.read("train.py")
+    with pytest.raises(UsageError, match="already runs without gradients"):
+        made.propose("eval_no_grad", summary(activities=(activity("Eval", made.line("train.py", "total +="), grad_enabled=True),)))
+
+
+def test_the_decorator_goes_under_staticmethod(tmp_path):
+    source = "import torch\nclass A:\n    @staticmethod\n    def evaluate(m, l):\n        for b in l:\n            m(b)\n"
+    made, candidate = no_grad(tmp_path, source, "m(b)")
+    made.apply(candidate)
+    assert "    @staticmethod\n    @torch.no_grad()\n    def evaluate" in made.read("train.py")
+
+
+def test_the_evaluating_function_is_found_from_a_line_of_the_network(tmp_path):
+    source = EVALUATE + "\nclass Net:\n    def forward(self, x):\n        return x.relu()\n"
+    made, candidate = no_grad(tmp_path, source, "x.relu()")
+    assert candidate.location.function == "Trainer" or "validate" in candidate.why
+    made.apply(candidate)
+
+
+EPOCH = "import torch\ndef epoch(model, loader, train):\n    for b in loader:\n        loss = model(b)\n        loss.backward()\n"
+WITHIN = "import torch\ndef evaluate(model):\n    with torch.no_grad():\n        return [model(b) for b in range(3)]\n"
+SHARED = "import torch\ndef compute_loss(model, b):\n    return model(b).sum()\n"
+LOOP = "(m, l):\n    for b in l:\n        m(b)\n"
+TWO = f"import torch\ndef evaluate{LOOP}def validate{LOOP}def forward(b):\n    pass\n"
+
+
+@pytest.mark.parametrize(
+    ("source", "text", "reason"),
+    [
+        (EPOCH, "loss = model", "also trains"),
+        (SHARED, "return model", "no single function evaluates"),
+        (WITHIN, "return", "already runs without"),
+        (TWO, "pass", "no single"),
+    ],
+)
+def test_gradients_are_not_switched_off_for_what_may_train(tmp_path, source, text, reason):
+    with pytest.raises(UsageError, match=reason):
+        no_grad(tmp_path, source, text)
+
+
+CADENCE = """
+import argparse
+import torch
+
+LOG_EVERY = 10
+parser = argparse.ArgumentParser()
+parser.add_argument("--save-interval", type=int, default=100)
+args = parser.parse_args()
+
+
+def save(step):
+    torch.save({}, "last.pt")
+
+
+for step in range(1000):
+    if step % LOG_EVERY == 0 and step > 0:
+        print("loss", step)
+    if (step + 1) % args.save_interval == 0:
+        save(step)
+    if not step % 50:
+        evaluate()
+"""
+
+
+SAVE = 'parser.add_argument("--save-interval", type=int, default=100)'
+
+
+@pytest.mark.parametrize(
+    ("knob", "phase", "text", "old", "new", "value"),
+    [
+        ("logging_cadence", "Log", "print(", "LOG_EVERY = 10", "LOG_EVERY = 100", "100"),
+        ("checkpoint_cadence", "Ckpt", "torch.save", SAVE, SAVE.replace("100", "200"), "200"),
+        ("eval_cadence", "Eval", "evaluate()", "    if not step % 50:", "    if not step % 100:", "100"),
+    ],
+)  # fmt: skip
+def test_intervals(tmp_path, knob, phase, text, old, new, value):
+    made = program(tmp_path, train_py=CADENCE)
+    run = summary(activities=(activity(phase, made.line("train.py", text)),))
+    candidate = made.propose(knob, run)
+    assert (removed(candidate), added(candidate), candidate.value, candidate.risk) == ([old], [new], value, "cadence")
+    made.apply(candidate)
+
+
+def test_shared_interval_is_multiplied_where_it_is_used(tmp_path):
+    source = CADENCE.replace("if not step % 50", "if step % LOG_EVERY == 0")
+    made = program(tmp_path, train_py=source)
+    candidate = made.propose("eval_cadence", summary(activities=(activity("Eval", made.line("train.py", "evaluate()")),)))
+    assert added(candidate) == ["    if step % (LOG_EVERY * 2) == 0:"]
+    made.apply(candidate)
+
+
+def test_interval_without_a_condition_is_refused(tmp_path):
+    made = program(tmp_path, train_py="for step in range(9):\n    print(step)\n")
+    with pytest.raises(UsageError, match="no condition of the form"):
+        made.propose("logging_cadence", summary(activities=(activity("Log", Location("train.py", 2)),)))
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("import torch\ntorch.autograd.set_detect_anomaly(True)\n", ["torch.autograd.set_detect_anomaly(False)"]),
+        ("import torch\nwith torch.autograd.set_detect_anomaly(mode=True, check_nan=False):\n    pass\n",
+         ["with torch.autograd.set_detect_anomaly(mode=False, check_nan=False):"]),
+        ("from torch import autograd\nDEBUG = True\nautograd.set_detect_anomaly(DEBUG)\n", ["DEBUG = False"]),
+        ("from torch import autograd\nDEBUG = True\nautograd.set_detect_anomaly(DEBUG)\nif DEBUG:\n    check()\n",
+         ["autograd.set_detect_anomaly(False)"]),
+        ("import torch\nwith torch.autograd.detect_anomaly():\n    pass\n", ["with torch.autograd.set_detect_anomaly(False):"]),
+    ],
+)  # fmt: skip
+def test_anomaly_mode_off(tmp_path, source, expected):
+    made = program(tmp_path, train_py=source)
+    at = made.line("train.py", "detect_anomaly(")
+    candidate = made.propose("anomaly_off", summary(settings=(setting("anomaly_mode", at),)), findings=[finding("debug_api", at)])
+    assert added(candidate) == expected
+    made.apply(candidate)
+    with pytest.raises(UsageError, match=r"already|no call|is False"):
+        made.propose("anomaly_off", summary(settings=(setting("anomaly_mode", at),)), findings=[finding("debug_api", at)])
+
+
+def test_profiler_with_a_switch_and_one_without(tmp_path):
+    made = program(tmp_path, train_py="import torch\nwith torch.autograd.profiler.profile() as p:\n    pass\n")
+    run = summary(settings=(setting("profiler", Location("train.py", 2)),))
+    candidate = made.propose("profiler_off", run)
+    assert added(candidate) == ["with torch.autograd.profiler.profile(enabled=False) as p:"]
+    folder = tmp_path / "other"
+    folder.mkdir()
+    made = program(folder, train_py="import torch\nwith torch.profiler.profile() as p:\n    pass\n")
+    with pytest.raises(UsageError, match="no call of"):
+        made.propose("profiler_off", run)
+
+
+def test_threads_set_or_inserted(tmp_path):
+    made = program(tmp_path, train_py="import torch\n\ntorch.set_num_threads(16)\n")
+    threads = Threads(2.0, 16, 1, None, 9.0, 9.0, 0.5, Location("train.py", 3))
+    candidate = made.propose("torch_threads", summary(threads=threads))
+    assert (added(candidate), candidate.risk) == (["torch.set_num_threads(2)"], "close")
+    folder = tmp_path / "insert"
+    folder.mkdir()
+    made = program(folder, train_py='"""Doc."""\nimport os\nimport torch as th\nfrom torch import nn\n\nmodel = 1\n')
+    candidate = made.propose("torch_threads", summary(threads=dataclasses.replace(threads, set_at=None)), value="1")
+    made.apply(candidate)
+    assert (
+        made.read("train.py") == '"""Doc."""\nimport os\nimport torch as th\nfrom torch import nn\n\nth.set_num_threads(1)\n\nmodel = 1\n'
+    )
+
+
+@pytest.mark.parametrize(
+    ("knob", "source", "expected"),
+    [
+        ("optimizer_foreach", "from torch.optim import AdamW\nopt = AdamW(p, lr=1e-3)\n", ["opt = AdamW(p, lr=1e-3, foreach=True)"]),
+        ("optimizer_fused", "import torch\nopt = torch.optim.SGD(p, 0.1, fused=False)\n", ["opt = torch.optim.SGD(p, 0.1, fused=True)"]),
+        ("optimizer_fused", "import torch.optim as optim\nopt = optim.Adam(p)\n", ["opt = optim.Adam(p, fused=True)"]),
+        ("zero_grad_set_to_none", "opt.zero_grad(set_to_none=False)\nother.zero_grad()\n", ["opt.zero_grad(set_to_none=True)"]),
+    ],
+)  # fmt: skip
+def test_optimizers(tmp_path, knob, source, expected):
+    made = program(tmp_path, train_py=source)
+    candidate = made.propose(knob, summary())
+    assert added(candidate) == expected
+    made.apply(candidate)
+    with pytest.raises(UsageError, match="already"):
+        made.propose(knob, summary())
+
+
+def test_optimizer_refused_beside_what_it_conflicts_with_and_where_there_are_two(tmp_path):
+    made = program(tmp_path, train_py="import torch\nopt = torch.optim.Adam(p, fused=True)\n")
+    with pytest.raises(UsageError, match="is given fused"):
+        made.propose("optimizer_foreach", summary())
+    folder = tmp_path / "two"
+    folder.mkdir()
+    made = program(folder, train_py="import torch\ng = torch.optim.Adam(p)\nd = torch.optim.Adam(q)\n")
+    with pytest.raises(UsageError, match="several places"):
+        made.propose("optimizer_foreach", summary())
+    assert added(made.propose("optimizer_foreach", summary(), at=Location("train.py", 3))) == ["d = torch.optim.Adam(q, foreach=True)"]
+
+
+TRAINER = """
+from transformers import Trainer, TrainingArguments
+
+args = TrainingArguments(
+    output_dir="out",
+    per_device_eval_batch_size=2,
+    eval_steps=10,
+    logging_steps=1,
+    save_steps=500,
+)
+Trainer(args=args).train()
+"""
+
+
+def test_arguments_of_the_hugging_face_trainer(tmp_path):
+    made = program(tmp_path, train_py=TRAINER)
+    outside = Location("/site-packages/transformers/trainer.py", 900)
+    run = summary(
+        loaders=(loader("train", outside, num_workers=0), loader("eval", outside, batch_size=2)),
+        activities=tuple(activity(phase, outside) for phase in ("Eval", "Ckpt", "Log")),
+    )
+    expected = {
+        "eval_batch_size": ["    per_device_eval_batch_size=16,"],
+        "eval_cadence": ["    eval_steps=20,"],
+        "logging_cadence": ["    logging_steps=10,"],
+        "checkpoint_cadence": ["    save_steps=1000,"],
+        "dataloader_workers": ["    dataloader_num_workers=3,"],
+    }
+    for knob, lines in expected.items():
+        candidate = made.propose(knob, run)
+        assert added(candidate) == lines
+        made.apply(candidate)

@@ -1,0 +1,327 @@
+"""Where a value comes from: every way in which programs pass num_workers and batch_size, and every way to be unsure."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+from knob_scenes import added, finding, loader, program, removed, summary
+
+from trainflash.errors import UsageError
+
+HEAD = "import argparse\nimport torch\nfrom torch.utils.data import DataLoader\n"
+
+
+def workers(tmp_path, source, *, command="python train.py", call="DataLoader(", nth=0, seen=0, value="2", file="train.py", **files):
+    """The candidate of dataloader_workers for a program whose training loader is made at the nth line with `call`."""
+    made = program(tmp_path, command, train_py=HEAD + textwrap.dedent(source), **files)
+    run = summary(loaders=(loader(location=made.line(file, call, nth), num_workers=seen),))
+    return made, made.propose("dataloader_workers", run, value=value, findings=[finding("input_cpu")])
+
+
+@pytest.mark.parametrize(
+    ("source", "old", "new"),
+    [
+        ("train = DataLoader(ds, batch_size=4, num_workers=0)\n", "workers=0", "workers=2"),
+        ("train = DataLoader(ds, 4, True, None, None, 0)\n", "None, 0)", "None, 2)"),
+        ("train = DataLoader(ds, batch_size=4)\n", "=4)", "=4, num_workers=2)"),
+        ("WORKERS = 0  # none\ntrain = DataLoader(ds, num_workers=WORKERS)\n", "= 0  #", "= 2  #"),
+        ("kw = {'num_workers': 0, 'pin_memory': False}\ntrain = DataLoader(ds, **kw)\n", ": 0,", ": 2,"),
+        ("kw = dict(pin_memory=False)\ntrain = DataLoader(ds, **kw)\n", "**kw)", "**kw, num_workers=2)"),
+        ("kw = {}\nkw['num_workers'] = 0\ntrain = DataLoader(ds, **kw)\n", "= 0", "= 2"),
+        ("train = DataLoader(ds, num_workers=4 if torch.cuda.is_available() else 0)\n", "else 0", "else 2"),
+    ],
+    ids=["keyword", "positional", "absent", "constant", "splat", "splat without it", "splat set later", "conditional"],
+)
+def test_spellings_in_one_file(tmp_path, source, old, new):
+    made, candidate = workers(tmp_path, source)
+    assert [row.replace(old, new) for row in removed(candidate)] == added(candidate)
+    assert len(added(candidate)) == 1 and source.count(removed(candidate)[0]) == 1
+    assert list(made.apply(candidate)) == ["train.py"]
+
+
+def test_argument_is_added_in_the_layout_of_the_call(tmp_path):
+    made, candidate = workers(
+        tmp_path,
+        """
+        def main():
+            train = DataLoader(
+                ds,
+                batch_size=32,  # small
+                shuffle=True,
+            )
+        """,
+    )
+    assert removed(candidate) == []
+    assert added(candidate) == ["        num_workers=2,"]
+    made.apply(candidate)
+
+
+def test_argument_is_added_behind_a_last_argument_without_comma_and_with_comment(tmp_path):
+    _, candidate = workers(tmp_path, "train = DataLoader(\n    ds,\n    shuffle=True  # order\n)\n")
+    assert added(candidate) == ["    shuffle=True, num_workers=2  # order"]
+
+
+ARGPARSE = """
+def parse_args():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("-j", "--num-workers", type=int, default=0, metavar="N", help="data workers")
+    parser.add_argument("--lr", type=float, default=0.1)
+    return parser.parse_args()
+
+def main():
+    args = parse_args()
+    train = DataLoader(ds, batch_size=4, num_workers=args.num_workers)
+    test = DataLoader(dt, batch_size=4, num_workers=args.num_workers)
+    print("workers", args.num_workers)
+"""
+
+
+def test_default_of_an_argparse_option(tmp_path):
+    made, candidate = workers(tmp_path, ARGPARSE)
+    assert added(candidate) == ['    parser.add_argument("-j", "--num-workers", type=int, default=2, metavar="N", help="data workers")']
+    assert str(candidate.location) == str(made.line("train.py", "DataLoader(ds"))
+    made.apply(candidate)
+    with pytest.raises(UsageError, match="says 2, but the run had 0"):
+        workers_again = summary(loaders=(loader(location=made.line("train.py", "DataLoader(ds")),))
+        made.propose("dataloader_workers", workers_again, value="2")
+    after = summary(loaders=(loader(location=made.line("train.py", "DataLoader(ds"), num_workers=2),))
+    with pytest.raises(UsageError, match="already 2"):
+        made.propose("dataloader_workers", after, value="2")
+
+
+@pytest.mark.parametrize("words", ["--num-workers 0", "--num-workers=0", "--num-w 0", "-j 0", "-j0"])
+def test_option_given_in_the_command_is_refused_by_name(tmp_path, words):
+    with pytest.raises(UsageError, match=r"is set in the command itself") as caught:
+        workers(tmp_path, ARGPARSE, command=f"python train.py {words}")
+    assert "--num-workers" in caught.value.mend
+
+
+def test_option_given_in_a_shell_script_is_refused(tmp_path):
+    with pytest.raises(UsageError, match="set in the command itself"):
+        workers(tmp_path, ARGPARSE, command="bash run.sh", run_sh="exec python train.py \\\n  --num-workers 0\n")
+
+
+def test_set_defaults_wins_over_default(tmp_path):
+    source = ARGPARSE.replace("return parser", "parser.set_defaults(num_workers=0)\n    return parser")
+    _, candidate = workers(tmp_path, source)
+    assert added(candidate) == ["    parser.set_defaults(num_workers=2)"]
+
+
+def test_option_with_another_reader_is_refused(tmp_path):
+    with pytest.raises(UsageError, match=r"also used at train.py:\d+ \(`args.num_workers`\)"):
+        workers(tmp_path, ARGPARSE + "    pool = Pool(args.num_workers)\n")
+
+
+def test_option_assigned_again_is_refused(tmp_path):
+    with pytest.raises(UsageError, match="assigned again here"):
+        workers(tmp_path, ARGPARSE.replace("    train =", "    args.num_workers = 0\n    train ="))
+
+
+def test_click_option(tmp_path):
+    source = """
+    import click
+
+    @click.command()
+    @click.option("--workers", default=0, type=int)
+    def main(workers):
+        train = DataLoader(ds, num_workers=workers)
+    """
+    _, candidate = workers(tmp_path, source)
+    assert added(candidate) == ['@click.option("--workers", default=2, type=int)']
+
+
+CONFIG = """# how we train
+data: &data
+  path: /data   # not ours
+  num_workers: 0   # é: too few?
+  batch_size: 32
+eval:
+  num_workers: 0
+  list: [1, 2]
+"""
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        'import yaml\ncfg = yaml.safe_load(open("conf.yaml"))\ntrain = DataLoader(ds, num_workers=cfg["data"]["num_workers"])\n',
+        'import yaml\ncfg = yaml.safe_load(open("conf.yaml"))\nloader = cfg["data"]\n'
+        'train = DataLoader(ds, num_workers=loader.get("num_workers", 4))\n',
+        "from omegaconf import OmegaConf\ncfg = OmegaConf.load('conf.yaml')\ntrain = DataLoader(ds, num_workers=cfg.data.num_workers)\n",
+        "import hydra\n@hydra.main(config_name='conf')\ndef main(cfg):\n"
+        "    train = DataLoader(ds, num_workers=int(cfg.data.num_workers))\n",
+        "import yaml\nclass Job:\n    def __init__(self, cfg):\n        self.cfg = cfg\n    def loader(self):\n"
+        "        return DataLoader(ds, num_workers=self.cfg['data']['num_workers'])\n"
+        "def load(path):\n    with open(path) as f:\n        return yaml.safe_load(f)\nJob(load('conf.yaml')).loader()\n",
+    ],
+    ids=["subscripts", "get of a part", "attributes", "hydra", "class and loading function"],
+)
+def test_key_of_a_yaml_file_changes_in_one_line(tmp_path, source):
+    made, candidate = workers(tmp_path, source, conf_yaml=CONFIG)
+    assert removed(candidate) == ["  num_workers: 0   # é: too few?"]
+    assert added(candidate) == ["  num_workers: 2   # é: too few?"]
+    assert made.apply(candidate) == {"conf.yaml": "1\t1\tconf.yaml"}
+
+
+def test_splat_of_a_configuration_mapping(tmp_path):
+    source = 'import yaml\ncfg = yaml.safe_load(open("c.yml"))\ntrain = DataLoader(ds, **cfg["loader"])\n'
+    _, candidate = workers(tmp_path, source, c_yml="loader:\n  num_workers: 0\n  shuffle: true\n")
+    assert added(candidate) == ["  num_workers: 2"]
+
+
+JSON = '{\n\t"note": "é {",\n\t"data": {"num_workers": 0, "x": [1, {"num_workers": 0}]}\n}\n'
+TOML = '# top\n[data]\nname = "num_workers = 0"\nnum_workers = 0  # few\n[eval]\nnum_workers = 0\n'
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "line"),
+    [("conf_json", JSON, '"num_workers": 2, "x": [1, {"num_workers": 0}]'), ("conf_toml", TOML, "num_workers = 2  # few")],
+)
+def test_json_and_toml_keys(tmp_path, name, text, line):
+    opened = f'import json\ncfg = json.load(open("{name.replace("_", ".")}"))\n'
+    made, candidate = workers(tmp_path, opened + 'train = DataLoader(ds, num_workers=cfg["data"]["num_workers"])\n', **{name: text})
+    assert len(added(candidate)) == 1 and line in added(candidate)[0]
+    made.apply(candidate)
+
+
+def test_anchor_that_feeds_several_places_is_refused(tmp_path):
+    text = "base: &base\n  num_workers: 0\ntrain:\n  <<: *base\neval:\n  <<: *base\n"
+    source = 'import yaml\ncfg = yaml.safe_load(open("conf.yaml"))\ntrain = DataLoader(ds, num_workers=cfg["train"]["num_workers"])\n'
+    with pytest.raises(UsageError, match=r"also used at conf\.yaml:2"):
+        workers(tmp_path, source, conf_yaml=text)
+
+
+def test_key_in_two_files_is_ambiguous(tmp_path):
+    source = "import hydra\n@hydra.main()\ndef main(cfg):\n    train = DataLoader(ds, num_workers=cfg.data.num_workers)\n"
+    text = "data:\n  num_workers: 0\n"
+    with pytest.raises(UsageError, match="may come from several places"):
+        workers(tmp_path, source, conf__a_yaml=text, conf__b_yaml=text)
+
+
+def test_the_file_that_the_command_names_is_the_one(tmp_path):
+    source = "import hydra\n@hydra.main()\ndef main(cfg):\n    train = DataLoader(ds, num_workers=cfg.data.num_workers)\n"
+    text = "data:\n  num_workers: 0\n"
+    made, candidate = workers(tmp_path, source, command="python train.py --config conf/b.yaml", conf__a_yaml=text, conf__b_yaml=text)
+    assert list(made.apply(candidate)) == ["conf/b.yaml"]
+
+
+def test_field_of_a_dataclass(tmp_path):
+    source = """
+    from dataclasses import dataclass, field
+
+    @dataclass
+    class Config:
+        lr: float = 0.1
+        num_workers: int = 0
+
+    def main():
+        cfg = Config(lr=0.2)
+        train = DataLoader(ds, num_workers=cfg.num_workers)
+    """
+    _, candidate = workers(tmp_path, source)
+    assert added(candidate) == ["    num_workers: int = 2"]
+    folder = tmp_path / "passed"
+    folder.mkdir()
+    _, candidate = workers(folder, source.replace("lr=0.2", "num_workers=0"))
+    assert added(candidate) == ["    cfg = Config(num_workers=2)"]
+
+
+def test_default_of_a_parameter_and_value_of_the_only_caller(tmp_path):
+    source = """
+    def make(ds, workers=0):
+        return DataLoader(ds, num_workers=workers, persistent_workers=workers > 0)
+
+    train = make(ds{})
+    """
+    for number, (passed, line) in enumerate(
+        [("", "def make(ds, workers=2):"), (", 0", "train = make(ds, 2)"), (", workers=0", "train = make(ds, workers=2)")]
+    ):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        _, candidate = workers(folder, source.format(passed))
+        assert added(candidate) == [line]
+
+
+def test_constant_of_another_module(tmp_path):
+    made, candidate = workers(
+        tmp_path, "from settings import WORKERS\ntrain = DataLoader(ds, num_workers=WORKERS)\n", settings_py="WORKERS = 0\nLR = 1\n"
+    )
+    assert list(made.apply(candidate)) == ["settings.py"]
+
+
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        ("import os\ntrain = DataLoader(ds, num_workers=os.cpu_count() - 8)\n", "computed"),
+        ("import os\ntrain = DataLoader(ds, num_workers=int(os.environ['W']))\n", "no option, field or configuration key"),
+        ("n = 0\nn += 0\ntrain = DataLoader(ds, num_workers=n)\n", "computed"),
+        ("for n in range(1):\n    train = DataLoader(ds, num_workers=n)\n", "computed"),
+        ("train = DataLoader(*parts)\n", "splat"),
+        ("train = DataLoader(ds, num_workers=3)\n", "says 3, but the run had 0"),
+        ("a = 0\ntrain, test = DataLoader(ds, num_workers=0), DataLoader(dt, num_workers=0)\n", "more than one call"),
+    ],
+)
+def test_refused_with_the_reason(tmp_path, source, reason):
+    with pytest.raises(UsageError, match=reason):
+        workers(tmp_path, source)
+
+
+def test_two_branches_are_told_apart_by_what_the_run_saw(tmp_path):
+    source = "if torch.cuda.is_available():\n    n = 8\nelse:\n    n = 0\ntrain = DataLoader(ds, num_workers=n)\n"
+    _, candidate = workers(tmp_path, source)
+    assert added(candidate) == ["    n = 2"]
+
+
+EVALUATION = """
+def make(ds, batch_size, shuffle=False):
+    return DataLoader(ds, batch_size=batch_size, shuffle=shuffle)
+
+train = make(ds, 32, True)
+test = make(dt, 4)
+"""
+
+
+def evaluation(tmp_path, source, call="DataLoader(", *, train_size=32, eval_size=4, nth=-1, value=None):
+    made = program(tmp_path, train_py=HEAD + textwrap.dedent(source))
+    loaders = (
+        loader(location=made.line("train.py", call, 0), batch_size=train_size),
+        loader("eval", location=made.line("train.py", call, nth), batch_size=eval_size),
+    )
+    return made, made.propose("eval_batch_size", summary(loaders=loaders), value=value, findings=[finding("evaluation")])
+
+
+def test_evaluation_in_a_shared_function_changes_only_its_own_caller(tmp_path):
+    made, candidate = evaluation(tmp_path, EVALUATION)
+    assert (removed(candidate), added(candidate)) == (["test = make(dt, 4)"], ["test = make(dt, 32)"])
+    made.apply(candidate)
+
+
+def test_evaluation_in_a_shared_call_is_refused_where_both_batches_are_equal(tmp_path):
+    with pytest.raises(UsageError, match="several places"):
+        evaluation(tmp_path, EVALUATION.replace("make(dt, 4)", "make(dt, 32)"), eval_size=32)
+    folder = tmp_path / "literal"
+    folder.mkdir()
+    with pytest.raises(UsageError, match="makes the loaders of eval and train"):
+        evaluation(folder, "def make(ds):\n    return DataLoader(ds, batch_size=32)\ntrain = make(ds)\ntest = make(dt)\n", eval_size=32)
+
+
+def test_shared_batch_size_is_multiplied_in_the_evaluation_alone(tmp_path):
+    source = """
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--batch-size", type=int, default=32)
+    args = parser.parse_args()
+    train = DataLoader(ds, batch_size=args.batch_size, shuffle=True)
+    test = DataLoader(dt, batch_size=args.batch_size)
+    """
+    made, candidate = evaluation(tmp_path, source, eval_size=32)
+    assert added(candidate) == ["test = DataLoader(dt, batch_size=args.batch_size * 8)"]
+    made.apply(candidate)
+    with pytest.raises(UsageError, match="says 256, but the run had 32"):
+        run = summary(loaders=(loader("eval", location=made.line("train.py", "DataLoader(dt"), batch_size=32),))
+        made.propose("eval_batch_size", run)
+
+
+def test_literal_batch_size_of_evaluation(tmp_path):
+    _, candidate = evaluation(tmp_path, "train = DataLoader(ds, 32, True)\ntest = DataLoader(dt, 4)\n")
+    assert added(candidate) == ["test = DataLoader(dt, 32)"]
