@@ -1,0 +1,143 @@
+"""Starting the recorded runs of a trial, and following them: who has made how many updates, and when each is to stop."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from trainflash import launch
+from trainflash.fidelity.record import Reader, Record
+from trainflash.schema import Command, RunRecord, Sandbox, Side
+
+SEED = 20_240_229  # both sides alike; only for programs that set none themselves
+_LOOK_S = 0.2
+_SEARCH_S = 3.0
+
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """How long a trial trains where the number of updates is not given. Seconds of wall time, both sides running at once."""
+
+    whole_s: float = 60.0  # a program that ends within this is compared whole
+    most_s: float = 240.0  # then it ends, whatever it has not seen
+    first_update_s: float = 900.0  # a baseline that has not trained by then is given up
+    first_look: int = 30  # updates after which a hopeless candidate is refused; then at each doubling
+    patience: float = 5.0  # the candidate may take so many times the baseline's time,
+    least_patience_s: float = 60.0  # and at least this long
+
+
+class Attempt:
+    """One started run. `record` is what it has written so far; after `end` it is final."""
+
+    def __init__(self, name: str, process: launch.Process, run_dir: Path) -> None:
+        self.name = name
+        self.run_dir = run_dir
+        self.cut = False  # stopped by us before its own end
+        self.result: RunRecord | None = None
+        self._process = process
+        self._reader = Reader(run_dir)
+        self._started = time.monotonic()
+        self._over_s: float | None = None
+        self._looked = 0.0
+
+    def running(self) -> bool:
+        if self._over_s is None and self._process.poll() is not None:
+            self._over_s = time.monotonic() - self._started
+        return self._over_s is None
+
+    @property
+    def seconds(self) -> float:
+        """Wall seconds that it ran, or has run so far."""
+        return self._over_s if self._over_s is not None else time.monotonic() - self._started
+
+    def due(self) -> bool:
+        """True once every `_SEARCH_S` seconds: a search through the whole record costs time that the training needs."""
+        if self.seconds - self._looked < _SEARCH_S:
+            return False
+        self._looked = self.seconds
+        return True
+
+    @property
+    def failed(self) -> bool:
+        """Ended by itself, and not well."""
+        return not self.running() and not self.cut and self._process.returncode != 0
+
+    @property
+    def record(self) -> Record:
+        return self._reader.look(whole=not self.running() and not self.cut and self._process.returncode == 0)
+
+    def stop(self) -> None:
+        """Cut it here; nothing that it completed is lost."""
+        if self.running():
+            self.cut = True
+            self._process.kill("stopped")
+            self.running()
+
+    def end(self) -> RunRecord:
+        """Stop it if it still runs, close its view and write its `run.json`."""
+        self.stop()
+        self.result = self._process.finish()
+        return self.result
+
+
+@dataclass(frozen=True)
+class Starter:
+    """Starts attempts of one trial. `redact` cleans the program's output before it is kept."""
+
+    sandbox: Sandbox
+    updates: int | None
+    bounds: Bounds
+    on_progress: Progress | None
+    online: bool
+    redact: Callable[[str], str] | None
+
+    def start(self, name: str, side: Side, command: Command, directory: Path, *, nudge: bool = False) -> Attempt:
+        """Start `command` under the recorder in a new folder of `directory`."""
+        run_dir = _free(directory, name)
+        additions = {"PYTHONHASHSEED": "0"} | ({"TRAINFLASH_NUDGE": "1"} if nudge else {})
+        process = launch.start(
+            self.sandbox,
+            side,
+            replace(command, env={**additions, **command.env}),
+            run_dir,
+            capture="fidelity",
+            seed=SEED,
+            online=self.online,
+            sample_hz=0,
+            redact=self.redact,
+        )
+        return Attempt(name, process, run_dir)
+
+    def reach(self, attempts: Iterable[Attempt], target: int | None, deadline_s: float | None = None) -> None:
+        """Let `attempts` train until each has made `target` updates (None: to its own end) or `deadline_s` seconds are over."""
+        attempts = list(attempts)
+        while waiting := [each for each in attempts if each.running()]:
+            self.tell(attempts, target)
+            for each in waiting:
+                arrived = target is not None and each.record.updates >= target
+                if arrived or (deadline_s is not None and each.seconds > deadline_s):
+                    each.stop()
+            pause()
+        self.tell(attempts, target)
+
+    def tell(self, attempts: Iterable[Attempt], target: int | None) -> None:
+        """Report how far the slowest is; a total of 0 means that the end is not known."""
+        if self.on_progress is not None:
+            attempts = list(attempts)
+            names = " and ".join(each.name for each in attempts)
+            self.on_progress(f"fidelity: {names}", min(each.record.updates for each in attempts), target or 0)
+
+
+def pause() -> None:
+    """Wait until it is worth looking again."""
+    time.sleep(_LOOK_S)
+
+
+def _free(directory: Path, name: str) -> Path:
+    """A folder that no earlier run has used."""
+    candidates = (directory / (name if number == 1 else f"{name}-{number}") for number in range(1, 10_000))
+    return next(path for path in candidates if not path.exists())

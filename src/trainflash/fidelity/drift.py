@@ -1,0 +1,148 @@
+"""Signals that rounding moves: losses, gradient norms, weights, contents of checkpoints. What is too far apart is for `judgement`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from trainflash.fidelity.checks import Outcome, cadence
+from trainflash.fidelity.pairing import Pair
+
+EARLY_UPDATES = 20  # weights separate honest from broken within the first 20 updates, later ones do not
+_EARLY_GRADIENTS = 3
+_SAVED_LIMIT = 0.01  # relative L2 of what is saved, or 10 times that of the weights in training where they have drifted farther
+
+
+@dataclass(frozen=True)
+class Drift:
+    """How far two runs of one program are apart. Distances of weights and gradients are relative; None: not measured."""
+
+    updates: int
+    mean_loss: float | None  # mean |Δ| of the loss per update, where both are finite
+    max_loss: float | None
+    early_weights: float | None  # largest relative L2 distance up to update 20
+    late_weights: float | None  # at the last update that both recorded
+    early_gradients: float | None  # largest relative difference of the norms in updates 1 to 3
+    evaluated_weights: float | None  # of the modules that evaluations used (an average of weights, running statistics)
+
+
+def drift(pair: Pair) -> Drift:
+    """Distances between the two sides of `pair`."""
+    deltas = [abs(old.loss - new.loss) for old, new in pair.matched if _finite(old.loss) and _finite(new.loss)]
+    far = [(old["n"], distance) for old, new in pair.weights if (distance := weights_distance(old, new)) is not None]
+    early = [distance for n, distance in far if n <= EARLY_UPDATES]
+    norms = [(old.grad_norm, new.grad_norm) for old, new in list(pair.matched)[:_EARLY_GRADIENTS]]
+    return Drift(
+        updates=pair.length,
+        mean_loss=math.fsum(deltas) / len(deltas) if deltas else None,
+        max_loss=max(deltas, default=None),
+        early_weights=max(early, default=None),
+        late_weights=far[-1][1] if far else None,
+        early_gradients=max((_relative(abs(a - b), a) for a, b in norms if a is not None and b is not None), default=None),
+        evaluated_weights=_evaluated(pair),
+    )
+
+
+def widest(drifts: Sequence[Drift]) -> Drift:
+    """The largest of each distance over several processes; the mean loss is the mean of theirs."""
+
+    def most(name: str) -> float | None:
+        return max((value for each in drifts if (value := getattr(each, name)) is not None), default=None)
+
+    means = [each.mean_loss for each in drifts if each.mean_loss is not None]
+    return Drift(
+        updates=min(each.updates for each in drifts),
+        mean_loss=math.fsum(means) / len(means) if len(means) == len(drifts) else None,
+        max_loss=most("max_loss"),
+        early_weights=most("early_weights"),
+        late_weights=most("late_weights"),
+        early_gradients=most("early_gradients"),
+        evaluated_weights=most("evaluated_weights"),
+    )
+
+
+def weights_distance(old: dict[str, Any], new: dict[str, Any]) -> float | None:
+    """Relative L2 distance of two recorded sets of weights and buffers, estimated from their sketches (within about 12 %)."""
+    if not old.get("sketch") or not new.get("sketch"):
+        return None
+    if old.get("digest") == new.get("digest"):
+        return 0.0
+    if old["values"] != new["values"] or len(old["buffer_sketch"]) != len(new["buffer_sketch"]):
+        return math.inf
+    trained = _relative(math.dist(old["sketch"], new["sketch"]), old["norm"])
+    buffers = _relative(math.dist(old["buffer_sketch"], new["buffer_sketch"]), old["buffer_norm"]) if old["buffer_sketch"] else 0.0
+    return max(trained, buffers)
+
+
+def _finite(loss: float | None) -> bool:
+    return loss is not None and math.isfinite(loss)
+
+
+def _relative(distance: float, size: float) -> float:
+    if not math.isfinite(distance) or not math.isfinite(size):
+        return math.inf
+    return distance / size if size else (math.inf if distance else 0.0)
+
+
+def _evaluated(pair: Pair) -> float | None:
+    later = {line["n"]: line["weights"] for line in pair.candidate.evaluations if line["n"] <= pair.closed}
+    distances = []
+    for line in pair.baseline.evaluations:
+        both = zip(line["weights"], later.get(line["n"], ()), strict=False)
+        distances += [distance for old, new in both if old and new and (distance := weights_distance(old, new)) is not None]
+    return max(distances, default=None)
+
+
+def checkpoints(pair: Pair) -> Outcome:
+    """Contents of checkpoints written after the same update; a snapshot that is written later is found by its contents."""
+    old, new = _checkpoints(pair)
+    if not old:
+        return Outcome(None, "no checkpoint was seen")
+    contents = {line.get("digest") for line in old}
+    waiting = {}
+    for line in old:
+        waiting.setdefault(line["n"], []).append(line)
+    live = max((distance for both in pair.weights if (distance := weights_distance(*both)) is not None), default=math.inf)
+    compared = 0
+    for line in new:
+        same_place = waiting.get(line["n"])
+        if not same_place:
+            if line.get("digest") in contents:
+                compared += 1
+            continue
+        before = same_place.pop(0)
+        compared += 1
+        different = _content(before, line, None if pair.bitwise else max(_SAVED_LIMIT, 10 * live))
+        if different:
+            return Outcome(False, f"after update {line['n']}: {different}")
+    if not compared:
+        return Outcome(None, "no checkpoint was seen on both sides after the same update")
+    return Outcome(True, f"{compared} checkpoints with the same contents")
+
+
+def _content(old: dict[str, Any], new: dict[str, Any], limit: float | None) -> str:
+    """What differs, "" for nothing. `limit` None: the training is bitwise the same, and so must be what it saves."""
+    if "keys" not in old or "keys" not in new:
+        return ""
+    if old["keys"] != new["keys"]:
+        lost, added = sorted(set(old["names"]) - set(new["names"])), sorted(set(new["names"]) - set(old["names"]))
+        parts = [f"{word} {names[0]} and {len(names) - 1} more" for word, names in (("without", lost), ("with", added)) if names]
+        return f"the saved object differs: {', '.join(parts) or 'in its keys'}"
+    if old["digest"] == new["digest"]:
+        return ""
+    if limit is None:
+        return "other values are saved although the training is bitwise the same"
+    distance = _relative(math.dist(old["sketch"], new["sketch"]), old["norm"])
+    return f"saved values are {distance:.2g} apart (relative L2)" if distance > limit else ""
+
+
+def checkpoint_cadence(pair: Pair) -> Outcome:
+    old, new = _checkpoints(pair)
+    return cadence([line["n"] for line in old], [line["n"] for line in new])
+
+
+def _checkpoints(pair: Pair) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    old, new = ([line for line in stream.checkpoints if line["n"] <= pair.closed] for stream in (pair.baseline, pair.candidate))
+    return old, new

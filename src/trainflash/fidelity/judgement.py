@@ -1,0 +1,287 @@
+"""From two records to one `Fidelity`: pure, and closed against every kind of missing evidence.
+
+Hard signals (`RULES`) decide first. Only where all of them agree do losses, gradients and weights decide, against the tolerance and against
+the baseline's own noise: how far it lies from itself when started again, and when its weights are changed in their last place (the nudge).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from trainflash.fidelity import checks, drift
+from trainflash.fidelity.checks import Outcome
+from trainflash.fidelity.drift import Drift
+from trainflash.fidelity.pairing import Pair, seen_occasions
+from trainflash.fidelity.record import Record
+from trainflash.schema import Check, Fidelity
+
+OCCASIONS = ("epoch boundary", "evaluation", "checkpoint", "schedule")
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A hard signal, and what has changed in kind when it fails."""
+
+    name: str
+    change: str
+    outcome: Callable[[Pair], Outcome]
+
+
+RULES = (
+    Rule("updates", "updates", checks.updates),
+    Rule("batch", "batch", checks.batch),
+    Rule("input shapes", "shape", checks.shapes),
+    Rule("samples", "samples", checks.samples),
+    Rule("order", "order", checks.order),
+    Rule("targets", "targets", checks.targets),
+    Rule("train mode", "mode", checks.mode),
+    Rule("optimizer", "optimizer", checks.optimizer),
+    Rule("learning rate and weight decay", "schedule", checks.schedule),
+    Rule("coverage", "coverage", checks.coverage),
+    Rule("data types", "numerics", checks.types),
+    Rule("input values", "numerics", checks.input_values),
+    Rule("evaluation inputs", "evaluation", checks.evaluation),
+    Rule("evaluation cadence", "cadence", checks.evaluation_cadence),
+    Rule("checkpoint contents", "checkpoint", drift.checkpoints),
+    Rule("checkpoint cadence", "cadence", drift.checkpoint_cadence),
+    Rule("log cadence", "cadence", checks.log_cadence),
+    Rule("random streams", "random", checks.random_streams),
+)
+_CHANGE = {rule.name: rule.change for rule in RULES} | {"averaged weights": "weights", "final weights": "weights"}
+
+# After these the losses and weights of single updates cannot be compared any more.
+_MOVES_LOSSES = frozenset({"updates", "batch", "shape", "samples", "order", "targets", "mode", "optimizer", "schedule", "coverage"})
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How far apart an honest candidate may be. Measured on 52 broken and 23 honest speed-ups of five programs."""
+
+    least_updates: int = 5
+    early_weights: float = 1e-3  # relative L2 in the first 20 updates: honest ≤ 1e-3, broken ≥ 1.7e-3
+    early_gradients: float = 1e-2  # relative, of the norm, in the first 3 updates
+    weights_floor: float = 1e-5  # relative L2 that later weights may always be apart
+    nudges: float = 10.0  # honest candidates stay within this multiple of the nudge
+    loss_nudges: float = 3.0  # the same for the loss, where the nudge itself exceeds the tolerance
+    types: float = 10.0  # factor on all of these when the candidate computes in other data types, which is named anyway
+
+
+@dataclass(frozen=True)
+class Noise:
+    """The baseline against itself: names of the hard signals that differ, and distances. None: not measured."""
+
+    rerun_failed: frozenset[str] = frozenset()
+    nudge_failed: frozenset[str] = frozenset()
+    rerun: Drift | None = None
+    nudge: Drift | None = None
+
+    def of(self, distance: str) -> float | None:
+        """The larger of the two distances called `distance` (a field of `Drift`)."""
+        values = [getattr(each, distance) for each in (self.rerun, self.nudge) if each is not None]
+        return max((value for value in values if value is not None), default=None)
+
+
+def compare(
+    baseline_record: Record,
+    candidate_record: Record,
+    *,
+    tolerance: float = 1e-3,
+    rerun: Record | None = None,
+    nudged: Record | None = None,
+    limits: Limits | None = None,
+) -> Fidelity:
+    """Does the candidate still train the same?
+
+    `tolerance` is the mean |Δ| of the loss per update below which a training that is not bitwise the same is "close". `rerun` is a second
+    record of the baseline, `nudged` one whose initial weights were changed by one unit in the last place; without them every difference
+    counts as the candidate's. Raises nothing: what cannot be compared is `inconclusive`, with the reason.
+    """
+    limits = limits or Limits()
+    pairs = _pairs(baseline_record, candidate_record)
+    if pairs is None:
+        return _unpaired(baseline_record, candidate_record, tolerance)
+    noise = measure_noise(baseline_record, rerun, nudged)
+    hard = tuple(_excused(check, noise) for check in _hard(pairs))
+    failed = _changes(hard)
+    far = drift.widest([drift.drift(pair) for pair in pairs])
+    bitwise = all(pair.bitwise for pair in pairs) and not far.evaluated_weights
+    soft = tuple(_soft(pairs, far, noise, tolerance, limits, failed, bitwise))
+    seen = _seen(pairs)
+    changes = [_CHANGE.get(check.name, check.name) for check in (*hard, *soft) if check.ok is False]
+    result = Fidelity(
+        verdict="inconclusive",
+        changed=tuple(dict.fromkeys(changes)),
+        mean_abs_loss_delta=_finite(far.mean_loss),
+        max_abs_loss_delta=_finite(far.max_loss),
+        tolerance=tolerance,
+        updates=min(pair.length for pair in pairs),
+        seen=seen,
+        not_seen=tuple(name for name in OCCASIONS if name not in seen),
+        checks=(*hard, *soft),
+    )
+    return _decided(result, failed, _unusable(pairs, limits), noise, bitwise)
+
+
+def _decided(result: Fidelity, failed: frozenset[str], unusable: str, noise: Noise, bitwise: bool) -> Fidelity:
+    differences = tuple(f"{check.name}: {check.evidence}" for check in result.checks if check.ok is False)
+    unsteady = sorted(check.name for check in result.checks if check.ok is None and check.name in noise.rerun_failed)
+    if failed - {"numerics"} or (set(result.changed) - {"numerics"} and not unsteady):
+        return replace(result, verdict="changed", reasons=differences)
+    if unsteady:
+        why = f"the program does not repeat itself: {', '.join(unsteady)} differ between two runs of the baseline; set a seed"
+        return replace(result, reasons=(why, *differences))
+    if unusable:
+        return replace(result, reasons=(unusable, *differences))
+    if bitwise and not result.changed:
+        return replace(result, verdict="same", reasons=(f"losses and weights of {result.updates} updates are bitwise the same",))
+    distance = f"mean |Δ loss| {result.mean_abs_loss_delta:.2g} over {result.updates} updates{_noise_note(noise)}"
+    return replace(result, verdict="close", changed=("numerics",), reasons=(distance, *differences))
+
+
+def measure_noise(baseline: Record, rerun: Record | None, nudged: Record | None) -> Noise:
+    """What the baseline does to itself when it is started again, and when its weights are nudged."""
+    again, apart = (None if record is None else _pairs(baseline, record) for record in (rerun, nudged))
+    return Noise(
+        rerun_failed=frozenset(check.name for check in _hard(again or ()) if check.ok is False),
+        nudge_failed=frozenset(check.name for check in _hard(apart or ()) if check.ok is False),
+        rerun=drift.widest([drift.drift(pair) for pair in again]) if again else None,
+        nudge=drift.widest([drift.drift(pair) for pair in apart]) if apart else None,
+    )
+
+
+def hard_changes(baseline: Record, candidate: Record) -> frozenset[str]:
+    """What has changed in kind, by hard signals alone; empty when there is nothing to compare (yet)."""
+    return _changes(_hard(_pairs(baseline, candidate) or ()))
+
+
+def _pairs(old: Record, new: Record) -> tuple[Pair, ...] | None:
+    left, right = ([stream for stream in record.streams if stream.updates] for record in (old, new))
+    if not left or [stream.rank for stream in left] != [stream.rank for stream in right]:
+        return None
+    return tuple(Pair(a, b, old.whole, new.whole) for a, b in zip(left, right, strict=True))
+
+
+def _unpaired(old: Record, new: Record, tolerance: float) -> Fidelity:
+    reached, trained = ([stream.rank for stream in record.streams if stream.updates] for record in (old, new))
+    empty = Fidelity("inconclusive", (), None, None, tolerance, 0, (), OCCASIONS, ())
+    if not reached:
+        return replace(empty, reasons=("the baseline never completed an optimizer update",))
+    evidence = f"{len(reached)} training processes → {len(trained)}" if trained else "the candidate never completed an optimizer update"
+    return replace(empty, verdict="changed", changed=("updates",), checks=(Check("updates", False, evidence),), reasons=(evidence,))
+
+
+def _hard(pairs: tuple[Pair, ...]) -> tuple[Check, ...]:
+    """Each rule once: its worst outcome over all processes."""
+    found = []
+    for rule in RULES if pairs else ():
+        outcomes = [(pair.baseline.rank, rule.outcome(pair)) for pair in pairs]
+        rank, worst = min(outcomes, key=lambda each: {False: 0, None: 1, True: 2}[each[1].ok])
+        where = f"rank {rank}: " if len(pairs) > 1 and worst.ok is False else ""
+        found.append(Check(rule.name, worst.ok, where + worst.evidence))
+    return tuple(found)
+
+
+def _changes(found: Iterable[Check]) -> frozenset[str]:
+    return frozenset(_CHANGE[check.name] for check in found if check.ok is False)
+
+
+def _excused(check: Check, noise: Noise) -> Check:
+    """What the baseline shows against itself says nothing about the candidate."""
+    if check.ok is False and check.name in noise.rerun_failed:
+        return replace(check, ok=None, evidence=f"{check.evidence}; two runs of the baseline differ in it too")
+    if check.ok is False and check.name in noise.nudge_failed:
+        return replace(check, ok=None, evidence=f"{check.evidence}; so does the baseline when only its rounding differs")
+    return check
+
+
+def _soft(
+    pairs: tuple[Pair, ...], far: Drift, noise: Noise, tolerance: float, limits: Limits, failed: frozenset[str], bitwise: bool
+) -> Iterator[Check]:
+    moved = sorted(failed & _MOVES_LOSSES)
+    wider = limits.types if "numerics" in failed else 1.0
+    broken = _broken_loss(pairs)
+    nudge = noise.of("mean_loss")
+    loss_limit = tolerance if nudge is None or nudge <= tolerance else limits.loss_nudges * nudge
+    if broken:
+        yield Check("loss", False, broken)
+    elif moved:
+        yield Check("loss", None, f"single updates cannot be compared: {', '.join(moved)} changed")
+    elif far.mean_loss is None:
+        yield Check("loss", None, "no loss reached backward")
+    elif bitwise:
+        yield Check("loss", True, "bitwise the same")
+    else:
+        ok = far.mean_loss < loss_limit
+        figures = f"mean |Δ| {far.mean_loss:.3g}, max |Δ| {far.max_loss:.3g}, limit {loss_limit:.3g}"
+        yield Check("loss", ok, figures + (" (3 × the program's own noise)" if loss_limit != tolerance else ""))
+    distances = (
+        ("gradients", far.early_gradients, limits.early_gradients * wider, "early_gradients", "norms of updates 1 to 3"),
+        ("weights", far.early_weights, limits.early_weights * wider, "early_weights", "the first 20 updates"),
+        ("averaged weights", far.evaluated_weights, _late_limit(noise, limits, wider), "evaluated_weights", "the evaluated modules"),
+        ("final weights", far.late_weights, _late_limit(noise, limits, wider), "late_weights", "the last update compared"),
+    )
+    for name, distance, limit, kind, where in distances:
+        if distance is None or moved:
+            yield Check(name, None, "not comparable" if moved else "not recorded")
+            continue
+        own = noise.of(kind)
+        allowed = max(limit, limits.nudges * own) if own is not None and limit is not None else limit
+        ok = None if allowed is None else distance <= allowed
+        yield Check(name, True if distance == 0 else ok, f"relative distance {distance:.2g} in {where}" + _limit_note(allowed))
+
+
+def _late_limit(noise: Noise, limits: Limits, wider: float) -> float | None:
+    """Later weights are judged only where the nudge was measured, and not where other data types explain any distance."""
+    return limits.weights_floor if noise.nudge is not None and wider == 1.0 else None
+
+
+def _limit_note(allowed: float | None) -> str:
+    return ", no limit known" if allowed is None else f", limit {allowed:.2g}"
+
+
+def _broken_loss(pairs: tuple[Pair, ...]) -> str:
+    """The first update whose loss the baseline has and the candidate lacks, or has only as NaN or infinity."""
+    for pair in pairs:
+        for old, new in pair.matched:
+            if old.loss is None or not math.isfinite(old.loss):
+                continue
+            if new.loss is None or not math.isfinite(new.loss):
+                return f"update {new.n}: {old.loss:.6g} → {'no backward' if new.loss is None else new.loss}"
+    return ""
+
+
+def _unusable(pairs: tuple[Pair, ...], limits: Limits) -> str:
+    for pair in pairs:
+        if pair.baseline.broken or pair.candidate.broken:
+            return "a record is damaged: part of it cannot be read"
+        if pair.length < limits.least_updates:
+            return f"only {pair.length} updates could be compared, at least {limits.least_updates} are needed"
+        losses = [update.loss for update, _ in pair.matched]
+        if all(loss is None for loss in losses):
+            return "no loss was seen: nothing calls backward on a tensor"
+        if any(loss is not None and not math.isfinite(loss) for loss in losses):
+            return "the baseline's own loss is not finite"
+        if not pair.weights:
+            return "no weights were recorded on both sides after the same update"
+    return ""
+
+
+def _seen(pairs: tuple[Pair, ...]) -> tuple[str, ...]:
+    whole = all(pair.baseline_whole and pair.candidate_whole for pair in pairs)
+    found = {name for pair in pairs for name in seen_occasions(pair.baseline, pair.length, whole)}
+    return tuple(name for name in OCCASIONS if name in found)
+
+
+def _noise_note(noise: Noise) -> str:
+    parts = []
+    if noise.rerun is not None and noise.rerun.mean_loss is not None:
+        parts.append(f"{noise.rerun.mean_loss:.2g} between two runs of the baseline")
+    if noise.nudge is not None and noise.nudge.mean_loss is not None:
+        parts.append(f"{noise.nudge.mean_loss:.2g} when its weights change in the last place")
+    return f" ({', '.join(parts)})" if parts else ""
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None

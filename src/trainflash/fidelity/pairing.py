@@ -1,0 +1,119 @@
+"""Two recorded processes side by side: which updates match, and how their inputs relate."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, TypeVar
+
+from trainflash.fidelity.record import Stream, Update
+
+T = TypeVar("T")
+Relation = Literal["same", "order", "rounding", "other"]
+
+# A program that is stopped in mid-flight has not yet written the evaluations after its last updates: see the recorder.
+_UNWRITTEN = 3
+_INPUT_ROUNDING = 1e-4  # of the inputs' own scale: the same values computed in another way, never other values
+_INPUT_ROUNDING_TYPES = 1e-2  # the same, when the inputs' data type changed
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One process of the baseline and the process of the candidate with the same rank."""
+
+    baseline: Stream
+    candidate: Stream
+    baseline_whole: bool
+    candidate_whole: bool
+
+    @property
+    def length(self) -> int:
+        """Updates that both made."""
+        return min(len(self.baseline.updates), len(self.candidate.updates))
+
+    @property
+    def closed(self) -> int:
+        """Evaluations and checkpoints made after at most so many updates are recorded completely on both sides."""
+        return self.length if self.baseline_whole and self.candidate_whole else self.length - _UNWRITTEN
+
+    @property
+    def matched(self) -> zip[tuple[Update, Update]]:
+        return zip(self.baseline.updates[: self.length], self.candidate.updates[: self.length], strict=True)
+
+    @cached_property
+    def relations(self) -> tuple[Relation, ...]:
+        """How the inputs of each matched update relate."""
+        return tuple(_relation(old, new) for old, new in self.matched)
+
+    @cached_property
+    def bitwise(self) -> bool:
+        """Whether all losses and all recorded weights of matched updates are equal to the last bit."""
+        losses = all(old.losses == new.losses for old, new in self.matched)
+        return losses and all(old.get("digest") == new.get("digest") for old, new in self.weights)
+
+    @cached_property
+    def weights(self) -> tuple[tuple[dict[str, Any], dict[str, Any]], ...]:
+        """Weights recorded at equal updates on both sides."""
+        later = {(line["n"], line["optimizer"]): line for line in self.candidate.weights if line["n"] <= self.length}
+        return tuple((line, later[key]) for line in self.baseline.weights if (key := (line["n"], line["optimizer"])) in later)
+
+    def first(self, what: Callable[[Update], T], equal: Callable[[T, T], bool] = lambda old, new: old == new) -> tuple[int, T, T] | None:
+        """`(update, baseline's value, candidate's value)` of the first matched update where `what` is not equal."""
+        for old, new in self.matched:
+            if not equal(what(old), what(new)):
+                return old.n, what(old), what(new)
+        return None
+
+
+def _relation(old: Update, new: Update) -> Relation:
+    if old.multiset == new.multiset and old.samples == new.samples:
+        return "same" if old.order == new.order else "order"
+    types = [shape.split("[")[0] for shape in old.shapes] != [shape.split("[")[0] for shape in new.shapes]
+    limit = _INPUT_ROUNDING_TYPES if types else _INPUT_ROUNDING
+    if old.samples == new.samples and any(old.moments) and len(old.moments) == 3:
+        total, square, ramp = (abs(left - right) for left, right in zip(old.moments, new.moments, strict=True))
+        # Sums of n values of this size: by Cauchy-Schwarz they are at most √(n · squares); n is bounded by the samples' elements.
+        scale = math.sqrt(old.moments[1] * max(1, elements(old)))
+        if square <= limit * old.moments[1] and total <= limit * scale and ramp <= limit * scale:
+            return "rounding"
+    return "other"
+
+
+def elements(update: Update) -> int:
+    """Values in all inputs of an update, as far as its shapes say."""
+    sizes = [shape[shape.index("[") + 1 : -1] for shape in update.shapes]
+    return update.samples * sum(math.prod(int(side) for side in size.split(",") if side) for size in sizes)
+
+
+def epoch_starts(stream: Stream, length: int) -> tuple[int, ...]:
+    """Indices of updates that begin an epoch, the first one included, within the first `length` updates.
+
+    Seen by the training loader having begun anew; without a loader by a sample that was trained on before.
+    """
+    updates = stream.updates[:length]
+    starts = [index for index in range(1, len(updates)) if updates[index].epoch > updates[index - 1].epoch >= 1]
+    if not starts:
+        seen: set[str] = set()
+        for index, update in enumerate(updates):
+            if update.rows and not seen.isdisjoint(update.rows):
+                starts.append(index)
+                seen = set()
+            seen.update(update.rows or ())
+    return (0, *starts) if updates else ()
+
+
+def seen_occasions(stream: Stream, length: int, whole: bool) -> tuple[str, ...]:
+    """Which of epoch boundary, evaluation, checkpoint and schedule the first `length` updates contain."""
+    closed = length if whole else length - _UNWRITTEN
+    rates: dict[int, set[tuple[Any, ...]]] = {}
+    for update in stream.updates[:length]:
+        rates.setdefault(update.optimizer, set()).add(tuple(group.get("lr") for group in update.settings))
+    found = {
+        "epoch boundary": len(epoch_starts(stream, length)) > 1,
+        "evaluation": any(line["forwards"] and 0 < line["n"] <= closed for line in stream.evaluations),
+        "checkpoint": any(0 < line["n"] <= closed for line in stream.checkpoints),
+        "schedule": any(len(different) > 1 for different in rates.values()),
+    }
+    return tuple(name for name, yes in found.items() if yes)

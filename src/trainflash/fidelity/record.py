@@ -1,0 +1,188 @@
+"""What a fidelity run wrote, as frozen values: one `Stream` for each process that trained, in order of rank and start.
+
+`Reader` reads only what was added since its last look, so a running training can be followed. A last line without an end is left for
+the next look; a line that is no JSON ends the stream there (`Stream.broken`).
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+SCHEMA = "training-record.v1"
+
+
+@dataclass(frozen=True)
+class Update:
+    """One `optimizer.step`. Hashes are hexadecimal; None means not measured."""
+
+    n: int  # from 1, over all optimizers of the process
+    optimizer: int
+    optimizer_class: str
+    losses: tuple[float, ...]  # one for each backward since the update before, loss scale undone
+    loss_types: tuple[str, ...]
+    forwards: int
+    samples: int
+    rows: tuple[str, ...] | None  # one hash a sample; None: too many to list
+    multiset: str
+    order: str
+    targets: str | None
+    shapes: tuple[str, ...]
+    moments: tuple[float, ...]
+    modes: tuple[tuple[Any, ...], ...]
+    autocast: tuple[str, ...]
+    settings: tuple[dict[str, Any], ...]
+    grad_norm: float | None
+    grads: int | None
+    grad_elements: int | None
+    logs: int
+    epoch: int
+    batches: tuple[Any, ...]
+
+    @property
+    def loss(self) -> float | None:
+        """Sum of the losses that reached backward (the mean, where the program divides by its accumulation steps); None without one."""
+        return sum(self.losses) if self.losses else None
+
+
+@dataclass(frozen=True)
+class Stream:
+    """Everything one process recorded, in order."""
+
+    rank: int
+    world_size: int
+    updates: tuple[Update, ...] = ()
+    weights: tuple[dict[str, Any], ...] = ()
+    evaluations: tuple[dict[str, Any], ...] = ()
+    checkpoints: tuple[dict[str, Any], ...] = ()
+    ended: bool = False  # the process left in an orderly way
+    broken: bool = False  # a line could not be read
+    swallowed: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Record:
+    """One run. `whole`: the program ran to its own end; else it was cut, and what it would have done later is unknown."""
+
+    streams: tuple[Stream, ...]
+    whole: bool = False
+
+    @property
+    def updates(self) -> int:
+        """Updates of the process that made most of them."""
+        return max((len(stream.updates) for stream in self.streams), default=0)
+
+
+class Reader:
+    """Follows the record of one run directory."""
+
+    def __init__(self, run_dir: Path) -> None:
+        self._run_dir = run_dir
+        self._files: dict[str, _File] = {}
+
+    def look(self, *, whole: bool = False) -> Record:
+        """The record as it stands; an unreadable or missing directory is a record without streams."""
+        for path in sorted(self._run_dir.glob("training-*.jsonl")):
+            self._files.setdefault(path.name, _File(path)).read()
+        started = sorted((file for file in self._files.values() if file.started), key=lambda file: file.place)
+        return Record(tuple(file.stream() for file in started), whole)
+
+
+def read(run_dir: Path, *, whole: bool = False) -> Record:
+    """The record in `run_dir`, read once."""
+    return Reader(run_dir).look(whole=whole)
+
+
+class _File:
+    """One `training-<pid>.jsonl`, read on from where the last look stopped."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._offset = 0
+        self._head: dict[str, Any] = {}
+        self._settings: dict[int, tuple[dict[str, Any], ...]] = {}
+        self._updates: list[Update] = []
+        self._others: dict[str, list[dict[str, Any]]] = {"weights": [], "evaluation": [], "checkpoint": [], "end": []}
+        self._broken = False
+
+    @property
+    def started(self) -> bool:
+        return bool(self._head)
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """Rank, then start on the machine's monotonic clock."""
+        return int(self._head["rank"]), int(self._head["start_ns"])
+
+    def read(self) -> None:
+        if self._broken:
+            return
+        with self._path.open("rb") as file:
+            file.seek(self._offset)
+            text = file.read()
+        complete = text[: text.rfind(b"\n") + 1]
+        self._offset += len(complete)
+        for line in complete.splitlines():
+            try:
+                self._take(json.loads(line))
+            except (ValueError, KeyError, TypeError):
+                self._broken = True
+                return
+
+    def _take(self, line: dict[str, Any]) -> None:
+        kind = line["k"]
+        if kind == "start":
+            if line["schema"] != SCHEMA:
+                raise ValueError(line["schema"])
+            self._head = line
+        elif kind == "update":
+            if "settings" in line:
+                self._settings[line["optimizer"]] = tuple(line["settings"] or ())
+            self._updates.append(update(line, self._settings.get(line["optimizer"], ())))
+        elif kind in self._others:
+            self._others[kind].append(line)
+
+    def stream(self) -> Stream:
+        end = self._others["end"]
+        return Stream(
+            rank=int(self._head["rank"]),
+            world_size=int(self._head["world_size"]),
+            updates=tuple(self._updates),
+            weights=tuple(self._others["weights"]),
+            evaluations=tuple(self._others["evaluation"]),
+            checkpoints=tuple(self._others["checkpoint"]),
+            ended=bool(end),
+            broken=self._broken,
+            swallowed=end[-1]["swallowed"] if end else {},
+        )
+
+
+def update(line: dict[str, Any], settings: tuple[dict[str, Any], ...]) -> Update:
+    """An `Update` from its line; `settings` of its optimizer are written only where they change."""
+    listed = line["rows"]
+    return Update(
+        n=line["n"],
+        optimizer=line["optimizer"],
+        optimizer_class=line["class"],
+        losses=tuple(float.fromhex(loss) for loss in line["losses"]),
+        loss_types=tuple(line["loss_types"]),
+        forwards=line["forwards"],
+        samples=line["samples"],
+        rows=None if listed is None else tuple(listed[at : at + 16] for at in range(0, len(listed), 16)),
+        multiset=line["multiset"],
+        order=line["order"],
+        targets=line["targets"],
+        shapes=tuple(line["shapes"]),
+        moments=tuple(line["moments"]),
+        modes=tuple(tuple(mode) for mode in line["modes"]),
+        autocast=tuple(line["autocast"]),
+        settings=settings,
+        grad_norm=None if line["grad_norm"] is None else float.fromhex(line["grad_norm"]),
+        grads=line["grads"],
+        grad_elements=line["grad_elements"],
+        logs=line["logs"],
+        epoch=line["epoch"],
+        batches=tuple(line["batches"]),
+    )

@@ -1,0 +1,163 @@
+"""Fingerprints of tensors that change nothing: no random state, no gradient, no bit of the training.
+
+Hashes are BLAKE2b over the raw bytes; a sketch is a random projection whose signs come from private generators, so that the
+L2 distance of two weight vectors can be estimated from two short lists of numbers.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import sys
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+
+ROW_BYTES = 8
+SKETCH = 128  # buckets: the L2 norm of a difference is estimated within about √(2/128) = 12 %
+_CHUNK = 1 << 22  # elements converted to float64 at once
+_DEPTH = 6
+
+
+def torch_module():
+    """The program's own torch; it is imported already when a recorder exists."""
+    return sys.modules["torch"]
+
+
+def leaves(obj, name="", depth=0):
+    """`(name, tensor)` of every tensor in nested lists, tuples, mappings, dataclasses and objects with `to_dict`, in a fixed order."""
+    torch = torch_module()
+    if isinstance(obj, torch.Tensor):
+        yield name, obj
+    elif depth < _DEPTH:
+        for key, value in _children(obj):
+            yield from leaves(value, f"{name}.{key}" if name else str(key), depth + 1)
+
+
+def _children(obj):
+    if isinstance(obj, Mapping):
+        return sorted(obj.items(), key=lambda item: str(item[0]))
+    if isinstance(obj, (list, tuple)):
+        return list(enumerate(obj))
+    if is_dataclass(obj) and not isinstance(obj, type):
+        return [(field.name, getattr(obj, field.name)) for field in fields(obj)]
+    as_dict = getattr(obj, "to_dict", None)
+    if callable(as_dict) and not isinstance(obj, type):
+        plain = as_dict()
+        return sorted(plain.items(), key=lambda item: str(item[0])) if isinstance(plain, Mapping) else []
+    return []
+
+
+class Raw:
+    """The bytes of a tensor: `view` is valid as long as this object lives."""
+
+    def __init__(self, tensor):
+        torch = torch_module()
+        with torch.no_grad():
+            plain = tensor.detach()
+            if hasattr(plain, "to_local"):
+                plain = plain.to_local()
+            if plain.layout is not torch.strided:
+                plain = plain.to_dense()
+            self._tensor = plain.resolve_conj().resolve_neg().cpu().contiguous()
+        size = self._tensor.numel() * self._tensor.element_size()
+        self.view = memoryview((ctypes.c_char * size).from_address(self._tensor.data_ptr())).cast("B") if size else memoryview(b"")
+
+
+def describe(tensor):
+    """Data type and shape of one sample (without the leading dimension), such as `float32[3,32,32]`."""
+    kind = str(tensor.dtype).replace("torch.", "")
+    return f"{kind}[{','.join(str(int(n)) for n in tensor.shape[1:])}]"
+
+
+def digest(tensors):
+    """One hash of the types, shapes and bytes of `tensors`, in order."""
+    total = hashlib.blake2b(digest_size=16)
+    for tensor in tensors:
+        total.update(f"{tensor.dtype}{tuple(tensor.shape)}".encode())
+        total.update(Raw(tensor).view)
+    return total.hexdigest()
+
+
+def rows(tensors):
+    """One hash a sample over all `tensors` that share the leading dimension of the first; one hash in all if it has none."""
+    lead = tensors[0].shape[0] if tensors and tensors[0].dim() else 0
+    if not lead:
+        return [bytes.fromhex(digest(tensors))[:ROW_BYTES]] if tensors else []
+    along = [tensor for tensor in tensors if tensor.dim() and tensor.shape[0] == lead]
+    hashes = [hashlib.blake2b(digest_size=ROW_BYTES) for _ in range(lead)]
+    for tensor in along:
+        raw = Raw(tensor)
+        width = len(raw.view) // lead
+        for index, row in enumerate(hashes):
+            row.update(raw.view[index * width : (index + 1) * width])
+    return [row.digest() for row in hashes]
+
+
+def multiset(hashes, start=0):
+    """An order-insensitive sum of row hashes, modulo 2**64."""
+    return (start + sum(int.from_bytes(row, "little") for row in hashes)) % (1 << 64)
+
+
+def ordered(hashes):
+    """An order-sensitive hash of row hashes."""
+    return hashlib.blake2b(b"".join(hashes), digest_size=ROW_BYTES).hexdigest()
+
+
+def moments(tensors):
+    """Sum, sum of squares and position-weighted sum of all floating-point values: near each other if only rounding differs."""
+    torch = torch_module()
+    total = [0.0, 0.0, 0.0]
+    with torch.no_grad():
+        for tensor in tensors:
+            if not tensor.is_floating_point() or tensor.layout is not torch.strided:
+                continue
+            flat = tensor.detach().reshape(-1)
+            for start in range(0, flat.numel(), _CHUNK):
+                part = flat[start : start + _CHUNK].to("cpu", torch.float64)
+                ramp = torch.arange(start, start + part.numel(), dtype=torch.float64) / max(1, flat.numel())
+                for index, values in enumerate((part, part * part, part * ramp)):
+                    total[index] += float(values.sum())
+    return total
+
+
+def squares(tensor):
+    """Sum of squares in float64."""
+    torch = torch_module()
+    total = 0.0
+    with torch.no_grad():
+        flat = _flat(tensor)
+        for start in range(0, flat.numel(), _CHUNK):
+            part = flat[start : start + _CHUNK].to(torch.float64)
+            total += float((part * part).sum())
+    return total
+
+
+def sketch(tensors):
+    """`SKETCH` random signed sums of all values. For two lists of equal shapes the norm of the difference of their sketches estimates
+    the L2 norm of the difference of their values."""
+    torch = torch_module()
+    total = torch.zeros(SKETCH, dtype=torch.float64)
+    with torch.no_grad():
+        for index, tensor in enumerate(tensors):
+            private = torch.Generator(device="cpu")
+            private.manual_seed(0x7F1A + index)
+            flat = _flat(tensor)
+            for start in range(0, flat.numel(), _CHUNK):
+                part = flat[start : start + _CHUNK].to("cpu", torch.float64)
+                signs = torch.randint(0, 2, (part.numel(),), generator=private, dtype=torch.int8).to(torch.float64) * 2 - 1
+                padded = torch.zeros(-(-part.numel() // SKETCH) * SKETCH, dtype=torch.float64)
+                padded[: part.numel()] = part * signs
+                total += padded.view(-1, SKETCH).sum(0)
+    return total.tolist()
+
+
+def _flat(tensor):
+    torch = torch_module()
+    plain = tensor.detach()
+    if hasattr(plain, "to_local"):
+        plain = plain.to_local()
+    if plain.layout is not torch.strided:
+        plain = plain.to_dense()
+    if plain.is_complex():
+        plain = torch.view_as_real(plain.resolve_conj())
+    return plain.reshape(-1)

@@ -1,0 +1,202 @@
+"""The recorder inside real training programs: it changes no bit, and what it writes is what the program did."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from trainflash.fidelity.record import Stream, read
+
+PROBE = Path(__file__).parents[2] / "src" / "trainflash" / "probe"
+HEAD = """
+import random, torch
+from torch import nn
+torch.set_num_threads(1)
+torch.manual_seed(0)
+random.seed(0)
+"""
+
+ACCUMULATION = """
+model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Dropout(0.25), nn.Linear(8, 1))
+optimizer = torch.optim.SGD(model.parameters(), 0.1, weight_decay=0.01)
+scaler = torch.amp.GradScaler("cpu", init_scale=1024.0)
+for step in range(6):
+    optimizer.zero_grad()
+    for _ in range(2):
+        loss = model(torch.randn(9, 4)).pow(2).mean() / 2
+        scaler.scale(loss).backward()
+        print(loss.item().hex())
+    scaler.step(optimizer)
+    scaler.update()
+print(torch.rand(1).item().hex(), random.random().hex())
+"""
+
+ADVERSARIAL = """
+maker = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 6))
+critic = nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 1))
+make, judge = torch.optim.Adam(maker.parameters(), 1e-3), torch.optim.Adam(critic.parameters(), 1e-3)
+criterion = nn.BCEWithLogitsLoss()
+for step in range(6):
+    judge.zero_grad()
+    criterion(critic(torch.randn(5, 6)), torch.ones(5, 1)).backward()
+    fake = maker(torch.randn(5, 4))
+    criterion(critic(fake.detach()), torch.zeros(5, 1)).backward()
+    judge.step()
+    make.zero_grad()
+    loss = criterion(critic(fake), torch.ones(5, 1))
+    loss.backward()
+    make.step()
+    print(loss.item().hex())
+print(torch.rand(1).item().hex(), random.random().hex())
+"""
+
+CLOSURE = """
+model, inputs = nn.Linear(4, 1), torch.randn(9, 4)
+optimizer = torch.optim.LBFGS(model.parameters(), max_iter=3)
+def closure():
+    optimizer.zero_grad()
+    loss = (model(inputs) - inputs.sum(1, keepdim=True)).pow(2).mean()
+    loss.backward()
+    return loss
+for step in range(5):
+    print(optimizer.step(closure).item().hex())
+print(torch.rand(1).item().hex(), random.random().hex())
+"""
+
+NO_MODULE = """
+weight = torch.randn(4, requires_grad=True)
+optimizer = torch.optim.SGD([weight], 0.1)
+for step in range(5):
+    optimizer.zero_grad()
+    loss = (torch.randn(3, 4) @ weight).pow(2).mean()
+    loss.backward()
+    optimizer.step()
+    print(loss.item().hex())
+print(torch.rand(1).item().hex(), random.random().hex())
+"""
+
+SPARSE_AND_NAMED = """
+class Bag(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table, self.head = nn.Embedding(20, 8, sparse=True), nn.Linear(8, 2)
+    def forward(self, *, ids, mask):
+        return self.head((self.table(ids) * mask[..., None]).mean(1))
+model = Bag()
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for step in range(5):
+    optimizer.zero_grad(set_to_none=True)
+    batch = {"ids": torch.randint(0, 20, (4, 7)), "mask": torch.ones(4, 7)}
+    loss = model(**batch).pow(2).mean()
+    loss.backward()
+    optimizer.step()
+    print(loss.item().hex())
+print(torch.rand(1).item().hex(), random.random().hex())
+"""
+
+EVALUATING_WITH_GRADIENTS = """
+model = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Linear(8, 1))
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for step in range(8):
+    optimizer.zero_grad()
+    loss = model(torch.randn(6, 4)).pow(2).mean()
+    loss.backward()
+    optimizer.step()
+    print(loss.item().hex())
+    if step % 3 == 2:
+        model.eval()
+        for _ in range(2):
+            model(torch.ones(10, 4))
+        model.train()
+        torch.save({"model": model.state_dict()}, "model.pt")
+print(torch.rand(1).item().hex(), random.random().hex())
+"""
+
+PROGRAMS = {
+    "accumulation": ACCUMULATION,
+    "adversarial": ADVERSARIAL,
+    "closure": CLOSURE,
+    "no module": NO_MODULE,
+    "sparse and named": SPARSE_AND_NAMED,
+    "evaluating": EVALUATING_WITH_GRADIENTS,
+}
+
+
+def train(folder: Path, text: str, **environment: str) -> tuple[str, Stream]:
+    """Output of the program under the recorder, and what was recorded."""
+    folder.mkdir()
+    (folder / "train.py").write_text(HEAD + text)
+    run_dir = folder / "run"
+    run_dir.mkdir()
+    ours = {"PYTHONPATH": str(PROBE), "TRAINFLASH_RUN": str(run_dir), "TRAINFLASH_OWN": str(folder), "TRAINFLASH_CAPTURE": "fidelity"}
+    output = start(folder, {**ours, "TRAINFLASH_SAMPLE_HZ": "0", **environment})
+    (stream,) = read(run_dir).streams
+    return output, stream
+
+
+def start(folder: Path, environment: dict[str, str]) -> str:
+    everything = {**os.environ, "OMP_NUM_THREADS": "1", **environment}
+    done = subprocess.run([sys.executable, "train.py"], cwd=folder, env=everything, capture_output=True, text=True, check=True, timeout=120)
+    return done.stdout
+
+
+def recorded(tmp_path: Path, name: str) -> tuple[list[str], Stream]:
+    output, stream = train(tmp_path / "recorded", PROGRAMS[name])
+    return output.splitlines(), stream
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_recording_changes_no_loss_and_no_random_state(tmp_path, name):
+    output, stream = train(tmp_path / "recorded", PROGRAMS[name])
+    assert output == start(tmp_path / "recorded", {})
+    assert stream.ended
+    assert stream.swallowed == {}
+
+
+def test_scaled_and_accumulated_losses_are_recorded_as_the_program_sees_them(tmp_path):
+    output, stream = recorded(tmp_path, "accumulation")
+    assert [loss.hex() for update in stream.updates for loss in update.losses] == output[:-1]
+    first = stream.updates[0]
+    assert (len(first.losses), first.forwards, first.samples, first.grads) == (2, 2, 18, 4)
+    assert first.modes[0] == ("Sequential", True, 1, 0.25, 0)
+    assert first.settings[0]["lr"] == 0.1
+    assert first.settings[0]["weight_decay"] == 0.01
+    assert 0 < first.grad_norm < 10
+    assert [line["n"] for line in stream.weights] == [1, 2, 5, 6]
+    assert stream.weights[0]["updated"] == 4
+
+
+@pytest.mark.full
+def test_two_optimizers_are_told_apart_and_a_forward_counts_where_it_is_used(tmp_path):
+    _, stream = recorded(tmp_path, "adversarial")
+    assert [update.optimizer for update in stream.updates[:4]] == [0, 1, 0, 1]
+    assert [len(update.losses) for update in stream.updates[:4]] == [2, 1, 2, 1]
+    judged, made = stream.updates[2:4]
+    assert (judged.forwards, judged.samples) == (2, 10)
+    assert made.samples == 5  # the noise; what the maker made is no input
+    assert made.targets is not None
+    assert stream.evaluations == ()
+
+
+def test_evaluation_is_what_no_backward_depends_on(tmp_path):
+    _, stream = recorded(tmp_path, "evaluating")
+    assert [(line["n"], line["forwards"], line["samples"]) for line in stream.evaluations] == [(3, 2, 20), (6, 2, 20)]
+    assert all(update.samples == 6 for update in stream.updates)
+    assert [line["n"] for line in stream.checkpoints] == [3, 6]
+    assert any(name.startswith("model.0.weight") for name in stream.checkpoints[0]["names"])
+
+
+@pytest.mark.full
+def test_the_nudge_moves_weights_by_rounding_only(tmp_path):
+    text = CLOSURE.replace("torch.optim.LBFGS(model.parameters(), max_iter=3)", "torch.optim.SGD(model.parameters(), 0.01)")
+    _, plain = train(tmp_path / "plain", text)
+    _, nudged = train(tmp_path / "nudged", text, TRAINFLASH_NUDGE="1")
+    first = [stream.updates[0].loss for stream in (plain, nudged)]
+    assert first[0] != first[1]
+    assert first[0] == pytest.approx(first[1], rel=1e-5)
+    assert plain.updates[-1].multiset == nudged.updates[-1].multiset

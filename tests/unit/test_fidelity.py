@@ -1,0 +1,336 @@
+"""Judgement on synthetic records: each hard signal caught, each honest change let through, missing evidence never "same"."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+
+import pytest
+
+from trainflash.fidelity import compare
+from trainflash.fidelity.judgement import RULES
+from trainflash.fidelity.pairing import epoch_starts
+from trainflash.fidelity.record import Reader, Record, Stream, Update, read
+
+EPOCH = 10
+BATCH = 4
+MODE = ("Net", True, 1, 0.1, 1)
+
+
+def row(number: int) -> str:
+    return f"{number + 1:016x}"
+
+
+def update(n: int, shown: tuple[int, ...] | None = None, **changes) -> Update:
+    """Update `n` of a program that goes through 40 samples in order, epoch by epoch."""
+    shown = shown if shown is not None else tuple(((n - 1) % EPOCH) * BATCH + each for each in range(BATCH))
+    plain = Update(
+        n=n,
+        optimizer=0,
+        optimizer_class="SGD",
+        losses=(1.0 / n,),
+        loss_types=("float32",),
+        forwards=1,
+        samples=len(shown),
+        rows=tuple(map(row, shown)),
+        multiset=f"{sum(int(row(each), 16) for each in shown):x}",
+        order="-".join(map(row, shown)),
+        targets="t" + "-".join(map(row, shown)),
+        shapes=("float32[3,8,8]",),
+        moments=(float(sum(shown)), float(sum(each * each for each in shown)) + 1.0, 0.5 * sum(shown)),
+        modes=(MODE,),
+        autocast=("",),
+        settings=({"lr": 0.1 if n <= EPOCH else 0.05, "weight_decay": 1e-4, "momentum": 0.9, "values": 100},),
+        grad_norm=1.0 / n,
+        grads=4,
+        grad_elements=100,
+        logs=int(n % EPOCH == 0),
+        epoch=(n - 1) // EPOCH + 1,
+        batches=(),
+    )
+    return replace(plain, **changes)
+
+
+def weights(n: int, shift: float = 0.0, **changes) -> dict:
+    sketch = [1.0 + shift] * 8
+    line = {
+        "n": n, "optimizer": 0, "digest": f"w{n}{shift}", "norm": math.sqrt(8), "sketch": sketch, "types": ["float32"], "values": 100,
+        "buffer_norm": 0.0, "buffer_sketch": [], "random": {"torch": f"r{n}"},
+        "parameters": 4, "updated": 4, "changed_values": 100, "untouched": [],
+    }  # fmt: skip
+    return {**line, **changes}
+
+
+def evaluation(n: int, **changes) -> dict:
+    modes = [["Net", False, 0, 0.0, 0]]
+    return {"n": n, "begins": 1, "forwards": 4, "samples": 32, "multiset": "beef", "modes": modes, "weights": [], **changes}
+
+
+def checkpoint(n: int, **changes) -> dict:
+    names = ["model.weight:float32[4, 4]", "optimizer.state:float32[4, 4]"]
+    return {"n": n, "keys": "k", "names": names, "digest": f"c{n}", "sketch": [1.0] * 8, "norm": math.sqrt(8), **changes}
+
+
+def stream(updates=None, **changes) -> Stream:
+    plain = Stream(
+        rank=0,
+        world_size=1,
+        updates=tuple(updates or (update(n) for n in range(1, 31))),
+        weights=tuple(weights(n) for n in (1, 2, 5, 10, 20, 30)),
+        evaluations=(evaluation(10), evaluation(20), evaluation(30)),
+        checkpoints=(checkpoint(10), checkpoint(20), checkpoint(30)),
+        ended=True,
+    )
+    return replace(plain, **changes)
+
+
+def record(*streams: Stream, whole: bool = True) -> Record:
+    return Record(streams or (stream(),), whole)
+
+
+def altered(at: int, **changes) -> Record:
+    """The usual program, with one update changed."""
+    return record(stream([update(n, **(changes if n == at else {})) for n in range(1, 31)]))
+
+
+def later(**changes) -> Record:
+    return record(stream(**changes))
+
+
+def check_of(found, name):
+    return next(check for check in found.checks if check.name == name)
+
+
+def test_equal_records_are_the_same():
+    found = compare(record(), record(), tolerance=1e-3)
+    assert (found.verdict, found.changed, found.mean_abs_loss_delta, found.updates) == ("same", (), 0.0, 30)
+    assert found.seen == ("epoch boundary", "evaluation", "checkpoint", "schedule")
+    assert found.not_seen == ()
+
+
+def shuffled() -> Record:
+    """The same samples in each epoch, the batches in reverse."""
+    places = [begin + place for begin in (0, 10, 20) for place in range(EPOCH, 0, -1)]
+    moved = [replace(update(place), n=n, losses=(0.9 / n,)) for n, place in enumerate(places, start=1)]
+    return record(stream([replace(each, logs=int(each.n % EPOCH == 0)) for each in moved]))
+
+
+def short(updates: int) -> Record:
+    return record(stream([update(n) for n in range(1, updates + 1)]))
+
+
+def setting(n: int, **changes) -> tuple[dict, ...]:
+    return ({**update(n).settings[0], **changes},)
+
+
+BROKEN = {
+    "fewer updates": (short(25), "updates", "30 updates → 25"),
+    "half the batch": (altered(12, samples=2), "batch", "update 12: 4 samples → 2"),
+    "accumulation lost": (altered(12, losses=(0.1, 0.1)), "batch", "update 12: 1 backward calls → 2"),
+    "cropped inputs": (altered(7, shapes=("float32[3,4,4]",)), "shape", "update 7: [3,8,8] → [3,4,4]"),
+    "replayed batch": (record(stream([update(n, (0, 1, 2, 3)) for n in range(1, 31)])), "samples", "distinct samples 40 → 4"),
+    "other order within a batch": (altered(3, order="x"), "order", "update 3: samples come in another order within the batch"),
+    "targets moved": (altered(9, targets="x"), "targets", "update 9: the same inputs meet other targets"),
+    "eval mode": (altered(1, modes=(("Net", False, 0, 0.0, 0),)), "mode", "update 1: train (1 dropouts"),
+    "other optimizer": (altered(1, optimizer_class="AdamW"), "optimizer", "update 1: SGD → AdamW"),
+    "momentum": (altered(4, settings=setting(4, momentum=0.8)), "optimizer", "momentum 0.9 → 0.8"),
+    "late learning rate": (
+        altered(23, settings=setting(23, lr=0.06)),
+        "schedule",
+        "update 23, group 0: lr 0.05 → 0.06",
+    ),
+    "frozen layer": (
+        later(weights=tuple(weights(n, updated=2, untouched=["0.bias", "0.weight"]) for n in (1, 2, 5))),
+        "coverage",
+        "update 1: 4 parameters updated → 2 (0.bias, 0.weight)",
+    ),
+    "fewer values updated": (later(weights=(weights(1), weights(2, changed_values=50))), "coverage", "update 2: 100 values updated → 50"),
+    "evaluation on less": (later(evaluations=(evaluation(20, samples=16, multiset="bee"),)), "evaluation", "32 samples → 16"),
+    "evaluation in train mode": (later(evaluations=(evaluation(10, modes=[list(MODE)]),)), "evaluation", "after update 10: eval"),
+    "evaluation rarer": (later(evaluations=(evaluation(20),)), "cadence", "3 times → 1 (first difference after update 10)"),
+    "checkpoint without optimizer": (
+        later(checkpoints=(checkpoint(10, keys="j", names=["model.weight:float32[4, 4]"]), checkpoint(20), checkpoint(30))),
+        "checkpoint",
+        "after update 10: the saved object differs: without optimizer.state",
+    ),
+    "stale checkpoint": (later(checkpoints=(checkpoint(20, digest="c10"),)), "checkpoint", "after update 20"),
+    "logs rarer": (altered(20, logs=0), "cadence", "3 times → 2"),
+    "loss differs": (altered(30, losses=(0.5,)), "loss", "mean |Δ| 0.0156"),
+    "loss is NaN": (altered(30, losses=(math.nan,)), "loss", "update 30"),
+    "an update without backward": (altered(6, losses=(), grad_norm=None), "batch", "update 6: 1 backward calls → 0"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_broken_speed_up_is_named(case):
+    candidate, name, evidence = BROKEN[case]
+    found = compare(record(), candidate, tolerance=1e-3)
+    assert found.verdict == "changed"
+    assert name in found.changed
+    assert any(evidence in reason for reason in found.reasons), found.reasons
+
+
+def test_each_rule_has_a_case_that_it_catches():
+    caught = {check.name for candidate, _, _ in BROKEN.values() for check in compare(record(), candidate).checks if check.ok is False}
+    informative = {"random streams"}  # explains, never decides
+    elsewhere = {"data types", "input values", "checkpoint cadence"}
+    assert {rule.name for rule in RULES} - caught <= informative | elsewhere
+
+
+def test_another_order_over_whole_epochs_is_order_alone():
+    found = compare(record(), shuffled())
+    assert (found.verdict, found.changed) == ("changed", ("order",))
+    assert check_of(found, "samples").evidence.startswith("the same samples in each of 3 whole epochs")
+    assert check_of(found, "loss").ok is None
+
+
+def test_another_order_without_a_whole_epoch_cannot_clear_the_samples():
+    cut = [Record((replace(each.streams[0], updates=each.streams[0].updates[:8]),)) for each in (record(), shuffled())]
+    found = compare(*cut)
+    assert set(found.changed) == {"samples", "order"}
+    assert "no whole epoch was seen" in check_of(found, "samples").evidence
+
+
+def test_evaluating_the_same_samples_in_other_batches_is_the_same():
+    found = compare(record(), later(evaluations=tuple(evaluation(n, forwards=1) for n in (10, 20, 30))))
+    assert found.verdict == "same"
+    assert "in 4 forwards → 1" in check_of(found, "evaluation inputs").evidence
+
+
+def rounded(delta: float, shift: float) -> Record:
+    updates = [update(n, losses=(1.0 / n + (delta if n > 1 else 0.0),)) for n in range(1, 31)]
+    return record(stream(updates, weights=tuple(weights(n, shift) for n in (1, 2, 5, 10, 20, 30))))
+
+
+def test_rounding_is_close_and_named():
+    found = compare(record(), rounded(1e-7, 1e-7))
+    assert (found.verdict, found.changed) == ("close", ("numerics",))
+    assert found.mean_abs_loss_delta == pytest.approx(1e-7 * 29 / 30)
+
+
+def test_bf16_within_tolerance_is_close():
+    updates = [update(n, losses=(1.0 / n + 1e-4,), autocast=("torch.bfloat16",)) for n in range(1, 31)]
+    found = compare(record(), record(stream(updates, weights=tuple(weights(n, 1e-4) for n in (1, 20)))))
+    assert (found.verdict, found.changed) == ("close", ("numerics",))
+
+
+def test_early_weights_too_far_apart_is_changed_even_with_equal_losses():
+    found = compare(record(), rounded(0.0, 2e-3))
+    assert found.verdict == "changed"
+    assert found.changed == ("weights",)
+
+
+def test_small_damage_in_a_steady_program_is_not_rounding():
+    steady = {"rerun": record(), "nudged": rounded(1e-9, 1e-9)}
+    assert compare(record(), rounded(5e-4, 1e-8), **steady).verdict == "close"
+    found = compare(record(), rounded(5e-4, 5e-4), **steady)
+    assert found.verdict == "changed"
+    assert found.changed == ("weights",)
+
+
+def test_where_the_nudge_exceeds_the_tolerance_it_is_the_judge():
+    restless = {"rerun": record(), "nudged": rounded(2.8e-3, 1e-4)}
+    assert compare(record(), rounded(4e-3, 1e-4), **restless).verdict == "close"
+    assert compare(record(), rounded(4e-2, 1e-4), **restless).verdict == "changed"
+
+
+def test_a_program_that_does_not_repeat_itself_is_inconclusive():
+    found = compare(record(), shuffled(), rerun=shuffled())
+    assert found.verdict == "inconclusive"
+    assert "set a seed" in found.reasons[0]
+
+
+def test_a_difference_beyond_the_unsteady_ones_is_still_changed():
+    updates = [replace(each, optimizer_class="Adam") for each in shuffled().streams[0].updates]
+    found = compare(record(), record(stream(updates)), rerun=shuffled())
+    assert found.verdict == "changed"
+    assert found.changed == ("optimizer",)
+
+
+def test_an_input_that_rounding_moves_is_not_held_against_the_candidate():
+    moved = [update(n, multiset="a" * n, order="x", rows=None, losses=(1.0 / n + 1e-8,)) for n in range(1, 31)]
+    moved = [replace(each, moments=(9.9, 9.9, 9.9)) for each in moved]
+    candidate = record(stream(moved))
+    assert "samples" in compare(record(), candidate).changed
+    found = compare(record(), candidate, rerun=record(), nudged=candidate)
+    assert found.verdict == "close"
+    assert check_of(found, "samples").ok is None
+
+
+def test_recomputed_inputs_are_numerics():
+    moved = [replace(each, multiset="feed", order="x", moments=tuple(m * (1 + 1e-7) for m in each.moments)) for each in stream().updates]
+    found = compare(record(), record(stream(moved)))
+    assert (found.verdict, found.changed) == ("close", ("numerics",))
+
+
+def silent() -> Record:
+    return record(stream([update(n, losses=()) for n in range(1, 31)]))
+
+
+INCONCLUSIVE = {
+    "a handful of updates": (short(4), short(4), "only 4 updates"),
+    "no updates in the baseline": (Record(()), record(), "the baseline never completed"),
+    "NaN on both sides": (altered(30, losses=(math.nan,)), altered(30, losses=(math.nan,)), "not finite"),
+    "no losses": (silent(), silent(), "no loss was seen"),
+    "no weights": (later(weights=()), later(weights=()), "no weights"),
+    "damaged": (record(), later(broken=True), "damaged"),
+}
+
+
+@pytest.mark.parametrize("case", INCONCLUSIVE)
+def test_missing_evidence_is_never_same(case):
+    baseline, candidate, reason = INCONCLUSIVE[case]
+    found = compare(baseline, candidate)
+    assert found.verdict == "inconclusive"
+    assert reason in found.reasons[0]
+
+
+def test_a_candidate_that_never_trains_is_changed():
+    found = compare(record(), Record((), True))
+    assert (found.verdict, found.changed) == ("changed", ("updates",))
+
+
+def test_a_lost_rank_is_changed_and_a_difference_names_its_rank():
+    ranks = record(stream(), stream(rank=1))
+    assert compare(ranks, record(stream())).changed == ("updates",)
+    found = compare(ranks, record(stream(), stream([update(n, samples=2) for n in range(1, 31)], rank=1)))
+    assert any("rank 1: update 1: 4 samples → 2" in reason for reason in found.reasons)
+
+
+def test_a_cut_record_is_compared_where_both_have_been():
+    cut = Record((replace(stream(), updates=stream().updates[:22], evaluations=(evaluation(10),), ended=False),), whole=False)
+    found = compare(cut, record())
+    assert found.verdict == "same"
+    assert found.updates == 22
+    assert "was stopped there" in check_of(found, "updates").evidence
+
+
+def test_epochs_are_found_by_samples_that_come_again():
+    blind = replace(stream(), updates=tuple(replace(each, epoch=0) for each in stream().updates))
+    assert epoch_starts(blind, 30) == (0, 10, 20)
+    assert epoch_starts(stream(), 30) == (0, 10, 20)
+
+
+def test_reader_follows_a_growing_file_and_leaves_a_torn_line(tmp_path):
+    line = {"k": "update", "n": 1, "optimizer": 0, "class": "SGD", "epoch": 0, "losses": [(0.5).hex()], "settings": [{"lr": 0.1}]}
+    line |= {"forwards": 1, "samples": 1, "rows": row(1), "multiset": "2", "order": "o", "targets": None, "logs": 0}
+    line |= {key: [] for key in ("loss_types", "batches", "shapes", "moments", "modes", "autocast")}
+    line |= dict.fromkeys(("grad_norm", "grads", "grad_elements"))
+    start = {"k": "start", "schema": "training-record.v1", "pid": 1, "start_ns": 5, "rank": 0, "world_size": 1}
+    path = tmp_path / "training-1.jsonl"
+    second = {**line, "n": 2}
+    del second["settings"]
+    torn = json.dumps(second)
+    path.write_text(json.dumps(start) + "\n" + json.dumps(line) + "\n" + torn[:40])
+    reader = Reader(tmp_path)
+    assert reader.look().updates == 1
+    with path.open("a") as file:
+        file.write(torn[40:] + "\n")
+    found = reader.look().streams[0]
+    assert [each.n for each in found.updates] == [1, 2]
+    assert found.updates[1].settings == ({"lr": 0.1},)
+    with path.open("a") as file:
+        file.write("{broken\n")
+    assert reader.look().streams[0].broken
+    assert read(tmp_path / "missing") == Record((), False)
