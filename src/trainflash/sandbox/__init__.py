@@ -1,0 +1,34 @@
+"""Worktrees of the owner's current state: create, inspect, change, discard. The original is only read.
+
+A sandbox holds two git worktrees, `baseline/` (the owner's state, never edited) and `worktree/` (what experiments change), beside
+everything that runs and reports write.
+"""
+
+from trainflash.sandbox.history import (
+    Status,
+    checkout,
+    commit_diff,
+    commit_worktree,
+    diff,
+    head,
+    original_changes,
+    project_in,
+    status,
+)
+from trainflash.sandbox.lifecycle import create, discard, load, newest
+
+__all__ = [
+    "Status",
+    "checkout",
+    "commit_diff",
+    "commit_worktree",
+    "create",
+    "diff",
+    "discard",
+    "head",
+    "load",
+    "newest",
+    "original_changes",
+    "project_in",
+    "status",
+]

@@ -1,0 +1,305 @@
+"""Makes, finds and discards sandboxes.
+
+A kill at any moment leaves either a whole sandbox or a folder without `sandbox.json`, which the next `create` sweeps away. In the
+owner's `.git` only `worktrees/*`, objects and `refs/trainflash/*` are added; `discard` takes all but the objects away again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import datetime, timezone
+from pathlib import Path
+
+from trainflash.errors import UsageError
+from trainflash.sandbox import manifest
+from trainflash.sandbox.git import Git, common_dir, discover, execute
+from trainflash.sandbox.snapshot import LARGE_FILE_BYTES, Origin, Snapshot, commit, take, write_checkout
+from trainflash.schema import Protection, Sandbox, read_document, write_document
+
+DOCUMENT = "sandbox.json"
+FILES = "files.json"  # paths of the owner's state that were taken, and those that git does not ignore but were left out
+ORIGINAL = "original.json"
+_PRIVATE = "repository.git"
+_CHECKOUTS = ("baseline", "worktree")
+_KEPT = ("tuning_log.yaml", "writebacks")
+_NOT_SOURCE = ".venv/\nvenv/\nenv/\n__pycache__/\n*.pyc\nnode_modules/\n.mypy_cache/\n.pytest_cache/\n.ruff_cache/\n.ipynb_checkpoints/\n"
+
+Protect = Callable[[Sandbox], tuple[Protection, str]]
+
+
+def create(project: Path, base: Path | None = None, *, protect: Protect | None = None) -> Sandbox:
+    """A sandbox of the project's state as it is now, in `base` (default: the state folder of the user).
+
+    `protect` tries what runs in it will be protected by (`view.protection`); without it, that stands as not tried.
+    Raises `UsageError` when the project cannot be read, git refuses, or this place has a sandbox of the project already.
+    """
+    project = _checked(Path(project))
+    repository = discover(project)
+    directory = _directory(project, base)
+    root = Path(repository.work_tree) if repository else project
+    if directory.is_relative_to(root):
+        raise UsageError(f"{directory} lies inside the project", "name a folder outside of it: --base DIR")
+    _make_folder(directory)
+    with _locked(directory):
+        _refuse_existing(directory)
+        repository = repository or _private_repository(directory, project)
+        _sweep(directory, repository)
+        try:
+            made = _fill(directory, project, repository, private=(directory / _PRIVATE).exists())
+            if protect:
+                protection, reason = protect(made)
+                made = replace(made, protection=protection, protection_reason=reason)
+        except BaseException:
+            _sweep(directory, repository)
+            raise
+        write_document(directory / DOCUMENT, made)
+    if base is not None:
+        _remember(directory, project)
+    return made
+
+
+def load(directory: Path) -> Sandbox:
+    """The sandbox in `directory`. Raises `UsageError` when there is none or its checkouts are gone."""
+    found = read_document(Sandbox, Path(directory).absolute() / DOCUMENT)
+    for checkout in (found.baseline, found.worktree):
+        if not os.path.isdir(checkout):
+            raise UsageError(f"{checkout} is gone", "make the sandbox anew: trainflash sandbox create; its log stays")
+    return found
+
+
+def newest(project: Path) -> Sandbox | None:
+    """The sandbox of this project that was created last, whatever its place; None where there is none."""
+    project = Path(project).resolve()
+    found = []
+    for place in _state_folder().glob(f"{_name(project)}*/{DOCUMENT}"):
+        with contextlib.suppress(UsageError):
+            found.append(load(place.resolve().parent))
+    own = [sandbox for sandbox in found if sandbox.project == str(project)]
+    return max(own, key=lambda sandbox: sandbox.created_utc, default=None)
+
+
+def discard(sandbox: Sandbox, *, everything: bool = False) -> None:
+    """Remove checkouts, registration, refs and runs; the log, reports and records of write-backs stay unless `everything`.
+
+    Safe to repeat after a kill. Raises `UsageError` while another command is creating or discarding here.
+    """
+    directory = Path(sandbox.directory)
+    with _locked(directory):
+        private = directory / _PRIVATE
+        if private.exists():
+            repository = Git(str(private), sandbox.project)
+        else:
+            repository = discover(Path(sandbox.repository)) if os.path.isdir(sandbox.repository) else None
+        _sweep(directory, repository)
+        for entry in list(directory.iterdir()):
+            kept = entry.name in _KEPT or entry.name.startswith("report")
+            if entry.name != DOCUMENT and (everything or not kept):
+                _remove(entry)
+        _remove(directory / DOCUMENT)
+        if everything:
+            _remove(directory)
+    for link in _state_folder().glob(f"{_name(Path(sandbox.project))}@*"):
+        if not link.exists():
+            link.unlink(missing_ok=True)
+
+
+def repository_of(sandbox: Sandbox, checkout: str) -> Git:
+    """Git as seen from one of the sandbox's checkouts. Raises `UsageError` when its registration is gone."""
+    try:
+        said = Path(checkout, ".git").read_text(encoding="utf-8", errors="surrogateescape")
+    except OSError as bad:
+        raise UsageError(f"{checkout}/.git: {bad.strerror}", "discard this sandbox and make a new one") from None
+    return Git(said.removeprefix("gitdir: ").removesuffix("\n"), checkout)
+
+
+def origins(sandbox: Sandbox, repository: Git) -> dict[str, Origin]:
+    """How each file of the owner's state stood when it was taken."""
+    stamps = manifest.read(Path(sandbox.directory, ORIGINAL)).files
+    return _origins(stamps, {path: entry.oid for path, entry in repository.tree(sandbox.base_ref).items()})
+
+
+def ref_of(directory: str) -> str:
+    """The folder of refs that keep this sandbox's commits."""
+    return "refs/trainflash/" + hashlib.sha256(os.fsencode(directory)).hexdigest()[:12]
+
+
+def _origins(stamps: dict[str, tuple[int, int, int]], oids: dict[str, str]) -> dict[str, Origin]:
+    return {path: Origin(oid, stamps[path][1], stamps[path][2]) for path, oid in oids.items() if path in stamps}
+
+
+def _checked(project: Path) -> Path:
+    if not project.exists():
+        raise UsageError(f"{project}: there is no such project", "name the folder that holds the training code")
+    if not project.is_dir():
+        raise UsageError(f"{project} is not a folder", "name the folder that holds the training code")
+    if not os.access(project, os.R_OK | os.X_OK):
+        raise UsageError(f"{project} cannot be read", "run as a user who may read it")
+    resolved = project.resolve()
+    if ".git" in resolved.parts:
+        raise UsageError(f"{resolved} lies inside a .git folder", "name the folder that holds the training code")
+    return resolved
+
+
+def _refuse_existing(directory: Path) -> None:
+    """Let only a place without a usable sandbox pass; one whose checkouts somebody removed is made anew."""
+    if not (directory / DOCUMENT).exists():
+        return
+    try:
+        found = read_document(Sandbox, directory / DOCUMENT)
+    except UsageError as bad:
+        raise UsageError(
+            f"{directory} holds a sandbox that cannot be read: {bad.message}", "remove that folder, or use --base DIR"
+        ) from None
+    if os.path.isdir(found.baseline) and os.path.isdir(found.worktree):
+        raise UsageError(
+            f"{directory} is a sandbox of this project already",
+            "use it (trainflash sandbox status), discard it (trainflash sandbox discard) or name another place: --base DIR",
+        )
+    (directory / DOCUMENT).unlink()
+
+
+def _state_folder() -> Path:
+    given = os.environ.get("XDG_STATE_HOME", "")
+    return (Path(given) if os.path.isabs(given) else Path.home() / ".local" / "state") / "trainflash"
+
+
+def _name(project: Path) -> str:
+    digest = hashlib.sha256(os.fsencode(str(project))).hexdigest()[:8]
+    return f"{re.sub(r'[^A-Za-z0-9._-]', '_', project.name) or 'root'}-{digest}"
+
+
+def _directory(project: Path, base: Path | None) -> Path:
+    return (Path(base) if base is not None else _state_folder()).resolve() / _name(project)
+
+
+def _make_folder(directory: Path) -> None:
+    try:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as bad:
+        raise UsageError(f"{directory}: {bad.strerror}", "name a place that you can write: --base DIR") from None
+
+
+def _remember(directory: Path, project: Path) -> None:
+    """A link in the state folder, so that `newest` finds a sandbox at another place."""
+    link = _state_folder() / f"{_name(project)}@{hashlib.sha256(os.fsencode(str(directory))).hexdigest()[:8]}"
+    if link.parent == directory.parent:
+        return
+    with contextlib.suppress(OSError):
+        link.parent.mkdir(parents=True, exist_ok=True)
+        link.unlink(missing_ok=True)
+        link.symlink_to(directory)
+
+
+@contextlib.contextmanager
+def _locked(directory: Path) -> Iterator[None]:
+    """Hold the folder for ourselves; the lock ends with the process."""
+    try:
+        handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError as bad:
+        raise UsageError(f"{directory}: {bad.strerror}", "there is no sandbox here") from None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(handle)
+        raise UsageError(f"another command is working on {directory}", "wait for it, or name another place: --base DIR") from None
+    try:
+        yield
+    finally:
+        os.close(handle)
+
+
+def _private_repository(directory: Path, project: Path) -> Git:
+    """A repository of our own beside the checkouts, for a project that has none."""
+    folder = directory / _PRIVATE
+    _remove(folder)
+    code, _, said = execute(["git", "init", "--quiet", "--bare", "--template=", str(folder)], str(directory), {})
+    if code:
+        raise UsageError(f"git init: {said.splitlines()[0]}", "install git 2.30 or newer")
+    (folder / "info").mkdir(exist_ok=True)
+    (folder / "info" / "exclude").write_text(_NOT_SOURCE)
+    return Git(str(folder), str(project))
+
+
+def _fill(directory: Path, project: Path, repository: Git, *, private: bool) -> Sandbox:
+    stamps = manifest.scan(Path(repository.work_tree))
+    taken = take(repository, directory)
+    head = repository.attempt("rev-parse", "--verify", "--quiet", "HEAD^{commit}")[1].decode().strip() or None
+    ref = ref_of(str(directory))
+    base_ref = commit(repository, taken.tree, [head] if head else [], "The owner's state when the sandbox was created", ref)
+    known = _origins(stamps.files, {path: entry.oid for path, entry in taken.files.items()})
+    for name in _CHECKOUTS:
+        checkout = directory / name
+        repository.run("worktree", "add", "--force", "--detach", "--no-checkout", "--lock", str(checkout), base_ref)
+        made = Git(checkout.joinpath(".git").read_text(errors="surrogateescape").removeprefix("gitdir: ").removesuffix("\n"), str(checkout))
+        made.run("read-tree", base_ref)
+        write_checkout(made, base_ref, checkout, known)
+    manifest.write(stamps, directory / ORIGINAL)
+    (directory / FILES).write_text(json.dumps({"taken": list(taken.files), "left_out": taken.left_out}), encoding="ascii")
+    return Sandbox(
+        project=str(project),
+        repository=repository.work_tree,
+        directory=str(directory),
+        baseline=str(directory / "baseline"),
+        worktree=str(directory / "worktree"),
+        base_ref=base_ref,
+        head=head,
+        created_utc=datetime.now(timezone.utc).isoformat(timespec="microseconds"),
+        protection="manifest",
+        protection_reason="not tried",
+        warnings=_warnings(taken, stamps, private),
+    )
+
+
+def _warnings(taken: Snapshot, stamps: manifest.Manifest, private: bool) -> tuple[str, ...]:
+    found = []
+    if private:
+        found.append("the project is in no git repository: the sandbox keeps its history in one of its own")
+    if taken.left_out:
+        some = ", ".join(taken.left_out[:3]) + (", …" if len(taken.left_out) > 3 else "")
+        why = f"above {LARGE_FILE_BYTES >> 20} MiB, unreadable, a repository or data"
+        found.append(f"{len(taken.left_out)} paths are read from the original, not copied ({why}): {some}")
+    if stamps.unlisted:
+        found.append(f"{len(stamps.unlisted)} folders are too many to watch file by file")
+    return tuple(found)
+
+
+def _sweep(directory: Path, repository: Git | None) -> None:
+    """Take away the checkouts, layers and temporary files here and what the repository remembers of them."""
+    if repository and os.path.isdir(repository.git_dir):
+        worktrees = common_dir(repository) / "worktrees"
+        ours = {str(directory / name / ".git") for name in _CHECKOUTS}
+        for entry in worktrees.glob("*/gitdir"):
+            if entry.read_text(errors="surrogateescape").removesuffix("\n") in ours:
+                _remove(entry.parent)
+        refs = repository.run("for-each-ref", "--format=delete %(refname)", ref_of(str(directory)))
+        if refs:
+            repository.run("update-ref", "--no-deref", "--stdin", stdin=refs)
+        for folder in (worktrees, worktrees.parent / "refs" / "trainflash"):
+            with contextlib.suppress(OSError):  # not empty: the owner's own, or another sandbox's
+                folder.rmdir()
+    for name in (*_CHECKOUTS, "layers", FILES, ORIGINAL):
+        _remove(directory / name)
+    for pattern in ("index-*", "links-*"):
+        for entry in directory.glob(pattern):
+            _remove(entry)
+
+
+def _remove(path: Path) -> None:
+    """Remove a file or a whole folder, also one whose permissions are against it; absent is fine."""
+    if path.is_symlink() or not path.is_dir():
+        path.unlink(missing_ok=True)
+        return
+    for at, names, _ in os.walk(path):
+        for name in names:
+            folder = os.path.join(at, name)
+            if not os.path.islink(folder):
+                os.chmod(folder, 0o700)
+    shutil.rmtree(path)

@@ -1,0 +1,69 @@
+"""What stands in for a mount view: a fresh copy of the checkout for each run, with links to the ignored files of the original.
+
+Ignored folders become folders of the copy, so that a program that makes new files there makes them in the copy; the files in
+them are links, so that data is read where it is. Writing through a link is refused by Landlock, and without it seen afterwards.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+from trainflash.schema import Sandbox, Side
+from trainflash.view import listing
+
+LINKED_FILES = 20_000  # beyond these, a folder of the original becomes one link
+_SKIPPED = frozenset({"__pycache__"})
+
+
+def make(sandbox: Sandbox, side: Side, folder: Path) -> dict[str, tuple[int, int]]:
+    """Fill `folder`; returns each file's (size, mtime in ns) as it was copied, for `written`."""
+    shutil.copytree(sandbox.checkout(side), folder, symlinks=True)
+    left = LINKED_FILES
+    for path in listing.read(sandbox).theirs:
+        target = folder / path
+        if os.path.lexists(target) or not _parent_is_ours(folder, path) or Path(path).name in _SKIPPED:
+            continue
+        target.parent.mkdir(parents=True, exist_ok=True)
+        left -= _link(Path(sandbox.repository, path), target, left)
+    return _stamps(folder)
+
+
+def written(folder: Path, before: dict[str, tuple[int, int]]) -> tuple[str, ...]:
+    """Paths relative to `folder` that are new, changed or gone."""
+    now = _stamps(folder)
+    return tuple(sorted(path for path in before.keys() | now.keys() if before.get(path) != now.get(path)))
+
+
+def _parent_is_ours(folder: Path, path: str) -> bool:
+    """Whether no part of the path is a link or a file of the checkout."""
+    at = folder
+    for part in Path(path).parts[:-1]:
+        at = at / part
+        if at.is_symlink() or (at.exists() and not at.is_dir()):
+            return False
+    return True
+
+
+def _link(original: Path, target: Path, left: int) -> int:
+    """Link a file or the files of a folder; returns how many links that took."""
+    whole = original.is_symlink() or not original.is_dir() or (original / "pyvenv.cfg").exists() or (original / ".git").exists()
+    if whole or left <= 0:
+        target.symlink_to(original)
+        return 1
+    target.mkdir()
+    made = 1
+    for entry in sorted(os.scandir(original), key=lambda entry: entry.name):
+        if entry.name not in _SKIPPED:
+            made += _link(Path(entry.path), target / entry.name, left - made)
+    return made
+
+
+def _stamps(folder: Path) -> dict[str, tuple[int, int]]:
+    found = {}
+    for at, names, files in os.walk(folder):
+        for name in (*files, *(name for name in names if os.path.islink(os.path.join(at, name)))):
+            facts = os.lstat(os.path.join(at, name))
+            found[os.path.relpath(os.path.join(at, name), folder)] = (facts.st_size, facts.st_mtime_ns)
+    return found

@@ -1,0 +1,71 @@
+"""What git says about the original's files, read without touching its index."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from trainflash.errors import UsageError
+from trainflash.schema import Sandbox
+
+_SETTINGS = ("core.fsmonitor=false", "core.untrackedCache=false", "core.hooksPath=/dev/null", "safe.directory=*")
+
+
+@dataclass(frozen=True)
+class Listing:
+    """Paths relative to the repository: `ours` must come from the checkout alone, `theirs` from the original alone."""
+
+    ours: frozenset[str]
+    theirs: tuple[str, ...]
+
+
+def read(sandbox: Sandbox) -> Listing:
+    """List the original. `ours`: not ignored now, or taken at `create`. `theirs`: ignored, or left out of the sandbox.
+
+    A folder with nothing but ignored files is one path of `theirs`. Raises `UsageError` where git or the sandbox's files fail.
+    """
+    try:
+        stored = json.loads(Path(sandbox.directory, "files.json").read_text(encoding="ascii"))
+        taken, left_out = frozenset(stored["taken"]), frozenset(stored["left_out"])
+    except (OSError, ValueError, KeyError) as bad:
+        mend = "the sandbox is damaged: trainflash sandbox discard, then create"
+        raise UsageError(f"{sandbox.directory}/files.json: {bad}", mend) from None
+    now = {path for path in _paths(sandbox, "-c", "-o", "--exclude-standard") if not path.endswith("/")}
+    ignored = [path.rstrip("/") for path in _paths(sandbox, "-o", "-i", "--exclude-standard", "--directory")]
+    return Listing(frozenset((now | taken) - left_out), tuple(sorted({*ignored, *left_out})))
+
+
+def git_dir(sandbox: Sandbox) -> str | None:
+    """The folder that the original's worktrees share; None where the project is in no repository."""
+    if _private(sandbox):
+        return None
+    said = _git(sandbox, "rev-parse", "--git-common-dir")
+    return os.path.realpath(os.path.join(sandbox.repository, os.fsdecode(said).removesuffix("\n")))
+
+
+def _private(sandbox: Sandbox) -> str | None:
+    own = os.path.join(sandbox.directory, "repository.git")
+    return own if os.path.isdir(own) else None
+
+
+def _paths(sandbox: Sandbox, *which: str) -> list[str]:
+    return [os.fsdecode(path) for path in _git(sandbox, "ls-files", "-z", *which).split(b"\0")[:-1]]
+
+
+def _git(sandbox: Sandbox, *arguments: str) -> bytes:
+    own = _private(sandbox)
+    where = [f"--git-dir={own}", f"--work-tree={sandbox.repository}"] if own else ["-C", sandbox.repository]
+    settings = [part for setting in _SETTINGS for part in ("-c", setting)]
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    environment = {**clean, "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
+    try:
+        done = subprocess.run(["git", *settings, *where, *arguments], cwd=sandbox.repository, env=environment, capture_output=True)
+    except OSError as bad:
+        raise UsageError(f"{sandbox.repository}: {bad.strerror}", "restore the project, or discard its sandbox") from None
+    if done.returncode:
+        said = done.stderr.decode("utf-8", "replace").strip().splitlines() or [f"exit code {done.returncode}"]
+        raise UsageError(f"git {arguments[0]}: {said[0]}", f"check the repository: git -C {sandbox.repository} status")
+    return done.stdout

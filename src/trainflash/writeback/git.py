@@ -1,0 +1,64 @@
+"""Reads the sandbox's commits, untouched by the owner's settings and by a surrounding hook's variables."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from trainflash.errors import UsageError
+
+_SETTINGS = (
+    "core.hooksPath=/dev/null", "core.fsmonitor=false", "core.autocrlf=false", "core.safecrlf=false", "core.quotePath=false",
+    "core.attributesFile=/dev/null", "diff.noprefix=false", "diff.mnemonicPrefix=false", "diff.orderFile=/dev/null",
+    "diff.context=3", "diff.interHunkContext=0", "diff.algorithm=myers", "diff.indentHeuristic=true", "gc.auto=0", "safe.directory=*",
+)  # fmt: skip
+_ENVIRONMENT = {"GIT_OPTIONAL_LOCKS": "0", "GIT_CONFIG_NOSYSTEM": "1", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
+
+
+@dataclass(frozen=True)
+class Git:
+    """Git in `folder`; with `git_dir`, in that repository alone."""
+
+    folder: str
+    git_dir: str = ""
+
+    def run(self, *arguments: str, stdin: bytes = b"") -> bytes:
+        """Standard output. Raises `UsageError` with git's first line of complaint."""
+        code, out, err = self.attempt(*arguments, stdin=stdin)
+        if code:
+            said = err.strip().splitlines() or [f"exit code {code}"]
+            raise UsageError(f"git {arguments[0]}: {said[0]}", "the sandbox is damaged: discard it and make a new one")
+        return out
+
+    def text(self, *arguments: str, stdin: bytes = b"") -> str:
+        """Standard output without the last newline."""
+        return self.run(*arguments, stdin=stdin).decode().removesuffix("\n")
+
+    def attempt(self, *arguments: str, stdin: bytes = b"") -> tuple[int, bytes, str]:
+        """Exit code, standard output and standard error, whatever they are."""
+        try:
+            import git
+        except ImportError:
+            raise UsageError("git is not installed or not on PATH", "install git 2.30 or newer") from None
+        foreign = [f"-u{name}" for name in os.environ if name.startswith("GIT_")]
+        own = [f"{name}={value}" for name, value in _ENVIRONMENT.items()]
+        settings = [part for setting in _SETTINGS for part in ("-c", setting)]
+        where = [f"--git-dir={self.git_dir}"] if self.git_dir else []
+        with tempfile.TemporaryFile() as source:
+            source.write(stdin)
+            source.seek(0)
+            return git.Git(self.folder).execute(
+                ["env", *foreign, *own, "git", *settings, *where, *arguments],
+                istream=source,
+                with_extended_output=True,
+                with_exceptions=False,
+                stdout_as_string=False,
+                strip_newline_in_stdout=False,
+            )  # type: ignore[return-value]
+
+    def scratch(self, folder: Path) -> Git:
+        """An empty repository in `folder`, for trees that belong nowhere."""
+        self.run("init", "--quiet", "--bare", "--template=", str(folder))
+        return Git(str(folder), str(folder))
