@@ -1,0 +1,237 @@
+"""One start → one `y`: pure arithmetic on the slices that the two programs reported."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from trainflash import stats
+from trainflash.schema import Start
+
+NET_CPU_LIMIT = 1.1  # more CPU than 1.1 × net time: the program's own threads compete for cores, and that wait is its cost
+CPU_TICK_S = 0.02  # the kernel rounds the CPU time of other processes to ticks of 10 ms
+TRIM_SLICES = 5  # fewer slices than that have nothing to trim
+LEAST_STEPS = 20  # per side and start, after the warm-up
+TOO_SHORT = "too few steps"
+SAME_STEPS = "the two sides did not train the same number of steps"
+
+
+@dataclass(frozen=True)
+class Slice:
+    """Some steps of one program in one go. Nanoseconds; `runq_ns` is time without a core, None where the kernel does not tell.
+
+    `cpu_ns` is of the training process and its reaped children, `own_cpu_ns` of the training process alone.
+    """
+
+    first: int  # steps complete before it
+    step_ns: tuple[int, ...]
+    step_runq_ns: tuple[int, ...] | None
+    wall_ns: int
+    runq_ns: int | None
+    cpu_ns: int
+    own_cpu_ns: int
+    ended: bool  # the program was over before all steps asked for were done
+
+    @property
+    def steps(self) -> int:
+        return len(self.step_ns)
+
+    @classmethod
+    def of(cls, report: Mapping[str, Any]) -> Slice:
+        """The slice of one report of the pacer."""
+        waits = report["step_runq_ns"]
+        return cls(
+            first=report["step"] - report["steps"],
+            step_ns=tuple(report["step_ns"]),
+            step_runq_ns=None if waits is None else tuple(waits),
+            wall_ns=report["wall_ns"],
+            runq_ns=report["runq_ns"],
+            cpu_ns=report["cpu_ns"],
+            own_cpu_ns=report["own_cpu_ns"],
+            ended=bool(report.get("ended")),
+        )
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One program of a start. `slices[0]` is the warm-up; `tree_cpu_s` covers the other slices, all processes of the tree."""
+
+    slices: tuple[Slice, ...]
+    startup_s: float
+    tree_cpu_s: float | None
+    processes: int | None
+    device: bool
+    paced: bool = True  # False: several processes train, only wall time is known
+
+    @property
+    def ended_at(self) -> int | None:
+        """How many steps the program has, if it came to its end."""
+        last = self.slices[-1]
+        return last.first + last.steps if last.ended else None
+
+    def step_times(self) -> list[float]:
+        """All step times from the first slice on, ns; net of waiting for a core where that is known."""
+        times: list[float] = []
+        for piece in self.slices:
+            waits = piece.step_runq_ns or (0,) * piece.steps
+            times.extend(wall - wait for wall, wait in zip(piece.step_ns, waits, strict=True))
+        return times
+
+
+def warmup_of(baseline: Measured, candidate: Measured) -> int | None:
+    """Steps to drop on both sides, the larger of the two; None: one side is not steady. Short runs get the least there is."""
+    found = []
+    for side in (baseline, candidate):
+        before = side.slices[0].first
+        times = side.step_times()
+        if len(times) < 4 * stats.WARMUP_WINDOW:
+            found.append(stats.WARMUP_LEAST)
+            continue
+        drop = stats.find_warmup(times)
+        if drop is None:
+            return None
+        found.append(before + drop if drop > stats.WARMUP_LEAST else stats.WARMUP_LEAST)
+    return max(found)
+
+
+def estimate(
+    n: int,
+    schedule: Literal["resident", "sequential"],
+    baseline: Measured,
+    candidate: Measured,
+    *,
+    spent_s: float,
+    even_slices: Callable[[Sequence[Slice]], bool],
+) -> tuple[Start, int]:
+    """The start and its warm-up in steps. A start that cannot be used has `y` None and says why.
+
+    `even_slices` tells whether evaluations and checkpoints fall evenly on the slices; if not, no slice may be trimmed away.
+    """
+
+    def unusable(reason: str) -> tuple[Start, int]:
+        return Start(n, schedule, None, None, "wall", reason=reason, spent_s=spent_s), stats.WARMUP_LEAST
+
+    pairs = list(zip(baseline.slices, candidate.slices, strict=False))
+    if len(baseline.slices) != len(candidate.slices) or any((a.first, a.steps) != (b.first, b.steps) for a, b in pairs):
+        return unusable(f"{SAME_STEPS}: {_extent(baseline)} and {_extent(candidate)}")
+    if baseline.ended_at != candidate.ended_at:
+        return unusable(f"{SAME_STEPS}: {_extent(baseline)} and {_extent(candidate)}")
+    warmup = warmup_of(baseline, candidate)
+    if warmup is None:
+        return unusable("not steady: the steps were still getting faster in the second half")
+    if schedule == "sequential":
+        pairs = [(_after(a, warmup), _after(b, warmup)) for a, b in pairs]
+    kept = [(a, b) for a, b in pairs if a.first >= warmup and a.steps]
+    steps = sum(a.steps for a, _ in kept)
+    if steps < LEAST_STEPS:
+        return unusable(f"{TOO_SHORT}: {steps} after a warm-up of {warmup}, at least {LEAST_STEPS} are needed")
+    ours, theirs = [a for a, _ in kept], [b for _, b in kept]
+    clock: Literal["net", "wall"] = "net" if net_holds(baseline, ours, candidate, theirs) else "wall"
+    y_wall = math.log(sum(a.wall_ns for a in ours) / sum(b.wall_ns for b in theirs))
+    if clock == "net":
+        y = math.log(_net_ns(ours) / _net_ns(theirs))
+    elif schedule == "resident" and len(kept) >= TRIM_SLICES and even_slices(ours):
+        y = stats.trimmed_mean([math.log((a.wall_ns / a.steps) / (b.wall_ns / b.steps)) for a, b in kept])
+    else:
+        y = y_wall
+    start = Start(
+        n,
+        schedule,
+        y,
+        y_wall,
+        clock,
+        steps=steps,
+        slices=len(kept),
+        baseline_step_ms=_step_ms(ours, clock),
+        candidate_step_ms=_step_ms(theirs, clock),
+        baseline_p95_ms=_tail_ms(ours, clock, 0.95),
+        candidate_p95_ms=_tail_ms(theirs, clock, 0.95),
+        baseline_p99_ms=_tail_ms(ours, clock, 0.99),
+        candidate_p99_ms=_tail_ms(theirs, clock, 0.99),
+        baseline_cpu_s=cpu_s(baseline, ours),
+        candidate_cpu_s=cpu_s(candidate, theirs),
+        baseline_startup_s=baseline.startup_s,
+        candidate_startup_s=candidate.startup_s,
+        runqueue_share=_runqueue_share([*ours, *theirs]),
+        spent_s=spent_s,
+    )
+    return start, warmup
+
+
+def net_holds(baseline: Measured, ours: Sequence[Slice], candidate: Measured, theirs: Sequence[Slice]) -> bool:
+    """Whether wall − run-queue wait means the same on both sides: one busy thread each, no GPU, and a counter that moves.
+
+    A program that waits for its workers waits for a core too when they do, and the training thread's own queue does not show that:
+    with workers at work it is wall time.
+    """
+    if not (baseline.paced and candidate.paced) or baseline.device or candidate.device or baseline.processes != candidate.processes:
+        return False
+    for side, slices in ((baseline, ours), (candidate, theirs)):
+        cpu = cpu_s(side, slices)
+        if any(piece.runq_ns is None for piece in slices) or not sum(piece.runq_ns or 0 for piece in slices):
+            return False
+        if _net_ns(slices) <= 0 or cpu is None or cpu > NET_CPU_LIMIT * _net_ns(slices) / 1e9:
+            return False
+        if cpu > NET_CPU_LIMIT * sum(piece.own_cpu_ns for piece in slices) / 1e9 + CPU_TICK_S:
+            return False
+    return True
+
+
+def cpu_s(side: Measured, slices: Sequence[Slice]) -> float | None:
+    """CPU seconds of all threads and processes while `slices` ran; None where not measured."""
+    if side.processes is not None and side.processes <= 1:
+        return sum(piece.cpu_ns for piece in slices) / 1e9
+    if side.tree_cpu_s is None:
+        return None
+    timed = sum(piece.wall_ns for piece in side.slices[1:])
+    return side.tree_cpu_s * sum(piece.wall_ns for piece in slices) / timed if timed else None
+
+
+def _after(piece: Slice, warmup: int) -> Slice:
+    """The part of a slice that begins after `warmup` steps; its wall and wait are the sums over the steps left."""
+    drop = min(max(0, warmup - piece.first), piece.steps)
+    if not drop:
+        return piece
+    walls = piece.step_ns[drop:]
+    waits = None if piece.step_runq_ns is None else piece.step_runq_ns[drop:]
+    share = sum(walls) / piece.wall_ns if piece.wall_ns else 0.0
+    return Slice(
+        first=piece.first + drop,
+        step_ns=walls,
+        step_runq_ns=waits,
+        wall_ns=sum(walls),
+        runq_ns=None if waits is None else sum(waits),
+        cpu_ns=round(piece.cpu_ns * share),
+        own_cpu_ns=round(piece.own_cpu_ns * share),
+        ended=piece.ended,
+    )
+
+
+def _net_ns(slices: Sequence[Slice]) -> int:
+    return sum(piece.wall_ns - (piece.runq_ns or 0) for piece in slices)
+
+
+def _step_ms(slices: Sequence[Slice], clock: str) -> float:
+    total = _net_ns(slices) if clock == "net" else sum(piece.wall_ns for piece in slices)
+    return total / sum(piece.steps for piece in slices) / 1e6
+
+
+def _tail_ms(slices: Sequence[Slice], clock: str, q: float) -> float | None:
+    times: list[float] = []
+    for piece in slices:
+        waits = (piece.step_runq_ns if clock == "net" else None) or (0,) * piece.steps
+        times.extend((wall - wait) / 1e6 for wall, wait in zip(piece.step_ns, waits, strict=True))
+    return stats.quantile(times, q)
+
+
+def _runqueue_share(slices: Sequence[Slice]) -> float | None:
+    if any(piece.runq_ns is None for piece in slices):
+        return None
+    return sum(piece.runq_ns or 0 for piece in slices) / sum(piece.wall_ns for piece in slices)
+
+
+def _extent(side: Measured) -> str:
+    last = side.slices[-1]
+    return f"{last.first + last.steps} steps" + (" to its end" if last.ended else "")

@@ -1,0 +1,191 @@
+"""Starts the owner's program in a view, under the probe, and ends whole process trees without leaving one process behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import struct
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from trainflash.errors import ProgramFailed, UsageError
+from trainflash.launch.environment import OFFLINE, PROBE_DIR, Recording, program_environment
+from trainflash.launch.pacing import Reins
+from trainflash.launch.process import Identity, Kind, Process, Redact, View
+from trainflash.redact import text as without_secrets
+from trainflash.schema import Command, RunRecord, Sandbox, Side
+from trainflash.view import open_view
+
+__all__ = ["OFFLINE", "PROBE_DIR", "Process", "Recording", "Reins", "require_success", "run", "start", "start_in", "steps_so_far"]
+
+_KINDS: dict[str, Kind] = {"diagnose": "diagnose", "fidelity": "fidelity", "timing": "bench"}
+_POLL_S = 0.2
+
+
+def start(
+    sandbox: Sandbox,
+    side: Side,
+    command: Command,
+    run_dir: Path,
+    *,
+    capture: str,
+    max_steps: int | None = None,
+    max_seconds: float | None = None,
+    min_steps: int | None = None,
+    pace: bool = False,
+    seed: int | None = None,
+    online: bool = False,
+    in_place: bool = False,
+    writable: Sequence[str] = (),
+    sample_hz: float | None = None,
+    redact: Redact | None = without_secrets,
+) -> Process:
+    """Start `command` on one side of the sandbox; everything that it does is recorded in `run_dir`, which is made.
+
+    `capture` is what the probe records: diagnose, timing or fidelity. The program stops by itself at a step boundary after
+    `max_steps` steps, or after `max_seconds` once `min_steps` are done. With `pace` it waits for commands on `Process.reins` from
+    its first boundary on. Folders in `writable` may be written through a layer of their own. `redact` cleans the output before it is
+    shown or kept; None keeps it as it is.
+    Raises `UsageError` for an unknown capture and when there is no such program.
+    """
+    _require_program(command, (Path(sandbox.checkout(side), sandbox.prefix, command.cwd), Path(sandbox.project, command.cwd)))
+    run_dir = run_dir.absolute()
+    run_dir.mkdir(parents=True, exist_ok=True)
+    view = open_view(sandbox, side, run_dir, cwd=command.cwd, writable=writable, in_place=in_place)
+    recording = Recording(capture, max_steps, max_seconds, min_steps, seed, sample_hz)
+    try:
+        return start_in(view, side, command, run_dir, recording, pace=pace, online=online, redact=redact)
+    except BaseException:
+        view.close()
+        raise
+
+
+def start_in(
+    view: View,
+    side: Side,
+    command: Command,
+    run_dir: Path,
+    recording: Recording,
+    *,
+    pace: bool = False,
+    online: bool = False,
+    redact: Redact | None = without_secrets,
+) -> Process:
+    """Start `command` in a view that is open already; the process closes it when it is finished."""
+    if recording.capture not in _KINDS:
+        raise UsageError(f"there is no capture {recording.capture!r}", f"one of {', '.join(_KINDS)}")
+    reins = Reins(run_dir / "pace") if pace else None
+    environment = program_environment(
+        os.environ,
+        {**view.env, **command.env},
+        project=view.project,
+        run_dir=run_dir,
+        recording=recording,
+        pace_dir=reins.directory if reins else None,
+        online=online,
+    )
+    try:
+        return Process(view, Identity(_KINDS[recording.capture], command, side), run_dir, environment, reins=reins, clean=redact)
+    except BaseException:
+        if reins is not None:
+            reins.close()
+        raise
+
+
+def run(
+    sandbox: Sandbox,
+    side: Side,
+    command: Command,
+    run_dir: Path,
+    *,
+    capture: str,
+    max_steps: int | None = None,
+    max_seconds: float | None = None,
+    min_steps: int | None = None,
+    seed: int | None = None,
+    online: bool = False,
+    in_place: bool = False,
+    writable: Sequence[str] = (),
+    sample_hz: float | None = None,
+    redact: Redact | None = without_secrets,
+    timeout: float | None = None,
+    on_step: Callable[[int], None] | None = None,
+) -> RunRecord:
+    """`start`, then wait until the program is over; a non-zero exit is recorded, not raised (see `require_success`).
+
+    After `timeout` seconds the tree is ended and the status is `timed_out`. `on_step` gets the number of steps done so far whenever it
+    has changed. Any exception, Ctrl-C too, ends the tree, writes the record as `interrupted` and is raised again.
+    """
+    process = start(
+        sandbox, side, command, run_dir, capture=capture, max_steps=max_steps, max_seconds=max_seconds, min_steps=min_steps,
+        seed=seed, online=online, in_place=in_place, writable=writable, sample_hz=sample_hz, redact=redact,
+    )  # fmt: skip
+    deadline = None if timeout is None else time.monotonic() + timeout
+    seen = 0
+    try:
+        while process.wait(_POLL_S) is None:
+            if on_step is not None and (now := steps_so_far(process.run_dir)) != seen:
+                seen = now
+                on_step(seen)
+            if deadline is not None and time.monotonic() > deadline:
+                process.kill("timed_out")
+    finally:
+        record = process.finish()
+    return record
+
+
+def require_success(record: RunRecord) -> RunRecord:
+    """`record`, when the program ended well or was stopped by us. Raises `ProgramFailed` with its last output otherwise."""
+    if record.status in {"finished", "stopped"}:
+        return record
+    how = {
+        "timed_out": f"did not end within {record.wall_s:.0f} s",
+        "interrupted": "was interrupted",
+    }.get(record.status) or _how_it_ended(record.returncode)
+    raise ProgramFailed(
+        f"{' '.join(record.command.argv)} {how} ({record.side}, run {record.id})",
+        "its own output is shown; make it run by hand first",
+        returncode=record.returncode,
+        output=record.output_tail,
+    )
+
+
+def steps_so_far(run_dir: Path) -> int:
+    """Steps completed by now, of the rank that has fewest; read from the counter in the events files, 0 before the first."""
+    counts = []
+    for path in run_dir.glob("process-*.json"):
+        try:
+            header = json.loads(path.read_text(encoding="utf-8"))
+            if header.get("role") != "main":
+                continue
+            with (run_dir / header["events"]).open("rb") as file:
+                words = file.read(16)
+        except (OSError, ValueError, KeyError):
+            continue
+        if len(words) == 16:
+            counts.append(struct.unpack("<8xQ", words)[0])
+    return min(counts, default=0)
+
+
+def _how_it_ended(returncode: int | None) -> str:
+    if returncode is None:
+        return "has no exit code"
+    return f"was ended by signal {-returncode}" if returncode < 0 else f"ended with exit code {returncode}"
+
+
+def _require_program(command: Command, folders: tuple[Path, ...]) -> None:
+    """Raises `UsageError` unless the first word of the command can be run. `folders`: where a relative path may lie."""
+    if not command.argv or not command.argv[0]:
+        raise UsageError("there is no command to run", "put it after `--`, for example `-- python train.py`")
+    name = command.argv[0]
+    if os.sep in name:
+        paths = [folder / name for folder in folders]  # an absolute name replaces the folder
+        if any(os.access(path, os.X_OK) and path.is_file() for path in paths):
+            return
+        if any(path.is_file() for path in paths):
+            raise UsageError(f"{name} is not executable", f"chmod +x {name}, or name its interpreter: `-- bash {name}`")
+    elif shutil.which(name, path=command.env.get("PATH", os.environ.get("PATH"))):
+        return
+    raise UsageError(f"no such program: {name}", "check the command after `--`")

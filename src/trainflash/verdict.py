@@ -1,0 +1,105 @@
+"""Speed and fidelity together: accept, reject or inconclusive, with reasons. Whatever is missing never counts in favour."""
+
+from __future__ import annotations
+
+import math
+
+from trainflash.schema import Fidelity, SpeedVerdict, Verdict
+from trainflash.stats import LEAST_GAIN, LEAST_STARTS, tail_is_worse
+
+
+def judge(
+    speed: SpeedVerdict | None,
+    fidelity: Fidelity | None,
+    *,
+    allowed: frozenset[str] = frozenset(),
+    protection: str = "",
+    spent_s: float = 0.0,
+) -> Verdict:
+    """The verdict on one candidate. `allowed` names the changes in kind that the owner agreed to.
+
+    Accept needs an accepted speed-up with sound figures *and* a fidelity of `same`, of `close` with "numerics" allowed, or of
+    `changed` with every changed name allowed. A clear no of either side is a reject; anything missing is inconclusive.
+    """
+    against, missing = [], []
+    for found in (_of_speed(speed), _of_fidelity(fidelity, allowed)):
+        if found is not None:
+            (against if found[0] else missing).append(found[1])
+    if against:
+        verdict, reasons = "reject", [*against, *missing]
+    elif missing or speed is None or fidelity is None:
+        verdict, reasons = "inconclusive", missing
+    else:
+        verdict, reasons = "accept", [f"faster: {speed.reason}", f"trains the same: {_sameness(fidelity)}"]
+    return Verdict(
+        verdict=verdict,  # type: ignore[arg-type]
+        speedup=speed.speedup if speed else None,
+        fidelity=fidelity,
+        starts=speed.speedup.starts if speed and speed.speedup else 0,
+        reasons=tuple(reasons),
+        protection=protection,
+        spent_s=spent_s,
+    )
+
+
+def may_be_timed(fidelity: Fidelity, *, allowed: frozenset[str] = frozenset()) -> bool:
+    """Whether nothing in the fidelity forbids acceptance: a candidate that could not be accepted anyway is never timed."""
+    return _of_fidelity(fidelity, allowed) is None
+
+
+def _of_speed(speed: SpeedVerdict | None) -> tuple[bool, str] | None:
+    """What speaks against the speed: (it is a clear no, why); None: nothing."""
+    if speed is None:
+        return False, "speed: not measured"
+    if speed.decision == "reject":
+        return True, f"speed: {speed.reason}"
+    for name, tail, high in _tails(speed):
+        if tail_is_worse(high):
+            return True, f"speed: the {name} step got slower, {tail:.2f} times as fast (at best {high:.2f})"
+    if speed.decision != "accept":
+        return False, f"speed: {speed.reason or speed.decision}"
+    figures = speed.speedup
+    if figures is None or not all(math.isfinite(value) for value in (figures.mean, figures.ci_low, figures.ci_high)):
+        return False, "speed: accepted without figures"
+    if figures.starts < LEAST_STARTS:
+        return False, f"speed: {figures.starts} starts, at least {LEAST_STARTS} are needed"
+    if not LEAST_GAIN < figures.ci_low <= figures.mean <= figures.ci_high:
+        return False, f"speed: the interval [{figures.ci_low:.3f}, {figures.ci_high:.3f}] is not above {LEAST_GAIN}"
+    return None
+
+
+def _tails(speed: SpeedVerdict) -> list[tuple[str, float, float]]:
+    figures = speed.speedup
+    pairs = [] if figures is None else [("p95", figures.p95, figures.p95_high), ("p99", figures.p99, figures.p99_high)]
+    return [(name, tail, high) for name, tail, high in pairs if tail is not None and high is not None]
+
+
+def _of_fidelity(fidelity: Fidelity | None, allowed: frozenset[str]) -> tuple[bool, str] | None:
+    """What speaks against the fidelity: (it is a clear no, why); None: nothing."""
+    if fidelity is None:
+        return False, "fidelity: not checked"
+    why = "; ".join(fidelity.reasons)
+    if fidelity.verdict == "inconclusive":
+        return False, f"fidelity: {why or 'inconclusive'}"
+    if fidelity.updates <= 0 or not any(check.ok for check in fidelity.checks):
+        return False, "fidelity: nothing was compared"
+    delta = fidelity.mean_abs_loss_delta
+    if delta is None or not math.isfinite(delta):
+        return False, "fidelity: no losses were compared"
+    if fidelity.verdict == "same":
+        return (False, f"fidelity: {', '.join(fidelity.changed)} changed, which is not the same") if fidelity.changed else None
+    changed = set(fidelity.changed) | ({"numerics"} if fidelity.verdict == "close" else set())
+    if not changed:
+        return True, f"fidelity: changed in a way that has no name{': ' + why if why else ''}"
+    refused = sorted(changed - allowed)
+    if refused:
+        names = ", ".join(refused)
+        return True, f"fidelity: {names} changed, and the owner did not agree to that{': ' + why if why else ''}"
+    return None
+
+
+def _sameness(fidelity: Fidelity) -> str:
+    if fidelity.verdict == "same":
+        return f"equal over {fidelity.updates} updates"
+    names = ", ".join(fidelity.changed) or "numerics"
+    return f"{fidelity.verdict} over {fidelity.updates} updates, the owner agreed to: {names}"

@@ -1,0 +1,186 @@
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from trainflash import bench
+from trainflash.bench.estimate import Measured, Slice, estimate
+from trainflash.schema import Start
+
+MS = 1_000_000
+
+
+def piece(first, steps, step_ms=5.0, wait_ms=0.01, *, cpu=1.0, own=1.0, ended=False, slow_step=0.0):
+    """`steps` equal steps; the last one takes `slow_step` ms more."""
+    walls = [round(step_ms * MS)] * steps
+    walls[-1] += round(slow_step * MS)
+    waits = None if wait_ms is None else (round(wait_ms * MS),) * steps
+    total = sum(walls)
+    runq = None if waits is None else sum(waits)
+    busy = total - (runq or 0)
+    return Slice(first, tuple(walls), waits, total, runq, round(cpu * busy), round(own * busy), ended)
+
+
+def program(step_ms=5.0, *, slices=12, steps=20, warmup=4, processes=1, tree_cpu_s=None, device=False, **options):
+    pieces = [piece(1, warmup, step_ms, **options)]
+    pieces += [piece(1 + warmup + i * steps, steps, step_ms, **options) for i in range(slices)]
+    return Measured(tuple(pieces), 3.0, tree_cpu_s, processes, device)
+
+
+def started(baseline, candidate, schedule="resident", even=True):
+    return estimate(1, schedule, baseline, candidate, spent_s=9.0, even_slices=lambda slices: even)[0]
+
+
+def with_slices(side, change):
+    return replace(side, slices=tuple(change(i, piece) for i, piece in enumerate(side.slices)))
+
+
+def test_two_steady_programs():
+    start = started(program(6.0), program(5.0))
+    assert start.clock == "net"
+    assert start.y == pytest.approx(math.log(5.99 / 4.99))
+    assert start.y_wall == pytest.approx(math.log(6 / 5))
+    assert (start.steps, start.slices) == (240, 12)
+    assert start.baseline_step_ms == pytest.approx(5.99)
+    assert start.baseline_p95_ms == pytest.approx(5.99)
+    assert start.baseline_p99_ms is None
+    assert start.runqueue_share == pytest.approx(0.02 / 11)
+
+
+def test_net_time_forgets_the_wait_for_a_core():
+    start = started(program(6.0, wait_ms=0.01), program(12.0, wait_ms=7.01))
+    assert start.y == pytest.approx(math.log(5.99 / 4.99))
+    assert start.y_wall == pytest.approx(math.log(6 / 12))
+
+
+@pytest.mark.parametrize(
+    "side",
+    [
+        program(wait_ms=None),
+        program(wait_ms=0.0),
+        program(cpu=1.3),
+        program(device=True),
+        program(processes=2, tree_cpu_s=1.2),
+        replace(program(), paced=False),
+    ],
+    ids=["no schedstat", "schedstat stands still", "several busy threads", "gpu", "another process count", "several trainers"],
+)
+def test_net_must_hold_on_both_sides(side):
+    assert started(side, program()).clock == "wall"
+    assert started(program(), side).clock == "wall"
+
+
+def test_workers_at_work_are_judged_by_wall_time():
+    waiting = program(processes=2, tree_cpu_s=1.2, cpu=0.4, own=0.4)
+    idle_helper = program(processes=2, tree_cpu_s=1.2)
+    assert started(waiting, waiting).clock == "wall"
+    assert started(idle_helper, idle_helper).clock == "net"
+
+
+def test_wall_time_trims_slices_that_were_disturbed():
+    disturbed = with_slices(program(wait_ms=None), lambda i, p: piece(p.first, p.steps, 50.0, None) if i == 3 else p)
+    start = started(disturbed, program(wait_ms=None))
+    assert start.y == pytest.approx(0.0)
+    assert start.y_wall > 0.4
+
+
+def test_wall_time_keeps_slices_that_hold_an_evaluation():
+    evaluating = with_slices(program(wait_ms=None), lambda i, p: piece(p.first, p.steps, 5.0, None, slow_step=400.0 if i == 3 else 0.0))
+    start = started(evaluating, program(wait_ms=None), even=False)
+    assert start.y == start.y_wall > 0.2
+
+
+def test_a_candidate_that_only_moves_cost_gains_nothing():
+    def moved(i, p):
+        return piece(p.first, p.steps, 4.5, slow_step=10.0) if i else p
+
+    start = started(program(5.0), with_slices(program(5.0), moved))
+    assert start.y == pytest.approx(0.0, abs=1e-3)
+
+
+def test_unequal_steps_do_not_compare():
+    short = program()
+    short = replace(short, slices=(*short.slices[:5], piece(short.slices[5].first, 9, ended=True)))
+    long = replace(program(), slices=program().slices[:6])
+    start = started(long, short)
+    assert start.y is None
+    assert "same number of steps: 105 steps and 94 steps to its end" in start.reason
+
+
+def test_both_ending_at_the_same_step_is_fine():
+    def cut(side):
+        return replace(side, slices=(*side.slices[:5], piece(side.slices[5].first, 9, ended=True)))
+
+    start = started(cut(program(6.0)), cut(program()))
+    assert start.y is not None
+    assert start.steps == 89
+    later = replace(program(), slices=(*program().slices[:5], piece(program().slices[5].first, 9)))
+    assert started(cut(program()), later).y is None
+
+
+def test_warmup_of_either_side_is_dropped_on_both():
+    def cold(i, p):
+        return piece(p.first, p.steps, 20.0) if i <= 2 else p
+
+    start = started(program(6.0), with_slices(program(5.0), cold))
+    assert start.slices in (9, 10)
+    assert start.y == pytest.approx(math.log(5.99 / 4.99))
+
+
+def test_steps_that_never_settle_do_not_count():
+    rising = with_slices(program(), lambda i, p: piece(p.first, p.steps, 60.0 - 4 * i))
+    start = started(rising, program())
+    assert start.y is None
+    assert "not steady" in start.reason
+
+
+def test_too_few_steps_do_not_count():
+    start = started(program(slices=1, steps=15), program(slices=1, steps=15))
+    assert start.y is None
+    assert "too few steps: 15" in start.reason
+
+
+def test_sequential_runs_drop_the_warmup_within_the_run():
+    def long(step_ms, cold):
+        walls = (round(cold * MS),) * 20 + (round(step_ms * MS),) * 180
+        waits = (10_000,) * 200
+        whole = Slice(5, walls, waits, sum(walls), sum(waits), sum(walls), sum(walls), False)
+        return Measured((piece(1, 4, cold), whole), 3.0, None, 1, False)
+
+    start = started(long(6.0, 30.0), long(5.0, 10.0), "sequential")
+    assert (start.schedule, start.clock) == ("sequential", "net")
+    assert start.y == pytest.approx(math.log(5.99 / 4.99))
+    assert 170 <= start.steps <= 180
+
+
+def begun(n, y, clock="net", y_wall=None, **fields):
+    return Start(n, "resident", y, y if y_wall is None else y_wall, clock, **fields)
+
+
+def test_starts_of_mixed_clocks_are_all_judged_by_wall():
+    starts = [begun(n, 0.4, "net", 0.3) for n in range(3)] + [begun(3, 0.4, "wall", 0.3)]
+    assert bench.judge_starts(starts).speedup.mean == pytest.approx(math.exp(0.3))
+    assert bench.judge_starts([begun(n, 0.4, "net", 0.3) for n in range(4)]).speedup.mean == pytest.approx(math.exp(0.4))
+
+
+def test_starts_that_did_not_count_are_named():
+    starts = [begun(n, 0.4) for n in range(4)] + [Start(5, "resident", None, None, "wall", reason="it crashed")]
+    verdict = bench.judge_starts(starts)
+    assert verdict.decision == "accept"
+    assert "1 more starts did not count: it crashed" in verdict.reason
+
+
+def test_tails_reach_the_verdict():
+    starts = [begun(n, 0.4, baseline_p95_ms=5.0, candidate_p95_ms=9.0) for n in range(4)]
+    verdict = bench.judge_starts(starts)
+    assert verdict.decision == "reject"
+    assert verdict.speedup.p95 == pytest.approx(5 / 9)
+
+
+def test_cost_is_one_sentence():
+    assert bench.cost(600, start_s=10) == (
+        "starts the program 8 to 32 times, each version 4 to 16 times, about 40 s to 3 min; ends after 10 min at the latest (--budget)"
+    )
+    assert "about" not in bench.cost(60)

@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from trainflash.schema import Check, Fidelity, Speedup, SpeedVerdict
+from trainflash.verdict import judge
+
+FASTER = SpeedVerdict("accept", Speedup(1.3, 1.2, 1.4, 4), "1.300 [1.200, 1.400] over 4 starts")
+SAME = Fidelity("same", (), 0.0, 0.0, 1e-3, 40, ("epoch boundary",), (), (Check("loss", True, "40 equal losses"),))
+
+
+def fidelity(verdict, *changed, **fields):
+    return replace(SAME, verdict=verdict, changed=changed, mean_abs_loss_delta=1e-4, **fields)
+
+
+def test_faster_and_the_same_is_accepted():
+    verdict = judge(FASTER, SAME, protection="mount", spent_s=42.0)
+    assert verdict.verdict == "accept"
+    assert (verdict.starts, verdict.protection, verdict.spent_s) == (4, "mount", 42.0)
+    assert verdict.speedup is FASTER.speedup
+    assert any("faster" in reason for reason in verdict.reasons)
+
+
+@pytest.mark.parametrize(("speed", "same"), [(None, SAME), (FASTER, None), (None, None)])
+def test_what_was_not_measured_is_inconclusive(speed, same):
+    verdict = judge(speed, same)
+    assert verdict.verdict == "inconclusive"
+    assert verdict.reasons
+
+
+@pytest.mark.parametrize(
+    "speed",
+    [
+        replace(FASTER, decision="inconclusive", reason="too noisy"),
+        replace(FASTER, decision="continue"),
+        replace(FASTER, speedup=None),
+        replace(FASTER, speedup=replace(FASTER.speedup, mean=float("nan"))),
+        replace(FASTER, speedup=replace(FASTER.speedup, starts=3)),
+        replace(FASTER, speedup=replace(FASTER.speedup, ci_low=1.01)),
+        replace(FASTER, speedup=replace(FASTER.speedup, ci_high=float("inf"))),
+    ],
+)
+def test_weak_speed_is_never_accepted(speed):
+    assert judge(speed, SAME).verdict == "inconclusive"
+
+
+def test_slower_is_rejected_even_when_fidelity_is_missing():
+    slower = replace(FASTER, decision="reject", reason="slower")
+    assert judge(slower, None).verdict == "reject"
+    assert judge(slower, SAME).reasons[0] == "speed: slower"
+
+
+@pytest.mark.parametrize("tail", ["p95", "p99"])
+def test_a_worse_tail_forbids_acceptance(tail):
+    harmed = replace(FASTER, speedup=replace(FASTER.speedup, **{tail: 0.7, f"{tail}_high": 0.9}))
+    unsure = replace(FASTER, speedup=replace(FASTER.speedup, **{tail: 0.7, f"{tail}_high": 1.1}))
+    assert judge(harmed, SAME).verdict == "reject"
+    assert tail in judge(harmed, SAME).reasons[0]
+    assert judge(unsure, SAME).verdict == "accept"
+
+
+def test_close_needs_agreement_to_numerics():
+    close = fidelity("close")
+    assert judge(FASTER, close).verdict == "reject"
+    assert judge(FASTER, close, allowed=frozenset({"order"})).verdict == "reject"
+    accepted = judge(FASTER, close, allowed=frozenset({"numerics"}))
+    assert accepted.verdict == "accept"
+    assert "numerics" in accepted.reasons[-1]
+
+
+def test_changed_needs_agreement_to_every_name():
+    changed = fidelity("changed", "order", "batch")
+    assert judge(FASTER, changed, allowed=frozenset({"order"})).verdict == "reject"
+    assert "batch" in judge(FASTER, changed, allowed=frozenset({"order"})).reasons[0]
+    assert judge(FASTER, changed, allowed=frozenset({"order", "batch"})).verdict == "accept"
+    assert judge(FASTER, fidelity("changed"), allowed=frozenset({"order", "numerics"})).verdict == "reject"
+
+
+@pytest.mark.parametrize(
+    "unsound",
+    [
+        fidelity("inconclusive", reasons=("no losses",)),
+        replace(SAME, mean_abs_loss_delta=None),
+        replace(SAME, mean_abs_loss_delta=float("nan")),
+        replace(SAME, updates=0),
+        replace(SAME, checks=()),
+        replace(SAME, checks=(Check("loss", None, "not measured"),)),
+        replace(SAME, changed=("order",)),
+    ],
+)
+def test_unsound_fidelity_is_never_accepted(unsound):
+    verdict = judge(FASTER, unsound, allowed=frozenset({"order", "numerics"}))
+    assert verdict.verdict == "inconclusive"
+    assert verdict.reasons[0].startswith("fidelity")
