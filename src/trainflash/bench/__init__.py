@@ -60,7 +60,7 @@ def compare(
     starts, plan = store.begin(compared, resume=resume)
     began = time.monotonic()
     bench = Bench(
-        sandbox, {"baseline": baseline, "candidate": candidate}, directory, began + GRACE * budget_s + GRACE_S,
+        sandbox, {"baseline": baseline, "candidate": candidate}, directory, began + GRACE * budget_s + GRACE_S, budget_s,
         {"online": online, "writable": writable} | ({"redact": redact} if redact else {}),
     )  # fmt: skip
     run = _Comparison(bench, store, compared, list(starts), plan, began, budget_s, min_gain, on_progress or (lambda *_: None))

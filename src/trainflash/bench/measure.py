@@ -20,6 +20,7 @@ from trainflash.schema import Command, RunRecord, Sandbox, Side
 SLICES = 12  # more slices of one start pay less than another start
 LONG_SLICES = 8  # enough where a slice takes long
 LEAST_SLICES = 4
+STARTS_TO_AFFORD = 8  # the third look; most verdicts fall there or before
 SLICE_S = (0.1, 1.0)  # shorter slices measure the resume (the first step is 8 to 30 % slower), longer ones the weather
 LONG_SLICE_S = 0.5  # slow steps: fewer of them in a slice, or a start costs minutes
 DEVICE_SLICE_S = 1.0  # queued kernels and clocks take their time
@@ -66,7 +67,12 @@ class Bench:
     commands: dict[Side, Command]
     directory: Path
     deadline: float
+    budget_s: float
     options: dict[str, Any] = field(default_factory=dict)  # passed on to `launch.start`
+
+    def share_s(self) -> float:
+        """Seconds that one start may take so that a verdict stays in reach: the starts of the third look fill the budget."""
+        return self.budget_s / STARTS_TO_AFFORD
 
     def left(self) -> float:
         """Seconds until the budget is over; at least a little, so that a wait can notice."""
@@ -176,6 +182,7 @@ def resident(bench: Bench, n: int, plan: Plan, on_slice: OnSlice) -> tuple[dict[
 
     Returns what was measured and the plan, wiser. Raises `StartFailed`.
     """
+    began = time.monotonic()
     rng = random.Random(n)  # which side goes first in each pair of slices; reproducible
     with started(bench, ("baseline", "candidate"), n) as sides:
         baseline, candidate = sides["baseline"], sides["candidate"]
@@ -201,8 +208,8 @@ def resident(bench: Bench, n: int, plan: Plan, on_slice: OnSlice) -> tuple[dict[
             paced.refuse_others()
             paced.begin_cpu()
         steps, count = _cut(plan, baseline, candidate)
-        done = 0
-        while done < count and not over:
+        done, enough = 0, began + bench.share_s()
+        while done < count and not over and (done < LEAST_SLICES or time.monotonic() < enough):
             on_slice(done, count)
             over = turn(steps)
             done += 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -93,6 +93,7 @@ class Starter:
     bounds: Bounds
     on_progress: Progress | None
     online: bool
+    writable: Sequence[str]
     redact: Callable[[str], str] | None
 
     def start(self, name: str, side: Side, command: Command, directory: Path, *, nudge: bool = False) -> Attempt:
@@ -107,6 +108,7 @@ class Starter:
             capture="fidelity",
             seed=SEED,
             online=self.online,
+            writable=self.writable,
             sample_hz=0,
             redact=self.redact,
         )

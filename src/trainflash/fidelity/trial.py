@@ -7,7 +7,7 @@ once as it is and once with its weights nudged, to learn what of the difference 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -38,6 +38,7 @@ def check(
     baseline_record: Path | None = None,
     bounds: Bounds | None = None,
     online: bool = False,
+    writable: Sequence[str] = (),
     redact: Callable[[str], str] | None = None,
 ) -> Fidelity:
     """Does the candidate (`worktree/` as it stands) still train the same as the baseline (`baseline/` as it stands)?
@@ -49,7 +50,7 @@ def check(
     train, `UsageError` when a command cannot be started.
     """
     bounds = bounds or Bounds()
-    starter = Starter(sandbox, updates, bounds, on_progress, online, redact)
+    starter = Starter(sandbox, updates, bounds, on_progress, online, writable, redact)
     place = baseline_record or directory
     trial = _Trial(starter, baseline, candidate, directory, place, reuse.key_of(sandbox, baseline) if baseline_record else None)
     return trial.verdict(tolerance)

@@ -43,7 +43,7 @@ def explanation(told: Mapping[str, Any]) -> RenderableType:
     """One finding or knob, field by field, in the order of its document."""
     grid = Table.grid(padding=(0, 2))
     for name, value in told.items():
-        if name in {"schema", "status", "edits"} or value in (None, [], ()):
+        if name in {"schema", "status", "edits"} or value in (None, [], (), ""):
             continue
         grid.add_row(Text(figures.words(name).capitalize(), style="bold"), _value(value))
     return grid
@@ -52,8 +52,8 @@ def explanation(told: Mapping[str, Any]) -> RenderableType:
 def _value(value: Any) -> RenderableType:
     if isinstance(value, Mapping):
         return ink("; ".join(f"{figures.words(key)}: {part}" for key, part in value.items() if part not in (None, "", [])))
-    if isinstance(value, list) and value and isinstance(value[0], Mapping):
+    if isinstance(value, (list, tuple)) and value and isinstance(value[0], Mapping):
         return Group(*bullets([" — ".join(str(part) for part in row.values() if part) for row in value]))
-    if isinstance(value, list):
+    if isinstance(value, (list, tuple)):
         return ink(", ".join(str(part) for part in value))
     return ink(str(value))

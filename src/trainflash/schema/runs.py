@@ -140,6 +140,7 @@ class LoaderFacts:
     getitem_ms: Spread | None  # per batch, in the process that fetched it
     collate_ms: Spread | None
     fetch_cpu_share: float | None  # CPU time ÷ wall time while fetching: near 1 computes, near 0 waits for input/output
+    pass_ms: Spread | None = None  # Data time beyond the usual around each steady pass's begin, until every worker has sent a batch
 
 
 @dataclass(frozen=True)

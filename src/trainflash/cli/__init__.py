@@ -1,0 +1,73 @@
+"""The command line. It parses, calls the workflow and prints; errors of ours are caught here, once.
+
+One file per group of commands, listed explicitly below. Heavy imports happen inside the commands, so that `--help` is quick.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from trainflash import __version__
+from trainflash.cli import diagnose, history, install, optimize, sandbox, tune, verify, writeback
+from trainflash.errors import EXIT_INTERRUPTED, ProgramFailed, TrainFlashError, UsageError
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="trainflash")
+def cli() -> None:
+    """Make a PyTorch training program faster, and prove it.
+
+    \b
+    trainflash tune . -- python train.py         the whole loop, in a sandbox
+    trainflash diagnose -- python train.py       where does the time go, and why?
+    trainflash writeback --accepted              show the proven change, and ask for approval
+
+    Nothing in your project changes before you approve exactly the diff that was shown.
+    """
+
+
+for command in (
+    tune.tune, tune.demo, sandbox.group, diagnose.diagnose, optimize.group, verify.verify, writeback.writeback,
+    history.log, history.report, history.explain, install.install,
+):  # fmt: skip
+    cli.add_command(command)
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the command line; returns the exit code (see `errors`)."""
+    arguments = sys.argv[1:] if argv is None else argv
+    as_json = "--json" in (arguments[: arguments.index("--")] if "--" in arguments else arguments)
+    try:
+        code = cli.main(args=arguments, prog_name="trainflash", standalone_mode=False)
+        return int(code or 0)
+    except TrainFlashError as problem:
+        return _fail(problem, arguments, as_json)
+    except click.ClickException as problem:
+        context = getattr(problem, "ctx", None)
+        mend = f"see `{context.command_path} --help`" if context else "see `trainflash --help`"
+        return _fail(UsageError(problem.format_message(), mend), arguments, as_json)
+    except (KeyboardInterrupt, click.Abort):
+        print("\ninterrupted; what was measured is kept, and your project is as it was", file=sys.stderr)
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader of our output has gone, such as `| head`
+        return 0
+
+
+def _fail(problem: TrainFlashError, arguments: list[str], as_json: bool) -> int:
+    from trainflash.cli.output import Output
+
+    output = Output(as_json)
+    if isinstance(problem, ProgramFailed) and problem.output:
+        output.say(problem.output.rstrip())
+    if as_json:
+        from trainflash.workflow import answers
+
+        names = [word for word in arguments[:2] if word.isidentifier()]
+        output.answer(answers.error(names[0] if names else "trainflash", problem))
+    output.say(f"trainflash: {problem.message}")
+    if problem.mend:
+        output.say(f"  → {problem.mend}")
+    return problem.exit_code

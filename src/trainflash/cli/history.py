@@ -1,0 +1,79 @@
+"""`trainflash log`, `report` and `explain`: what was tried, shown again, and what a finding or knob means."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from trainflash.cli.options import json_option, sandbox_option
+from trainflash.cli.output import Output
+
+
+@click.group("log", invoke_without_command=True)
+@sandbox_option
+@json_option
+@click.pass_context
+def log(context: click.Context, sandbox: Path | None, as_json: bool) -> None:
+    """Show the tuning log: every experiment, with why, before, after and verdict."""
+    if context.invoked_subcommand:
+        context.obj = sandbox
+        return
+    from trainflash import report
+    from trainflash.workflow import answers, session
+
+    found = session.existing_session(Path.cwd(), sandbox)
+    entries = found.log_entries()
+    Output(as_json).answer(answers.log(entries, str(found.log_path)), report.log(entries))
+
+
+@log.command("note")
+@click.argument("text")
+@sandbox_option
+@json_option
+@click.pass_context
+def note(context: click.Context, text: str, sandbox: Path | None, as_json: bool) -> None:
+    """Add a note to the tuning log.
+
+    \b
+    trainflash log note "workers did not help: the machine has two cores"
+    """
+    from trainflash.workflow import session
+
+    found = session.existing_session(Path.cwd(), sandbox or context.obj)
+    found.note(text)
+    Output(as_json).answer({"schema": "log_note.v1", "status": "ok", "path": str(found.log_path)}, f"noted in {found.log_path}")
+
+
+@click.command()
+@sandbox_option
+@json_option
+def report(sandbox: Path | None, as_json: bool) -> None:
+    """Write report.html again from what is in the sandbox, without running anything."""
+    from trainflash import report as reports
+    from trainflash.workflow import session, showing
+
+    found = session.existing_session(Path.cwd(), sandbox)
+    shown = showing.view(found)
+    showing.write_report(found, shown)
+    Output(as_json).answer(
+        {"schema": "report.v1", "status": "ok", "report": str(found.report_path), "log": str(found.log_path)},
+        reports.tune_result(shown),
+    )
+
+
+@click.command()
+@click.argument("name", metavar="FINDING_OR_KNOB")
+@json_option
+def explain(name: str, as_json: bool) -> None:
+    """Explain a finding (symptom, cause, evidence, fixes) or a knob (what it does, what it may change, how to undo it).
+
+    \b
+    trainflash explain input_cpu
+    trainflash explain memoize_function
+    """
+    from trainflash import report as reports
+    from trainflash.workflow import explaining
+
+    document = explaining.answer(explaining.explain(name))
+    Output(as_json).answer(document, reports.explanation(document))

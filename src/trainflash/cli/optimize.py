@@ -1,0 +1,110 @@
+"""`trainflash optimize`: one knob per experiment, each a reviewable diff in the sandbox."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from trainflash import config
+from trainflash.cli.options import ALLOW_HELP, Duration, command_argument, json_option, sandbox_option
+from trainflash.cli.output import Output
+from trainflash.errors import EXIT_DONE, Inconclusive, Rejected, UsageError
+
+
+@click.group("optimize")
+def group() -> None:
+    """Plan and try changes, one at a time; only what is proven faster and trains the same is kept."""
+
+
+@group.command("plan")
+@sandbox_option
+@json_option
+@command_argument
+def plan(sandbox: Path | None, as_json: bool, cmd: tuple[str, ...]) -> None:
+    """Write plan.yaml from the newest diagnosis: candidates in the order to try them, and briefs where no knob fits.
+
+    \b
+    trainflash optimize plan -- python train.py
+    """
+    from trainflash import report
+    from trainflash.workflow import answers, diagnosing, inputs, optimizing, session
+
+    output = Output(as_json)
+    command = inputs.command(cmd, config.load(Path.cwd()))
+    with output.progress() as progress:
+        found, _ = session.open_session(Path.cwd(), sandbox, on_progress=progress)
+        with found.locked():
+            known = diagnosing.latest(found) or diagnosing.diagnose(found, command)
+            made = optimizing.plan(found, *known, command)
+        progress.finish()
+    output.answer(answers.plan(made), report.plan(made))
+
+
+@group.command("try")
+@click.argument("knob", required=False, metavar="[KNOB[=VALUE]]")
+@click.option("--at", metavar="FILE:LINE", help="Apply the knob at this place of your source.")
+@click.option("--patch", type=click.Path(path_type=Path), help="Try this unified diff instead of a knob.")
+@click.option("--why", default="", help="Why the patch should help; goes into the tuning log.")
+@click.option("--budget", type=Duration(), help="Time for this experiment, such as 10m.")
+@click.option("--allow", help=ALLOW_HELP)
+@sandbox_option
+@json_option
+@command_argument
+def try_(
+    knob: str | None,
+    at: str | None,
+    patch: Path | None,
+    why: str,
+    budget: float | None,
+    allow: str | None,
+    sandbox: Path | None,
+    as_json: bool,
+    cmd: tuple[str, ...],
+) -> int:
+    """Make one experiment: commit the change in the sandbox, check that it trains the same, then measure it.
+
+    \b
+    trainflash optimize try dataloader_workers=2 --at train.py:88 -- python train.py
+    trainflash optimize try --patch faster.diff -- python train.py
+    """
+    from trainflash import report
+    from trainflash.workflow import answers, inputs, optimizing, session
+
+    if knob == "--" or (knob and patch):  # click hands us the first word of CMD when no knob was typed
+        raise UsageError("give a knob or a patch, not both", "see `trainflash optimize try --help`")
+    if not knob and not patch:
+        raise UsageError("what to try is missing", "name a knob from `trainflash optimize plan`, or --patch FILE")
+    output = Output(as_json)
+    settings = config.load(Path.cwd())
+    command = inputs.command(cmd, settings)
+    demands = inputs.demands(settings, budget_s=budget, allow=allow)
+    with output.progress() as progress:
+        found = session.existing_session(Path.cwd(), sandbox, on_progress=progress)
+        with found.locked():
+            if patch:
+                candidate = optimizing.from_patch(patch, why)
+            else:
+                name, _, value = str(knob).partition("=")
+                candidate = optimizing.propose(found, name, value or None, inputs.place(at) if at else None, command)
+            experiment = optimizing.try_candidate(found, candidate, command, demands)
+        progress.finish()
+    output.answer(answers.attempt(experiment), report.experiments([experiment]), report.verdict(experiment.verdict))
+    return {"accepted": EXIT_DONE, "rejected": Rejected.exit_code}.get(experiment.decision, Inconclusive.exit_code)
+
+
+@group.command("auto")
+@click.option("--budget", type=Duration(), help="Time for everything, such as 20m.")
+@click.option("--allow", help=ALLOW_HELP)
+@sandbox_option
+@json_option
+@command_argument
+def auto(budget: float | None, allow: str | None, sandbox: Path | None, as_json: bool, cmd: tuple[str, ...]) -> None:
+    """Diagnose, plan, try one knob at a time, diagnose again, until the program is healthy or the budget is spent.
+
+    \b
+    trainflash optimize auto --budget 20m -- python train.py
+    """
+    from trainflash.cli.tune import run_loop
+
+    run_loop(Path.cwd(), sandbox, budget, allow, as_json, cmd, "optimize_auto")

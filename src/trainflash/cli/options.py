@@ -1,0 +1,39 @@
+"""Options and arguments that several commands share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from trainflash import config
+
+ALLOW_HELP = "Changes that you agree to by name, comma-separated: order, numerics, cadence, schedule, batch."
+
+
+def command_argument(function: Callable[..., Any]) -> Callable[..., Any]:
+    return click.argument("cmd", nargs=-1, type=click.UNPROCESSED, metavar="-- CMD…")(function)
+
+
+def json_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    return click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout, everything else on stderr.")(function)
+
+
+def sandbox_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    return click.option(
+        "--sandbox", type=click.Path(path_type=Path), help="Work in this sandbox. Default: the project's newest, else a new one."
+    )(function)
+
+
+class Duration(click.ParamType):
+    """`90s`, `20m`, `1.5h` or plain seconds."""
+
+    name = "duration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        try:
+            return config.parse_duration(value)
+        except ValueError:
+            self.fail(f"{value!r} is no duration; write 90s, 20m or 1.5h", param, ctx)

@@ -1,0 +1,94 @@
+"""What commands print: text for people, or with `--json` one document on stdout; progress always on stderr."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+
+class Output:
+    """Where one command's words go. `answer` is called once, at the end."""
+
+    def __init__(self, as_json: bool) -> None:
+        self.as_json = as_json
+        self.stdout = Console(file=sys.stdout, highlight=False)
+        self.stderr = Console(file=sys.stderr, highlight=False, soft_wrap=not sys.stderr.isatty())
+
+    def say(self, line: str) -> None:
+        """One line about what is going on, on stderr."""
+        self.stderr.print(line, markup=False)
+
+    def answer(self, document: dict[str, Any], *shown: Any) -> None:
+        """The result: `document` as JSON, else the renderables `shown`."""
+        if self.as_json:
+            sys.stdout.write(json.dumps(document, ensure_ascii=False, allow_nan=False, indent=None) + "\n")
+            sys.stdout.flush()
+            return
+        for part in shown:
+            self.stdout.print(part)
+
+    @contextmanager
+    def progress(self) -> Iterator[Any]:
+        """A progress callback `(label, done, total)`: a moving line on a terminal, else one plain line a stage."""
+        if not self.stderr.is_terminal:
+            yield _PlainProgress(self)
+            return
+        columns = (
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=24),
+            TextColumn("{task.fields[count]}"),
+            TimeElapsedColumn(),
+        )
+        with Progress(*columns, console=self.stderr, transient=False) as bars:
+            yield _LiveProgress(bars)
+
+
+class _LiveProgress:
+    def __init__(self, bars: Progress) -> None:
+        self._bars = bars
+        self._label = ""
+        self._task: Any = None
+
+    def __call__(self, label: str, done: int, total: int) -> None:
+        if label != self._label:
+            self.finish()
+            self._label = label
+            self._task = self._bars.add_task(label, total=total or None, count="")
+        self._bars.update(
+            self._task, completed=done, total=total or None, count=f"{done}/{total}" if total else (str(done) if done else "")
+        )
+
+    def finish(self) -> None:
+        if self._task is not None:
+            task = next(t for t in self._bars.tasks if t.id == self._task)
+            self._bars.update(self._task, total=task.total or max(task.completed, 1), completed=task.total or max(task.completed, 1))
+            self._bars.stop_task(self._task)
+
+
+class _PlainProgress:
+    """For logs: a line when a stage begins, and one at most every 30 s while it lasts."""
+
+    EVERY_S = 30.0
+
+    def __init__(self, output: Output) -> None:
+        self._output = output
+        self._label = ""
+        self._said = 0.0
+
+    def __call__(self, label: str, done: int, total: int) -> None:
+        now = time.monotonic()
+        if label == self._label and now - self._said < self.EVERY_S:
+            return
+        self._label, self._said = label, now
+        self._output.say(f"{label}: {done}/{total}" if total else f"{label}: {done}" if done else label)
+
+    def finish(self) -> None:
+        """Nothing is pending: each line was printed whole."""

@@ -1,0 +1,68 @@
+"""`trainflash tune` and `trainflash demo`: the whole loop, ending with what awaits approval."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from trainflash import config
+from trainflash.cli.options import ALLOW_HELP, Duration, command_argument, json_option, sandbox_option
+from trainflash.cli.output import Output
+
+DEMO_BUDGET_S = 270.0  # the loop must end well within six minutes on two busy cores
+
+
+@click.command()
+@click.argument("project", type=click.Path(path_type=Path), default=".")
+@click.option("--budget", type=Duration(), help="Time for everything, such as 20m.")
+@click.option("--allow", help=ALLOW_HELP)
+@sandbox_option
+@json_option
+@command_argument
+def tune(project: Path, budget: float | None, allow: str | None, sandbox: Path | None, as_json: bool, cmd: tuple[str, ...]) -> None:
+    """Find the bottleneck of PROJECT's training, try changes in a sandbox, and show what is proven faster.
+
+    \b
+    trainflash tune . -- python train.py
+    trainflash tune . --budget 40m --allow numerics -- python train.py --config small.yaml
+    """
+    run_loop(project, sandbox, budget, allow, as_json, cmd, "tune")
+
+
+@click.command()
+@click.option("--dir", "directory", type=click.Path(path_type=Path), help="Put the demo project into a new folder in here.")
+@click.option("--budget", type=Duration(), default=DEMO_BUDGET_S, help="Time for the loop. Default: 270s.")
+@json_option
+def demo(directory: Path | None, budget: float, as_json: bool) -> None:
+    """Run the whole loop on a bundled program: handwritten digits, slow for an ordinary reason."""
+    from trainflash.workflow import demo as bundled
+
+    project = bundled.prepare(directory)
+    Output(as_json).say(f"demo project: {project}")
+    run_loop(project, None, budget, None, as_json, (sys.executable, "train.py"), "demo")
+
+
+def run_loop(
+    project: Path, sandbox: Path | None, budget: float | None, allow: str | None, as_json: bool, cmd: tuple[str, ...], name: str
+) -> None:
+    """Open or make the sandbox, run the loop, write the report, print the result."""
+    from trainflash import report
+    from trainflash.workflow import answers, inputs, optimizing, session, showing
+
+    output = Output(as_json)
+    settings = config.load(project)
+    command = inputs.command(cmd, settings)
+    demands = inputs.demands(settings, budget_s=budget, allow=allow)
+    output.say(f"tuning `{' '.join(command.argv)}` in a sandbox: at most {demands.budget_s / 60:.0f} min, several starts of the program")
+    with output.progress() as progress:
+        found, new = session.open_session(project, sandbox, on_progress=progress)
+        if new:
+            output.say(f"new sandbox: {found.sandbox.directory}")
+        with found.locked():
+            came_to = optimizing.auto(found, command, demands, budget_s=demands.budget_s)
+            shown = showing.view(found, spent_s=came_to.spent_s, stopped_because=came_to.stopped_because)
+            showing.write_report(found, shown)
+        progress.finish()
+    output.answer(answers.outcome(came_to, found.accepted(), name, shown.approve_command), report.tune_result(shown))

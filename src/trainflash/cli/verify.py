@@ -1,0 +1,61 @@
+"""`trainflash verify`: is it faster, and does it still train the same?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from trainflash import config
+from trainflash.cli.options import ALLOW_HELP, Duration, command_argument, json_option, sandbox_option
+from trainflash.cli.output import Output
+from trainflash.errors import EXIT_DONE, Inconclusive, Rejected, UsageError
+
+
+@click.command()
+@click.option("--experiment", type=int, help="Judge this experiment against the state it was built on.")
+@click.option("--baseline", help="Judge this commit of the sandbox …")
+@click.option("--candidate", help="… against this one. Default without any of the three: all accepted changes together.")
+@click.option("--tolerance", type=float, help="Largest mean |loss delta| that counts as the same training. Default: 1e-3.")
+@click.option("--accept-change", "accept_change", help=ALLOW_HELP)
+@click.option("--budget", type=Duration(), help="Time for the timed part, such as 10m.")
+@click.option("--resume", is_flag=True, help="Go on with the starts that an interrupted verify left.")
+@sandbox_option
+@json_option
+@command_argument
+def verify(
+    experiment: int | None,
+    baseline: str | None,
+    candidate: str | None,
+    tolerance: float | None,
+    accept_change: str | None,
+    budget: float | None,
+    resume: bool,
+    sandbox: Path | None,
+    as_json: bool,
+    cmd: tuple[str, ...],
+) -> int:
+    """Run baseline and candidate in turn, many times, and judge speed and fidelity; fails closed.
+
+    \b
+    trainflash verify --experiment 2 -- python train.py
+    """
+    from trainflash import report
+    from trainflash.workflow import answers, inputs, session, verifying
+
+    if experiment is not None and (baseline or candidate):
+        raise UsageError("--experiment and --baseline/--candidate exclude each other", "name an experiment, or two commits")
+    output = Output(as_json)
+    settings = config.load(Path.cwd())
+    demands = inputs.demands(settings, budget_s=budget, allow=accept_change, tolerance=tolerance, resume=resume)
+    with output.progress() as progress:
+        found = session.existing_session(Path.cwd(), sandbox, on_progress=progress)
+        with found.locked():
+            if experiment is not None:
+                judged = verifying.verify_experiment(found, experiment, demands).verdict
+            else:
+                command = inputs.command(cmd, settings)
+                judged = verifying.verify_commits(found, baseline, candidate, command, demands)
+        progress.finish()
+    output.answer(answers.verdict(judged), report.verdict(judged))
+    return {"accept": EXIT_DONE, "reject": Rejected.exit_code}.get(judged.verdict, Inconclusive.exit_code)

@@ -1,0 +1,76 @@
+"""`trainflash writeback`: the only command that changes the owner's project, and only with approval of exactly that diff."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from trainflash.cli.options import json_option, sandbox_option
+from trainflash.cli.output import Output
+from trainflash.errors import ApprovalNeeded, UsageError
+
+
+@click.command()
+@click.option("--experiment", type=int, help="Write back this accepted experiment, with those it was built on.")
+@click.option("--accepted", is_flag=True, help="Write back all accepted experiments.")
+@click.option("--approve", metavar="DIGEST", help="Approve the diff with this digest, reviewed elsewhere (see --dry-run).")
+@click.option("--dry-run", is_flag=True, help="Show the diff and its digest; change nothing.")
+@click.option("--undo", is_flag=True, help="Give back what stood there before the last write-back.")
+@sandbox_option
+@json_option
+def writeback(
+    experiment: int | None, accepted: bool, approve: str | None, dry_run: bool, undo: bool, sandbox: Path | None, as_json: bool
+) -> None:
+    """Show the proven change and, once you approve exactly this diff, write it into your project.
+
+    \b
+    trainflash writeback --accepted --dry-run    look at it
+    trainflash writeback --accepted              look at it, and approve it on the terminal
+    trainflash writeback --undo                  take it back
+    """
+    from trainflash import report
+    from trainflash.workflow import answers, approving, session
+
+    if sum((experiment is not None, accepted, undo)) != 1:
+        raise UsageError("what to write back is missing or given twice", "give one of --accepted, --experiment N or --undo")
+    output = Output(as_json)
+    found = session.existing_session(Path.cwd(), sandbox)
+    with found.locked():
+        if undo:
+            given = approving.undo(found)
+            output.answer(answers.approval(given), f"gave back {', '.join(given.files)}")
+            return
+        proposal = approving.propose(found, experiment)
+        if dry_run:
+            output.answer(answers.proposal(proposal), report.proposal(proposal))
+            return
+        if not proposal.approvable:
+            raise ApprovalNeeded(f"this cannot be approved: {proposal.reason}", "see `trainflash log`")
+        if approve is None:
+            _ask(output, approving, found, proposal)
+        how = "digest" if approve else "terminal"
+        given = approving.write_back(found, experiment, approved_digest=approve or proposal.digest, how=how)
+    output.answer(
+        answers.approval(given),
+        f"written: {', '.join(given.files)}",
+        f"undo with: trainflash writeback --undo --sandbox {found.sandbox.directory}",
+    )
+
+
+def _ask(output: Output, approving: object, found: object, proposal: object) -> None:
+    """Show the diff and ask the owner on the terminal. Raises `ApprovalNeeded` when there is none, or the answer is not yes."""
+    from trainflash import report
+    from trainflash.workflow.approving import refuse
+
+    if not sys.stdin.isatty():
+        refuse(found, proposal.digest, "no terminal")
+        raise ApprovalNeeded(
+            "the owner has not approved this diff",
+            f"run this on a terminal, or after reviewing it with --dry-run add `--approve {proposal.digest}`",
+        )
+    output.stderr.print(report.proposal(proposal))
+    if not click.confirm("Write exactly this diff into your project?", default=False, err=True):
+        refuse(found, proposal.digest, "terminal")
+        raise ApprovalNeeded("not approved; nothing was changed", "the experiment stays in the sandbox")

@@ -1,0 +1,95 @@
+"""Which of the owner's functions do the same work again, and what share of the wall time that is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from trainflash.schema import RepeatedWork
+from trainflash.trace import RankTrace, RepeatedCall, Trace
+
+NS_PER_MS = 1e6
+LEAST_CALLS = 2
+SUMMED = ("calls", "repeats", "distinct", "inclusive_ns", "repeat_ns", "window_ns")
+OFTEN = 0.2  # a function that repeats itself in fewer calls is no cause to drop the functions that it calls
+
+
+def repeated_work(trace: Trace, rank: RankTrace, from_ns: int, to_ns: int, shares: dict[str, float]) -> tuple[RepeatedWork, ...]:
+    """Functions seen to repeat work, costliest first; of nested ones the outermost that repeats itself and could be cached.
+
+    The share is estimated: the part of the traced windows that calls of the function took, times the share of the steady wall time
+    that those windows stand for. Windows in worker processes stand for the training process's waiting for them.
+    """
+    seen = list(rank.repeated)
+    for worker in trace.workers:
+        if worker.parent == rank.pid:
+            seen += worker.repeated
+    merged = _merge(seen)
+    fetching = _fetching_share(rank, from_ns, to_ns)
+    found = []
+    for call in merged:
+        if call.calls < LEAST_CALLS or call.repeats == 0 or call.window_ns <= 0 or _inside_another(call, merged):
+            continue
+        stands_for = _stands_for(call, fetching, shares)
+        found.append(
+            RepeatedWork(
+                location=call.location,
+                qualname=call.qualname,
+                role="worker" if call.role == "worker" else "main",
+                calls=call.calls,
+                repeats=call.repeats,
+                mean_ms=call.inclusive_ns / call.calls / NS_PER_MS,
+                share=min(1.0, call.inclusive_ns / call.window_ns) * stands_for,
+                hashable=call.hashable,
+                is_method=call.is_method,
+                result_bytes=call.result_bytes,
+                distinct=call.distinct,
+            )
+        )
+    return tuple(sorted(found, key=lambda work: -work.share))
+
+
+def _stands_for(call: RepeatedCall, fetching: float, shares: dict[str, float]) -> float:
+    """Share of the steady wall time that windows of the call's kind were taken from."""
+    data, other = shares.get("Data", 0.0), shares.get("Other", 0.0)
+    if call.role == "worker":
+        return data
+    if call.where == "fetch":
+        return fetching if fetching > 0 else data
+    return min(1.0, data + other)
+
+
+def _fetching_share(rank: RankTrace, from_ns: int, to_ns: int) -> float:
+    """Share of the steady wall time that the training process itself spent in datasets."""
+    spent = 0
+    for loader in rank.loaders:
+        at = loader.fetches.start_ns
+        spent += int(loader.fetches.getitem_ns[(at >= from_ns) & (at < to_ns)].sum())
+    return spent / max(1, to_ns - from_ns)
+
+
+def _merge(seen: list[RepeatedCall]) -> list[RepeatedCall]:
+    """One entry for each function, role and kind of window: several workers trace the same functions."""
+    groups: dict[tuple, list[RepeatedCall]] = {}
+    for call in seen:
+        groups.setdefault((call.location, call.role, call.where), []).append(call)
+    return [_add_up(group) if len(group) > 1 else group[0] for group in groups.values()]
+
+
+def _add_up(group: list[RepeatedCall]) -> RepeatedCall:
+    sizes = [call.result_bytes for call in group if call.result_bytes is not None]
+    sums = {name: sum(getattr(call, name) for call in group) for name in SUMMED}
+    return replace(group[0], hashable=all(call.hashable for call in group), result_bytes=max(sizes, default=None), **sums)
+
+
+def _inside_another(call: RepeatedCall, merged: list[RepeatedCall]) -> bool:
+    """Whether a traced function around this one repeats itself, could be cached, and so removes this one's repeats too."""
+    around = {other.qualname: other for other in merged if other.role == call.role and other.where == call.where}
+    visited = {call.qualname}
+    name = call.caller
+    while name and name in around and name not in visited:
+        visited.add(name)
+        outer = around[name]
+        if outer.hashable and outer.calls >= LEAST_CALLS and outer.repeats / outer.calls >= OFTEN:
+            return True
+        name = outer.caller
+    return False

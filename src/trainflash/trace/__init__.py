@@ -1,0 +1,42 @@
+"""Event and fact files of one run → steps with exclusive phases, and typed facts, per process.
+
+`load` reads what the probe wrote (`process-*.json`, `events-*.bin`, `facts-*.jsonl`, `notice.jsonl`) and interprets nothing:
+which part is warm-up, what a share is and which location matters is for `summary`.
+"""
+
+from trainflash.trace.load import load, steps_so_far
+from trainflash.trace.model import (
+    BatchTrace,
+    DataFunction,
+    EvalTrace,
+    Fetches,
+    LoaderTrace,
+    LogTrace,
+    Occurrences,
+    RankTrace,
+    RepeatedCall,
+    Samples,
+    SaveTrace,
+    ThreadFacts,
+    Trace,
+    WorkerTrace,
+)
+
+__all__ = [
+    "BatchTrace",
+    "DataFunction",
+    "EvalTrace",
+    "Fetches",
+    "LoaderTrace",
+    "LogTrace",
+    "Occurrences",
+    "RankTrace",
+    "RepeatedCall",
+    "Samples",
+    "SaveTrace",
+    "ThreadFacts",
+    "Trace",
+    "WorkerTrace",
+    "load",
+    "steps_so_far",
+]

@@ -1,0 +1,216 @@
+"""Reads one run's directory."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from trainflash.errors import ProgramFailed, UsageError
+from trainflash.schema.runs import PHASES, Location
+from trainflash.trace import facts as typed
+from trainflash.trace.accounting import Spans, occurrences, spans, step_of, steps
+from trainflash.trace.facts import Facts
+from trainflash.trace.model import RankTrace, RepeatedCall, Samples, Trace, WorkerTrace
+from trainflash.trace.repeats import repeated
+from trainflash.trace.words import MAGIC, Codes, Words
+from trainflash.trace.words import read as read_words
+
+VERSION = "trainflash-probe.v1"
+
+
+@dataclass(frozen=True)
+class _Process:
+    header: dict
+    codes: Codes
+    words: Words
+    facts: Facts
+
+    @property
+    def pid(self) -> int:
+        return int(self.header["pid"])
+
+    @property
+    def swallowed(self) -> dict[str, int]:
+        return {place: int(entry["count"]) for place, entry in self.facts.newest("swallowed").get("places", {}).items()}
+
+
+def load(run_dir: Path) -> Trace:
+    """The trace of one run.
+
+    Raises `ProgramFailed` when no training was seen, saying which: no torch imported, torch imported but no training step, or the
+    probe could not enter (PYTHONPATH reset, `python -I`). Raises `UsageError` for a directory that is none, or files of another version of
+    the probe. A tail that the process left half-written, or garbage after it, is dropped.
+    """
+    run_dir = Path(run_dir)
+    if not run_dir.is_dir():
+        raise UsageError(f"there is no run in {run_dir}", "run `trainflash diagnose` first")
+    processes = [_process(run_dir, header) for header in _headers(run_dir)]
+    repeats = repeated([(process.pid, str(process.header["role"]), process.facts) for process in processes])
+    mains = [process for process in processes if process.header["role"] != "worker"]
+    ranks = [rank for rank in (_rank(process, repeats.get(process.pid, ())) for process in mains) if rank.steps]
+    notices = _notices(run_dir)
+    if not ranks:
+        raise _no_training(processes, notices)
+    parents = {process.pid: process.facts for process in mains}
+    workers = [_worker(process, parents, repeats.get(process.pid, ())) for process in processes if process.header["role"] == "worker"]
+    return Trace(
+        run_dir=str(run_dir),
+        ranks=tuple(sorted(ranks, key=lambda rank: (rank.rank, rank.process_start_ns))),
+        workers=tuple(sorted(workers, key=lambda worker: worker.process_start_ns)),
+        notices=notices,
+        stopped=(run_dir / "stopped.json").exists(),
+    )
+
+
+def steps_so_far(run_dir: Path) -> int:
+    """Steps completed by now, of the rank that has fewest; 0 before the first. Cheap enough to poll while the program runs."""
+    counts = []
+    for path in Path(run_dir).glob("events-*.bin"):
+        try:
+            with path.open("rb") as events:
+                head = np.frombuffer(events.read(16), dtype="<u8")
+        except OSError:
+            continue
+        if len(head) == 2 and int(head[0]) == MAGIC and head[1]:
+            counts.append(int(head[1]))
+    return min(counts, default=0)
+
+
+def _headers(run_dir: Path) -> list[dict]:
+    headers = []
+    for path in sorted(run_dir.glob("process-*.json")):
+        try:
+            header = json.loads(path.read_text())
+        except (OSError, ValueError):
+            continue  # the process died, or the disk was full, while it wrote its header
+        if header.get("schema") != VERSION:
+            raise UsageError(f"{path.name} was written by another version of the probe ({header.get('schema')})", "run the command again")
+        headers.append(header)
+    return headers
+
+
+def _process(run_dir: Path, header: dict) -> _Process:
+    codes = Codes({name: int(code) for name, code in header["codes"].items()}, tuple(header["phases"]))
+    words = read_words(run_dir / header["events"], codes, int(header["base_ns"]))
+    root = next(iter(header.get("own", [])), "")
+    return _Process(header, codes, words, typed.read(run_dir / header["facts"], root))
+
+
+def _notices(run_dir: Path) -> tuple[str, ...]:
+    path = run_dir / "notice.jsonl"
+    if not path.exists():
+        return ()
+    notices = []
+    for line in path.read_text(errors="replace").splitlines():
+        try:
+            notices.append(str(json.loads(line)["notice"]))
+        except (ValueError, KeyError, TypeError):
+            continue
+    return tuple(dict.fromkeys(notices))
+
+
+def _no_training(processes: list[_Process], notices: tuple[str, ...]) -> ProgramFailed:
+    if not notices:
+        return ProgramFailed(
+            "no training seen: torch was not imported, or the probe could not enter (python -I or -E, or PYTHONPATH reset)",
+            "start the training with a plain `python`, and let PYTHONPATH reach it",
+        )
+    if not any(notice.startswith("torch ") for notice in notices):
+        mend = "start the training with a plain `python`, and let PYTHONPATH reach it"
+        return ProgramFailed(f"no training seen: {'; '.join(notices)}", mend)
+    if not processes:
+        return ProgramFailed("no training step seen: torch was imported, but nothing was trained", "check that the command trains")
+    return ProgramFailed(
+        "no training step seen: the program loaded data or ran a model, but no update was completed",
+        "let the command run for at least one training step",
+    )
+
+
+def _rank(process: _Process, repeats: tuple[RepeatedCall, ...]) -> RankTrace:
+    words, codes, facts, header = process.words, process.codes, process.facts, process.header
+    marks = spans(words, codes)
+    found = steps(marks, codes, words.steps)
+    spent = occurrences(marks, found.start_ns)
+    loaders = typed.loaders(facts, words, codes, typed.fetches(words, codes))
+    training = [loader.iter_at_ns for loader in loaders if loader.role == "train"]
+    epoch_at = np.sort(np.concatenate(training)) if training else np.zeros(0, dtype=np.int64)
+    if not loaders:  # captured without facts
+        epoch_at = _epochs_from_events(words, codes)
+    return RankTrace(
+        pid=process.pid,
+        rank=int(header["rank"]),
+        world_size=int(header["world_size"]),
+        argv=tuple(str(word) for word in header["argv"]),
+        process_start_ns=int(header["start_ns"]),
+        end_ns=int(words.t_ns[-1]) if len(words.t_ns) else int(header["start_ns"]),
+        step_start_ns=found.start_ns,
+        phase_ns={name: found.phase_ns[index] for index, name in enumerate(PHASES)},
+        occurrences=spent,
+        samples=_samples(process, marks, found.start_ns),
+        device=str(facts.newest("device").get("device", "cpu")),
+        epochs=len(epoch_at) or None,
+        epoch_at_ns=epoch_at,
+        loaders=loaders,
+        repeated=repeats,
+        data_functions=typed.data_functions(facts),
+        settings=typed.settings(facts),
+        evaluations=typed.evaluations(facts, spent["Eval"]),
+        saves=typed.saves(facts),
+        logs=typed.logs(facts),
+        batch=typed.batch(facts),
+        threads=typed.threads(facts),
+        versions={"python": str(header["python"]), "torch": str(header["torch"]), **facts.newest("versions").get("versions", {})},
+        swallowed=process.swallowed,
+        dropped_events=words.dropped,
+    )
+
+
+def _epochs_from_events(words: Words, codes: Codes) -> np.ndarray:
+    """Without facts: the loader that was fetched from most is the training loader."""
+    fetched = words.code[(words.code >= codes["data_of"]) & (words.code < codes["iter_of"])] - codes["data_of"]
+    if not len(fetched):
+        return np.zeros(0, dtype=np.int64)
+    return words.t_ns[words.code == codes["iter_of"] + np.argmax(np.bincount(fetched))]
+
+
+def _samples(process: _Process, marks: Spans | None, step_start: np.ndarray) -> Samples:
+    words, codes, facts = process.words, process.codes, process.facts
+    sampled = words.code >= codes["sample_of"]
+    t, number = words.t_ns[sampled], words.code[sampled] - codes["sample_of"]
+    places = {int(fact["id"]): facts.location(fact.get("at")) for fact in facts.all("place")}
+    known = sorted(number for number, location in places.items() if location is not None)
+    locations: tuple[Location, ...] = tuple(places[number] for number in known)
+    index = np.full(4096, -1, dtype=np.int64)
+    index[known] = np.arange(len(known))
+    weight = np.diff(t, prepend=t[:1])
+    if len(weight) > 1:
+        weight[0] = int(np.median(weight[1:]))
+    if marks is None:
+        phase = np.full(len(t), PHASES.index("Data"), dtype=np.int64)
+    else:
+        before = np.searchsorted(marks.t_ns, t, side="right") - 1
+        phase = np.where(before >= 0, marks.effective[np.maximum(before, 0)] if len(marks.t_ns) else 0, PHASES.index("Other"))
+    return Samples(t, weight, index[number], phase, step_of(t, step_start), locations)
+
+
+def _worker(process: _Process, parents: dict[int, Facts], repeats: tuple[RepeatedCall, ...]) -> WorkerTrace:
+    header = process.header
+    parent = int(header["ppid"])
+    loader = None
+    for fact in parents[parent].all("iter") if parent in parents else ():
+        if process.pid in fact.get("workers", ()):
+            loader = int(fact["loader"])
+    return WorkerTrace(
+        pid=process.pid,
+        parent=parent,
+        loader=loader,
+        process_start_ns=int(header["start_ns"]),
+        fetches=typed.fetches(process.words, process.codes),
+        samples=_samples(process, None, np.zeros(0, dtype=np.int64)),
+        repeated=repeats,
+        swallowed=process.swallowed,
+        dropped_events=process.words.dropped,
+    )

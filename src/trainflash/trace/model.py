@@ -1,0 +1,244 @@
+"""What a trace holds: numpy arrays and typed facts, per process. All times are CLOCK_MONOTONIC nanoseconds, comparable between the
+processes of one machine; arrays are int64 unless said otherwise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from trainflash.schema.runs import Location, Setting
+
+
+@dataclass(frozen=True)
+class Occurrences:
+    """All spans of one phase in one process, in order: outermost spans of that phase only (a `save` inside a `save` is one).
+
+    `exclusive_ns` is what counts for this phase (spans of other phases inside it are taken out); `step` is the index of the step in which
+    the span began, -1 before the first step and `steps` after the last.
+    """
+
+    start_ns: np.ndarray
+    end_ns: np.ndarray
+    exclusive_ns: np.ndarray
+    step: np.ndarray
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Time-weighted samples of the training (or worker) thread's innermost line of the owner's code.
+
+    `weight_ns` is the time since the sample before; `place` indexes `locations` (-1: no frame of the owner on the stack);
+    `phase` indexes `schema.runs.PHASES` (in a worker process it is all Data); `step` as in `Occurrences`.
+    """
+
+    t_ns: np.ndarray
+    weight_ns: np.ndarray
+    place: np.ndarray
+    phase: np.ndarray
+    step: np.ndarray
+    locations: tuple[Location, ...]
+
+
+@dataclass(frozen=True)
+class Fetches:
+    """Batches fetched in one process, in order; empty unless captured with `diagnose`.
+
+    `getitem_ns` is the time in the dataset for the whole batch, `collate_ns` in `collate_fn`, `cpu_ns` the CPU time of the fetching
+    thread during both (`cpu ÷ (getitem + collate)` near 1 computes, near 0 waits).
+    """
+
+    start_ns: np.ndarray
+    getitem_ns: np.ndarray
+    collate_ns: np.ndarray
+    cpu_ns: np.ndarray
+
+
+@dataclass(frozen=True)
+class LoaderTrace:
+    """One `DataLoader` as constructed in this process, and what it did here."""
+
+    id: int
+    role: str  # "train" (a batch of it led to a backward), "eval", or "unused" (never iterated, or unknown)
+    location: Location | None
+    num_workers: int
+    batch_size: int | None
+    persistent_workers: bool
+    pin_memory: bool
+    prefetch_factor: int | None
+    shuffles: bool
+    own_generator: bool
+    iterable: bool
+    drop_last: bool
+    dataset: str  # class name
+    dataset_location: Location | None  # of `__getitem__` or `__iter__`
+    dataset_len: int | None
+    sample_bytes: int | None  # of one element of a batch
+    iter_at_ns: np.ndarray  # when each `iter(loader)` began
+    iter_ns: np.ndarray  # how long it took
+    first_batch_ns: np.ndarray  # wait for the first batch after it
+    batches: int  # waits of the training process, the one that ends each epoch included
+    wait_ns: np.ndarray  # each wait for a batch in the training process
+    fetches: Fetches  # in this process (num_workers = 0); with workers see `Trace.workers` whose `loader` is this id
+
+
+@dataclass(frozen=True)
+class RepeatedCall:
+    """A function of the owner that was called again with equal arguments and gave an equal result, seen in sampled windows.
+
+    `where` says in which windows: "fetch" (single `dataset[i]` calls) or "gap" (time between phases where data is made by hand).
+    `window_ns` is the traced length of all windows of that kind in this process, so `inclusive_ns ÷ window_ns` estimates its
+    share of them (tracing slows both alike, roughly). `caller` is the nearest traced function of the owner around it, "" for the outermost.
+    """
+
+    location: Location
+    qualname: str
+    role: str  # "main" or "worker"
+    where: str
+    caller: str
+    calls: int
+    repeats: int
+    distinct: int
+    inclusive_ns: int  # all calls
+    repeat_ns: int  # the calls that repeated an earlier one
+    window_ns: int
+    hashable: bool
+    is_method: bool
+    result_bytes: int | None
+
+
+@dataclass(frozen=True)
+class DataFunction:
+    """A function of the owner, without `DataLoader`, whose returned tensors feed the model; calls of it are phase Data."""
+
+    location: Location
+    qualname: str
+
+
+@dataclass(frozen=True)
+class EvalTrace:
+    """One evaluation, aligned with `occurrences["Eval"]` by `start_ns`."""
+
+    start_ns: int
+    location: Location | None  # the owner's function that runs it
+    batches: int  # root forwards
+    batch_size: int | None  # largest leading dimension of a first input
+    grad_enabled: bool | None  # at its first forward
+
+
+@dataclass(frozen=True)
+class SaveTrace:
+    """One checkpoint write (`torch.save`, `safetensors`, a framework's saver)."""
+
+    start_ns: int
+    duration_ns: int
+    location: Location | None
+    bytes: int | None
+
+
+@dataclass(frozen=True)
+class LogTrace:
+    """All log calls of one line of the owner's: `source` is print, logging, tensorboard, wandb, framework."""
+
+    location: Location | None
+    source: str
+    count: int
+    total_ns: int
+
+
+@dataclass(frozen=True)
+class BatchTrace:
+    """Facts about the inputs, from sampled batches: `shapes` counts each shape of the first input seen."""
+
+    shapes: dict[tuple[int, ...], int]
+    elements: int  # integer elements looked at for padding
+    padding: int  # of these, how many lie in a trailing run of equal values (longer than one)
+
+
+@dataclass(frozen=True)
+class ThreadFacts:
+    """CPU budget of the process. `cpu_ns` covers the process and its reaped and live children between `cpu_from_ns` and `cpu_to_ns`."""
+
+    affinity: int | None
+    cgroup_cpus: float | None
+    torch_threads: int | None
+    interop_threads: int | None
+    omp_num_threads: str | None
+    set_at: Location | None
+    cpu_from_ns: int | None
+    cpu_to_ns: int | None
+    cpu_ns: int | None
+    runq_ns: int | None  # time the training thread was runnable without a core, over the same span
+    oncpu_ns: int | None
+
+
+@dataclass(frozen=True)
+class RankTrace:
+    """One training process.
+
+    `step_start_ns` has n+1 entries: starts of the n steps and the end of the last. `phase_ns[name][i]` is the exclusive time of phase
+    `name` in step i; over all nine phases these add up exactly to `step_start_ns[i+1] − step_start_ns[i]`.
+    """
+
+    pid: int
+    rank: int
+    world_size: int
+    argv: tuple[str, ...]
+    process_start_ns: int
+    end_ns: int  # last event
+    step_start_ns: np.ndarray
+    phase_ns: dict[str, np.ndarray]
+    occurrences: dict[str, Occurrences]
+    samples: Samples
+    device: str  # "cpu" or "cuda:<name>"
+    epochs: int | None  # how often the training loader was iterated; None: no loader
+    epoch_at_ns: np.ndarray  # when each began
+    loaders: tuple[LoaderTrace, ...] = ()
+    repeated: tuple[RepeatedCall, ...] = ()
+    data_functions: tuple[DataFunction, ...] = ()
+    settings: tuple[Setting, ...] = ()
+    evaluations: tuple[EvalTrace, ...] = ()
+    saves: tuple[SaveTrace, ...] = ()
+    logs: tuple[LogTrace, ...] = ()
+    batch: BatchTrace | None = None
+    threads: ThreadFacts | None = None
+    versions: dict[str, str] = field(default_factory=dict)
+    swallowed: dict[str, int] = field(default_factory=dict)
+    dropped_events: int = 0
+
+    @property
+    def steps(self) -> int:
+        """Number of complete steps."""
+        return max(0, len(self.step_start_ns) - 1)
+
+    @property
+    def wall_ns(self) -> np.ndarray:
+        """Wall time of each step."""
+        return np.diff(self.step_start_ns)
+
+
+@dataclass(frozen=True)
+class WorkerTrace:
+    """One DataLoader worker process. `parent` is the pid of its training process, `loader` the id there (None: unknown)."""
+
+    pid: int
+    parent: int
+    loader: int | None
+    process_start_ns: int
+    fetches: Fetches
+    samples: Samples
+    repeated: tuple[RepeatedCall, ...] = ()
+    swallowed: dict[str, int] = field(default_factory=dict)
+    dropped_events: int = 0
+
+
+@dataclass(frozen=True)
+class Trace:
+    """Everything one run's probe wrote. `ranks` is sorted by rank and holds only processes that trained; never empty."""
+
+    run_dir: str
+    ranks: tuple[RankTrace, ...]
+    workers: tuple[WorkerTrace, ...] = ()
+    notices: tuple[str, ...] = ()
+    stopped: bool = False  # the probe ended the program at a step boundary

@@ -1,0 +1,97 @@
+"""Words of an events file → sorted times and codes, without what a dying process left half-written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+MAGIC = int.from_bytes(b"TFEVENT1", "little")
+MAX_BACK_NS = 1_000_000_000  # a signal handler may take its slot late, never by a second
+MAX_GAP_NS = 24 * 3600 * 1_000_000_000  # a longer silence in front of a word means that the word is garbage
+
+
+@dataclass(frozen=True)
+class Codes:
+    """Event codes as the header of a process says them."""
+
+    names: dict[str, int]
+    phases: tuple[str, ...]
+
+    def __getitem__(self, name: str) -> int:
+        return self.names[name]
+
+    @property
+    def first_phase(self) -> int:
+        """Code of the begin of the first phase; begin and end alternate from there."""
+        return self.names[self.phases[0]]
+
+
+@dataclass(frozen=True)
+class Words:
+    """Events in order of time; `value` is the number that followed the event, -1 where none did.
+
+    `steps` (completed) and `dropped` (events that were not recorded) stand in the file's head.
+    """
+
+    t_ns: np.ndarray
+    code: np.ndarray
+    value: np.ndarray
+    steps: int
+    dropped: int
+
+
+def read(path: Path, codes: Codes, base_ns: int) -> Words:
+    """The events of one file; nothing of it where the file is absent, too short or not ours."""
+    empty = np.zeros(0, dtype=np.int64)
+    header = codes["header_words"]
+    try:
+        raw = np.fromfile(path, dtype="<u8", count=path.stat().st_size // 8)
+    except OSError:
+        raw = np.zeros(0, dtype="<u8")
+    if len(raw) < header or int(raw[0]) != MAGIC:
+        return Words(empty, empty, empty, 0, 0)
+    words = raw[header:]
+    words = words[words != 0]
+    code = (words & 0xFFF).astype(np.int64)
+    number = (words >> 12).astype(np.int64)
+    code, number = _cut_garbage(code, number, codes)
+    timed = code != codes["value"]
+    value = np.full(len(code), -1, dtype=np.int64)
+    followers = np.flatnonzero(~timed)
+    owners = _owner_of_value(followers, code, codes)
+    value[owners[owners >= 0]] = number[followers[owners >= 0]]
+    t, code, value = number[timed] + base_ns, code[timed], value[timed]
+    if len(t) and np.any(np.diff(t) < 0):
+        order = np.argsort(t, kind="stable")
+        t, code, value = t[order], code[order], value[order]
+    return Words(t, code, value, int(raw[1]), int(raw[2]))
+
+
+def _cut_garbage(code: np.ndarray, number: np.ndarray, codes: Codes) -> tuple[np.ndarray, np.ndarray]:
+    known = np.zeros(4096, dtype=bool)
+    for name in ("step", "value", "fetch", "collate", "fetched", "exit"):
+        known[codes[name]] = True
+    known[codes.first_phase : codes.first_phase + 2 * len(codes.phases)] = True
+    known[codes["data_of"] : codes["data_of"] + 256] = True
+    known[codes["iter_of"] : codes["iter_of"] + 256] = True
+    known[codes["sample_of"] :] = True
+    timed = np.flatnonzero(code != codes["value"])
+    if not len(timed):
+        return code[:0], number[:0]
+    t = number[timed]
+    latest = np.maximum.accumulate(t)
+    before = np.concatenate(([t[0]], latest[:-1]))
+    bad = ~known[code[timed]] | (t < before - MAX_BACK_NS) | (t > before + MAX_GAP_NS)
+    if bad.any():
+        end = timed[np.argmax(bad)]
+        return code[:end], number[:end]
+    return code, number
+
+
+def _owner_of_value(followers: np.ndarray, code: np.ndarray, codes: Codes) -> np.ndarray:
+    """Index of the event that each value belongs to: the newest `fetched` before it (a sample may lie between)."""
+    fetched = np.flatnonzero(code == codes["fetched"])
+    at = np.searchsorted(fetched, followers) - 1
+    return np.where(at >= 0, fetched[np.maximum(at, 0)] if len(fetched) else -1, -1)

@@ -1,0 +1,129 @@
+"""The JSON document that each command answers with; the same for the command line and for programs. Keys are stable."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from trainflash import sandbox as sandboxes
+from trainflash.errors import TrainFlashError
+from trainflash.schema import Approval, Diagnosis, Experiment, LogEntry, Plan, Sandbox, Verdict, to_plain
+from trainflash.workflow.optimizing import Outcome
+from trainflash.writeback import Proposal
+
+_STATUS = {"accept": "ok", "reject": "rejected", "inconclusive": "inconclusive"}
+
+
+def error(command: str, problem: TrainFlashError) -> dict[str, Any]:
+    """Any command that ended with an error of ours."""
+    return {"schema": f"{command}.v1", "status": problem.status, "error": {"message": problem.message, "mend": problem.mend}}
+
+
+def sandbox(made: Sandbox, command: str = "sandbox_create") -> dict[str, Any]:
+    plain = to_plain(made)
+    keys = ("project", "worktree", "baseline", "base_ref", "protection", "protection_reason", "warnings")
+    return {"schema": f"{command}.v1", "status": "ok", "sandbox": made.directory, **{key: plain[key] for key in keys}}
+
+
+def sandbox_status(made: Sandbox, status: sandboxes.Status, experiments: Sequence[Experiment]) -> dict[str, Any]:
+    return {
+        **sandbox(made, "sandbox_status"),
+        "head": status.head,
+        "dirty": list(status.dirty),
+        "commits": [list(commit) for commit in status.commits],
+        "drift": list(status.drift),
+        "experiments": [_experiment(experiment) for experiment in experiments],
+    }
+
+
+def status_lines(status: sandboxes.Status, experiments: Sequence[Experiment]) -> list[str]:
+    """The same for a person."""
+    lines = [f"experiment {one.n}: {one.knob} {one.value}, {one.decision}" for one in experiments]
+    if status.dirty:
+        lines.append(f"worktree/ has edits that are in no experiment: {', '.join(status.dirty[:5])}")
+    if status.drift:
+        lines.append(f"changed in the project since: {', '.join(status.drift[:5])}")
+    return lines or ["no experiments yet"]
+
+
+def diagnosis(found: Diagnosis, sandbox_directory: str) -> dict[str, Any]:
+    plain = to_plain(found)
+    plain.pop("schema")
+    return {"schema": "diagnose.v1", "status": "ok", "sandbox": sandbox_directory, **plain}
+
+
+def plan(made: Plan) -> dict[str, Any]:
+    plain = to_plain(made)
+    plain.pop("schema")
+    return {"schema": "optimize_plan.v1", "status": "ok", **plain}
+
+
+def attempt(experiment: Experiment) -> dict[str, Any]:
+    """`optimize try`: one experiment."""
+    verdict = experiment.verdict
+    accepted = experiment.decision == "accepted"
+    return {
+        "schema": "optimize_try.v1",
+        "status": _STATUS[verdict.verdict] if verdict else "failed",
+        "experiments": [_experiment(experiment)],
+        "accepted": [experiment.n] if accepted else [],
+        "speedup": to_plain(verdict.speedup) if accepted and verdict else None,
+        "spent_s": verdict.spent_s if verdict else 0.0,
+        "stopped_because": "one experiment was asked for",
+    }
+
+
+def outcome(came_to: Outcome, accepted: Sequence[Experiment], command: str, approve: str | None) -> dict[str, Any]:
+    """`optimize auto` and `tune`."""
+    combined = came_to.combined
+    return {
+        "schema": f"{command}.v1",
+        "status": "needs_approval" if approve else "ok",
+        "experiments": [_experiment(experiment) for experiment in came_to.experiments],
+        "accepted": [experiment.n for experiment in accepted],
+        "speedup": to_plain(combined.speedup) if combined and combined.verdict == "accept" else None,
+        "combined": to_plain(combined) if combined else None,
+        "spent_s": came_to.spent_s,
+        "stopped_because": came_to.stopped_because,
+        "approve": approve,
+    }
+
+
+def verdict(judged: Verdict) -> dict[str, Any]:
+    plain = to_plain(judged)
+    plain.pop("schema")
+    return {"schema": "verify.v1", "status": _STATUS[judged.verdict], **plain}
+
+
+def proposal(made: Proposal) -> dict[str, Any]:
+    return {
+        "schema": "writeback.v1",
+        "status": "needs_approval" if made.approvable else "rejected",
+        "diff": made.diff,
+        "digest": made.digest,
+        "files": list(made.files),
+        "approvable": made.approvable,
+        "reason": made.reason,
+    }
+
+
+def approval(given: Approval) -> dict[str, Any]:
+    plain = to_plain(given)
+    plain.pop("schema")
+    return {"schema": "writeback.v1", "status": "ok", **plain}
+
+
+def log(entries: Sequence[LogEntry], path: str) -> dict[str, Any]:
+    return {"schema": "log.v1", "status": "ok", "path": path, "entries": [to_plain(entry) for entry in entries]}
+
+
+def _experiment(experiment: Experiment) -> dict[str, Any]:
+    return {
+        "n": experiment.n,
+        "knob": experiment.knob,
+        "value": experiment.value,
+        "location": to_plain(experiment.location) if experiment.location else None,
+        "diff_digest": experiment.diff_digest,
+        "decision": experiment.decision,
+        "verdict": to_plain(experiment.verdict) if experiment.verdict else None,
+    }

@@ -1,0 +1,65 @@
+"""The way back into the owner's project: only accepted, only what was verified together, only what the owner approved."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Literal
+
+from trainflash import writeback
+from trainflash.errors import UsageError
+from trainflash.schema import Approval, Experiment, LogEntry
+from trainflash.workflow.session import Session, now_utc
+
+
+def chosen(session: Session, n: int | None) -> tuple[Experiment, ...]:
+    """The experiments to write back: number `n` with those it was built on, or all accepted ones (`n` None)."""
+    accepted = session.accepted()
+    if n is None:
+        if not accepted:
+            raise UsageError("no experiment was accepted in this sandbox", "see `trainflash log` for what was tried, and why not")
+        return accepted
+    experiment = session.experiment(n)
+    if experiment.decision != "accepted":
+        raise UsageError(f"experiment {n} is {experiment.decision}, not accepted", "only accepted experiments can be written back")
+    return tuple(e for e in accepted if e.n <= n)
+
+
+def propose(session: Session, n: int | None) -> writeback.Proposal:
+    """The diff that would be written, and its digest."""
+    experiments = chosen(session, n)
+    proposal = writeback.propose(session.sandbox, experiments)
+    if len(experiments) == 1:
+        return proposal
+    combined = session.combination() if experiments == session.accepted() else None
+    if combined is None or combined.verdict != "accept":
+        reason = "these experiments were not verified together; run `trainflash verify` on the combination, or write back the first alone"
+        return replace(proposal, approvable=False, reason=reason)
+    return proposal
+
+
+def write_back(session: Session, n: int | None, *, approved_digest: str, how: Literal["terminal", "digest", "elicitation"]) -> Approval:
+    """Write exactly the approved diff. Raises `ApprovalNeeded` when the digest is another, and changes nothing."""
+    proposal = propose(session, n)
+    try:
+        approval = writeback.apply(session.sandbox, proposal, approved_digest=approved_digest, how=how)
+    except BaseException:
+        session.log(_entry(f"write-back of {proposal.digest[:12]} refused", "refused", how, proposal.digest))
+        raise
+    session.log(_entry(f"wrote {len(approval.files)} files back: {', '.join(approval.files)}", "approved", how, approval.digest))
+    return approval
+
+
+def refuse(session: Session, digest: str, how: str) -> None:
+    """Log that the owner was asked and said no, or could not be asked."""
+    session.log(_entry(f"write-back of {digest[:12]} not approved", "refused", how, digest))
+
+
+def undo(session: Session) -> Approval:
+    """Give back what stood there before the last write-back."""
+    approval = writeback.undo(session.sandbox)
+    session.log(_entry(f"write-back of {approval.digest[:12]} undone", "undone", "terminal", approval.digest))
+    return approval
+
+
+def _entry(what: str, decision: str, how: str, digest: str) -> LogEntry:
+    return LogEntry(kind="writeback", at_utc=now_utc(), what=what, decision=decision, diff_digest=digest, by=f"owner ({how})")

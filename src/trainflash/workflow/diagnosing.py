@@ -1,0 +1,87 @@
+"""Run the owner's program under the probe and say where its time goes."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+from trainflash import launch, redact, telemetry, trace
+from trainflash.diagnosis import diagnose as find
+from trainflash.schema import Command, Diagnosis, LogEntry, Summary, read_document, write_document
+from trainflash.summary import summarize
+from trainflash.workflow.session import Session, now_utc
+
+# A diagnosis wants an epoch boundary, an evaluation and a repeated sample; a minute shows them in most programs, and
+# the steps bound programs that are fast. Both are bounds on cost, not on truth: the diagnosis abstains on too little.
+SECONDS = 60.0
+LEAST_STEPS = 60
+GIVE_UP_S = 1800.0  # a program that has not come that far by then is stuck, or needs --steps and patience
+
+
+def diagnose(
+    session: Session,
+    command: Command,
+    *,
+    steps: int | None = None,
+    seconds: float = SECONDS,
+    in_place: bool = False,
+    online: bool = False,
+    writable: tuple[str, ...] = (),
+) -> tuple[Diagnosis, Summary]:
+    """Diagnose `command` in the sandbox's worktree; raises `ProgramFailed` when it fails or never trains."""
+    run_dir = session.new_run("diagnose")
+    label = f"diagnose {run_dir.name}"
+    session.on_progress(label, 0, steps or 0)
+    record = launch.run(
+        session.sandbox,
+        "candidate",
+        command,
+        run_dir,
+        capture="diagnose",
+        max_steps=steps,
+        max_seconds=None if steps else seconds,
+        min_steps=None if steps else LEAST_STEPS,
+        in_place=in_place,
+        online=online,
+        writable=writable,
+        timeout=GIVE_UP_S + seconds,
+        redact=redact.text,
+        on_step=lambda done: session.on_progress(label, done, steps or 0),
+    )
+    launch.require_success(record)
+    if trace.steps_so_far(run_dir) == 0:
+        trace.load(run_dir)  # says why there is nothing
+    diagnosis, summary = from_run(session, run_dir)
+    first = diagnosis.findings[0] if diagnosis.findings else None
+    session.log(
+        LogEntry(
+            kind="diagnosis",
+            at_utc=now_utc(),
+            what=first.summary if first else "no finding",
+            why=diagnosis.abstained or "",
+            finding=first.kind if first else None,
+            command=shlex.join(redact.argv(command.argv)),
+            environment={**telemetry.machine(), **summary.versions},
+            before_step_ms=summary.step_ms.mean_ms,
+            before=summary.phases,
+        )
+    )
+    return diagnosis, summary
+
+
+def from_run(session: Session, run_dir: Path) -> tuple[Diagnosis, Summary]:
+    """Diagnose again from the events of an earlier run, without a rerun."""
+    recorded = trace.load(run_dir)
+    summary = summarize(recorded, run=run_dir.name, project=session.sandbox.project)
+    diagnosis = find(summary)
+    write_document(run_dir / "summary.json", summary)
+    write_document(run_dir / "findings.json", diagnosis)
+    return diagnosis, summary
+
+
+def latest(session: Session) -> tuple[Diagnosis, Summary] | None:
+    """The newest diagnosis of the sandbox, if any."""
+    paths = sorted((session.directory / "runs").glob("diagnose-*/findings.json"))
+    if not paths:
+        return None
+    return read_document(Diagnosis, paths[-1]), read_document(Summary, paths[-1].with_name("summary.json"))

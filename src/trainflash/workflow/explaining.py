@@ -1,0 +1,31 @@
+"""What `trainflash explain` answers: a finding's explanation or a knob, whichever bears the name."""
+
+from __future__ import annotations
+
+import difflib
+from typing import Any
+
+from trainflash import diagnosis, knobs
+from trainflash.errors import UsageError
+from trainflash.schema import KINDS, to_plain
+
+
+def explain(name: str) -> diagnosis.Explanation | knobs.Knob:
+    """The explanation of `name`. Raises `UsageError` with near names when there is none."""
+    if name in KINDS:
+        return diagnosis.explain(name)
+    catalogue = [knob.name for knob in knobs.catalogue()]
+    if name in catalogue:
+        return knobs.get(name)
+    near = difflib.get_close_matches(name, [*KINDS, *catalogue], n=3, cutoff=0.4)
+    raise UsageError(
+        f"no finding or knob is called {name!r}",
+        f"did you mean {' or '.join(near)}?" if near else f"knobs: {', '.join(catalogue)}; findings: {', '.join(KINDS)}",
+    )
+
+
+def answer(explained: diagnosis.Explanation | knobs.Knob) -> dict[str, Any]:
+    """The JSON document of an explanation."""
+    plain = to_plain(explained)
+    plain.pop("schema", None)
+    return {"schema": "explain.v1", "status": "ok", **plain}

@@ -1,0 +1,50 @@
+"""What a caller typed, as the objects that the verbs take; the same for the command line and for programs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from trainflash.config import Settings
+from trainflash.errors import UsageError
+from trainflash.schema import Command, Location
+from trainflash.workflow.verifying import Demands
+
+CONSENTS = ("order", "numerics", "cadence", "schedule", "batch")
+
+
+def command(argv: Sequence[str], settings: Settings) -> Command:
+    """The training command, else the one in the project's settings."""
+    words = tuple(argv) or settings.command
+    if not words:
+        raise UsageError("no training command", "put it after `--`, such as `-- python train.py`, or set `command` in trainflash.toml")
+    return Command(argv=words)
+
+
+def place(text: str) -> Location:
+    """`FILE:LINE` in the project."""
+    match = re.fullmatch(r"(.+):(\d+)", text)
+    if not match:
+        raise UsageError(f"{text!r} is no place in the source", "write FILE:LINE, such as train.py:42")
+    return Location(match[1], int(match[2]))
+
+
+def demands(
+    settings: Settings, *, budget_s: float | None = None, allow: str | None = None, tolerance: float | None = None, resume: bool = False
+) -> Demands:
+    """What verdicts are held to, from the options where given, else from the settings; `allow` is comma-separated."""
+    named = (*settings.allow, *(word.strip() for word in (allow or "").split(",") if word.strip()))
+    unknown = sorted(set(named) - set(CONSENTS))
+    if unknown:
+        raise UsageError(f"nobody can agree to {unknown[0]!r}", f"changes that can be agreed to: {', '.join(CONSENTS)}")
+    if tolerance is not None and not tolerance > 0:
+        raise UsageError(f"a tolerance of {tolerance} is not positive", "give the largest mean |loss delta|, such as 1e-3")
+    return Demands(
+        tolerance=tolerance or settings.tolerance,
+        allowed=frozenset(named),
+        budget_s=budget_s or settings.budget_s,
+        min_gain=settings.min_gain,
+        resume=resume,
+        online=settings.online,
+        writable=settings.writable,
+    )

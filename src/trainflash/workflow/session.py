@@ -1,0 +1,228 @@
+"""One sandbox as the verbs use it: where its files lie, what was tried, and the lock that keeps two commands apart."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
+from pathlib import Path
+
+from trainflash import sandbox as sandboxes
+from trainflash import tuning_log, view
+from trainflash.errors import UsageError
+from trainflash.schema import (
+    Diagnosis,
+    Experiment,
+    LogEntry,
+    Plan,
+    Sandbox,
+    Side,
+    Summary,
+    Verdict,
+    read_document,
+    write_atomically,
+    write_document,
+)
+
+OnProgress = Callable[[str, int, int], None]  # what is done now, how much of it is done, of how much (0: unknown)
+
+
+def silent(label: str, done: int, total: int) -> None:
+    """The progress callback of callers that show none."""
+
+
+def now_utc() -> str:
+    """The current time as `2026-01-31T12:00:00Z`."""
+    return datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+@dataclass(frozen=True)
+class Session:
+    """A sandbox with its artefacts. Everything is read from and written to files at once: any command may be killed."""
+
+    sandbox: Sandbox
+    on_progress: OnProgress = silent
+
+    @property
+    def directory(self) -> Path:
+        return Path(self.sandbox.directory)
+
+    @property
+    def log_path(self) -> Path:
+        return self.directory / "tuning_log.yaml"
+
+    @property
+    def plan_path(self) -> Path:
+        return self.directory / "plan.yaml"
+
+    @property
+    def report_path(self) -> Path:
+        return self.directory / "report.html"
+
+    def experiment_dir(self, n: int) -> Path:
+        return self.directory / "experiments" / str(n)
+
+    def new_run(self, kind: str) -> Path:
+        """A fresh, empty directory `runs/<kind>-<number>`."""
+        runs = self.directory / "runs"
+        runs.mkdir(parents=True, exist_ok=True)
+        number = 1 + max((int(path.name.rsplit("-", 1)[1]) for path in runs.glob(f"{kind}-[0-9]*")), default=0)
+        while True:
+            path = runs / f"{kind}-{number:03d}"
+            try:
+                path.mkdir()
+                return path
+            except FileExistsError:
+                number += 1
+
+    def run_dir(self, run: str) -> Path:
+        """The directory of the run named `run`. Raises `UsageError` when there is none."""
+        path = self.directory / "runs" / run
+        if path.parent != self.directory / "runs" or not path.is_dir():
+            known = ", ".join(sorted(p.name for p in (self.directory / "runs").glob("*"))) or "none yet"
+            raise UsageError(f"no run {run!r} in this sandbox", f"runs: {known}")
+        return path
+
+    def experiments(self) -> tuple[Experiment, ...]:
+        """All experiments, in the order in which they were made."""
+        paths = (self.directory / "experiments").glob("*/experiment.json")
+        return tuple(sorted((read_document(Experiment, path) for path in paths), key=lambda experiment: experiment.n))
+
+    def experiment(self, n: int) -> Experiment:
+        path = self.experiment_dir(n) / "experiment.json"
+        if not path.is_file():
+            known = ", ".join(str(experiment.n) for experiment in self.experiments()) or "none yet"
+            raise UsageError(f"no experiment {n} in this sandbox", f"experiments: {known}")
+        return read_document(Experiment, path)
+
+    def accepted(self) -> tuple[Experiment, ...]:
+        """The chain of accepted experiments from the owner's state on, each built on the one before it."""
+        by_parent = {
+            experiment.parent_commit: experiment for experiment in reversed(self.experiments()) if experiment.decision == "accepted"
+        }
+        chain: list[Experiment] = []
+        commit = self.sandbox.base_ref
+        while commit in by_parent:
+            chain.append(by_parent.pop(commit))
+            commit = chain[-1].commit
+        return tuple(chain)
+
+    def tip(self) -> str:
+        """The commit that holds all accepted experiments; the owner's state when there is none."""
+        accepted = self.accepted()
+        return accepted[-1].commit if accepted else self.sandbox.base_ref
+
+    def rest(self) -> None:
+        """Leave the checkouts as they should lie between commands: `worktree/` the accepted state, `baseline/` the owner's."""
+        self.take("candidate", self.tip())
+        self.take("baseline", self.sandbox.base_ref)
+
+    def take(self, side: Side, commit: str) -> None:
+        """Make a checkout hold `commit`; edits in `worktree/` that no experiment holds are set aside as a patch, never lost."""
+        if side == "candidate" and sandboxes.status(self.sandbox).dirty:
+            aside = self.directory / f"set-aside-{now_utc().replace(':', '')}.diff"
+            write_atomically(aside, sandboxes.diff(self.sandbox, sandboxes.head(self.sandbox)))
+            self.on_progress(f"edits of worktree/ that are in no experiment were set aside: {aside}", 0, 0)
+        sandboxes.checkout(self.sandbox, side, commit)
+
+    def original_changes(self) -> frozenset[str]:
+        """What changed in the original since `create`, where a run could have done it: never under the mount view."""
+        return frozenset() if self.sandbox.protection == "mount" else frozenset(sandboxes.original_changes(self.sandbox))
+
+    def status(self) -> sandboxes.Status:
+        return sandboxes.status(self.sandbox)
+
+    def diff(self) -> str:
+        """What `worktree/` changes, as a diff that `git apply` takes."""
+        return sandboxes.diff(self.sandbox)
+
+    def discard(self, *, everything: bool) -> None:
+        """Remove the checkouts and our traces in the owner's `.git`; log and reports only if `everything`."""
+        sandboxes.discard(self.sandbox, everything=everything)
+
+    def save(self, experiment: Experiment) -> Experiment:
+        write_document(self.experiment_dir(experiment.n) / "experiment.json", experiment)
+        return experiment
+
+    def combination(self) -> Verdict | None:
+        """The verdict on all accepted experiments together against the owner's state; None when not measured for this tip."""
+        accepted = self.accepted()
+        if len(accepted) == 1 and accepted[0].parent_commit == self.sandbox.base_ref:
+            return accepted[0].verdict
+        path = self._combination_path()
+        return read_document(Verdict, path) if accepted and path.is_file() else None
+
+    def save_combination(self, verdict: Verdict) -> None:
+        write_document(self._combination_path(), verdict)
+
+    def _combination_path(self) -> Path:
+        return self.directory / "combinations" / f"{self.tip()[:12]}.json"
+
+    def diagnoses(self) -> tuple[tuple[Diagnosis, Summary], ...]:
+        """All finished diagnoses with their summaries, oldest first."""
+        found = []
+        for path in sorted((self.directory / "runs").glob("diagnose-*/findings.json")):
+            found.append((read_document(Diagnosis, path), read_document(Summary, path.with_name("summary.json"))))
+        return tuple(found)
+
+    def plan(self) -> Plan | None:
+        return read_document(Plan, self.plan_path) if self.plan_path.is_file() else None
+
+    def log(self, entry: LogEntry) -> None:
+        tuning_log.append(self.log_path, replace(entry, at_utc=entry.at_utc or now_utc()))
+
+    def note(self, text: str) -> None:
+        """An entry in words, by the owner or an assistant."""
+        self.log(LogEntry(kind="note", at_utc=now_utc(), what=text, by="owner or assistant"))
+
+    def log_entries(self) -> tuple[LogEntry, ...]:
+        return tuning_log.read(self.log_path).entries if self.log_path.exists() else ()
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keeps other commands out of this sandbox; the kernel frees the lock when we die. Raises `UsageError` when taken."""
+        with (self.directory / "lock").open("a") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise UsageError(
+                    f"another trainflash command is working in {self.directory}", "wait for it, or name another sandbox with --sandbox"
+                ) from None
+            yield
+
+
+def open_session(project: Path, sandbox: Path | None = None, *, on_progress: OnProgress = silent) -> tuple[Session, bool]:
+    """The session to work in: the sandbox named, else the newest of `project`, else a new one (then the flag is True)."""
+    if sandbox is not None:
+        return Session(sandboxes.load(sandbox), on_progress), False
+    newest = sandboxes.newest(project)
+    if newest is not None:
+        return Session(newest, on_progress), False
+    return create(project, on_progress=on_progress), True
+
+
+def existing_session(project: Path, sandbox: Path | None = None, *, on_progress: OnProgress = silent) -> Session:
+    """Like `open_session`, but raises `UsageError` where there is no sandbox yet."""
+    found = sandboxes.load(sandbox) if sandbox is not None else sandboxes.newest(project)
+    if found is None:
+        raise UsageError(f"{project} has no sandbox yet", f"make one with `trainflash sandbox create {project}`")
+    return Session(found, on_progress)
+
+
+def create(project: Path, base: Path | None = None, *, on_progress: OnProgress = silent) -> Session:
+    """A new sandbox of `project`, with its first log entry."""
+    on_progress("sandbox", 0, 0)
+    sandbox = sandboxes.create(project, base, protect=view.protection)
+    session = Session(sandbox, on_progress)
+    session.log(
+        LogEntry(
+            kind="sandbox",
+            at_utc=now_utc(),
+            what=f"sandbox of {sandbox.project}",
+            why=f"protection: {sandbox.protection}",
+            reasons=sandbox.warnings,
+        )
+    )
+    return session

@@ -1,0 +1,149 @@
+"""Imports run one way: DESIGN's table, held in code. Read by `ast`, so imports inside functions count too."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).resolve().parents[2] / "src" / "trainflash"
+
+CORE = {
+    "sandbox", "view", "launch", "bench", "fidelity", "verdict", "tuning_log", "writeback", "knobs", "diagnosis", "summary", "trace",
+    "telemetry", "stats", "redact", "resources", "config", "schema", "errors", "install", "report",
+}  # fmt: skip
+MAY_IMPORT = {
+    "errors": set(),
+    "schema": {"errors"},
+    "config": {"errors"},
+    "redact": set(),
+    "resources": {"errors"},
+    "stats": {"schema", "errors"},
+    "trace": {"schema", "errors"},
+    "telemetry": {"schema", "errors"},
+    "summary": {"schema", "stats", "trace"},
+    "diagnosis": {"schema", "stats", "errors"},
+    "knobs": {"schema", "resources", "errors"},
+    "sandbox": {"schema", "errors"},
+    "view": {"schema", "errors"},
+    "launch": {"schema", "view", "errors", "redact"},
+    "bench": {"schema", "stats", "trace", "launch", "errors"},
+    "fidelity": {"schema", "stats", "trace", "launch", "errors"},
+    "verdict": {"schema", "stats"},
+    "tuning_log": {"schema", "redact", "errors"},
+    "writeback": {"schema", "errors"},
+    "install": {"resources", "errors"},
+    "report": {"schema", "resources"},
+    "workflow": CORE,
+    "cli": {"workflow", "report", "install", "config", "errors"},
+    "__main__": {"cli"},
+}
+ONE_HOME = {
+    "torch": set(),
+    "numpy": {"stats", "trace", "summary"},
+    "scipy": {"stats", "trace", "summary"},
+    "yaml": {"schema", "knobs"},
+    "ruamel": {"knobs"},
+    "libcst": {"knobs"},
+    "git": {"sandbox", "writeback"},
+    "pynvml": {"telemetry"},
+    "psutil": {"telemetry"},
+    "msgspec": {"schema"},
+    "click": {"cli"},
+    "rich": {"cli", "report"},
+    "jinja2": {"report"},
+    "matplotlib": {"report"},
+}
+
+
+def violations(source: Path) -> list[str]:
+    """Every import below `source` that the tables do not allow, one line each."""
+    found = []
+    for path in sorted(source.rglob("*.py")):
+        relative = path.relative_to(source)
+        module = relative.parts[0].removesuffix(".py")
+        if module in {"__init__", "probe"}:
+            continue
+        for name, line in imported(path):
+            top, _, rest = name.partition(".")
+            if top == "trainflash":
+                target = rest.partition(".")[0]
+                if target and target not in MAY_IMPORT.get(module, set()) | {module}:
+                    found.append(f"{relative}:{line}: {module} imports {target}")
+            elif module not in ONE_HOME.get(top, {module}):
+                found.append(f"{relative}:{line}: {top} has no home in {module}")
+    return found
+
+
+def imported(path: Path) -> list[tuple[str, int]]:
+    names = []
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names += [(alias.name, node.lineno) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}:{node.lineno}: relative import"
+            deeper = node.module == "trainflash"
+            names += [(f"trainflash.{alias.name}", node.lineno) for alias in node.names] if deeper else [(node.module, node.lineno)]
+    return [(name, line) for name, line in names if name != "trainflash.__version__"]
+
+
+def probe_violations(probe: Path) -> list[str]:
+    """The probe runs in the user's interpreter: the standard library only, and never our package."""
+    found = []
+    for path in sorted(probe.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = []
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom) and node.level == 0:
+                names = [node.module or ""]
+            for name in names:
+                top = name.partition(".")[0]
+                if top not in sys.stdlib_module_names | {"trainflash_probe", "__future__"}:
+                    found.append(f"{path.relative_to(probe)}:{node.lineno}: imports {name}")
+    return found
+
+
+def test_imports_run_one_way():
+    assert violations(SOURCE) == []
+
+
+def test_every_module_stands_in_the_table():
+    modules = {p.name.removesuffix(".py") for p in SOURCE.iterdir() if p.suffix == ".py" or (p / "__init__.py").exists()}
+    assert modules - {"__init__"} == set(MAY_IMPORT)
+
+
+def test_the_probe_needs_only_the_standard_library():
+    assert probe_violations(SOURCE / "probe") == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from trainflash import workflow\n",
+        "import trainflash.cli\n",
+        "def f():\n    from trainflash.bench import compare\n",
+        "import torch\n",
+    ],
+)
+def test_the_check_can_fail(tmp_path, text):
+    (tmp_path / "stats.py").write_text(text)
+    assert violations(tmp_path) != []
+
+
+def test_the_probe_check_can_fail(tmp_path):
+    (tmp_path / "boot.py").write_text("import torch\nimport trainflash.schema\n")
+    assert len(probe_violations(tmp_path)) == 2
+
+
+def test_import_is_light():
+    code = "import sys, trainflash; print(sorted({'torch', 'numpy', 'scipy', 'click'} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+
+
+def test_the_command_line_loads_no_torch():
+    code = "import sys, trainflash.cli; print(sorted({'torch', 'numpy', 'scipy', 'libcst', 'matplotlib'} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"

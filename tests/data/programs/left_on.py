@@ -1,0 +1,21 @@
+"""A loop with debug settings left on."""
+
+import torch
+from torch import nn
+
+
+def main():
+    torch.set_num_threads(1)
+    torch.autograd.set_detect_anomaly(True)
+    torch.use_deterministic_algorithms(True)
+    model = nn.Linear(8, 8)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(30):
+        with torch.autograd.profiler.profile():
+            optimizer.zero_grad()
+            model(torch.ones(4, 8)).square().mean().backward()
+            optimizer.step()
+
+
+if __name__ == "__main__":
+    main()

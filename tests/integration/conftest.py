@@ -1,0 +1,20 @@
+"""What the integration tests share."""
+
+from __future__ import annotations
+
+import pytest
+from owner import SLOW_INPUT, User
+
+
+@pytest.fixture
+def user(tmp_path):
+    """A user with a committed project whose input is slow."""
+    home, project = tmp_path / "home", tmp_path / "work" / "project"
+    home.mkdir()
+    project.mkdir(parents=True)
+    (project / "train.py").write_text(SLOW_INPUT)
+    person = User(home, project)
+    person.git("init", "--quiet")
+    person.git("add", "--all")
+    person.git("commit", "--quiet", "--message", "start")
+    return person

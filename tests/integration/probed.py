@@ -1,0 +1,58 @@
+"""Runs a program of tests/data/programs under the probe, as the launcher would, and reads what it left."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from trainflash.trace import RankTrace, Trace, load
+
+ROOT = Path(__file__).resolve().parents[2]
+PROBE = ROOT / "src" / "trainflash" / "probe"
+PROGRAMS = ROOT / "tests" / "data" / "programs"
+
+
+@dataclass(frozen=True)
+class Run:
+    run_dir: Path
+    returncode: int
+    output: str
+
+    @property
+    def trace(self) -> Trace:
+        return load(self.run_dir)
+
+    @property
+    def rank(self) -> RankTrace:
+        return self.trace.ranks[0]
+
+
+def environment(**extra: str) -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("TRAINFLASH_", "COV_"))}
+    return {**kept, "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1", **extra}
+
+
+def plain(program: str, *arguments: str) -> str:
+    """Output of the program without the probe."""
+    done = subprocess.run([sys.executable, PROGRAMS / program, *arguments], env=environment(), capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def probed(run_dir: Path, program: str, *arguments: str, capture: str = "timing", launcher: tuple[str, ...] = (), **extra: str) -> Run:
+    """The program under the probe."""
+    run_dir.mkdir(parents=True, exist_ok=True)
+    ours = {"RUN": str(run_dir), "OWN": str(PROGRAMS), "CAPTURE": capture, "SAMPLE_HZ": "200"}
+    env = environment(PYTHONPATH=str(PROBE), **{f"TRAINFLASH_{name}": value for name, value in ours.items()}, **extra)
+    command = [sys.executable, *launcher, PROGRAMS / program, *arguments]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=120)
+    return Run(run_dir, done.returncode, done.stdout + done.stderr)
+
+
+def steady_ms(rank: RankTrace, first: int = 5) -> dict[str, float]:
+    """Mean milliseconds a step of each phase, without the first steps. All phases add up to the wall time of every step, always."""
+    assert (sum(rank.phase_ns.values()) == rank.wall_ns).all()
+    return {name: float(values[first:].mean()) / 1e6 for name, values in rank.phase_ns.items()}

@@ -1,0 +1,100 @@
+"""The whole loop on a real program: nothing changes before approval, and then exactly the diff that was shown."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+
+import pytest
+from owner import fingerprint
+
+
+@pytest.fixture
+def tuned(user):
+    before = fingerprint(user.project)
+    ran = user.trainflash("tune", ".", "--budget", "150s", "--json", "--", sys.executable, "train.py")
+    assert fingerprint(user.project) == before, "tune changed the project"
+    assert ran.code == 0, ran.err
+    return user, ran.document
+
+
+@pytest.mark.full
+def test_tune_finds_proves_and_writes_back_only_when_approved(tuned):
+    user, document = tuned
+    assert document["accepted"], document["stopped_because"]
+    assert document["status"] == "needs_approval"
+    assert document["speedup"]["ci_low"] > 1.02
+    assert document["experiments"][0]["verdict"]["fidelity"]["verdict"] == "same"
+    before = fingerprint(user.project)
+
+    shown = user.trainflash("writeback", "--accepted", "--dry-run", "--json").document
+    assert shown["approvable"] and shown["files"] == ["train.py"]
+
+    refused = user.trainflash("writeback", "--accepted")
+    assert refused.code == 5 and shown["digest"] in refused.err
+    wrong = user.trainflash("writeback", "--accepted", "--approve", "0" * 64)
+    assert wrong.code == 5
+    assert fingerprint(user.project) == before
+
+    written = user.trainflash("writeback", "--accepted", "--approve", shown["digest"])
+    assert written.code == 0, written.err
+    assert user.git("diff").splitlines()[4:] == shown["diff"].splitlines()[4:]
+
+    entries = user.trainflash("log", "--json").document["entries"]
+    assert [entry["kind"] for entry in entries][:3] == ["sandbox", "diagnosis", "experiment"]
+    assert [entry["decision"] for entry in entries if entry["kind"] == "writeback"] == ["refused", "refused", "approved"]
+
+    undone = user.trainflash("writeback", "--undo")
+    assert undone.code == 0, undone.err
+    assert {n: v[2] for n, v in fingerprint(user.project).items() if n == "train.py"} == {
+        n: v[2] for n, v in before.items() if n == "train.py"
+    }
+
+
+def answer_on_terminal(user, arguments: list[str], answer: str) -> tuple[int, str]:
+    leader, follower = pty.openpty()
+    running = subprocess.Popen(
+        user.command(*arguments), cwd=user.project, env=user.environment, stdin=follower, stdout=follower, stderr=follower, close_fds=True
+    )
+    os.close(follower)
+    os.write(leader, answer.encode())
+    said = b""
+    while True:
+        try:
+            part = os.read(leader, 4096)
+        except OSError:
+            break
+        if not part:
+            break
+        said += part
+    os.close(leader)
+    return running.wait(timeout=60), said.decode(errors="replace")
+
+
+@pytest.mark.full
+def test_approval_on_the_terminal(tuned):
+    user, _ = tuned
+    before = fingerprint(user.project)
+    code, said = answer_on_terminal(user, ["writeback", "--accepted"], "n\n")
+    assert code == 5 and "not approved" in said
+    assert fingerprint(user.project) == before
+    code, said = answer_on_terminal(user, ["writeback", "--accepted"], "y\n")
+    assert code == 0, said
+    assert "cache" in user.git("diff")
+
+
+def test_diagnose_plan_and_explain(user):
+    found = user.trainflash("diagnose", "--json", "--", sys.executable, "train.py")
+    assert found.code == 0, found.err
+    document = found.document
+    assert document["findings"][0]["kind"] == "input_cpu"
+    assert document["findings"][0]["location"]["file"] == "train.py"
+    assert sum(phase["share"] for phase in document["phases"].values()) == pytest.approx(1, abs=0.01)
+    again = user.trainflash("diagnose", "--run", document["run"], "--json").document
+    assert {**again, "sandbox": 0} == {**document, "sandbox": 0}
+    plan = user.trainflash("optimize", "plan", "--json", "--", sys.executable, "train.py").document
+    assert plan["candidates"][0]["knob"] == "memoize_function"
+    assert plan["candidates"][0]["diff"].startswith("--- a/train.py")
+    assert user.trainflash("explain", plan["candidates"][0]["knob"]).code == 0

@@ -1,0 +1,364 @@
+"""Each rule: a program that has the trouble, one just below the threshold, and one where the signal was not measured."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import scenarios as s
+
+from trainflash.diagnosis import DEFAULT, diagnose
+from trainflash.diagnosis.rules import REPORTED, RULES
+from trainflash.schema import KINDS, Diagnosis, Location, Setting, Summary, dump_json, from_plain, to_plain
+
+
+def kinds(summary: Summary) -> list[str]:
+    return [finding.kind for finding in diagnose(summary).findings]
+
+
+def without_phase(summary: Summary, name: str) -> Summary:
+    return replace(summary, phases={key: stat for key, stat in summary.phases.items() if key != name})
+
+
+def with_loader(summary: Summary, **changes) -> Summary:
+    return replace(summary, loaders=(replace(summary.loaders[0], **changes),))
+
+
+POSITIVE = {
+    "input_cpu": s.slow_getitem(),
+    "input_io": s.slow_disk(),
+    "input_tail": s.late_batches(),
+    "collate": s.slow_collate(),
+    "worker_startup": s.restarted_workers(),
+    "evaluation": s.evaluating(),
+    "checkpoint": s.saving(),
+    "logging": s.printing(),
+    "debug_api": s.anomaly(),
+    "thread_oversubscription": s.many_threads(),
+    "host_code": s.busy_callback(),
+    "optimizer": s.run(Opt=0.5),
+    "padding": s.padded(),
+    "startup": s.short_run(),
+    "h2d": replace(s.run(H2D=0.4), device="cuda:NVIDIA H200"),
+    "compute": s.healthy(),
+}
+JUST_BELOW = {
+    "input_cpu": s.slow_getitem(DEFAULT.listed - 0.001),
+    "input_io": s.slow_disk(cpu=DEFAULT.io_cpu_share + 0.01),
+    "input_tail": s.late_batches(usual=DEFAULT.tail_usual + 0.01),
+    "collate": s.slow_collate(part=DEFAULT.collate_beside - 0.01),
+    "worker_startup": s.restarted_workers(start_ms=DEFAULT.listed * 4000 / 5 - 2),
+    "repeated_work": replace(s.slow_getitem(), repeated=(s.repeated(repeats=19),)),
+    "evaluation": s.evaluating(DEFAULT.listed - 0.001),
+    "checkpoint": s.saving(DEFAULT.listed - 0.001),
+    "logging": s.printing(DEFAULT.listed - 0.001),
+    "debug_api": replace(s.anomaly(), settings=(Setting("deterministic", "on", None),)),
+    "thread_oversubscription": s.many_threads(2, waiting=DEFAULT.runqueue_wait - 0.01, uneven=5.0),
+    "host_code": s.busy_callback(DEFAULT.dominant - 0.001),
+    "optimizer": s.run(Opt=DEFAULT.optimizer - 0.001),
+    "padding": s.padded(DEFAULT.padding - 0.01),
+    "startup": s.short_run(startup_s=3.9),
+    "h2d": replace(s.run(H2D=DEFAULT.listed - 0.001), device="cuda:NVIDIA H200"),
+    "compute": s.slow_getitem(DEFAULT.dominant + 0.001),
+}
+UNMEASURED = {
+    "input_cpu": without_phase(s.slow_getitem(), "Data"),
+    "input_io": s.slow_disk(cpu=None),
+    "input_tail": with_loader(s.slow_getitem(), getitem_ms=None, collate_ms=None),
+    "collate": with_loader(s.slow_collate(), collate_ms=None),
+    "worker_startup": with_loader(s.restarted_workers(), start_ms=None, pass_ms=None),
+    "repeated_work": s.slow_getitem(),
+    "evaluation": without_phase(s.evaluating(), "Eval"),
+    "checkpoint": without_phase(s.saving(), "Ckpt"),
+    "logging": without_phase(s.printing(), "Log"),
+    "debug_api": without_phase(without_phase(s.anomaly(), "Fwd"), "Bwd"),
+    "thread_oversubscription": s.many_threads(cpus=None),
+    "host_code": replace(s.busy_callback(0.2), sampled_s=None),
+    "optimizer": without_phase(s.run(Opt=0.5), "Opt"),
+    "padding": s.padded(None),
+    "startup": replace(s.short_run(), startup_s=None),
+    "h2d": s.run(H2D=0.4),
+    "compute": s.run(steps=5),
+}
+
+
+@pytest.mark.parametrize("kind", POSITIVE)
+def test_the_trouble_is_found_first(kind):
+    findings = diagnose(POSITIVE[kind]).findings
+    assert findings[0].kind == kind
+    assert findings[0].evidence
+
+
+@pytest.mark.parametrize("kind", JUST_BELOW)
+def test_just_below_the_threshold_it_is_not_reported(kind):
+    assert kind not in kinds(JUST_BELOW[kind])
+
+
+@pytest.mark.parametrize("kind", UNMEASURED)
+def test_without_its_signal_a_rule_abstains(kind):
+    assert kind not in kinds(UNMEASURED[kind])
+
+
+def test_every_kind_that_is_reported_is_tried_three_ways():
+    assert set(REPORTED) == set(POSITIVE) | {"repeated_work"} == set(JUST_BELOW) == set(UNMEASURED)
+    assert set(REPORTED) <= set(KINDS)
+
+
+def test_repeated_work_stands_beside_the_input_that_it_causes():
+    found = diagnose(replace(s.slow_getitem(), repeated=(s.repeated(0.55),)))
+    assert [finding.kind for finding in found.findings] == ["input_cpu", "repeated_work"]
+    assert found.findings[0].knobs[0] == "memoize_function"
+    assert found.findings[1].location == Location("data.py", 30, "render")
+    assert found.findings[0].tied_with == ()
+
+
+def test_repeated_work_cannot_cost_more_than_the_waiting_that_it_causes():
+    found = diagnose(replace(s.slow_getitem(0.3), repeated=(s.repeated(0.9, role="worker"),)))
+    assert [finding.share for finding in found.findings] == pytest.approx([0.3, 0.27])  # a tenth of making a batch is collating
+
+
+def test_repeated_work_in_the_loop_is_a_cost_of_its_own():
+    busy = s.busy_callback(0.5)
+    found = kinds(replace(busy, repeated=(s.repeated(0.45, location=Location("metrics.py", 5, "confusion"), qualname="confusion"),)))
+    assert found[:2] == ["host_code", "repeated_work"]
+
+
+def test_a_data_function_without_loader_is_input():
+    finding = diagnose(s.hand_made_batches()).findings[0]
+    assert finding.kind == "input_cpu"
+    assert finding.location == Location("train.py", 21, "get_batch")
+    assert "dataloader_workers" not in finding.knobs
+
+
+def test_a_data_function_that_waits_is_bound_by_io():
+    finding = diagnose(s.hand_made_batches(cpu_seconds=1.8)).findings[0]
+    assert (finding.kind, finding.bound_by) == ("input_io", "io")
+
+
+def test_waiting_for_a_core_is_not_waiting_for_a_disk():
+    crowded = s.slow_disk(cpu=0.4)
+    assert kinds(crowded)[0] == "input_io"
+    assert kinds(replace(crowded, threads=replace(crowded.threads, runqueue_share=0.5)))[0] == "input_cpu"
+
+
+def test_busy_workers_that_share_their_cores_still_compute():
+    slow = s.slow_getitem()
+    workers = [replace(s.loader(num_workers=2), fetch_cpu_share=share) for share in (DEFAULT.io_cpu_share_of_workers + 0.01, 0.05)]
+    assert [kinds(replace(slow, loaders=(facts,)))[0] for facts in workers] == ["input_cpu", "input_io"]
+
+
+def test_workers_of_an_evaluation_that_start_each_time():
+    facts = s.loader(id=1, role="eval", num_workers=2, start_ms=s.spread(200.0, 8), first_batch_ms=s.spread(20.0, 8))
+    evaluating = s.evaluating()
+    finding = diagnose(replace(evaluating, loaders=(*evaluating.loaders, facts))).findings[1]
+    assert (finding.kind, finding.phase) == ("worker_startup", "Eval")
+
+
+def test_input_without_cpu_figures_is_named_and_says_what_is_unknown():
+    finding = diagnose(s.slow_disk(cpu=None)).findings[0]
+    assert finding.kind == "input_cpu"
+    assert any("not measured" in str(row.value) for row in finding.evidence)
+
+
+def test_input_is_located_at_the_hottest_line_of_the_hottest_function():
+    assert diagnose(s.slow_getitem()).findings[0].location == s.GETITEM
+
+
+def test_without_samples_input_is_located_at_the_dataset():
+    assert diagnose(replace(s.slow_getitem(), lines=())).findings[0].location == Location("data.py", 10, "__getitem__")
+
+
+def test_workers_that_cannot_keep_up_are_no_tail():
+    assert kinds(s.late_batches(worker_batch_ms=30.0))[0] == "input_cpu"
+
+
+def test_batches_as_late_as_everything_else_are_no_tail():
+    late = s.late_batches()
+    uneven = {name: replace(late.phases[name], p50_ms=late.phases[name].mean_ms - 2.0) for name in ("Fwd", "Bwd")}
+    assert kinds(replace(late, phases=late.phases | uneven))[0] == "input_cpu"
+
+
+def test_stalls_of_a_busy_machine_do_not_accuse_a_healthy_program():
+    stalled = s.stalled()
+    assert kinds(stalled) == ["compute"]
+    idle = replace(stalled, threads=replace(stalled.threads, runqueue_share=0.01))
+    assert set(kinds(idle)) >= {"host_code", "input_cpu"}
+
+
+def test_a_slow_phase_on_a_busy_machine_is_found():
+    crowded = s.slow_getitem()
+    assert kinds(replace(crowded, threads=replace(crowded.threads, runqueue_share=0.7)))[0] == "input_cpu"
+
+
+def test_prefetching_is_the_first_knob_against_a_tail_only_with_workers():
+    assert diagnose(s.late_batches()).findings[0].knobs[0] == "prefetch_factor"
+    assert diagnose(s.late_batches(workers=0)).findings[0].knobs == ("dataloader_workers",)
+
+
+def test_restarted_workers_are_not_called_slow_input():
+    found = diagnose(s.restarted_workers())
+    assert found.findings[0].knobs[0] == "persistent_workers"
+    assert found.findings[0].location == s.LOADER
+    assert "input_cpu" not in [finding.kind for finding in found.findings]
+
+
+def test_persistent_workers_are_started_once():
+    assert "worker_startup" not in kinds(s.restarted_workers(persistent=True))
+
+
+def test_collate_beside_input_that_is_nearly_as_large():
+    assert kinds(s.slow_collate(part=0.4)) == ["input_cpu", "collate"]
+
+
+@pytest.mark.parametrize(
+    ("summary", "knobs"),
+    [
+        (s.evaluating(grad=True), ("eval_no_grad", "eval_batch_size", "eval_cadence")),
+        (s.evaluating(), ("eval_batch_size", "eval_cadence")),
+        (s.evaluating(batch_size=256), ("eval_cadence",)),
+        (s.evaluating(batch_size=None), ("eval_cadence",)),
+    ],
+)
+def test_the_knobs_of_an_evaluation_follow_from_how_it_is_done(summary, knobs):
+    finding = diagnose(summary).findings[0]
+    assert finding.knobs == knobs
+    assert finding.location == Location("train.py", 70, "validate")
+
+
+def test_anomaly_mode_comes_first_while_forward_and_backward_dominate():
+    assert kinds(s.anomaly(data=0.4))[:2] == ["debug_api", "input_cpu"]
+    assert kinds(s.anomaly(data=0.7))[0] == "input_cpu"
+
+
+def test_anomaly_mode_states_an_estimate_and_the_documented_bound():
+    finding = diagnose(s.anomaly(data=0.0)).findings[0]
+    work = 0.9
+    assert finding.share == pytest.approx(work / 3)
+    assert finding.ceiling.speedup == pytest.approx(1 / (1 - work * 0.9), abs=1e-3)
+    assert finding.location == Location("trainer.py", 88, "fit")
+    assert finding.knobs == ("anomaly_off",)
+
+
+def test_blocking_launches_do_nothing_without_a_gpu():
+    summary = replace(s.healthy(), settings=(Setting("blocking_launches", "1", None),))
+    assert kinds(summary)[0] == "compute"
+    assert kinds(replace(summary, device="cuda:NVIDIA H200"))[0] == "debug_api"
+
+
+def test_as_many_threads_as_cores_are_accused_only_where_steps_suffer():
+    assert kinds(s.many_threads(2)) == ["compute"]
+    assert kinds(s.many_threads(2, waiting=0.5, uneven=1.1)) == ["compute"]
+    assert kinds(s.many_threads(2, waiting=0.5, uneven=3.0))[0] == "thread_oversubscription"
+
+
+def test_threads_of_all_ranks_share_the_cores():
+    assert kinds(s.many_threads(1)) == ["compute"]
+    assert kinds(replace(s.many_threads(2), ranks=2))[0] == "thread_oversubscription"
+
+
+def test_the_optimizer_is_ranked_by_what_can_be_saved():
+    assert kinds(s.run(Opt=0.35, Eval=0.3)) == ["evaluation", "optimizer"]
+
+
+def test_costs_are_ranked_and_added_up():
+    found = diagnose(s.run(Data=0.2, Ckpt=0.3, Log=0.1))
+    assert [finding.kind for finding in found.findings] == ["checkpoint", "input_cpu", "logging"]
+    assert [finding.ceiling.speedup for finding in found.findings] == pytest.approx([1 / 0.7, 1 / 0.8, 1 / 0.9], abs=1e-3)
+    assert [finding.ceiling.how for finding in found.findings] == ["bound"] * 3
+    assert "3 costs together are 60 %" in found.notes[0] and "2.5 times" in found.notes[0]
+
+
+def test_two_costs_within_the_tie_name_each_other():
+    found = diagnose(s.run(Eval=0.3, Ckpt=0.28)).findings
+    assert (found[0].kind, found[0].tied_with, found[1].tied_with) == ("evaluation", ("checkpoint",), ("evaluation",))
+    assert diagnose(s.run(Eval=0.3, Ckpt=0.26)).findings[0].tied_with == ()
+
+
+def test_a_healthy_program_is_not_accused():
+    finding = diagnose(s.healthy()).findings[0]
+    assert (finding.kind, finding.severity, finding.knobs, finding.ceiling) == ("compute", "none", (), None)
+
+
+def test_small_costs_of_a_healthy_program_stand_behind():
+    found = diagnose(s.run(Eval=0.08, Ckpt=0.06)).findings
+    assert [(finding.kind, finding.severity) for finding in found] == [("compute", "none"), ("evaluation", "low"), ("checkpoint", "low")]
+
+
+def test_many_small_costs_are_not_healthy():
+    small = s.run(Eval=0.09, Ckpt=0.09, Log=0.09)
+    assert kinds(small) == ["evaluation", "checkpoint", "logging"]
+
+
+def test_startup_gives_way_to_whatever_dominates_the_steady_part():
+    found = diagnose(replace(s.slow_getitem(), startup_s=6.0, wall_s=10.0))
+    assert [finding.kind for finding in found.findings] == ["input_cpu", "startup"]
+    assert any("start-up is 60 %" in note for note in found.notes)
+
+
+def test_startup_of_a_healthy_program_leads_only_where_little_else_happens():
+    assert kinds(s.short_run(startup_s=15.9)) == ["compute", "startup"]
+    assert kinds(s.short_run(startup_s=16.1)) == ["startup"]
+
+
+def test_a_run_that_we_cut_short_says_nothing_about_startup():
+    assert "startup" not in kinds(replace(s.short_run(), stopped=True))
+
+
+def test_too_few_steps_abstain_and_say_how_many_are_needed():
+    found = diagnose(replace(s.run(steps=9, Data=0.9), stopped=True))
+    assert found.findings == ()
+    assert "only 9 steps" in found.abstained and "at least 10" in found.abstained
+    assert diagnose(s.run(steps=10, Data=0.9)).abstained is None
+    assert "ended by itself" in diagnose(s.run(steps=9, Data=0.9)).abstained
+
+
+def test_a_run_too_short_for_shares_can_still_be_all_startup():
+    found = diagnose(replace(s.short_run(), steps=3))
+    assert (found.abstained is not None, [finding.kind for finding in found.findings]) == (True, ["startup"])
+
+
+def test_unexplained_time_that_could_lead_makes_the_diagnosis_abstain():
+    found = diagnose(s.busy_callback(0.5, found=0.1))
+    assert found.findings == () and "45 %" in found.abstained
+    assert "sample lines" in diagnose(replace(s.busy_callback(0.5), sampled_s=None)).abstained
+
+
+def test_unexplained_time_does_not_hide_what_is_certainly_larger():
+    found = diagnose(s.run(Data=0.6, Other=0.3))
+    assert (found.abstained, found.findings[0].kind) == (None, "input_cpu")
+
+
+def test_unexplained_time_just_below_the_threshold_is_tolerated():
+    assert diagnose(s.run(Other=DEFAULT.unexplained)).abstained is None
+    assert diagnose(s.run(Other=DEFAULT.unexplained + 0.001)).abstained is not None
+
+
+def test_an_unsteady_run_abstains_unless_one_cost_leads_clearly():
+    assert "never settled" in diagnose(replace(s.run(Eval=0.3, Ckpt=0.28), steady=False)).abstained
+    clear = diagnose(replace(s.slow_getitem(), steady=False))
+    assert clear.abstained is None and any("never settled" in note for note in clear.notes)
+
+
+def test_lines_on_a_gpu_may_only_wait_for_it():
+    gpu = replace(s.busy_callback(0.2), device="cuda:NVIDIA H200")
+    found = diagnose(gpu)
+    assert "host_code" not in [finding.kind for finding in found.findings]
+    assert any("device times were not recorded" in note for note in found.notes)
+
+
+def test_an_evaluation_after_the_last_step_is_mentioned():
+    summary = replace(s.healthy(), activities=(replace(s.evaluating().activities[0], count=1, mean_ms=2000.0),))
+    assert any(note.startswith("Eval: 1 times, 2.0 s") for note in diagnose(summary).notes)
+
+
+def test_rules_claim_nothing_for_a_summary_that_measured_nothing():
+    nothing = replace(s.run(), phases={}, coverage=1.0, loaders=(), threads=None, sampled_s=None, startup_s=None, steady=None)
+    assert kinds(nothing) == ["compute"]
+    assert len(RULES) == len(set(RULES))
+
+
+@pytest.mark.parametrize("kind", POSITIVE)
+def test_a_diagnosis_survives_its_file(kind):
+    found = diagnose(POSITIVE[kind])
+    assert dump_json(found)
+    assert from_plain(Diagnosis, to_plain(found)) == found

@@ -1,0 +1,54 @@
+"""Equal values have equal digests, unequal ones do not, and what cannot be compared has none."""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+
+import numpy as np
+import pytest
+from probe_events import part
+
+
+def arguments(*values):
+    return part("digests").of_arguments(list(values))
+
+
+def result(value):
+    return part("digests").of_result(value)
+
+
+@pytest.mark.parametrize("value", [1, 2.5, "text", b"bytes", (1, ("a", None)), PurePath("/a/b")])
+def test_values_that_can_be_keys_are_hashable(value):
+    digest, hashable = arguments(value)
+    assert digest and hashable
+
+
+@pytest.mark.parametrize("value", [[1], {"a": 1}, np.zeros(3), (1, [2])])
+def test_values_that_cannot_are_compared_all_the_same(value):
+    digest, hashable = arguments(value)
+    assert digest and not hashable
+
+
+def test_type_order_and_content_count():
+    digests = [arguments(*values)[0] for values in ((1, 2), (2, 1), (1, "2"), ("1", "2"), ("12",), (1.0, 2), (True, 2), ((1, 2),))]
+    assert len(set(digests)) == len(digests)
+    assert arguments("a", (1, 2)) == arguments("a", (1, 2))
+
+
+def test_arrays_by_content_shape_and_type():
+    rows = np.arange(6)
+    different = [rows, rows.reshape(2, 3), rows.astype("int32"), rows + 1]
+    assert len({result(array)[0] for array in different}) == 4
+    assert result(rows) == result(rows.copy()) and result(rows)[1] == rows.nbytes
+
+
+def test_objects_are_themselves_as_arguments_and_incomparable_as_results():
+    one, other = object(), object()
+    assert arguments(one) == arguments(one) != arguments(other)
+    assert result(one) == (None, 0) and result(None) == (None, 0)
+    assert result([object()]) == (None, 0)
+
+
+def test_what_is_too_large_is_incomparable():
+    assert result(np.zeros(1 << 20))[0] is None
+    assert result([0] * 5000)[0] is None

@@ -1,0 +1,168 @@
+"""Event files → steps: exclusive accounting, boundaries, broken files."""
+
+from __future__ import annotations
+
+import os
+import random
+import struct
+import time
+
+import numpy as np
+import pytest
+from probe_events import BASE_NS, MS, plain_step, word, write_run
+
+from trainflash.errors import ProgramFailed, UsageError
+from trainflash.schema.runs import PHASES, Location
+from trainflash.trace import load, steps_so_far
+
+
+def phases_ms(rank, step: int) -> dict[str, float]:
+    return {name: values[step] / MS for name, values in rank.phase_ns.items() if values[step]}
+
+
+def only_rank(directory):
+    return load(directory).ranks[0]
+
+
+def test_a_plain_step_is_split_into_its_phases(tmp_path):
+    rank = only_rank(write_run(tmp_path, plain_step(1) + plain_step(11)))
+    assert rank.steps == 2
+    assert phases_ms(rank, 1) == {"Data": 4, "Fwd": 3, "Bwd": 1, "Opt": 1, "Other": 1}
+    assert rank.step_start_ns.tolist() == [BASE_NS + at * MS for at in (1, 11, 21)]
+
+
+def test_a_span_inside_another_is_taken_out_of_it(tmp_path):
+    events = [(1, "Opt"), (2, "Fwd"), (5, "/Fwd"), (5, "Bwd"), (6, "/Bwd"), (8, "/Opt"), (9, "step")]
+    rank = only_rank(write_run(tmp_path, events))
+    assert phases_ms(rank, 0) == {"Opt": 3, "Fwd": 3, "Bwd": 1, "Other": 1}
+    assert rank.occurrences["Opt"].exclusive_ns.tolist() == [3 * MS]
+    assert (rank.occurrences["Opt"].end_ns - rank.occurrences["Opt"].start_ns).tolist() == [7 * MS]
+
+
+def test_inside_an_evaluation_only_checkpoint_and_log_stand_out(tmp_path):
+    evaluation = [(11, "Eval"), (12, "data_of+1"), (14, "/Data"), (14, "Fwd"), (15, "/Fwd")]
+    saving = [(15, "Ckpt"), (17, "Log"), (18, "/Log"), (18, "/Ckpt"), (20, "/Eval"), (21, "step")]
+    rank = only_rank(write_run(tmp_path, plain_step(1) + evaluation + saving))
+    assert phases_ms(rank, 1) == {"Eval": 6, "Ckpt": 2, "Log": 1, "Other": 1}
+    assert len(rank.occurrences["Fwd"].start_ns) == 1  # the one of the first step: the evaluation's forward is none
+    assert rank.occurrences["Eval"].exclusive_ns.tolist() == [6 * MS]
+    assert rank.occurrences["Eval"].step.tolist() == [1]
+
+
+def test_random_nesting_adds_up_and_agrees_with_a_stack(tmp_path):
+    source = random.Random(5)
+    names = ["Data", "H2D", "Fwd", "Bwd", "Opt", "Ckpt", "Log"]
+    events, stack, at, expected, steps = [(1, "Data"), (2, "/Data")], [], 2, [dict.fromkeys(PHASES, 0)], 0
+    expected[0]["Data"] = 1
+    for _ in range(4000):
+        advance = source.randint(1, 4)
+        expected[steps][stack[-1] if stack else "Other"] += advance
+        at += advance
+        choice = source.random()
+        if stack and choice < 0.5:
+            events.append((at, "/" + stack.pop()))
+        elif len(stack) < 6 and choice < 0.9:
+            stack.append(source.choice(names))
+            events.append((at, stack[-1]))
+        elif not stack:
+            events.append((at, "step"))
+            steps += 1
+            expected.append(dict.fromkeys(PHASES, 0))
+        else:
+            expected[steps][stack[-1]] -= advance
+            at -= advance
+    rank = only_rank(write_run(tmp_path, events))
+    assert rank.steps == steps > 3
+    for step in range(steps):
+        assert {name: rank.phase_ns[name][step] // MS for name in PHASES} == expected[step]
+    assert np.array_equal(sum(rank.phase_ns.values()), rank.wall_ns)
+
+
+def test_a_step_whose_update_is_done_counts_without_its_boundary(tmp_path):
+    events = plain_step(1) + plain_step(11)[:-1]
+    assert only_rank(write_run(tmp_path, events, steps=2)).steps == 2
+    assert only_rank(write_run(tmp_path, events, steps=1)).steps == 1
+    assert steps_so_far(tmp_path) == 1
+
+
+def test_a_tail_of_garbage_is_dropped(tmp_path):
+    clean = plain_step(1) + plain_step(11)
+    for garbage in (b"\xff" * 24, b"\x01\x02\x03", struct.pack("<Q", word(1.0e9, "Fwd")), struct.pack("<Q", (30 * MS << 12) | 77)):
+        rank = only_rank(write_run(tmp_path, clean, tail=garbage))
+        assert rank.steps == 2 and rank.end_ns == BASE_NS + 21 * MS
+
+
+def test_holes_and_a_late_slot_do_no_harm(tmp_path):
+    events = plain_step(1)
+    late = [*events[:3], 0, events[4], events[3], *events[5:]]
+    assert phases_ms(only_rank(write_run(tmp_path, late)), 0)["Fwd"] == 3
+
+
+def test_marks_that_do_not_nest_are_repaired(tmp_path):
+    events = [(1, "/Log"), (1, "Data"), (2, "/Data"), (2, "Fwd"), (3, "Bwd"), (4, "/Fwd"), (5, "step")]
+    rank = only_rank(write_run(tmp_path, events))
+    assert phases_ms(rank, 0) == {"Data": 1, "Fwd": 2, "Other": 1}
+
+
+def test_samples_get_the_phase_and_the_time_since_the_last(tmp_path):
+    facts = [{"k": "place", "id": 1, "at": ["/home/me/project/a/data.py", 12, "load"]}]
+    events = sorted([*plain_step(1), (2, "sample_of+1"), (5, "sample_of+0"), (9, "sample_of+1")], key=lambda event: event[0])
+    samples = only_rank(write_run(tmp_path, events, facts=facts)).samples
+    assert samples.locations == (Location("a/data.py", 12, "load"),)
+    assert samples.place.tolist() == [0, -1, 0]
+    assert [PHASES[index] for index in samples.phase] == ["Data", "Fwd", "Bwd"]
+    assert samples.weight_ns.tolist()[1:] == [3 * MS, 4 * MS]
+
+
+def test_a_worker_belongs_to_the_loader_that_started_it(tmp_path):
+    write_run(tmp_path, plain_step(1), facts=[{"k": "iter", "loader": 3, "workers": [8, 9]}], pid=7)
+    fetch = [(1, "fetch"), (4, "collate"), (5, "fetched"), (2 * MS << 12) | 3, (6, "fetch"), (7, "fetched"), (0 << 12) | 3]
+    write_run(tmp_path, fetch, pid=9, ppid=7, role="worker")
+    worker = load(tmp_path).workers[0]
+    assert (worker.parent, worker.loader) == (7, 3)
+    assert worker.fetches.getitem_ns.tolist() == [3 * MS] and worker.fetches.collate_ns.tolist() == [MS]
+    assert worker.fetches.cpu_ns.tolist() == [2 * MS]
+
+
+def test_equal_work_in_two_processes_is_repeated_work(tmp_path):
+    def calls(result: str) -> list:
+        place = {"k": "function", "id": 0, "at": ["/home/me/project/data.py", 5, "parse"]}
+        return [place, {"k": "calls", "where": "fetch", "window_ns": 9, "rows": [[0, "a", result, 4, -1, "fetch", True, False, 64]]}]
+
+    write_run(tmp_path, plain_step(1), facts=calls("same"), pid=7)
+    write_run(tmp_path, plain_step(1), facts=calls("same"), pid=8, rank=1)
+    first, second = load(tmp_path).ranks
+    assert first.repeated == ()
+    assert [(call.qualname, call.repeats, call.inclusive_ns, call.window_ns) for call in second.repeated] == [("parse", 1, 4, 9)]
+    write_run(tmp_path, plain_step(1), facts=calls("other"), pid=8, rank=1)
+    assert load(tmp_path).ranks[1].repeated == ()
+
+
+def test_no_training_says_why(tmp_path):
+    with pytest.raises(UsageError):
+        load(tmp_path / "absent")
+    with pytest.raises(ProgramFailed, match="torch was not imported, or the probe could not enter"):
+        load(tmp_path)
+    (tmp_path / "notice.jsonl").write_text('{"notice": "torch 2.13.0"}\n')
+    with pytest.raises(ProgramFailed, match="nothing was trained"):
+        load(tmp_path)
+    write_run(tmp_path, [(1, "Data"), (2, "/Data")])
+    with pytest.raises(ProgramFailed, match="no update was completed"):
+        load(tmp_path)
+
+
+def test_another_version_is_refused(tmp_path):
+    write_run(tmp_path, plain_step(1), schema="trainflash-probe.v9")
+    with pytest.raises(UsageError, match="another version"):
+        load(tmp_path)
+
+
+def test_reading_is_vectorised(tmp_path):
+    """100,000 events a second is the floor; a reader that loops over events in Python is far below what this allows."""
+    step = plain_step(0)
+    events = [(at * 10 + ms + 1, name) for at in range(20_000) for ms, name in step]
+    write_run(tmp_path, events)
+    began = time.process_time()
+    assert only_rank(tmp_path).steps == 20_000
+    assert time.process_time() - began < len(events) / 100_000 * 5  # five times the floor's time, for a busy machine
+    assert os.path.getsize(tmp_path / "events-7.bin") > 1_000_000
