@@ -18,7 +18,7 @@ def assert_says(ran, code: int, *words: str) -> None:
     assert "src/trainflash/" not in ran.err, "a traceback of ours"
     for word in words:
         assert word in ran.err, ran.err
-    assert "→" in ran.err, "the mend is missing"
+    assert "mend: " in ran.err, "the mend is missing"
 
 
 @pytest.mark.parametrize("verb", [["diagnose"], ["tune", "."], ["optimize", "plan"], ["optimize", "auto"]])

@@ -11,7 +11,7 @@ import click
 
 from trainflash import __version__
 from trainflash.cli import diagnose, history, install, optimize, sandbox, tune, verify, writeback
-from trainflash.errors import EXIT_INTERRUPTED, ProgramFailed, TrainFlashError, UsageError
+from trainflash.errors import EXIT_INTERRUPTED, TrainFlashError, UsageError
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -57,17 +57,14 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _fail(problem: TrainFlashError, arguments: list[str], as_json: bool) -> int:
+    from trainflash import report
     from trainflash.cli.output import Output
 
     output = Output(as_json)
-    if isinstance(problem, ProgramFailed) and problem.output:
-        output.say(problem.output.rstrip())
     if as_json:
         from trainflash.workflow import answers
 
         names = [word for word in arguments[:2] if word.isidentifier()]
         output.answer(answers.error(names[0] if names else "trainflash", problem))
-    output.say(f"trainflash: {problem.message}")
-    if problem.mend:
-        output.say(f"  → {problem.mend}")
+    output.stderr.print(report.error(problem))
     return problem.exit_code

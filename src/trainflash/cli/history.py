@@ -10,7 +10,7 @@ from trainflash.cli.options import json_option, sandbox_option
 from trainflash.cli.output import Output
 
 
-@click.group("log", invoke_without_command=True)
+@click.group("log", invoke_without_command=True, short_help="What was tried, and what came of it.")
 @sandbox_option
 @json_option
 @click.pass_context
@@ -45,7 +45,7 @@ def note(context: click.Context, text: str, sandbox: Path | None, as_json: bool)
     Output(as_json).answer({"schema": "log_note.v1", "status": "ok", "path": str(found.log_path)}, f"noted in {found.log_path}")
 
 
-@click.command()
+@click.command(short_help="Write report.html again, without running anything.")
 @sandbox_option
 @json_option
 def report(sandbox: Path | None, as_json: bool) -> None:
@@ -62,7 +62,7 @@ def report(sandbox: Path | None, as_json: bool) -> None:
     )
 
 
-@click.command()
+@click.command(short_help="What a finding or a knob means.")
 @click.argument("name", metavar="FINDING_OR_KNOB")
 @json_option
 def explain(name: str, as_json: bool) -> None:

@@ -12,7 +12,7 @@ from trainflash.cli.output import Output
 AGENTS = ("claude", "cursor", "copilot", "codex", "gemini")
 
 
-@click.command()
+@click.command(short_help="Rules and skills for coding assistants, into a project.")
 @click.argument("project", type=click.Path(path_type=Path))
 @click.option(
     "--agent", "agents", multiple=True, type=click.Choice([*AGENTS, "all"]), help="For which assistant; may be repeated. Default: all."

@@ -12,7 +12,7 @@ from trainflash.cli.output import Output
 from trainflash.errors import EXIT_DONE, Inconclusive, Rejected, UsageError
 
 
-@click.group("optimize")
+@click.group("optimize", short_help="Plan changes and try them, one at a time.")
 def group() -> None:
     """Plan and try changes, one at a time; only what is proven faster and trains the same is kept."""
 

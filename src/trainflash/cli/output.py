@@ -32,7 +32,7 @@ class Output:
             sys.stdout.flush()
             return
         for part in shown:
-            self.stdout.print(part)
+            self.stdout.print(part, crop=False)
 
     @contextmanager
     def progress(self) -> Iterator[Any]:

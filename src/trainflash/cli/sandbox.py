@@ -10,7 +10,7 @@ from trainflash.cli.options import json_option, sandbox_option
 from trainflash.cli.output import Output
 
 
-@click.group("sandbox")
+@click.group("sandbox", short_help="Make, look at and remove sandboxes.")
 def group() -> None:
     """Make, look at and remove sandboxes: git worktrees of your project as it is now, edits included."""
 

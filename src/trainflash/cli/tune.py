@@ -14,7 +14,7 @@ from trainflash.cli.output import Output
 DEMO_BUDGET_S = 270.0  # the loop must end well within six minutes on two busy cores
 
 
-@click.command()
+@click.command(short_help="The whole loop: find, try, prove; ends with what awaits approval.")
 @click.argument("project", type=click.Path(path_type=Path), default=".")
 @click.option("--budget", type=Duration(), help="Time for everything, such as 20m.")
 @click.option("--allow", help=ALLOW_HELP)
@@ -31,7 +31,7 @@ def tune(project: Path, budget: float | None, allow: str | None, sandbox: Path |
     run_loop(project, sandbox, budget, allow, as_json, cmd, "tune")
 
 
-@click.command()
+@click.command(short_help="The whole loop on a bundled slow program.")
 @click.option("--dir", "directory", type=click.Path(path_type=Path), help="Put the demo project into a new folder in here.")
 @click.option("--budget", type=Duration(), default=DEMO_BUDGET_S, help="Time for the loop. Default: 270s.")
 @json_option

@@ -12,7 +12,7 @@ from trainflash.cli.output import Output
 from trainflash.errors import EXIT_DONE, Inconclusive, Rejected, UsageError
 
 
-@click.command()
+@click.command(short_help="Is it faster, and does it still train the same?")
 @click.option("--experiment", type=int, help="Judge this experiment against the state it was built on.")
 @click.option("--baseline", help="Judge this commit of the sandbox …")
 @click.option("--candidate", help="… against this one. Default without any of the three: all accepted changes together.")

@@ -12,7 +12,7 @@ from trainflash.cli.output import Output
 from trainflash.errors import ApprovalNeeded, UsageError
 
 
-@click.command()
+@click.command(short_help="Write a proven change into the project, once approved.")
 @click.option("--experiment", type=int, help="Write back this accepted experiment, with those it was built on.")
 @click.option("--accepted", is_flag=True, help="Write back all accepted experiments.")
 @click.option("--approve", metavar="DIGEST", help="Approve the diff with this digest, reviewed elsewhere (see --dry-run).")

@@ -37,6 +37,13 @@ def ink(text: object, style: str = "") -> Text:
     return Text(figures.visible(str(text)), style=style)
 
 
+def unbroken(text: object, style: str = "") -> Text:
+    """Text that stays on one line however long, so that a command or a path can be copied (print it with `crop=False`)."""
+    made = ink(text, style)
+    made.no_wrap, made.overflow = True, "ignore"
+    return made
+
+
 def joined(*parts: Text | str) -> Text:
     """Parts on one line; plain strings are ours."""
     return Text.assemble(*parts)

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rich.console import Group, RenderableType
-from rich.padding import Padding
 from rich.panel import Panel
 from rich.text import Text
 
 from trainflash.report import figures
-from trainflash.report.ink import PHASE_STYLES, STYLES, Fitted, bullets, explained, ink, joined, mark, table
+from trainflash.report.ink import PHASE_STYLES, STYLES, Fitted, bullets, explained, ink, joined, mark, table, unbroken
 from trainflash.report.terminal import diff
 from trainflash.report.tune import MARKS, TuneView, fidelity_words, headline, next_step, phase_names, step_ms
 from trainflash.schema import Diagnosis, Experiment, Fidelity, Verdict
@@ -77,13 +76,13 @@ def tune_result(view: TuneView) -> RenderableType:
         parts += [Text("The change", style="bold"), diff(view.diff), Text()]
     parts += [ink(f"Stopped: {view.stopped_because}, after {figures.seconds(view.spent_s)}", "bright_black")]
     parts += [
-        ink(f"Report:  {view.report_path}", "bright_black"),
-        ink(f"Log:     {view.log_path}", "bright_black"),
+        unbroken(f"Report:  {view.report_path}", "bright_black"),
+        unbroken(f"Log:     {view.log_path}", "bright_black"),
         Text(),
         ink(next_step(view)),
     ]
     if view.approve_command:
-        parts.append(Padding(ink(view.approve_command, "bold"), (0, 0, 0, 4)))
+        parts.append(unbroken(f"    {view.approve_command}", "bold"))
     return Group(*parts)
 
 

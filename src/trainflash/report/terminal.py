@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -20,6 +21,7 @@ from trainflash.schema import Brief, Candidate, Diagnosis, Finding, LogEntry, Ph
 _WIDE = 96
 _NARROW = 60
 _LOG_BAR = 14
+_OBJECT_NAMES = re.compile(r"^index ([0-9a-f]{7})[0-9a-f]*\.\.([0-9a-f]{7})[0-9a-f]*", re.MULTILINE)
 
 
 class Failure(Protocol):
@@ -73,10 +75,11 @@ def log(entries: Sequence[LogEntry]) -> RenderableType:
 
 
 def diff(text: str) -> RenderableType:
-    """A unified diff in colours; hidden characters are made visible."""
+    """A unified diff in colours; hidden characters are made visible, and object names are cut to what a reader can use."""
     if not text.strip():
         return Text("No difference.")
-    return Syntax(figures.visible(text), "diff", theme="ansi_dark", background_color="default", word_wrap=True)
+    short = _OBJECT_NAMES.sub(r"index \1..\2", figures.visible(text))
+    return Syntax(short, "diff", theme="ansi_dark", background_color="default", word_wrap=True)
 
 
 def error(bad: Failure) -> RenderableType:

@@ -213,7 +213,7 @@ def existing_session(project: Path, sandbox: Path | None = None, *, on_progress:
 
 def create(project: Path, base: Path | None = None, *, on_progress: OnProgress = silent) -> Session:
     """A new sandbox of `project`, with its first log entry."""
-    on_progress("sandbox", 0, 0)
+    on_progress("making a sandbox", 0, 0)
     sandbox = sandboxes.create(project, base, protect=view.protection)
     session = Session(sandbox, on_progress)
     session.log(
