@@ -195,7 +195,7 @@ def decide(
 def _at_look(seen: Interval, speedup: Speedup, guard: float, min_gain: float) -> tuple[str, str] | None:
     threshold = math.log(min_gain)
     if seen.low > threshold and guard >= threshold:
-        return "accept", f"{_words(speedup)} over {seen.n} starts, above {min_gain:g}"
+        return "accept", f"{_words(speedup)} over {seen.n} starts, clear of {min_gain:g}"
     if seen.high < 0:
         return "reject", f"slower: {_words(speedup)} over {seen.n} starts"
     if seen.high < _reject_below(min_gain):
@@ -269,4 +269,5 @@ def _t(level: float, n: int) -> float:
 
 
 def _words(speedup: Speedup) -> str:
-    return f"{speedup.mean:.3f} [{speedup.ci_low:.3f}, {speedup.ci_high:.3f}]"
+    digits = 2 if speedup.mean > 1.2 else 3
+    return f"{speedup.mean:.{digits}f} times as fast [{speedup.ci_low:.{digits}f}, {speedup.ci_high:.{digits}f}]"

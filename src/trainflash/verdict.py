@@ -30,7 +30,7 @@ def judge(
     elif missing or speed is None or fidelity is None:
         verdict, reasons = "inconclusive", missing
     else:
-        verdict, reasons = "accept", [f"faster: {speed.reason}", f"trains the same: {_sameness(fidelity)}"]
+        verdict, reasons = "accept", [speed.reason, f"trains the same: {_sameness(fidelity)}"]
     return Verdict(
         verdict=verdict,  # type: ignore[arg-type]
         speedup=speed.speedup if speed else None,

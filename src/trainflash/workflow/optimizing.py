@@ -99,6 +99,9 @@ def try_candidate(session: Session, candidate: Candidate, command: Command, dema
         session.rest()
 
 
+LEAST_CEILING = 1.04  # the rule calls anything below it "not faster" (stats.REJECT_GAIN)
+
+
 @dataclass(frozen=True)
 class Outcome:
     """What `auto` came to. `combined` is the verdict on all accepted experiments together."""
@@ -128,7 +131,10 @@ def auto(session: Session, command: Command, demands: Demands, *, budget_s: floa
         reason = _done(diagnosis)
         if reason:
             break
-        candidates = [c for c in plan(session, diagnosis, summary, command).candidates if _essence(c.diff) not in tried]
+        hopeless = _hopeless(diagnosis)
+        candidates = [
+            c for c in plan(session, diagnosis, summary, command).candidates if _essence(c.diff) not in tried and c.finding not in hopeless
+        ]
         allowed = [c for c in candidates if c.risk in {"same", "close"} or c.risk in demands.allowed]
         if not allowed:
             reason = _nothing_left(candidates, made)
@@ -166,6 +172,11 @@ def _combine(session: Session, command: Command, demands: Demands, budget_s: flo
         return verifying.verify_combination(session, command, replace(demands, budget_s=budget_s))
     except TrainFlashError as bad:
         return Verdict(verdict="inconclusive", speedup=None, fidelity=None, starts=0, reasons=(bad.message,))
+
+
+def _hopeless(diagnosis: Diagnosis) -> set[str]:
+    """Findings too small to be worth an experiment: even without their whole cost the program could not be shown to be faster."""
+    return {finding.kind for finding in diagnosis.findings if finding.ceiling and finding.ceiling.speedup < LEAST_CEILING}
 
 
 def diff_of(session: Session, experiment: Experiment) -> str:
