@@ -1,0 +1,119 @@
+"""Installs the probe once torch is imported, and ends it in order."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import random
+import sys
+import threading
+
+from . import codes, imports, writer
+from .environment import capture, diagnose, directory
+from .guard import counts, swallow
+from .loop import loop
+
+
+def install(torch) -> None:
+    """Install all hooks. A part that fails is counted and left out."""
+    from . import checkpoints, core, data, fetches, frameworks, logs, modules, transfers
+
+    _seed(torch)
+    for part in (core, modules, data, fetches, checkpoints, logs, transfers):
+        _try(part.__name__, lambda part=part: part.install(torch))
+    _try("frameworks", frameworks.install)
+    if capture != "fidelity":
+        _try("gaps", lambda: _gaps(torch))
+    if diagnose:
+        from . import facts
+
+        _try("facts", lambda: facts.install(torch))
+    _observe("pace", _pacer)
+    _observe("record", _recorder)
+    _observe("limits", _limits)
+    os.register_at_fork(after_in_child=_after_fork)
+    atexit.register(_at_exit)
+    writer.notice(f"torch {torch.__version__}")
+
+
+def _try(place: str, action):
+    try:
+        return action()
+    except Exception as error:
+        swallow(f"install {place}", error)
+        return None
+
+
+def _observe(place: str, make) -> None:
+    observer = _try(place, make)
+    if observer is not None:
+        loop.add(observer)
+
+
+def _gaps(torch):
+    from . import gaps
+
+    gaps.install(torch)
+
+
+def _pacer():
+    if not os.environ.get("TRAINFLASH_PACE"):
+        return None
+    from .pace import Pacer
+
+    return Pacer(os.environ["TRAINFLASH_PACE"])
+
+
+def _recorder():
+    if capture != "fidelity":
+        return None
+    from .training_record import Recorder
+
+    return Recorder(directory)
+
+
+def _limits():
+    if not (os.environ.get("TRAINFLASH_MAX_STEPS") or os.environ.get("TRAINFLASH_MAX_SECONDS")):
+        return None
+    from .limits import Limits
+
+    limits = Limits()
+    return limits if limits.wanted else None
+
+
+def _seed(torch) -> None:
+    if not os.environ.get("TRAINFLASH_SEED"):
+        return
+    seed = int(os.environ["TRAINFLASH_SEED"])
+    random.seed(seed)
+    torch.manual_seed(seed)
+    imports.after("numpy", lambda numpy: numpy.random.seed(seed))
+
+
+def _after_fork() -> None:
+    try:
+        writer.after_fork()
+        loop.started = loop.latched = loop.evaluating = False
+        loop.in_fwd = loop.in_bwd = loop.in_data = False
+        loop.in_opt = loop.in_log = loop.in_ckpt = loop.eval_depth = 0
+        loop.steps, loop.pending = 0, False
+        loop.tid = threading.get_ident()
+        loop.by_position = False
+        for name in ("lines", "calls"):
+            part = sys.modules.get(f"trainflash_probe.{name}")
+            if part is not None:
+                part.after_fork()
+    except Exception as error:
+        swallow("fork", error)
+
+
+def _at_exit() -> None:
+    if not writer.is_open():
+        return
+    if loop.evaluation is not None:
+        loop.end_evaluation_facts()
+    loop.tell(loop.on_exit)
+    writer.emit(codes.EXIT)
+    swallowed = counts()
+    if swallowed:
+        writer.fact("swallowed", places=swallowed)

@@ -1,0 +1,86 @@
+"""Which update completes a step: that of the optimizer that steps least often; without optimizers, each backward."""
+
+from __future__ import annotations
+
+import weakref
+
+DECIDE_AFTER = 12  # updates of several optimizers, before their counts say which one is the step's
+DECIDE_AGAIN = 256
+GIVE_UP_AFTER = 64  # backward calls without any update: the optimizers that exist are not used
+
+
+class StepClock:
+    """Counts updates of each optimizer and backward calls."""
+
+    def __init__(self) -> None:
+        self.fetched = False  # a fetch has ended a step: then loose forwards need not
+        self.single = None  # id of the optimizer while there is only one and it steps: each of its updates completes a step
+        self._alive: dict = {}  # id -> weak reference of each optimizer constructed
+        self._counts: dict = {}
+        self._order: list = []  # ids in the order of their newest update
+        self._since_decision = 0
+        self._chosen = None
+        self._backwards = 0
+
+    def constructed(self, optimizer: object) -> None:
+        """An optimizer came to life."""
+        key = id(optimizer)
+        self._alive[key] = weakref.ref(optimizer, lambda _: self._forget(key))
+        self._chosen = self.single = None
+
+    def _forget(self, key: int) -> None:
+        self._alive.pop(key, None)
+        self._counts.pop(key, None)
+        self.single = None
+        if self._chosen == key:
+            self._chosen = None
+
+    def updated(self, optimizer: object) -> bool:
+        """Count one update; True when it may be the last of its step."""
+        key = id(optimizer)
+        self._backwards = 0
+        self._counts[key] = self._counts.get(key, 0) + 1
+        self._since_decision += 1
+        if key in self._order:
+            self._order.remove(key)
+        self._order.append(key)
+        if len(self._alive) <= 1:
+            self._chosen = key
+            self.single = key if key in self._alive else None
+            return True
+        if self._since_decision >= (DECIDE_AFTER if self._chosen is None else DECIDE_AGAIN):
+            self._decide()
+        return self._chosen is None or self._chosen == key
+
+    def _decide(self) -> None:
+        """The least count wins; where counts differ by one at most, the optimizer that comes last in the loop's order."""
+        counts = {key: count for key, count in self._counts.items() if count}
+        least = min(counts.values())
+        tied = [key for key in self._order if counts.get(key, least + 2) <= least + 1]
+        if self._chosen not in tied:
+            self._chosen = self._last_in_loop(tied)
+        self._counts = {}
+        self._since_decision = 0
+
+    def _last_in_loop(self, tied: list) -> int:
+        built = [key for key in self._alive if key in tied]
+        return built[-1] if built else tied[-1]
+
+    def forward_ends_step(self) -> bool:
+        """Whether a training forward ends the step that an update has completed."""
+        if not self._alive:
+            return not self.fetched
+        if len(self._alive) == 1 or self._chosen is not None:
+            return True
+        return not self.fetched and len(set(self._order)) >= len(self._alive)
+
+    def update_ends_step(self, optimizer: object) -> bool:
+        """Whether the next update ends it: only for loops whose forward runs inside the optimizer (LBFGS)."""
+        return self._chosen == id(optimizer)
+
+    def backward_completes_step(self) -> bool:
+        """Count a backward; True where no optimizer will follow."""
+        if not self._alive:
+            return True
+        self._backwards += 1
+        return self._backwards > GIVE_UP_AFTER

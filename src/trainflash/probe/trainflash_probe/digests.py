@@ -1,0 +1,111 @@
+"""Digests of arguments and results, to tell equal from unequal without keeping either. Draws no randomness, copies no device memory."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+
+MAX_BYTES = 4 << 20
+MAX_ITEMS = 2000
+MAX_DEPTH = 5
+
+
+class _TooMuch(Exception):
+    """The value is too large, too deep, or cannot be compared by its content."""
+
+
+class Digest:
+    """Content hash of one value; `hashable` is False as soon as a part could not be the key of a dict."""
+
+    def __init__(self) -> None:
+        self._hash = hashlib.blake2b(digest_size=10)
+        self._items = 0
+        self.bytes = 0
+        self.hashable = True
+
+    def hex(self) -> str:
+        """20 hexadecimal digits."""
+        return self._hash.hexdigest()
+
+    def add(self, value: object, by_identity: bool, depth: int = 0) -> None:
+        """Feed one value. Where its content is unknown: its identity if `by_identity`, else `_TooMuch`."""
+        self._items += 1
+        if depth > MAX_DEPTH or self._items > MAX_ITEMS:
+            raise _TooMuch
+        if value is None or isinstance(value, (bool, int, float, complex)):
+            self._feed(repr(value).encode(), value)
+            self.bytes += 8
+        elif isinstance(value, str):
+            self._content(value.encode("utf-8", "surrogatepass"), value)
+        elif isinstance(value, bytes):
+            self._content(value, value)
+        elif isinstance(value, os.PathLike):
+            self._content(os.fsencode(value), value)
+        elif isinstance(value, (tuple, list)):
+            self.hashable = self.hashable and isinstance(value, tuple)
+            self._feed(b"%d" % len(value), value)
+            for item in value:
+                self.add(item, by_identity, depth + 1)
+        elif isinstance(value, dict):
+            self.hashable = False
+            self._feed(b"%d" % len(value), value)
+            for key, item in value.items():
+                self.add(key, by_identity, depth + 1)
+                self.add(item, by_identity, depth + 1)
+        else:
+            self._other(value, by_identity)
+
+    def _feed(self, data: bytes, value: object) -> None:
+        self._hash.update(type(value).__name__.encode() + b"\0" + data + b"\0")
+
+    def _content(self, data, value: object) -> None:
+        self.bytes += len(data)
+        if self.bytes > MAX_BYTES:
+            raise _TooMuch
+        self._feed(data, value)
+
+    def _other(self, value: object, by_identity: bool) -> None:
+        array = _as_array(value)
+        if array is not None:
+            self.hashable = False
+            self._hash.update(repr((type(value).__name__, str(array.dtype), array.shape)).encode())
+            if array.nbytes > MAX_BYTES or array.dtype.hasobject:
+                raise _TooMuch
+            self._content(array.tobytes(), value)
+        elif by_identity:
+            self._feed(b"%d" % id(value), value)
+        else:
+            raise _TooMuch
+
+
+def _as_array(value: object):
+    """`value` as a numpy array without a copy; None where that is not possible."""
+    kind = type(value)
+    if kind.__module__ == "numpy":
+        return value if hasattr(value, "nbytes") and hasattr(value, "shape") else None
+    if kind.__module__.partition(".")[0] == "torch" and hasattr(value, "detach") and getattr(value.device, "type", "") == "cpu":
+        return value.detach().numpy()
+    return None
+
+
+def of_arguments(values: list) -> tuple:
+    """(digest, hashable) of the arguments of a call; (None, False) when they cannot be compared."""
+    digest = Digest()
+    try:
+        for value in values:
+            digest.add(value, by_identity=True)
+    except Exception:
+        return None, False
+    return digest.hex(), digest.hashable
+
+
+def of_result(value: object) -> tuple:
+    """(digest, bytes) of a result; (None, 0) when it is None or cannot be compared by its content."""
+    if value is None:
+        return None, 0
+    digest = Digest()
+    try:
+        digest.add(value, by_identity=False)
+    except Exception:
+        return None, 0
+    return digest.hex(), digest.bytes

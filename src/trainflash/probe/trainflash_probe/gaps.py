@@ -1,0 +1,131 @@
+"""Finds the function that makes batches where no DataLoader does.
+
+In a few early steps the time from the update to the next forward is traced. A function of the owner whose returned tensors are inputs
+of the model is the data function: its calls are phase Data from then on. A generator that runs already cannot be bracketed; there
+the time from the last event to the forward counts as Data.
+"""
+
+from __future__ import annotations
+
+import functools
+
+from . import own
+from .brackets import bracket_code
+from .calls import Window
+from .guard import swallow
+from .loop import loop
+from .writer import fact
+
+_compiles = False  # while Dynamo compiles what is called in a gap, a trace function of ours would be compiled too
+
+TRACED_STEPS = (2, 3, 4, 19, 60)  # completed steps, after which the gap is traced
+_GENERATOR = 0x20
+
+
+def install(torch) -> None:
+    """Plan the windows. Never trace in a program that compiles."""
+    original = torch.compile
+
+    @functools.wraps(original)
+    def compile(*args, **kwargs):
+        global _compiles
+        _compiles = True
+        return original(*args, **kwargs)
+
+    torch.compile = compile
+    GapWatch()
+
+
+class GapWatch:
+    """Opens a window after an update, closes it at the next root forward. Listens to the loop only while one is open."""
+
+    def __init__(self) -> None:
+        self._window = None
+        self._found: set = set()
+        self._next = 0
+        self._schedule()
+
+    def _schedule(self) -> None:
+        done = self._next >= len(TRACED_STEPS)
+        loop.trace_gap_at = 1 << 62 if done else TRACED_STEPS[self._next]
+        loop.trace_gap = self.completed
+        self._next += 1
+
+    def completed(self) -> None:
+        """An update has completed a step that is to be followed by a window."""
+        self._schedule()
+        if self._window is None and not _compiles:
+            window = Window("gap", keep=True)
+            if window.begin():
+                self._window = loop.gap = window
+                loop.on_forward.append(self.on_forward)
+                loop.on_backward.append(self.on_backward)
+                loop.on_exit.append(self.on_exit)
+
+    def _close(self):
+        window, self._window, loop.gap = self._window, None, None
+        window.end()
+        loop.remove(self.on_forward, self.on_backward, self.on_exit)
+        return window
+
+    def on_forward(self, module: object, args: tuple, kwargs: dict) -> None:
+        """The gap is over."""
+        window = self._close()
+        try:
+            self._match(window, args, kwargs)
+        finally:
+            window.returned.clear()
+
+    def on_backward(self, tensors: tuple, grad_tensors: object) -> None:
+        """A loop without modules: the gap ends here at the latest."""
+        self._close()
+
+    def on_exit(self) -> None:
+        """Do not trace the end of the program."""
+        self._close()
+
+    def _match(self, window: Window, args: tuple, kwargs: dict) -> None:
+        inputs = [tensor for value in (*args, *kwargs.values()) for tensor in tensors_in(value)]
+        for same in (_same_memory, _same_kind):
+            matched = [
+                call
+                for call in window.returned
+                if call.code not in self._found and any(same(tensor, given) for tensor in tensors_in(call.value) for given in inputs)
+            ]
+            if matched:
+                call = min(matched, key=lambda call: call.depth)
+                self._bracket(call.code, call.namespace)
+                return
+
+    def _bracket(self, code, namespace: dict) -> None:
+        self._found.add(code)
+        try:
+            bracket_code(code, namespace)
+            if code.co_flags & _GENERATOR:
+                loop.by_position = True
+            fact("data_function", at=[own.path_of(code), code.co_firstlineno, own.name_of(code)])
+        except Exception as error:
+            swallow("data function", error)
+
+
+def tensors_in(value: object, depth: int = 0) -> list:
+    """Tensors in nested tuples, lists and dicts, at most 32."""
+    if hasattr(value, "data_ptr"):
+        return [value]
+    if depth > 3:
+        return []
+    if isinstance(value, (tuple, list)):
+        items = value[:32]
+    elif isinstance(value, dict):
+        items = list(value.values())[:32]
+    else:
+        return []
+    return [tensor for item in items for tensor in tensors_in(item, depth + 1)][:32]
+
+
+def _same_memory(tensor, given) -> bool:
+    return tensor is given or (tensor.device == given.device and tensor.untyped_storage().data_ptr() == given.untyped_storage().data_ptr())
+
+
+def _same_kind(tensor, given) -> bool:
+    return tensor.shape == given.shape and tensor.dtype == given.dtype and tensor.dim() > 1

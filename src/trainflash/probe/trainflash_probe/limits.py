@@ -1,0 +1,67 @@
+"""Stops the program at a step boundary, after so many steps or seconds."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import time
+
+from . import process
+from .environment import directory, number
+from .observer import Observer, TrainFlashStop
+
+INSIST = 3  # how often the program may swallow the stop before the process is ended
+
+
+class Limits(Observer):
+    """TRAINFLASH_MAX_STEPS, TRAINFLASH_MAX_SECONDS (since the process started) and TRAINFLASH_MIN_STEPS."""
+
+    def __init__(self) -> None:
+        self.max_steps = number("TRAINFLASH_MAX_STEPS", None)
+        self.max_seconds = number("TRAINFLASH_MAX_SECONDS", None)
+        self.min_steps = number("TRAINFLASH_MIN_STEPS", 0)
+        self._deadline_ns = None if self.max_seconds is None else process.base_ns + int(self.max_seconds * 1e9)
+        self._ranks = process.world_size()
+        self._agreed = os.path.join(directory, "stop-at")
+        self._raised = 0
+
+    @property
+    def wanted(self) -> bool:
+        """True when any limit is set."""
+        return self.max_steps is not None or self.max_seconds is not None
+
+    def on_boundary(self, step: int) -> None:
+        """Raises `TrainFlashStop` when it is time."""
+        if self.max_steps is not None and step >= self.max_steps:
+            self._stop(step, "steps")
+        if self._deadline_ns is None:
+            return
+        late = step >= self.min_steps and time.monotonic_ns() >= self._deadline_ns
+        if self._ranks == 1:
+            if late:
+                self._stop(step, "seconds")
+        elif (late and self._agree(step)) or os.path.exists(self._agreed):
+            with open(self._agreed) as agreed:
+                if step >= int(agreed.read() or step + 1):
+                    self._stop(step, "seconds")
+
+    def _agree(self, step: int) -> bool:
+        """All ranks stop at one step: the first that is late names one that none has passed (ranks are one step apart at most)."""
+        mine = f"{self._agreed}.{os.getpid()}"
+        if not os.path.exists(self._agreed):
+            with open(mine, "w") as out:
+                out.write(str(step + 2))
+            with contextlib.suppress(FileExistsError):
+                os.link(mine, self._agreed)
+            os.unlink(mine)
+        return True
+
+    def _stop(self, step: int, because: str) -> None:
+        self._raised += 1
+        if self._raised == 1:
+            with open(os.path.join(directory, "stopped.json"), "w") as out:
+                json.dump({"schema": "trainflash-stopped.v1", "step": step, "because": because, "rank": process.rank()}, out)
+        if self._raised > INSIST:
+            os._exit(0)
+        raise TrainFlashStop(0)

@@ -1,0 +1,61 @@
+"""Which code is the owner's: inside the roots of TRAINFLASH_OWN, outside installed packages."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+_HERE = os.path.dirname(os.path.abspath(__file__))
+_CWD = os.getcwd()
+_FOREIGN = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
+_given = [entry for entry in os.environ.get("TRAINFLASH_OWN", "").split(os.pathsep) if entry] or [_CWD]
+_roots = tuple({os.path.join(path, "") for entry in _given for path in (os.path.abspath(entry), os.path.realpath(entry))})
+_known: dict = {}  # code object -> bool
+
+
+def path_of(code) -> str:
+    """Absolute path of the file that `code` was compiled from."""
+    return os.path.normpath(os.path.join(_CWD, code.co_filename))
+
+
+def is_own(code) -> bool:
+    """True when `code` is the owner's; remembered for each code object."""
+    known = _known.get(code)
+    if known is None:
+        name = code.co_filename
+        path = path_of(code)
+        inside = None if name.startswith("<") else next((path[len(root) - 1 :] for root in _roots if path.startswith(root)), None)
+        known = inside is not None and not path.startswith(_HERE) and not any(part in inside for part in _FOREIGN)
+        _known[code] = known
+    return known
+
+
+def name_of(code) -> str:
+    """Qualified name where this Python knows it."""
+    return getattr(code, "co_qualname", code.co_name)
+
+
+def place_of_frame(frame) -> list:
+    """[file, line, function] of a frame; the function's first line while it is between lines."""
+    return [path_of(frame.f_code), frame.f_lineno or frame.f_code.co_firstlineno, name_of(frame.f_code)]
+
+
+def own_frame(frame):
+    """The innermost frame of the owner's code at or outside `frame`; None when there is none."""
+    while frame is not None:
+        if is_own(frame.f_code):
+            return frame
+        frame = frame.f_back
+    return None
+
+
+def caller() -> list:
+    """[file, line, function] of the owner's line that led here; None without one."""
+    frame = own_frame(sys._getframe(1))
+    return None if frame is None else place_of_frame(frame)
+
+
+def place_of_function(function) -> list:
+    """[file, first line, qualified name] of a Python function or method; None for anything else."""
+    code = getattr(function, "__code__", None)
+    return None if code is None else [path_of(code), code.co_firstlineno, name_of(code)]

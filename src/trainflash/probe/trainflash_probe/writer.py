@@ -1,0 +1,225 @@
+"""Events as 8-byte words in a shared memory map, facts as JSON lines.
+
+The kernel keeps a shared map when the process dies, so nothing has to be flushed. Each chunk is allocated on disk before it is mapped:
+a full disk ends the recording, never the program. `emit` is safe against signal handlers that emit too (each call takes its own slot),
+and files are opened with the first event, because a program starts many Pythons that never train.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import mmap
+import os
+import sys
+import time
+
+from . import codes, process
+from .environment import directory
+from .guard import swallow
+
+CHUNK = 512 * 1024
+_SCRATCH_WORDS = 4096
+
+_clock = time.monotonic_ns
+_view = memoryview(bytearray(0)).cast("Q")
+_counter = itertools.count()
+_next = _counter.__next__
+_WRAPS_AT = 1 << 51  # nanoseconds since boot: past half of what a word holds, times count from the start of the process
+_base = process.base_ns if process.base_ns > _WRAPS_AT else 0
+_head = None  # view of the first chunk: magic, steps, dropped
+_events_fd = -1
+_facts_fd = -1
+_chunks = 0
+_state = "unopened"  # unopened, open, lost
+_waiting: list = []  # facts from before the files were opened
+_growing = False
+
+
+def _emit_since_boot(code: int, clock=_clock) -> None:
+    try:
+        _view[_next()] = clock() << 12 | code
+    except IndexError:
+        _make_room(clock() << 12 | code)
+
+
+def _emit_since_base(code: int) -> None:
+    try:
+        _view[_next()] = (_clock() - _base) << 12 | code
+    except IndexError:
+        _make_room((_clock() - _base) << 12 | code)
+
+
+emit = _emit_since_base if _base else _emit_since_boot  # write one event, now
+
+
+def emit_value(value: int) -> None:
+    """Write a number that belongs to the event before it."""
+    word = value << 12 | codes.VALUE
+    try:
+        _view[_next()] = word
+    except IndexError:
+        _make_room(word)
+
+
+def emit_at(code: int, since_base_ns: int) -> None:
+    """Write one event with a time of its own, not before that of the newest event."""
+    word = since_base_ns << 12 | code
+    try:
+        _view[_next()] = word
+    except IndexError:
+        _make_room(word)
+
+
+def newest_event() -> int:
+    """Time of the newest event that is no sample, since the base; None where it is not at hand (a new chunk)."""
+    index = int(repr(_counter)[6:-1]) - 1
+    for back in range(index, max(-1, index - 40), -1):
+        word = _view[back] if back < len(_view) else 0
+        if word and back >= codes.HEADER_WORDS and word & 0xFFF < codes.SAMPLE_OF and word & 0xFFF != codes.VALUE:
+            return word >> 12
+    return None
+
+
+def set_steps(steps: int) -> None:
+    """Publish the number of completed steps where a reader finds it at once."""
+    if _head is not None:
+        _head[1] = steps
+
+
+def is_open() -> bool:
+    """True once this process has training events."""
+    return _state != "unopened"
+
+
+def _make_room(word: int) -> None:
+    global _growing
+    if _growing:  # a signal handler came in between: this sample is dropped
+        return
+    _growing = True
+    try:
+        if _state == "unopened":
+            _open()
+        elif _state == "open":
+            _map_next_chunk()
+        else:
+            _drop()
+    except Exception as error:
+        swallow("writer", error)
+        _lose()
+    finally:
+        _growing = False
+    _view[_next()] = word
+
+
+def _map_next_chunk() -> None:
+    global _view, _counter, _next, _chunks, _head
+    offset = _chunks * CHUNK
+    os.posix_fallocate(_events_fd, offset, CHUNK)
+    chunk = memoryview(mmap.mmap(_events_fd, CHUNK, offset=offset)).cast("Q")
+    first = 0
+    if _chunks == 0:
+        chunk[0] = codes.MAGIC
+        _head = chunk
+        first = codes.HEADER_WORDS
+    _chunks += 1
+    _view, _counter = chunk, itertools.count(first)
+    _next = _counter.__next__
+
+
+def _lose() -> None:
+    """Stop recording: from now on events go to a scratch ring and are counted."""
+    global _state, _view, _counter, _next
+    _state = "lost"
+    _view, _counter = memoryview(bytearray(8 * _SCRATCH_WORDS)).cast("Q"), itertools.count()
+    _next = _counter.__next__
+    if _head is not None:
+        _head[2] = max(1, _head[2])
+
+
+def _drop() -> None:
+    global _counter, _next
+    if _head is not None:
+        _head[2] += _SCRATCH_WORDS
+    _counter = itertools.count()
+    _next = _counter.__next__
+
+
+def _create(name: str) -> int:
+    return os.open(os.path.join(directory, name), os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_APPEND, 0o644)
+
+
+def _open() -> None:
+    global _state, _events_fd, _facts_fd
+    stem, attempt = str(os.getpid()), 1
+    while os.path.exists(os.path.join(directory, f"process-{stem}.json")):  # the process replaced itself by exec
+        attempt += 1
+        stem = f"{os.getpid()}-{attempt}"
+    torch = sys.modules.get("torch")
+    header = {
+        "schema": codes.VERSION,
+        "pid": os.getpid(),
+        "ppid": os.getppid(),
+        "role": process.role,
+        "rank": process.rank(),
+        "world_size": process.world_size(),
+        "argv": list(getattr(sys, "argv", [])),
+        "python": sys.version.split()[0],
+        "torch": str(getattr(torch, "__version__", "")),
+        "start_ns": process.start_ns(),
+        "base_ns": _base,
+        "own": os.environ.get("TRAINFLASH_OWN", "").split(os.pathsep),
+        "codes": codes.NAMES,
+        "phases": list(codes.PHASES),
+        "events": f"events-{stem}.bin",
+        "facts": f"facts-{stem}.jsonl",
+    }
+    _facts_fd = _create(header["facts"])
+    _events_fd = os.open(os.path.join(directory, header["events"]), os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+    _map_next_chunk()
+    header_fd = _create(f"process-{stem}.json")
+    try:
+        os.write(header_fd, json.dumps(header).encode())
+    finally:
+        os.close(header_fd)
+    _state = "open"
+    while _waiting:
+        os.write(_facts_fd, _waiting.pop(0))
+
+
+def fact(kind: str, **values) -> None:
+    """Write one fact. Before the first event it waits in memory; on a full disk it is dropped and counted."""
+    try:
+        values["k"] = kind
+        line = json.dumps(values, default=str).encode() + b"\n"
+        if _state == "unopened":
+            if len(_waiting) < 1000:
+                _waiting.append(line)
+        elif _state == "open":
+            os.write(_facts_fd, line)
+    except Exception as error:
+        swallow("facts", error)
+
+
+def notice(text: str) -> None:
+    """Tell the launcher something; readers show it when no training was seen."""
+    try:
+        fd = os.open(os.path.join(directory, "notice.jsonl"), os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        try:
+            os.write(fd, json.dumps({"pid": os.getpid(), "notice": text}).encode() + b"\n")
+        finally:
+            os.close(fd)
+    except Exception as error:
+        swallow("notice", error)
+
+
+def after_fork() -> None:
+    """In a forked child: forget the parent's files; the child opens its own with its first event."""
+    global _state, _view, _counter, _next, _head, _chunks, _events_fd, _facts_fd, _growing
+    for fd in (_events_fd, _facts_fd):
+        if fd >= 0:
+            os.close(fd)
+    _state, _head, _chunks, _events_fd, _facts_fd, _growing = "unopened", None, 0, -1, -1, False
+    _view, _counter = memoryview(bytearray(0)).cast("Q"), itertools.count()
+    _next = _counter.__next__
+    _waiting.clear()
