@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo test test-full lint instructions clean
+.PHONY: demo test test-full bench-probe lint instructions clean
 
 demo: $(VENV)/.ready
 	$(BIN)/trainflash demo
@@ -14,6 +14,9 @@ test: $(VENV)/.ready lint
 
 test-full: $(VENV)/.ready lint
 	$(BIN)/python -m pytest
+
+bench-probe: $(VENV)/.ready  ## what the probe costs a step, in microseconds
+	$(BIN)/python bench/probe_cost.py
 
 lint: $(VENV)/.ready
 	$(BIN)/ruff check --quiet .
