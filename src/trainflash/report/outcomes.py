@@ -74,7 +74,8 @@ def tune_result(view: TuneView) -> RenderableType:
         parts.append(experiments(view.experiments))
     if view.diff.strip():
         parts += [Text("The change", style="bold"), diff(view.diff), Text()]
-    parts += [ink(f"Stopped: {view.stopped_because}, after {figures.seconds(view.spent_s)}", "bright_black")]
+    if view.stopped_because:
+        parts.append(ink(f"Stopped: {view.stopped_because}, after {figures.seconds(view.spent_s)}", "bright_black"))
     parts += [
         unbroken(f"Report:  {view.report_path}", "bright_black"),
         unbroken(f"Log:     {view.log_path}", "bright_black"),

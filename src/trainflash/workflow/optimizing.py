@@ -139,14 +139,17 @@ def auto(session: Session, command: Command, demands: Demands, *, budget_s: floa
         if not allowed:
             reason = _nothing_left(candidates, made)
             break
-        if left() < longest:
+        kept_back = _cost_of_combination(session)
+        if left() - kept_back < longest:
             reason = f"the budget of {budget_s:.0f} s is spent ({len(allowed)} more could be tried)"
             break
         candidate = allowed[0]
         tried.add(_essence(candidate.diff))
         started = time.monotonic()
         try:
-            experiment = try_candidate(session, candidate, command, replace(demands, budget_s=max(left(), verifying.LEAST_BUDGET_S)))
+            experiment = try_candidate(
+                session, candidate, command, replace(demands, budget_s=max(left() - kept_back, verifying.LEAST_BUDGET_S))
+            )
         except UsageError as bad:  # the diff does not apply on top of what was accepted
             session.on_progress(f"{candidate.knob} skipped: {bad.message}", 0, 0)
             continue
@@ -165,6 +168,12 @@ def auto(session: Session, command: Command, demands: Demands, *, budget_s: floa
         spent_s=round(time.monotonic() - began, 1),
         stopped_because=reason,
     )
+
+
+def _cost_of_combination(session: Session) -> float:
+    """Seconds to keep back so that what was accepted can still be verified together, once there is more than one experiment."""
+    spent = [experiment.verdict.spent_s for experiment in session.accepted() if experiment.verdict]
+    return 1.2 * max(spent, default=0.0)
 
 
 def _combine(session: Session, command: Command, demands: Demands, budget_s: float) -> Verdict | None:

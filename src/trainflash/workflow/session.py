@@ -154,6 +154,11 @@ class Session:
         path = self._combination_path()
         return read_document(Verdict, path) if accepted and path.is_file() else None
 
+    def approvable(self) -> tuple[Experiment, ...]:
+        """What was verified against the owner's own state: all accepted experiments together, else the first of them alone."""
+        together = self.combination()
+        return self.accepted() if together is not None and together.verdict == "accept" else self.accepted()[:1]
+
     def save_combination(self, verdict: Verdict) -> None:
         write_document(self._combination_path(), verdict)
 

@@ -129,7 +129,7 @@ def verify_combination(session: Session, command: Command, demands: Demands) -> 
     """Judge all accepted experiments together against the owner's state; None when nothing was accepted."""
     accepted = session.accepted()
     known = session.combination()
-    if not accepted or known is not None:
+    if not accepted or (known is not None and known.verdict != "inconclusive"):
         return known
     place = session.directory / "combinations" / session.tip()[:12]
     judged, runs = compare(session, session.sandbox.base_ref, session.tip(), command, command, place, demands)

@@ -7,6 +7,7 @@ import os
 import random
 import sys
 import threading
+import types
 
 from . import codes, imports, writer
 from .environment import capture, diagnose, directory
@@ -31,6 +32,7 @@ def install(torch) -> None:
     _observe("pace", _pacer)
     _observe("record", _recorder)
     _observe("limits", _limits)
+    _try("dynamo", lambda: _hide_from_dynamo(torch._C._dynamo.eval_frame))
     os.register_at_fork(after_in_child=_after_fork)
     atexit.register(_at_exit)
     writer.notice(f"torch {torch.__version__}")
@@ -54,6 +56,35 @@ def _gaps(torch):
     from . import gaps
 
     gaps.install(torch)
+
+
+def _hide_from_dynamo(eval_frame) -> None:
+    """A signal or a hook may run us inside a compiled region, where Dynamo would compile every function that it meets."""
+    if hasattr(eval_frame, "skip_code"):  # torch before 2.7
+        skip = eval_frame.skip_code
+    else:
+        strategy = eval_frame._FrameExecStrategy(eval_frame._FrameAction.SKIP, eval_frame._FrameAction.DEFAULT)
+
+        def skip(code):
+            eval_frame.set_code_exec_strategy(code, strategy)
+
+    for name, module in list(sys.modules.items()):
+        if name.partition(".")[0] == "trainflash_probe":
+            for code in _codes_of(vars(module).values(), name):
+                skip(code)
+
+
+def _codes_of(values, module: str):
+    todo = [value for value in values if getattr(value, "__module__", None) == module]
+    while todo:
+        value = todo.pop()
+        if isinstance(value, type):
+            todo += [getattr(method, "fget", None) or method for method in vars(value).values()]
+            continue
+        code = value if isinstance(value, types.CodeType) else getattr(value, "__code__", None)
+        if isinstance(code, types.CodeType):
+            yield code
+            todo += [constant for constant in code.co_consts if isinstance(constant, types.CodeType)]
 
 
 def _pacer():

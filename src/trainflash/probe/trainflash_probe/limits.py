@@ -11,6 +11,7 @@ from . import process
 from .environment import directory, number
 from .observer import Observer, TrainFlashStop
 
+MEET_S = 20.0  # how long a rank waits for the others at the last boundary
 INSIST = 3  # how often the program may swallow the stop before the process is ended
 
 
@@ -62,6 +63,18 @@ class Limits(Observer):
         if self._raised == 1:
             with open(os.path.join(directory, "stopped.json"), "w") as out:
                 json.dump({"schema": "trainflash-stopped.v1", "step": step, "because": because, "rank": process.rank()}, out)
+            if self._ranks > 1:
+                self._wait_for_ranks()
         if self._raised > INSIST:
             os._exit(0)
         raise TrainFlashStop(0)
+
+    def _wait_for_ranks(self) -> None:
+        """A rank that leaves while another still talks to it would abort that one: all meet here first (those of this machine)."""
+        here = int(os.environ.get("LOCAL_WORLD_SIZE", self._ranks))
+        arrived = f"{os.path.basename(self._agreed)}.arrived-"
+        with open(os.path.join(directory, f"{arrived}{process.rank()}"), "w"):
+            pass
+        deadline = time.monotonic() + MEET_S
+        while time.monotonic() < deadline and sum(name.startswith(arrived) for name in os.listdir(directory)) < here:
+            time.sleep(0.01)
