@@ -125,7 +125,7 @@ def test_dynamo_breaks_no_more_graphs_and_compiles_no_more_frames(tmp_path, styl
     run = probed(tmp_path / "run", "styles.py", style, str(tmp_path / "model.pt"), capture="diagnose")
 
     def counters(output: str) -> list[str]:
-        return [line for line in output.splitlines() if line.startswith("graph breaks")]
+        return [line for line in output.splitlines() if line.startswith("compiled")]
 
     assert counters(run.output) == counters(plain("styles.py", style, str(tmp_path / "model.pt"))) != []
 

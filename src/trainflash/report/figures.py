@@ -38,8 +38,10 @@ def number(value: float | None) -> str:
 
 
 def cell(value: float | None) -> str:
-    """`number` for a narrow table cell, where a missing value is a dash."""
-    return DASH if value is None else number(value)
+    """`number` for a narrow table cell, where a missing value is a dash and next to nothing is `< 0.001`."""
+    if value is None:
+        return DASH
+    return "< 0.001" if 0 < value < 0.001 else number(value)
 
 
 def seconds(value: float | None) -> str:

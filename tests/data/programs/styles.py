@@ -179,6 +179,11 @@ def teacher():
         optimizer.step()
 
 
+def tell_compiled():
+    compiled = [entry.co_name for entry in torch._dynamo.utils.get_compilation_metrics()]
+    print("compiled", compiled, "graph breaks", dict(torch._dynamo.utils.counters["graph_break"]))
+
+
 def compiled():
     model = torch.compile(nn.Linear(8, 1), backend="eager")
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
@@ -186,7 +191,7 @@ def compiled():
         optimizer.zero_grad()
         loss_of(model, x, y).backward()
         optimizer.step()
-    print("graph breaks", dict(torch._dynamo.utils.counters["graph_break"]), "frames", dict(torch._dynamo.utils.counters["frames"]))
+    tell_compiled()
 
 
 def compiled_step():
@@ -201,7 +206,7 @@ def compiled_step():
         optimizer.zero_grad()
         loss_of_batch(x, y).backward()
         optimizer.step()
-    print("graph breaks", dict(torch._dynamo.utils.counters["graph_break"]), "frames", dict(torch._dynamo.utils.counters["frames"]))
+    tell_compiled()
 
 
 def thread():
