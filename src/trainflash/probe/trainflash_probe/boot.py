@@ -60,7 +60,7 @@ def _gaps(torch):
 
 def _hide_from_dynamo(eval_frame) -> None:
     """A signal or a hook may run us inside a compiled region, where Dynamo would compile every function that it meets."""
-    if hasattr(eval_frame, "skip_code"):  # torch before 2.7
+    if hasattr(eval_frame, "skip_code"):  # older torch
         skip = eval_frame.skip_code
     else:
         strategy = eval_frame._FrameExecStrategy(eval_frame._FrameAction.SKIP, eval_frame._FrameAction.DEFAULT)
