@@ -164,6 +164,29 @@ def test_ctrl_c_ends_everything_and_loses_nothing(user, stage, delay):
     assert again.code == 0, again.err
 
 
+def test_sigkill_leaves_no_process_and_the_next_command_mends(user):
+    before = fingerprint(user.project)
+    running = subprocess.Popen(
+        user.command("diagnose", "--", sys.executable, "train.py"),
+        cwd=user.project,
+        env=user.environment,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    for line in running.stderr:
+        if line.startswith("diagnose"):
+            break
+    time.sleep(2)
+    running.kill()
+    running.wait(timeout=30)
+    time.sleep(1)
+    assert processes_of(user.project.parent) == []
+    again = user.trainflash("diagnose", "--steps", "12", "--json", "--", sys.executable, "train.py")
+    assert again.code == 0, again.err
+    assert list(Path(again.document["sandbox"], "layers").glob("*")) == []
+    assert fingerprint(user.project) == before
+
+
 @pytest.mark.full
 @pytest.mark.parametrize("stage", ["fidelity", "start 1"])
 def test_ctrl_c_while_verifying_keeps_the_log(user, stage):

@@ -111,6 +111,13 @@ def open_view(
         raise UsageError(f"{bad.filename}: {bad.strerror}", "free that place, or put the sandbox elsewhere: --base DIR") from None
 
 
+def sweep(sandbox: Sandbox) -> None:
+    """Remove the layers that killed runs left in the sandbox. To be called while no run of this sandbox is alive."""
+    for left in Path(sandbox.directory, "layers").glob("*"):
+        with contextlib.suppress(OSError):
+            _remove(str(left))
+
+
 def _strategy(sandbox: Sandbox) -> trial.Strategy:
     return trial.find(sandbox, lambda strategy, run_dir: _open(sandbox, "baseline", strategy, run_dir, ".", ()))
 

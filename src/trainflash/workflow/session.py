@@ -195,6 +195,7 @@ class Session:
                 raise UsageError(
                     f"another trainflash command is working in {self.directory}", "wait for it, or name another sandbox with --sandbox"
                 ) from None
+            view.sweep(self.sandbox)
             yield
 
 
