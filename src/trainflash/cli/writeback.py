@@ -68,7 +68,7 @@ def _ask(output: Output, approving: object, found: object, proposal: object) -> 
         refuse(found, proposal.digest, "no terminal")
         raise ApprovalNeeded(
             "the owner has not approved this diff",
-            f"run this on a terminal, or after reviewing it with --dry-run add `--approve {proposal.digest}`",
+            f"the owner runs this on a terminal, or approves what --dry-run showed with `--approve {proposal.digest}`",
         )
     output.stderr.print(report.proposal(proposal))
     if not click.confirm("Write exactly this diff into your project?", default=False, err=True):
