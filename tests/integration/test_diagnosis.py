@@ -30,7 +30,17 @@ class Numbers(Dataset):
 
     def __getitem__(self, index):
         {getitem}
-        return torch.full((64,), float(index)), index % 10
+        return torch.full((64,), float(index)), index % {classes}
+
+
+def parse(index):
+    return sum(k * k % (index + 7) for k in range(12000))
+
+
+def tokenized(batch):
+    for _, index in batch:
+        parse(index)
+    return torch.utils.data.default_collate(batch)
 
 
 def evaluate(model, data):
@@ -40,10 +50,10 @@ def evaluate(model, data):
 
 def main():
     width = {width}
-    model = nn.Sequential(nn.Linear(64, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU(), nn.Linear(width, 10))
+    model = nn.Sequential(nn.Linear(64, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU(), nn.Linear(width, {outputs}))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     data = Numbers()
-    loader = DataLoader(data, batch_size=16, shuffle=True)
+    loader = DataLoader(data, batch_size=16, shuffle=True, collate_fn={collate})
     {before}
     for epoch in range({epochs}):
         for step, (x, y) in enumerate(loader):
@@ -59,6 +69,7 @@ main()
 BUSY = "sum(k * k for k in range(20000))"
 PLANTS = {
     "input_cpu": {"getitem": BUSY},
+    "collate": {"collate": "tokenized", "classes": 128, "outputs": 128},
     "debug_api": {"before": "torch.autograd.set_detect_anomaly(True)"},
     "evaluation": {"each_step": "evaluate(model, data) if step % 2 == 0 else None", "width": 128},
     "compute": {"width": 1024, "epochs": 50},
@@ -71,7 +82,19 @@ def line_of(text: str, part: str) -> int:
 
 def diagnosed(folder: Path, plant: dict) -> tuple[Diagnosis, str]:
     """The diagnosis of the program with `plant` in it, and its source."""
-    text = PROGRAM.format(**{"epochs": 10, "getitem": "pass", "width": 512, "before": "pass", "each_step": "pass"} | plant)
+    text = PROGRAM.format(
+        **{
+            "epochs": 10,
+            "getitem": "pass",
+            "width": 512,
+            "before": "pass",
+            "each_step": "pass",
+            "collate": "None",
+            "classes": 10,
+            "outputs": 10,
+        }
+        | plant
+    )
     (folder / "train.py").write_text(text)
     run = folder / "run"
     run.mkdir()
@@ -95,6 +118,9 @@ def test_what_was_planted_is_found_first(kind, tmp_path):
     if kind == "input_cpu":
         assert (first.location.file, first.location.line) == ("train.py", line_of(text, BUSY))
         assert (found.findings[1].kind, first.knobs[0]) == ("repeated_work", "memoize_function")
+    if kind == "collate":
+        assert (found.findings[1].kind, found.findings[1].location.function) == ("repeated_work", "parse")
+        assert first.knobs[0] == "memoize_function"
     if kind == "debug_api":
         assert (first.location.file, first.location.line) == ("train.py", line_of(text, "set_detect_anomaly"))
     if kind == "evaluation":

@@ -138,6 +138,18 @@ def test_equal_work_in_two_processes_is_repeated_work(tmp_path):
     assert load(tmp_path).ranks[1].repeated == ()
 
 
+def test_in_a_collation_only_samples_seen_before_can_repeat(tmp_path):
+    def window(chosen: list[str], texts: list[str]) -> dict:
+        rows = [[0, text, f"ids of {text}", 4, -1, "collate", True, False, 64] for text in texts]
+        return {"k": "calls", "where": "collate", "window_ns": 20, "batch": len(texts), "chosen": chosen, "rows": rows}
+
+    function = {"k": "function", "id": 0, "at": ["/home/me/project/data.py", 5, "tokenize"]}
+    facts = [function, window(["8:0"], ["a", "b", "c", "d"]), window(["8:0"], ["e", "a", "f", "g"])]
+    write_run(tmp_path, plain_step(1), facts=facts, pid=7)
+    (call,) = load(tmp_path).ranks[0].repeated
+    assert (call.calls, call.comparable, call.repeats) == (8, 1, 1)
+
+
 def test_no_training_says_why(tmp_path):
     with pytest.raises(UsageError):
         load(tmp_path / "absent")

@@ -125,6 +125,7 @@ def call(**changes) -> RepeatedCall:
         hashable=True,
         is_method=False,
         result_bytes=256,
+        comparable=changes.get("calls", 100),
     )
     return replace(plain, **changes)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from trainflash.diagnosis.claims import Claim, bound, count, milliseconds, percent, severity, shown
 from trainflash.diagnosis.signals import Input, Signals
 from trainflash.diagnosis.thresholds import Thresholds
-from trainflash.schema import Evidence, Finding
+from trainflash.schema import Evidence, Finding, RepeatedWork
 
 
 def input_cost(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
@@ -13,7 +13,7 @@ def input_cost(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
     data = signals.data
     if data is None or data.calm < limits.listed:
         return ()
-    memoizable = data.name in ("input_cpu", "input_io") and bool(_memoizable(signals, limits))
+    memoizable = data.name in ("input_cpu", "input_io", "collate") and bool(_memoizable(signals, limits))
     knobs = ("memoize_function",) if memoizable else ()
     if data.loader is not None:
         workers = data.loader.num_workers > 0
@@ -90,7 +90,7 @@ def repeated_work(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
     claims = []
     for work in _repeating(signals, limits):
         inside = work.location in signals.repeated_in_data
-        share = min(work.share, _in_dataset(signals)) if inside else work.share
+        share = min(work.share, _making(signals, work)) if inside else work.share
         if share < limits.listed or (inside and signals.data is not None and signals.data.calm < limits.listed):
             continue
         finding = Finding(
@@ -142,9 +142,12 @@ def h2d(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
     return (Claim(finding, share),)
 
 
-def _in_dataset(signals: Signals) -> float:
-    """Share of the wall time that making samples can be blamed for: Data without worker start-up and collating."""
-    return 0.0 if signals.data is None else signals.data.share * (1 - (signals.data.collate_part or 0.0))
+def _making(signals: Signals, work: RepeatedWork) -> float:
+    """Share of the wall time that this work can be blamed for: Data without worker start-up, its own part of making a batch."""
+    if signals.data is None:
+        return 0.0
+    collating = signals.data.collate_part or 0.0
+    return signals.data.share * (collating if work.during == "collate" else 1 - collating)
 
 
 def _repeating(signals: Signals, limits: Thresholds) -> tuple:

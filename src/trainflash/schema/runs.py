@@ -150,14 +150,15 @@ class RepeatedWork:
     location: Location  # the `def` line
     qualname: str
     role: Literal["main", "worker"]
-    calls: int  # seen while tracing
+    calls: int  # seen while tracing, of those that could have repeated an earlier one
     repeats: int  # of these, how many repeated an earlier call
     mean_ms: float
     share: float  # estimated share of the steady wall time
     hashable: bool  # all arguments can be keys of a cache
     is_method: bool
     result_bytes: int | None
-    distinct: int  # distinct argument tuples seen
+    distinct: int  # distinct argument tuples: seen, or one for each sample where the work is done once a sample
+    during: Literal["fetch", "collate", "gap"] = "fetch"  # making one sample, joining samples, or between the phases
 
 
 @dataclass(frozen=True)

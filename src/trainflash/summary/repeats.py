@@ -9,7 +9,7 @@ from trainflash.trace import RankTrace, RepeatedCall, Trace
 
 NS_PER_MS = 1e6
 LEAST_CALLS = 2
-SUMMED = ("calls", "repeats", "distinct", "inclusive_ns", "repeat_ns", "window_ns")
+SUMMED = ("calls", "comparable", "repeats", "distinct", "inclusive_ns", "repeat_ns", "window_ns")
 OFTEN = 0.2  # a function that repeats itself in fewer calls is no cause to drop the functions that it calls
 
 
@@ -24,47 +24,58 @@ def repeated_work(trace: Trace, rank: RankTrace, from_ns: int, to_ns: int, share
         if worker.parent == rank.pid:
             seen += worker.repeated
     merged = _merge(seen)
-    fetching = _fetching_share(rank, from_ns, to_ns)
+    parts = _parts_of_fetching(trace, rank, from_ns, to_ns)
+    samples = sum(loader.dataset_len or 0 for loader in rank.loaders)
     found = []
     for call in merged:
         if call.calls < LEAST_CALLS or call.repeats == 0 or call.window_ns <= 0 or _inside_another(call, merged):
             continue
-        stands_for = _stands_for(call, fetching, shares)
+        stands_for = _stands_for(call, parts, shares)
         found.append(
             RepeatedWork(
                 location=call.location,
                 qualname=call.qualname,
                 role="worker" if call.role == "worker" else "main",
-                calls=call.calls,
+                calls=call.comparable,
                 repeats=call.repeats,
                 mean_ms=call.inclusive_ns / call.calls / NS_PER_MS,
                 share=min(1.0, call.inclusive_ns / call.window_ns) * stands_for,
                 hashable=call.hashable,
                 is_method=call.is_method,
                 result_bytes=call.result_bytes,
-                distinct=call.distinct,
+                distinct=max(call.distinct, samples) if call.comparable < call.calls else call.distinct,
+                during=call.where,
             )
         )
     return tuple(sorted(found, key=lambda work: -work.share))
 
 
-def _stands_for(call: RepeatedCall, fetching: float, shares: dict[str, float]) -> float:
+def _stands_for(call: RepeatedCall, parts: dict[str, float], shares: dict[str, float]) -> float:
     """Share of the steady wall time that windows of the call's kind were taken from."""
     data, other = shares.get("Data", 0.0), shares.get("Other", 0.0)
-    if call.role == "worker":
-        return data
-    if call.where == "fetch":
-        return fetching if fetching > 0 else data
-    return min(1.0, data + other)
+    if call.where == "gap":
+        return min(1.0, data + other)
+    return data * parts[f"{call.role} {call.where}"]
 
 
-def _fetching_share(rank: RankTrace, from_ns: int, to_ns: int) -> float:
-    """Share of the steady wall time that the training process itself spent in datasets."""
-    spent = 0
-    for loader in rank.loaders:
-        at = loader.fetches.start_ns
-        spent += int(loader.fetches.getitem_ns[(at >= from_ns) & (at < to_ns)].sum())
-    return spent / max(1, to_ns - from_ns)
+def _parts_of_fetching(trace: Trace, rank: RankTrace, from_ns: int, to_ns: int) -> dict[str, float]:
+    """For "main" and "worker": which part of making batches is the dataset's ("fetch") and which is joining samples ("collate").
+
+    1 where nothing was timed: then a call is blamed for all that it could be.
+    """
+    fetches = {
+        "main": [loader.fetches for loader in rank.loaders],
+        "worker": [worker.fetches for worker in trace.workers if worker.parent == rank.pid],
+    }
+    parts = {}
+    for role, timed in fetches.items():
+        steady = [(each, (each.start_ns >= from_ns) & (each.start_ns < to_ns)) for each in timed]
+        getitem = sum(int(each.getitem_ns[during].sum()) for each, during in steady)
+        collate = sum(int(each.collate_ns[during].sum()) for each, during in steady)
+        whole = getitem + collate
+        parts[f"{role} fetch"] = getitem / whole if whole else 1.0
+        parts[f"{role} collate"] = collate / whole if whole else 1.0
+    return parts
 
 
 def _merge(seen: list[RepeatedCall]) -> list[RepeatedCall]:
@@ -89,7 +100,7 @@ def _inside_another(call: RepeatedCall, merged: list[RepeatedCall]) -> bool:
     while name and name in around and name not in visited:
         visited.add(name)
         outer = around[name]
-        if outer.hashable and outer.calls >= LEAST_CALLS and outer.repeats / outer.calls >= OFTEN:
+        if outer.hashable and outer.calls >= LEAST_CALLS and outer.repeats / max(1, outer.comparable) >= OFTEN:
             return True
         name = outer.caller
     return False

@@ -87,7 +87,9 @@ class LoaderTrace:
 class RepeatedCall:
     """A function of the owner that was called again with equal arguments and gave an equal result, seen in sampled windows.
 
-    `where` says in which windows: "fetch" (single `dataset[i]` calls) or "gap" (time between phases where data is made by hand).
+    `where` says in which windows: "fetch" (single `dataset[i]` calls), "collate" (`collate_fn` of batches with a sample that is traced in
+    each pass) or "gap" (time between phases where data is made by hand). `comparable` is how many of the calls could have repeated an
+    earlier one: all of them, but for "collate" only those for samples that an earlier window held too.
     `window_ns` is the traced length of all windows of that kind in this process, so `inclusive_ns ÷ window_ns` estimates its
     share of them (tracing slows both alike, roughly). `caller` is the nearest traced function of the owner around it, "" for the outermost.
     """
@@ -106,6 +108,7 @@ class RepeatedCall:
     hashable: bool
     is_method: bool
     result_bytes: int | None
+    comparable: int = 0
 
 
 @dataclass(frozen=True)

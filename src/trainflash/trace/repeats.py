@@ -20,10 +20,19 @@ def repeated(processes: list[tuple[int, str, Facts]]) -> dict[int, tuple[Repeate
     for _, _, facts in processes:
         for place, call in _calls(facts):
             results[(place, call["arguments"])].add(call["result"])
-    found = {}
-    for pid, role, facts in processes:
-        found[pid] = _of_process(role, facts, seen, results)
-    return found
+    again = _seen_again([facts for _, _, facts in processes])
+    return {pid: _of_process(role, facts, seen, results, again) for pid, role, facts in processes}
+
+
+def _seen_again(all_facts: list[Facts]) -> float:
+    """Of the samples in traced collations, the part that an earlier one held already: its calls are those that can repeat."""
+    samples, chosen = 0, []
+    for facts in all_facts:
+        for window in facts.all("calls"):
+            if window.get("where") == "collate":
+                samples += int(window.get("batch", 0))
+                chosen += window.get("chosen", [])
+    return (len(chosen) - len(set(chosen))) / samples if samples else 0.0
 
 
 def _calls(facts: Facts):
@@ -36,7 +45,7 @@ def _calls(facts: Facts):
                 yield place, call
 
 
-def _of_process(role: str, facts: Facts, seen: dict, results: dict) -> tuple[RepeatedCall, ...]:
+def _of_process(role: str, facts: Facts, seen: dict, results: dict, again: float) -> tuple[RepeatedCall, ...]:
     windows: dict[str, int] = defaultdict(int)
     for window in facts.all("calls"):
         windows[str(window.get("where"))] += int(window.get("window_ns", 0))
@@ -68,6 +77,7 @@ def _of_process(role: str, facts: Facts, seen: dict, results: dict) -> tuple[Rep
                 hashable=all(call["hashable"] for call, _ in rows),
                 is_method=any(call["is_method"] for call, _ in rows),
                 result_bytes=repeats[-1]["bytes"],
+                comparable=max(len(repeats), round(again * len(rows))) if where == "collate" else len(rows),
             )
         )
     return tuple(sorted(found, key=lambda call: -call.repeat_ns))

@@ -14,6 +14,7 @@ from .guard import swallow
 from .writer import fact
 
 MAX_CALLS = 1500  # in one window
+MAX_CALLS_OF_ONE = 200  # of one function in one window: a small one called for each byte must not hide those around it
 MAX_ROWS = 20000  # in one process
 
 _GENERATOR = 0x20 | 0x80 | 0x200
@@ -33,10 +34,15 @@ class Returned:
 
 
 class Window:
-    """One traced stretch of the current thread; `where` is "fetch" or "gap". With `keep`, results stay until `close`."""
+    """One traced stretch of the current thread; `where` is "fetch", "collate" or "gap". With `keep`, results stay until `close`.
 
-    def __init__(self, where: str, keep: bool = False) -> None:
+    `about` is written with the rows.
+    """
+
+    def __init__(self, where: str, keep: bool = False, **about) -> None:
         self._where = where
+        self._about = about
+        self._calls_of: dict = {}
         self._rows: list = []
         self._stack: list = []
         self._overhead = 0  # our own time, and pauses
@@ -81,7 +87,7 @@ class Window:
         _rows_written += len(self._rows)
         if not self._rows and self._where == "gap":
             return
-        fact("calls", where=self._where, window_ns=max(0, window_ns), rows=self._rows)
+        fact("calls", where=self._where, window_ns=max(0, window_ns), rows=self._rows, **self._about)
         self._rows = []
 
     def _call(self, frame, event, argument):
@@ -90,7 +96,11 @@ class Window:
         code = frame.f_code
         if not own.is_own(code) or code.co_name in ("<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>", "<module>"):
             return None
+        calls_of_it = self._calls_of.get(code, 0)
+        if calls_of_it >= MAX_CALLS_OF_ONE:
+            return None
         began = time.perf_counter_ns()
+        self._calls_of[code] = calls_of_it + 1
         self._calls += 1
         entry = None
         try:

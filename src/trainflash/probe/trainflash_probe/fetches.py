@@ -17,8 +17,11 @@ from .writer import emit, emit_value
 TRACED_INDICES = 16  # of a dataset, the same ones in every process and epoch
 TRACED_FETCHES = (2, 3, 10)  # of a dataset without indices
 MAX_WINDOWS = 64
+MAX_COLLATE_WINDOWS = 2 * TRACED_INDICES  # two passes, each batch with a chosen index
 
 _windows = 0
+_collate_windows = 0
+_to_collate: list = []  # the chosen samples in the batch that is being fetched, and its size
 _fetch_number = 0
 
 
@@ -83,10 +86,24 @@ def _fetch(original, traced):
 def _collate(original):
     def collate(batch):
         emit(codes.COLLATE)
-        return original(batch)
+        return _traced_collate(original, batch) if _to_collate else original(batch)
 
     collate._trainflash = True
     return collate
+
+
+def _traced_collate(original, batch):
+    global _collate_windows
+    chosen, size = _to_collate
+    del _to_collate[:]
+    window = Window("collate", chosen=chosen, batch=size)
+    if getattr(original, "__module__", "").partition(".")[0] == "torch" or not window.begin():
+        return original(batch)
+    _collate_windows += 1
+    try:
+        return original(batch)
+    finally:
+        window.end()
 
 
 class _TracedDataset:
@@ -111,6 +128,7 @@ class _TracedDataset:
 
 def _traced_map(original, fetcher, indices):
     dataset = fetcher.dataset
+    del _to_collate[:]
     if _windows >= MAX_WINDOWS or not isinstance(indices, list):
         return original(fetcher, indices)
     if getattr(dataset, "__getitems__", None):
@@ -118,6 +136,8 @@ def _traced_map(original, fetcher, indices):
     chosen = _chosen(dataset, indices)
     if not chosen:
         return original(fetcher, indices)
+    if _collate_windows < MAX_COLLATE_WINDOWS:
+        _to_collate[:] = [[f"{len(dataset)}:{index}" for index in sorted(chosen)], len(indices)]
     fetcher.dataset = _TracedDataset(dataset, chosen)
     try:
         return original(fetcher, indices)
