@@ -99,7 +99,8 @@ def _of_fidelity(fidelity: Fidelity | None, allowed: frozenset[str]) -> tuple[bo
 
 
 def _sameness(fidelity: Fidelity) -> str:
+    unseen = f"; not seen: {', '.join(fidelity.not_seen)}" if fidelity.not_seen else ""
     if fidelity.verdict == "same":
-        return f"equal over {fidelity.updates} updates"
+        return f"equal over {fidelity.updates} updates{unseen}"
     names = ", ".join(fidelity.changed) or "numerics"
-    return f"{fidelity.verdict} over {fidelity.updates} updates, the owner agreed to: {names}"
+    return f"{fidelity.verdict} over {fidelity.updates} updates, the owner agreed to: {names}{unseen}"

@@ -17,12 +17,12 @@ from pathlib import Path
 from trainflash import launch, stats, trace
 from trainflash.bench import measure
 from trainflash.bench.estimate import SAME_STEPS, TOO_SHORT, estimate
-from trainflash.bench.measure import Bench, Plan, StartFailed
+from trainflash.bench.measure import STARTS_TO_AFFORD, Bench, Plan, StartFailed
 from trainflash.bench.store import Store
 from trainflash.errors import ProgramFailed
 from trainflash.schema import Command, Runs, Sandbox, Side, SpeedVerdict, Start, to_plain, write_document
 
-__all__ = ["compare", "cost", "judge_starts"]
+__all__ = ["STARTS_TO_AFFORD", "compare", "cost", "judge_starts"]
 
 OnProgress = Callable[[str, int, int], None]
 
@@ -43,21 +43,24 @@ def compare(
     resume: bool = False,
     min_gain: float = stats.LEAST_GAIN,
     identity: str = "",
+    first_epoch: int = 0,
     online: bool = False,
     writable: Sequence[str] = (),
     redact: Callable[[str], str] | None = None,
+    shown: Command | None = None,
 ) -> tuple[Runs, SpeedVerdict]:
     """Measure `baseline` in the sandbox's baseline checkout against `candidate` in its worktree, as both stand.
 
     Starts are appended to `directory/starts.jsonl` as they are measured and `runs.json` is written at the end; with `resume` the
     starts that are there already count. `identity` is whatever else must not change between them, such as the two commits.
-    `on_progress` gets what is measured, slices done, and of how many. The verdict is `inconclusive` as soon as `budget_s` seconds
+    The first `first_epoch` steps are passed unmeasured: a cache that they fill pays only later.
+    `shown` is the baseline's command as it may be written down. `on_progress` gets what is measured, slices done, and of how many. The verdict is `inconclusive` as soon as `budget_s` seconds
     cannot buy one, and `reject` when the candidate fails by itself; it is never `continue`.
     Raises `ProgramFailed` when the baseline fails or never trains, `UsageError` when resuming something else.
     """
     store = Store(directory)
     compared = _digest(baseline, candidate, identity)
-    starts, plan = store.begin(compared, resume=resume)
+    starts, plan = store.begin(compared, _first_plan(first_epoch), resume=resume)
     began = time.monotonic()
     bench = Bench(
         sandbox, {"baseline": baseline, "candidate": candidate}, directory, began + GRACE * budget_s + GRACE_S, budget_s,
@@ -69,14 +72,20 @@ def compare(
         verdict = run.until_verdict()
     finally:
         runs = Runs(
-            command=baseline,
+            command=shown or baseline,
             starts=tuple(run.starts),
             warmup_steps=run.plan.warmup,
+            unit="step after the first epoch" if first_epoch else "step",
             machine=_machine(),
             stopped_because=verdict.reason if verdict else "interrupted or failed",
         )
         write_document(directory / "runs.json", runs)
     return runs, verdict
+
+
+def _first_plan(first_epoch: int) -> Plan:
+    warmup = max(stats.WARMUP_LEAST, first_epoch + 1 if first_epoch else 0)
+    return Plan(warmup=warmup, least_warmup=warmup)
 
 
 def cost(budget_s: float, *, start_s: float | None = None) -> str:
@@ -149,7 +158,7 @@ class _Comparison:
         # What noise calls warm-up in one start must not cost all later ones their steps: the shortest found counts, and
         # each start still drops what it needs.
         usable = [warmup, *([plan.warmup] if any(known.y is not None for known in self.starts) else [])]
-        self._keep(start, plan if start.y is None else replace(plan, warmup=min(usable)))
+        self._keep(start, plan if start.y is None else replace(plan, warmup=max(plan.least_warmup, min(usable))))
         if start.reason.startswith(SAME_STEPS) or (start.reason.startswith(TOO_SHORT) and measured["baseline"].ended_at is not None):
             return SpeedVerdict("inconclusive", None, start.reason)
         return None

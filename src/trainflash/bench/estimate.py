@@ -12,6 +12,7 @@ from trainflash.schema import Start
 
 NET_CPU_LIMIT = 1.1  # more CPU than 1.1 × net time: the program's own threads compete for cores, and that wait is its cost
 CPU_TICK_S = 0.02  # the kernel rounds the CPU time of other processes to ticks of 10 ms
+LONG_WARMUP = 4 * stats.WARMUP_WINDOW  # a first slice longer than that was asked for, to pass the first epoch
 TRIM_SLICES = 5  # fewer slices than that have nothing to trim
 LEAST_STEPS = 20  # per side and start, after the warm-up
 TOO_SHORT = "too few steps"
@@ -84,15 +85,16 @@ def warmup_of(baseline: Measured, candidate: Measured) -> int | None:
     """Steps to drop on both sides, the larger of the two; None: one side is not steady. Short runs get the least there is."""
     found = []
     for side in (baseline, candidate):
-        before = side.slices[0].first
-        times = side.step_times()
+        passed = side.slices[0].steps > LONG_WARMUP  # it took a whole epoch: what fills in that time is no part of the steady steps
+        before = side.slices[0].first + (side.slices[0].steps if passed else 0)
+        times = side.step_times()[side.slices[0].steps if passed else 0 :]
         if len(times) < 4 * stats.WARMUP_WINDOW:
-            found.append(stats.WARMUP_LEAST)
+            found.append(before if passed else stats.WARMUP_LEAST)
             continue
         drop = stats.find_warmup(times)
         if drop is None:
             return None
-        found.append(before + drop if drop > stats.WARMUP_LEAST else stats.WARMUP_LEAST)
+        found.append(before + drop if drop > stats.WARMUP_LEAST else max(stats.WARMUP_LEAST, before if passed else 0))
     return max(found)
 
 

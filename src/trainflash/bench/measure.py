@@ -53,6 +53,7 @@ class Plan:
 
     schedule: Literal["resident", "sequential"] = "resident"
     warmup: int = stats.WARMUP_LEAST
+    least_warmup: int = stats.WARMUP_LEAST  # the first epoch, where it is passed unmeasured
     available: int | None = None  # steps that the program has, where it came to its end
     startup_s: float | None = None
     sequential_steps: int | None = None

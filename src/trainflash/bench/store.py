@@ -20,12 +20,12 @@ class Store:
         self.state_path = directory / "bench.json"
         directory.mkdir(parents=True, exist_ok=True)
 
-    def begin(self, compared: str, *, resume: bool) -> tuple[list[Start], Plan]:
+    def begin(self, compared: str, first: Plan, *, resume: bool) -> tuple[list[Start], Plan]:
         """The starts measured so far and the plan. Raises `UsageError` when what is compared is not what it was."""
         if not resume or not self.state_path.exists():
             self.starts_path.unlink(missing_ok=True)
-            self.save_plan(compared, Plan())
-            return [], Plan()
+            self.save_plan(compared, first)
+            return [], first
         try:
             state = json.loads(self.state_path.read_text(encoding="utf-8"))
         except (OSError, ValueError) as bad:

@@ -49,11 +49,16 @@ def main(argv: list[str] | None = None) -> int:
         mend = f"see `{context.command_path} --help`" if context else "see `trainflash --help`"
         return _fail(UsageError(problem.format_message(), mend), arguments, as_json)
     except (KeyboardInterrupt, click.Abort):
-        print("\ninterrupted; what was measured is kept, and your project is as it was", file=sys.stderr)
+        _fail(TrainFlashError("interrupted; what was measured is kept, and your project is as it was", "run it again"), arguments, as_json)
         return EXIT_INTERRUPTED
     except BrokenPipeError:
         sys.stderr.close()  # the reader of our output has gone, such as `| head`
         return 0
+    except OSError as bad:
+        where = f"{bad.filename}: " if bad.filename else ""
+        return _fail(
+            TrainFlashError(f"{where}{bad.strerror or bad}", "make room or give access there, then run it again"), arguments, as_json
+        )
 
 
 def _fail(problem: TrainFlashError, arguments: list[str], as_json: bool) -> int:
@@ -64,7 +69,8 @@ def _fail(problem: TrainFlashError, arguments: list[str], as_json: bool) -> int:
     if as_json:
         from trainflash.workflow import answers
 
-        names = [word for word in arguments[:2] if word.isidentifier()]
-        output.answer(answers.error(names[0] if names else "trainflash", problem))
+        names = [word for word in arguments[:2] if word.isidentifier()] or ["trainflash"]
+        group = isinstance(cli.commands.get(names[0]), click.Group)
+        output.answer(answers.error("_".join(names if group else names[:1]), problem))
     output.stderr.print(report.error(problem))
     return problem.exit_code

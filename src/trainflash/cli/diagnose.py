@@ -7,11 +7,11 @@ from pathlib import Path
 import click
 
 from trainflash import config
-from trainflash.cli.options import command_argument, json_option, sandbox_option
+from trainflash.cli.options import Launching, command_argument, json_option, sandbox_option
 from trainflash.cli.output import Output
 
 
-@click.command(short_help="Where does the time go, and which line is to blame?")
+@click.command(cls=Launching, short_help="Where does the time go, and which line is to blame?")
 @click.option("--steps", type=click.IntRange(min=1), help="Stop the program after this many training steps.")
 @click.option("--run", help="Diagnose an earlier run again from its events, without running the program.")
 @click.option("--in-place", is_flag=True, help="Run in the project itself instead of a sandbox; it stands in the result.")

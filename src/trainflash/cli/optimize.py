@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from trainflash import config
-from trainflash.cli.options import ALLOW_HELP, Duration, command_argument, json_option, sandbox_option
+from trainflash.cli.options import ALLOW_HELP, Duration, Launching, command_argument, json_option, sandbox_option
 from trainflash.cli.output import Output
 from trainflash.errors import EXIT_DONE, Inconclusive, Rejected, UsageError
 
@@ -17,7 +17,7 @@ def group() -> None:
     """Plan and try changes, one at a time; only what is proven faster and trains the same is kept."""
 
 
-@group.command("plan")
+@group.command("plan", cls=Launching)
 @sandbox_option
 @json_option
 @command_argument
@@ -41,7 +41,7 @@ def plan(sandbox: Path | None, as_json: bool, cmd: tuple[str, ...]) -> None:
     output.answer(answers.plan(made), report.plan(made))
 
 
-@group.command("try")
+@group.command("try", cls=Launching)
 @click.argument("knob", required=False, metavar="[KNOB[=VALUE]]")
 @click.option("--at", metavar="FILE:LINE", help="Apply the knob at this place of your source.")
 @click.option("--patch", type=click.Path(path_type=Path), help="Try this unified diff instead of a knob.")
@@ -71,7 +71,7 @@ def try_(
     from trainflash import report
     from trainflash.workflow import answers, inputs, optimizing, session
 
-    if knob == "--" or (knob and patch):  # click hands us the first word of CMD when no knob was typed
+    if knob and patch:
         raise UsageError("give a knob or a patch, not both", "see `trainflash optimize try --help`")
     if not knob and not patch:
         raise UsageError("what to try is missing", "name a knob from `trainflash optimize plan`, or --patch FILE")
@@ -93,7 +93,7 @@ def try_(
     return {"accepted": EXIT_DONE, "rejected": Rejected.exit_code}.get(experiment.decision, Inconclusive.exit_code)
 
 
-@group.command("auto")
+@group.command("auto", cls=Launching)
 @click.option("--budget", type=Duration(), help="Time for everything, such as 20m.")
 @click.option("--allow", help=ALLOW_HELP)
 @sandbox_option

@@ -13,6 +13,16 @@ from trainflash import config
 ALLOW_HELP = "Changes that you agree to by name, comma-separated: order, numerics, cadence, schedule, batch."
 
 
+class Launching(click.Command):
+    """A command of ours that runs one of the owner's: what follows the first `--` is his, and no argument of ours can take a word of it."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        ours = args.index("--") if "--" in args else len(args)
+        rest = super().parse_args(ctx, args[:ours])
+        ctx.params["cmd"] = (*ctx.params["cmd"], *args[ours + 1 :])
+        return rest
+
+
 def command_argument(function: Callable[..., Any]) -> Callable[..., Any]:
     return click.argument("cmd", nargs=-1, type=click.UNPROCESSED, metavar="-- CMD…")(function)
 

@@ -26,9 +26,9 @@ class Output:
         self.stderr.print(line, markup=False)
 
     def answer(self, document: dict[str, Any], *shown: Any) -> None:
-        """The result: `document` as JSON, else the renderables `shown`."""
+        """The result: `document` as JSON (ASCII: a diff may hold bytes that no encoding of stdout takes), else the renderables `shown`."""
         if self.as_json:
-            sys.stdout.write(json.dumps(document, ensure_ascii=False, allow_nan=False, indent=None) + "\n")
+            sys.stdout.write(json.dumps(document, allow_nan=False) + "\n")
             sys.stdout.flush()
             return
         for part in shown:

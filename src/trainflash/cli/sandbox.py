@@ -63,7 +63,7 @@ def diff(sandbox: Path | None, as_json: bool) -> None:
     if as_json:
         Output(True).answer({"schema": "sandbox_diff.v1", "status": "ok", "diff": text})
     else:
-        click.echo(text, nl=False)
+        click.echo(text.encode("utf-8", "surrogateescape"), nl=False)
 
 
 @group.command("discard")

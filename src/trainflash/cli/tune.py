@@ -8,13 +8,13 @@ from pathlib import Path
 import click
 
 from trainflash import config
-from trainflash.cli.options import ALLOW_HELP, Duration, command_argument, json_option, sandbox_option
+from trainflash.cli.options import ALLOW_HELP, Duration, Launching, command_argument, json_option, sandbox_option
 from trainflash.cli.output import Output
 
 DEMO_BUDGET_S = 270.0  # the loop must end well within six minutes on two busy cores
 
 
-@click.command(short_help="The whole loop: find, try, prove; ends with what awaits approval.")
+@click.command(cls=Launching, short_help="The whole loop: find, try, prove; ends with what awaits approval.")
 @click.argument("project", type=click.Path(path_type=Path), default=".")
 @click.option("--budget", type=Duration(), help="Time for everything, such as 20m.")
 @click.option("--allow", help=ALLOW_HELP)
@@ -55,7 +55,7 @@ def run_loop(
     settings = config.load(project)
     command = inputs.command(cmd, settings)
     demands = inputs.demands(settings, budget_s=budget, allow=allow)
-    output.say(f"tuning `{' '.join(command.argv)}` in a sandbox: at most {demands.budget_s / 60:.0f} min, several starts of the program")
+    output.say(f"tuning `{inputs.shown(command)}` in a sandbox: at most {demands.budget_s / 60:.0f} min, several starts of the program")
     with output.progress() as progress:
         found, new = session.open_session(project, sandbox, on_progress=progress)
         if new:

@@ -7,12 +7,12 @@ from pathlib import Path
 import click
 
 from trainflash import config
-from trainflash.cli.options import ALLOW_HELP, Duration, command_argument, json_option, sandbox_option
+from trainflash.cli.options import ALLOW_HELP, Duration, Launching, command_argument, json_option, sandbox_option
 from trainflash.cli.output import Output
 from trainflash.errors import EXIT_DONE, Inconclusive, Rejected, UsageError
 
 
-@click.command(short_help="Is it faster, and does it still train the same?")
+@click.command(cls=Launching, short_help="Is it faster, and does it still train the same?")
 @click.option("--experiment", type=int, help="Judge this experiment against the state it was built on.")
 @click.option("--baseline", help="Judge this commit of the sandbox …")
 @click.option("--candidate", help="… against this one. Default without any of the three: all accepted changes together.")
@@ -52,7 +52,7 @@ def verify(
         found = session.existing_session(Path.cwd(), sandbox, on_progress=progress)
         with found.locked():
             if experiment is not None:
-                judged = verifying.verify_experiment(found, experiment, demands).verdict
+                judged = verifying.verify_experiment(found, experiment, demands, inputs.command(cmd, settings) if cmd else None).verdict
             else:
                 command = inputs.command(cmd, settings)
                 judged = verifying.verify_commits(found, baseline, candidate, command, demands)

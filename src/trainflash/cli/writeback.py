@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from trainflash.cli.options import json_option, sandbox_option
 from trainflash.cli.output import Output
-from trainflash.errors import ApprovalNeeded, UsageError
+from trainflash.errors import ApprovalNeeded, Rejected, UsageError
+
+if TYPE_CHECKING:
+    from trainflash.workflow import approving
 
 
 @click.command(short_help="Write a proven change into the project, once approved.")
@@ -47,11 +51,12 @@ def writeback(
             output.answer(answers.proposal(proposal), report.proposal(proposal))
             return
         if not proposal.approvable:
-            raise ApprovalNeeded(f"this cannot be approved: {proposal.reason}", "see `trainflash log`")
+            raise Rejected(f"this cannot be approved: {proposal.reason}", "see `trainflash log`")
         if approve is None:
-            _ask(output, approving, found, proposal)
-        how = "digest" if approve else "terminal"
-        given = approving.write_back(found, experiment, approved_digest=approve or proposal.digest, how=how)
+            _ask(output, found, proposal)
+            given = approving.write_back(found, experiment, approved_digest=proposal.digest, how="terminal")
+        else:
+            given = approving.write_back(found, experiment, approved_digest=approve, how="digest")
     output.answer(
         answers.approval(given),
         f"written: {', '.join(given.files)}",
@@ -59,12 +64,12 @@ def writeback(
     )
 
 
-def _ask(output: Output, approving: object, found: object, proposal: object) -> None:
+def _ask(output: Output, found: approving.Session, proposal: approving.writeback.Proposal) -> None:
     """Show the diff and ask the owner on the terminal. Raises `ApprovalNeeded` when there is none, or the answer is not yes."""
     from trainflash import report
     from trainflash.workflow.approving import refuse
 
-    if not sys.stdin.isatty():
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):  # the diff is shown on stderr: nobody approves what he cannot see
         refuse(found, proposal.digest, "no terminal")
         raise ApprovalNeeded(
             "the owner has not approved this diff",

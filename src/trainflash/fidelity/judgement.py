@@ -256,6 +256,8 @@ def _unusable(pairs: tuple[Pair, ...], limits: Limits) -> str:
     for pair in pairs:
         if pair.baseline.broken or pair.candidate.broken:
             return "a record is damaged: part of it cannot be read"
+        if lost := sorted(set(pair.candidate.swallowed) - set(pair.baseline.swallowed)):
+            return f"the recorder could not measure {', '.join(lost)} in the candidate"
         if pair.length < limits.least_updates:
             return f"only {pair.length} updates could be compared, at least {limits.least_updates} are needed"
         losses = [update.loss for update, _ in pair.matched]

@@ -192,7 +192,7 @@ class _Trial:
         if not failed and record.updates:
             return
         result = old.end()
-        command = " ".join(self.baseline.argv)
+        command = " ".join(result.command.argv)  # as the record shows it: without secrets
         if failed:
             what, mend = f"failed with exit code {result.returncode}", "its own output is shown; make it run by hand first"
         else:

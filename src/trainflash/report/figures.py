@@ -156,5 +156,6 @@ def _hidden(char: str) -> bool:
         or "\x7f" <= char <= "\x9f"
         or char in "\u200b\u200e\u200f\u2028\u2029\ufeff"
         or "\u202a" <= char <= "\u202e"
+        or "\ud800" <= char <= "\udfff"  # a byte that is no UTF-8
         or "\u2066" <= char <= "\u2069"
     )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from trainflash import sandbox as sandboxes
-from trainflash.errors import TrainFlashError
+from trainflash.errors import ProgramFailed, TrainFlashError
 from trainflash.schema import Approval, Diagnosis, Experiment, LogEntry, Plan, Sandbox, Verdict, to_plain
 from trainflash.workflow.optimizing import Outcome
 from trainflash.writeback import Proposal
@@ -16,7 +16,10 @@ _STATUS = {"accept": "ok", "reject": "rejected", "inconclusive": "inconclusive"}
 
 def error(command: str, problem: TrainFlashError) -> dict[str, Any]:
     """Any command that ended with an error of ours."""
-    return {"schema": f"{command}.v1", "status": problem.status, "error": {"message": problem.message, "mend": problem.mend}}
+    told: dict[str, Any] = {"message": problem.message, "mend": problem.mend}
+    if isinstance(problem, ProgramFailed):
+        told |= {"returncode": problem.returncode, "output": problem.output}
+    return {"schema": f"{command}.v1", "status": problem.status, "error": told}
 
 
 def sandbox(made: Sandbox, command: str = "sandbox_create") -> dict[str, Any]:

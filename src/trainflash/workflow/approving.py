@@ -21,6 +21,8 @@ def chosen(session: Session, n: int | None) -> tuple[Experiment, ...]:
     experiment = session.experiment(n)
     if experiment.decision != "accepted":
         raise UsageError(f"experiment {n} is {experiment.decision}, not accepted", "only accepted experiments can be written back")
+    if experiment not in accepted:
+        raise UsageError(f"experiment {n} builds on a state that is no longer accepted", "see `trainflash log`, and try it again")
     return tuple(e for e in accepted if e.n <= n)
 
 
@@ -57,7 +59,7 @@ def refuse(session: Session, digest: str, how: str) -> None:
 def undo(session: Session) -> Approval:
     """Give back what stood there before the last write-back."""
     approval = writeback.undo(session.sandbox)
-    session.log(_entry(f"write-back of {approval.digest[:12]} undone", "undone", "terminal", approval.digest))
+    session.log(_entry(f"write-back of {approval.digest[:12]} undone", "undone", "command line", approval.digest))
     return approval
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import re
+import shlex
 from collections.abc import Sequence
 
+from trainflash import redact
 from trainflash.config import Settings
 from trainflash.errors import UsageError
 from trainflash.schema import Command, Location
@@ -19,6 +22,11 @@ def command(argv: Sequence[str], settings: Settings) -> Command:
     if not words:
         raise UsageError("no training command", "put it after `--`, such as `-- python train.py`, or set `command` in trainflash.toml")
     return Command(argv=words)
+
+
+def shown(command: Command) -> str:
+    """The command as it may be printed: without secrets."""
+    return shlex.join(redact.argv(command.argv))
 
 
 def place(text: str) -> Location:
@@ -37,8 +45,8 @@ def demands(
     unknown = sorted(set(named) - set(CONSENTS))
     if unknown:
         raise UsageError(f"nobody can agree to {unknown[0]!r}", f"changes that can be agreed to: {', '.join(CONSENTS)}")
-    if tolerance is not None and not tolerance > 0:
-        raise UsageError(f"a tolerance of {tolerance} is not positive", "give the largest mean |loss delta|, such as 1e-3")
+    if tolerance is not None and not 0 < tolerance < math.inf:
+        raise UsageError(f"a tolerance of {tolerance} is no positive number", "give the largest mean |loss delta|, such as 1e-3")
     return Demands(
         tolerance=tolerance or settings.tolerance,
         allowed=frozenset(named),

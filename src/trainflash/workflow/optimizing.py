@@ -18,7 +18,6 @@ from trainflash.schema import (
     Plan,
     Summary,
     Verdict,
-    write_atomically,
     write_document,
 )
 from trainflash.workflow import diagnosing, verifying
@@ -65,6 +64,10 @@ def from_patch(patch: Path, why: str = "") -> Candidate:
 
 def try_candidate(session: Session, candidate: Candidate, command: Command, demands: Demands) -> Experiment:
     """Commit the candidate on top of what was accepted, judge it, and keep it in `worktree/` only if it was accepted."""
+    if demands.budget_s < verifying.LEAST_BUDGET_S:
+        raise UsageError(
+            f"a budget of {demands.budget_s:.0f} s is too small for a verdict", f"give at least {verifying.LEAST_BUDGET_S:.0f}s"
+        )
     parent_commit = session.tip()
     accepted = session.accepted()
     session.take("candidate", parent_commit)
@@ -88,15 +91,13 @@ def try_candidate(session: Session, candidate: Candidate, command: Command, dema
         created_utc=now_utc(),
     )
     session.save(experiment)
-    write_atomically(session.experiment_dir(n) / "change.diff", diff)
+    (session.experiment_dir(n) / "change.diff").write_bytes(diff.encode("utf-8", "surrogateescape"))
     try:
         return verifying.verify_experiment(session, n, demands)
     except ProgramFailed as failed:
         judged = Verdict(verdict="inconclusive", speedup=None, fidelity=None, starts=0, reasons=(failed.message,))
         verifying.settle(session, experiment, judged, None)
         raise
-    finally:
-        session.rest()
 
 
 LEAST_CEILING = 1.04  # the rule calls anything below it "not faster" (stats.REJECT_GAIN)
@@ -121,11 +122,13 @@ def auto(session: Session, command: Command, demands: Demands, *, budget_s: floa
     def left() -> float:
         return budget_s - (time.monotonic() - began)
 
+    session.rest()  # a killed command may have left a candidate in worktree/
     seconds = min(diagnosing.SECONDS, max(15.0, budget_s / 10))
     diagnosis, summary = diagnosing.diagnose(session, command, seconds=seconds, online=demands.online, writable=demands.writable)
     first, after = diagnosis, None
     made: list[Experiment] = []
-    tried = {_essence(diff_of(session, experiment)) for experiment in session.experiments()}
+    # what was interrupted, or left open by noise, deserves another try
+    tried = {_essence(diff_of(session, one)) for one in session.experiments() if one.decision not in {"pending", "inconclusive"}}
     longest = verifying.LEAST_BUDGET_S
     while True:
         reason = _done(diagnosis)
@@ -141,7 +144,9 @@ def auto(session: Session, command: Command, demands: Demands, *, budget_s: floa
             break
         kept_back = _cost_of_combination(session)
         if left() - kept_back < longest:
-            reason = f"the budget of {budget_s:.0f} s is spent ({len(allowed)} more could be tried)"
+            reason = (
+                f"what is left of the budget of {budget_s:.0f} s is too little for another experiment ({len(allowed)} more could be tried)"
+            )
             break
         candidate = allowed[0]
         tried.add(_essence(candidate.diff))

@@ -10,7 +10,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from trainflash import sandbox as sandboxes
-from trainflash import tuning_log, view
+from trainflash import tuning_log, view, writeback
 from trainflash.errors import UsageError
 from trainflash.schema import (
     Diagnosis,
@@ -22,7 +22,6 @@ from trainflash.schema import (
     Summary,
     Verdict,
     read_document,
-    write_atomically,
     write_document,
 )
 
@@ -122,8 +121,9 @@ class Session:
     def take(self, side: Side, commit: str) -> None:
         """Make a checkout hold `commit`; edits in `worktree/` that no experiment holds are set aside as a patch, never lost."""
         if side == "candidate" and sandboxes.status(self.sandbox).dirty:
-            aside = self.directory / f"set-aside-{now_utc().replace(':', '')}.diff"
-            write_atomically(aside, sandboxes.diff(self.sandbox, sandboxes.head(self.sandbox)))
+            number = 1 + len(list(self.directory.glob("set-aside-*.diff")))
+            aside = self.directory / f"set-aside-{number}.diff"
+            aside.write_bytes(sandboxes.diff(self.sandbox, sandboxes.head(self.sandbox)).encode("utf-8", "surrogateescape"))
             self.on_progress(f"edits of worktree/ that are in no experiment were set aside: {aside}", 0, 0)
         sandboxes.checkout(self.sandbox, side, commit)
 
@@ -196,6 +196,8 @@ class Session:
                     f"another trainflash command is working in {self.directory}", "wait for it, or name another sandbox with --sandbox"
                 ) from None
             view.sweep(self.sandbox)
+            for path in writeback.recover(self.sandbox):
+                self.on_progress(f"a write-back was cut off and is rolled back, but {path} was edited since and is left as it is", 0, 0)
             yield
 
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
+from dataclasses import replace
+
 from trainflash import redact, report, sandbox
-from trainflash.schema import Diagnosis, write_atomically
+from trainflash.errors import Rejected, UsageError
+from trainflash.schema import Diagnosis, Experiment, Plan, write_atomically
 from trainflash.workflow import approving
 from trainflash.workflow.session import Session
 
@@ -15,32 +19,50 @@ def view(session: Session, *, spent_s: float = 0.0, stopped_because: str = "") -
     if len(ready) < len(accepted):
         rest = ", ".join(str(experiment.n) for experiment in accepted[len(ready) :])
         stopped_because = f"{stopped_because}; not verified together yet: {rest} (trainflash verify)".lstrip("; ")
+    command, refused = approve_command(session)
+    if refused:
+        stopped_because = f"{stopped_because}; cannot be written back now: {refused}".lstrip("; ")
     newest: Diagnosis | None = diagnoses[-1] if len(diagnoses) > 1 and accepted else None
     return report.TuneView(
         project=session.sandbox.project,
         before=diagnoses[0] if diagnoses else None,
         after=newest,
-        experiments=session.experiments(),
+        experiments=tuple(map(_without_secrets, session.experiments())),
         combined=session.combination() if len(ready) == len(accepted) else ready[-1].verdict,
         diff=redact.text(sandbox.diff(session.sandbox, session.sandbox.base_ref, ready[-1].commit)) if ready else "",
         report_path=str(session.report_path),
         log_path=str(session.log_path),
-        approve_command=approve_command(session),
+        approve_command=command,
         stopped_because=stopped_because,
         spent_s=spent_s or sum(experiment.verdict.spent_s for experiment in session.experiments() if experiment.verdict),
     )
 
 
-def approve_command(session: Session) -> str | None:
-    """The one command with which the owner approves what was accepted; None when there is nothing to approve."""
+def approve_command(session: Session) -> tuple[str | None, str]:
+    """The one command with which the owner approves what was accepted, or None and why it cannot be approved ("": nothing to approve)."""
     ready = session.approvable()
+    if not ready:
+        return None, ""
     everything = ready == session.accepted()
-    if not ready or not approving.propose(session, None if everything else ready[-1].n).approvable:
-        return None
+    try:
+        proposal = approving.propose(session, None if everything else ready[-1].n)
+    except (Rejected, UsageError) as bad:  # the owner edited the same place meanwhile
+        return None, bad.message
     which = "--accepted" if everything else f"--experiment {ready[-1].n}"
-    return f"trainflash writeback {which} --sandbox {session.sandbox.directory}"
+    command = f"trainflash writeback {which} --sandbox {shlex.quote(session.sandbox.directory)}"
+    return (command, "") if proposal.approvable else (None, proposal.reason)
 
 
 def write_report(session: Session, shown: report.TuneView) -> None:
     """Write `report.html`, one self-contained page."""
-    write_atomically(session.report_path, report.html(shown, session.log_entries(), session.plan()))
+    plan = session.plan()
+    write_atomically(session.report_path, report.html(shown, session.log_entries(), _plan_without_secrets(plan) if plan else None))
+
+
+def _without_secrets(experiment: Experiment) -> Experiment:
+    command = replace(experiment.command, argv=redact.argv(experiment.command.argv), env=redact.environment(experiment.command.env))
+    return replace(experiment, command=command, why=redact.text(experiment.why))
+
+
+def _plan_without_secrets(plan: Plan) -> Plan:
+    return replace(plan, briefs=tuple(replace(brief, code=redact.text(brief.code)) for brief in plan.briefs))

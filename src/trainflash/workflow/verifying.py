@@ -12,8 +12,10 @@ from pathlib import Path
 from trainflash import bench, fidelity, redact, verdict
 from trainflash.errors import UsageError
 from trainflash.schema import Command, Experiment, Fidelity, LogEntry, Runs, SpeedVerdict, Verdict, write_document
+from trainflash.workflow import diagnosing
 from trainflash.workflow.session import Session, now_utc
 
+LEAST_AFTER_EPOCH = 60  # steady steps that a start needs beside the epoch that is passed
 LEAST_BUDGET_S = 20.0  # below this not even one start of a small program can be measured
 
 
@@ -52,6 +54,7 @@ def compare(
     speed: SpeedVerdict | None = None
     runs: Runs | None = None
     if verdict.may_be_timed(same, allowed=demands.allowed):
+        first_epoch, spare = _first_epoch(session, demands.budget_s)
         runs, speed = bench.compare(
             session.sandbox,
             baseline,
@@ -62,13 +65,21 @@ def compare(
             on_progress=session.on_progress,
             resume=demands.resume,
             identity=f"{baseline_commit}..{candidate_commit}",
+            first_epoch=first_epoch,
             online=demands.online,
             writable=demands.writable,
             redact=redact.text,
+            shown=replace(baseline, argv=redact.argv(baseline.argv), env=redact.environment(baseline.env)),
         )
+        speed = replace(speed, reason=f"{speed.reason}; {spare}") if spare else speed
     judged = verdict.judge(
         speed, same, allowed=demands.allowed, protection=session.sandbox.protection, spent_s=round(time.monotonic() - began, 1)
     )
+    edited = session.status().dirty
+    if edited:
+        shutil.rmtree(directory / "bench", ignore_errors=True)  # no resume may count these starts
+        reason = f"worktree/ was edited while it was measured: {', '.join(edited[:3])}"
+        judged = replace(judged, verdict="inconclusive", reasons=(reason, *judged.reasons))
     written = sorted(session.original_changes() - before)
     if written:
         reason = (
@@ -100,21 +111,50 @@ def _fidelity(session: Session, baseline: Command, candidate: Command, directory
     return found
 
 
-def verify_experiment(session: Session, n: int, demands: Demands) -> Experiment:
-    """Judge experiment `n` against the commit it was built on, save and log the verdict."""
+def _first_epoch(session: Session, budget_s: float) -> tuple[int, str]:
+    """Steps of the first epoch, to be passed unmeasured, and what is said about it; 0 where there is none, or it is too long.
+
+    What a first epoch fills (a cache, persistent workers) pays only from the second one on. Passing it must not cost more than a
+    quarter of what a start may take, on both sides, and as many steps must follow.
+    """
+    known = diagnosing.latest(session)
+    if known is None:
+        return 0, ""
+    summary = known[1]
+    total = summary.steps + summary.warmup_steps
+    batches = [
+        -(-loader.dataset_len // loader.batch_size)
+        for loader in summary.loaders
+        if loader.role == "train" and loader.dataset_len and loader.batch_size
+    ]
+    if not summary.epochs or summary.epochs < 2 or not batches:
+        return 0, ""
+    steps = min(sum(batches), -(-total // (summary.epochs - 1)))
+    long = 2 * steps * summary.step_ms.mean_ms / 1e3 > 0.25 * budget_s / bench.STARTS_TO_AFFORD
+    if long or (not summary.stopped and total < 2 * steps + LEAST_AFTER_EPOCH):
+        return 0, f"only steps of the first epoch were sure to be timed ({steps} steps): what pays from the second one on may be more"
+    return steps, f"timed from step {steps + 1} on, after the first epoch"
+
+
+def verify_experiment(session: Session, n: int, demands: Demands, command: Command | None = None) -> Experiment:
+    """Judge experiment `n` against the commit it was built on, save and log the verdict; with its own command, or from now on `command`.
+
+    Raises `UsageError` when another experiment was accepted in its place: two cannot stand on the same commit.
+    """
     experiment = session.experiment(n)
-    judged, runs = compare(
-        session,
-        experiment.parent_commit,
-        experiment.commit,
-        experiment.command,
-        experiment.command,
-        session.experiment_dir(n),
-        demands,
-    )
-    settled = settle(session, experiment, judged, runs)
-    session.rest()
-    return settled
+    if command is not None:
+        experiment = replace(experiment, command=replace(command, env={**experiment.command.env, **command.env}))
+    for other in session.accepted():
+        if other.parent_commit == experiment.parent_commit and other.n != n:
+            raise UsageError(
+                f"experiment {other.n} was accepted where experiment {n} was made", "try that change again, on top of what was accepted"
+            )
+    place = session.experiment_dir(n)
+    try:
+        judged, runs = compare(session, experiment.parent_commit, experiment.commit, experiment.command, experiment.command, place, demands)
+        return settle(session, experiment, judged, runs)
+    finally:
+        session.rest()
 
 
 def settle(session: Session, experiment: Experiment, judged: Verdict, runs: Runs | None) -> Experiment:
@@ -133,33 +173,36 @@ def verify_combination(session: Session, command: Command, demands: Demands) -> 
         return known
     place = session.directory / "combinations" / session.tip()[:12]
     judged, runs = compare(session, session.sandbox.base_ref, session.tip(), command, command, place, demands)
-    session.save_combination(judged)
-    session.log(
-        replace(
-            _measured(
-                LogEntry(kind="combination", at_utc=now_utc(), what=_together(accepted), command=shlex.join(redact.argv(command.argv))),
-                judged,
-                runs,
-            ),
-            decision=judged.verdict,
-        )
-    )
+    _settle_combination(session, accepted, command, judged, runs)
     return judged
+
+
+def _settle_combination(session: Session, accepted: Collection[Experiment], command: Command, judged: Verdict, runs: Runs | None) -> None:
+    session.save_combination(judged)
+    entry = LogEntry(kind="combination", at_utc=now_utc(), what=_together(accepted), command=shlex.join(redact.argv(command.argv)))
+    session.log(replace(_measured(entry, judged, runs), decision=judged.verdict))
 
 
 def verify_commits(session: Session, baseline: str | None, candidate: str | None, command: Command, demands: Demands) -> Verdict:
     """Judge two commits of the sandbox; without names the owner's state against all accepted experiments, measured anew."""
-    if baseline is None and candidate is None:
-        if not session.accepted():
-            raise UsageError("nothing was accepted in this sandbox yet", "name --experiment N, or --baseline and --candidate")
-        directory = session.directory / "combinations" / session.tip()[:12]
-    else:
-        directory = session.new_run("verify")
-    judged, _ = compare(session, baseline or session.sandbox.base_ref, candidate or session.tip(), command, command, directory, demands)
-    if baseline is None and candidate is None:
-        session.save_combination(judged)
-    session.rest()
-    return judged
+    accepted = session.accepted()
+    together = baseline is None and candidate is None
+    if together and not accepted:
+        raise UsageError("nothing was accepted in this sandbox yet", "name --experiment N, or --baseline and --candidate")
+    if together and len(accepted) == 1:  # its own verdict is that of the combination
+        judged = verify_experiment(session, accepted[0].n, demands, command).verdict
+        assert judged is not None
+        return judged
+    directory = session.directory / "combinations" / session.tip()[:12] if together else session.new_run("verify")
+    try:
+        judged, runs = compare(
+            session, baseline or session.sandbox.base_ref, candidate or session.tip(), command, command, directory, demands
+        )
+        if together:
+            _settle_combination(session, accepted, command, judged, runs)
+        return judged
+    finally:
+        session.rest()
 
 
 def _together(accepted: Collection[Experiment]) -> str:

@@ -39,8 +39,9 @@ def apply(sandbox: Sandbox, proposal: Proposal, *, approved_digest: str, how: Li
     """
     with _locked(sandbox):
         fresh = make(sandbox, proposal.experiments)
-        if not fresh.approvable:
-            raise Rejected(f"this is not to be written back: {fresh.reason}", "write back accepted experiments only")
+        for one in (proposal, fresh):  # who made the proposal may know a reason that the files do not show
+            if not one.approvable:
+                raise Rejected(f"this is not to be written back: {one.reason}", "write back accepted experiments only")
         if not approved_digest or approved_digest != fresh.digest:
             raise ApprovalNeeded(
                 f"the approval is for {approved_digest[:12] or 'nothing'}, what would be written now is {fresh.digest[:12]}",
@@ -54,8 +55,12 @@ def apply(sandbox: Sandbox, proposal: Proposal, *, approved_digest: str, how: Li
             at_utc=datetime.now(timezone.utc).isoformat(timespec="microseconds"),
             files=fresh.files,
         )
-        write_document(_folder(sandbox) / f"{fresh.digest}.json", made)
-        journal.finish(_folder(sandbox) / fresh.digest)
+        try:
+            write_document(_folder(sandbox) / f"{fresh.digest}.json", made)
+            journal.finish(_folder(sandbox) / fresh.digest)
+        except BaseException:
+            _recover(sandbox)
+            raise
         return made
 
 
@@ -80,10 +85,10 @@ def undo(sandbox: Sandbox) -> Approval:
 
 def recover(sandbox: Sandbox) -> tuple[str, ...]:
     """Roll back a write that was killed; returns files that the owner edited meanwhile, which are left alone."""
-    left: list[str] = []
+    if not _folder(sandbox).is_dir():
+        return ()
     with _locked(sandbox, and_recover=False):
-        left += _recover(sandbox)
-    return tuple(left)
+        return tuple(_recover(sandbox))
 
 
 def approvals(sandbox: Sandbox) -> tuple[Approval, ...]:

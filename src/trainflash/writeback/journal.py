@@ -45,9 +45,9 @@ def write(folder: Path, project: Path, changes: Sequence[Change]) -> None:
                 raise UsageError(f"{change.path} was edited this moment", "run the command again")
         for entry, change in zip(entries, changes, strict=True):
             _put(project, change.path, entry["temporary"] if change.after else None)
-    except (OSError, UsageError) as bad:
+    except (OSError, UsageError, KeyboardInterrupt) as bad:
         roll_back(folder)
-        if isinstance(bad, UsageError):
+        if not isinstance(bad, OSError):
             raise
         raise UsageError(f"{bad.filename}: {bad.strerror}; nothing was changed", "free the file and run the command again") from None
 
