@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from trainflash import sandbox, writeback
+from trainflash.cli import main
 from trainflash.errors import ApprovalNeeded, Rejected, UsageError
 from trainflash.schema import Command, Experiment, Verdict, write_document
 from trainflash.writeback import journal
@@ -142,6 +143,38 @@ def test_another_digest_writes_nothing(box, project, one, digest):
     assert look(project) == before
 
 
+@pytest.mark.parametrize("digest", ["", " "])
+def test_an_empty_approval_on_the_command_line_writes_nothing(box, project, one, digest):
+    write_document(Path(box.directory, "experiments", "1", "experiment.json"), dataclasses.replace(one, parent_commit=box.base_ref))
+    before = look(project)
+    assert main(["writeback", "--accepted", "--approve", digest, "--sandbox", box.directory]) == 5
+    assert look(project) == before
+
+
+def test_who_may_not_propose_may_not_write(box, project, one):
+    before = look(project)
+    proposal = dataclasses.replace(writeback.propose(box, [one]), approvable=False, reason="not verified together")
+    with pytest.raises(Rejected, match="not verified together"):
+        writeback.apply(box, proposal, approved_digest=proposal.digest, how="elicitation")
+    assert look(project) == before
+
+
+def test_ctrl_c_while_writing_leaves_all_as_it_was(box, project, one, monkeypatch):
+    before = look(project)
+    proposal = writeback.propose(box, [one])
+    for place in ("_put", "finish"):
+        with monkeypatch.context() as patched:
+            patched.setattr(journal, place, interrupt)
+            with pytest.raises(KeyboardInterrupt):
+                writeback.apply(box, proposal, approved_digest=proposal.digest, how="digest")
+        assert look(project) == before
+    assert [each for each in writeback.approvals(box) if not each.undone] == []
+
+
+def interrupt(*_):
+    raise KeyboardInterrupt
+
+
 def test_an_approval_does_not_hold_for_another_state_or_verdict(box, project, one):
     proposal = writeback.propose(box, [one])
     other = dataclasses.replace(one, verdict=dataclasses.replace(ACCEPT, starts=7))
@@ -254,6 +287,7 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from trainflash import sandbox, writeback
+from trainflash.cli import main
 from trainflash.schema import Experiment, read_document
 box = sandbox.load(Path(sys.argv[1]))
 one = read_document(Experiment, Path(sys.argv[2]))

@@ -129,6 +129,14 @@ def test_warmup_of_either_side_is_dropped_on_both():
     assert start.y == pytest.approx(math.log(5.99 / 4.99))
 
 
+def test_a_first_epoch_that_was_passed_is_no_part_of_the_steady_steps():
+    """A candidate whose cache fills in the first 140 steps: they are slow, long, and say nothing about the steps after them."""
+    slow_first = with_slices(program(2.0, warmup=140), lambda i, each: piece(1, 140, 6.0) if i == 0 else each)
+    start, warmup = estimate(1, "resident", program(6.0, warmup=140), slow_first, spent_s=9.0, even_slices=lambda slices: True)
+    assert start.y == pytest.approx(math.log(5.99 / 1.99))
+    assert (start.steps, warmup) == (240, 141)
+
+
 def test_steps_that_never_settle_do_not_count():
     rising = with_slices(program(), lambda i, p: piece(p.first, p.steps, 60.0 - 4 * i))
     start = started(rising, program())

@@ -275,6 +275,7 @@ INCONCLUSIVE = {
     "no losses": (silent(), silent(), "no loss was seen"),
     "no weights": (later(weights=()), later(weights=()), "no weights"),
     "damaged": (record(), later(broken=True), "damaged"),
+    "a signal that the recorder lost": (record(), later(swallowed={"digest: RuntimeError": 3}), "could not measure digest"),
 }
 
 
@@ -284,6 +285,12 @@ def test_missing_evidence_is_never_same(case):
     found = compare(baseline, candidate)
     assert found.verdict == "inconclusive"
     assert reason in found.reasons[0]
+
+
+def test_a_checkpoint_that_nobody_looked_into_is_not_the_same():
+    unseen = tuple({"n": n, "target": "a.pt"} for n in (10, 20, 30))
+    assert check_of(compare(record(), later(checkpoints=unseen)), "checkpoint contents").ok is None
+    assert check_of(compare(later(checkpoints=unseen), later(checkpoints=unseen)), "checkpoint contents").ok is None
 
 
 def test_a_candidate_that_never_trains_is_changed():

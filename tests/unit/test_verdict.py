@@ -94,3 +94,7 @@ def test_unsound_fidelity_is_never_accepted(unsound):
     verdict = judge(FASTER, unsound, allowed=frozenset({"order", "numerics"}))
     assert verdict.verdict == "inconclusive"
     assert verdict.reasons[0].startswith("fidelity")
+
+
+def test_what_was_not_seen_stands_in_an_acceptance():
+    assert "not seen: evaluation" in judge(FASTER, replace(SAME, not_seen=("evaluation",))).reasons[-1]

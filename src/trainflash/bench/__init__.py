@@ -53,9 +53,9 @@ def compare(
 
     Starts are appended to `directory/starts.jsonl` as they are measured and `runs.json` is written at the end; with `resume` the
     starts that are there already count. `identity` is whatever else must not change between them, such as the two commits.
-    The first `first_epoch` steps are passed unmeasured: a cache that they fill pays only later.
-    `shown` is the baseline's command as it may be written down. `on_progress` gets what is measured, slices done, and of how many. The verdict is `inconclusive` as soon as `budget_s` seconds
-    cannot buy one, and `reject` when the candidate fails by itself; it is never `continue`.
+    The first `first_epoch` steps are passed unmeasured: a cache that they fill pays only later. `shown` is the baseline's command as it
+    may be written down. `on_progress` gets what is measured, slices done, and of how many. The verdict is `inconclusive` as soon as
+    `budget_s` seconds cannot buy one, and `reject` when the candidate fails by itself; it is never `continue`.
     Raises `ProgramFailed` when the baseline fails or never trains, `UsageError` when resuming something else.
     """
     store = Store(directory)

@@ -1,0 +1,62 @@
+"""The command line's own part: which words are ours, and one document in every case."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from trainflash.cli import cli, main
+
+
+def parsed(*words: str) -> dict:
+    name, *rest = words
+    command = cli.commands[name]
+    if rest and rest[0] in getattr(command, "commands", {}):
+        command, rest = command.commands[rest[0]], rest[1:]
+    return command.make_context(name, list(rest)).params
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (("tune", "--", "python", "train.py", "--json"), {"cmd": ("python", "train.py", "--json"), "as_json": False}),
+        (("tune", "here", "--json", "--", "python", "a", "--", "b"), {"cmd": ("python", "a", "--", "b"), "as_json": True}),
+        (("optimize", "try", "--patch", "x.diff", "--", "python", "train.py"), {"knob": None, "cmd": ("python", "train.py")}),
+        (("optimize", "try", "pin_memory=1", "--", "python"), {"knob": "pin_memory=1", "cmd": ("python",)}),
+        (("diagnose", "python", "train.py"), {"cmd": ("python", "train.py")}),
+        (("verify", "--experiment", "1"), {"cmd": ()}),
+    ],
+)
+def test_what_follows_the_dashes_is_the_owners(words, expected):
+    found = parsed(*words)
+    assert {name: found[name] for name in expected} == expected
+    assert str(found.get("project", ".")) in {".", "here"}
+
+
+def failing(error: BaseException):
+    def callback(**_):
+        raise error
+
+    return callback
+
+
+@pytest.mark.parametrize(
+    ("error", "code"), [(KeyboardInterrupt(), 130), (OSError(28, "No space left on device", "/full"), 1), (UnicodeError("x"), None)]
+)
+def test_every_way_out_is_one_document(monkeypatch, capsys, error, code):
+    monkeypatch.setattr(cli.commands["optimize"].commands["auto"], "callback", failing(error))
+    arguments = ["optimize", "auto", "--json", "--", "python"]
+    if code is None:  # a fault of ours keeps its traceback
+        with pytest.raises(UnicodeError):
+            main(arguments)
+        return
+    assert main(arguments) == code
+    document = json.loads(capsys.readouterr().out)
+    assert (document["schema"], document["status"]) == ("optimize_auto.v1", "error")
+    assert document["error"]["message"] and document["error"]["mend"]
+
+
+def test_an_infinite_tolerance_is_none(capsys):
+    assert main(["verify", "--tolerance", "inf", "--", "python"]) == 2
+    assert "tolerance" in capsys.readouterr().err
