@@ -47,4 +47,5 @@ def diagnose(steps: int | None, run: str | None, in_place: bool, sandbox: Path |
                     found, command, steps=steps, in_place=in_place, online=settings.online, writable=settings.writable
                 )
             progress.finish()
-    output.answer(answers.diagnosis(diagnosis, found.sandbox.directory), report.diagnosis(diagnosis))
+    protection = diagnosing.protection(found, diagnosis.run)
+    output.answer(answers.diagnosis(diagnosis, found.sandbox.directory, protection), report.diagnosis(diagnosis))

@@ -49,10 +49,10 @@ def status_lines(status: sandboxes.Status, experiments: Sequence[Experiment]) ->
     return lines or ["no experiments yet"]
 
 
-def diagnosis(found: Diagnosis, sandbox_directory: str) -> dict[str, Any]:
+def diagnosis(found: Diagnosis, sandbox_directory: str, protection: str | None) -> dict[str, Any]:
     plain = to_plain(found)
     plain.pop("schema")
-    return {"schema": "diagnose.v1", "status": "ok", "sandbox": sandbox_directory, **plain}
+    return {"schema": "diagnose.v1", "status": "ok", "sandbox": sandbox_directory, "protection": protection, **plain}
 
 
 def plan(made: Plan) -> dict[str, Any]:

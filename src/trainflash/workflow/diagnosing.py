@@ -7,7 +7,7 @@ from pathlib import Path
 
 from trainflash import launch, redact, telemetry, trace
 from trainflash.diagnosis import diagnose as find
-from trainflash.schema import Command, Diagnosis, LogEntry, Summary, read_document, write_document
+from trainflash.schema import Command, Diagnosis, LogEntry, RunRecord, Summary, read_document, write_document
 from trainflash.summary import summarize
 from trainflash.workflow.session import Session, now_utc
 
@@ -79,6 +79,12 @@ def from_run(session: Session, run_dir: Path) -> tuple[Diagnosis, Summary]:
     write_document(run_dir / "summary.json", summary)
     write_document(run_dir / "findings.json", diagnosis)
     return diagnosis, summary
+
+
+def protection(session: Session, run: str) -> str | None:
+    """What protected the original in `run` ("in_place": nothing did); None for a run that was killed before it was written down."""
+    path = session.run_dir(run) / "run.json"
+    return read_document(RunRecord, path).protection if path.is_file() else None
 
 
 def latest(session: Session) -> tuple[Diagnosis, Summary] | None:
