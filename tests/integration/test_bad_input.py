@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -197,3 +198,15 @@ def test_ctrl_c_while_verifying_keeps_the_log(user, stage):
     entries = user.trainflash("log", "--json").document["entries"]
     assert [entry["kind"] for entry in entries][:2] == ["sandbox", "diagnosis"]
     assert processes_of(user.project.parent) == []
+
+
+def test_a_project_that_was_cloned_again_gets_a_new_sandbox(user):
+    first = user.trainflash("sandbox", "create", ".", "--json").document
+    shutil.rmtree(user.project / ".git")
+    user.git("init", "--quiet")
+    user.git("add", "--all")
+    user.git("commit", "--quiet", "--message", "again")
+    assert_says(user.trainflash("sandbox", "status"), 2, "no sandbox")
+    second = user.trainflash("sandbox", "create", ".", "--json").document
+    assert (second["status"], second["sandbox"]) == ("ok", first["sandbox"])
+    assert user.trainflash("sandbox", "status").code == 0

@@ -7,7 +7,7 @@ import pytest
 
 from trainflash import bench
 from trainflash.bench.estimate import Measured, Slice, estimate
-from trainflash.schema import Start
+from trainflash.schema import Speedup, SpeedVerdict, Start
 
 MS = 1_000_000
 
@@ -192,3 +192,36 @@ def test_cost_is_one_sentence():
         "starts the program 8 to 32 times, each version 4 to 16 times, about 40 s to 3 min; ends after 10 min at the latest (--budget)"
     )
     assert "about" not in bench.cost(60)
+
+
+def lead_starts(later_s: float, gain_ms: float) -> list[Start]:
+    return [
+        Start(
+            n, "resident", 0.3, 0.3, "net", baseline_step_ms=10.0 + gain_ms, candidate_step_ms=10.0,
+            baseline_lead_s=4.0, candidate_lead_s=4.0 + later_s + 0.01 * n,
+        )
+        for n in range(4)
+    ]  # fmt: skip
+
+
+FASTER = SpeedVerdict("accept", Speedup(1.35, 1.3, 1.4, 4), "1.35 times as fast")
+
+
+@pytest.mark.parametrize(
+    ("later_s", "steps", "decision", "said"),
+    [
+        (6.0, 1000, "reject", "more than the run wins back"),
+        (6.0, 2000, "accept", "won that back after 1203 steps"),
+        (6.0, None, "accept", "won that back after 1203 steps"),
+        (-1.0, 10, "accept", "1.35 times as fast"),
+    ],
+)
+def test_what_is_lost_before_the_timed_steps_must_be_earned_back(later_s, steps, decision, said):
+    weighed = bench.with_lead(FASTER, lead_starts(later_s, gain_ms=5.0), steps)
+    assert weighed.decision == decision
+    assert said in weighed.reason
+
+
+def test_a_lead_within_the_noise_is_not_held_against_anybody():
+    noisy = [replace(start, candidate_lead_s=4.0 + lead) for start, lead in zip(lead_starts(0.0, 5.0), (3.0, -2.5, 1.0, -1.0), strict=True)]
+    assert bench.with_lead(FASTER, noisy, 10) == FASTER

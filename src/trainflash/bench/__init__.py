@@ -9,6 +9,7 @@ import math
 import os
 import platform
 import shutil
+import statistics
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -22,7 +23,7 @@ from trainflash.bench.store import Store
 from trainflash.errors import ProgramFailed
 from trainflash.schema import Command, Runs, Sandbox, Side, SpeedVerdict, Start, to_plain, write_document
 
-__all__ = ["STARTS_TO_AFFORD", "compare", "cost", "judge_starts"]
+__all__ = ["STARTS_TO_AFFORD", "compare", "cost", "judge_starts", "with_lead"]
 
 OnProgress = Callable[[str, int, int], None]
 
@@ -81,6 +82,28 @@ def compare(
         )
         write_document(directory / "runs.json", runs)
     return runs, verdict
+
+
+def with_lead(verdict: SpeedVerdict, starts: Sequence[Start], steps: int | None) -> SpeedVerdict:
+    """An accepted candidate that lost time before the timed steps must earn it back within the `steps` that follow (None: unknown).
+
+    It lost time when the mean of what it came later by is two standard errors above 0; then the break-even step count is said.
+    """
+    counted = [
+        start for start in starts if start.y is not None and start.baseline_lead_s is not None and start.candidate_lead_s is not None
+    ]
+    if verdict.decision != "accept" or len(counted) < 2:
+        return verdict
+    later = [start.candidate_lead_s - start.baseline_lead_s for start in counted]
+    lost_s = statistics.fmean(later)
+    if lost_s <= 2 * statistics.stdev(later) / math.sqrt(len(later)):
+        return verdict
+    gained_s = statistics.fmean((start.baseline_step_ms or 0.0) - (start.candidate_step_ms or 0.0) for start in counted) / 1e3
+    needed = math.ceil(lost_s / gained_s) if gained_s > 0 else None
+    if needed is None or (steps is not None and needed > steps):
+        reason = f"the steps are faster ({verdict.reason}), but it loses {lost_s:.1f} s before them, more than the run wins back"
+        return replace(verdict, decision="reject", reason=reason)
+    return replace(verdict, reason=f"{verdict.reason}; it loses {lost_s:.1f} s before them and has won that back after {needed} steps")
 
 
 def _first_plan(first_epoch: int) -> Plan:

@@ -156,10 +156,18 @@ def estimate(
         candidate_cpu_s=cpu_s(candidate, theirs),
         baseline_startup_s=baseline.startup_s,
         candidate_startup_s=candidate.startup_s,
+        baseline_lead_s=_lead_s(baseline),
+        candidate_lead_s=_lead_s(candidate),
         runqueue_share=_runqueue_share([*ours, *theirs]),
         spent_s=spent_s,
     )
     return start, warmup
+
+
+def _lead_s(side: Measured) -> float:
+    """Seconds before the first timed step, time without a core not counted where it is known."""
+    first = side.slices[0]
+    return side.startup_s + (first.wall_ns - (first.runq_ns or 0)) / 1e9
 
 
 def net_holds(baseline: Measured, ours: Sequence[Slice], candidate: Measured, theirs: Sequence[Slice]) -> bool:

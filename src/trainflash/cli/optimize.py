@@ -35,7 +35,7 @@ def plan(sandbox: Path | None, as_json: bool, cmd: tuple[str, ...]) -> None:
     with output.progress() as progress:
         found, _ = session.open_session(Path.cwd(), sandbox, on_progress=progress)
         with found.locked():
-            known = diagnosing.latest(found) or diagnosing.diagnose(found, command)
+            known = diagnosing.latest(found, command) or diagnosing.diagnose(found, command)
             made = optimizing.plan(found, *known, command)
         progress.finish()
     output.answer(answers.plan(made), report.plan(made))

@@ -69,9 +69,9 @@ def create(project: Path, base: Path | None = None, *, protect: Protect | None =
 def load(directory: Path) -> Sandbox:
     """The sandbox in `directory`. Raises `UsageError` when there is none or its checkouts are gone."""
     found = read_document(Sandbox, Path(directory).absolute() / DOCUMENT)
-    for checkout in (found.baseline, found.worktree):
-        if not os.path.isdir(checkout):
-            raise UsageError(f"{checkout} is gone", "make the sandbox anew: trainflash sandbox create; its log stays")
+    broken = _broken(found)
+    if broken:
+        raise UsageError(broken, "make the sandbox anew: trainflash sandbox create; its log stays")
     return found
 
 
@@ -148,6 +148,20 @@ def _checked(project: Path) -> Path:
     return resolved
 
 
+def _broken(sandbox: Sandbox) -> str:
+    """Why the sandbox cannot be used any more; empty when it can."""
+    for checkout in (sandbox.baseline, sandbox.worktree):
+        if not os.path.isdir(checkout):
+            return f"{checkout} is gone"
+        try:
+            registration = Path(checkout, ".git").read_text(encoding="utf-8", errors="surrogateescape").removeprefix("gitdir: ")
+        except OSError:
+            return f"{checkout} is no checkout any more"
+        if not os.path.isdir(registration.rstrip("\n")):
+            return f"{sandbox.repository} is not the repository any more that {sandbox.directory} was made of"
+    return ""
+
+
 def _refuse_existing(directory: Path) -> None:
     """Let only a place without a usable sandbox pass; one whose checkouts somebody removed is made anew."""
     if not (directory / DOCUMENT).exists():
@@ -158,7 +172,7 @@ def _refuse_existing(directory: Path) -> None:
         raise UsageError(
             f"{directory} holds a sandbox that cannot be read: {bad.message}", "remove that folder, or use --base DIR"
         ) from None
-    if os.path.isdir(found.baseline) and os.path.isdir(found.worktree):
+    if not _broken(found):
         raise UsageError(
             f"{directory} is a sandbox of this project already",
             "use it (trainflash sandbox status), discard it (trainflash sandbox discard) or name another place: --base DIR",

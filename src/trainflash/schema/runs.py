@@ -258,6 +258,8 @@ class Start:
     candidate_cpu_s: float | None = None
     baseline_startup_s: float | None = None
     candidate_startup_s: float | None = None
+    baseline_lead_s: float | None = None  # from process start to the first timed step: start-up, and the first epoch where it is passed
+    candidate_lead_s: float | None = None
     runqueue_share: float | None = None
     spent_s: float = 0.0
 

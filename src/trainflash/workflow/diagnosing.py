@@ -87,9 +87,10 @@ def protection(session: Session, run: str) -> str | None:
     return read_document(RunRecord, path).protection if path.is_file() else None
 
 
-def latest(session: Session) -> tuple[Diagnosis, Summary] | None:
-    """The newest diagnosis of the sandbox, if any."""
-    paths = sorted((session.directory / "runs").glob("diagnose-*/findings.json"))
-    if not paths:
-        return None
-    return read_document(Diagnosis, paths[-1]), read_document(Summary, paths[-1].with_name("summary.json"))
+def latest(session: Session, command: Command) -> tuple[Diagnosis, Summary] | None:
+    """The newest diagnosis of this command in the sandbox, if any."""
+    for path in sorted((session.directory / "runs").glob("diagnose-*/findings.json"), reverse=True):
+        record = path.with_name("run.json")
+        if record.is_file() and read_document(RunRecord, record).command.argv == redact.argv(command.argv):
+            return read_document(Diagnosis, path), read_document(Summary, path.with_name("summary.json"))
+    return None

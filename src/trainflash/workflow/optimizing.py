@@ -37,9 +37,9 @@ def plan(session: Session, diagnosis: Diagnosis, summary: Summary, command: Comm
 
 def propose(session: Session, knob: str, value: str | None, at: Location | None, command: Command) -> Candidate:
     """One knob chosen by hand, as a candidate. Raises `UsageError` when it does not apply here, with the reason."""
-    known = diagnosing.latest(session)
+    known = diagnosing.latest(session, command)
     if known is None:
-        raise UsageError("nothing was diagnosed in this sandbox yet", "run `trainflash diagnose -- CMD` first")
+        raise UsageError("this command was not diagnosed in this sandbox yet", "run `trainflash diagnose -- CMD` with it first")
     session.take("candidate", session.tip())
     checkout = sandbox.project_in(session.sandbox, "candidate")
     return knobs.propose(knobs.get(knob), value, at, diagnosis=known[0], summary=known[1], checkout=checkout, command=command)
@@ -128,7 +128,7 @@ def auto(session: Session, command: Command, demands: Demands, *, budget_s: floa
     first, after = diagnosis, None
     made: list[Experiment] = []
     # what was interrupted, or left open by noise, deserves another try
-    tried = {_essence(diff_of(session, one)) for one in session.experiments() if one.decision not in {"pending", "inconclusive"}}
+    tried = {_essence(diff_of(session, one)) for one in session.experiments() if _settled_here(session, one)}
     longest = verifying.LEAST_BUDGET_S
     while True:
         reason = _done(diagnosis)
@@ -191,6 +191,11 @@ def _combine(session: Session, command: Command, demands: Demands, budget_s: flo
 def _hopeless(diagnosis: Diagnosis) -> set[str]:
     """Findings too small to be worth an experiment: even without their whole cost the program could not be shown to be faster."""
     return {finding.kind for finding in diagnosis.findings if finding.ceiling and finding.ceiling.speedup < LEAST_CEILING}
+
+
+def _settled_here(session: Session, experiment: Experiment) -> bool:
+    """Whether it was decided, in this sandbox and not in one that stood here before."""
+    return experiment.decision not in {"pending", "inconclusive"} and experiment.created_utc >= session.sandbox.created_utc
 
 
 def diff_of(session: Session, experiment: Experiment) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import hashlib
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
@@ -13,6 +15,7 @@ from trainflash import sandbox as sandboxes
 from trainflash import tuning_log, view, writeback
 from trainflash.errors import UsageError
 from trainflash.schema import (
+    Command,
     Diagnosis,
     Experiment,
     LogEntry,
@@ -146,24 +149,29 @@ class Session:
         write_document(self.experiment_dir(experiment.n) / "experiment.json", experiment)
         return experiment
 
-    def combination(self) -> Verdict | None:
-        """The verdict on all accepted experiments together against the owner's state; None when not measured for this tip."""
+    def combination(self, command: Command | None = None) -> Verdict | None:
+        """The verdict on all accepted experiments together against the owner's state, by `command` (None: that of the last experiment).
+
+        None when that was not measured.
+        """
         accepted = self.accepted()
-        if len(accepted) == 1 and accepted[0].parent_commit == self.sandbox.base_ref:
+        if not accepted:
+            return None
+        command = command or accepted[-1].command
+        if len(accepted) == 1 and command.argv == accepted[0].command.argv:
             return accepted[0].verdict
-        path = self._combination_path()
-        return read_document(Verdict, path) if accepted and path.is_file() else None
+        path = self.combination_path(command)
+        return read_document(Verdict, path) if path.is_file() else None
 
     def approvable(self) -> tuple[Experiment, ...]:
         """What was verified against the owner's own state: all accepted experiments together, else the first of them alone."""
         together = self.combination()
         return self.accepted() if together is not None and together.verdict == "accept" else self.accepted()[:1]
 
-    def save_combination(self, verdict: Verdict) -> None:
-        write_document(self._combination_path(), verdict)
-
-    def _combination_path(self) -> Path:
-        return self.directory / "combinations" / f"{self.tip()[:12]}.json"
+    def combination_path(self, command: Command) -> Path:
+        """Where the verdict on the accepted state under `command` lies."""
+        digest = hashlib.sha256(json.dumps(command.argv).encode()).hexdigest()
+        return self.directory / "combinations" / f"{self.tip()[:12]}-{digest[:8]}.json"
 
     def diagnoses(self) -> tuple[tuple[Diagnosis, Summary], ...]:
         """All finished diagnoses with their summaries, oldest first."""

@@ -54,7 +54,7 @@ def compare(
     speed: SpeedVerdict | None = None
     runs: Runs | None = None
     if verdict.may_be_timed(same, allowed=demands.allowed):
-        first_epoch, spare = _first_epoch(session, demands.budget_s)
+        first_epoch, after, timed = _first_epoch(session, baseline, demands.budget_s)
         runs, speed = bench.compare(
             session.sandbox,
             baseline,
@@ -64,14 +64,14 @@ def compare(
             min_gain=demands.min_gain,
             on_progress=session.on_progress,
             resume=demands.resume,
-            identity=f"{baseline_commit}..{candidate_commit}",
+            identity=f"{baseline_commit}..{candidate_commit} after {first_epoch} steps",
             first_epoch=first_epoch,
             online=demands.online,
             writable=demands.writable,
             redact=redact.text,
             shown=replace(baseline, argv=redact.argv(baseline.argv), env=redact.environment(baseline.env)),
         )
-        speed = replace(speed, reason=f"{speed.reason}; {spare}") if spare else speed
+        speed = bench.with_lead(replace(speed, reason=f"{speed.reason}; {timed}") if timed else speed, runs.starts if runs else (), after)
     judged = verdict.judge(
         speed, same, allowed=demands.allowed, protection=session.sandbox.protection, spent_s=round(time.monotonic() - began, 1)
     )
@@ -111,29 +111,34 @@ def _fidelity(session: Session, baseline: Command, candidate: Command, directory
     return found
 
 
-def _first_epoch(session: Session, budget_s: float) -> tuple[int, str]:
-    """Steps of the first epoch, to be passed unmeasured, and what is said about it; 0 where there is none, or it is too long.
+def _first_epoch(session: Session, command: Command, budget_s: float) -> tuple[int, int | None, str]:
+    """Steps of the first epoch, to be passed untimed (0: none, or too long); steps after it (None: unknown); and what is said of it.
 
     What a first epoch fills (a cache, persistent workers) pays only from the second one on. Passing it must not cost more than a
     quarter of what a start may take, on both sides, and as many steps must follow.
     """
-    known = diagnosing.latest(session)
+    known = diagnosing.latest(session, command)
     if known is None:
-        return 0, ""
+        return 0, None, ""
     summary = known[1]
     total = summary.steps + summary.warmup_steps
+    whole = None if summary.stopped else total
     batches = [
         -(-loader.dataset_len // loader.batch_size)
         for loader in summary.loaders
         if loader.role == "train" and loader.dataset_len and loader.batch_size
     ]
     if not summary.epochs or summary.epochs < 2 or not batches:
-        return 0, ""
+        return 0, whole, ""
     steps = min(sum(batches), -(-total // (summary.epochs - 1)))
     long = 2 * steps * summary.step_ms.mean_ms / 1e3 > 0.25 * budget_s / bench.STARTS_TO_AFFORD
     if long or (not summary.stopped and total < 2 * steps + LEAST_AFTER_EPOCH):
-        return 0, f"only steps of the first epoch were sure to be timed ({steps} steps): what pays from the second one on may be more"
-    return steps, f"timed from step {steps + 1} on, after the first epoch"
+        return (
+            0,
+            whole,
+            f"only steps of the first epoch were sure to be timed ({steps} steps): what pays from the second one on may be more",
+        )
+    return steps, None if whole is None else whole - steps, f"timed from step {steps + 1} on, after the first epoch"
 
 
 def verify_experiment(session: Session, n: int, demands: Demands, command: Command | None = None) -> Experiment:
@@ -168,17 +173,20 @@ def settle(session: Session, experiment: Experiment, judged: Verdict, runs: Runs
 def verify_combination(session: Session, command: Command, demands: Demands) -> Verdict | None:
     """Judge all accepted experiments together against the owner's state; None when nothing was accepted."""
     accepted = session.accepted()
-    known = session.combination()
+    known = session.combination(command)
     if not accepted or (known is not None and known.verdict != "inconclusive"):
         return known
-    place = session.directory / "combinations" / session.tip()[:12]
+    place = session.combination_path(command).with_suffix("")
     judged, runs = compare(session, session.sandbox.base_ref, session.tip(), command, command, place, demands)
     _settle_combination(session, accepted, command, judged, runs)
     return judged
 
 
 def _settle_combination(session: Session, accepted: Collection[Experiment], command: Command, judged: Verdict, runs: Runs | None) -> None:
-    session.save_combination(judged)
+    write_document(session.combination_path(command), judged)
+    if judged.verdict == "reject":  # only the first was proven against the owner's state: what came after it does not stay
+        for experiment in list(accepted)[1:]:
+            session.save(replace(experiment, decision="rejected"))
     entry = LogEntry(kind="combination", at_utc=now_utc(), what=_together(accepted), command=shlex.join(redact.argv(command.argv)))
     session.log(replace(_measured(entry, judged, runs), decision=judged.verdict))
 
@@ -193,7 +201,7 @@ def verify_commits(session: Session, baseline: str | None, candidate: str | None
         judged = verify_experiment(session, accepted[0].n, demands, command).verdict
         assert judged is not None
         return judged
-    directory = session.directory / "combinations" / session.tip()[:12] if together else session.new_run("verify")
+    directory = session.combination_path(command).with_suffix("") if together else session.new_run("verify")
     try:
         judged, runs = compare(
             session, baseline or session.sandbox.base_ref, candidate or session.tip(), command, command, directory, demands
