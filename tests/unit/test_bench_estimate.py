@@ -224,4 +224,5 @@ def test_what_is_lost_before_the_timed_steps_must_be_earned_back(later_s, steps,
 
 def test_a_lead_within_the_noise_is_not_held_against_anybody():
     noisy = [replace(start, candidate_lead_s=4.0 + lead) for start, lead in zip(lead_starts(0.0, 5.0), (3.0, -2.5, 1.0, -1.0), strict=True)]
-    assert bench.with_lead(FASTER, noisy, 10) == FASTER
+    assert bench.with_lead(FASTER, noisy, None) == FASTER
+    assert bench.with_lead(FASTER, noisy, 10).decision == "accept"

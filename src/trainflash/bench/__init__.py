@@ -94,6 +94,8 @@ def with_lead(verdict: SpeedVerdict, starts: Sequence[Start], steps: int | None)
     ]
     if verdict.decision != "accept" or len(counted) < 2:
         return verdict
+    if steps is not None:
+        verdict = replace(verdict, reason=f"{verdict.reason}; the whole run about {_whole(counted, steps):.2f} times as fast")
     later = [start.candidate_lead_s - start.baseline_lead_s for start in counted]
     lost_s = statistics.fmean(later)
     if lost_s <= 2 * statistics.stdev(later) / math.sqrt(len(later)):
@@ -104,6 +106,13 @@ def with_lead(verdict: SpeedVerdict, starts: Sequence[Start], steps: int | None)
         reason = f"the steps are faster ({verdict.reason}), but it loses {lost_s:.1f} s before them, more than the run wins back"
         return replace(verdict, decision="reject", reason=reason)
     return replace(verdict, reason=f"{verdict.reason}; it loses {lost_s:.1f} s before them and has won that back after {needed} steps")
+
+
+def _whole(starts: Sequence[Start], steps: int) -> float:
+    """Speed-up of the program from start to end: what came before the timed steps, and `steps` of them."""
+    ours = sum((start.baseline_lead_s or 0.0) + steps * (start.baseline_step_ms or 0.0) / 1e3 for start in starts)
+    theirs = sum((start.candidate_lead_s or 0.0) + steps * (start.candidate_step_ms or 0.0) / 1e3 for start in starts)
+    return ours / theirs
 
 
 def _first_plan(first_epoch: int) -> Plan:
@@ -167,7 +176,7 @@ class _Comparison:
         began = time.monotonic()
         how = measure.resident if self.plan.schedule == "resident" else measure.sequential
         try:
-            measured, plan = how(self.bench, n, self.plan, lambda done, total: self.on_progress(f"start {n}", done, total))
+            measured, plan = how(self.bench, n, self.plan, lambda done, total: self.on_progress(f"speed: start {n}, slices", done, total))
         except StartFailed as failed:
             return self._failed(n, failed, time.monotonic() - began)
         start, warmup = estimate(

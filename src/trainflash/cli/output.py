@@ -32,7 +32,7 @@ class Output:
             sys.stdout.flush()
             return
         for part in shown:
-            self.stdout.print(part, crop=False)
+            self.stdout.print(part, crop=False, soft_wrap=isinstance(part, str))
 
     @contextmanager
     def progress(self) -> Iterator[Any]:

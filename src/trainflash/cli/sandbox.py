@@ -76,9 +76,11 @@ def discard(everything: bool, sandbox: Path | None, as_json: bool) -> None:
 
     found = session.existing_session(Path.cwd(), sandbox)
     with found.locked():
+        final = found.undoable()
         found.discard(everything=everything)
     kept = None if everything else str(found.log_path)
     Output(as_json).answer(
-        {"schema": "sandbox_discard.v1", "status": "ok", "sandbox": found.sandbox.directory, "kept": kept},
+        {"schema": "sandbox_discard.v1", "status": "ok", "sandbox": found.sandbox.directory, "kept": kept, "final": final},
         f"discarded {found.sandbox.directory}" + (f"; the log stays at {kept}" if kept else ""),
+        *([f"what was written back ({', '.join(final)}) stays: undo it with git from now on"] if final else []),
     )

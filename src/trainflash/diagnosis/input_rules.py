@@ -99,13 +99,13 @@ def repeated_work(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
             bound_by="input" if inside else "host",
             share=share,
             severity=severity(share, limits),
-            summary=f"{work.qualname} did the same work again in {work.repeats} of {work.calls} traced calls, "
+            summary=f"{work.qualname} did the same work again in {work.repeats} of {work.calls} calls that could show it, "
             f"about {shown(share)} of the time",
             evidence=(
                 percent("estimated share of wall time", share),
-                count("calls traced", work.calls),
-                count("of these repeated an earlier call", work.repeats),
-                count("distinct arguments", work.distinct),
+                count("calls traced that could repeat an earlier one", work.calls),
+                count("of these did", work.repeats),
+                count("different arguments in all", work.distinct),
                 milliseconds("mean per call", work.mean_ms),
                 Evidence("arguments can be keys of a cache", "yes" if work.hashable else "no"),
             ),

@@ -145,7 +145,7 @@ def require_success(record: RunRecord) -> RunRecord:
         "interrupted": "was interrupted",
     }.get(record.status) or _how_it_ended(record.returncode)
     raise ProgramFailed(
-        f"{' '.join(record.command.argv)} {how} ({record.side}, run {record.id})",
+        f"{' '.join(record.command.argv)} {how} (run {record.id})",
         "its own output is shown; make it run by hand first",
         returncode=record.returncode,
         output=record.output_tail,

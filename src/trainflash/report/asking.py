@@ -49,9 +49,13 @@ def explanation(told: Mapping[str, Any]) -> RenderableType:
     return grid
 
 
+def _plain(value: Any) -> str:
+    return ", ".join(str(part) for part in value) if isinstance(value, (list, tuple)) else str(value)
+
+
 def _value(value: Any) -> RenderableType:
     if isinstance(value, Mapping):
-        return ink("; ".join(f"{figures.words(key)}: {part}" for key, part in value.items() if part not in (None, "", [])))
+        return ink("; ".join(f"{figures.words(key)}: {_plain(part)}" for key, part in value.items() if part not in (None, "", [])))
     if isinstance(value, (list, tuple)) and value and isinstance(value[0], Mapping):
         return Group(*bullets([" — ".join(str(part) for part in row.values() if part) for row in value]))
     if isinstance(value, (list, tuple)):

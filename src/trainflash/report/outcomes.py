@@ -97,7 +97,12 @@ def _facts(judged: Verdict) -> RenderableType:
 def _before_and_after(before: Diagnosis | None, after: Diagnosis | None, width: int) -> RenderableType:
     wide = width >= _WIDE
     figures_wanted = ("Before", "After", *(("p95 before", "p95 after") if wide else ()))
-    made = table("Phase", *figures_wanted, right=figures_wanted, title="Milliseconds a step")
+    made = table(
+        "Phase",
+        *figures_wanted,
+        right=figures_wanted,
+        title="Milliseconds a step (each column one run; the speed-up comes from paired runs)",
+    )
     for name in phase_names(before, after):
         row = [figures.cell(_stat(diagnosis, name, "mean_ms")) for diagnosis in (before, after)]
         if wide:
@@ -112,6 +117,14 @@ def _stat(diagnosis: Diagnosis | None, name: str, field: str) -> float | None:
     return getattr(diagnosis.phases[name], field) if diagnosis and name in diagnosis.phases else None
 
 
+def _named(experiment: Experiment) -> Text:
+    """The knob and its value, and beneath it why it was not accepted."""
+    name = ink(f"{experiment.knob} = {experiment.value}" if experiment.value else experiment.knob)
+    if experiment.decision == "accepted" or not experiment.verdict or not experiment.verdict.reasons:
+        return name
+    return joined(name, "\n", ink(experiment.verdict.reasons[0], "bright_black"))
+
+
 def _experiments(tried: Sequence[Experiment], width: int) -> RenderableType:
     wide = width >= _WIDE
     made = table("#", "Knob", "Speed-up", *(("Fidelity",) if wide else ()), "Decision", right=("#",), title="Experiments")
@@ -119,7 +132,7 @@ def _experiments(tried: Sequence[Experiment], width: int) -> RenderableType:
         judged = experiment.verdict
         row: list[RenderableType] = [
             str(experiment.n),
-            ink(f"{experiment.knob} = {experiment.value}" if experiment.value else experiment.knob),
+            _named(experiment),
         ]
         row.append(figures.interval(judged.speedup if judged else None))
         if wide:

@@ -89,7 +89,11 @@ def error(bad: Failure) -> RenderableType:
     code = getattr(bad, "returncode", None)
     if output:
         parts += [Rule("last lines of your program's output", style="bright_black"), ink(output.rstrip()), Rule(style="bright_black")]
-    parts.append(joined(("error: ", "bold red"), ink(bad.message), f" (exit code {code})" if code is not None else ""))
+    parts.append(
+        joined(
+            ("error: ", "bold red"), ink(bad.message), f" (exit code {code})" if code is not None and "exit code" not in bad.message else ""
+        )
+    )
     if bad.mend:
         parts.append(joined(("mend:  ", "bold"), ink(bad.mend)))
     return Group(*parts)

@@ -20,7 +20,8 @@ FIDELITY = {
 TONES: dict[str, Tone] = {
     "accept": "good", "accepted": "good", "same": "good", "close": "good",
     "reject": "bad", "rejected": "bad", "changed": "bad", "failed": "bad",
-    "inconclusive": "unsure", "pending": "unsure",
+    "approved": "good", "refused": "bad",
+    "inconclusive": "unsure", "pending": "unsure", "undone": "unsure",
 }  # fmt: skip
 MARKS: dict[Tone, str] = {"good": "✓", "bad": "✗", "unsure": "?"}
 

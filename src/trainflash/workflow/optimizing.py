@@ -100,6 +100,7 @@ def try_candidate(session: Session, candidate: Candidate, command: Command, dema
         raise
 
 
+LEAST_LOOP_S = 60.0  # a diagnosis, a short fidelity run and four starts of even a small program
 LEAST_CEILING = 1.04  # the rule calls anything below it "not faster" (stats.REJECT_GAIN)
 
 
@@ -117,6 +118,10 @@ class Outcome:
 
 def auto(session: Session, command: Command, demands: Demands, *, budget_s: float) -> Outcome:
     """Diagnose, plan and try one knob at a time until the program is healthy, nothing is left, or the budget is spent."""
+    if budget_s < LEAST_LOOP_S:
+        raise UsageError(
+            f"a budget of {budget_s:.0f} s is too small for the loop", f"give at least {LEAST_LOOP_S:.0f}s; `20m` is twenty minutes"
+        )
     began = time.monotonic()
 
     def left() -> float:

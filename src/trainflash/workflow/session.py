@@ -141,6 +141,10 @@ class Session:
         """What `worktree/` changes, as a diff that `git apply` takes."""
         return sandboxes.diff(self.sandbox)
 
+    def undoable(self) -> list[str]:
+        """Files of write-backs that `writeback --undo` could still take back; after `discard` it cannot."""
+        return sorted({name for given in writeback.approvals(self.sandbox) if not given.undone for name in given.files})
+
     def discard(self, *, everything: bool) -> None:
         """Remove the checkouts and our traces in the owner's `.git`; log and reports only if `everything`."""
         sandboxes.discard(self.sandbox, everything=everything)
