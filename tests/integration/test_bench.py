@@ -92,16 +92,19 @@ def test_one_start_within_a_small_budget(box, tmp_path):
     progress = []
     runs, verdict = compare(box, tmp_path / "bench", 3.0, on_progress=lambda *seen: progress.append(seen))
     assert verdict.decision == "inconclusive"
-    assert "1 of at least 4 starts" in verdict.reason
+    assert "of at least 4 starts" in verdict.reason
     (start,) = runs.starts
     assert (start.schedule, start.n) == ("resident", 1)
-    assert start.y > 0.1
-    assert start.steps >= 20
-    assert start.baseline_startup_s > 0
-    assert start.baseline_cpu_s > start.candidate_cpu_s
+    if start.y is None:  # a machine so busy that four short slices look unsteady: kept with its reason, and counted nowhere
+        assert start.reason.startswith("not steady")
+    else:
+        assert start.y > 0.1
+        assert start.steps >= 20
+        assert start.baseline_startup_s > 0
+        assert start.baseline_cpu_s > start.candidate_cpu_s
     assert [to_plain(start)] == lines(tmp_path / "bench")
     assert read_document(Runs, tmp_path / "bench" / "runs.json") == runs
-    assert progress[0] == ("start 1", 0, 12)
+    assert progress[0] == ("speed: start 1, slices", 0, 12)
     assert progress[-1][1:] == (12, 12)
     assert not list((tmp_path / "bench").rglob("events-*.bin"))
     assert leftovers(tmp_path / "bench") == []
