@@ -69,7 +69,7 @@ def try_(
     trainflash optimize try --patch faster.diff -- python train.py
     """
     from trainflash import report
-    from trainflash.workflow import answers, inputs, optimizing, session
+    from trainflash.workflow import answers, inputs, optimizing, session, verifying
 
     if knob and patch:
         raise UsageError("give a knob or a patch, not both", "see `trainflash optimize try --help`")
@@ -79,6 +79,7 @@ def try_(
     settings = config.load(Path.cwd())
     command = inputs.command(cmd, settings)
     demands = inputs.demands(settings, budget_s=budget, allow=allow)
+    output.say(verifying.cost(demands))
     with output.progress() as progress:
         found = session.existing_session(Path.cwd(), sandbox, on_progress=progress)
         with found.locked():

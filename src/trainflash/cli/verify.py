@@ -48,6 +48,7 @@ def verify(
     output = Output(as_json)
     settings = config.load(Path.cwd())
     demands = inputs.demands(settings, budget_s=budget, allow=accept_change, tolerance=tolerance, resume=resume)
+    output.say(verifying.cost(demands))
     with output.progress() as progress:
         found = session.existing_session(Path.cwd(), sandbox, on_progress=progress)
         with found.locked():

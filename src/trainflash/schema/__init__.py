@@ -32,7 +32,7 @@ from trainflash.schema.runs import (
     Summary,
     Threads,
 )
-from trainflash.schema.verdicts import Approval, Check, Experiment, Fidelity, LogEntry, PhaseShare, SpeedVerdict, Speedup, Verdict
+from trainflash.schema.verdicts import Approval, Check, Experiment, Fidelity, LogEntry, SpeedVerdict, Speedup, Verdict
 
 __all__ = [
     "KINDS",
@@ -56,7 +56,6 @@ __all__ = [
     "LoaderFacts",
     "Location",
     "LogEntry",
-    "PhaseShare",
     "PhaseStat",
     "Plan",
     "Protection",

@@ -101,14 +101,6 @@ class Experiment:
 
 
 @dataclass(frozen=True)
-class PhaseShare:
-    """Mean milliseconds a step of each phase, for the log's before and after."""
-
-    step_ms: float
-    phases_ms: dict[str, float]
-
-
-@dataclass(frozen=True)
 class LogEntry:
     """One document of `tuning_log.yaml` (a multi-document YAML file, appended only)."""
 
@@ -128,7 +120,6 @@ class LogEntry:
     before_step_ms: float | None = None
     after_step_ms: float | None = None
     before: dict[str, PhaseStat] = field(default_factory=dict)
-    after: dict[str, PhaseStat] = field(default_factory=dict)
     speedup: Speedup | None = None
     fidelity: str = ""
     mean_abs_loss_delta: float | None = None

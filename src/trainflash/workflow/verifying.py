@@ -32,6 +32,11 @@ class Demands:
     writable: tuple[str, ...] = ()
 
 
+def cost(demands: Demands) -> str:
+    """What a verdict will cost, in one sentence to be said beforehand."""
+    return bench.cost(demands.budget_s)
+
+
 def compare(
     session: Session,
     baseline_commit: str,
