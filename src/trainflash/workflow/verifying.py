@@ -107,13 +107,18 @@ def _fidelity(session: Session, baseline: Command, candidate: Command, directory
         tolerance=demands.tolerance,
         on_progress=session.on_progress,
         baseline_record=kept,
-        bounds=fidelity.Bounds(whole_s=min(60.0, 0.1 * demands.budget_s), most_s=min(240.0, 0.25 * demands.budget_s)),
+        bounds=fidelity.Bounds(whole_s=_within(20.0, 0.1 * demands.budget_s, 60.0), most_s=_within(60.0, 0.25 * demands.budget_s, 240.0)),
         online=demands.online,
         writable=demands.writable,
         redact=redact.text,
     )
     write_document(directory / "fidelity.json", found)
     return found
+
+
+def _within(least: float, wanted: float, most: float) -> float:
+    """A small budget must not thin the evidence of sameness, nor a large one be spent on it."""
+    return max(least, min(wanted, most))
 
 
 def _first_epoch(session: Session, command: Command, budget_s: float) -> tuple[int, int | None, str]:
