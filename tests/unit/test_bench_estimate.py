@@ -177,7 +177,7 @@ def test_starts_that_did_not_count_are_named():
     starts = [begun(n, 0.4) for n in range(4)] + [Start(5, "resident", None, None, "wall", reason="it crashed")]
     verdict = bench.judge_starts(starts)
     assert verdict.decision == "accept"
-    assert "1 more starts did not count: it crashed" in verdict.reason
+    assert "1 more start did not count: it crashed" in verdict.reason
 
 
 def test_tails_reach_the_verdict():

@@ -137,7 +137,8 @@ def judge_starts(starts: Sequence[Start], *, min_gain: float = stats.LEAST_GAIN,
     verdict = stats.decide(ys, [start.y_wall for start in counted], min_gain=min_gain, affordable=affordable)
     left_out = len(starts) - len(counted)
     if left_out:
-        verdict = replace(verdict, reason=f"{verdict.reason}; {left_out} more starts did not count: {_last_reason(starts)}")
+        counted_out = "1 more start" if left_out == 1 else f"{left_out} more starts"
+        verdict = replace(verdict, reason=f"{verdict.reason}; {counted_out} did not count: {_last_reason(starts)}")
     return stats.with_tails(
         verdict,
         [_ratio(start.baseline_p95_ms, start.candidate_p95_ms) for start in counted],

@@ -101,7 +101,7 @@ def _before_and_after(before: Diagnosis | None, after: Diagnosis | None, width: 
         "Phase",
         *figures_wanted,
         right=figures_wanted,
-        title="Milliseconds a step (each column one run; the speed-up comes from paired runs)",
+        title="Milliseconds a step",
     )
     for name in phase_names(before, after):
         row = [figures.cell(_stat(diagnosis, name, "mean_ms")) for diagnosis in (before, after)]
@@ -110,7 +110,7 @@ def _before_and_after(before: Diagnosis | None, after: Diagnosis | None, width: 
         made.add_row(Text(name, style=PHASE_STYLES.get(name, "")), *row)
     made.add_section()
     made.add_row(Text("Step", style="bold"), figures.cell(step_ms(before)), figures.cell(step_ms(after)))
-    return explained(made)
+    return Group(explained(made), ink("Each column is one run; the speed-up comes from paired runs.", "bright_black"), Text())
 
 
 def _stat(diagnosis: Diagnosis | None, name: str, field: str) -> float | None:
