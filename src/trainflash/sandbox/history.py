@@ -39,6 +39,12 @@ def head(sandbox: Sandbox) -> str:
     return repository_of(sandbox, sandbox.worktree).text("rev-parse", "HEAD")
 
 
+def dirty(sandbox: Sandbox) -> tuple[str, ...]:
+    """Paths in worktree/ that are in no commit yet. Stores the worktree's content as objects; changes nothing else."""
+    git = repository_of(sandbox, sandbox.worktree)
+    return _changed(git, git.text("rev-parse", "HEAD"), take(git, Path(sandbox.directory)).tree)
+
+
 def status(sandbox: Sandbox) -> Status:
     """How the sandbox stands now. Stores the worktree's content as objects; changes nothing else."""
     git = repository_of(sandbox, sandbox.worktree)
@@ -47,7 +53,7 @@ def status(sandbox: Sandbox) -> Status:
     return Status(
         sandbox,
         at,
-        _changed(git, at, take(git, Path(sandbox.directory)).tree),
+        dirty(sandbox),
         tuple((line[: line.index(" ")], line[line.index(" ") + 1 :]) for line in lines),
         original_changes(sandbox),
     )
@@ -94,10 +100,9 @@ def commit_diff(sandbox: Sandbox, diff: str, message: str) -> str:
         raise UsageError("the diff is empty", "change at least one line")
     _refuse_absolute(diff)
     git = repository_of(sandbox, sandbox.worktree)
-    scratch = Path(sandbox.directory)
     at = git.text("rev-parse", "HEAD")
-    _refuse_dirty(sandbox, _changed(git, at, take(git, scratch).tree))
-    with tempfile.TemporaryDirectory(dir=scratch, prefix="index-") as folder:
+    _refuse_dirty(sandbox, dirty(sandbox))
+    with tempfile.TemporaryDirectory(dir=sandbox.directory, prefix="index-") as folder:
         own = git.with_index(Path(folder, "index"))
         own.run("read-tree", at)
         where = [f"--directory={sandbox.prefix}"] if sandbox.prefix else []
@@ -141,10 +146,10 @@ def _changed(git: Git, old: str, new: str) -> tuple[str, ...]:
     return tuple(os.fsdecode(path) for path in out.split(b"\0")[:-1])
 
 
-def _refuse_dirty(sandbox: Sandbox, dirty: tuple[str, ...]) -> None:
-    if dirty:
+def _refuse_dirty(sandbox: Sandbox, edited: tuple[str, ...]) -> None:
+    if edited:
         raise UsageError(
-            f"{sandbox.worktree} has changes in no commit: {dirty[0]}" + (f" and {len(dirty) - 1} more" if len(dirty) > 1 else ""),
+            f"{sandbox.worktree} has changes in no commit: {edited[0]}" + (f" and {len(edited) - 1} more" if len(edited) > 1 else ""),
             "commit them as an experiment, or restore the files",
         )
 

@@ -30,7 +30,7 @@ def diagnose(
 ) -> tuple[Diagnosis, Summary]:
     """Diagnose `command` in the sandbox's worktree; raises `ProgramFailed` when it fails or never trains."""
     run_dir = session.new_run("diagnose")
-    if not in_place and not session.status().dirty:
+    if not in_place and not session.dirty():
         session.rest()  # a killed command may have left a candidate in worktree/
     label = f"diagnose {run_dir.name}"
     session.on_progress(label, 0, steps or 0)

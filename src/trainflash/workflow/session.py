@@ -123,7 +123,7 @@ class Session:
 
     def take(self, side: Side, commit: str) -> None:
         """Make a checkout hold `commit`; edits in `worktree/` that no experiment holds are set aside as a patch, never lost."""
-        if side == "candidate" and sandboxes.status(self.sandbox).dirty:
+        if side == "candidate" and self.dirty():
             number = 1 + len(list(self.directory.glob("set-aside-*.diff")))
             aside = self.directory / f"set-aside-{number}.diff"
             aside.write_bytes(sandboxes.diff(self.sandbox, sandboxes.head(self.sandbox)).encode("utf-8", "surrogateescape"))
@@ -133,6 +133,10 @@ class Session:
     def original_changes(self) -> frozenset[str]:
         """What changed in the original since `create`, where a run could have done it: never under the mount view."""
         return frozenset() if self.sandbox.protection == "mount" else frozenset(sandboxes.original_changes(self.sandbox))
+
+    def dirty(self) -> tuple[str, ...]:
+        """Paths in `worktree/` with edits that no experiment holds; unlike `status`, it does not look at the original."""
+        return sandboxes.dirty(self.sandbox)
 
     def status(self) -> sandboxes.Status:
         return sandboxes.status(self.sandbox)
@@ -215,17 +219,17 @@ class Session:
 
 def open_session(project: Path, sandbox: Path | None = None, *, on_progress: OnProgress = silent) -> tuple[Session, bool]:
     """The session to work in: the sandbox named, else the newest of `project`, else a new one (then the flag is True)."""
-    if sandbox is not None:
-        return Session(sandboxes.load(sandbox), on_progress), False
-    newest = sandboxes.newest(project)
-    if newest is not None:
-        return Session(newest, on_progress), False
-    return create(project, on_progress=on_progress), True
+    found = _find(project, sandbox)
+    return (create(project, on_progress=on_progress), True) if found is None else (Session(found, on_progress), False)
+
+
+def _find(project: Path, sandbox: Path | None) -> Sandbox | None:
+    return sandboxes.load(sandbox) if sandbox is not None else sandboxes.newest(project)
 
 
 def existing_session(project: Path, sandbox: Path | None = None, *, on_progress: OnProgress = silent) -> Session:
     """Like `open_session`, but raises `UsageError` where there is no sandbox yet."""
-    found = sandboxes.load(sandbox) if sandbox is not None else sandboxes.newest(project)
+    found = _find(project, sandbox)
     if found is None:
         raise UsageError(f"{project} has no sandbox yet", f"make one with `trainflash sandbox create {project}`")
     return Session(found, on_progress)

@@ -80,7 +80,7 @@ def compare(
     judged = verdict.judge(
         speed, same, allowed=demands.allowed, protection=session.sandbox.protection, spent_s=round(time.monotonic() - began, 1)
     )
-    edited = session.status().dirty
+    edited = session.dirty()
     if edited:
         shutil.rmtree(directory / "bench", ignore_errors=True)  # no resume may count these starts
         reason = f"worktree/ was edited while it was measured: {', '.join(edited[:3])}"
