@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
-from trainflash.schema.runs import Location, PhaseStat
+from trainflash.schema.runs import Location
+from trainflash.schema.summaries import PhaseStat
 
 KINDS = (
     "input_cpu", "input_io", "input_tail", "collate", "worker_startup", "repeated_work", "h2d", "sync_point", "launch_overhead",
@@ -69,6 +70,8 @@ class Diagnosis:
     findings: tuple[Finding, ...]
     abstained: str | None
     notes: tuple[str, ...] = ()
+    together: Ceiling | None = None  # without all the costs that were found
+    advice: tuple[str, ...] = ()  # after an abstention: what would make a diagnosis possible
 
 
 Change = Literal["same", "close", "order", "numerics", "cadence", "schedule", "batch"]

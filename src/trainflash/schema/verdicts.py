@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 from trainflash.schema.findings import Change, Kind
-from trainflash.schema.runs import Command, Location, PhaseStat
+from trainflash.schema.runs import Command, Location
+from trainflash.schema.summaries import PhaseStat
 
 
 @dataclass(frozen=True)

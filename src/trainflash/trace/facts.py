@@ -12,7 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
-from trainflash.schema.runs import Location, Setting
+from trainflash.schema.runs import Location
+from trainflash.schema.summaries import Setting
 from trainflash.trace.model import BatchTrace, DataFunction, EvalTrace, Fetches, LoaderTrace, LogTrace, Occurrences, SaveTrace, ThreadFacts
 from trainflash.trace.words import Codes, Words
 

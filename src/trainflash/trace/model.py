@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from trainflash.schema.runs import Location, Setting
+from trainflash.schema.runs import Location
+from trainflash.schema.summaries import Setting
 
 
 @dataclass(frozen=True)
