@@ -72,6 +72,28 @@ def test_a_program_without_torch(user):
     assert_says(user.trainflash("diagnose", "--", sys.executable, "train.py"), 6, "torch")
 
 
+@pytest.mark.full
+@pytest.mark.parametrize(("flags", "environment"), [(["-I"], "None"), ([], "{**os.environ, 'PYTHONPATH': ''}")])
+def test_a_child_that_the_probe_cannot_enter_is_named_and_not_waited_for(user, flags, environment):
+    (user.project / "start.py").write_text(
+        f"import os, subprocess, sys\nsubprocess.run([sys.executable, *{flags}, 'train.py'], env={environment}, check=True)\n"
+    )
+    training = (user.project / "train.py").read_text().replace("range(40)", "range(40000)")
+    (user.project / "train.py").write_text(training)
+    ran = user.trainflash("diagnose", "--", sys.executable, "start.py")
+    assert_says(ran, 6, "the probe could not enter it", "train.py", "import trainflash_probe")
+
+
+@pytest.mark.parametrize("first", ["", "import torch\n"], ids=["before torch", "after torch"])
+def test_a_script_may_let_the_probe_in_itself(user, first):
+    by_hand = "import os, sys\nsys.path.append(os.environ['TRAINFLASH_PROBE'])\nimport trainflash_probe\n"
+    source = (user.project / "train.py").read_text()
+    (user.project / "train.py").write_text(first + by_hand + source)
+    ran = user.trainflash("diagnose", "--steps", "40", "--json", "--", sys.executable, "-I", "train.py")
+    assert ran.code == 0, ran.err
+    assert ran.document["findings"][0]["kind"] == "input_cpu"
+
+
 def test_a_project_that_is_missing(user):
     assert_says(user.trainflash("sandbox", "create", "nowhere"), 2, "nowhere")
 

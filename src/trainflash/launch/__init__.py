@@ -14,6 +14,7 @@ from trainflash.errors import ProgramFailed, UsageError
 from trainflash.launch.environment import OFFLINE, PROBE_DIR, Recording, program_environment
 from trainflash.launch.pacing import Reins
 from trainflash.launch.process import Identity, Kind, Process, Redact, View
+from trainflash.launch.strangers import Strangers
 from trainflash.redact import text as without_secrets
 from trainflash.schema import Command, RunRecord, Sandbox, Side
 from trainflash.view import open_view
@@ -116,7 +117,8 @@ def run(
     """`start`, then wait until the program is over; a non-zero exit is recorded, not raised (see `require_success`).
 
     After `timeout` seconds the tree is ended and the status is `timed_out`. `on_step` gets the number of steps done so far whenever it
-    has changed. Any exception, Ctrl-C too, ends the tree, writes the record as `interrupted` and is raised again.
+    has changed. A program that trains only where the probe could not enter is stopped; `notice.jsonl` says so.
+    Any exception, Ctrl-C too, ends the tree, writes the record as `interrupted` and is raised again.
     """
     process = start(
         sandbox, side, command, run_dir, capture=capture, max_steps=max_steps, max_seconds=max_seconds, min_steps=min_steps,
@@ -124,11 +126,15 @@ def run(
     )  # fmt: skip
     deadline = None if timeout is None else time.monotonic() + timeout
     seen = 0
+    strangers = Strangers(process.pid, process.run_dir)
     try:
         while process.wait(_POLL_S) is None:
-            if on_step is not None and (now := steps_so_far(process.run_dir)) != seen:
+            if (now := steps_so_far(process.run_dir)) != seen:
                 seen = now
-                on_step(seen)
+                if on_step is not None:
+                    on_step(seen)
+            if seen == 0 and strangers.train_alone():
+                process.kill("stopped")
             if deadline is not None and time.monotonic() > deadline:
                 process.kill("timed_out")
     finally:

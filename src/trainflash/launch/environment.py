@@ -56,6 +56,7 @@ def program_environment(
     environment["PYTHONPATH"] = os.pathsep.join([str(PROBE_DIR), before] if before else [str(PROBE_DIR)])
     ours = {
         "TRAINFLASH_RUN": run_dir,
+        "TRAINFLASH_PROBE": PROBE_DIR,  # for a script whose PYTHONPATH is reset
         "TRAINFLASH_OWN": project,
         "TRAINFLASH_CAPTURE": recording.capture,
         "TRAINFLASH_MAX_STEPS": recording.max_steps,

@@ -112,15 +112,23 @@ def _notices(run_dir: Path) -> tuple[str, ...]:
     return tuple(dict.fromkeys(notices))
 
 
+LET_IN = (
+    "start the training with a plain `python` and let PYTHONPATH reach it; or put this at the top of the script that trains: "
+    "`import os, sys; sys.path.append(os.environ['TRAINFLASH_PROBE']); import trainflash_probe`"
+)
+
+
 def _no_training(processes: list[_Process], notices: tuple[str, ...]) -> ProgramFailed:
+    outside = [notice for notice in notices if "could not enter" in notice]
+    if outside:
+        return ProgramFailed(f"no training seen: {outside[0]} (python -I or -E, or PYTHONPATH was reset)", LET_IN)
     if not notices:
         return ProgramFailed(
             "no training seen: torch was not imported, or the probe could not enter (python -I or -E, or PYTHONPATH reset)",
-            "start the training with a plain `python`, and let PYTHONPATH reach it",
+            LET_IN,
         )
     if not any(notice.startswith("torch ") for notice in notices):
-        mend = "start the training with a plain `python`, and let PYTHONPATH reach it"
-        return ProgramFailed(f"no training seen: {'; '.join(notices)}", mend)
+        return ProgramFailed(f"no training seen: {'; '.join(notices)}", LET_IN)
     if not processes:
         return ProgramFailed("no training step seen: torch was imported, but nothing was trained", "check that the command trains")
     return ProgramFailed(

@@ -67,6 +67,25 @@ def _torch_is_there(stub, torch) -> None:
     boot.install(torch)
 
 
+def enter() -> None:
+    """Wait for torch, as `sitecustomize` would have done; where it is there already, install now."""
+    torch = sys.modules.get("torch")
+    try:
+        sys.meta_path.insert(0, _ByHand)
+        if torch is not None:
+            _torch_is_there(_ByHand, torch)
+    except Exception as error:
+        swallow("enter", error)
+
+
+class _ByHand:
+    """The finder that waits for torch where the program let the probe in itself."""
+
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        return first_torch_spec(_ByHand, name, path, target) if name == "torch" else None
+
+
 class _Watcher:
     """The finder that takes the stub's place."""
 

@@ -1,0 +1,91 @@
+"""Python processes that use torch although the probe could not enter them: `python -I` or `-E`, or a PYTHONPATH that was reset.
+
+Without this a run without training and a training that nobody saw would look the same.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shlex
+import time
+from pathlib import Path
+
+from trainflash.launch import supervise
+
+LOOK_EVERY_S = 1.0
+PATIENCE_S = 3.0  # torch's libraries are mapped before its import ends and the probe says that it is in
+ALONE_S = 20.0  # so long may others still begin to train; then it is the stranger who trains, and no step will ever be seen
+
+
+class Strangers:
+    """Looks now and then, until the first training step is seen; each stranger becomes one line of `notice.jsonl`."""
+
+    def __init__(self, tree: int, run_dir: Path) -> None:
+        self._tree = tree
+        self._notices = run_dir / "notice.jsonl"
+        self._next_s = 0.0
+        self._first_seen: dict[int, float] = {}
+        self._told: set[int] = set()
+        self._told_s = 0.0
+
+    def train_alone(self) -> bool:
+        """Look for strangers; True when there has been one for long. Cheap enough to be called in a waiting loop."""
+        now = time.monotonic()
+        if now >= self._next_s:
+            self._look(now)
+        return bool(self._told) and now - self._told_s >= ALONE_S
+
+    def _look(self, now: float) -> None:
+        self._next_s = now + LOOK_EVERY_S
+        known = self._announced()
+        for pid in supervise.living(self._tree):
+            if pid in known or pid in self._told or not _uses_torch(pid):
+                continue
+            if now - self._first_seen.setdefault(pid, now) >= PATIENCE_S:
+                self._tell(pid, now)
+
+    def _announced(self) -> set[int]:
+        """Processes in which the probe runs, and those forked from one."""
+        found = set()
+        with contextlib.suppress(OSError):
+            for line in self._notices.read_text(errors="replace").splitlines():
+                with contextlib.suppress(ValueError, KeyError, TypeError):
+                    found.add(int(json.loads(line)["pid"]))
+        tree = supervise.descendants(self._tree)
+        return found | {pid for pid in tree if _has_ancestor(pid, found, tree) and _forked(pid, tree[pid][0])}
+
+    def _tell(self, pid: int, now: float) -> None:
+        self._told_s = self._told_s or now
+        self._told.add(pid)
+        what = f"a process imported torch, but the probe could not enter it: {_command_of(pid)}"
+        with contextlib.suppress(OSError), self._notices.open("a", encoding="utf-8") as out:
+            out.write(json.dumps({"pid": pid, "notice": what}) + "\n")
+
+
+def _has_ancestor(pid: int, among: set[int], tree: dict[int, supervise.Stat]) -> bool:
+    while pid in tree:
+        pid = tree[pid][0]
+        if pid in among:
+            return True
+    return False
+
+
+def _forked(pid: int, parent: int) -> bool:
+    """A fork without exec has its parent's command line, and with it the parent's probe."""
+    return _command_of(pid) == _command_of(parent)
+
+
+def _uses_torch(pid: int) -> bool:
+    try:
+        return b"/libtorch_cpu." in Path(f"/proc/{pid}/maps").read_bytes()
+    except OSError:
+        return False
+
+
+def _command_of(pid: int) -> str:
+    try:
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().rstrip(b"\0").split(b"\0")
+    except OSError:
+        return f"process {pid}"
+    return shlex.join(word.decode(errors="replace") for word in words)
