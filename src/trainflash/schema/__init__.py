@@ -12,6 +12,7 @@ from trainflash.schema.documents import (
     write_document,
 )
 from trainflash.schema.findings import KINDS, Brief, Candidate, Ceiling, Change, Diagnosis, Evidence, Finding, Kind, Plan, Refusal
+from trainflash.schema.live import Lack, Live, LiveLine, LiveProcess, LiveThread
 from trainflash.schema.runs import PHASES, Command, Location, Protection, RunRecord, Runs, Sandbox, Side, Start
 from trainflash.schema.summaries import (
     Activity,
@@ -70,7 +71,12 @@ __all__ = [
     "HostStat",
     "InputTail",
     "Kind",
+    "Lack",
     "LineCost",
+    "Live",
+    "LiveLine",
+    "LiveProcess",
+    "LiveThread",
     "LoaderFacts",
     "Location",
     "LogEntry",

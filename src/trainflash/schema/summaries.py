@@ -113,7 +113,7 @@ class RepeatedWork:
     is_method: bool
     result_bytes: int | None
     distinct: int  # distinct argument tuples: seen, or one for each sample where the work is done once a sample
-    during: Literal["fetch", "collate", "gap"] = "fetch"  # making one sample, joining samples, or between the phases
+    during: Literal["fetch", "collate", "gap", "forward"] = "fetch"  # making one sample, joining them, between phases, until backward
 
 
 @dataclass(frozen=True)
@@ -316,6 +316,7 @@ class RankStat:
     waiting_ms: float | None  # in collectives, for others and for transfer
     steps: int
     samples_per_step: float | None = None
+    hottest: dict[str, Location] = field(default_factory=dict)  # the owner's line with most sampled time of this rank, by phase
 
 
 @dataclass(frozen=True)
@@ -362,6 +363,8 @@ class HostStat:
     shm_used_bytes: int | None
     shm_total_bytes: int | None
     processes: int | None
+    pressure_memory: float | None = None  # share of the time in which some task stalled for memory (PSI)
+    pressure_io: float | None = None
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,373 @@
+"""What a stack means, which processes a PID stands for, what hangs and what is slow: from given stacks, trees and counters."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from test_telemetry import tree
+
+from trainflash.cli import diagnose as command
+from trainflash.cli import main
+from trainflash.errors import UsageError
+from trainflash.live import permission, places, target
+from trainflash.live.places import Place
+from trainflash.live.stacks import Frame
+from trainflash.live.triage import triage
+from trainflash.live.window import Counters, Watched, Window
+from trainflash.schema import GpuStat, HostStat, Telemetry
+from trainflash.telemetry import processes
+from trainflash.workflow import watching
+
+SITE = "/venv/lib/python3.11/site-packages"
+STDLIB = "/usr/lib/python3.11"
+LOADER = f"{SITE}/torch/utils/data/dataloader.py"
+FETCH = f"{SITE}/torch/utils/data/_utils/fetch.py"
+TRAIN = Frame("/work/train.py", 12, "main")
+
+
+def stack(*frames: tuple[str, str] | Frame) -> tuple[Frame, ...]:
+    return tuple(frame if isinstance(frame, Frame) else Frame(frame[0], 7, frame[1]) for frame in frames)
+
+
+@pytest.mark.parametrize(
+    ("frames", "doing", "call"),
+    [
+        (
+            [(f"{STDLIB}/multiprocessing/queues.py", "Queue.get"), (LOADER, "_MultiProcessingDataLoaderIter._try_get_data")],
+            "waiting for data",
+            None,
+        ),
+        ([(f"{SITE}/PIL/Image.py", "Image.load"), (FETCH, "_MapDatasetFetcher.fetch"), (LOADER, "__next__")], "data", None),
+        (
+            [(f"{SITE}/torch/distributed/distributed_c10d.py", "barrier"), (f"{SITE}/torch/distributed/c10d_logger.py", "wrapper")],
+            "collective",
+            "barrier",
+        ),
+        ([(f"{SITE}/torch/autograd/graph.py", "_engine_run_backward"), (f"{SITE}/torch/_tensor.py", "Tensor.backward")], "backward", None),
+        ([(f"{SITE}/torch/optim/sgd.py", "SGD.step")], "optimizer", None),
+        ([(f"{SITE}/torch/nn/modules/linear.py", "Linear.forward")], "forward", None),
+        ([(f"{SITE}/torch/serialization.py", "save")], "checkpoint", None),
+        ([(f"{STDLIB}/threading.py", "Condition.wait"), (f"{STDLIB}/threading.py", "Event.wait")], "lock", None),
+        ([(f"{STDLIB}/bdb.py", "Bdb.trace_dispatch")], "debugger", None),
+        ([(f"{STDLIB}/logging/__init__.py", "StreamHandler.flush")], "logging", None),
+        (
+            [(f"{STDLIB}/selectors.py", "select"), (LOADER, "_MultiProcessingDataLoaderIter._shutdown_workers")],
+            "starting and stopping workers",
+            None,
+        ),
+        ([(f"{SITE}/torch/distributed/elastic/agent/server/api.py", "run")], "waiting for ranks", None),
+        ([], "python", None),
+        ([(f"{STDLIB}/json/decoder.py", "JSONDecoder.decode")], "python", None),
+    ],
+)
+def test_what_a_stack_does(frames, doing, call):
+    found = places.place(stack(*frames, TRAIN))
+    assert (found.doing, found.own) == (doing, TRAIN)
+    assert call is None or found.call == call
+
+
+def test_qualified_and_bare_names_mean_the_same():
+    assert places.place(stack((LOADER, "_try_get_data"), TRAIN)) == places.place(stack((LOADER, "Iter._try_get_data"), TRAIN))
+
+
+def test_a_worker_that_has_nothing_to_do_and_one_that_reads():
+    loop = (f"{SITE}/torch/utils/data/_utils/worker.py", "_worker_loop")
+    getitem = Frame("/work/data.py", 31, "Images.__getitem__")
+    waits = stack((f"{STDLIB}/selectors.py", "select"), (f"{STDLIB}/multiprocessing/queues.py", "Queue.get"), loop, TRAIN)
+    reads = stack(getitem, (FETCH, "_MapDatasetFetcher.fetch"), loop, TRAIN)
+    assert (places.worker_place(waits).doing, places.worker_place(waits).own) == ("waiting for a request", None)
+    assert (places.worker_place(reads).doing, places.worker_place(reads).own) == ("data", getitem)
+    assert places.is_worker(reads) and not places.is_worker(stack(TRAIN))
+    assert str(places.location(getitem, "/work")) == "data.py:31" and places.location(getitem, "/work").function == "__getitem__"
+    assert places.location(getitem, "/other").file == "/work/data.py"
+
+
+@pytest.mark.parametrize(
+    ("text", "doing"),
+    [("loss.item()", "waiting for the device"), ("with lock:", "lock"), ("answer = input()", "input"), ("x = f(y)", "python")],
+)
+def test_a_builtin_leaves_no_frame_but_a_line(tmp_path, text, doing):
+    source = tmp_path / "train.py"
+    source.write_text(f"{text}\n")
+    assert places.place((Frame(str(source), 1, "main"),)).doing == doing
+
+
+# A window as it would have been seen.
+
+
+def watched(
+    pid: int,
+    *doing: Place,
+    role="training",
+    rank=None,
+    cpu=0.0,
+    queued=0.0,
+    switches=0.0,
+    waits=(None, None),
+    parent=1,
+    seconds=10.0,
+    threads=1,
+):
+    at = processes.Stat(pid, parent, "S", "python", 0.0, 0.0, threads, 1)
+    last = processes.Stat(pid, parent, "S", "python", cpu * seconds * threads, 0.0, threads, 1)
+    each = Watched(pid, parent, ("python", "train.py"), "/work", rank, True, at, last, 0.0, seconds, {})
+    each.after = {pid + n: Counters("python", cpu * seconds, queued * seconds, int(switches * seconds)) for n in range(threads)}
+    each.role, each.doing, each.waits_for = role, doing, waits
+    each.io_before = each.io_after = processes.Io(0, 0, 0, 0)
+    return each
+
+
+def at(line: int, doing: str, call: str = "", file: str = "/work/train.py") -> Place:
+    return Place(doing, Frame(file, line, "main"), call)
+
+
+def seen(*each: Watched, host: HostStat | None = None, gpus: tuple[GpuStat, ...] = ()) -> Window:
+    return Window(target.Target(1, (1,)), 10.0, each, Telemetry(0.5, host, gpus), ())
+
+
+def gpu(**values) -> GpuStat:
+    measured = [name for name in GpuStat.__dataclass_fields__ if name not in ("index", "name", "samples", "throttled", "sawtooth")]
+    none = dict.fromkeys(measured)
+    return GpuStat(0, "NVIDIA H200", 20, **{**none, **values})
+
+
+def host(**values) -> HostStat:
+    fields = [name for name in HostStat.__dataclass_fields__ if name != "samples"]
+    return HostStat(20, **{**dict.fromkeys(fields), **values})
+
+
+def only(window: Window):
+    findings, abstained = triage(window)
+    assert abstained is None, abstained
+    return findings[0]
+
+
+def test_all_ranks_in_the_same_collective():
+    barrier = [at(30, "collective", "barrier")] * 100
+    found = only(seen(watched(10, *barrier, rank=0), watched(20, *barrier, rank=1)))
+    assert (found.kind, found.bound_by, found.location.line) == ("hung", "communication", 30)
+    assert "all 2 ranks wait in `barrier`" in found.summary
+
+
+def test_one_rank_in_another_place():
+    barrier, other = [at(30, "collective", "barrier")] * 100, [at(44, "python")] * 100
+    found = only(seen(watched(10, *barrier, rank=0), watched(20, *other, rank=1), watched(30, *barrier, rank=2)))
+    assert (found.kind, found.location.line) == ("hung", 44)
+    assert "rank 1 stands at train.py:44 in main while ranks 0, 2 waits at train.py:30" in found.summary
+
+
+def test_ranks_that_wait_for_one_that_works_are_slow_not_hung():
+    waits, works = [at(30, "collective", "all_reduce")] * 100, [at(44, "python")] * 100
+    found = only(seen(watched(10, *waits, rank=0), watched(20, *works, rank=1, cpu=1.0)))
+    assert (found.kind, found.bound_by, found.location.line) == ("rank_straggler", "communication", 44)
+
+
+def test_a_batch_that_takes_longer_than_the_window_is_slow_not_hung():
+    main = watched(10, *[at(12, "waiting for data")] * 100)
+    worker = watched(20, *[at(31, "data", file="/work/data.py")] * 100, role="worker", parent=10, cpu=0.95)
+    found = only(seen(main, worker))
+    assert (found.kind, found.location.file) == ("input_cpu", "data.py")
+
+
+def test_a_worker_without_a_core_computes_too():
+    main = watched(10, *[at(12, "waiting for data")] * 100, cpu=0.02, switches=9)
+    worker = watched(20, *[at(31, "data")] * 100, role="worker", parent=10, cpu=0.35, queued=0.6)
+    assert only(seen(main, worker)).kind == "input_cpu"
+
+
+def test_a_host_that_spins_for_a_stuck_device():
+    waits = [at(40, "waiting for the device")] * 200
+    stuck = watched(10, *waits, cpu=1.0)
+    assert only(seen(stuck, gpus=(gpu(busy=1.0),))).kind == "hung"
+    assert only(seen(stuck)).kind != "hung", "without a busy GPU it computes"
+    assert only(seen(watched(10, *waits[:-1], at(41, "forward"), cpu=1.0), gpus=(gpu(busy=1.0),))).kind != "hung"
+
+
+def test_too_short_a_look_calls_nothing_hung():
+    short = watched(10, *[at(12, "lock")] * 30, seconds=2.0)
+    assert triage(seen(short))[0] == ()
+
+
+def test_too_few_stacks_abstain():
+    findings, abstained = triage(seen(watched(10, *[at(12, "data")] * 5, cpu=1.0, switches=50)))
+    assert findings == () and "only 5 stacks" in abstained
+
+
+def test_full_utilisation_at_little_power_is_a_trickle():
+    busy = watched(10, *[at(12, "forward")] * 100, cpu=1.0)
+    found = only(seen(busy, gpus=(gpu(busy=0.99, memory_busy=0.03, power_w=180.0, power_limit_w=700.0),)))
+    assert found.kind == "launch_overhead"
+    assert {item.name: item.value for item in found.evidence}["power"] == 180.0
+    assert only(seen(busy, gpus=(gpu(busy=0.99, power_w=600.0, power_limit_w=700.0),))).kind == "compute"
+    assert only(seen(busy, gpus=(gpu(busy=0.99),))).kind == "compute", "power that was not measured accuses nobody"
+
+
+def test_a_gpu_that_is_too_hot():
+    busy = watched(10, *[at(12, "forward")] * 100, cpu=1.0)
+    assert only(seen(busy, gpus=(gpu(busy=0.9, throttled={"hardware_thermal": 0.6}),))).kind == "throttling"
+    assert only(seen(busy, gpus=(gpu(busy=0.9, throttled={"hardware_thermal": 0.05}),))).kind == "compute"
+
+
+def test_sawtooth_stands_in_the_evidence():
+    main = watched(10, *[at(12, "data")] * 100, cpu=1.0)
+    found = only(seen(main, gpus=(gpu(busy=0.2, sawtooth=True),)))
+    assert found.kind == "input_cpu"
+    assert {"gpu_0_busy", "gpu_0_sawtooth"} <= {item.name for item in found.evidence}
+
+
+def test_many_threads_on_few_cores():
+    pool = watched(10, *[at(12, "forward")] * 100, cpu=0.25, queued=0.75, threads=8)
+    found = only(seen(pool, host=host(cpus=2.0)))
+    assert (found.kind, found.bound_by) == ("thread_oversubscription", "host")
+    assert only(seen(pool, host=host(cpus=16.0))).kind == "compute"
+    assert only(seen(pool)).kind == "compute", "without a budget nothing is said"
+
+
+def test_python_in_the_loop_needs_the_gil():
+    main = watched(10, *[at(12, "python")] * 100, cpu=1.0)
+    assert triage(seen(main))[0] == (), "nobody looked at who holds it"
+    main.looks = [type("Look", (), {"holds_gil": 10})()] * 5
+    assert only(seen(main)).kind == "host_code"
+    main.looks = [type("Look", (), {"holds_gil": None})()] * 5
+    assert triage(seen(main))[0] == (), "a library's native code"
+
+
+def test_a_tie_is_called_one():
+    doing = [at(12, "data")] * 50 + [at(80, "checkpoint")] * 48 + [at(90, "forward")] * 2
+    found = only(seen(watched(10, *doing, cpu=1.0)))
+    assert (found.kind, found.tied_with) == ("input_cpu", ("checkpoint",))
+
+
+# Permission.
+
+
+@pytest.mark.parametrize(
+    ("files", "platform", "uid", "why", "mend"),
+    [
+        ({"proc/sys/kernel/yama/ptrace_scope": "1\n"}, "linux", 1000, "ptrace_scope is 1", "sysctl kernel.yama.ptrace_scope=0"),
+        ({"proc/sys/kernel/yama/ptrace_scope": "2\n"}, "linux", 1000, "ptrace_scope is 2", "sudo trainflash diagnose --pid 7"),
+        ({"proc/sys/kernel/yama/ptrace_scope": "3\n"}, "linux", 0, "nobody", "boot"),
+        ({"proc/self/status": "CapEff:\t00000000a80425fb\n"}, "linux", 0, "SYS_PTRACE", "--cap-add SYS_PTRACE"),
+        ({".dockerenv": ""}, "linux", 1000, "user 1000", "--cap-add SYS_PTRACE"),
+        ({}, "darwin", 501, "macOS", "sudo trainflash diagnose --pid 7"),
+    ],
+)
+def test_what_permission_is_lacking_and_the_way_out(tmp_path, files, platform, uid, why, mend):
+    found = permission.refused(7, "Permission Denied: Try running again", tree(tmp_path, files), platform, uid)
+    assert why in found.why and mend in found.mend
+
+
+def test_another_refusal_is_said_as_it_is(tmp_path):
+    assert "Failed to find python version" in permission.refused(7, "Failed to find python version", tmp_path).why
+
+
+# Which process.
+
+
+def program(
+    pid: int, parent: int, argv: str, *, torch=False, environ="", name="python", exe="/usr/bin/python3.11", uid=0, children=""
+) -> dict[str, str]:
+    numbers = f"{pid} ({name}) S {parent} 1 1 0 -1 0 0 0 0 0 {pid} 0 0 0 20 0 1 0 777 0 0\n"
+    return {
+        f"proc/{pid}/stat": numbers,
+        f"proc/{pid}/task/{pid}/stat": numbers,
+        f"proc/{pid}/task/{pid}/children": children,
+        f"proc/{pid}/cmdline": argv.replace(" ", "\0") + "\0",
+        f"proc/{pid}/environ": environ,
+        f"proc/{pid}/maps": f"7f00-7f01 r-xp 0 08:01 5 {exe}\n"
+        + ("7f02-7f03 r-xp 0 08:01 6 /venv/torch/lib/libtorch_cpu.so\n" if torch else ""),
+        f"proc/{pid}/status": f"Name:\t{name}\nUid:\t{uid}\t{uid}\t{uid}\t{uid}\n",
+    }
+
+
+@pytest.fixture
+def machine(tmp_path, monkeypatch):
+    """Builds `/proc` trees; we are root unless a test says otherwise."""
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+
+    def make(*programs: dict[str, str]) -> Path:
+        root = tree(tmp_path, {"proc/self/stat": "1 (me) R 0"})
+        for files in programs:
+            tree(root, files)
+        return root
+
+    return make
+
+
+def test_the_ranks_below_a_launcher_that_is_no_python(machine):
+    shell = program(5, 1, "bash run.sh", name="bash", exe="/bin/bash", children="6 7")
+    ranks = [program(pid, 5, "python train.py", torch=True, environ=f"RANK={pid - 6}\0WORLD_SIZE=2\0") for pid in (6, 7)]
+    root = machine(shell, *ranks)
+    assert target.resolve(5, root) == target.Target(5, (6, 7), ("process 5 is bash; the ranks below it are watched: 6, 7",))
+
+
+def test_of_two_trainings_the_busier_is_taken_and_the_other_named(machine):
+    shell = program(5, 1, "bash run.sh", name="bash", exe="/bin/bash", children="6 70")
+    root = machine(shell, program(6, 5, "python a.py", torch=True), program(70, 5, "python b.py", torch=True))
+    found = target.resolve(5, root)
+    assert found.roots == (70,)
+    assert "not watched: 6" in found.notes[1]
+
+
+def test_a_worker_below_a_training_is_not_taken_for_it(machine):
+    shell = program(5, 1, "bash run.sh", name="bash", exe="/bin/bash", children="6")
+    root = machine(shell, program(6, 5, "python a.py", torch=True, children="7"), program(7, 6, "python a.py", torch=True))
+    assert target.resolve(5, root).roots == (6,)
+
+
+def test_a_python_without_torch_is_watched_as_it_is(machine):
+    found = target.resolve(6, machine(program(6, 1, "python serve.py")))
+    assert found.roots == (6,) and "has not loaded torch" in found.notes[0]
+
+
+def test_a_python_wrapper_of_a_training_hands_over(machine):
+    root = machine(program(5, 1, "python launch.py", children="6"), program(6, 5, "python train.py", torch=True))
+    assert target.resolve(5, root).roots == (6,)
+
+
+def test_a_process_of_somebody_else(machine, monkeypatch):
+    root = machine(program(6, 1, "python train.py", torch=True, uid=1001))
+    assert target.resolve(6, root).roots == (6,), "root may"
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    with pytest.raises(UsageError, match="belongs to user 1001") as told:
+        target.resolve(6, root)
+    assert told.value.mend == "sudo trainflash diagnose --pid 6"
+
+
+# The command line.
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--pid", "1", "--", "python", "train.py"], "leave out the command"),
+        (["--pid", "1", "--run", "diagnose-001"], "--pid does not go with --run"),
+        (["--pid", "1", "--steps", "5", "--warmup", "0"], "--pid does not go with --steps, --warmup"),
+        (["--seconds", "5", "--", "python", "train.py"], "--seconds goes with --pid"),
+        (["--pid", "many"], "is not a valid integer"),
+        (["--pid", "0"], "0 is no process"),
+        (["--pid", "-3"], "-3 is no process"),
+        (["--pid", "1", "--seconds", "nan"], "no number of seconds"),
+    ],
+)
+def test_a_usage_error_is_one_line_and_code_2(arguments, told, capsys):
+    assert main(["diagnose", *arguments]) == 2
+    assert told in capsys.readouterr().err
+
+
+def test_the_help_names_the_options():
+    shown = CliRunner().invoke(command.diagnose, ["--help"]).output
+    assert {"--pid", "--seconds", "--warmup", "--sample-hz"} <= set(shown.replace(",", " ").split())
+
+
+def test_secrets_stay_out_of_the_answer(monkeypatch):
+    given = {}
+
+    def watch(pid, seconds, progress, clean):
+        given["shown"] = clean(("python", "train.py", "--token", "hf_" + "a1B2" * 10))
+
+    monkeypatch.setattr(watching.live, "diagnose", watch)
+    watching.watch(1)
+    assert "a1B2" not in " ".join(given["shown"])
