@@ -137,7 +137,7 @@ def test_every_link_leads_somewhere(path):
         "trainflash tune . --budget soon -- python train.py",
         "trainflash profile capture",
         "trainflash sandbox",
-        "trainflash explain",
+        "trainflash explain input_cpu collate",
         "trainflash explain input_gpu",
         "trainflash optimize try memoise -- python train.py",
         "trainflash install . --agent emacs",

@@ -13,7 +13,7 @@ SOURCE = Path(__file__).resolve().parents[2] / "src" / "trainflash"
 
 CORE = {
     "sandbox", "view", "launch", "bench", "fidelity", "verdict", "tuning_log", "writeback", "knobs", "diagnosis", "summary", "trace",
-    "telemetry", "stats", "redact", "resources", "config", "schema", "errors", "install", "report",
+    "telemetry", "live", "stats", "redact", "resources", "config", "schema", "errors", "install", "report", "profile",
 }  # fmt: skip
 MAY_IMPORT = {
     "errors": set(),
@@ -24,6 +24,7 @@ MAY_IMPORT = {
     "stats": {"schema", "errors"},
     "trace": {"schema", "errors"},
     "telemetry": {"schema", "errors"},
+    "live": {"schema", "telemetry", "errors"},
     "summary": {"schema", "stats", "trace"},
     "diagnosis": {"schema", "stats", "errors"},
     "knobs": {"schema", "resources", "errors"},
@@ -36,6 +37,7 @@ MAY_IMPORT = {
     "tuning_log": {"schema", "redact", "errors"},
     "writeback": {"schema", "errors"},
     "install": {"resources", "errors"},
+    "profile": {"schema", "stats", "errors"},
     "report": {"schema", "resources"},
     "workflow": CORE,
     "cli": {"workflow", "report", "install", "config", "errors"},
@@ -43,14 +45,14 @@ MAY_IMPORT = {
 }
 ONE_HOME = {
     "torch": set(),
-    "numpy": {"stats", "trace", "summary"},
+    "numpy": {"stats", "trace", "summary", "profile"},
     "scipy": {"stats", "trace", "summary"},
     "yaml": {"schema", "knobs"},
     "ruamel": {"knobs"},
     "libcst": {"knobs"},
     "git": {"sandbox", "writeback"},
-    "pynvml": {"telemetry"},
-    "psutil": {"telemetry"},
+    "pynvml": {"telemetry", "live"},
+    "psutil": {"telemetry", "live"},
     "msgspec": {"schema"},
     "click": {"cli"},
     "rich": {"cli", "report"},

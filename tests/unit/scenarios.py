@@ -200,9 +200,13 @@ def anomaly(data: float = 0.2) -> Summary:
     return replace(slow_getitem(data), settings=(Setting("anomaly_mode", "on", Location("trainer.py", 88, "fit")),))
 
 
-def many_threads(threads: int | None = 8, *, cpus: float | None = 2.0, waiting: float = 0.0, uneven: float = 1.0) -> Summary:
+def many_threads(
+    threads: int | None = 8, *, cpus: float | None = 2.0, waiting: float = 0.0, uneven: float = 1.0, used: float | None = 2.0
+) -> Summary:
+    """`threads` compute threads that keep `used` cores busy."""
     found = run()
-    facts = replace(found.threads, torch_threads=threads, cpus=cpus, runqueue_share=waiting, omp_num_threads=None)
+    cpu_seconds = None if used is None else used * found.threads.wall_seconds
+    facts = replace(found.threads, torch_threads=threads, cpus=cpus, runqueue_share=waiting, omp_num_threads=None, cpu_seconds=cpu_seconds)
     spreads = {name: phase(found.phases[name].share, p95_of_mean=uneven) for name in ("Fwd", "Bwd")}
     return replace(found, threads=facts, phases=found.phases | spreads)
 

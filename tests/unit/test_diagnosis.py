@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import compute_scenarios as c
+import machine_scenarios as m
 import pytest
 import scenarios as s
 
@@ -41,6 +43,20 @@ POSITIVE = {
     "startup": s.short_run(),
     "h2d": replace(s.run(H2D=0.4), device="cuda:NVIDIA H200"),
     "compute": s.healthy(),
+    "sync_point": m.reading_tensors(),
+    "launch_overhead": c.tiny_operators(),
+    "shape_instability": m.searching_algorithms(),
+    "recompilation": c.compiling(),
+    "small_microbatch": c.tiny_micro_batches(),
+    "recompute": c.checkpointed_blocks(),
+    "attention_kernel": c.handmade_attention(),
+    "precision": c.number_format(parameter_dtype="float64"),
+    "memory_format": c.changing_layout(),
+    "communication": m.talking_ranks(),
+    "rank_straggler": m.late_rank(),
+    "throttling": m.stopped_by_quota(),
+    "memory_pressure": m.emptying_the_cache(),
+    "garbage_collection": m.collecting(),
 }
 JUST_BELOW = {
     "input_cpu": s.slow_getitem(DEFAULT.listed - 0.001),
@@ -60,6 +76,20 @@ JUST_BELOW = {
     "startup": s.short_run(startup_s=3.9),
     "h2d": replace(s.run(H2D=DEFAULT.listed - 0.001), device="cuda:NVIDIA H200"),
     "compute": s.slow_getitem(DEFAULT.dominant + 0.001),
+    "sync_point": m.reading_tensors(DEFAULT.listed - 0.001),
+    "launch_overhead": c.tiny_operators(small=0.0, mean_us=0.95 * 1000 * s.STEP_MS * (DEFAULT.launch_covered + 0.01) / 2500),
+    "shape_instability": m.searching_algorithms(DEFAULT.shapes_many - 1),
+    "recompilation": c.compiling(DEFAULT.listed - 0.001),
+    "small_microbatch": c.tiny_micro_batches(overhead=DEFAULT.micro_overhead - 0.01),
+    "recompute": c.checkpointed_blocks(used=DEFAULT.recompute_room + 0.01),
+    "attention_kernel": c.handmade_attention(keys=DEFAULT.attention_keys - 1),
+    "precision": c.number_format(),
+    "memory_format": c.changing_layout(DEFAULT.layout_copies - 0.01),
+    "communication": m.talking_ranks(DEFAULT.listed - 0.001),
+    "rank_straggler": m.late_rank(ms=5.0 * DEFAULT.straggler),
+    "throttling": m.stopped_by_quota(DEFAULT.listed - 0.001),
+    "memory_pressure": m.stalled_for_memory(DEFAULT.listed - 0.001),
+    "garbage_collection": m.collecting(DEFAULT.listed - 0.001),
 }
 UNMEASURED = {
     "input_cpu": without_phase(s.slow_getitem(), "Data"),
@@ -79,6 +109,20 @@ UNMEASURED = {
     "startup": replace(s.short_run(), startup_s=None),
     "h2d": s.run(H2D=0.4),
     "compute": s.run(steps=5),
+    "sync_point": replace(m.reading_tensors(), sync_points=()),
+    "launch_overhead": replace(c.tiny_operators(), operators=None),
+    "shape_instability": replace(m.searching_algorithms(), input_shapes=None),
+    "recompilation": replace(c.compiling(), compilation=None),
+    "small_microbatch": c.tiny_micro_batches(used=None),
+    "recompute": replace(c.checkpointed_blocks(), recompute=()),
+    "attention_kernel": replace(c.handmade_attention(), attention=()),
+    "precision": replace(c.number_format(parameter_dtype="float64"), numerics=None),
+    "memory_format": replace(c.changing_layout(), operators=None),
+    "communication": replace(m.talking_ranks(), communication=None),
+    "rank_straggler": replace(m.late_rank(), rank_stats=()),
+    "throttling": m.stopped_by_quota(None),
+    "memory_pressure": m.stalled_for_memory(None),
+    "garbage_collection": replace(m.collecting(), collections=None),
 }
 
 
@@ -254,6 +298,12 @@ def test_as_many_threads_as_cores_are_accused_only_where_steps_suffer():
 def test_threads_of_all_ranks_share_the_cores():
     assert kinds(s.many_threads(1)) == ["compute"]
     assert kinds(replace(s.many_threads(2), ranks=2))[0] == "thread_oversubscription"
+
+
+def test_threads_that_stand_idle_are_in_nobodys_way():
+    assert kinds(s.many_threads(8, used=1.0)) == ["compute"]
+    assert kinds(s.many_threads(8, used=None))[0] == "thread_oversubscription"
+    assert kinds(s.many_threads(8, used=1.0, waiting=0.4))[0] == "thread_oversubscription"
 
 
 def test_the_optimizer_is_ranked_by_what_can_be_saved():

@@ -136,6 +136,15 @@ def test_an_abstaining_diagnosis_names_no_bottleneck() -> None:
     assert "Bottleneck" not in text
 
 
+def test_an_abstaining_diagnosis_says_what_would_help() -> None:
+    advice = 'mark the phases by hand:\nwith phase("Data"): ...'
+    unsure = replace(scenarios.BEFORE, findings=(), abstained="36 % of the time is unexplained", advice=(advice,))
+    view = replace(scenarios.TUNED, before=unsure)
+    shown = (_print(report.diagnosis(unsure)), report.markdown(view), report.html(view, [], None))
+    assert all("36 % of the time is unexplained" in text and "mark the phases by hand" in text for text in shown)
+    assert 'with phase("Data"): ...' in shown[0]
+
+
 def test_what_was_not_measured_is_said() -> None:
     judged = replace(scenarios.verdict("inconclusive", 1.0, 0.9, 1.1), speedup=None, fidelity=None)
     text = _print(report.verdict(judged))

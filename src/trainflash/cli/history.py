@@ -63,17 +63,20 @@ def report(sandbox: Path | None, as_json: bool) -> None:
 
 
 @click.command(short_help="What a finding or a knob means.")
-@click.argument("name", metavar="FINDING_OR_KNOB")
+@click.argument("name", metavar="[FINDING_OR_KNOB]", required=False)
 @json_option
-def explain(name: str, as_json: bool) -> None:
+def explain(name: str | None, as_json: bool) -> None:
     """Explain a finding (symptom, cause, evidence, fixes) or a knob (what it does, what it may change, how to undo it).
 
+    Without a name: all findings and knobs, one line each.
+
     \b
+    trainflash explain
     trainflash explain input_cpu
     trainflash explain memoize_function
     """
     from trainflash import report as reports
     from trainflash.workflow import explaining
 
-    document = explaining.answer(explaining.explain(name))
+    document = explaining.answer(explaining.explain(name)) if name else explaining.everything()
     Output(as_json).answer(document, reports.explanation(document))

@@ -1,152 +1,282 @@
-"""Rules about the computing itself: debug_api, thread_oversubscription, optimizer, padding."""
+"""Rules about the computing itself: optimizer, padding, small_microbatch, attention_kernel, recompute, recompilation, shape_instability."""
 
 from __future__ import annotations
 
-from trainflash.diagnosis.claims import Claim, bound, count, milliseconds, percent, severity, shown
+from trainflash.diagnosis.census import fixed_costs
+from trainflash.diagnosis.claims import Claim, at, claim, count, milliseconds, percent, shown
+from trainflash.diagnosis.memory import memory_used
 from trainflash.diagnosis.signals import Signals
 from trainflash.diagnosis.thresholds import Thresholds
-from trainflash.schema import Ceiling, Evidence, Finding
+from trainflash.schema import Evidence, Updates
 
-SETTING_WORDS = {
-    "anomaly_mode": "autograd's anomaly mode",
-    "profiler": "a profiler",
-    "gradcheck": "gradcheck",
-    "blocking_launches": "CUDA_LAUNCH_BLOCKING",
-}
-KNOBS = {"anomaly_mode": "anomaly_off", "profiler": "profiler_off"}
-
-
-def debug_api(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
-    """A debugging aid is on while training (T12). Abstains without forward and backward.
-
-    How much of forward and backward it costs cannot be read from one run: `share` is the part that a factor of `anomaly_factor` would
-    cost, on the low side; the ceiling takes the documented factor. It is ranked by all of forward and backward, because they are
-    multiplied by it: it comes first unless something else takes longer than they do.
-    """
-    work = signals.fwd_bwd
-    if not signals.debug or work is None:
-        return ()
-    settings = [item for item in signals.debug if item.name != "blocking_launches" or signals.on_gpu]
-    if not settings:
-        return ()
-    share = work * (1 - 1 / limits.anomaly_factor)
-    most = work * (1 - 1 / limits.anomaly_factor_most)
-    if most < limits.dominant:
-        return ()
-    first = next((item for item in settings if item.location is not None), settings[0])
-    names = " and ".join(SETTING_WORDS[item.name] for item in settings)
-    where = f", switched on at {first.location}" if first.location is not None else ""
-    finding = Finding(
-        kind="debug_api",
-        phase="Bwd" if signals.share("Bwd") else "Fwd",
-        bound_by="host",
-        share=share,
-        severity=severity(most, limits),
-        summary=f"{names} slows forward and backward, {shown(work)} of the time{where}",
-        evidence=(
-            *(Evidence(item.name, item.value) for item in settings),
-            percent("forward and backward, share of wall time", work),
-            Evidence("share is an estimate", f"a factor of {limits.anomaly_factor:g}; documented is about {limits.anomaly_factor_most:g}"),
-        ),
-        location=first.location,
-        ceiling=Ceiling(bound(most).speedup, "bound"),
-        knobs=tuple(KNOBS[item.name] for item in settings if item.name in KNOBS),
-    )
-    return (Claim(finding, work),)
-
-
-def thread_oversubscription(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
-    """More compute threads than cores, or several that keep losing theirs. Abstains when threads or the CPU budget are unknown.
-
-    `share` is a lower estimate: the part of computing for which there were no cores, 1 − cores ÷ threads, or the time without a core.
-    """
-    threads, compute = signals.threads, signals.compute
-    if threads is None or threads.torch_threads is None or threads.cpus is None or compute is None or threads.torch_threads < 2:
-        return ()
-    wanted = threads.torch_threads * signals.summary.ranks
-    waiting = threads.runqueue_share
-    spread = _compute_spread(signals)
-    if wanted > limits.threads_over * threads.cpus:
-        share = compute * (1 - threads.cpus / wanted)
-    elif waiting is not None and waiting >= limits.runqueue_wait and spread is not None and spread >= limits.threads_spread:
-        share = compute * waiting
-    else:
-        return ()
-    if share < limits.listed:
-        return ()
-    rows = [
-        count("compute threads", wanted),
-        count("cores in the budget", threads.cpus),
-        percent("computing, share of wall time", compute),
-        Evidence("OMP_NUM_THREADS", threads.omp_num_threads or "not set"),
-    ]
-    if waiting is not None:
-        rows.append(percent("time without a core", waiting))
-    if spread is not None:
-        rows.append(count("95th percentile ÷ median of forward and backward", spread))
-    finding = Finding(
-        kind="thread_oversubscription",
-        phase="Fwd",
-        bound_by="host",
-        share=share,
-        severity=severity(share, limits),
-        summary=f"{wanted} compute threads share {threads.cpus:g} cores and wait for each other",
-        evidence=tuple(rows),
-        location=threads.set_at,
-        ceiling=bound(share),
-        knobs=("torch_threads",),
-    )
-    return (Claim(finding, share),)
+FUSABLE = ("Adam", "AdamW", "SGD", "Adagrad")
+FOREACH = (*FUSABLE, "NAdam", "RAdam", "RMSprop", "Adadelta", "Adamax", "Rprop")
+BOTH = ("Fwd", "Bwd")
 
 
 def optimizer(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
-    """The optimizer's update takes a large part of the step. Ranked by what a fused update can save of it."""
-    share = signals.share("Opt")
-    if share is None or share < limits.optimizer:
+    """The optimizer's update takes a large part of the step (T12). Ranked by what a fused update can save of it; none where it is fused."""
+    share, updates = signals.share("Opt"), signals.summary.updates
+    if share is None or share < limits.optimizer or (updates is not None and updates.fused):
         return ()
-    finding = Finding(
-        kind="optimizer",
-        phase="Opt",
-        bound_by="device" if signals.on_gpu else "host",
-        share=share,
-        severity=severity(share * limits.optimizer_saving, limits),
-        summary=f"the optimizer's update takes {shown(share)} of the time",
-        evidence=(percent("share of wall time", share), milliseconds("mean per step", signals.summary.phases["Opt"].mean_ms)),
-        location=None,
-        ceiling=bound(share),
-        knobs=("optimizer_foreach", "optimizer_fused"),
+    rows = [percent("share of wall time", share), milliseconds("mean per step", signals.summary.phases["Opt"].mean_ms)]
+    if updates is not None:
+        rows += _update_evidence(signals, updates)
+    return (
+        claim(
+            "optimizer",
+            "Opt",
+            _bound_by(signals),
+            share,
+            limits,
+            weight=share * limits.optimizer_saving,
+            at_most=share,
+            summary=f"the optimizer's update takes {shown(share)} of the time" + at(updates.location if updates is not None else None),
+            evidence=rows,
+            location=updates.location if updates is not None else None,
+            knobs=_update_knobs(updates),
+        ),
     )
-    return (Claim(finding, share * limits.optimizer_saving),)
 
 
 def padding(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
     """Forward and backward work on padding. Abstains where inputs were not looked at."""
-    padded, work = signals.summary.padding_share, signals.fwd_bwd
+    padded, work, summary = signals.summary.padding_share, signals.fwd_bwd, signals.summary
     if padded is None or work is None or padded < limits.padding or padded * work < limits.dominant:
         return ()
     share = padded * work
     rows = [percent("padding in the inputs", padded), percent("forward and backward, share of wall time", work)]
-    if signals.summary.input_shapes is not None:
-        rows.append(count("distinct input shapes", signals.summary.input_shapes))
-    finding = Finding(
-        kind="padding",
-        phase="Fwd",
-        bound_by="device" if signals.on_gpu else "host",
-        share=share,
-        severity=severity(share, limits),
-        summary=f"{shown(padded)} of the inputs is padding, so that about {shown(share)} of the time is spent on it",
-        evidence=tuple(rows),
-        location=signals.data.loader.location if signals.data is not None and signals.data.loader is not None else None,
-        ceiling=bound(share),
-        knobs=(),
+    if summary.input_shapes is not None:
+        rows.append(count("distinct input shapes", summary.input_shapes))
+    return (
+        claim(
+            "padding",
+            "Fwd",
+            _bound_by(signals),
+            share,
+            limits,
+            phases=BOTH,
+            summary=f"{shown(padded)} of the inputs is padding, so that about {shown(share)} of the time is spent on it",
+            evidence=rows,
+            location=signals.batches_made_at,
+        ),
     )
-    return (Claim(finding, share),)
 
 
-def _compute_spread(signals: Signals) -> float | None:
-    """95th percentile ÷ median of forward and backward, each taken alone and added; None when there are too few steps for it."""
-    stats = [signals.summary.phases[name] for name in ("Fwd", "Bwd") if name in signals.summary.phases]
-    if not stats or any(stat.p50_ms is None or stat.p95_ms is None for stat in stats):
-        return None
-    usual = sum(stat.p50_ms for stat in stats)
-    return sum(stat.p95_ms for stat in stats) / usual if usual > 0 else None
+def small_microbatch(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
+    """Gradients are accumulated over many small micro-batches though memory would hold larger ones (T18).
+
+    `share` is what the fixed costs of all but one backward take: forward and backward × (1 − 1 ÷ backwards) × the part of them that lies
+    in no operator, or in operators below 20 µs. Abstains without accumulation, the census of operators, or figures of memory.
+    """
+    updates, operators, work = signals.summary.updates, signals.summary.operators, signals.fwd_bwd
+    used = memory_used(signals)
+    if updates is None or operators is None or work is None or used is None or updates.micro_batch is None:
+        return ()
+    if updates.optimizers != 1 or updates.backwards_per_step < 2 or updates.micro_batch > limits.micro_rows:
+        return ()
+    if used > limits.recompute_room or not _accumulates(signals, updates, limits):
+        return ()
+    overhead = fixed_costs(signals, limits)
+    if overhead is None or overhead < limits.micro_overhead:
+        return ()
+    share = work * (1 - 1 / updates.backwards_per_step) * overhead
+    if share < limits.dominant:
+        return ()
+    loader = signals.loader
+    rows = [
+        count("rows in a micro-batch", updates.micro_batch),
+        count("backwards per update", updates.backwards_per_step),
+        percent("forward and backward outside large operators", overhead),
+        percent("memory used", used),
+    ]
+    if signals.summary.ranks > 1:
+        rows.append(count("ranks, each with micro-batches of its own", signals.summary.ranks))
+    return (
+        claim(
+            "small_microbatch",
+            "Fwd",
+            _bound_by(signals),
+            share,
+            limits,
+            phases=BOTH,
+            summary=f"{updates.backwards_per_step:.0f} micro-batches of {updates.micro_batch} rows make one update; "
+            f"about {shown(share)} of the time are costs that each of them pays again",
+            evidence=rows,
+            location=loader.location if loader is not None else updates.location,
+        ),
+    )
+
+
+def attention_kernel(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
+    """Attention that writes the whole matrix of scores: by hand, or because `scaled_dot_product_attention` fell back (T14)."""
+    found = [each for each in signals.summary.attention if len(each.shape) >= 1 and each.shape[-1] >= limits.attention_keys]
+    total = sum(each.share for each in found)
+    weight = total * limits.attention_saving
+    if not found or weight < limits.listed:
+        return ()
+    first = max(found, key=lambda each: each.share)
+    how = "written by hand" if first.kind == "hand_written" else "in the unfused fallback of scaled_dot_product_attention"
+    rows = [
+        percent("attention, share of wall time", total),
+        count("times per step", sum(each.per_step for each in found)),
+        Evidence("scores (batch, heads, queries, keys)", " × ".join(str(size) for size in first.shape)),
+        percent("of it a fused kernel saves at least", limits.attention_saving),
+    ]
+    if first.reason:
+        rows.append(Evidence("why no fused kernel", first.reason))
+    return (
+        claim(
+            "attention_kernel",
+            "Fwd",
+            _bound_by(signals),
+            weight,
+            limits,
+            at_most=total,
+            phases=BOTH,
+            summary=f"attention {how} takes {shown(total)} of the time{at(first.location)}",
+            evidence=rows,
+            location=first.location,
+        ),
+    )
+
+
+def recompute(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
+    """Activations are computed again in backward though memory would hold them (T17). Abstains where memory is in short supply."""
+    found, used = signals.summary.recompute, memory_used(signals)
+    share = sum(each.share for each in found)
+    if share < limits.listed or (used is not None and used > limits.recompute_room):
+        return ()
+    first = max(found, key=lambda each: each.share)
+    return (
+        claim(
+            "recompute",
+            "Bwd",
+            _bound_by(signals),
+            share,
+            limits,
+            summary=f"forward work is done again in backward for {shown(share)} of the time{at(first.location)}"
+            + (f", with {shown(used)} of the memory used" if used is not None else ""),
+            evidence=(
+                percent("recomputing, share of wall time", share),
+                count("checkpointed calls per step", sum(each.per_step for each in found)),
+                Evidence("memory used", "not measured") if used is None else percent("memory used", used),
+            ),
+            location=first.location,
+        ),
+    )
+
+
+def recompilation(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
+    """torch.compile compiles again while training, or gave up (T16); beside it shape_instability where shapes are the reason."""
+    compiled, shapes = signals.summary.compilation, signals.summary.input_shapes
+    if compiled is None:
+        return ()
+    again = compiled.steady >= 1 and compiled.share >= limits.listed
+    if not again:
+        return ()
+    rows = [
+        percent("compiling, share of wall time", compiled.share),
+        count("compilations while training", compiled.steady),
+        count("compilations in all", compiled.frames),
+    ]
+    if compiled.mean_ms is not None:
+        rows.append(milliseconds("mean each", compiled.mean_ms))
+    if compiled.limit_hit:
+        rows.append(Evidence("recompile limit", "reached: the function runs uncompiled"))
+    rows += [Evidence("reason", reason) for reason in compiled.reasons]
+    made = claim(
+        "recompilation",
+        "Fwd",
+        "host",
+        compiled.share,
+        limits,
+        phases=(),
+        summary=f"torch.compile works {shown(compiled.share)} of the time, {compiled.steady} times while training{at(compiled.location)}",
+        evidence=rows,
+        location=compiled.location,
+    )
+    if not compiled.by_shape:
+        return (made,)
+    evidence = [percent("compiling for new shapes, share of wall time", compiled.share), count("compilations", compiled.steady)]
+    if shapes is not None:
+        evidence.append(count("distinct input shapes", shapes))
+    unstable = claim(
+        "shape_instability",
+        "Fwd",
+        "host",
+        compiled.share,
+        limits,
+        phases=(),
+        summary="input shapes keep changing, and each new one is compiled again",
+        evidence=evidence,
+        location=signals.batches_made_at,
+        inside="recompilation",
+    )
+    return (made, unstable)
+
+
+def shape_instability(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
+    """cuDNN searches its algorithms again for each new input shape (T10). Not yet proved on a GPU.
+
+    `share` is what forward takes above its median. Off a GPU, and without `cudnn.benchmark`, changing shapes cost little by themselves.
+    """
+    numerics, shapes, fwd = signals.summary.numerics, signals.summary.input_shapes, signals.summary.phases.get("Fwd")
+    if not signals.on_gpu or numerics is None or not numerics.cudnn_benchmark or not numerics.convolutions or shapes is None:
+        return ()
+    if shapes < limits.shapes_many or fwd is None or fwd.p50_ms is None or fwd.mean_ms <= 0:
+        return ()
+    share = fwd.share * max(0.0, 1 - fwd.p50_ms / fwd.mean_ms)
+    if share < limits.listed:
+        return ()
+    return (
+        claim(
+            "shape_instability",
+            "Fwd",
+            "device",
+            share,
+            limits,
+            summary=f"cudnn.benchmark tries all algorithms again for each of {shapes} input shapes, about {shown(share)} of the time",
+            evidence=(
+                count("distinct input shapes", shapes),
+                Evidence("cudnn.benchmark", "on"),
+                percent("forward above its median, share of wall time", share),
+            ),
+            location=signals.batches_made_at,
+        ),
+    )
+
+
+def _accumulates(signals: Signals, updates: Updates, limits: Thresholds) -> bool:
+    """Whether several backwards are several batches, or parts of one: not several losses of the same rows."""
+    data = signals.summary.phases.get("Data")
+    loader = signals.loader
+    fetched = data.per_occurrence.n if data is not None and data.per_occurrence is not None else 0
+    if fetched >= limits.batches_each * max(1, signals.summary.steps):
+        return True
+    if loader is not None and loader.batch_size is not None and updates.micro_batch is not None:
+        return updates.micro_batch * updates.backwards_per_step <= loader.batch_size * 1.01
+    return False
+
+
+def _update_evidence(signals: Signals, updates: Updates) -> list[Evidence]:
+    how = "foreach" if updates.foreach else "one tensor after the other" if updates.foreach is False else "torch's default"
+    rows = [Evidence("optimizer", f"{updates.optimizer}, {how}"), count("parameter tensors", updates.tensors)]
+    operators = signals.summary.operators
+    if operators is not None and operators.optimizer_per_step is not None:
+        rows.append(count("operator calls in the optimizer, per step", operators.optimizer_per_step))
+    if updates.zero_to_none is False:
+        rows.append(Evidence("gradients between steps", "filled with zeros"))
+    return rows
+
+
+def _update_knobs(updates: Updates | None) -> tuple[str, ...]:
+    if updates is None:
+        return ("optimizer_foreach", "optimizer_fused")
+    knobs = ("optimizer_foreach",) if updates.optimizer in FOREACH and not updates.foreach else ()
+    knobs += ("optimizer_fused",) if updates.optimizer in FUSABLE else ()
+    return knobs + (("zero_grad_set_to_none",) if updates.zero_to_none is False else ())
+
+
+def _bound_by(signals: Signals) -> str:
+    return "device" if signals.on_gpu else "host"

@@ -1,17 +1,21 @@
-"""Rules about making batches: input_cpu, input_io, input_tail, collate, worker_startup, repeated_work, h2d."""
+"""Rules about making batches: input_cpu, input_io, input_tail, collate, worker_startup, repeated_work."""
 
 from __future__ import annotations
 
-from trainflash.diagnosis.claims import Claim, bound, count, milliseconds, percent, severity, shown
-from trainflash.diagnosis.signals import Input, Signals
+from trainflash.diagnosis.claims import Claim, claim, count, mean_of, milliseconds, percent, shown
+from trainflash.diagnosis.input_signals import Input
+from trainflash.diagnosis.signals import Signals
 from trainflash.diagnosis.thresholds import Thresholds
-from trainflash.schema import Evidence, Finding, RepeatedWork
+from trainflash.schema import Evidence, RepeatedWork
+
+SLOW_SAMPLES = 5
+BESIDE = {"Data": None, "Eval": "evaluation", "Ckpt": "checkpoint", "Log": "logging", "Other": "host_code"}  # Data: the input's own name
 
 
 def input_cost(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
-    """input_cpu, input_io, input_tail or collate: the training process waits for batches (T1, T8). Abstains without the phase Data."""
+    """input_cpu, input_io, input_tail or collate: training waits for batches (T1, T4, T7, T8). Abstains without the phase Data."""
     data = signals.data
-    if data is None or data.calm < limits.listed:
+    if data is None or signals.exposed(data.calm) < limits.listed:
         return ()
     memoizable = data.name in ("input_cpu", "input_io", "collate") and bool(_memoizable(signals, limits))
     knobs = ("memoize_function",) if memoizable else ()
@@ -19,19 +23,45 @@ def input_cost(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
         workers = data.loader.num_workers > 0
         moves = ("prefetch_factor", "dataloader_workers") if data.name == "input_tail" and workers else ("dataloader_workers",)
         knobs += moves + (("prefetch_factor",) if workers and "prefetch_factor" not in moves else ())
-    finding = Finding(
-        kind=data.name,
-        phase="Data",
-        bound_by="io" if data.name == "input_io" else "input",
-        share=data.share,
-        severity=severity(data.share, limits),
-        summary=_input_sentence(data),
-        evidence=_input_evidence(signals, data),
-        location=data.location,
-        ceiling=bound(data.share),
-        knobs=knobs,
+    return (
+        claim(
+            data.name,
+            "Data",
+            "io" if data.name == "input_io" else "input",
+            data.share,
+            limits,
+            weight=signals.exposed(data.calm),
+            at_most=signals.exposed(data.share),
+            summary=_input_sentence(data),
+            evidence=_input_evidence(signals, data),
+            location=data.location,
+            knobs=knobs,
+        ),
     )
-    return (Claim(finding, data.calm),)
+
+
+def tail_beside(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
+    """input_tail as a large part of an input that is named otherwise: late batches, and the samples that make them late (T7)."""
+    data, tail = signals.data, signals.summary.input_tail
+    if data is None or tail is None or data.name == "input_tail" or data.loader is None or not data.loader.slow_samples:
+        return ()
+    if tail.late_share < limits.listed or data.calm < limits.listed:
+        return ()
+    share = min(tail.late_share, data.share)
+    return (
+        claim(
+            "input_tail",
+            "Data",
+            "input",
+            share,
+            limits,
+            summary=f"{tail.late} late batches, made of few slow samples, are {shown(share)} of the time",
+            evidence=(percent("waiting above the median", share), count("late steps", tail.late), *_slow_samples(data)),
+            location=data.location,
+            knobs=("prefetch_factor",) if data.loader.num_workers > 0 else (),
+            inside=data.name,
+        ),
+    )
 
 
 def collate_beside(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
@@ -39,22 +69,22 @@ def collate_beside(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
     data = signals.data
     if data is None or data.collate_part is None or data.name == "collate" or data.collate_part < limits.collate_beside:
         return ()
-    share = data.share * data.collate_part
     if data.calm * data.collate_part < limits.listed or data.loader is None:
         return ()
-    finding = Finding(
-        kind="collate",
-        phase="Data",
-        bound_by="input",
-        share=share,
-        severity=severity(share, limits),
-        summary=f"joining samples into batches is {shown(data.collate_part)} of the making of a batch",
-        evidence=(percent("part of making a batch", data.collate_part), *_spread("collate per batch", data.loader.collate_ms)),
-        location=data.loader.location,
-        ceiling=bound(share),
-        knobs=("dataloader_workers",),
+    return (
+        claim(
+            "collate",
+            "Data",
+            "input",
+            data.share * data.collate_part,
+            limits,
+            summary=f"joining samples into batches is {shown(data.collate_part)} of the making of a batch",
+            evidence=(percent("part of making a batch", data.collate_part), *mean_of("collate per batch", data.loader.collate_ms)),
+            location=signals.batches_made_at,
+            knobs=("dataloader_workers",),
+            inside=data.name,
+        ),
     )
-    return (Claim(finding, share, inside=data.name),)
 
 
 def worker_startup(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
@@ -63,83 +93,62 @@ def worker_startup(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
     if start is None or start.share < limits.listed or start.times < 2:
         return ()
     loader = start.loader
-    finding = Finding(
-        kind="worker_startup",
-        phase="Eval" if loader.role == "eval" else "Data",
-        bound_by="input",
-        share=start.share,
-        severity=severity(start.share, limits),
-        summary=f"{loader.num_workers} data workers are started again for each pass over the data: "
-        f"{start.each_ms:.0f} ms, {start.times} times",
-        evidence=(
-            percent("share of wall time", start.share),
-            milliseconds("start per pass", start.each_ms),
-            count("passes", start.times),
-            count("workers", loader.num_workers),
-            Evidence("persistent_workers", "off"),
+    return (
+        claim(
+            "worker_startup",
+            "Eval" if loader.role == "eval" else "Data",
+            "input",
+            start.share,
+            limits,
+            summary=f"{loader.num_workers} data workers are started again for each pass over the data: "
+            f"{start.each_ms:.0f} ms, {start.times} times",
+            evidence=(
+                percent("share of wall time", start.share),
+                milliseconds("start per pass", start.each_ms),
+                count("passes", start.times),
+                count("workers", loader.num_workers),
+                Evidence("persistent_workers", "off"),
+            ),
+            location=loader.location,
+            knobs=("persistent_workers", "dataloader_workers"),
+            inside="evaluation" if loader.role == "eval" else None,
         ),
-        location=loader.location,
-        ceiling=bound(start.share),
-        knobs=("persistent_workers", "dataloader_workers"),
     )
-    return (Claim(finding, start.share),)
 
 
 def repeated_work(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
-    """The same pure work is done again with equal arguments. Stands beside the input finding when it happens while fetching."""
+    """The same pure work is done again with equal arguments. Stands beside the cost of the phase that it is done in."""
     claims = []
     for work in _repeating(signals, limits):
-        inside = work.location in signals.repeated_in_data
-        share = min(work.share, _making(signals, work)) if inside else work.share
-        if share < limits.listed or (inside and signals.data is not None and signals.data.calm < limits.listed):
+        phase = signals.repeated_phase[work.location]
+        in_data = phase == "Data"
+        share = min(work.share, _making(signals, work)) if in_data else min(work.share, signals.share(phase) or work.share)
+        if share < limits.listed or (in_data and signals.data is not None and signals.data.calm < limits.listed):
             continue
-        finding = Finding(
-            kind="repeated_work",
-            phase="Data" if inside else "Other",
-            bound_by="input" if inside else "host",
-            share=share,
-            severity=severity(share, limits),
-            summary=f"{work.qualname} did the same work again in {work.repeats} of {work.calls} calls that could show it, "
-            f"about {shown(share)} of the time",
-            evidence=(
-                percent("estimated share of wall time", share),
-                count("calls traced that could repeat an earlier one", work.calls),
-                count("of these did", work.repeats),
-                count("different arguments in all", work.distinct),
-                milliseconds("mean per call", work.mean_ms),
-                Evidence("arguments can be keys of a cache", "yes" if work.hashable else "no"),
-            ),
-            location=work.location,
-            ceiling=bound(share),
-            knobs=("memoize_function",),
+        name = signals.data.name if in_data and signals.data is not None else BESIDE.get(phase)
+        claims.append(
+            claim(
+                "repeated_work",
+                phase,
+                "input" if in_data else "host",
+                share,
+                limits,
+                summary=f"{work.qualname} did the same work again in {work.repeats} of {work.calls} calls that could show it, "
+                f"about {shown(share)} of the time",
+                evidence=(
+                    percent("estimated share of wall time", share),
+                    count("calls traced that could repeat an earlier one", work.calls),
+                    count("of these did", work.repeats),
+                    count("different arguments in all", work.distinct),
+                    milliseconds("mean per call", work.mean_ms),
+                    Evidence("arguments can be keys of a cache", "yes" if work.hashable else "no"),
+                ),
+                location=work.location,
+                knobs=("memoize_function",),
+                inside=name,
+            )
         )
-        claims.append(Claim(finding, share, inside=signals.data.name if inside and signals.data is not None else None))
     return tuple(claims)
-
-
-def h2d(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
-    """Copies to the device block the step (T6). Abstains without a GPU or without the phase."""
-    share = signals.share("H2D")
-    if not signals.on_gpu or share is None or share < limits.listed:
-        return ()
-    loader = signals.data.loader if signals.data is not None else None
-    finding = Finding(
-        kind="h2d",
-        phase="H2D",
-        bound_by="host",
-        share=share,
-        severity=severity(share, limits),
-        summary=f"copies from host to device hold the step up for {shown(share)} of the time",
-        evidence=(
-            percent("share of wall time", share),
-            milliseconds("mean per step", signals.summary.phases["H2D"].mean_ms),
-            Evidence("pin_memory", "not a DataLoader" if loader is None else "on" if loader.pin_memory else "off"),
-        ),
-        location=loader.location if loader is not None else None,
-        ceiling=bound(share),
-        knobs=("pin_memory",) if loader is not None and not loader.pin_memory else (),
-    )
-    return (Claim(finding, share),)
 
 
 def _making(signals: Signals, work: RepeatedWork) -> float:
@@ -150,13 +159,13 @@ def _making(signals: Signals, work: RepeatedWork) -> float:
     return signals.data.share * (collating if work.during == "collate" else 1 - collating)
 
 
-def _repeating(signals: Signals, limits: Thresholds) -> tuple:
+def _repeating(signals: Signals, limits: Thresholds) -> tuple[RepeatedWork, ...]:
     return tuple(work for work in signals.repeated if work.repeats >= max(limits.repeated_times, limits.repeated_calls * work.calls))
 
 
-def _memoizable(signals: Signals, limits: Thresholds) -> tuple:
-    inside = signals.repeated_in_data
-    return tuple(work for work in _repeating(signals, limits) if work.location in inside and work.share >= limits.listed)
+def _memoizable(signals: Signals, limits: Thresholds) -> tuple[RepeatedWork, ...]:
+    inside = signals.repeated_phase
+    return tuple(work for work in _repeating(signals, limits) if inside[work.location] == "Data" and work.share >= limits.listed)
 
 
 def _input_sentence(data: Input) -> str:
@@ -171,25 +180,45 @@ def _input_sentence(data: Input) -> str:
 
 
 def _input_evidence(signals: Signals, data: Input) -> tuple[Evidence, ...]:
-    stat, loader = signals.summary.phases["Data"], data.loader
+    stat, loader, tail = signals.summary.phases["Data"], data.loader, signals.summary.input_tail
     rows = [percent("share of wall time", data.share), milliseconds("mean per step", stat.mean_ms)]
-    rows += [
-        milliseconds(name, value)
-        for name, value in (("median per step", stat.p50_ms), ("95th percentile per step", stat.p95_ms))
-        if value is not None
-    ]
+    for name, value in (("median", stat.p50_ms), ("95th percentile", stat.p95_ms), ("99th percentile", stat.p99_ms)):
+        if value is not None:
+            rows.append(milliseconds(f"{name} per step", value))
+    if data.name == "input_tail" and tail is not None:
+        rows.append(count("late steps", tail.late))
     if loader is None:
         rows.append(Evidence("DataLoader", "none, batches are made in the training process"))
     else:
         rows.append(count("workers", loader.num_workers))
-        rows += _spread("samples per batch", loader.getitem_ms) + _spread("collate per batch", loader.collate_ms)
+        cpus = signals.threads.cpus if signals.threads is not None else None
+        if cpus is not None and loader.num_workers > cpus:
+            rows.append(count("cores in the budget, fewer than workers", cpus))
+        rows += mean_of("samples per batch", loader.getitem_ms) + mean_of("collate per batch", loader.collate_ms)
     rows.append(
         Evidence("CPU share of fetching", "not measured: it may also wait for disk or network")
         if data.cpu_share is None
         else percent("CPU share of fetching", data.cpu_share)
     )
-    return tuple(rows)
+    rows += _machine_evidence(signals, data)
+    return (*rows, *_slow_samples(data))
 
 
-def _spread(name: str, spread) -> list[Evidence]:
-    return [] if spread is None else [milliseconds(name, spread.mean_ms)]
+def _machine_evidence(signals: Signals, data: Input) -> list[Evidence]:
+    host = signals.summary.telemetry.host if signals.summary.telemetry is not None else None
+    if host is None or data.name != "input_io":
+        return []
+    rates = (("read from disk", host.disk_read_mb_s), ("read calls", host.read_mb_s), ("network", host.network_mb_s))
+    return [count(name, rate, "MB/s") for name, rate in rates if rate is not None]
+
+
+def _slow_samples(data: Input) -> list[Evidence]:
+    if data.loader is None:
+        return []
+    return [
+        Evidence(
+            f"slow sample {sample.index}",
+            f"{sample.ms:.1f} ms, usually {sample.usual_ms:.1f} ms" + (f", {sample.file}" if sample.file else ""),
+        )
+        for sample in data.loader.slow_samples[:SLOW_SAMPLES]
+    ]

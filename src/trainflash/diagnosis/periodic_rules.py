@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from trainflash.diagnosis.claims import Claim, bound, count, milliseconds, percent, severity, shown
-from trainflash.diagnosis.signals import Signals, hottest, train_loader
+from trainflash.diagnosis.claims import Claim, at, bound, claim, count, megabytes, milliseconds, percent, shown
+from trainflash.diagnosis.lines import hottest
+from trainflash.diagnosis.signals import Signals
 from trainflash.diagnosis.thresholds import Thresholds
-from trainflash.schema import Activity, Evidence, Finding
+from trainflash.schema import Activity, Evidence
 
 
 def evaluation(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
@@ -14,8 +15,8 @@ def evaluation(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
     if share is None or share < limits.listed:
         return ()
     knobs: tuple[str, ...] = ()
-    train = train_loader(signals.summary)
-    rows = _periodic_evidence(share, activity)
+    train = signals.loader
+    rows = _periodic_evidence(share, activity, limits)
     if activity is not None:
         if activity.grad_enabled:
             knobs += ("eval_no_grad",)
@@ -27,22 +28,22 @@ def evaluation(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
             small = train is None or train.batch_size is None or activity.batch_size <= train.batch_size
             if small and (activity.batches is None or activity.batches > 1):
                 knobs += ("eval_batch_size",)
-    busiest = hottest(signals.summary, "Eval", "main")
+    busiest = signals.hottest("Eval")
     if busiest is not None:
         rows.append(Evidence("hottest line", str(busiest)))
-    finding = Finding(
-        kind="evaluation",
-        phase="Eval",
-        bound_by="host",
-        share=share,
-        severity=severity(share, limits),
-        summary=f"evaluation takes {shown(share)} of the time" + _rhythm(activity),
-        evidence=tuple(rows),
-        location=activity.location if activity is not None else None,
-        ceiling=bound(share),
-        knobs=(*knobs, "eval_cadence"),
+    return (
+        claim(
+            "evaluation",
+            "Eval",
+            "host",
+            share,
+            limits,
+            summary=f"evaluation takes {shown(share)} of the time" + _rhythm(activity),
+            evidence=rows,
+            location=activity.location if activity is not None else None,
+            knobs=(*knobs, "eval_cadence"),
+        ),
     )
-    return (Claim(finding, share),)
 
 
 def checkpoint(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
@@ -50,22 +51,24 @@ def checkpoint(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
     share, activity = signals.share("Ckpt"), signals.activity("Ckpt")
     if share is None or share < limits.listed:
         return ()
-    rows = _periodic_evidence(share, activity)
+    rows = _periodic_evidence(share, activity, limits)
     if activity is not None and activity.bytes is not None:
-        rows.append(count("size per checkpoint", activity.bytes / 1e6, "MB"))
-    finding = Finding(
-        kind="checkpoint",
-        phase="Ckpt",
-        bound_by="io",
-        share=share,
-        severity=severity(share, limits),
-        summary=f"checkpoints take {shown(share)} of the time" + _rhythm(activity),
-        evidence=tuple(rows),
-        location=activity.location if activity is not None else None,
-        ceiling=bound(share),
-        knobs=("checkpoint_cadence",),
+        rows.append(megabytes("size per checkpoint", activity.bytes))
+        if activity.mean_ms > 0:
+            rows.append(count("written at", activity.bytes / 1e3 / activity.mean_ms, "MB/s"))
+    return (
+        claim(
+            "checkpoint",
+            "Ckpt",
+            "io",
+            share,
+            limits,
+            summary=f"checkpoints take {shown(share)} of the time" + _rhythm(activity),
+            evidence=rows,
+            location=activity.location if activity is not None else None,
+            knobs=("checkpoint_cadence",),
+        ),
     )
-    return (Claim(finding, share),)
 
 
 def logging(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
@@ -73,49 +76,55 @@ def logging(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
     share, activity = signals.share("Log"), signals.activity("Log")
     if share is None or share < limits.listed:
         return ()
-    finding = Finding(
-        kind="logging",
-        phase="Log",
-        bound_by="host",
-        share=share,
-        severity=severity(share, limits),
-        summary=f"logging takes {shown(share)} of the time" + _rhythm(activity),
-        evidence=tuple(_periodic_evidence(share, activity)),
-        location=activity.location if activity is not None else None,
-        ceiling=bound(share),
-        knobs=("logging_cadence",),
+    rows = _periodic_evidence(share, activity, limits)
+    waits = [sync for sync in signals.syncs if sync.phase == "Log"]
+    if waits:
+        rows.append(percent(f"of it reading tensors ({waits[0].calls})", min(1.0, sum(sync.share for sync in waits) / share)))
+    return (
+        claim(
+            "logging",
+            "Log",
+            "host",
+            share,
+            limits,
+            weight=signals.exposed(share),
+            summary=f"logging takes {shown(share)} of the time" + _rhythm(activity),
+            evidence=rows,
+            location=activity.location if activity is not None else None,
+            knobs=("logging_cadence",),
+        ),
     )
-    return (Claim(finding, share),)
 
 
 def host_code(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
-    """The owner's own Python between the phases. Abstains without line samples, and on a GPU, where a line may only wait for the device."""
-    found = signals.other_in_lines
-    if found is None or signals.on_gpu or signals.other_location is None:
+    """The owner's own Python between the phases. Abstains without line samples, and on a GPU unless the device is known to wait for it.
+
+    What a line spends in collections, emptied caches and reading tensors belongs to the findings of those names and is left out.
+    """
+    if signals.other_in_lines is None or not signals.own_lines or (signals.on_gpu and signals.host_bound is not True):
         return ()
-    weight = min(found, signals.other_calm)
-    if weight < limits.dominant:
+    found = min(signals.other_in_lines, sum(line.share for line in signals.own_lines))
+    weight = signals.exposed(min(found, signals.other_calm))
+    if weight < limits.dominant or signals.other_in_lines < limits.explained * signals.other:
         return ()
-    if found < limits.explained * signals.other:
-        return ()
-    where = signals.other_location
-    finding = Finding(
-        kind="host_code",
-        phase="Other",
-        bound_by="host",
-        share=found,
-        severity=severity(found, limits),
-        summary=f"the program's own code between the phases takes {shown(found)} of the time, most of it at {where}",
-        evidence=(
-            percent("share of wall time", found),
-            percent("time in no phase", signals.other),
-            Evidence("hottest line", str(where)),
+    where = hottest(signals.own_lines)
+    return (
+        claim(
+            "host_code",
+            "Other",
+            "host",
+            found,
+            limits,
+            weight=weight,
+            summary=f"the program's own code between the phases takes {shown(found)} of the time, most of it at {where}",
+            evidence=(
+                percent("share of wall time", found),
+                percent("time in no phase", signals.other),
+                Evidence("hottest line", str(where)),
+            ),
+            location=where,
         ),
-        location=where,
-        ceiling=bound(found),
-        knobs=(),
     )
-    return (Claim(finding, weight),)
 
 
 def startup(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
@@ -123,39 +132,37 @@ def startup(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
     share, seconds = signals.startup, signals.summary.startup_s
     if share is None or seconds is None or share < limits.startup:
         return ()
-    finding = Finding(
-        kind="startup",
-        phase="Other",
-        bound_by="host",
-        share=share,
-        severity=severity(share, limits),
-        summary=f"{shown(share)} of this run is start-up before the first step: {seconds:.1f} s of {signals.summary.wall_s:.1f} s",
-        evidence=(
-            percent("share of the whole run", share),
-            count("start-up", seconds, "s"),
-            count("whole run", signals.summary.wall_s, "s"),
+    return (
+        claim(
+            "startup",
+            "Other",
+            "host",
+            share,
+            limits,
+            # Ranked among shares of the steady part, which it is not: behind anything that dominates there.
+            weight=limits.dominant if share >= limits.startup_first else 0.0,
+            summary=f"{shown(share)} of this run is start-up before the first step: {seconds:.1f} s of {signals.summary.wall_s:.1f} s",
+            evidence=(
+                percent("share of the whole run", share),
+                count("start-up", seconds, "s"),
+                count("whole run", signals.summary.wall_s, "s"),
+            ),
         ),
-        location=None,
-        ceiling=bound(share),
-        knobs=(),
     )
-    # Ranked among shares of the steady part, which it is not: behind anything that dominates there.
-    return (Claim(finding, limits.dominant if share >= limits.startup_first else 0.0),)
 
 
-def _periodic_evidence(share: float, activity: Activity | None) -> list[Evidence]:
+def _periodic_evidence(share: float, activity: Activity | None, limits: Thresholds) -> list[Evidence]:
     rows = [percent("share of wall time", share)]
-    if activity is None:
-        return rows
-    rows += [count("times in the whole run", activity.count), milliseconds("mean each", activity.mean_ms)]
-    if activity.every_steps is not None:
-        rows.append(count("every", activity.every_steps, "steps"))
-    return rows
+    if activity is not None:
+        rows += [count("times in the whole run", activity.count), milliseconds("mean each", activity.mean_ms)]
+        if activity.every_steps is not None:
+            rows.append(count("every", activity.every_steps, "steps"))
+    rarer = bound(share * (1 - 1 / limits.rarer)).speedup
+    return [*rows, count(f"done {limits.rarer:g} times less often it would bring at most", rarer, "×")]
 
 
 def _rhythm(activity: Activity | None) -> str:
     if activity is None:
         return ""
     every = f", every {activity.every_steps:.0f} steps" if activity.every_steps is not None and activity.every_steps >= 1.5 else ""
-    where = f" at {activity.location}" if activity.location is not None else ""
-    return f": {activity.mean_ms:.1f} ms each, {activity.count} times{every}{where}"
+    return f": {activity.mean_ms:.1f} ms each, {activity.count} times{every}{at(activity.location)}"

@@ -5,31 +5,58 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from trainflash.diagnosis.claims import Claim
-from trainflash.diagnosis.compute_rules import debug_api, optimizer, padding, thread_oversubscription
-from trainflash.diagnosis.input_rules import collate_beside, h2d, input_cost, repeated_work, worker_startup
+from trainflash.diagnosis.compute_rules import (
+    attention_kernel,
+    optimizer,
+    padding,
+    recompilation,
+    recompute,
+    shape_instability,
+    small_microbatch,
+)
+from trainflash.diagnosis.device_rules import h2d, launch_overhead, python_in_network, sync_point
+from trainflash.diagnosis.input_rules import collate_beside, input_cost, repeated_work, tail_beside, worker_startup
 from trainflash.diagnosis.periodic_rules import checkpoint, evaluation, host_code, logging, startup
+from trainflash.diagnosis.rank_rules import communication, rank_straggler
+from trainflash.diagnosis.settings_rules import debug_api, memory_format, precision
 from trainflash.diagnosis.signals import Signals
+from trainflash.diagnosis.system_rules import garbage_collection, memory_pressure, thread_oversubscription, throttling
 from trainflash.diagnosis.thresholds import Thresholds
+from trainflash.schema import KINDS
 
 Rule = Callable[[Signals, Thresholds], tuple[Claim, ...]]
 
 RULES: tuple[Rule, ...] = (
     input_cost,
+    tail_beside,
     collate_beside,
     worker_startup,
     repeated_work,
     h2d,
+    sync_point,
+    launch_overhead,
+    python_in_network,
     evaluation,
     checkpoint,
     logging,
     debug_api,
+    precision,
+    memory_format,
     thread_oversubscription,
+    throttling,
+    memory_pressure,
+    garbage_collection,
+    communication,
+    rank_straggler,
     host_code,
     optimizer,
     padding,
+    attention_kernel,
+    recompute,
+    recompilation,
+    shape_instability,
+    small_microbatch,
     startup,
 )
-REPORTED = (
-    "input_cpu", "input_io", "input_tail", "collate", "worker_startup", "repeated_work", "h2d", "evaluation", "checkpoint", "logging",
-    "debug_api", "thread_oversubscription", "host_code", "optimizer", "padding", "startup", "compute",
-)  # fmt: skip
+LIVE = ("hung",)  # told of a running process only, by `trainflash.live`
+REPORTED = tuple(kind for kind in KINDS if kind not in LIVE)

@@ -34,6 +34,7 @@ class Thresholds:
     tail_usual: float = 0.05  # T7: a bursty queue is usually full, so the usual (median) batch costs almost nothing
     tail_part: float = 0.7  # T7: and most of the wait comes from the few late batches
     tail_beyond_compute: float = 2.0  # measured: on a busy machine slow steps cost each phase the same milliseconds, within a factor of two
+    tail_usual_seen: float = 0.15  # own: where waits were measured without passes' begins, less has to be guarded against
     repeated_calls: float = 0.2  # own: first calls of the few passes that a run shows count against it; later ones all repeat
     repeated_times: int = 3  # own: fewer may be chance; work done once a step is traced in a few early steps only
 
@@ -45,7 +46,59 @@ class Thresholds:
     threads_over: float = 1.25  # own: a quarter more runnable threads than cores is more than rounding of a quota
     runqueue_wait: float = 0.25  # measured: at a quarter of the time without a core, pools of threads spin for each other
     threads_spread: float = 2.0  # own: p95 ÷ median of forward and backward; one thread on a busy machine stays below
+    threads_used: float = (
+        0.7  # own: threads that wait for each other use up the budget; tiny operations run on one thread whatever its size
+    )
     padding: float = 0.3  # own: packing or bucketing rarely wins back more than half of what is padded
+    debug_factor: float = 1.2  # measured: 1.35 (trace function, cProfile) to 1.8 (tracemalloc) for a tiny network, less for larger ones
+    debug_factor_most: float = 2.0  # own: a little above what was measured
+    light_factor: float = 1.1  # measured: 1.03 for development mode and a debugging allocator; Python that allocates more suffers more
+    attention_saving: float = 0.4  # measured: the fused kernel takes 0.42 to 0.63 of the hand-written time from 64 keys on, with backward
+    attention_keys: int = 64  # measured: with fewer keys the scores stay in the cache, and the step is made of other things
+    double_saving: float = 0.4  # measured: float64 takes 1.5 to 2.4 times as long in linear layers (7 times in convolutions)
+    emulated_saving: float = 0.7  # measured: float16 on a CPU takes 5 to 26 times as long as float32
+    half_saving: float = 0.2  # T9, T13 and measured gains of 1.1 to 2.05 of 16-bit formats and TF32: below the middle
+    matmul_relevant: float = 0.1  # own: without matrix products or convolutions a number format changes little
+    layout_saving: float = 0.1  # T11; measured: channels_last made one network 15 % faster and another 7 % slower
+    autotune_saving: float = 0.1  # T10; own: low, because the first choice of cuDNN is often the best
+    layout_copies: float = 0.2  # own: a fifth of all operator time in copies and layout changes is no by-product
+    recompute_room: float = 0.5  # T17 and own: activations at most double what is used, so half of the memory must be free
+    memory_full: float = 0.9  # stop at 85 to 90 % of memory: beyond it, nothing is to spare
+    shapes_many: int = 8  # T16: torch's recompile limit, beyond which a function runs uncompiled
+    recompilations: int = 2  # own: one recompilation (static to dynamic shape) belongs to every program with a second shape
+    micro_rows: int = 64  # own: with more rows a micro-batch is no longer small
+    micro_overhead: float = 0.3  # own: least part of forward and backward in fixed costs before fewer, larger ones can pay
+    batches_each: float = 1.5  # own: an update that takes this many batches or more accumulates
+
+    # Device and launching.
+    host_bound_lag: float = 0.05  # own: the device ends its step within a twentieth of a step after the host: it waits for the host
+    host_waits: float = 0.10  # own: a host that waits for the device a tenth of the time is not what holds it up
+    device_busy: float = 0.95  # T2: utilisation alone lies, so power has to agree
+    device_power: float = 0.6  # T2: near idle power at full utilisation is a trickle of tiny kernels
+    launch_operators: int = 300  # own: fewer operators a step leave nothing to fuse
+    launch_operators_cpu: int = 1000  # own, the optimizer's left out: a healthy small transformer has 500, a cell in a loop 1500
+    launch_mean_us: float = 20.0  # measured: 12 µs for an operator of a tiny cell, half of it the cost of calling it, on a busy machine
+    launch_call_us: float = 1.8  # measured: an operator on one element, with autograd and the Python around it; slower machines take longer
+    launch_covered: float = 0.5  # own: larger operators cover less than half of the computing; calling tiny ones dominates
+    python_each_us: float = 50.0  # measured: Python around an operator takes 5 to 20 µs; twice that on a busy machine, to be cautious
+    python_inside: float = 0.2  # own: twice a dominant cost, because it rests on a census of few steps
+    launch_saving: float = 0.5  # T15 and own: reported gains around 2 for networks that only launch
+    sync_of_line: float = 0.3  # own: a line that spends a third of its time in such calls has little else to do but feed them
+
+    # Ranks.
+    straggler: float = 1.15  # own: planted stragglers in published work begin at 1.16; noise between equal ranks stays below
+    syncs_extra: float = 1.5  # T23 and own: more than one reduction for each update: accumulation without no_sync()
+    bucket_small_mb: float = 5.0  # T23 and own: a fifth of the default of 25 MB
+
+    # Machine.
+    clock_lost: float = 0.1  # own: a clock within a tenth of its maximum is no loss worth a finding
+    throttled_samples: float = 0.1  # own: a tenth of the samples, so that a short peak is none
+    major_faults: float = 10.0  # own: per step; a fault costs about 0.1 ms from an SSD
+    fault_ms: float = 0.1  # own: see major_faults
+    alloc_retries: int = 3  # own: one may happen while sizes settle
+
+    # Interruptions and start-up.
+    rarer: float = 10.0  # own: the factor for which a cadence's gain is stated; users choose their own
     startup: float = 0.5  # own: half of a run's life is worth a word, though importing torch alone may take seconds
     startup_first: float = 0.8  # own: a healthy program that trains for a fifth of its run is a start-up problem
 

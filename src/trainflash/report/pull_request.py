@@ -17,6 +17,10 @@ def markdown(view: TuneView) -> str:
         blocks.append(_verdict(view.combined))
     if view.before or view.after:
         blocks += ["### Where the time of a step goes (ms)", _phases(view.before, view.after)]
+    if view.before and view.before.abstained:
+        blocks.append(
+            "\n".join([f"**No diagnosis:** {_text(view.before.abstained)}", "", *(f"- {_text(step)}" for step in view.before.advice)])
+        )
     if view.before and view.before.findings:
         blocks += ["### What was slow", "\n".join(_finding(finding) for finding in view.before.findings)]
     if view.experiments:

@@ -46,7 +46,7 @@ def sandbox(box: Sandbox, lines: Sequence[str] = ()) -> RenderableType:
 def diagnosis(found: Diagnosis) -> RenderableType:
     """The bottleneck first, then where the time of a step goes, then all findings with what they rest on."""
     parts: list[RenderableType] = [_answer(found), Text(), Fitted(lambda width: _phases(found, width))]
-    parts += [_finding(n, finding) for n, finding in enumerate(found.findings, 1)]
+    parts += [finding(n, each) for n, each in enumerate(found.findings, 1)]
     parts += bullets(found.notes, "Note:")
     return Group(*parts)
 
@@ -103,7 +103,7 @@ def _answer(found: Diagnosis) -> RenderableType:
     measured = f"{figures.count(found.steps, 'step')} in {figures.seconds(found.wall_s)}, {found.timeline} timeline"
     facts = Text(f"{measured}, coverage {figures.percent(found.coverage)}", style="bright_black")
     if found.abstained:
-        return Group(joined(("No diagnosis: ", "bold yellow"), ink(found.abstained)), facts)
+        return Group(joined(("No diagnosis: ", "bold yellow"), ink(found.abstained)), *bullets(found.advice, "Try:"), facts)
     if not found.findings:
         return Group(Text("No bottleneck was found.", style="bold"), facts)
     first = found.findings[0]
@@ -132,7 +132,8 @@ def _tail(stat: PhaseStat, column: str) -> float | None:
     return {"p50 ms": stat.p50_ms, "p95 ms": stat.p95_ms, "p99 ms": stat.p99_ms}[column]
 
 
-def _finding(n: int, finding: Finding) -> RenderableType:
+def finding(n: int, finding: Finding) -> RenderableType:
+    """One finding with what it rests on, where it is, and what could be tried."""
     style = {"high": "red", "medium": "yellow", "low": "cyan"}.get(finding.severity, "green")
     head = joined(
         (f"{n}. {finding.kind}", "bold"),

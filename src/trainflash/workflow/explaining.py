@@ -1,4 +1,4 @@
-"""What `trainflash explain` answers: a finding's explanation or a knob, whichever bears the name."""
+"""What `trainflash explain` answers: a finding's explanation or a knob, whichever bears the name, or one line for each of them."""
 
 from __future__ import annotations
 
@@ -29,3 +29,14 @@ def answer(explained: diagnosis.Explanation | knobs.Knob) -> dict[str, Any]:
     plain = to_plain(explained)
     plain.pop("schema", None)
     return {"schema": "explain.v1", "status": "ok", **plain}
+
+
+def everything() -> dict[str, Any]:
+    """The JSON document of all names that can be explained: findings by their symptom, knobs by their title."""
+    symptoms = {explanation.kind: explanation.symptom for explanation in diagnosis.EXPLANATIONS}
+    return {
+        "schema": "explain_list.v1",
+        "status": "ok",
+        "findings": [{"name": kind, "what": symptoms[kind]} for kind in KINDS],
+        "knobs": [{"name": knob.name, "what": knob.title} for knob in knobs.catalogue()],
+    }

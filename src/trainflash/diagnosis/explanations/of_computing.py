@@ -1,0 +1,126 @@
+"""Explanations of the findings about the network's own computing."""
+
+from __future__ import annotations
+
+from trainflash.diagnosis.explanations.parts import NOTHING, TUNING, Explanation, Fix
+
+RECOMPILATION = "https://docs.pytorch.org/docs/stable/compile/programming_model.recompilation.html"
+SAME_BATCH = "nothing in the sum of gradients, if the loss is weighted alike; rounding, batch statistics and random masks differ"
+
+COMPUTING = (
+    Explanation(
+        "padding",
+        "the network computes on padding",
+        "sequences of very different length are padded to the longest, or to a fixed length",
+        "trailing runs of equal values in sampled inputs, times forward and backward",
+        (
+            Fix("pad to the longest of the batch instead of a fixed length", "nothing, if the padding is masked everywhere"),
+            Fix("put sequences of like length together", "the order of the samples: needs the owner's agreement"),
+            Fix("pack several sequences into one row", "what the network sees: needs the owner's agreement"),
+        ),
+        "https://huggingface.co/docs/transformers/pad_truncation",
+        "T16",
+    ),
+    Explanation(
+        "shape_instability",
+        "input shapes keep changing; steps stutter, mostly early in each epoch",
+        "each new shape makes torch.compile compile again, or cudnn.benchmark try all its algorithms again",
+        "reasons that torch gives for recompiling name sizes; or on a GPU cudnn.benchmark is on, shapes are many and forward is uneven",
+        (
+            Fix(
+                "pad or bucket to a few fixed shapes; drop_last for the rest of an epoch", "the order, or which samples an epoch ends with"
+            ),
+            Fix("torch.compile(dynamic=True), or mark the dimension dynamic", "rounding: other kernels"),
+            Fix("cudnn.benchmark off where shapes must vary", "rounding: other algorithms"),
+        ),
+        RECOMPILATION,
+        "T10, T16",
+    ),
+    Explanation(
+        "recompilation",
+        "a compiled program is slower than eager, or stutters and never settles",
+        "a guard of torch.compile fails in step after step: a shape, a Python number, an attribute or a closure changes",
+        "torch's own counters and callbacks: compilations in the steady part, their time, their reasons, the recompile limit",
+        (
+            Fix("keep what the guard names constant: a tensor instead of a Python number, no new closure per step", NOTHING),
+            Fix("mark changing dimensions dynamic, or pad to a few shapes", "rounding: other kernels"),
+            Fix("take the part that changes out of the compiled function", NOTHING),
+            Fix("raise the recompile limit, for a handful of shapes that stay", "nothing but memory and start-up"),
+        ),
+        RECOMPILATION,
+        "T15, T16",
+    ),
+    Explanation(
+        "small_microbatch",
+        "many small backwards make one update though memory is free",
+        "gradients are accumulated over micro-batches that are too small to fill the device or to amortise the costs of each call",
+        "backwards per update, rows of a micro-batch, the part of computing outside large operators, memory used; world "
+        "size where above one",
+        (
+            Fix("fewer, larger micro-batches with the same product", SAME_BATCH),
+            Fix("a larger batch without accumulation", "the effective batch size where the product changes: another training"),
+        ),
+        TUNING,
+        "T18",
+    ),
+    Explanation(
+        "optimizer",
+        "the update takes a large part of the step",
+        "the plain loop runs several small operations per parameter",
+        "phase Opt; how the optimizer was built, its tensors and operator calls; ranked by the part of it that a better "
+        "implementation can save",
+        (
+            Fix("foreach=True", "rounding in the last bits, within the program's own noise", "optimizer_foreach"),
+            Fix("fused=True", "rounding in the last bits, within the program's own noise", "optimizer_fused"),
+            Fix("zero_grad(set_to_none=True)", "code that reads .grad between steps", "zero_grad_set_to_none"),
+            Fix("accumulate gradients and update less often", "the effective batch size: another training"),
+        ),
+        TUNING,
+        "T12",
+    ),
+    Explanation(
+        "recompute",
+        "forward work is done twice, though memory is free",
+        "activation checkpointing was left on after the model or the batch became smaller",
+        "time of checkpointed calls inside backward, against peak memory and its limit",
+        (
+            Fix("switch it off, and watch the peak of two steps", "nothing but memory; random masks, unless their state was kept"),
+            Fix("checkpoint only the heaviest blocks that do not fit", "nothing but memory"),
+        ),
+        "https://docs.pytorch.org/docs/stable/checkpoint.html",
+        "T17",
+    ),
+    Explanation(
+        "attention_kernel",
+        "attention takes a large part of the step, and of memory, for long sequences",
+        "the whole matrix of scores is written: softmax(q @ k) by hand, or scaled_dot_product_attention fell back to "
+        "its math kernel because "
+        "of data type, head size or mask",
+        "the calls with their shapes and estimated share; why no fused kernel was taken, where torch says it",
+        (
+            Fix(
+                "F.scaled_dot_product_attention(q, k, v, is_causal=…) in place of the hand-written product",
+                "rounding; dropout's random numbers",
+            ),
+            Fix(
+                "feed it what fused kernels take: 16-bit inputs, head sizes that are multiples of 8, is_causal instead of a mask",
+                "numerics",
+            ),
+            Fix(
+                "make a fallback loud: with sdpa_kernel(SDPBackend.FLASH_ATTENTION) it is an error",
+                "nothing where it runs; use it to check, not to train",
+            ),
+        ),
+        "https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html",
+        "T14",
+    ),
+    Explanation(
+        "compute",
+        "healthy: nothing but the network's own computing takes long",
+        "there is no bottleneck of the kinds that these knobs can remove",
+        "no cost reaches the threshold of a bottleneck; smaller ones stand behind it",
+        (Fix("kernels, precision, a compiler or other hardware: see what verify says of each", "rounding: numerics"),),
+        TUNING,
+        "T1, T13, T15",
+    ),
+)

@@ -1,0 +1,95 @@
+"""Explanations of the findings about making batches."""
+
+from __future__ import annotations
+
+from trainflash.diagnosis.explanations.parts import DATA, MEMOIZE, NOTHING, WORKERS, Explanation, Fix
+
+INPUT = (
+    Explanation(
+        "input_cpu",
+        "training waits for batches while a core is busy making them",
+        "decoding, parsing or augmenting samples takes longer than the step, or runs in the training process itself (num_workers=0)",
+        "phase Data, the CPU share of fetching (time without a core taken out), the hottest line of the dataset or data function",
+        (
+            MEMOIZE,
+            Fix("make the work cheaper: vectorise it, move constants out of the loop, store data preprocessed", NOTHING),
+            WORKERS,
+            Fix(
+                "keep workers between epochs, pin memory, prefetch more: in this order, once there are workers",
+                "order from the second epoch on, where shuffling draws from the global generator",
+                "persistent_workers",
+            ),
+            Fix("do heavy transforms on the GPU, in whole batches", "what samples look like: another implementation of the transform"),
+        ),
+        DATA,
+        "T1, T3, T4, T8, T19",
+    ),
+    Explanation(
+        "input_io",
+        "training waits for batches while no core is busy",
+        "bytes arrive slowly: network or spinning disk, or very many small files",
+        "phase Data, a low CPU share of fetching (time without a core taken out); what disk and network delivered, where measured",
+        (
+            Fix("stage the data on local NVMe or in memory", NOTHING),
+            WORKERS,
+            Fix("pack small files into shards of some hundred MB", "the order, if shards are shuffled instead of samples"),
+        ),
+        DATA,
+        "T1, T3, T8",
+    ),
+    Explanation(
+        "input_tail",
+        "most steps find their batch ready, few wait long",
+        "some samples take far longer than others and the queue of ready batches is too shallow to hide them",
+        "waits of ordinary steps: the median near zero, most of the time above it; workers that keep up on average, or "
+        "none; slow samples by "
+        "index and file",
+        (
+            Fix("a deeper queue: prefetch_factor 3 or 4", "nothing but memory", "prefetch_factor"),
+            WORKERS,
+            Fix("find the slow samples (they stand in the evidence) and preprocess or split them", "content, if they are cut"),
+        ),
+        "https://docs.pytorch.org/tutorials/intermediate/tensorboard_profiler_tutorial.html",
+        "T7",
+    ),
+    Explanation(
+        "collate",
+        "samples are quick to get, but joining them into a batch is slow",
+        "tensors are built from Python lists, or padded and stacked one by one, in collate_fn",
+        "collate_fn takes at least half of the time to make a batch, or a large part beside the samples; its hottest line",
+        (
+            Fix("collate once per batch with array operations; return arrays from the dataset instead of lists", NOTHING),
+            Fix("index whole batches from one tensor instead of samples (__getitems__)", "nothing, with the same sampler"),
+            WORKERS,
+        ),
+        DATA,
+        "T8",
+    ),
+    Explanation(
+        "worker_startup",
+        "a stall at the start of every epoch",
+        "without persistent_workers all workers end with the epoch and are started again: fork or spawn, imports, open files",
+        "Data time around each pass's begin above a usual step's, times passes, of a loader with workers that do not persist",
+        (
+            Fix(
+                "persistent_workers=True",
+                "the random stream from the second epoch on, where shuffling draws from the global generator",
+                "persistent_workers",
+            ),
+            Fix("fewer workers, or none where fetching is cheap", "random numbers drawn in workers", "dataloader_workers"),
+            Fix("move heavy work out of the dataset's __init__ and worker_init_fn", NOTHING),
+        ),
+        DATA,
+        "T5",
+    ),
+    Explanation(
+        "repeated_work",
+        "the same function is called with the same arguments again and again, with the same result",
+        "work that belongs before the loop is done in it: reading a file, tokenising, resizing, building a mask",
+        "a good part of the traced calls of a function of the project repeat an earlier one, with equal arguments and "
+        "result; it stands beside "
+        "the cost of the phase that it is done in",
+        (MEMOIZE, Fix("do it once in __init__ or before the loop", "nothing, if nobody writes into the result")),
+        "https://docs.python.org/3/library/functools.html#functools.cache",
+    ),
+)

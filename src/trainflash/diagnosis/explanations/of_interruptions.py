@@ -1,0 +1,87 @@
+"""Explanations of the findings about what interrupts training."""
+
+from __future__ import annotations
+
+from trainflash.diagnosis.explanations.parts import NOTHING, TUNING, Explanation, Fix
+
+INTERRUPTIONS = (
+    Explanation(
+        "logging",
+        "training stands still while it writes logs",
+        "every step prints, flushes or sends metrics",
+        "phase Log, number, rhythm and mean time of the calls, how much of it reads tensors",
+        (
+            Fix("log every n-th step", "which steps the log shows", "logging_cadence"),
+            Fix("collect on the device and read once per log line", NOTHING),
+        ),
+        TUNING,
+        "T23",
+    ),
+    Explanation(
+        "checkpoint",
+        "training stands still while the state is written",
+        "checkpoints are large, frequent, or written to a slow disk",
+        "phase Ckpt, times, rhythm, mean time, size and rate of writing",
+        (
+            Fix("write less often", "how much work is lost after a crash", "checkpoint_cadence"),
+            Fix("write to a local disk and copy later", "where the newest checkpoint lies after a crash"),
+            Fix("write a copy in the background", "memory for the copy; never alias live weights"),
+        ),
+        "https://docs.pytorch.org/tutorials/recipes/distributed_async_checkpoint_recipe.html",
+    ),
+    Explanation(
+        "evaluation",
+        "training stands still while the model is evaluated",
+        "it records gradients nobody uses, runs in tiny batches, or runs far more often than anyone reads it",
+        "phase Eval, times, rhythm and mean time of the evaluations, whether gradients were recorded, batches and their size",
+        (
+            Fix("evaluate under torch.no_grad() or inference_mode()", NOTHING, "eval_no_grad"),
+            Fix("larger evaluation batches", "metrics that average over batches; batch-free ones stay", "eval_batch_size"),
+            Fix(
+                "evaluate less often",
+                "how often metrics are seen, and whatever hangs on them: early stopping, best checkpoint",
+                "eval_cadence",
+            ),
+            Fix("evaluate on a part of the data", "the metric itself: another, noisier estimate"),
+        ),
+        "https://docs.pytorch.org/docs/stable/notes/autograd.html#locally-disabling-gradient-computation",
+    ),
+    Explanation(
+        "host_code",
+        "time passes between the phases, in the project's own Python",
+        "metrics, callbacks, hooks, sampling or bookkeeping run in the training loop",
+        "line samples place at least half of the time that lies in no phase in the project's own lines; garbage "
+        "collections, emptied caches "
+        "and reading of tensors in them are findings of their own",
+        (
+            Fix("do it less often or for whole batches at once", "which steps it sees"),
+            Fix("replace Python loops over elements by tensor operations", "rounding, if the order of sums changes"),
+        ),
+        "https://docs.python.org/3/howto/perf_profiling.html",
+        "T3, T21",
+    ),
+    Explanation(
+        "startup",
+        "the run is over soon after it has begun",
+        "imports, reading data or building the model take longer than the training",
+        "time until the first step, of the whole run, where the program ended by itself",
+        (
+            Fix("keep prepared data on disk", NOTHING),
+            Fix("import and build only what the run uses", NOTHING),
+        ),
+        "https://docs.python.org/3/using/cmdline.html#cmdoption-X",
+    ),
+    Explanation(
+        "hung",
+        "no step ends any more, though the process lives",
+        "a deadlock between workers, a collective that one rank never enters, a lock, a network read without a time limit",
+        "asked of a running process only: trainflash diagnose --pid PID looks twice at the stacks of all its processes",
+        (
+            Fix("read where each process stands; the place that does not move is the cause", NOTHING),
+            Fix("give collectives and downloads a time limit, so that they fail instead", "when a run ends, not what it computes"),
+            Fix("start workers with spawn where threads existed before the fork", "random numbers drawn in workers; start-up time"),
+        ),
+        "https://github.com/benfred/py-spy",
+        "T21, T23",
+    ),
+)

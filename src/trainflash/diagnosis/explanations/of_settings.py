@@ -1,0 +1,57 @@
+"""Explanations of the findings about how torch was set up."""
+
+from __future__ import annotations
+
+from trainflash.diagnosis.explanations.parts import NOTHING, Explanation, Fix
+
+SETTINGS = (
+    Explanation(
+        "debug_api",
+        "forward and backward are many times slower than they need be",
+        "a debugging aid was left on: anomaly detection, a profiler, gradcheck, blocking launches, tracing, verbose logs",
+        "the setting was seen on during training steps, with the line or variable that switched it on; forward and "
+        "backward are a large part",
+        (
+            Fix("switch anomaly mode off for real runs", "nothing but the error message at a NaN: bitwise the same", "anomaly_off"),
+            Fix("take the profiler out of the loop", NOTHING, "profiler_off"),
+            Fix("switch it on by a flag, for the steps in question", NOTHING),
+        ),
+        "https://docs.pytorch.org/docs/stable/autograd.html#anomaly-detection",
+        "T12",
+    ),
+    Explanation(
+        "precision",
+        "matrix products run in a slower number format than needed",
+        "float32 without TF32 or autocast on a GPU with Tensor Cores, float64 by accident, or a 16-bit format that the CPU has to emulate",
+        "parameters' type, autocast, float32 matmul precision and the device's capability; on a GPU only where the "
+        "device is the bottleneck",
+        (
+            Fix("bring float64 tensors (often from numpy) to float32", "numerics: needs the owner's agreement"),
+            Fix("torch.set_float32_matmul_precision('high') from compute capability 8.0 on", "rounding of products to 10 bits: numerics"),
+            Fix("torch.autocast('cuda', dtype=torch.bfloat16)", "numerics: losses, overflow, what is kept in float32"),
+            Fix("float32 or bfloat16 instead of float16 on a CPU", "numerics: usually more exact"),
+        ),
+        "https://docs.pytorch.org/docs/stable/generated/torch.set_float32_matmul_precision.html",
+        "T9, T13",
+    ),
+    Explanation(
+        "memory_format",
+        "a convolutional network does not reach the card's speed, or copies tensors from layout to layout",
+        "NCHW inputs under 16-bit autocast, tensors that change layout in each step, or cuDNN's first choice of "
+        "algorithm with fixed shapes: "
+        "cudnn.benchmark has no kind of its own and is reported here",
+        "convolutions, layout of the inputs, the part of operator time in copies, input shapes, cudnn.benchmark. Off a "
+        "GPU a layout alone is "
+        "never blamed: which one is faster there has to be tried",
+        (
+            Fix(
+                "torch.backends.cudnn.benchmark = True, where all inputs have one shape",
+                "rounding, and the choice may differ from run to run",
+            ),
+            Fix("model and inputs to memory_format=torch.channels_last, once", "rounding: other kernels"),
+            Fix("remove .contiguous() and .permute() pairs from the step", NOTHING),
+        ),
+        "https://docs.pytorch.org/tutorials/intermediate/memory_format_tutorial.html",
+        "T10, T11",
+    ),
+)

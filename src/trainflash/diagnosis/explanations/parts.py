@@ -1,0 +1,47 @@
+"""What an explanation consists of, and what several of them share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+DATA = "https://docs.pytorch.org/docs/stable/data.html"
+TUNING = "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html"
+THREADS = "https://docs.pytorch.org/docs/stable/notes/cpu_threading_torchscript_inference.html"
+NOTHING = "nothing, if it is done right: bitwise the same"
+
+
+@dataclass(frozen=True)
+class Fix:
+    """One way out. `knob` is the mechanical edit that does it, "" where it needs a patch; `changes` is what to check afterwards."""
+
+    what: str
+    changes: str
+    knob: str = ""
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """One kind of finding for a reader; `evidence` is what a rule asks for before it reports the kind, `fixes` stand cheapest first.
+
+    `guide` names the sections T1 to T23 of the throughput guide that this tool grew from, "" where it has none.
+    """
+
+    kind: str
+    symptom: str
+    cause: str
+    evidence: str
+    fixes: tuple[Fix, ...]
+    source: str
+    guide: str = ""
+
+
+WORKERS = Fix(
+    "fetch in worker processes: num_workers up to cores − 1, bounded by memory for each worker's copy of the dataset",
+    "order and content stay, unless the dataset draws random numbers: each worker has its own random state",
+    "dataloader_workers",
+)
+MEMOIZE = Fix(
+    "keep the results of a pure function, or compute them once before the loop",
+    "nothing, if the function is pure and nobody writes into its result; it costs memory",
+    "memoize_function",
+)

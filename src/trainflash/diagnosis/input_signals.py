@@ -1,0 +1,199 @@
+"""How training batches are made: which kind of input cost it is, where, and what starting workers takes."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from trainflash.diagnosis.calm import calm_share, stalled_like_compute
+from trainflash.diagnosis.lines import hottest, lines_in
+from trainflash.diagnosis.thresholds import Thresholds
+from trainflash.schema import LoaderFacts, Location, RepeatedWork, Summary
+
+
+@dataclass(frozen=True)
+class Input:
+    """How training batches are made. Shares are of the steady wall time unless said."""
+
+    share: float  # what the training process waited for or computed, worker start-up taken out
+    calm: float  # the same without the stalls of a busy machine: what it is judged by
+    name: str  # which kind of finding it is: input_cpu, input_io, input_tail or collate
+    loader: LoaderFacts | None  # None: no DataLoader, the program fetches batches by itself
+    cpu_share: float | None  # of the fetching time, waiting for a core not counted
+    collate_part: float | None  # of the time to make one batch
+    usual_share: float | None  # median Data time ÷ mean step
+    late_part: float | None  # of the Data time, spent above the median
+    location: Location | None
+
+
+@dataclass(frozen=True)
+class WorkerStart:
+    """Cost of starting the workers of `loader` again each time it is iterated."""
+
+    loader: LoaderFacts
+    share: float
+    each_ms: float
+    times: int
+
+
+def train_loader(summary: Summary) -> LoaderFacts | None:
+    """The DataLoader that training iterates; the one iterated most where there are several."""
+    found = [loader for loader in summary.loaders if loader.role == "train"]
+    return max(found, key=lambda loader: loader.epochs * (loader.dataset_len or 1), default=None)
+
+
+def phase_of(work: RepeatedWork, summary: Summary) -> str:
+    """The phase that most samples of the function lie in; worker processes only fetch; without samples Data where it fits into it."""
+    if work.role == "worker":
+        return "Data"
+    cost: dict[str, float] = {}
+    for line in summary.lines:
+        if line.location.file == work.location.file and line.location.function in (work.qualname, work.location.function):
+            cost[line.phase] = cost.get(line.phase, 0.0) + line.share
+    if cost:
+        return max(cost, key=lambda phase: cost[phase])
+    if work.during == "forward":
+        return "Fwd"
+    data = summary.phases.get("Data")
+    return "Data" if data is not None and data.share >= work.share * 0.5 else "Other"
+
+
+def worker_start(summary: Summary) -> WorkerStart | None:
+    """Worker start-up of the loader where it costs most, its share bounded by the phase that it is a part of."""
+    best: WorkerStart | None = None
+    for loader in summary.loaders:
+        bound = summary.phases.get("Eval" if loader.role == "eval" else "Data")
+        if loader.num_workers == 0 or loader.persistent_workers or bound is None:
+            continue
+        # An empty queue has to be filled by persistent workers too: one batch's making is no cost of starting them.
+        fill = sum(spread.mean_ms for spread in (loader.getitem_ms, loader.collate_ms) if spread is not None)
+        if loader.pass_ms is not None:
+            each, times, span_s = loader.pass_ms.mean_ms, loader.pass_ms.n, summary.steady_s
+        elif loader.start_ms is not None:
+            first = loader.first_batch_ms.mean_ms if loader.first_batch_ms is not None else 0.0
+            each, times, span_s = loader.start_ms.mean_ms + first, loader.start_ms.n, summary.wall_s - (summary.startup_s or 0.0)
+        else:
+            continue
+        each = max(0.0, each - fill)
+        share = min(bound.share, times * each / (1000 * span_s)) if span_s > 0 else 0.0
+        if best is None or share > best.share:
+            best = WorkerStart(loader, share, each, loader.epochs)
+    return best
+
+
+def read_input(summary: Summary, start: WorkerStart | None, limits: Thresholds) -> Input | None:
+    """The input of training; None without the phase Data."""
+    stat = summary.phases.get("Data")
+    if stat is None:
+        return None
+    loader = train_loader(summary)
+    starting = start.share if start is not None and start.loader.role == "train" else 0.0
+    share = max(0.0, stat.share - starting)
+    usual, late = _tail(summary, share)
+    part = _collate_part(loader)
+    cpu, waits = _cpu_share(summary, loader, stat.share), limits.io_cpu_share
+    if loader is not None and loader.num_workers > 0:
+        waits = limits.io_cpu_share_of_workers
+    name = _name(loader, part, cpu is not None and cpu < waits, usual, late, summary, limits)
+    return Input(
+        share=share,
+        calm=min(share, calm_share(summary, "Data", limits)),
+        name=name,
+        loader=loader,
+        cpu_share=cpu,
+        collate_part=part,
+        usual_share=usual,
+        late_part=late,
+        location=_location(summary, loader, name),
+    )
+
+
+def _tail(summary: Summary, share: float) -> tuple[float | None, float | None]:
+    """Median wait ÷ mean step, and the part of the wait above it; from ordinary steps only where those were told apart."""
+    stat, tail, step = summary.phases["Data"], summary.input_tail, summary.step_ms.mean_ms
+    if step <= 0 or share <= 0:
+        return None, None
+    if tail is not None and tail.wait_ms.p50_ms is not None:
+        return tail.wait_ms.p50_ms / step, min(1.0, tail.late_share / share)
+    if stat.p50_ms is None or stat.share <= 0:
+        return None, None
+    mean = stat.mean_ms * share / stat.share
+    return stat.p50_ms / step, max(0.0, 1.0 - stat.p50_ms / mean) if mean > 0 else None
+
+
+def _name(
+    loader: LoaderFacts | None,
+    collate: float | None,
+    waits: bool,
+    usual: float | None,
+    late: float | None,
+    summary: Summary,
+    limits: Thresholds,
+) -> str:
+    """Which of the four kinds it is. A loader that cannot keep up on average is never a tail: depth of queue does not help it (T7)."""
+    most = limits.tail_usual if summary.input_tail is None else limits.tail_usual_seen
+    bursty = loader is not None and usual is not None and usual <= most and late is not None and late >= limits.tail_part
+    if bursty and _keeps_up(loader, summary) is not False and not stalled_like_compute(summary, "Data", limits):
+        return "input_tail"
+    if waits:
+        return "input_io"
+    if collate is not None and collate >= limits.collate_majority:
+        return "collate"
+    return "input_cpu"
+
+
+def _keeps_up(loader: LoaderFacts | None, summary: Summary) -> bool | None:
+    """Whether the workers make batches as fast as the rest of the step uses them, on average; None: not measured."""
+    if loader is None or loader.num_workers == 0 or loader.getitem_ms is None:
+        return None
+    batch = loader.getitem_ms.mean_ms + (loader.collate_ms.mean_ms if loader.collate_ms is not None else 0.0)
+    return batch / loader.num_workers <= summary.step_ms.mean_ms - summary.phases["Data"].mean_ms
+
+
+def _collate_part(loader: LoaderFacts | None) -> float | None:
+    if loader is None or loader.collate_ms is None or loader.getitem_ms is None:
+        return None
+    whole = loader.collate_ms.mean_ms + loader.getitem_ms.mean_ms
+    return loader.collate_ms.mean_ms / whole if whole > 0 else None
+
+
+def _cpu_share(summary: Summary, loader: LoaderFacts | None, data: float) -> float | None:
+    """CPU time ÷ (wall − time without a core) of fetching; without a loader from the whole process, everything else taken as CPU."""
+    threads = summary.threads
+    waiting = min(0.9, threads.runqueue_share or 0.0) if threads is not None else 0.0
+    if loader is not None:
+        if loader.fetch_cpu_share is None:
+            return None
+        if loader.runqueue_share is not None:
+            waiting = min(0.9, max(loader.runqueue_share, waiting if loader.num_workers == 0 else 0.0))
+        elif loader.num_workers > 0:
+            waiting = 0.0  # how long workers waited for a core is not known
+        return min(1.0, loader.fetch_cpu_share / (1 - waiting))
+    if threads is None or threads.cpu_seconds is None or not threads.wall_seconds or data <= 0 or summary.processes > 1:
+        return None
+    busy = threads.cpu_seconds / threads.wall_seconds / (1 - waiting)
+    return min(1.0, max(0.0, (busy - (1 - data)) / data))
+
+
+def _role(loader: LoaderFacts | None) -> str:
+    return "worker" if loader is not None and loader.num_workers > 0 else "main"
+
+
+def _hottest_part(summary: Summary, loader: LoaderFacts | None, part: str) -> Location | None:
+    return hottest(lines_in(summary, "Data", _role(loader), part))
+
+
+def _location(summary: Summary, loader: LoaderFacts | None, name: str) -> Location | None:
+    first = "collate" if name == "collate" else "getitem"
+    found = _hottest_part(summary, loader, first) or hottest(lines_in(summary, "Data", _role(loader)))
+    if found is not None:
+        return found
+    inside = sorted((work for work in summary.repeated if phase_of(work, summary) == "Data"), key=lambda work: -work.share)
+    if inside:
+        return inside[0].location
+    if summary.data_function is not None:
+        return summary.data_function
+    if loader is None:
+        return None
+    dataset = loader.dataset_location
+    return loader.location if dataset is None or os.path.isabs(dataset.file) else dataset  # absolute: a library's own dataset

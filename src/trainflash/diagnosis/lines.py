@@ -1,0 +1,98 @@
+"""Which of the owner's lines the time lies in, and which of them a more specific cause than "host code" explains."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from trainflash.diagnosis.thresholds import Thresholds
+from trainflash.schema import LineCost, Location, Summary, SyncPoint
+
+
+@dataclass(frozen=True)
+class Sync:
+    """All calls of one line that wait for the device or copy a tensor to the host."""
+
+    location: Location | None
+    phase: str
+    calls: str  # "item", "cpu and item"
+    count: int
+    mean_ms: float
+    share: float  # of the wall time: the calls, or the whole line where it does little else
+    on_device: bool
+
+
+def hottest(lines: Iterable[LineCost]) -> Location | None:
+    """The hottest line of the hottest of the owner's functions: one slow line of many cheap ones does not hide it."""
+    known = list(lines)
+    cost: dict[tuple[str, str], float] = {}
+    for line in known:
+        cost[_function(line)] = cost.get(_function(line), 0.0) + line.share
+    if not cost:
+        return None
+    busiest = max(cost, key=lambda function: cost[function])
+    return max((line for line in known if _function(line) == busiest), key=lambda line: line.share).location
+
+
+def lines_in(summary: Summary, phase: str, role: str = "main", part: str | None = None) -> list[LineCost]:
+    """Lines of `role` in `phase`; `part` "" or a part of making batches, None for any but waiting for requests."""
+    found = [line for line in summary.lines if line.phase == phase and line.role == role]
+    return [line for line in found if line.part != "waiting"] if part is None else [line for line in found if line.part == part]
+
+
+def syncs(summary: Summary, limits: Thresholds) -> tuple[Sync, ...]:
+    """Sync points by line and phase, costliest first. Off a device a line that mostly feeds such calls is counted as a whole."""
+    groups: dict[tuple[Location | None, str, bool], list[SyncPoint]] = {}
+    for point in summary.sync_points:
+        groups.setdefault((point.location, point.phase, point.on_device), []).append(point)
+    found = []
+    for (location, phase, on_device), points in groups.items():
+        calls = sum(point.count for point in points)
+        share = sum(point.share for point in points)
+        whole = 0.0 if on_device or location is None else _share_of_line(summary, phase, location)
+        found.append(
+            Sync(
+                location=location,
+                phase=phase,
+                calls=" and ".join(sorted({point.call for point in points})),
+                count=calls,
+                mean_ms=sum(point.count * point.mean_ms for point in points) / calls if calls else 0.0,
+                share=whole if share < whole and share >= limits.sync_of_line * whole else share,
+                on_device=on_device,
+            )
+        )
+    return tuple(sorted(found, key=lambda sync: -sync.share))
+
+
+def unnamed(summary: Summary, phase: str, waits: tuple[Sync, ...]) -> list[LineCost]:
+    """The owner's lines in `phase` less what collections, emptied caches and sync points take of them."""
+    taken: dict[tuple[str, int], float] = {}
+    for sync in waits:
+        if sync.location is not None and sync.phase == phase:
+            _take(taken, sync.location, sync.share)
+    if summary.collections is not None and summary.collections.location is not None:
+        _take(taken, summary.collections.location, summary.collections.share)
+    if summary.memory is not None and summary.memory.empty_cache_at is not None:
+        _take(taken, summary.memory.empty_cache_at, summary.memory.empty_cache_share)
+    left = []
+    for line in lines_in(summary, phase):
+        rest = line.share - taken.get(_line(line.location), 0.0)
+        if rest > 0.2 * line.share:  # samples and clocks differ by some percent: what is left then is no cost of its own
+            left.append(LineCost(line.role, line.phase, line.location, rest, line.part))
+    return left
+
+
+def _share_of_line(summary: Summary, phase: str, location: Location) -> float:
+    return sum(line.share for line in lines_in(summary, phase) if _line(line.location) == _line(location))
+
+
+def _take(taken: dict[tuple[str, int], float], location: Location, share: float) -> None:
+    taken[_line(location)] = taken.get(_line(location), 0.0) + share
+
+
+def _line(location: Location) -> tuple[str, int]:
+    return location.file, location.line
+
+
+def _function(line: LineCost) -> tuple[str, str]:
+    return line.location.file, line.location.function

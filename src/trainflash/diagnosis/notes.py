@@ -1,0 +1,101 @@
+"""What a reader of the findings has to know beside them."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from trainflash.diagnosis.claims import Claim, shown
+from trainflash.diagnosis.memory import memory_used
+from trainflash.diagnosis.signals import Signals
+from trainflash.diagnosis.thresholds import Thresholds
+from trainflash.schema import Ceiling
+
+
+def notes(signals: Signals, rivals: list[Claim], together: Ceiling | None, limits: Thresholds) -> tuple[str, ...]:
+    """Sentences, most important first."""
+    return (
+        *_all_costs(rivals, together),
+        *_start(signals, limits),
+        *_outside_steady(signals, limits),
+        *_reach(signals),
+        *_machine(signals, limits),
+        *_losses(signals),
+    )
+
+
+def _all_costs(rivals: list[Claim], together: Ceiling | None) -> list[str]:
+    costs = [claim for claim in rivals if claim.finding.kind != "startup"]
+    if len(costs) < 2 or together is None:
+        return []
+    return [
+        f"the {len(costs)} costs together are {shown(1 - 1 / together.speedup)} of the time; without all of them "
+        f"the program could be at most {together.speedup:.1f} times as fast"
+    ]
+
+
+def _start(signals: Signals, limits: Thresholds) -> list[str]:
+    if signals.startup is None or signals.startup < limits.dominant:
+        return []
+    return [f"start-up is {shown(signals.startup)} of this whole run; shares are of the steady part after it"]
+
+
+def _outside_steady(signals: Signals, limits: Thresholds) -> list[str]:
+    """Evaluations, checkpoints and logs that cost the run much and the steady part little: they fell on warm-up or after the last step."""
+    summary, found = signals.summary, []
+    for activity in summary.activities:
+        steady, seconds = signals.share(activity.phase) or 0.0, activity.count * activity.mean_ms / 1000
+        if steady < limits.listed and summary.wall_s > 0 and seconds / summary.wall_s >= limits.dominant:
+            found.append(
+                f"{activity.phase}: {activity.count} times, {seconds:.1f} s, mostly outside the steady part, so not among the shares"
+            )
+    return found
+
+
+def _reach(signals: Signals) -> list[str]:
+    """How far the figures reach: which part of the run, which timeline, which ranks."""
+    summary, found = signals.summary, []
+    if summary.steady is False:
+        found.append("step times never settled within the first half of the run; the second half was taken")
+    if signals.on_gpu and summary.timeline == "host":
+        found.append("device times were not recorded: a phase's share is what the host spent or waited in it, not what the GPU did")
+        waits = sum(sync.share for sync in signals.syncs if sync.on_device)
+        if waits > 0:
+            found.append(
+                f"the host waits {shown(waits)} of the time for the device; whether that costs anything is not known without device times"
+            )
+    if summary.ranks > 1:
+        found.append(f"phases are of rank 0 of {summary.ranks}")
+        if len(summary.rank_stats) < 2:
+            found.append("the other ranks' own times were not measured: a late rank would not be seen")
+    twice = [rank for rank, times in Counter(stat.rank for stat in summary.rank_stats).items() if times > 1]
+    if twice:
+        found.append(
+            f"{len(summary.rank_stats)} processes trained in this run that are not ranks of one job; phases are of the first of them"
+        )
+    return found
+
+
+def _machine(signals: Signals, limits: Thresholds) -> list[str]:
+    memory, found = signals.summary.memory, []
+    used = memory_used(signals)
+    if used is not None and used >= limits.memory_full:
+        found.append(f"memory is {shown(used)} full: more workers, larger batches or caches may not fit")
+    if memory is not None and memory.limit_events:
+        found.append(f"the control group hit its memory limit {memory.limit_events} times during the run")
+    telemetry = signals.summary.telemetry
+    host = telemetry.host if telemetry is not None else None
+    if host is not None and host.load is not None and host.cpu_used is not None and host.cpus and host.load > host.cpu_used + host.cpus:
+        found.append(f"others kept the machine busy (load {host.load:.0f}): figures hold for a machine that is as busy")
+    return found
+
+
+def _losses(signals: Signals) -> list[str]:
+    summary, found = signals.summary, []
+    if summary.dropped_events:
+        found.append(f"{summary.dropped_events} events were lost")
+    if summary.device_time is not None and summary.device_time.dropped:
+        found.append(f"{summary.device_time.dropped} device times were lost: their steps are left out of the device's figures")
+    if summary.swallowed:
+        worst = max(summary.swallowed, key=lambda place: summary.swallowed[place])
+        found.append(f"the probe kept {sum(summary.swallowed.values())} errors of its own away from the program, most of them in {worst}")
+    return found

@@ -1,0 +1,136 @@
+"""One cost is claimed once: what a more specific cause explains is taken out of the general claim, or stands beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+from trainflash.diagnosis.calm import COMPUTE
+from trainflash.diagnosis.claims import MOST_SHARE, Claim, bound, severity
+from trainflash.diagnosis.rank_rules import RARE, late_rank
+from trainflash.diagnosis.signals import Signals
+from trainflash.diagnosis.system_rules import collections_phase
+from trainflash.diagnosis.thresholds import Thresholds
+from trainflash.schema import Ceiling
+
+INPUTS = frozenset({"input_cpu", "input_io", "input_tail", "collate"})
+INFLATED_BY_DEBUGGING = frozenset({"launch_overhead", "precision", "attention_kernel", "memory_format", "small_microbatch"})
+SLOWS_OPERATORS = (
+    "debug_api",
+    "thread_oversubscription",
+    "recompilation",
+    "small_microbatch",
+    "optimizer",
+    "attention_kernel",
+    "recompute",
+    "host_code",
+)
+
+
+def settle(signals: Signals, claims: Iterable[Claim], limits: Thresholds) -> list[Claim]:
+    """The claims without what is counted twice. Claims that fall below `limits.listed` are dropped."""
+    settled = list(claims)
+    for step in (_straggling, _collecting, _debugged, _launching, _capped):
+        settled = step(signals, settled, limits)
+    return settled
+
+
+def rivals(claims: list[Claim]) -> list[Claim]:
+    """Claims that are no part of another claim that was made."""
+    made = {claim.finding.kind for claim in claims}
+    return [claim for claim in claims if claim.inside is None or claim.inside not in made]
+
+
+def together(signals: Signals, claims: list[Claim]) -> Ceiling | None:
+    """The speed-up if all costs were gone: costs of different phases add up, those of one phase take parts of what the others left."""
+    left = {name: max(0.0, stat.share) for name, stat in signals.summary.phases.items()}
+    counted = [claim for claim in rivals(claims) if claim.finding.kind != "startup"]
+    if not counted or not left:
+        return None
+    whole = dict(left)
+    for claim in counted:
+        touched = [name for name in (claim.phases or whole) if name in whole]
+        size = sum(whole[name] for name in touched)
+        part = min(1.0, claim.finding.share / size) if size > 0 else 0.0
+        for name in touched:
+            left[name] *= 1 - part
+    gone = 1 - sum(left.values()) / max(sum(whole.values()), 1e-9)
+    return bound(min(gone, MOST_SHARE))
+
+
+def weighed(claim: Claim, taken: float, limits: Thresholds) -> Claim:
+    """The claim less `taken` of the wall time, with everything that follows from its share."""
+    share = max(0.0, claim.finding.share - taken)
+    finding = replace(claim.finding, share=share, severity=severity(share, limits), ceiling=bound(share))
+    return replace(claim, finding=finding, weight=max(0.0, claim.weight - taken))
+
+
+def _less(claims: list[Claim], taken: float, matches: Callable[[Claim], bool], limits: Thresholds) -> list[Claim]:
+    changed = [weighed(claim, taken, limits) if matches(claim) else claim for claim in claims]
+    return [claim for claim in changed if not (matches(claim) and claim.weight < limits.listed)]
+
+
+def _straggling(signals: Signals, claims: list[Claim], limits: Thresholds) -> list[Claim]:
+    """Phases are rank 0's: where it is the late rank, what it takes longer than the others is the straggler's cost and not its phase's."""
+    late = late_rank(signals, limits)
+    if late is None or late.stat.rank != 0 or late.phase in RARE:
+        return claims
+    general = INPUTS if late.phase == "Data" else {"Other": frozenset({"host_code"})}.get(late.phase, frozenset())
+    return _less(claims, late.phase_ms / max(late.stat.step_ms, 1e-9), lambda claim: claim.finding.kind in general, limits)
+
+
+def _collecting(signals: Signals, claims: list[Claim], limits: Thresholds) -> list[Claim]:
+    """The program's own garbage collections inside another phase are no cost of that; in Other its lines leave them out already."""
+    made = [claim for claim in claims if claim.finding.kind == "garbage_collection"]
+    phase = collections_phase(signals)
+    if not made or phase is None or phase == "Other":
+        return claims
+    return _less(
+        claims,
+        made[0].finding.share,
+        lambda claim: (
+            claim.inside is None and claim.phases == (phase,) and claim.finding.kind not in ("garbage_collection", "rank_straggler")
+        ),
+        limits,
+    )
+
+
+def _debugged(signals: Signals, claims: list[Claim], limits: Thresholds) -> list[Claim]:
+    """A debugging aid inflates forward and backward: what was estimated from them stands beside it."""
+    if not any(claim.finding.kind == "debug_api" for claim in claims):
+        return claims
+    return [replace(claim, inside="debug_api") if _inflated(claim) else claim for claim in claims]
+
+
+def _inflated(claim: Claim) -> bool:
+    in_network = claim.finding.kind == "host_code" and claim.finding.phase in COMPUTE
+    return claim.inside is None and (in_network or claim.finding.kind in INFLATED_BY_DEBUGGING)
+
+
+def _launching(signals: Signals, claims: list[Claim], limits: Thresholds) -> list[Claim]:
+    """Tiny operators are the last explanation: beside whatever else makes operators slow or many."""
+    causes = {
+        claim.finding.kind: claim.weight
+        for claim in claims
+        if claim.finding.kind in SLOWS_OPERATORS and not (claim.finding.kind == "host_code" and claim.finding.phase == "Other")
+    }
+    leader = max(causes, key=lambda kind: causes[kind], default=None)
+    if leader is None or causes[leader] < limits.dominant:
+        return claims
+    return [replace(claim, inside=leader) if claim.finding.kind == "launch_overhead" else claim for claim in claims]
+
+
+def _capped(signals: Signals, claims: list[Claim], limits: Thresholds) -> list[Claim]:
+    """Nothing takes more than the phases that it lies in, and a part weighs no more than the whole that it stands beside."""
+    phases = signals.summary.phases
+    weights: dict[str, float] = {}
+    for claim in claims:
+        weights[claim.finding.kind] = max(weights.get(claim.finding.kind, 0.0), claim.weight)
+    capped = []
+    for claim in claims:
+        most = sum(max(0.0, phases[name].share) for name in claim.phases if name in phases) if claim.phases else 1.0
+        if claim.phases and claim.finding.share > most + 1e-9 and claim.finding.kind != "startup":
+            claim = weighed(claim, claim.finding.share - most, limits)
+        whole = weights.get(claim.inside) if claim.inside is not None else None
+        capped.append(claim if whole is None else replace(claim, weight=min(claim.weight, whole)))
+    return capped

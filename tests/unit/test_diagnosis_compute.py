@@ -1,0 +1,311 @@
+"""Rules about the network, the optimizer and number formats: what each rests on, and programs that it must leave alone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import compute_scenarios as c
+import machine_scenarios as m
+import pytest
+import scenarios as s
+
+from trainflash.diagnosis import DEFAULT, diagnose
+from trainflash.schema import Compilation, Finding, Location, Summary
+
+
+def kinds(summary: Summary) -> list[str]:
+    return [finding.kind for finding in diagnose(summary).findings]
+
+
+def first(summary: Summary) -> Finding:
+    return diagnose(summary).findings[0]
+
+
+def evidence(finding: Finding) -> str:
+    return "; ".join(f"{row.name} {row.value}" for row in finding.evidence)
+
+
+def test_the_optimizer_is_named_where_it_is_built_with_how_it_works():
+    finding = first(c.heavy_update(foreach=False))
+    assert finding.location == c.OPTIMIZER_LINE
+    assert finding.knobs == ("optimizer_foreach", "optimizer_fused")
+    assert "one tensor after the other" in evidence(finding) and "parameter tensors 24" in evidence(finding)
+
+
+def test_operator_calls_of_the_optimizer_are_evidence():
+    assert "operator calls in the optimizer, per step 20" in evidence(first(replace(c.heavy_update(), operators=c.operators())))
+
+
+def test_a_fused_optimizer_has_nothing_left_to_gain():
+    assert "optimizer" not in kinds(c.heavy_update(fused=True))
+
+
+@pytest.mark.parametrize(
+    ("changes", "knobs"),
+    [
+        ({"foreach": True}, ("optimizer_fused",)),
+        ({"optimizer": "RMSprop"}, ("optimizer_foreach",)),
+        ({"optimizer": "Lion"}, ()),
+        ({"zero_to_none": False}, ("optimizer_foreach", "optimizer_fused", "zero_grad_set_to_none")),
+    ],
+)
+def test_the_knobs_of_an_optimizer_follow_from_what_it_can_do(changes, knobs):
+    assert first(c.heavy_update(**changes)).knobs == knobs
+
+
+def test_micro_batches_are_named_where_their_loader_is_built():
+    finding = first(c.tiny_micro_batches())
+    assert finding.location == s.LOADER
+    assert finding.share == pytest.approx(0.89 * 7 / 8 * finding_overhead(), abs=0.02)
+
+
+def finding_overhead() -> float:
+    return 1 - 0.3 / 0.98
+
+
+@pytest.mark.parametrize(
+    "healthy",
+    [
+        c.tiny_micro_batches(backwards=1.0),
+        c.tiny_micro_batches(rows=DEFAULT.micro_rows + 1),
+        c.tiny_micro_batches(used=DEFAULT.recompute_room + 0.01),
+        c.tiny_micro_batches(optimizers=2),
+        replace(c.tiny_micro_batches(), operators=None),
+    ],
+    ids=["one backward", "large ones", "memory taken", "two optimizers", "no census"],
+)
+def test_accumulation_that_has_its_reasons_is_left_alone(healthy):
+    assert "small_microbatch" not in kinds(healthy)
+
+
+def test_two_losses_of_one_batch_are_no_accumulation():
+    found = c.tiny_micro_batches(backwards=2.0, rows=32)
+    one_batch = replace(found.phases["Data"], per_occurrence=s.spread(0.1, s.STEPS))
+    assert "small_microbatch" not in kinds(replace(found, phases=found.phases | {"Data": one_batch}))
+
+
+def test_parts_of_one_batch_are_accumulation():
+    found = c.tiny_micro_batches(backwards=8.0, rows=4)
+    one_batch = replace(found.phases["Data"], per_occurrence=s.spread(0.1, s.STEPS))
+    parts = replace(found, phases=found.phases | {"Data": one_batch}, loaders=(s.loader(batch_size=32),))
+    assert kinds(parts)[0] == "small_microbatch"
+
+
+def test_attention_is_ranked_by_what_a_fused_kernel_saves_of_it():
+    finding = first(c.handmade_attention(0.5))
+    assert finding.share == pytest.approx(0.5 * DEFAULT.attention_saving)
+    assert finding.location == c.ATTENTION_LINE
+    assert "4 × 8 × 256 × 256" in evidence(finding)
+
+
+def test_a_fallback_says_why():
+    finding = first(c.handmade_attention(kind="math_fallback"))
+    assert "fallback of scaled_dot_product_attention" in finding.summary
+    assert "a mask and need_weights" in evidence(finding)
+
+
+def test_a_little_attention_is_healthy():
+    assert kinds(c.handmade_attention(0.2))[0] == "compute"
+
+
+def test_recomputing_names_line_and_memory():
+    finding = first(c.checkpointed_blocks())
+    assert finding.location == c.CHECKPOINT_LINE
+    assert "memory used 10.0" in evidence(finding)
+
+
+def test_recomputing_with_unknown_memory_says_that_it_is_unknown():
+    assert "memory used not measured" in evidence(first(c.checkpointed_blocks(used=None)))
+
+
+def test_recompiling_names_the_function_and_torchs_reasons():
+    finding = first(c.compiling())
+    assert finding.location == c.COMPILED
+    assert "self.scale == 0.5" in evidence(finding)
+    assert "shape_instability" not in kinds(c.compiling())
+
+
+def test_changing_shapes_stand_beside_the_recompiling_that_they_cause():
+    found = diagnose(c.compiling(by_shape=True))
+    assert [finding.kind for finding in found.findings] == ["recompilation", "shape_instability"]
+    assert found.findings[1].location == s.LOADER
+    assert found.together is not None and found.together.speedup == pytest.approx(1 / 0.6, abs=0.01)
+
+
+def test_compiling_during_the_warm_up_is_no_cost():
+    warm = Compilation(3, 0, 0.0, 900.0, 2)
+    assert kinds(replace(s.healthy(), compilation=warm)) == ["compute"]
+
+
+def test_a_reached_recompile_limit_is_told():
+    found = c.compiling()
+    assert "runs uncompiled" in evidence(first(replace(found, compilation=replace(found.compilation, limit_hit=True))))
+
+
+def test_cudnn_searching_again_needs_benchmark_convolutions_and_a_gpu():
+    assert kinds(m.searching_algorithms())[0] == "shape_instability"
+    found = m.searching_algorithms()
+    assert "shape_instability" not in kinds(replace(found, numerics=replace(found.numerics, cudnn_benchmark=False)))
+    assert "shape_instability" not in kinds(replace(found, device="cpu"))
+
+
+@pytest.mark.parametrize("name", ["anomaly_mode", "profiler", "gradcheck", "python_tracing", "tracemalloc", "compile_debug"])
+def test_every_debugging_aid_is_named_with_its_line(name):
+    finding = first(c.debug(name))
+    assert (finding.kind, finding.location) == ("debug_api", Location("train.py", 33, "main"))
+
+
+@pytest.mark.parametrize("name", ["deterministic", "fill_uninitialized_memory", "a setting of tomorrow"])
+def test_settings_that_are_no_debugging_aids_are_left_alone(name):
+    assert kinds(c.debug(name)) == ["compute"]
+
+
+@pytest.mark.parametrize("name", ["dev_mode", "malloc_debug", "verbose_logs"])
+def test_light_debugging_aids_are_listed_behind(name):
+    assert kinds(c.debug(name)) == ["compute", "debug_api"]
+
+
+def test_a_trace_function_slows_the_dataset_too():
+    traced = replace(s.slow_getitem(0.6), settings=c.debug("python_tracing").settings)
+    assert kinds(traced)[0] == "debug_api"
+    profiled = replace(s.slow_getitem(0.6), settings=c.debug("profiler").settings)
+    assert kinds(profiled)[0] == "input_cpu"
+
+
+def test_anomaly_mode_is_estimated_dearer_than_a_profiler():
+    assert first(c.debug("anomaly_mode")).share > first(c.debug("profiler")).share
+
+
+@pytest.mark.parametrize(
+    "slow",
+    [
+        {"parameter_dtype": "float64"},
+        {"parameter_dtype": "torch.float64"},
+        {"autocast": "float16"},
+        {"parameter_dtype": "bfloat16", "bf16_supported": False},
+    ],
+)
+def test_number_formats_that_a_cpu_pays_for(slow):
+    assert first(c.number_format(**slow)).kind == "precision"
+
+
+@pytest.mark.parametrize("fine", [{}, {"autocast": "bfloat16"}, {"autocast": "bfloat16", "bf16_supported": None}])
+def test_number_formats_that_a_cpu_runs_well(fine):
+    assert kinds(c.number_format(**fine)) == ["compute"]
+
+
+def test_float64_in_tiny_operators_costs_nothing_worth_a_word():
+    summary = replace(c.number_format(parameter_dtype="float64"), operators=c.operators(small_share=0.95))
+    assert "precision" not in kinds(summary)
+
+
+def test_full_float32_on_ampere_and_later():
+    assert first(m.full_float32()).kind == "precision"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"capability": (7, 5)},
+        {"capability": None},
+        {"autocast": "bfloat16"},
+        {"tf32_matmul": True},
+        {"matmul_precision": "high"},
+        {"parameter_dtype": "bfloat16"},
+    ],
+    ids=str,
+)
+def test_a_gpu_that_uses_its_tensor_cores_or_has_none(changes):
+    assert "precision" not in kinds(m.full_float32(**changes))
+
+
+def test_precision_does_not_help_a_gpu_that_waits_for_the_host():
+    assert "precision" not in kinds(m.on_gpu(m.full_float32(), lag=0.0))
+
+
+def test_half_precision_convolutions_in_nchw():
+    found = first(m.half_precision_cnn())
+    assert found.kind == "memory_format"
+    assert "channels_last" in found.summary and "cudnn.benchmark is off" in found.summary
+
+
+def test_a_deterministic_program_is_not_told_to_autotune():
+    assert "cudnn.benchmark" not in " ".join(finding.summary for finding in diagnose(m.half_precision_cnn(deterministic=True)).findings)
+
+
+def test_a_layout_alone_is_no_fault_on_a_cpu():
+    assert kinds(c.number_format(convolutions=12, channels_last=False)) == ["compute"]
+
+
+def test_copies_without_convolutions_are_no_layout_trouble():
+    found = c.changing_layout()
+    assert "memory_format" not in kinds(replace(found, numerics=c.numerics()))
+
+
+def test_tiny_operators_on_a_cpu():
+    finding = first(c.tiny_operators())
+    assert (finding.kind, finding.bound_by) == ("launch_overhead", "host")
+
+
+@pytest.mark.parametrize(
+    "healthy",
+    [
+        c.tiny_operators(per_step=DEFAULT.launch_operators_cpu + 19),
+        c.tiny_operators(mean_us=DEFAULT.launch_mean_us + 0.1),
+        c.tiny_operators(mean_us=3.0, small=0.1),
+        replace(c.tiny_operators(), numerics=c.numerics(compiled=True)),
+    ],
+    ids=["few but for the optimizer's", "large", "larger ones cover the step", "compiled"],
+)
+def test_a_small_healthy_network_is_not_accused_of_launching(healthy):
+    assert kinds(healthy) == ["compute"]
+
+
+def test_launching_gives_way_to_what_makes_operators_many():
+    tiny = c.tiny_operators()
+    heavy = s.run(Opt=0.5)
+    found = kinds(replace(tiny, phases=heavy.phases))
+    assert found[:2] == ["optimizer", "launch_overhead"]
+
+
+def test_tiny_operators_that_lose_their_core_are_tiny_all_the_same():
+    stretched = c.tiny_operators(mean_us=3.5, small=0.2)
+    assert kinds(stretched) == ["compute"]
+    crowded = replace(stretched, threads=replace(stretched.threads, runqueue_share=0.6))
+    assert kinds(crowded)[0] == "launch_overhead"
+
+
+@pytest.mark.parametrize("phase", ["Fwd", "Bwd"])
+def test_a_hook_inside_the_network_is_the_programs_own_code(phase):
+    finding = first(c.hook_in_network(phase=phase))
+    assert (finding.kind, finding.phase, finding.location) == ("host_code", phase, c.HOOK)
+    assert finding.share == pytest.approx(0.5, abs=0.03)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"operators": None},
+        {"lines": ()},
+        {"ranks": 2},
+        {"device": m.GPU},
+        {"numerics": c.numerics(compiled=True)},
+        {"operators": c.operators(per_step=200.0, op_ms=1.0)},
+    ],
+    ids=["no census", "no lines", "ranks", "gpu", "compiled", "many operators"],
+)
+def test_time_in_the_network_that_may_be_operators_is_not_called_host_code(changes):
+    assert "host_code" not in kinds(replace(c.hook_in_network(), **changes))
+
+
+def test_a_stretched_step_of_a_busy_machine_is_not_called_host_code():
+    slow = c.hook_in_network()
+    assert "host_code" not in kinds(replace(slow, operators=replace(slow.operators, op_ms=0.9 * s.STEP_MS, step_ms=9 * s.STEP_MS)))
+
+
+def test_recorded_operators_that_look_longer_than_the_step_hide_nothing():
+    tiny = c.tiny_micro_batches()
+    recorded = replace(tiny, operators=c.operators(per_step=3000.0, op_ms=2 * s.STEP_MS, step_ms=2.2 * s.STEP_MS))
+    assert kinds(recorded)[0] == "small_microbatch"
+    few = replace(tiny, operators=c.operators(per_step=300.0, op_ms=2 * s.STEP_MS, step_ms=2.2 * s.STEP_MS))
+    assert kinds(few) == ["compute"]
