@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo test test-full bench-probe lint instructions clean
+.PHONY: demo test test-full bench-probe bench-attribution bench-planted gpu-check lint instructions clean
 
 demo: $(VENV)/.ready
 	$(BIN)/trainflash demo
@@ -17,6 +17,18 @@ test-full: $(VENV)/.ready lint
 
 bench-probe: $(VENV)/.ready  ## what the probe costs a step, in microseconds
 	$(BIN)/python bench/probe_cost.py
+
+bench-attribution: $(VENV)/.ready  ## phases against timers placed by hand, in points, over 28 programs
+	$(BIN)/python bench/attribution.py $(ATTRIBUTION)
+
+bench-ceilings: $(VENV)/.ready  ## measured ceilings against the real fix; about half an hour
+	$(BIN)/python bench/ceilings.py
+
+gpu-check: $(VENV)/.ready  ## everything that only a CUDA device can show; says so and ends well without one
+	$(BIN)/python bench/gpu_check.py --record
+
+bench-planted: $(VENV)/.ready  ## the first finding on programs that are slow for a known reason; PLANTED="--half kept" and so on
+	$(BIN)/python bench/planted/run.py $(PLANTED)
 
 lint: $(VENV)/.ready
 	$(BIN)/ruff check --quiet .

@@ -1,7 +1,11 @@
-"""What the probe costs a step, in microseconds, with an A/A control beside it: `make bench-probe`.
+"""What the probe costs, beside an A/A control and a peer: `make bench-probe`.
 
-A tiny training loop runs in fresh processes, in turns: bare, bare again (the control) and under the probe as timed runs carry it. The
-figure of a process is the median CPU time of a step; the cost is the median over rounds of the difference to the bare run of that round.
+A tiny training loop runs in fresh processes, in turns: bare, bare again (the control), under the probe as timed runs carry it, under the
+probe as a diagnosis carries it, and under TraceML. Per process: the median CPU time of a step, CPU time and peak memory of the whole run.
+A cost is the median over rounds of the difference to the bare run of the same round: a machine's speed drifts between rounds.
+
+Scenes: `warm` (the bare loop), `cold` (a sweep over memory between the steps throws the hooks out of the processor's caches), `deep` (a
+thousand submodules), `workers`, `print` (a log line each step) and `workers print deep` together. The worst one is named.
 """
 
 from __future__ import annotations
@@ -13,72 +17,174 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 
-PROBE = Path(__file__).resolve().parents[1] / "src" / "trainflash" / "probe"
+ROOT = Path(__file__).resolve().parents[1]
+PROBE = ROOT / "src" / "trainflash" / "probe"
+RESULTS = Path(__file__).resolve().parent / "results"
+PEERS = RESULTS / "peers"
+TRACEML = "traceml-ai==0.5.0"
+MODES = ("bare", "control", "timing", "diagnose", "traceml")
+SCENES = {
+    "warm": ["--depth", "10"],
+    "cold": ["--depth", "10", "--sweep"],
+    "deep": ["--depth", "1000"],
+    "workers": ["--depth", "10", "--workers", "2"],
+    "print": ["--depth", "10", "--print"],
+    "workers print deep": ["--depth", "1000", "--workers", "2", "--print"],
+}
 PROGRAM = """
-import json, sys, time
+import argparse, contextlib, json, resource, sys, time
+started = time.process_time_ns()
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
+parser = argparse.ArgumentParser()
+parser.add_argument("--steps", type=int)
+parser.add_argument("--depth", type=int)
+parser.add_argument("--workers", type=int, default=0)
+parser.add_argument("--sweep", action="store_true")
+parser.add_argument("--print", action="store_true")
+parser.add_argument("--out")
+given = parser.parse_args()
+TRACEML = False
+if TRACEML:
+    import traceml_ai
+    traceml_ai.init(mode="auto")
 torch.manual_seed(0)
 torch.set_num_threads(1)
-steps, depth = int(sys.argv[1]), int(sys.argv[2])
-data = TensorDataset(torch.randn(8 * steps, 16), torch.randn(8 * steps, 1))
-body = nn.Sequential(*[nn.Identity() for _ in range(depth)])
+data = TensorDataset(torch.randn(8 * given.steps, 16), torch.randn(8 * given.steps, 1))
+body = nn.Sequential(*[nn.Identity() for _ in range(given.depth)])
 model = nn.Sequential(nn.Linear(16, 16), body, nn.ReLU(), nn.Linear(16, 1))
 optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+swept = torch.zeros(4 << 20) if given.sweep else None
 times, last = [], time.thread_time_ns()
-for x, y in DataLoader(data, batch_size=8):
-    loss = nn.functional.mse_loss(model(x), y)
-    optimizer.zero_grad()
-    loss.backward()
-    optimizer.step()
+for x, y in DataLoader(data, batch_size=8, num_workers=given.workers):
+    with traceml_ai.trace_step(model) if TRACEML else contextlib.nullcontext():
+        loss = nn.functional.mse_loss(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    if given.print:
+        print("loss", loss.item())
     now = time.thread_time_ns()
     times.append(now - last)
+    if swept is not None:
+        swept.add_(1)
+        now = time.thread_time_ns()
     last = now
-times = sorted(times[200:])
-print(json.dumps(times[len(times) // 2] / 1000))
+times = sorted(times[len(times) // 10 :])
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+with open(given.out, "w") as out:
+    json.dump({"step_us": times[len(times) // 2] / 1000, "mean_us": sum(times) / len(times) / 1000, "peak_mb": peak}, out)
 """
 
 
-def step_us(mode: str, steps: int, depth: int) -> float:
-    """Median CPU microseconds of a step of one fresh process; `mode` is bare, timing or diagnose."""
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+@dataclass(frozen=True)
+class Cost:
+    """One process: CPU µs of a median and a mean step, CPU seconds of the process and its children, peak MB of memory."""
+
+    step_us: float
+    mean_us: float
+    cpu_s: float
+    peak_mb: float
+
+
+def measure(mode: str, scene: str, steps: int) -> Cost:
+    """One fresh process; the whole command's CPU time counts, helper processes of a peer too."""
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
     with tempfile.TemporaryDirectory() as folder:
-        Path(folder, "train.py").write_text(PROGRAM)
-        if mode != "bare":
+        source = PROGRAM.replace("TRACEML = False", "TRACEML = True") if mode == "traceml" else PROGRAM
+        Path(folder, "train.py").write_text(source)
+        arguments = ["--steps", str(steps), *SCENES[scene], "--out", f"{folder}/out.json"]
+        command = [sys.executable, "train.py", *arguments]
+        if mode == "traceml":
+            environment["PYTHONPATH"] = str(PEERS / "traceml")
+            command = [sys.executable, "-m", "traceml_ai.launcher.cli", "run", "train.py", "--args", *arguments]
+        elif mode in ("timing", "diagnose"):
             Path(folder, "run").mkdir()
             environment |= {
                 "PYTHONPATH": str(PROBE), "TRAINFLASH_RUN": f"{folder}/run", "TRAINFLASH_OWN": folder, "TRAINFLASH_CAPTURE": mode,
             }  # fmt: skip
-        done = subprocess.run(
-            [sys.executable, "train.py", str(steps), str(depth)], cwd=folder, env=environment, capture_output=True, text=True, check=True
-        )
-        if mode != "bare" and not list(Path(folder, "run").glob("events-*.bin")):
+        before = os.times()
+        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=600)
+        after = os.times()
+        if done.returncode or not Path(folder, "out.json").exists():
+            raise SystemExit(f"{mode} failed: {done.stderr[-2000:] or done.stdout[-2000:]}")
+        if mode in ("timing", "diagnose") and not list(Path(folder, "run").glob("events-*.bin")):
             raise SystemExit("the probe did not enter the program")
-        return json.loads(done.stdout.splitlines()[-1])
+        seen = json.loads(Path(folder, "out.json").read_text())
+    cpu = after.children_user + after.children_system - before.children_user - before.children_system
+    return Cost(seen["step_us"], seen["mean_us"], cpu, seen["peak_mb"])
+
+
+def python_ms(probed: bool) -> float:
+    """CPU milliseconds of a Python that imports a little of the standard library and never torch."""
+    environment = {**os.environ, **({"PYTHONPATH": str(PROBE), "TRAINFLASH_RUN": tempfile.gettempdir()} if probed else {})}
+    before = os.times()
+    subprocess.run([sys.executable, "-c", "import json, argparse, subprocess"], env=environment, check=True)
+    after = os.times()
+    return 1000 * (after.children_user + after.children_system - before.children_user - before.children_system)
+
+
+def has_peer() -> bool:
+    """Install the peer into a folder of its own; False where it cannot be had."""
+    if not (PEERS / "traceml").is_dir():
+        command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(PEERS / "traceml"), TRACEML]
+        return subprocess.run(command, capture_output=True).returncode == 0
+    return True
+
+
+def spread(values: list[float]) -> str:
+    """Median, and smallest to largest."""
+    return f"{statistics.median(values):6.1f} ({min(values):.1f} to {max(values):.1f})"
+
+
+def scene_rows(scene: str, rounds: int, steps: int, modes: list[str], kept: dict) -> dict[str, list[dict]]:
+    """All rounds of one scene; those that `kept` has are not run again."""
+    done = kept.setdefault(scene, [])
+    while len(done) < rounds:
+        print(f"\r{scene}: round {len(done) + 1} of {rounds}    ", end="", file=sys.stderr, flush=True)
+        turn = {mode: vars(measure("bare" if mode == "control" else mode, scene, steps)) for mode in modes}
+        done.append(
+            {**turn, "python": [min(python_ms(probed) for _ in range(10)) for probed in (False, True)] if scene == "warm" else None}
+        )
+        RESULTS.mkdir(exist_ok=True)
+        (RESULTS / "probe_cost.json").write_text(json.dumps(kept))
+    print(file=sys.stderr)
+    return done
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--steps", type=int, default=3000)
-    parser.add_argument("--submodules", type=int, nargs="+", default=[10, 1000])
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--steps", type=int, default=2000)
+    parser.add_argument("--scenes", nargs="+", choices=list(SCENES), default=list(SCENES))
+    parser.add_argument("--fresh", action="store_true", help="measure again what an interrupted bench has measured")
     arguments = parser.parse_args()
-    for depth in arguments.submodules:
-        differences: dict[str, list[float]] = {"control": [], "timing": [], "diagnose": []}
-        bare = []
-        for done in range(arguments.rounds):
-            print(f"\r{depth} submodules: round {done + 1} of {arguments.rounds}", end="", file=sys.stderr, flush=True)
-            first = step_us("bare", arguments.steps, depth)
-            bare.append(first)
-            for name, mode in (("control", "bare"), ("timing", "timing"), ("diagnose", "diagnose")):
-                differences[name].append(step_us(mode, arguments.steps, depth) - first)
-        print(file=sys.stderr)
-        row = {name: [round(f(values), 1) for f in (min, statistics.median, max)] for name, values in differences.items()}
-        print(json.dumps({"submodules": depth, "bare_us": round(statistics.median(bare), 1), "added_us_min_median_max": row}))
+    kept_file = RESULTS / "probe_cost.json"
+    kept = json.loads(kept_file.read_text()) if kept_file.exists() and not arguments.fresh else {}
+    modes = [mode for mode in MODES if mode != "traceml" or has_peer()]
+    print("added to the bare loop: median over rounds (smallest to largest)\n")
+    print(f"{'scene':20} {'what':10} {'µs a median step':>24} {'µs a mean step':>26} {'s CPU a run':>22} {'MB':>20}")
+    worst = ("", 0.0)
+    for scene in arguments.scenes:
+        rounds = scene_rows(scene, arguments.rounds, arguments.steps, modes, kept)
+        bare = statistics.median(turn["bare"]["step_us"] for turn in rounds)
+        print(f"{scene:20} {'bare':10} {bare:8.1f} µs a step, {statistics.median(turn['bare']['cpu_s'] for turn in rounds):.2f} s CPU")
+        for mode in modes[1:]:
+            keys = ("step_us", "mean_us", "cpu_s", "peak_mb")
+            columns = [spread([turn[mode][key] - turn["bare"][key] for turn in rounds]) for key in keys]
+            print(f"{'':20} {mode:10} " + "  ".join(columns))
+            if mode == "timing":
+                median = statistics.median(turn[mode]["step_us"] - turn["bare"]["step_us"] for turn in rounds)
+                worst = max(worst, (scene, median), key=lambda found: found[1])
+    if "warm" in arguments.scenes:
+        added = [turn["python"][1] - turn["python"][0] for turn in kept["warm"]]
+        print(f"\na Python that never imports torch: {spread(added)} ms CPU")
+    print(f"worst scene of a timed run: {worst[0]}, {worst[1]:.1f} µs a step")
 
 
 if __name__ == "__main__":

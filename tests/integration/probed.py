@@ -46,7 +46,8 @@ def probed(run_dir: Path, program: str, *arguments: str, capture: str = "timing"
     """The program under the probe."""
     run_dir.mkdir(parents=True, exist_ok=True)
     ours = {"RUN": str(run_dir), "OWN": str(PROGRAMS), "CAPTURE": capture, "SAMPLE_HZ": "200"}
-    env = environment(PYTHONPATH=str(PROBE), **{f"TRAINFLASH_{name}": value for name, value in ours.items()}, **extra)
+    path = os.pathsep.join(filter(None, [str(PROBE), os.environ.get("PYTHONPATH")]))
+    env = environment(PYTHONPATH=path, **({f"TRAINFLASH_{name}": value for name, value in ours.items()} | extra))
     command = [sys.executable, *launcher, PROGRAMS / program, *arguments]
     done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=120)
     return Run(run_dir, done.returncode, done.stdout + done.stderr)

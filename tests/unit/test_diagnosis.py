@@ -11,7 +11,7 @@ import scenarios as s
 
 from trainflash.diagnosis import DEFAULT, diagnose
 from trainflash.diagnosis.rules import REPORTED, RULES
-from trainflash.schema import KINDS, Diagnosis, Location, Setting, Summary, dump_json, from_plain, to_plain
+from trainflash.schema import KINDS, Diagnosis, Location, Setting, Summary, Written, dump_json, from_plain, to_plain
 
 
 def kinds(summary: Summary) -> list[str]:
@@ -363,8 +363,25 @@ def test_too_few_steps_abstain_and_say_how_many_are_needed():
 
 
 def test_a_run_too_short_for_shares_can_still_be_all_startup():
-    found = diagnose(replace(s.short_run(), steps=3))
+    found = diagnose(replace(s.short_run(), steps=3, startup_s=9.0, wall_s=10.0))
     assert (found.abstained is not None, [finding.kind for finding in found.findings]) == (True, ["startup"])
+
+
+def test_a_long_startup_outweighs_what_three_steps_could_show():
+    short = replace(s.short_run(startup_s=16.1), steps=3)
+    assert diagnose(short).abstained is None
+    assert [finding.kind for finding in diagnose(short).findings] == ["startup"]
+
+
+def test_code_of_a_class_that_opens_a_file_for_writing_is_logging():
+    busy = s.busy_callback(0.5)
+    where = next(line.location for line in busy.lines if line.phase == "Other")
+    journal = replace(where, function="Journal.add")
+    logging = replace(busy, lines=tuple(replace(line, location=journal) if line.location == where else line for line in busy.lines))
+    opened = (Written(replace(where, function="Journal.__init__"), often=False),)
+    assert kinds(replace(logging, written=opened)) == ["logging"]
+    assert kinds(logging) == ["host_code"]
+    assert kinds(replace(busy, written=(Written(replace(where, function="main"), often=False),))) == ["host_code"]
 
 
 def test_unexplained_time_that_could_lead_makes_the_diagnosis_abstain():

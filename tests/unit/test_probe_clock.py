@@ -47,13 +47,21 @@ def test_the_optimizer_that_steps_least_often_is_the_step(clock):
     assert not any(ends[-1])
 
 
-def test_of_two_that_step_alike_the_one_built_last_is(clock):
-    first, second = Optimizer(), Optimizer()
-    clock.constructed(first)
-    clock.constructed(second)
-    for _ in range(20):
-        one, two = clock.updated(first), clock.updated(second)
-    assert (one, two) == (False, True)
+@pytest.mark.parametrize("built_first", [0, 1])
+def test_of_two_that_step_alike_the_one_that_first_steps_last_is(clock, built_first):
+    both = [Optimizer(), Optimizer()]
+    clock.constructed(both[built_first])
+    clock.constructed(both[1 - built_first])
+    ends = [(clock.updated(both[0]), clock.updated(both[1])) for _ in range(20)]
+    assert ends == [(False, True)] * 20
+
+
+def test_unequal_counts_are_whole_steps_from_the_first(clock):
+    often, rare = Optimizer(), Optimizer()
+    clock.constructed(often)
+    clock.constructed(rare)
+    ends = [[clock.updated(optimizer) for optimizer in (often,) * 5 + (rare,)] for _ in range(10)]
+    assert ends == [[False] * 5 + [True]] * 10
 
 
 def test_a_dead_optimizer_is_forgotten(clock):

@@ -130,10 +130,15 @@ def _name(
     summary: Summary,
     limits: Thresholds,
 ) -> str:
-    """Which of the four kinds it is. A loader that cannot keep up on average is never a tail: depth of queue does not help it (T7)."""
+    """Which of the four kinds it is. A loader that cannot keep up on average is no tail, since depth of queue does not help it (T7);
+    unless single samples that take far longer are why: then mending those is the way out, and usual batches are judged.
+    """
+    known = loader is not None and bool(loader.slow_samples)
     most = limits.tail_usual if summary.input_tail is None else limits.tail_usual_seen
+    if known:
+        most = limits.tail_usual_known
     bursty = loader is not None and usual is not None and usual <= most and late is not None and late >= limits.tail_part
-    if bursty and _keeps_up(loader, summary) is not False and not stalled_like_compute(summary, "Data", limits):
+    if bursty and _keeps_up(loader, summary, usually=known) is not False and (known or not stalled_like_compute(summary, "Data", limits)):
         return "input_tail"
     if waits:
         return "input_io"
@@ -142,11 +147,12 @@ def _name(
     return "input_cpu"
 
 
-def _keeps_up(loader: LoaderFacts | None, summary: Summary) -> bool | None:
-    """Whether the workers make batches as fast as the rest of the step uses them, on average; None: not measured."""
+def _keeps_up(loader: LoaderFacts | None, summary: Summary, usually: bool) -> bool | None:
+    """Whether the workers make batches as fast as the rest of the step uses them: on average, or `usually`. None: not measured."""
     if loader is None or loader.num_workers == 0 or loader.getitem_ms is None:
         return None
-    batch = loader.getitem_ms.mean_ms + (loader.collate_ms.mean_ms if loader.collate_ms is not None else 0.0)
+    parts = [spread for spread in (loader.getitem_ms, loader.collate_ms) if spread is not None]
+    batch = sum(part.p50_ms if usually and part.p50_ms is not None else part.mean_ms for part in parts)
     return batch / loader.num_workers <= summary.step_ms.mean_ms - summary.phases["Data"].mean_ms
 
 

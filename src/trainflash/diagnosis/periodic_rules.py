@@ -6,7 +6,7 @@ from trainflash.diagnosis.claims import Claim, at, bound, claim, count, megabyte
 from trainflash.diagnosis.lines import hottest
 from trainflash.diagnosis.signals import Signals
 from trainflash.diagnosis.thresholds import Thresholds
-from trainflash.schema import Activity, Evidence
+from trainflash.schema import Activity, Evidence, Location, Written
 
 
 def evaluation(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
@@ -108,6 +108,21 @@ def host_code(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
     if weight < limits.dominant or signals.other_in_lines < limits.explained * signals.other:
         return ()
     where = hottest(signals.own_lines)
+    if _writes(where, signals.summary.written):
+        return (
+            claim(
+                "logging",
+                "Other",
+                "host",
+                found,
+                limits,
+                weight=weight,
+                summary=f"code that writes a file of its own takes {shown(found)} of the time, most of it at {where}",
+                evidence=(percent("share of wall time", found), Evidence("hottest line", str(where))),
+                location=where,
+                knobs=("logging_cadence",),
+            ),
+        )
     return (
         claim(
             "host_code",
@@ -127,6 +142,20 @@ def host_code(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
     )
 
 
+def _writes(where: Location | None, written: tuple[Written, ...]) -> bool:
+    """Whether the code at `where` keeps a log: its class opens a file for writing, or the function itself does so again and again."""
+    if where is None:
+        return False
+    for place in written:
+        same_file = place.location.file == where.file
+        owner, _, _ = place.location.function.partition(".")
+        if same_file and "." in place.location.function and where.function.startswith(f"{owner}."):
+            return True
+        if same_file and place.often and where.function.partition(".<locals>")[0] == place.location.function:
+            return True
+    return False
+
+
 def startup(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
     """The run is mostly start-up. Its share is of the whole wall time. Abstains for runs that were cut short."""
     share, seconds = signals.startup, signals.summary.startup_s
@@ -139,8 +168,9 @@ def startup(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
             "host",
             share,
             limits,
-            # Ranked among shares of the steady part, which it is not: behind anything that dominates there.
-            weight=limits.dominant if share >= limits.startup_first else 0.0,
+            # Its share is of another whole than those of the steady part. A long start-up outweighs all of that; a short one stands behind
+            # anything that dominates there.
+            weight=0.0 if share < limits.startup_first else share if seconds >= limits.startup_long_s else limits.dominant,
             summary=f"{shown(share)} of this run is start-up before the first step: {seconds:.1f} s of {signals.summary.wall_s:.1f} s",
             evidence=(
                 percent("share of the whole run", share),

@@ -44,11 +44,16 @@ def diagnose(summary: Summary, limits: Thresholds = DEFAULT) -> Diagnosis:
         coverage=summary.coverage,
         phases=dict(summary.phases),
         findings=findings,
-        abstained=None if why is None else why.reason,
+        abstained=None if why is None or _stands_alone(claims, limits) else why.reason,
         notes=notes(signals, rivals(claims) if why is None else [], all_gone, limits),
         together=all_gone,
         advice=() if why is None else why.advice,
     )
+
+
+def _stands_alone(claims: list[Claim], limits: Thresholds) -> bool:
+    """Whether a finding that needs no statistics outweighs whatever the steady part could still show."""
+    return any(each.finding.kind in UNSTATISTICAL and each.weight > limits.dominant for each in claims)
 
 
 def ranked(signals: Signals, claims: list[Claim], limits: Thresholds) -> tuple[Claim, ...]:

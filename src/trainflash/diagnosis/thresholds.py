@@ -32,6 +32,7 @@ class Thresholds:
     collate_majority: float = 0.5  # own: collate is the name when it is the larger part of a batch's making
     collate_beside: float = 0.3  # own: and stands beside input_cpu when it is nearly as large
     tail_usual: float = 0.05  # T7: a bursty queue is usually full, so the usual (median) batch costs almost nothing
+    tail_usual_known: float = 0.25  # own: slow samples are known by name, so usual batches may be a little late too
     tail_part: float = 0.7  # T7: and most of the wait comes from the few late batches
     tail_beyond_compute: float = 2.0  # measured: on a busy machine slow steps cost each phase the same milliseconds, within a factor of two
     tail_usual_seen: float = 0.15  # own: where waits were measured without passes' begins, less has to be guarded against
@@ -100,6 +101,7 @@ class Thresholds:
     # Interruptions and start-up.
     rarer: float = 10.0  # own: the factor for which a cadence's gain is stated; users choose their own
     startup: float = 0.5  # own: half of a run's life is worth a word, though importing torch alone may take seconds
+    startup_long_s: float = 10.0  # own: importing large libraries takes seconds; what takes longer is the program's own
     startup_first: float = 0.8  # own: a healthy program that trains for a fifth of its run is a start-up problem
 
 

@@ -41,13 +41,15 @@ def start(
     in_place: bool = False,
     writable: Sequence[str] = (),
     sample_hz: float | None = None,
+    replay: str | None = None,
     redact: Redact | None = without_secrets,
 ) -> Process:
     """Start `command` on one side of the sandbox; everything that it does is recorded in `run_dir`, which is made.
 
     `capture` is what the probe records: diagnose, timing or fidelity. The program stops by itself at a step boundary after
     `max_steps` steps, or after `max_seconds` once `min_steps` are done. With `pace` it waits for commands on `Process.reins` from
-    its first boundary on. Folders in `writable` may be written through a layer of their own. `redact` cleans the output before it is
+    its first boundary on. With `replay` it is a throw-away run of what-if replays. Folders in `writable` may be written through a layer
+    of their own. `redact` cleans the output before it is
     shown or kept; None keeps it as it is.
     Raises `UsageError` for an unknown capture and when there is no such program.
     """
@@ -55,7 +57,7 @@ def start(
     run_dir = run_dir.absolute()
     run_dir.mkdir(parents=True, exist_ok=True)
     view = open_view(sandbox, side, run_dir, cwd=command.cwd, writable=writable, in_place=in_place)
-    recording = Recording(capture, max_steps, max_seconds, min_steps, seed, sample_hz)
+    recording = Recording(capture, max_steps, max_seconds, min_steps, seed, sample_hz, replay)
     try:
         return start_in(view, side, command, run_dir, recording, pace=pace, online=online, redact=redact)
     except BaseException:
@@ -88,7 +90,8 @@ def start_in(
         online=online,
     )
     try:
-        return Process(view, Identity(_KINDS[recording.capture], command, side), run_dir, environment, reins=reins, clean=redact)
+        identity = Identity("ceiling" if recording.replay else _KINDS[recording.capture], command, side)
+        return Process(view, identity, run_dir, environment, reins=reins, clean=redact)
     except BaseException:
         if reins is not None:
             reins.close()
@@ -110,6 +113,7 @@ def run(
     in_place: bool = False,
     writable: Sequence[str] = (),
     sample_hz: float | None = None,
+    replay: str | None = None,
     redact: Redact | None = without_secrets,
     timeout: float | None = None,
     on_step: Callable[[int], None] | None = None,
@@ -122,7 +126,7 @@ def run(
     """
     process = start(
         sandbox, side, command, run_dir, capture=capture, max_steps=max_steps, max_seconds=max_seconds, min_steps=min_steps,
-        seed=seed, online=online, in_place=in_place, writable=writable, sample_hz=sample_hz, redact=redact,
+        seed=seed, online=online, in_place=in_place, writable=writable, sample_hz=sample_hz, replay=replay, redact=redact,
     )  # fmt: skip
     deadline = None if timeout is None else time.monotonic() + timeout
     seen = 0

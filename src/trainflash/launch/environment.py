@@ -33,6 +33,7 @@ class Recording:
     min_steps: int | None = None
     seed: int | None = None
     sample_hz: float | None = None
+    replay: str | None = None  # a what-if replay: its specification in JSON, see the probe's `replay` module
 
 
 def program_environment(
@@ -65,6 +66,7 @@ def program_environment(
         "TRAINFLASH_SEED": recording.seed,
         "TRAINFLASH_SAMPLE_HZ": recording.sample_hz,
         "TRAINFLASH_PACE": pace_dir,
+        "TRAINFLASH_REPLAY": recording.replay,
     }
     environment.update({name: str(value) for name, value in ours.items() if value is not None})
     return environment

@@ -42,6 +42,7 @@ from trainflash.schema.summaries import (
     Threads,
     Updates,
     WhatIf,
+    Written,
 )
 from trainflash.schema.verdicts import Approval, Check, Experiment, Fidelity, LogEntry, SpeedVerdict, Speedup, Verdict
 
@@ -107,6 +108,7 @@ __all__ = [
     "Updates",
     "Verdict",
     "WhatIf",
+    "Written",
     "dump_json",
     "dump_yaml",
     "from_plain",

@@ -126,6 +126,14 @@ class Setting:
 
 
 @dataclass(frozen=True)
+class Written:
+    """A line of the owner's that opens a file for writing; `often`: again and again while training."""
+
+    location: Location
+    often: bool
+
+
+@dataclass(frozen=True)
 class Threads:
     """CPU budget of the process and what it asks for."""
 
@@ -179,7 +187,7 @@ class Compilation:
     reasons: tuple[str, ...] = ()  # of recompilations, as torch says them, most frequent first, at most 5
     by_shape: bool = False  # reasons name a size, stride or an int argument that changed
     limit_hit: bool = False  # torch gave up and runs the function uncompiled
-    location: Location | None = None  # the function that was compiled again
+    location: Location | None = None  # the call of torch.compile; where there are several, the function that was compiled again
 
 
 @dataclass(frozen=True)
@@ -433,6 +441,7 @@ class Summary:
     padding_share: float | None = None  # share of input elements that are a trailing run of equal values
     input_shapes: int | None = None  # distinct shapes of the first input
     data_function: Location | None = None  # the owner's function whose tensors enter the network, where there is no DataLoader
+    written: tuple[Written, ...] = ()
     input_tail: InputTail | None = None
     sync_points: tuple[SyncPoint, ...] = ()  # costliest first
     compilation: Compilation | None = None

@@ -9,88 +9,57 @@ over the whole run, so that one which falls on warm-up or after the last step do
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-
 import numpy as np
 
 from trainflash import stats
-from trainflash.schema import PHASES, Activity, LineCost, LoaderFacts, Location, PhaseStat, Spread, Summary, Threads
+from trainflash.schema import PHASES, Activity, Location, PhaseStat, Spread, Summary, Telemetry, Threads
+from trainflash.summary import device
+from trainflash.summary.compute import compute_facts
+from trainflash.summary.input import input_tail, loader_facts
+from trainflash.summary.lines import line_costs, worker_lines
+from trainflash.summary.ranks import communication, rank_stats
 from trainflash.summary.repeats import repeated_work
-from trainflash.trace import Fetches, LoaderTrace, RankTrace, Samples, Trace
+from trainflash.summary.steady import NS_PER_MS, Steady, spread, steady_part
+from trainflash.trace import RankTrace, Trace
 
-NS_PER_MS = 1e6
 NS_PER_S = 1e9
-MOST_LINES = 200
-LEAST_LINE_SHARE = 0.001  # a line below a thousandth of the time explains nothing
 
 
-@dataclass(frozen=True)
-class Steady:
-    """The steady part of one rank: steps `first` to `last` (exclusive), between two moments of CLOCK_MONOTONIC."""
+def summarize(trace: Trace, *, run: str, project: str, warmup: int | None = None, telemetry: Telemetry | None = None) -> Summary:
+    """The summary of `trace`. Raises `Inconclusive` when the trace holds no complete step.
 
-    first: int
-    last: int
-    from_ns: int
-    to_ns: int
-    settled: bool | None  # None: too few steps to tell
-
-    @property
-    def wall_ns(self) -> int:
-        """Wall time of the steady part, at least 1 so that shares are finite."""
-        return max(1, self.to_ns - self.from_ns)
-
-    def holds(self, at_ns: np.ndarray) -> np.ndarray:
-        """Which of these moments lie in the steady part."""
-        return (at_ns >= self.from_ns) & (at_ns < self.to_ns)
-
-
-def steady_part(rank: RankTrace) -> Steady:
-    """Where the steady part of `rank` lies."""
-    found = stats.find_warmup(rank.wall_ns / NS_PER_MS)
-    enough = rank.steps >= 4 * stats.WARMUP_WINDOW
-    fallback = rank.steps // 2 if enough else min(stats.WARMUP_LEAST, rank.steps // 2)
-    first = fallback if found is None else found
-    return Steady(
-        first=first,
-        last=rank.steps,
-        from_ns=int(rank.step_start_ns[first]),
-        to_ns=int(rank.step_start_ns[rank.steps]),
-        settled=(found is not None) if enough else None,
-    )
-
-
-def summarize(trace: Trace, *, run: str, project: str) -> Summary:
-    """The summary of `trace`. Raises `Inconclusive` when the trace holds no complete step."""
+    `warmup` steps are left out instead of those that look like warm-up. `telemetry` is what machine and GPUs did during the steady part.
+    """
     rank = trace.ranks[0]
-    part = steady_part(rank)
+    part = steady_part(rank, warmup)
     phases = _phases(rank, part)
     processes = (*trace.ranks, *trace.workers)
     swallowed: dict[str, int] = {}
     for process in processes:
         for place, times in process.swallowed.items():
             swallowed[place] = swallowed.get(place, 0) + times
-    main_lines, sampled_ns = _lines(rank.samples, "main", rank.samples.step >= part.first)
+    main_lines, sampled_ns = line_costs(rank.samples, "main", part.keeps(rank.samples.step))
     return Summary(
         run=run,
         project=project,
-        steps=part.last - part.first,
+        steps=len(part.kept),
         warmup_steps=part.first,
         epochs=rank.epochs,
         wall_s=(rank.end_ns - rank.process_start_ns) / NS_PER_S,
         startup_s=(int(rank.step_start_ns[0]) - rank.process_start_ns) / NS_PER_S,
         steady_s=part.wall_ns / NS_PER_S,
-        timeline="host",
+        timeline="host" if device.covering(rank, part) is None else "device",
         device=rank.device,
         coverage=1.0 - phases["Other"].share,
         phases=phases,
-        step_ms=stats.spread(rank.wall_ns[part.first :] / NS_PER_MS),
+        step_ms=stats.spread(rank.wall_ns[part.kept] / NS_PER_MS),
         ranks=len(trace.ranks),
         processes=len(processes),
-        lines=main_lines + _worker_lines(trace, rank.pid, part),
-        loaders=tuple(_loader(loader, trace, rank, part) for loader in rank.loaders),
-        repeated=repeated_work(trace, rank, part.from_ns, part.to_ns, {name: stat.share for name, stat in phases.items()}),
+        lines=main_lines + worker_lines(trace, rank.pid, part),
+        loaders=tuple(loader_facts(loader, trace, rank, part) for loader in rank.loaders),
+        repeated=repeated_work(trace, rank, part, {name: stat.share for name, stat in phases.items()}),
         settings=tuple(dict.fromkeys(setting for each in trace.ranks for setting in each.settings)),
+        written=rank.written,
         activities=_activities(rank),
         threads=_threads(rank),
         versions=dict(rank.versions),
@@ -98,17 +67,24 @@ def summarize(trace: Trace, *, run: str, project: str) -> Summary:
         dropped_events=sum(process.dropped_events for process in processes),
         sampled_s=sampled_ns / NS_PER_S if sampled_ns else None,
         padding_share=rank.batch.padding / rank.batch.elements if rank.batch is not None and rank.batch.elements else None,
-        input_shapes=len(rank.batch.shapes) if rank.batch is not None and rank.batch.shapes else None,
+        input_shapes=rank.batch.signatures or len(rank.batch.shapes) if rank.batch is not None and rank.batch.shapes else None,
         data_function=rank.data_functions[0].location if rank.data_functions else None,
+        telemetry=telemetry,
+        device_time=device.device_time(rank, part),
+        input_tail=input_tail(rank, part),
+        communication=communication(trace, rank, part),
+        rank_stats=rank_stats(trace, part),
         stopped=trace.stopped,
         steady=part.settled,
+        **compute_facts(rank, part, phases),
     )
 
 
 def _phases(rank: RankTrace, part: Steady) -> dict[str, PhaseStat]:
     """Every phase that occurs, and Other always; what no phase holds is Other, so that the shares add up to 1."""
-    wall = rank.wall_ns[part.first :]
-    known = {name: rank.phase_ns[name][part.first :] for name in PHASES if name != "Other" and name in rank.phase_ns}
+    wall = rank.wall_ns[part.kept]
+    spent, on_device = device.phase_ns(rank, part), device.device_ms(rank, part)
+    known = {name: spent[name] for name in PHASES if name != "Other" and name in spent}
     columns = {name: column for name, column in known.items() if column.any() or _occurs(rank, name)}
     columns["Other"] = wall - sum(columns.values(), start=np.zeros_like(wall))
     found = {}
@@ -121,6 +97,7 @@ def _phases(rank: RankTrace, part: Steady) -> dict[str, PhaseStat]:
             p95_ms=per_step.p95_ms,
             p99_ms=per_step.p99_ms,
             per_occurrence=_per_occurrence(rank, name, part),
+            device_ms=on_device.get(name),
         )
     return found
 
@@ -133,94 +110,7 @@ def _per_occurrence(rank: RankTrace, name: str, part: Steady) -> Spread | None:
     if not _occurs(rank, name):
         return None
     spans = rank.occurrences[name]
-    return _spread(spans.exclusive_ns[(spans.step >= part.first) & (spans.step < part.last)])
-
-
-def _spread(values_ns: np.ndarray) -> Spread | None:
-    """The spread in milliseconds, None for no values."""
-    return stats.spread(values_ns / NS_PER_MS) if len(values_ns) else None
-
-
-def _lines(samples: Samples, role: str, kept: np.ndarray) -> tuple[tuple[LineCost, ...], int]:
-    """Costs of the owner's lines among the `kept` samples, costliest first, and the sampled time in ns."""
-    whole = int(samples.weight_ns[kept].sum())
-    if whole == 0:
-        return (), 0
-    owned = kept & (samples.place >= 0)
-    cost: dict[tuple[str, Location], int] = {}
-    for place, phase, weight in zip(samples.place[owned], samples.phase[owned], samples.weight_ns[owned], strict=True):
-        key = (PHASES[phase], samples.locations[place])
-        cost[key] = cost.get(key, 0) + int(weight)
-    lines = [LineCost(role, phase, location, weight / whole) for (phase, location), weight in cost.items()]
-    lines.sort(key=lambda line: -line.share)
-    return tuple(line for line in lines[:MOST_LINES] if line.share >= LEAST_LINE_SHARE), whole
-
-
-def _worker_lines(trace: Trace, pid: int, part: Steady) -> tuple[LineCost, ...]:
-    """Lines of all worker processes together, as shares of the time sampled in them."""
-    cost: dict[Location, float] = {}
-    whole = 0
-    for worker in trace.workers:
-        if worker.parent != pid:
-            continue
-        lines, sampled = _lines(worker.samples, "worker", part.holds(worker.samples.t_ns))
-        whole += sampled
-        for line in lines:
-            cost[line.location] = cost.get(line.location, 0.0) + line.share * sampled
-    ordered = sorted(cost.items(), key=lambda item: -item[1])
-    return tuple(LineCost("worker", "Data", location, weight / whole) for location, weight in ordered[:MOST_LINES])
-
-
-def _loader(loader: LoaderTrace, trace: Trace, rank: RankTrace, part: Steady) -> LoaderFacts:
-    fetches = [loader.fetches, *(worker.fetches for worker in trace.workers if worker.parent == rank.pid and worker.loader == loader.id)]
-    getitem, collate, cpu = _steady_fetches(fetches, part)
-    busy = float(getitem.sum() + collate.sum())
-    return LoaderFacts(
-        id=loader.id,
-        role=loader.role,
-        location=loader.location,
-        num_workers=loader.num_workers,
-        batch_size=loader.batch_size,
-        persistent_workers=loader.persistent_workers,
-        pin_memory=loader.pin_memory,
-        prefetch_factor=loader.prefetch_factor,
-        shuffles=loader.shuffles,
-        own_generator=loader.own_generator,
-        iterable=loader.iterable,
-        dataset=loader.dataset,
-        dataset_location=loader.dataset_location,
-        dataset_len=loader.dataset_len,
-        sample_bytes=loader.sample_bytes,
-        epochs=len(loader.iter_at_ns),
-        start_ms=_spread(loader.iter_ns),
-        first_batch_ms=_spread(loader.first_batch_ns),
-        getitem_ms=_spread(getitem),
-        collate_ms=_spread(collate),
-        fetch_cpu_share=min(1.0, float(cpu.sum()) / busy) if busy > 0 else None,
-        pass_ms=_passes(loader, rank, part),
-    )
-
-
-def _passes(loader: LoaderTrace, rank: RankTrace, part: Steady) -> Spread | None:
-    """What beginning a pass costs beyond usual steps: the end of the workers before, starting new ones, and the first batch of each."""
-    if loader.role != "train" or loader.num_workers == 0 or "Data" not in rank.phase_ns:
-        return None
-    data = rank.phase_ns["Data"]
-    usual = float(np.median(data[part.first :]))
-    begins = np.searchsorted(rank.step_start_ns, loader.iter_at_ns, side="right") - 1
-    begins = begins[(begins >= part.first) & (begins < part.last)]
-    spans = [data[begin : begin + loader.num_workers] for begin in begins]
-    return _spread(np.array([max(0.0, float(span.sum()) - usual * len(span)) for span in spans]))
-
-
-def _steady_fetches(fetches: Iterable[Fetches], part: Steady) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Dataset, collate and CPU time of the batches made in the steady part; of all batches where it has none (a late evaluation)."""
-    joined = [np.concatenate([getattr(each, name) for each in fetches]) for name in ("start_ns", "getitem_ns", "collate_ns", "cpu_ns")]
-    start, getitem, collate, cpu = joined
-    kept = part.holds(start)
-    if not kept.any():
-        kept = np.ones_like(kept)
-    return getitem[kept], collate[kept], cpu[kept]
+    return spread(spans.exclusive_ns[part.keeps(spans.step)])
 
 
 def _activities(rank: RankTrace) -> tuple[Activity, ...]:

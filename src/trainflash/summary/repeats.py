@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
 from trainflash.schema import RepeatedWork
+from trainflash.summary.steady import Steady
 from trainflash.trace import RankTrace, RepeatedCall, Trace
 
 NS_PER_MS = 1e6
 LEAST_CALLS = 2
-SUMMED = ("calls", "comparable", "repeats", "distinct", "inclusive_ns", "repeat_ns", "window_ns")
+SUMMED = ("calls", "comparable", "repeats", "distinct", "sampled", "inclusive_ns", "repeat_ns", "window_ns")
 OFTEN = 0.2  # a function that repeats itself in fewer calls is no cause to drop the functions that it calls
 
 
-def repeated_work(trace: Trace, rank: RankTrace, from_ns: int, to_ns: int, shares: dict[str, float]) -> tuple[RepeatedWork, ...]:
+def repeated_work(trace: Trace, rank: RankTrace, part: Steady, shares: dict[str, float]) -> tuple[RepeatedWork, ...]:
     """Functions seen to repeat work, costliest first; of nested ones the outermost that repeats itself and could be cached.
 
     The share is estimated: the part of the traced windows that calls of the function took, times the share of the steady wall time
@@ -23,14 +26,14 @@ def repeated_work(trace: Trace, rank: RankTrace, from_ns: int, to_ns: int, share
     for worker in trace.workers:
         if worker.parent == rank.pid:
             seen += worker.repeated
-    merged = _merge(seen)
-    parts = _parts_of_fetching(trace, rank, from_ns, to_ns)
+    evaluating = {loader.id for loader in rank.loaders if loader.role == "eval"}
+    merged = _merge(seen, evaluating)
+    parts = _Parts(trace, rank, part, shares, evaluating)
     samples = sum(loader.dataset_len or 0 for loader in rank.loaders)
     found = []
     for call in merged:
         if call.calls < LEAST_CALLS or call.repeats == 0 or call.window_ns <= 0 or _inside_another(call, merged):
             continue
-        stands_for = _stands_for(call, parts, shares)
         found.append(
             RepeatedWork(
                 location=call.location,
@@ -39,50 +42,85 @@ def repeated_work(trace: Trace, rank: RankTrace, from_ns: int, to_ns: int, share
                 calls=call.comparable,
                 repeats=call.repeats,
                 mean_ms=call.inclusive_ns / call.calls / NS_PER_MS,
-                share=min(1.0, call.inclusive_ns / call.window_ns) * stands_for,
+                share=min(1.0, call.inclusive_ns / call.window_ns) * parts.stands_for(call),
                 hashable=call.hashable,
                 is_method=call.is_method,
                 result_bytes=call.result_bytes,
-                distinct=max(call.distinct, samples) if call.comparable < call.calls else call.distinct,
+                distinct=_distinct(call, samples),
                 during=call.where,
             )
         )
     return tuple(sorted(found, key=lambda work: -work.share))
 
 
-def _stands_for(call: RepeatedCall, parts: dict[str, float], shares: dict[str, float]) -> float:
-    """Share of the steady wall time that windows of the call's kind were taken from."""
-    data, other = shares.get("Data", 0.0), shares.get("Other", 0.0)
-    if call.where == "gap":
-        return min(1.0, data + other)
-    return data * parts[f"{call.role} {call.where}"]
+def _distinct(call: RepeatedCall, samples: int) -> int:
+    """Different arguments in the whole run: where each sample brings its own, as many as there are samples."""
+    own = call.where == "collate" and call.comparable < call.calls
+    own = own or (call.where == "fetch" and 0 < call.sampled <= 2 * call.distinct)
+    return max(call.distinct, samples) if own else call.distinct
 
 
-def _parts_of_fetching(trace: Trace, rank: RankTrace, from_ns: int, to_ns: int) -> dict[str, float]:
-    """For "main" and "worker": which part of making batches is the dataset's ("fetch") and which is joining samples ("collate").
+class _Parts:
+    """Which share of the steady wall time each kind of window was taken from."""
 
-    1 where nothing was timed: then a call is blamed for all that it could be.
-    """
-    fetches = {
-        "main": [loader.fetches for loader in rank.loaders],
-        "worker": [worker.fetches for worker in trace.workers if worker.parent == rank.pid],
-    }
-    parts = {}
-    for role, timed in fetches.items():
-        steady = [(each, (each.start_ns >= from_ns) & (each.start_ns < to_ns)) for each in timed]
+    def __init__(self, trace: Trace, rank: RankTrace, part: Steady, shares: dict[str, float], evaluating: set[int]) -> None:
+        self._rank, self._steady, self._shares, self._evaluating = rank, part, shares, evaluating
+        workers = [worker for worker in trace.workers if worker.parent == rank.pid]
+        self._made = {
+            ("main", False): [loader.fetches for loader in rank.loaders if loader.id not in evaluating],
+            ("main", True): [loader.fetches for loader in rank.loaders if loader.id in evaluating],
+            ("worker", False): [worker.fetches for worker in workers if worker.loader not in evaluating],
+            ("worker", True): [worker.fetches for worker in workers if worker.loader in evaluating],
+        }
+
+    def stands_for(self, call: RepeatedCall) -> float:
+        """Share of the steady wall time that windows of the call's kind were taken from."""
+        data, other = self._shares.get("Data", 0.0), self._shares.get("Other", 0.0)
+        if call.where == "gap":
+            return min(1.0, data + other)
+        if call.where == "forward":
+            return min(self._until_backward(), self._shares.get("Fwd", 0.0) + other)
+        evaluates = call.loader in self._evaluating
+        whole = min(self._shares.get("Eval", 0.0), self._waits_of_evaluation()) if evaluates else data
+        return whole * self._part(call.role, evaluates, call.where)
+
+    def _until_backward(self) -> float:
+        """From the first forward of each backward to that backward."""
+        if not all(name in self._rank.occurrences for name in ("Fwd", "Bwd")):
+            return 0.0
+        forward, backward = self._rank.occurrences["Fwd"], self._rank.occurrences["Bwd"]
+        if not len(forward.start_ns):
+            return 0.0
+        before = np.concatenate(([0], backward.end_ns[:-1])) if len(backward.end_ns) else backward.end_ns
+        first = np.minimum(np.searchsorted(forward.start_ns, before), len(forward.start_ns) - 1)
+        length = np.maximum(0, backward.start_ns - forward.start_ns[first])
+        return float(length[self._steady.keeps(backward.step)].sum()) / self._steady.wall_ns
+
+    def _waits_of_evaluation(self) -> float:
+        """Waiting for batches of evaluations, over the whole run: few of them may lie in the steady part."""
+        waits = sum(float(loader.wait_ns.sum()) for loader in self._rank.loaders if loader.id in self._evaluating)
+        return waits / max(1, self._rank.end_ns - int(self._rank.step_start_ns[0]))
+
+    def _part(self, role: str, evaluates: bool, where: str) -> float:
+        """Which part of making batches is the dataset's ("fetch") and which is joining samples ("collate").
+
+        1 where nothing was timed: then a call is blamed for all that it could be.
+        """
+        steady = [(each, self._steady.holds(each.start_ns)) for each in self._made[(role, evaluates)]]
+        if not any(during.any() for _, during in steady):
+            steady = [(each, np.ones_like(during)) for each, during in steady]
         getitem = sum(int(each.getitem_ns[during].sum()) for each, during in steady)
         collate = sum(int(each.collate_ns[during].sum()) for each, during in steady)
-        whole = getitem + collate
-        parts[f"{role} fetch"] = getitem / whole if whole else 1.0
-        parts[f"{role} collate"] = collate / whole if whole else 1.0
-    return parts
+        if not getitem + collate:
+            return 1.0
+        return (collate if where == "collate" else getitem) / (getitem + collate)
 
 
-def _merge(seen: list[RepeatedCall]) -> list[RepeatedCall]:
-    """One entry for each function, role and kind of window: several workers trace the same functions."""
+def _merge(seen: list[RepeatedCall], evaluating: set[int]) -> list[RepeatedCall]:
+    """One entry for each function, role, kind of window, training or evaluation: several workers trace the same functions."""
     groups: dict[tuple, list[RepeatedCall]] = {}
     for call in seen:
-        groups.setdefault((call.location, call.role, call.where), []).append(call)
+        groups.setdefault((call.location, call.role, call.where, call.loader in evaluating), []).append(call)
     return [_add_up(group) if len(group) > 1 else group[0] for group in groups.values()]
 
 
@@ -94,7 +132,8 @@ def _add_up(group: list[RepeatedCall]) -> RepeatedCall:
 
 def _inside_another(call: RepeatedCall, merged: list[RepeatedCall]) -> bool:
     """Whether a traced function around this one repeats itself, could be cached, and so removes this one's repeats too."""
-    around = {other.qualname: other for other in merged if other.role == call.role and other.where == call.where}
+    near = [other for other in merged if (other.role, other.where, other.loader) == (call.role, call.where, call.loader)]
+    around = {other.qualname: other for other in near}
     visited = {call.qualname}
     name = call.caller
     while name and name in around and name not in visited:

@@ -6,16 +6,21 @@ which part is warm-up, what a share is and which location matters is for `summar
 
 from trainflash.trace.load import load, steps_so_far
 from trainflash.trace.model import (
+    PARTS,
     BatchTrace,
+    CollectiveLine,
+    Collectives,
     DataFunction,
     EvalTrace,
     Fetches,
     LoaderTrace,
     LogTrace,
     Occurrences,
+    Parallel,
     RankTrace,
     RepeatedCall,
     Samples,
+    SampleTimes,
     SaveTrace,
     ThreadFacts,
     Trace,
@@ -23,15 +28,20 @@ from trainflash.trace.model import (
 )
 
 __all__ = [
+    "PARTS",
     "BatchTrace",
+    "CollectiveLine",
+    "Collectives",
     "DataFunction",
     "EvalTrace",
     "Fetches",
     "LoaderTrace",
     "LogTrace",
     "Occurrences",
+    "Parallel",
     "RankTrace",
     "RepeatedCall",
+    "SampleTimes",
     "Samples",
     "SaveTrace",
     "ThreadFacts",

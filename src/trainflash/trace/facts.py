@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from trainflash.schema.runs import Location
-from trainflash.schema.summaries import Setting
+from trainflash.schema.summaries import Setting, Written
 from trainflash.trace.model import BatchTrace, DataFunction, EvalTrace, Fetches, LoaderTrace, LogTrace, Occurrences, SaveTrace, ThreadFacts
 from trainflash.trace.words import Codes, Words
 
@@ -63,10 +63,11 @@ def read(path: Path, root: str) -> Facts:
 def fetches(words: Words, codes: Codes) -> Fetches:
     """Fetches of one process: `fetch`, `collate`, `fetched` in this order; an incomplete one (end of data) is left out."""
     keep = np.isin(words.code, (codes["fetch"], codes["collate"], codes["fetched"]))
-    code, t, value = words.code[keep], words.t_ns[keep], words.value[keep]
+    code, t, value, waited = words.code[keep], words.t_ns[keep], words.value[keep], words.second[keep]
     first = np.flatnonzero(code[:-2] == codes["fetch"]) if len(code) > 2 else np.zeros(0, dtype=np.int64)
     first = first[(code[first + 1] == codes["collate"]) & (code[first + 2] == codes["fetched"])]
-    return Fetches(t[first], t[first + 1] - t[first], t[first + 2] - t[first + 1], np.maximum(value[first + 2], 0))
+    getitem, collate = t[first + 1] - t[first], t[first + 2] - t[first + 1]
+    return Fetches(t[first], getitem, collate, np.maximum(value[first + 2], 0), waited[first + 2])
 
 
 def evaluations(facts: Facts, found: Occurrences) -> tuple[EvalTrace, ...]:
@@ -115,6 +116,16 @@ def settings(facts: Facts) -> tuple[Setting, ...]:
     return tuple(Setting(name, str(fact.get("value", "")), facts.location(fact.get("at"))) for name, fact in newest.items())
 
 
+OPENED_OFTEN = 20
+
+
+def written(facts: Facts) -> tuple[Written, ...]:
+    """Places that open files for writing, each once."""
+    often = {tuple(fact["at"]) for fact in facts.all("written") if int(fact.get("times", 1)) >= OPENED_OFTEN}
+    places = dict.fromkeys(tuple(fact["at"]) for fact in facts.all("written"))
+    return tuple(Written(location, place in often) for place in places if (location := facts.location(place)) is not None)
+
+
 def data_functions(facts: Facts) -> tuple[DataFunction, ...]:
     """Functions that are bracketed as data functions."""
     found = []
@@ -159,7 +170,7 @@ def batch(facts: Facts) -> BatchTrace | None:
     if not newest:
         return None
     shapes = {tuple(int(size) for size in shape): int(count) for shape, count in newest.get("shapes", [])}
-    return BatchTrace(shapes, int(newest.get("elements", 0)), int(newest.get("padding", 0)))
+    return BatchTrace(shapes, int(newest.get("elements", 0)), int(newest.get("padding", 0)), int(newest.get("signatures", 0)))
 
 
 def loaders(facts: Facts, words: Words, codes: Codes, own_fetches: Fetches) -> tuple[LoaderTrace, ...]:
@@ -221,5 +232,5 @@ def _loader(facts: Facts, fact: dict, waits: Waits, own: Fetches, role: str | No
         first_batch_ns=wait[first],
         batches=len(wait_at),
         wait_ns=wait,
-        fetches=Fetches(own.start_ns[inside], own.getitem_ns[inside], own.collate_ns[inside], own.cpu_ns[inside]),
+        fetches=own.where(inside),
     )

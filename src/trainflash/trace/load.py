@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from trainflash.errors import ProgramFailed, UsageError
 from trainflash.schema.runs import PHASES, Location
+from trainflash.trace import compute_facts, device, input_facts
 from trainflash.trace import facts as typed
+from trainflash.trace import ranks as together
 from trainflash.trace.accounting import Spans, occurrences, spans, step_of, steps
 from trainflash.trace.facts import Facts
 from trainflash.trace.model import RankTrace, RepeatedCall, Samples, Trace, WorkerTrace
@@ -27,6 +29,7 @@ class _Process:
     codes: Codes
     words: Words
     facts: Facts
+    device_marks: device.Marks | None = None
 
     @property
     def pid(self) -> int:
@@ -96,7 +99,8 @@ def _process(run_dir: Path, header: dict) -> _Process:
     codes = Codes({name: int(code) for name, code in header["codes"].items()}, tuple(header["phases"]))
     words = read_words(run_dir / header["events"], codes, int(header["base_ns"]))
     root = next(iter(header.get("own", [])), "")
-    return _Process(header, codes, words, typed.read(run_dir / header["facts"], root))
+    facts = typed.read(run_dir / header["facts"], root)
+    return _Process(header, codes, words, facts, device.read(run_dir, facts, int(header["base_ns"])))
 
 
 def _notices(run_dir: Path) -> tuple[str, ...]:
@@ -142,15 +146,16 @@ def _rank(process: _Process, repeats: tuple[RepeatedCall, ...]) -> RankTrace:
     marks = spans(words, codes)
     found = steps(marks, codes, words.steps)
     spent = occurrences(marks, found.start_ns)
-    loaders = typed.loaders(facts, words, codes, typed.fetches(words, codes))
+    loaders = input_facts.with_samples(typed.loaders(facts, words, codes, typed.fetches(words, codes)), facts)
     training = [loader.iter_at_ns for loader in loaders if loader.role == "train"]
     epoch_at = np.sort(np.concatenate(training)) if training else np.zeros(0, dtype=np.int64)
     if not loaders:  # captured without facts
         epoch_at = _epochs_from_events(words, codes)
+    rank, world_size = together.rank(facts, header)
     return RankTrace(
         pid=process.pid,
-        rank=int(header["rank"]),
-        world_size=int(header["world_size"]),
+        rank=rank,
+        world_size=world_size,
         argv=tuple(str(word) for word in header["argv"]),
         process_start_ns=int(header["start_ns"]),
         end_ns=int(words.t_ns[-1]) if len(words.t_ns) else int(header["start_ns"]),
@@ -165,6 +170,7 @@ def _rank(process: _Process, repeats: tuple[RepeatedCall, ...]) -> RankTrace:
         repeated=repeats,
         data_functions=typed.data_functions(facts),
         settings=typed.settings(facts),
+        written=typed.written(facts),
         evaluations=typed.evaluations(facts, spent["Eval"]),
         saves=typed.saves(facts),
         logs=typed.logs(facts),
@@ -173,6 +179,12 @@ def _rank(process: _Process, repeats: tuple[RepeatedCall, ...]) -> RankTrace:
         versions={"python": str(header["python"]), "torch": str(header["torch"]), **facts.newest("versions").get("versions", {})},
         swallowed=process.swallowed,
         dropped_events=words.dropped,
+        left_out=tuple(sorted({*compute_facts.left_out(facts), *input_facts.slowed(facts)})),
+        computing=compute_facts.read_computing(facts),
+        host=str(header.get("host", "")),
+        collectives=together.collectives(words, codes, marks, found.start_ns, facts),
+        parallel=together.parallel(facts),
+        device_timeline=device.timeline(process.device_marks, marks, found.start_ns, codes["step"]) if process.device_marks else None,
     )
 
 
@@ -201,7 +213,8 @@ def _samples(process: _Process, marks: Spans | None, step_start: np.ndarray) -> 
     else:
         before = np.searchsorted(marks.t_ns, t, side="right") - 1
         phase = np.where(before >= 0, marks.effective[np.maximum(before, 0)] if len(marks.t_ns) else 0, PHASES.index("Other"))
-    return Samples(t, weight, index[number], phase, step_of(t, step_start), locations)
+    part = input_facts.parts(words, codes, t, worker=marks is None)
+    return Samples(t, weight, index[number], phase, step_of(t, step_start), locations, part)
 
 
 def _worker(process: _Process, parents: dict[int, Facts], repeats: tuple[RepeatedCall, ...]) -> WorkerTrace:
@@ -218,7 +231,9 @@ def _worker(process: _Process, parents: dict[int, Facts], repeats: tuple[Repeate
         process_start_ns=int(header["start_ns"]),
         fetches=typed.fetches(process.words, process.codes),
         samples=_samples(process, None, np.zeros(0, dtype=np.int64)),
-        repeated=repeats,
+        repeated=tuple(replace(call, loader=loader) for call in repeats),
+        times=input_facts.sample_times(process.facts).get(-1),
+        batched=bool(input_facts.batched(process.facts)),
         swallowed=process.swallowed,
         dropped_events=process.words.dropped,
     )

@@ -5,11 +5,16 @@ processes of one machine; arrays are int64 unless said otherwise.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from trainflash.schema.runs import Location
-from trainflash.schema.summaries import Setting
+from trainflash.schema.summaries import Setting, Written
+from trainflash.trace.computing import ComputeTrace
+
+if TYPE_CHECKING:
+    from trainflash.trace.device import DeviceTimeline
 
 
 @dataclass(frozen=True)
@@ -26,12 +31,16 @@ class Occurrences:
     step: np.ndarray
 
 
+PARTS = ("", "getitem", "collate", "waiting")
+
+
 @dataclass(frozen=True)
 class Samples:
     """Time-weighted samples of the training (or worker) thread's innermost line of the owner's code.
 
     `weight_ns` is the time since the sample before; `place` indexes `locations` (-1: no frame of the owner on the stack);
-    `phase` indexes `schema.runs.PHASES` (in a worker process it is all Data); `step` as in `Occurrences`.
+    `phase` indexes `schema.runs.PHASES` (in a worker process it is all Data); `step` as in `Occurrences`; `part` indexes `PARTS`: where in
+    the making of a batch the sample lies (None: not known).
     """
 
     t_ns: np.ndarray
@@ -40,6 +49,7 @@ class Samples:
     phase: np.ndarray
     step: np.ndarray
     locations: tuple[Location, ...]
+    part: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
@@ -47,13 +57,30 @@ class Fetches:
     """Batches fetched in one process, in order; empty unless captured with `diagnose`.
 
     `getitem_ns` is the time in the dataset for the whole batch, `collate_ns` in `collate_fn`, `cpu_ns` the CPU time of the fetching
-    thread during both (`cpu ÷ (getitem + collate)` near 1 computes, near 0 waits).
+    thread during both (`cpu ÷ (getitem + collate)` near 1 computes, near 0 waits), `runq_ns` how long it was runnable without a core
+    (-1 for a batch where the kernel did not say; None: never asked). What is left of the wall time, it was blocked.
     """
 
     start_ns: np.ndarray
     getitem_ns: np.ndarray
     collate_ns: np.ndarray
     cpu_ns: np.ndarray
+    runq_ns: np.ndarray | None = None
+
+    def where(self, chosen: np.ndarray) -> Fetches:
+        """The fetches that a mask chooses."""
+        columns = (self.start_ns, self.getitem_ns, self.collate_ns, self.cpu_ns, self.runq_ns)
+        return Fetches(*(None if column is None else column[chosen] for column in columns))
+
+
+@dataclass(frozen=True)
+class SampleTimes:
+    """Times of single samples of one loader in one process: how many, their median, and the slowest: index, ns, times seen, file."""
+
+    loader: int  # -1: the one that this worker serves
+    count: int
+    usual_ns: int
+    slow: tuple[tuple[int, int, int, str | None], ...]
 
 
 @dataclass(frozen=True)
@@ -82,6 +109,8 @@ class LoaderTrace:
     batches: int  # waits of the training process, the one that ends each epoch included
     wait_ns: np.ndarray  # each wait for a batch in the training process
     fetches: Fetches  # in this process (num_workers = 0); with workers see `Trace.workers` whose `loader` is this id
+    times: SampleTimes | None = None  # of samples, in this process
+    batched: bool = False  # the dataset was seen to make whole batches, in this process
 
 
 @dataclass(frozen=True)
@@ -89,8 +118,9 @@ class RepeatedCall:
     """A function of the owner that was called again with equal arguments and gave an equal result, seen in sampled windows.
 
     `where` says in which windows: "fetch" (single `dataset[i]` calls), "collate" (`collate_fn` of batches with a sample that is traced in
-    each pass) or "gap" (time between phases where data is made by hand). `comparable` is how many of the calls could have repeated an
-    earlier one: all of them, but for "collate" only those for samples that an earlier window held too.
+    each pass), "gap" (time between phases where data is made by hand) or "forward" (from a forward to its backward). `comparable` is how
+    many of the calls could have repeated an earlier one: for "fetch" and "collate" those for samples that an earlier window held too, and
+    those that did; else all of them.
     `window_ns` is the traced length of all windows of that kind in this process, so `inclusive_ns ÷ window_ns` estimates its
     share of them (tracing slows both alike, roughly). `caller` is the nearest traced function of the owner around it, "" for the outermost.
     """
@@ -110,6 +140,8 @@ class RepeatedCall:
     is_method: bool
     result_bytes: int | None
     comparable: int = 0
+    loader: int | None = None  # whose batches were made, where known
+    sampled: int = 0  # different samples that the windows held; 0 where they are not of single samples
 
 
 @dataclass(frozen=True)
@@ -157,7 +189,8 @@ class BatchTrace:
 
     shapes: dict[tuple[int, ...], int]
     elements: int  # integer elements looked at for padding
-    padding: int  # of these, how many lie in a trailing run of equal values (longer than one)
+    padding: int  # of these, how many a mask or a constant run at one end of the rows says are padding
+    signatures: int = 0  # distinct shapes of all tensors of a batch together
 
 
 @dataclass(frozen=True)
@@ -175,6 +208,49 @@ class ThreadFacts:
     cpu_ns: int | None
     runq_ns: int | None  # time the training thread was runnable without a core, over the same span
     oncpu_ns: int | None
+
+
+@dataclass(frozen=True)
+class Collectives:
+    """Calls on the training thread that talk to other ranks, in order. A backward that reduces gradients is one: its `host_ns` is what was
+    left to do after the last gradient was ready, so what backward could not hide.
+    """
+
+    end_ns: np.ndarray
+    host_ns: np.ndarray
+    bytes: np.ndarray
+    called: np.ndarray  # bool; False: waiting for an earlier call
+    reduction: np.ndarray  # bool; gradients of backward
+    phase: np.ndarray  # indexes `schema.runs.PHASES`
+    step: np.ndarray  # as in `Occurrences`
+
+
+@dataclass(frozen=True)
+class CollectiveLine:
+    """All calls of one operation from one line of the owner's, over the whole run."""
+
+    location: Location | None
+    operation: str
+    calls: int
+    total_ns: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Parallel:
+    """How the process talks to others, as torch says it. The two times are means of DDP's own timers over the steps that it samples."""
+
+    backend: str
+    wrapper: str  # "DDP", "FSDP", "FSDP2", "" for none
+    location: Location | None  # where the owner wraps the model
+    find_unused_parameters: bool | None = None
+    static_graph: bool | None = None
+    bucket_cap_mb: float | None = None
+    buckets: int | None = None
+    reduced_bytes: int | None = None  # gradients of one reduction
+    comm_ns: int | None = None
+    overlap_ns: int | None = None
+    lines: tuple[CollectiveLine, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -202,6 +278,7 @@ class RankTrace:
     repeated: tuple[RepeatedCall, ...] = ()
     data_functions: tuple[DataFunction, ...] = ()
     settings: tuple[Setting, ...] = ()
+    written: tuple[Written, ...] = ()
     evaluations: tuple[EvalTrace, ...] = ()
     saves: tuple[SaveTrace, ...] = ()
     logs: tuple[LogTrace, ...] = ()
@@ -210,6 +287,12 @@ class RankTrace:
     versions: dict[str, str] = field(default_factory=dict)
     swallowed: dict[str, int] = field(default_factory=dict)
     dropped_events: int = 0
+    host: str = ""
+    collectives: Collectives | None = None  # None: not recorded
+    parallel: Parallel | None = None  # None: the process talked to no other
+    left_out: tuple[int, ...] = ()  # steps that the probe slowed, because it looked closer
+    computing: ComputeTrace | None = None
+    device_timeline: DeviceTimeline | None = None  # None: no CUDA events
 
     @property
     def steps(self) -> int:
@@ -233,6 +316,8 @@ class WorkerTrace:
     fetches: Fetches
     samples: Samples
     repeated: tuple[RepeatedCall, ...] = ()
+    times: SampleTimes | None = None
+    batched: bool = False
     swallowed: dict[str, int] = field(default_factory=dict)
     dropped_events: int = 0
 

@@ -1,11 +1,14 @@
 """Traced calls of all processes of a run → functions that did equal work again.
 
-A call is repeated when the same function ran before, in any process, with equal arguments and an equal result.
+A call is repeated when the same function ran before, in any process, with equal arguments and an equal result. A function that ever gave
+two results for equal arguments draws at random, or depends on what its arguments do not say: none of its calls counts. So it is assumed
+that what a function reads beside its arguments (globals, attributes, files) and did not change over the windows does not change later.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import dataclass, field
 
 from trainflash.trace.facts import Facts
 from trainflash.trace.model import RepeatedCall
@@ -13,15 +16,24 @@ from trainflash.trace.model import RepeatedCall
 FIELDS = ("place", "arguments", "result", "ns", "caller", "where", "hashable", "is_method", "bytes")
 
 
+@dataclass
+class _Seen:
+    """What all processes together did so far."""
+
+    calls: set = field(default_factory=set)  # (place, arguments)
+    samples: set = field(default_factory=set)  # names of samples that a window held
+
+
 def repeated(processes: list[tuple[int, str, Facts]]) -> dict[int, tuple[RepeatedCall, ...]]:
     """For each pid (`processes` = pid, role, facts) the functions seen to repeat, most repeated time first."""
-    seen: dict[tuple, int] = defaultdict(int)
     results: dict[tuple, set] = defaultdict(set)
     for _, _, facts in processes:
-        for place, call in _calls(facts):
+        for place, call, _ in _calls(facts):
             results[(place, call["arguments"])].add(call["result"])
+    impure = {place for (place, _), found in results.items() if len(found) > 1}
     again = _seen_again([facts for _, _, facts in processes])
-    return {pid: _of_process(role, facts, seen, results, again) for pid, role, facts in processes}
+    seen = _Seen()
+    return {pid: _of_process(role, facts, seen, impure, again) for pid, role, facts in processes}
 
 
 def _seen_again(all_facts: list[Facts]) -> float:
@@ -36,31 +48,40 @@ def _seen_again(all_facts: list[Facts]) -> float:
 
 
 def _calls(facts: Facts):
+    """(place, call, window) of each traced call, in order."""
     places = {fact["id"]: tuple(fact["at"]) for fact in facts.all("function")}
     for window in facts.all("calls"):
         for row in window.get("rows", []):
             call = dict(zip(FIELDS, row, strict=False))
             place = places.get(call.get("place"))
             if place is not None and len(call) == len(FIELDS):
-                yield place, call
+                yield place, call, window
 
 
-def _of_process(role: str, facts: Facts, seen: dict, results: dict, again: float) -> tuple[RepeatedCall, ...]:
-    windows: dict[str, int] = defaultdict(int)
+def _of_process(role: str, facts: Facts, seen: _Seen, impure: set, again: float) -> tuple[RepeatedCall, ...]:
+    windows: dict[tuple, int] = defaultdict(int)
+    held: dict[tuple, set] = defaultdict(set)
+    known: dict[int, bool] = {}  # windows whose sample an earlier one held, so that all its calls could repeat
     for window in facts.all("calls"):
-        windows[str(window.get("where"))] += int(window.get("window_ns", 0))
+        windows[_kind(window)] += int(window.get("window_ns", 0))
+        sampled = window.get("chosen", [])
+        known[id(window)] = window.get("where") != "fetch" or not sampled or sampled[0] in seen.samples
+        seen.samples.update(sampled)
+        held[_kind(window)].update(sampled)
     names = {fact["id"]: str(fact["at"][2]) for fact in facts.all("function")}
-    groups: dict[tuple, list[tuple[dict, bool]]] = defaultdict(list)
-    for place, call in _calls(facts):
+    groups: dict[tuple, list[tuple[dict, bool, bool]]] = defaultdict(list)
+    for place, call, window in _calls(facts):
         key = (place, call["arguments"])
-        again = seen[key] > 0 and len(results[key]) == 1
-        seen[key] += 1
-        groups[(place, call["where"], names.get(call["caller"], ""))].append((call, again))
+        repeats = key in seen.calls and place not in impure
+        seen.calls.add(key)
+        groups[(place, _kind(window), names.get(call["caller"], ""))].append((call, repeats, repeats or known[id(window)]))
     found = []
-    for (place, where, caller), rows in groups.items():
-        repeats = [call for call, again in rows if again]
+    for (place, kind, caller), rows in groups.items():
+        where, loader = kind
+        repeats = [call for call, again_here, _ in rows if again_here]
         if not repeats:
             continue
+        comparable = max(len(repeats), round(again * len(rows))) if where == "collate" else sum(could for _, _, could in rows)
         found.append(
             RepeatedCall(
                 location=facts.location(place),
@@ -70,14 +91,22 @@ def _of_process(role: str, facts: Facts, seen: dict, results: dict, again: float
                 caller=caller,
                 calls=len(rows),
                 repeats=len(repeats),
-                distinct=len({call["arguments"] for call, _ in rows}),
-                inclusive_ns=sum(int(call["ns"]) for call, _ in rows),
+                distinct=len({call["arguments"] for call, _, _ in rows}),
+                inclusive_ns=sum(int(call["ns"]) for call, _, _ in rows),
                 repeat_ns=sum(int(call["ns"]) for call in repeats),
-                window_ns=windows[where],
-                hashable=all(call["hashable"] for call, _ in rows),
-                is_method=any(call["is_method"] for call, _ in rows),
+                window_ns=windows[kind],
+                hashable=all(call["hashable"] for call, _, _ in rows),
+                is_method=any(call["is_method"] for call, _, _ in rows),
                 result_bytes=repeats[-1]["bytes"],
-                comparable=max(len(repeats), round(again * len(rows))) if where == "collate" else len(rows),
+                comparable=comparable,
+                loader=loader,
+                sampled=len(held[kind]),
             )
         )
     return tuple(sorted(found, key=lambda call: -call.repeat_ns))
+
+
+def _kind(window: dict) -> tuple[str, int | None]:
+    """(where, loader): windows of one kind stand for one part of the time."""
+    loader = window.get("loader")
+    return str(window.get("where")), None if loader is None or int(loader) < 0 else int(loader)

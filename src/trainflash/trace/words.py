@@ -23,6 +23,11 @@ class Codes:
         return self.names[name]
 
     @property
+    def with_values(self) -> tuple[str, ...]:
+        """Names of the events that numbers may follow, those that this version of the probe knew."""
+        return tuple(name for name in ("fetched", "collective", "reduced") if name in self.names)
+
+    @property
     def first_phase(self) -> int:
         """Code of the begin of the first phase; begin and end alternate from there."""
         return self.names[self.phases[0]]
@@ -30,7 +35,7 @@ class Codes:
 
 @dataclass(frozen=True)
 class Words:
-    """Events in order of time; `value` is the number that followed the event, -1 where none did.
+    """Events in order of time; `value` and `second` are the numbers that followed the event, -1 where none did.
 
     `steps` (completed) and `dropped` (events that were not recorded) stand in the file's head.
     """
@@ -40,6 +45,7 @@ class Words:
     value: np.ndarray
     steps: int
     dropped: int
+    second: np.ndarray
 
 
 def read(path: Path, codes: Codes, base_ns: int) -> Words:
@@ -51,27 +57,30 @@ def read(path: Path, codes: Codes, base_ns: int) -> Words:
     except OSError:
         raw = np.zeros(0, dtype="<u8")
     if len(raw) < header or int(raw[0]) != MAGIC:
-        return Words(empty, empty, empty, 0, 0)
+        return Words(empty, empty, empty, 0, 0, empty)
     words = raw[header:]
     words = words[words != 0]
     code = (words & 0xFFF).astype(np.int64)
     number = (words >> 12).astype(np.int64)
     code, number = _cut_garbage(code, number, codes)
     timed = code != codes["value"]
-    value = np.full(len(code), -1, dtype=np.int64)
+    value, second = np.full(len(code), -1, dtype=np.int64), np.full(len(code), -1, dtype=np.int64)
     followers = np.flatnonzero(~timed)
     owners = _owner_of_value(followers, code, codes)
-    value[owners[owners >= 0]] = number[followers[owners >= 0]]
-    t, code, value = number[timed] + base_ns, code[timed], value[timed]
+    followers, owners = followers[owners >= 0], owners[owners >= 0]
+    again = np.concatenate(([False], owners[1:] == owners[:-1])) if len(owners) else np.zeros(0, dtype=bool)
+    value[owners[~again]] = number[followers[~again]]
+    second[owners[again]] = number[followers[again]]
+    t, code, value, second = number[timed] + base_ns, code[timed], value[timed], second[timed]
     if len(t) and np.any(np.diff(t) < 0):
         order = np.argsort(t, kind="stable")
-        t, code, value = t[order], code[order], value[order]
-    return Words(t, code, value, int(raw[1]), int(raw[2]))
+        t, code, value, second = t[order], code[order], value[order], second[order]
+    return Words(t, code, value, int(raw[1]), int(raw[2]), second)
 
 
 def _cut_garbage(code: np.ndarray, number: np.ndarray, codes: Codes) -> tuple[np.ndarray, np.ndarray]:
     known = np.zeros(4096, dtype=bool)
-    for name in ("step", "value", "fetch", "collate", "fetched", "exit"):
+    for name in ("step", "value", "fetch", "collate", "fetched", "exit", *codes.with_values):
         known[codes[name]] = True
     known[codes.first_phase : codes.first_phase + 2 * len(codes.phases)] = True
     known[codes["data_of"] : codes["data_of"] + 256] = True
@@ -91,7 +100,7 @@ def _cut_garbage(code: np.ndarray, number: np.ndarray, codes: Codes) -> tuple[np
 
 
 def _owner_of_value(followers: np.ndarray, code: np.ndarray, codes: Codes) -> np.ndarray:
-    """Index of the event that each value belongs to: the newest `fetched` before it (a sample may lie between)."""
-    fetched = np.flatnonzero(code == codes["fetched"])
-    at = np.searchsorted(fetched, followers) - 1
-    return np.where(at >= 0, fetched[np.maximum(at, 0)] if len(fetched) else -1, -1)
+    """Index of the event that each value belongs to: the newest before it that takes values (a sample may lie between)."""
+    takers = np.flatnonzero(np.isin(code, [codes[name] for name in codes.with_values]))
+    at = np.searchsorted(takers, followers) - 1
+    return np.where(at >= 0, takers[np.maximum(at, 0)] if len(takers) else -1, -1)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 from trainflash import sandbox as sandboxes
 from trainflash.errors import ProgramFailed, TrainFlashError
+from trainflash.profile import Written
 from trainflash.schema import Approval, Diagnosis, Experiment, LogEntry, Plan, Sandbox, Verdict, to_plain
 from trainflash.workflow.optimizing import Outcome
 from trainflash.writeback import Proposal
@@ -118,6 +120,11 @@ def approval(given: Approval) -> dict[str, Any]:
 
 def log(entries: Sequence[LogEntry], path: str) -> dict[str, Any]:
     return {"schema": "log.v1", "status": "ok", "path": path, "entries": [to_plain(entry) for entry in entries]}
+
+
+def exported(written: Written, run: str) -> dict[str, Any]:
+    """`profile export`."""
+    return {"schema": "profile_export.v1", "status": "ok", "run": run, **asdict(written)}
 
 
 def _experiment(experiment: Experiment) -> dict[str, Any]:

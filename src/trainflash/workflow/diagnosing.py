@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 from pathlib import Path
 
 from trainflash import launch, redact, telemetry, trace
 from trainflash.diagnosis import diagnose as find
+from trainflash.errors import UsageError
 from trainflash.schema import Command, Diagnosis, LogEntry, RunRecord, Summary, read_document, write_document
-from trainflash.summary import summarize
+from trainflash.summary import steady_part, summarize
+from trainflash.workflow import ceilings as what_ifs
 from trainflash.workflow.session import Session, now_utc
 
 # A diagnosis wants an epoch boundary, an evaluation and a repeated sample; a minute shows them in most programs, and
@@ -23,37 +26,49 @@ def diagnose(
     command: Command,
     *,
     steps: int | None = None,
+    warmup: int | None = None,
+    sample_hz: float | None = None,
     seconds: float = SECONDS,
+    ceilings: bool = False,
     in_place: bool = False,
     online: bool = False,
     writable: tuple[str, ...] = (),
 ) -> tuple[Diagnosis, Summary]:
-    """Diagnose `command` in the sandbox's worktree; raises `ProgramFailed` when it fails or never trains."""
+    """Diagnose `command` in the sandbox's worktree; raises `ProgramFailed` when it fails or never trains.
+
+    `warmup` steps are left out instead of those that look like warm-up. `sample_hz`: how often lines are sampled, 0 for never.
+    With `ceilings` the program is started again, up to three times, to measure how much faster it is without what was found.
+    """
     run_dir = session.new_run("diagnose")
     if not in_place and not session.dirty():
         session.rest()  # a killed command may have left a candidate in worktree/
     label = f"diagnose {run_dir.name}"
     session.on_progress(label, 0, steps or 0)
-    record = launch.run(
-        session.sandbox,
-        "candidate",
-        command,
-        run_dir,
-        capture="diagnose",
-        max_steps=steps,
-        max_seconds=None if steps else seconds,
-        min_steps=None if steps else LEAST_STEPS,
-        in_place=in_place,
-        online=online,
-        writable=writable,
-        timeout=GIVE_UP_S + seconds,
-        redact=redact.text,
-        on_step=lambda done: session.on_progress(label, done, steps or 0),
-    )
+    with telemetry.recording(run_dir):
+        record = launch.run(
+            session.sandbox,
+            "candidate",
+            command,
+            run_dir,
+            capture="diagnose",
+            max_steps=steps,
+            max_seconds=None if steps else seconds,
+            min_steps=None if steps else LEAST_STEPS + (warmup or 0),
+            in_place=in_place,
+            online=online,
+            writable=writable,
+            sample_hz=sample_hz,
+            timeout=GIVE_UP_S + seconds,
+            redact=redact.text,
+            on_step=lambda done: session.on_progress(label, done, steps or 0),
+        )
     launch.require_success(record)
     if trace.steps_so_far(run_dir) == 0:
         trace.load(run_dir)  # says why there is nothing
-    diagnosis, summary = from_run(session, run_dir)
+    diagnosis, summary = from_run(session, run_dir, warmup=warmup)
+    if ceilings:
+        what_ifs.measure(session, command, run_dir, diagnosis, summary, in_place=in_place, online=online, writable=writable)
+        diagnosis, summary = from_run(session, run_dir, warmup=warmup)
     first = diagnosis.findings[0] if diagnosis.findings else None
     session.log(
         LogEntry(
@@ -71,11 +86,21 @@ def diagnose(
     return diagnosis, summary
 
 
-def from_run(session: Session, run_dir: Path) -> tuple[Diagnosis, Summary]:
-    """Diagnose again from the events of an earlier run, without a rerun."""
+def from_run(session: Session, run_dir: Path, *, warmup: int | None = None) -> tuple[Diagnosis, Summary]:
+    """Diagnose again from the events of an earlier run, without a rerun. Raises `UsageError` when `warmup` leaves no step."""
     recorded = trace.load(run_dir)
-    summary = summarize(recorded, run=run_dir.name, project=session.sandbox.project)
+    steps = recorded.ranks[0].steps
+    if warmup is not None and warmup >= steps:
+        mend = f"`trainflash diagnose --run {run_dir.name} --warmup N` with less, or a longer run"
+        raise UsageError(f"a warm-up of {warmup} steps leaves nothing of the run's {steps}", mend)
+    part = steady_part(recorded.ranks[0], warmup)
+    measured = telemetry.derive(telemetry.read(run_dir / telemetry.FILE), part.from_ns, part.to_ns)
+    summary = summarize(recorded, run=run_dir.name, project=session.sandbox.project, warmup=warmup, telemetry=measured)
+    measured_ceilings = what_ifs.recorded(run_dir)
+    if measured_ceilings is not None:
+        summary = replace(summary, what_if=measured_ceilings.what_if)
     diagnosis = find(summary)
+    diagnosis = replace(diagnosis, notes=(*diagnosis.notes, *what_ifs.notes(measured_ceilings)))
     write_document(run_dir / "summary.json", summary)
     write_document(run_dir / "findings.json", diagnosis)
     return diagnosis, summary

@@ -17,10 +17,10 @@ from .loop import loop
 
 def install(torch) -> None:
     """Install all hooks. A part that fails is counted and left out."""
-    from . import checkpoints, core, data, fetches, frameworks, logs, modules, transfers
+    from . import checkpoints, compiled, core, data, fetches, frameworks, logs, losses, modules, transfers
 
     _seed(torch)
-    for part in (core, modules, data, fetches, checkpoints, logs, transfers):
+    for part in (core, modules, compiled, losses, data, fetches, checkpoints, logs, transfers):
         _try(part.__name__, lambda part=part: part.install(torch))
     _try("frameworks", frameworks.install)
     if capture != "fidelity":
@@ -29,9 +29,11 @@ def install(torch) -> None:
         from . import facts
 
         _try("facts", lambda: facts.install(torch))
+        _observe("device", lambda: _device(torch))
     _observe("pace", _pacer)
     _observe("record", _recorder)
     _observe("limits", _limits)
+    _observe("replay", lambda: _replayer(torch))
     _try("dynamo", lambda: _hide_from_dynamo(torch._C._dynamo.eval_frame))
     os.register_at_fork(after_in_child=_after_fork)
     atexit.register(_at_exit)
@@ -58,6 +60,12 @@ def _gaps(torch):
     gaps.install(torch)
 
 
+def _device(torch):
+    from . import device
+
+    return device.watch(torch)
+
+
 def _hide_from_dynamo(eval_frame) -> None:
     """A signal or a hook may run us inside a compiled region, where Dynamo would compile every function that it meets."""
     if hasattr(eval_frame, "skip_code"):  # older torch
@@ -79,7 +87,7 @@ def _codes_of(values, module: str):
     while todo:
         value = todo.pop()
         if isinstance(value, type):
-            todo += [getattr(method, "fget", None) or method for method in vars(value).values()]
+            todo += [getattr(method, "fget", None) or getattr(method, "__func__", method) for method in vars(value).values()]
             continue
         code = value if isinstance(value, types.CodeType) else getattr(value, "__code__", None)
         if isinstance(code, types.CodeType):
@@ -103,6 +111,14 @@ def _recorder():
     return Recorder(directory)
 
 
+def _replayer(torch):
+    if not os.environ.get("TRAINFLASH_REPLAY"):
+        return None
+    from . import replay
+
+    return replay.observer(torch)
+
+
 def _limits():
     if not (os.environ.get("TRAINFLASH_MAX_STEPS") or os.environ.get("TRAINFLASH_MAX_SECONDS")):
         return None
@@ -124,13 +140,13 @@ def _seed(torch) -> None:
 def _after_fork() -> None:
     try:
         writer.after_fork()
-        loop.started = loop.latched = loop.evaluating = False
+        loop.started = loop.latched = loop.evaluating = loop.rolling = False
         loop.in_fwd = loop.in_bwd = loop.in_data = False
         loop.in_opt = loop.in_log = loop.in_ckpt = loop.eval_depth = 0
         loop.steps, loop.pending = 0, False
         loop.tid = threading.get_ident()
         loop.by_position = False
-        for name in ("lines", "calls"):
+        for name in ("lines", "calls", "device"):
             part = sys.modules.get(f"trainflash_probe.{name}")
             if part is not None:
                 part.after_fork()

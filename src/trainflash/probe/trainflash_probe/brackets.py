@@ -24,15 +24,21 @@ def bracket_code(code, place: dict) -> None:
     else:
         functions = [item for item in gc.get_referrers(code) if isinstance(item, types.FunctionType) and item.__code__ is code]
     for function in functions:
-        inner = types.FunctionType(code, function.__globals__, function.__name__, function.__defaults__, function.__closure__)
-        inner.__kwdefaults__ = function.__kwdefaults__
-        inner.__qualname__ = function.__qualname__
-        run = _each_item(inner) if code.co_flags & _GENERATOR else data_span(inner)
-        function.__code__ = _trampoline.__code__.replace(
-            co_consts=tuple(run if constant == "RUN" else constant for constant in _trampoline.__code__.co_consts),
-            co_freevars=code.co_freevars,
-            co_name=code.co_name,
-        )
+        exchange(function, _each_item if code.co_flags & _GENERATOR else data_span)
+
+
+def exchange(function, wrap) -> None:
+    """Make every call of `function`, by whatever name, a call of `wrap(the function as it was)`."""
+    code = function.__code__
+    inner = types.FunctionType(code, function.__globals__, function.__name__, function.__defaults__, function.__closure__)
+    inner.__kwdefaults__ = function.__kwdefaults__
+    inner.__qualname__ = function.__qualname__
+    run = wrap(inner)
+    function.__code__ = _trampoline.__code__.replace(
+        co_consts=tuple(run if constant == "RUN" else constant for constant in _trampoline.__code__.co_consts),
+        co_freevars=code.co_freevars,
+        co_name=code.co_name,
+    )
 
 
 class _Items:

@@ -16,6 +16,7 @@ from .writer import fact
 MAX_CALLS = 1500  # in one window
 MAX_CALLS_OF_ONE = 200  # of one function in one window: a small one called for each byte must not hide those around it
 MAX_ROWS = 20000  # in one process
+MAX_OVERHEAD_NS = 500_000_000  # our own work in one window: digests of large arguments must not hold a step up for long
 
 _GENERATOR = 0x20 | 0x80 | 0x200
 _VARARGS, _VARKEYWORDS = 0x04, 0x08
@@ -27,14 +28,14 @@ _rows_written = 0
 class Returned:
     """A call that returned inside the window; `value` is dropped when the window is closed."""
 
-    __slots__ = ("code", "depth", "namespace", "value")
+    __slots__ = ("code", "depth", "namespace", "ns", "value")
 
-    def __init__(self, code, depth: int, namespace: dict, value: object) -> None:
-        self.code, self.depth, self.namespace, self.value = code, depth, namespace, value
+    def __init__(self, code, depth: int, namespace: dict, value: object, ns: int) -> None:
+        self.code, self.depth, self.namespace, self.value, self.ns = code, depth, namespace, value, ns
 
 
 class Window:
-    """One traced stretch of the current thread; `where` is "fetch", "collate" or "gap". With `keep`, results stay until `close`.
+    """One traced stretch of the current thread; `where` is "fetch", "collate", "gap" or "forward". With `keep`, results stay until `close`.
 
     `about` is written with the rows.
     """
@@ -46,11 +47,12 @@ class Window:
         self._rows: list = []
         self._stack: list = []
         self._overhead = 0  # our own time, and pauses
-        self._paused = 0
+        self._paused = self._paused_ns = 0
         self._began = 0
         self._calls = 0
         self._keep = keep
         self.returned: list = []
+        self.ns = 0  # traced length, without our own time; known when the window is closed
         self.open = False
 
     def begin(self) -> bool:
@@ -71,7 +73,9 @@ class Window:
     def resume(self) -> None:
         """Trace again."""
         if self.open and self._paused:
-            self._overhead += time.perf_counter_ns() - self._paused
+            now = time.perf_counter_ns()
+            self._overhead += now - self._paused
+            self._paused_ns += now - self._paused
             self._paused = 0
             sys.settrace(self._call)
 
@@ -83,15 +87,15 @@ class Window:
         self.resume()
         sys.settrace(None)
         self.open = False
-        window_ns = time.perf_counter_ns() - self._began - self._overhead
+        self.ns = max(0, time.perf_counter_ns() - self._began - self._overhead)
         _rows_written += len(self._rows)
         if not self._rows and self._where == "gap":
             return
-        fact("calls", where=self._where, window_ns=max(0, window_ns), rows=self._rows, **self._about)
+        fact("calls", where=self._where, window_ns=self.ns, rows=self._rows, **self._about)
         self._rows = []
 
     def _call(self, frame, event, argument):
-        if event != "call" or self._calls >= MAX_CALLS or not self.open:
+        if event != "call" or self._calls >= MAX_CALLS or self._overhead > self._paused_ns + MAX_OVERHEAD_NS or not self.open:
             return None
         code = frame.f_code
         if not own.is_own(code) or code.co_name in ("<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>", "<module>"):
@@ -138,15 +142,18 @@ class Window:
         try:
             if entry in self._stack:
                 del self._stack[self._stack.index(entry) :]
+            ns = now - entry["began"] - (self._overhead - entry["overhead"])
             if self._keep:
-                self.returned.append(Returned(entry["code"], entry["depth"], entry["namespace"], result))
+                self.returned.append(Returned(entry["code"], entry["depth"], entry["namespace"], result, ns))
             if entry["arguments"] is not None and self.open:
-                self._note(entry, now - entry["began"] - (self._overhead - entry["overhead"]), result)
+                self._note(entry, ns, result)
         except Exception as error:
             swallow("tracer", error)
         self._overhead += time.perf_counter_ns() - now
 
     def _note(self, entry: dict, ns: int, result: object) -> None:
+        if any(getattr(value, "requires_grad", False) for value in (result if isinstance(result, (tuple, list)) else (result,))):
+            return  # it belongs to this step's graph
         digest, size = of_result(result)
         if digest is None:
             return

@@ -14,10 +14,12 @@ class StepClock:
 
     def __init__(self) -> None:
         self.fetched = False  # a fetch has ended a step: then loose forwards need not
+        self.sees_steps = False  # an update or a backward was counted
         self.single = None  # id of the optimizer while there is only one and it steps: each of its updates completes a step
         self._alive: dict = {}  # id -> weak reference of each optimizer constructed
         self._counts: dict = {}
-        self._order: list = []  # ids in the order of their newest update
+        self._order: list = []  # ids in the order of their first update, which is their order in the loop
+        self._stepped: set = set()  # since the last complete step, while the counts have not decided
         self._since_decision = 0
         self._chosen = None
         self._backwards = 0
@@ -31,26 +33,36 @@ class StepClock:
     def _forget(self, key: int) -> None:
         self._alive.pop(key, None)
         self._counts.pop(key, None)
+        self._stepped.discard(key)
+        if key in self._order:
+            self._order.remove(key)
         self.single = None
         if self._chosen == key:
             self._chosen = None
 
     def updated(self, optimizer: object) -> bool:
-        """Count one update; True when it may be the last of its step."""
+        """Count one update; True when it is the last of its step."""
         key = id(optimizer)
+        self.sees_steps = True
         self._backwards = 0
         self._counts[key] = self._counts.get(key, 0) + 1
         self._since_decision += 1
-        if key in self._order:
-            self._order.remove(key)
-        self._order.append(key)
+        if key not in self._order:
+            self._order.append(key)
         if len(self._alive) <= 1:
             self._chosen = key
             self.single = key if key in self._alive else None
             return True
+        completes = self._chosen == key
+        if self._chosen is None:
+            self._stepped.add(key)
+            completes = self._stepped >= self._alive.keys()
+            if completes:
+                self._stepped.clear()
         if self._since_decision >= (DECIDE_AFTER if self._chosen is None else DECIDE_AGAIN):
             self._decide()
-        return self._chosen is None or self._chosen == key
+            completes = completes or self._chosen == key
+        return completes
 
     def _decide(self) -> None:
         """The least count wins; where counts differ by one at most, the optimizer that comes last in the loop's order."""
@@ -58,28 +70,24 @@ class StepClock:
         least = min(counts.values())
         tied = [key for key in self._order if counts.get(key, least + 2) <= least + 1]
         if self._chosen not in tied:
-            self._chosen = self._last_in_loop(tied)
+            self._chosen = tied[-1]
         self._counts = {}
         self._since_decision = 0
 
-    def _last_in_loop(self, tied: list) -> int:
-        built = [key for key in self._alive if key in tied]
-        return built[-1] if built else tied[-1]
-
     def forward_ends_step(self) -> bool:
         """Whether a training forward ends the step that an update has completed."""
-        if not self._alive:
-            return not self.fetched
-        if len(self._alive) == 1 or self._chosen is not None:
-            return True
-        return not self.fetched and len(set(self._order)) >= len(self._alive)
+        return len(self._alive) == 1 or not self.fetched
 
     def update_ends_step(self, optimizer: object) -> bool:
-        """Whether the next update ends it: only for loops whose forward runs inside the optimizer (LBFGS)."""
-        return self._chosen == id(optimizer)
+        """Whether the update that is about to run ends the step before it: nothing else has (LBFGS runs its forward inside)."""
+        if self._chosen != id(optimizer):
+            return False
+        self.fetched = self.fetched and self.single is not None
+        return True
 
     def backward_completes_step(self) -> bool:
         """Count a backward; True where no optimizer will follow."""
+        self.sees_steps = True
         if not self._alive:
             return True
         self._backwards += 1

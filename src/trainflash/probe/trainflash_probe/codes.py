@@ -8,8 +8,10 @@ STEP = 1  # a step boundary: all before it is complete (the file's head counts a
 VALUE = 3  # not a time: a number that belongs to the word before it (CPU nanoseconds of a fetch)
 FETCH = 4  # the dataset begins to work on a batch
 COLLATE = 5  # collate_fn begins
-FETCHED = 6  # the batch is ready; a VALUE follows
+FETCHED = 6  # the batch is ready; two VALUEs follow: ns on a core, ns runnable without one (absent where the kernel does not say)
 EXIT = 7  # orderly end of the process
+COLLECTIVE = 8  # a call that talks to other ranks returned; two VALUEs: ns inside, 2 × bytes + 1 (+ 0: only waiting for an earlier call)
+REDUCED = 9  # a backward that reduces gradients returned; two VALUEs: ns since the last gradient was ready, bytes reduced
 
 FIRST_PHASE = 16  # begin of phase i is FIRST_PHASE + 2 i, its end one more
 DATA_OF = 256  # + loader id: Data begins, a fetch from that loader
@@ -35,6 +37,8 @@ NAMES = {
     "collate": COLLATE,
     "fetched": FETCHED,
     "exit": EXIT,
+    "collective": COLLECTIVE,
+    "reduced": REDUCED,
     "data_of": DATA_OF,
     "iter_of": ITER_OF,
     "sample_of": SAMPLE_OF,

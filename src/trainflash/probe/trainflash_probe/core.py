@@ -36,7 +36,7 @@ def _backward(original, is_compiling):
             loop.latched = True
             if not loop.forwards:
                 modules.backward_without_forward()
-            if not loop.evaluating and loop.last_serial == loop.train_serial and not loop.on_backward:
+            if not (loop.pending or loop.evaluating or loop.on_backward) and loop.last_serial == loop.train_serial:
                 pass  # nothing has changed since the last backward
             elif args:
                 loop.backward_begins(args[0], args[1] if is_backward and len(args) > 1 else kwargs.get("grad_tensors"))

@@ -5,8 +5,10 @@ from __future__ import annotations
 import sys
 from threading import get_ident
 
-from . import lines
+from . import collectives, compute, lines, wrappers, written
 from .batches import BatchFacts
+from .closer import CloserLook
+from .forwards import ForwardWatch
 from .logs import LogFacts
 from .loop import loop
 from .observer import Observer
@@ -63,5 +65,10 @@ class Once(Observer):
 def install(torch) -> None:
     """Add the collectors."""
     install_settings(torch)
-    for observer in (Once(), LogFacts(), BatchFacts(), SettingFacts(torch), ThreadFacts(torch)):
+    lines.prepare()
+    collectives.install(torch)
+    wrappers.install(torch)
+    written.install()
+    collectors = (Once(), LogFacts(), BatchFacts(), SettingFacts(torch), ThreadFacts(torch), ForwardWatch(), CloserLook())
+    for observer in (*collectors, compute.install(torch)):
         loop.add(observer)

@@ -1,15 +1,16 @@
 """Finds the function that makes batches where no DataLoader does.
 
 In a few early steps the time from the update to the next forward is traced. A function of the owner whose returned tensors are inputs
-of the model is the data function: its calls are phase Data from then on. A generator that runs already cannot be bracketed; there
-the time from the last event to the forward counts as Data.
+of the model is the data function: its calls are phase Data from then on. So is one that is called between forward and backward and
+returns the inputs of the next step. A generator that runs already cannot be bracketed; there the end of the time before the forward
+counts as Data, as much of it as the generator took in the traced steps.
 """
 
 from __future__ import annotations
 
-import functools
+import weakref
 
-from . import own
+from . import own, rollouts
 from .brackets import bracket_code
 from .calls import Window
 from .guard import swallow
@@ -22,18 +23,27 @@ TRACED_STEPS = (2, 3, 4, 19, 60)  # completed steps, after which the gap is trac
 _GENERATOR = 0x20
 
 
+MOSTLY = 0.6  # a generator that takes so much of the traced gaps is taken to fill all of it
+
+_watch = None
+
+
 def install(torch) -> None:
-    """Plan the windows. Never trace in a program that compiles."""
-    original = torch.compile
+    """Plan the windows."""
+    global _watch
+    _watch = GapWatch()
 
-    @functools.wraps(original)
-    def compile(*args, **kwargs):
-        global _compiles
-        _compiles = True
-        return original(*args, **kwargs)
 
-    torch.compile = compile
-    GapWatch()
+def prefetched(returned: list) -> None:
+    """Calls seen between a forward and its backward: what they returned may be the inputs of the next forward."""
+    if _watch is not None:
+        _watch.early = [call for call in returned if call.depth == 0 and _data_in(call.value)]
+
+
+def give_up() -> None:
+    """The program compiles: never trace."""
+    global _compiles
+    _compiles = True
 
 
 class GapWatch:
@@ -43,6 +53,10 @@ class GapWatch:
         self._window = None
         self._found: set = set()
         self._next = 0
+        self._last_input = None
+        self._running = None  # code of a generator that could not be bracketed
+        self._parts: list = []  # (its time, length) of the gaps that were traced
+        self.early: list = []
         self._schedule()
 
     def _schedule(self) -> None:
@@ -72,9 +86,12 @@ class GapWatch:
         """The gap is over."""
         window = self._close()
         try:
-            self._match(window, args, kwargs)
+            if not loop.rolling:
+                self._match(window, args, kwargs)
+                self._time_generator(window)
         finally:
             window.returned.clear()
+            self.early = []
 
     def on_backward(self, tensors: tuple, grad_tensors: object) -> None:
         """A loop without modules: the gap ends here at the latest."""
@@ -86,23 +103,41 @@ class GapWatch:
 
     def _match(self, window: Window, args: tuple, kwargs: dict) -> None:
         inputs = [tensor for value in (*args, *kwargs.values()) for tensor in tensors_in(value)]
-        for same in (_same_memory, _same_kind):
+        if loop.fed_by_forward:
+            self._compare_with_last(inputs)
+        for same, calls in ((_same_memory, window.returned), (_same_memory, self.early), (_same_kind, window.returned)):
             matched = [
                 call
-                for call in window.returned
-                if call.code not in self._found and any(same(tensor, given) for tensor in tensors_in(call.value) for given in inputs)
+                for call in calls
+                if call.code not in self._found and any(same(tensor, given) for tensor in _data_in(call.value) for given in inputs)
             ]
             if matched:
                 call = min(matched, key=lambda call: call.depth)
-                self._bracket(call.code, call.namespace)
+                self._bracket(call.code, call.namespace, getattr(window, "fetched", False))
                 return
 
-    def _bracket(self, code, namespace: dict) -> None:
+    def _time_generator(self, window: Window) -> None:
+        """How long before the forward the running generator begins; each traced gap says it again."""
+        if self._running is None:
+            return
+        self._parts.append((sum(call.ns for call in window.returned if call.code is self._running), window.ns))
+        its, whole = sorted(self._parts)[len(self._parts) // 2]
+        loop.position_ns = its if its < MOSTLY * whole else 0
+
+    def _compare_with_last(self, inputs: list) -> None:
+        if inputs and self._last_input is not None and self._last_input() is inputs[0]:
+            rollouts.rule_out()  # the same tensor each time: nothing makes data between the steps
+        self._last_input = weakref.ref(inputs[0]) if inputs else None
+
+    def _bracket(self, code, namespace: dict, fetched: bool) -> None:
         self._found.add(code)
+        if loop.fed_by_forward:
+            rollouts.rule_out()
         try:
             bracket_code(code, namespace)
-            if code.co_flags & _GENERATOR:
+            if code.co_flags & _GENERATOR and not fetched:  # else a DataLoader is behind it, which says when it works
                 loop.by_position = True
+                self._running = code
             fact("data_function", at=[own.path_of(code), code.co_firstlineno, own.name_of(code)])
         except Exception as error:
             swallow("data function", error)
@@ -121,6 +156,11 @@ def tensors_in(value: object, depth: int = 0) -> list:
     else:
         return []
     return [tensor for item in items for tensor in tensors_in(item, depth + 1)][:32]
+
+
+def _data_in(value: object) -> list:
+    """What part of the model made is no data."""
+    return [tensor for tensor in tensors_in(value) if not tensor.requires_grad]
 
 
 def _same_memory(tensor, given) -> bool:

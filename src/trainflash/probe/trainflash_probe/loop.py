@@ -9,21 +9,21 @@ from __future__ import annotations
 import threading
 import time
 
-from . import codes, own
+from . import codes, own, rollouts
 from .clock_of_steps import StepClock
 from .environment import diagnose
 from .guard import swallow
 from .observer import Observer, TrainFlashStop
-from .writer import emit, emit_at, fact, newest_event, set_steps
+from .writer import emit, emit_at, fact, newest_event, set_steps, since_base
 
 EVERY_BOUNDARY_UNTIL = 3  # the roots of the model are learned in these first steps
 RELEARN_EVERY = 512
 
 _STATE = """
-tid latched started in_fwd in_bwd in_data in_opt in_log in_ckpt eval_depth evaluating eval_by_forward pending steps clock
+tid latched started in_fwd in_bwd in_data in_opt in_log in_ckpt eval_depth evaluating eval_by_forward rolling pending steps clock
 last_serial last_loader train_serial train_loaders fresh_train_batch forwards fed_by_forward trains_in_eval_mode
-last_root_training eval_root evaluation observers by_position gap trace_gap_at trace_gap wake_roots_at wake_roots on_batch
-on_forward on_backward on_update_begin on_update on_boundary on_eval on_checkpoint on_log on_exit
+last_root_training eval_root evaluation trained observers by_position position_ns gap trace_gap_at trace_gap wake_roots_at wake_roots
+on_batch on_forward on_backward on_update_begin on_update on_boundary on_eval on_checkpoint on_log on_exit
 """
 
 
@@ -40,6 +40,7 @@ class Loop:
         self.in_opt = self.in_log = self.in_ckpt = self.eval_depth = 0
         self.evaluating = False  # an evaluation without a bracket of its own runs
         self.eval_by_forward = False
+        self.rolling = False  # what is open as `evaluating` makes training data: its time is Data
         self.pending = False
         self.steps = 0
         self.clock = StepClock()
@@ -54,8 +55,10 @@ class Loop:
         self.last_root_training = True
         self.eval_root = None  # weak reference to a root whose `.training` says when training resumes
         self.evaluation = None  # facts of the running one
+        self.trained: dict = {}  # id -> weak reference of roots with parameters that ran a training forward
         self.observers: list = []
-        self.by_position = False  # data comes from a generator that cannot be bracketed: the gap before the forward is Data
+        self.by_position = False  # data comes from a generator that cannot be bracketed: the gap before the forward is Data,
+        self.position_ns = 0  # or only its end, so long
         self.gap = None  # a traced window between update and forward; a loader's own work is not part of it
         self.trace_gap_at = 1 << 62  # completed steps, at which `trace_gap` is called right after the update
         self.trace_gap = None
@@ -111,7 +114,7 @@ class Loop:
             emit(codes.STEP)
         else:
             emit_at(codes.STEP, since)
-            emit_at(codes.DATA, since)
+            emit_at(codes.DATA, max(since, since_base() - self.position_ns) if self.position_ns else since)
             emit(codes.DATA_END)
         if self.steps >= self.wake_roots_at:
             self.tell([self.wake_roots])
@@ -140,6 +143,7 @@ class Loop:
         """A fetch on the training thread is about to begin (`serial` names its iterator, 0: a data function)."""
         self.started = True
         if self.gap is not None and loader >= 0:
+            self.gap.fetched = True
             self.gap.pause()
         if self.evaluating and self._training_resumed(serial, loader):
             self.close_eval()
@@ -175,14 +179,41 @@ class Loop:
                     self.close_eval()
                 if self.pending and not self.evaluating and self._quiet() and self.clock.forward_ends_step():
                     self.boundary()
-        elif owner and self.started and not self.evaluating and self._quiet() and not self._inside_step():
-            self.open_eval(module, by_forward=True)
+        elif owner and not self.in_data:
+            self._forward_without_gradients(module)
         self.forwards += 1
         self.fed_by_forward = owner and grad
         if self.evaluation is not None and owner:
             self._count_eval_batch(grad, args, kwargs)
         if self.on_forward:
             self.tell(self.on_forward, module, args, kwargs)
+
+    def loose_forward_begins(self, grad: bool) -> None:
+        """A forward that is no module's is about to run while an update is pending or an evaluation runs."""
+        if not grad:
+            return
+        if self.evaluating and self._training_resumed(0, -2):
+            self.close_eval()
+        if self.pending and not self.evaluating and self._quiet() and self.clock.forward_ends_step():
+            self.boundary()
+
+    def _forward_without_gradients(self, module: object) -> None:
+        if not self.last_serial and not self.steps and not self.pending:
+            rollouts.note(module)
+        if not self.started or not self._quiet():
+            return
+        rolls = not self.last_serial and rollouts.makes_data(module, self.trained)
+        if self.evaluating:
+            if self.rolling != rolls and (self.rolling or self.eval_by_forward or self._training_resumed(0, -2)):
+                self.close_eval()
+            if not rolls:
+                return
+        if rolls and not self.evaluating:
+            if self.pending:
+                self.boundary()
+            self.open_rollouts()
+        elif not self.evaluating and not self._inside_step():
+            self.open_eval(by_forward=True)
 
     def _inside_step(self) -> bool:
         """A forward without gradients is part of the step (a teacher, a frozen encoder): its batch is the training batch."""
@@ -192,8 +223,10 @@ class Loop:
         """Backward is about to run."""
         self.started = True
         if self.evaluating:
-            self.trains_in_eval_mode = self.trains_in_eval_mode or not self.last_root_training
+            self.trains_in_eval_mode = self.trains_in_eval_mode or not (self.rolling or self.last_root_training)
             self.close_eval()
+        if self.pending and self._quiet() and self.clock.forward_ends_step():
+            self.boundary()  # a network without modules: nothing else has told that a step begins
         if self.last_serial != self.train_serial and self.last_serial:
             self.train_serial = self.last_serial
             self.fresh_train_batch = True
@@ -224,7 +257,12 @@ class Loop:
 
     # --- evaluation
 
-    def open_eval(self, root: object, by_forward: bool) -> None:
+    def open_rollouts(self) -> None:
+        """The model begins to make training data, until training resumes."""
+        self.evaluating = self.rolling = self.eval_by_forward = True
+        emit(codes.DATA)
+
+    def open_eval(self, by_forward: bool) -> None:
         """An evaluation begins here and lasts until training resumes."""
         self.evaluating, self.eval_by_forward = True, by_forward
         emit(codes.EVAL)
@@ -236,6 +274,10 @@ class Loop:
         if not self.evaluating or not self._quiet():
             return
         self.evaluating = False
+        if self.rolling:
+            self.rolling = False
+            emit(codes.DATA_END)
+            return
         self.eval_root = None
         emit(codes.EVAL_END)
         self.end_evaluation_facts()
@@ -266,7 +308,7 @@ class Loop:
             return
         first = args[0] if args else next(iter(kwargs.values()), None)
         shape = getattr(first, "shape", None)
-        if shape:
+        if shape and type(shape[0]) is int:  # a tensor while jit traces
             evaluation["batch_size"] = max(evaluation["batch_size"] or 0, int(shape[0]))
         if self.last_loader >= 0 and "loader" not in evaluation and self.last_loader not in self.train_loaders:
             evaluation["loader"] = self.last_loader

@@ -22,7 +22,7 @@ _original_call = None
 _learning = False
 _roots: dict = {}  # id -> (weak reference, has parameters)
 _slots: dict = {}  # id -> (our function in the slot, what was there before)
-_trained: dict = {}  # id -> weak reference of roots with parameters that ran a training forward
+_trained = loop.trained
 _next_relearn = 0
 _backoff = 1
 _evaluations = 0
@@ -36,6 +36,7 @@ def install(torch) -> None:
     _original_call = module_class.__call__
     module_class.eval = _eval(module_class.eval, torch.compiler.is_compiling)
     torch.jit.script = _without_slots(torch.jit.script)
+    module_class._replicate_for_data_parallel = _unslotted(module_class._replicate_for_data_parallel)
     loop.wake_roots = _at_boundary
     loop.on_eval.append(_at_evaluation)
     _learn()
@@ -86,6 +87,8 @@ def _learn() -> None:
             loop.forward_begins(self, owner, grad, args, kwargs)
         except Exception as error:
             swallow("forward", error)
+        if loop.rolling:
+            return _inside_data(original, self, *args, **kwargs)
         if not loop.started:
             return original(self, *args, **kwargs)
         if grad and owner and id(self) not in _trained:
@@ -99,6 +102,15 @@ def _learn() -> None:
             emit(codes.FWD_END)
 
     _torch.nn.Module.__call__ = __call__
+
+
+def _inside_data(run, *args, **kwargs):
+    """A forward of the open span of Data: neither it nor its parts are forwards of the step."""
+    loop.in_fwd = True
+    try:
+        return run(*args, **kwargs)
+    finally:
+        loop.in_fwd = False
 
 
 def _stop_learning() -> None:
@@ -130,12 +142,22 @@ def _remember(module) -> bool:
     return owner
 
 
+class _Slot:
+    """What stands in a root's slot. It must not follow the module's `__dict__` into a copy: it would run the first module's weights."""
+
+    def __deepcopy__(self, memo):
+        return None
+
+    def __reduce__(self):
+        return type(None), ()
+
+
 def _place(key: int, module, owner: bool) -> None:
     reference = weakref.ref(module)
     previous = module.__dict__.get("_compiled_call_impl")
     is_compiling, is_grad_enabled = _torch.compiler.is_compiling, _torch.is_grad_enabled
 
-    def call(*args, **kwargs):
+    def call(slot, *args, **kwargs):
         module = reference()
         run = previous or module._call_impl
         if is_compiling() or loop.in_fwd or loop.tid != get_ident():
@@ -145,6 +167,8 @@ def _place(key: int, module, owner: bool) -> None:
                 loop.forward_begins(module, owner, is_grad_enabled(), args, kwargs)
             except Exception as error:
                 swallow("forward", error)
+            if loop.rolling:
+                return _inside_data(run, *args, **kwargs)
         else:
             loop.forwards += 1
         loop.in_fwd = True
@@ -155,8 +179,9 @@ def _place(key: int, module, owner: bool) -> None:
             loop.in_fwd = False
             emit(21)
 
-    _slots[key] = (call, previous)
-    module.__dict__["_compiled_call_impl"] = call
+    slot = type("Slot", (_Slot,), {"__call__": call})()
+    _slots[key] = (slot, previous)
+    module.__dict__["_compiled_call_impl"] = slot
 
 
 def _remove_slots() -> None:
@@ -180,10 +205,22 @@ def _without_slots(original):
     return script
 
 
+def _unslotted(original):
+    @functools.wraps(original)
+    def replicate(self):
+        replica = original(self)
+        if isinstance(replica.__dict__.get("_compiled_call_impl"), _Slot):
+            del replica.__dict__["_compiled_call_impl"]
+        return replica
+
+    return replicate
+
+
 def _eval(original, is_compiling):
     @functools.wraps(original)
     def eval(self):
-        if is_compiling() or loop.tid != get_ident() or loop.evaluating or loop.eval_depth or not loop.started:
+        busy = (loop.evaluating and not loop.rolling) or loop.eval_depth or not loop.started
+        if is_compiling() or loop.tid != get_ident() or busy:
             return original(self)
         try:
             root = _trained_root_in(self)
@@ -192,7 +229,9 @@ def _eval(original, is_compiling):
             root = None
         result = original(self)
         if root is not None and root.training is False and loop._quiet():
-            loop.open_eval(root, by_forward=False)
+            if loop.rolling:
+                loop.close_eval()
+            loop.open_eval(by_forward=False)
             loop.eval_root = weakref.ref(root)
         return result
 

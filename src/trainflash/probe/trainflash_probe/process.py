@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 
 role = "main"  # becomes "worker" inside a DataLoader worker
@@ -28,13 +29,26 @@ def _environment_int(name: str, otherwise: int) -> int:
         return otherwise
 
 
+def _distributed():
+    """torch.distributed once the program has joined a process group, else None."""
+    module = sys.modules.get("torch.distributed")
+    is_initialized = getattr(module, "is_initialized", None)
+    return module if is_initialized is not None and is_initialized() else None
+
+
 def rank() -> int:
-    """Rank as torchrun, accelerate or Slurm say it, else 0."""
+    """Rank in the process group; before the program joins one as torchrun, accelerate or Slurm say it, else 0."""
+    distributed = _distributed()
+    if distributed is not None:
+        return distributed.get_rank()
     return _environment_int("RANK", _environment_int("SLURM_PROCID", 0) if "SLURM_NTASKS" in os.environ else 0)
 
 
 def world_size() -> int:
     """Number of ranks, at least 1."""
+    distributed = _distributed()
+    if distributed is not None:
+        return distributed.get_world_size()
     return max(1, _environment_int("WORLD_SIZE", 1))
 
 

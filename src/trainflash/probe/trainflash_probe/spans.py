@@ -46,9 +46,11 @@ def data_span(original, phase: str = "Data"):
         except Exception as error:
             swallow("data function", error)
         emit(codes.DATA)
+        loop.in_fwd = True  # forwards in it make data
         try:
             batch = original(*args, **kwargs)
         finally:
+            loop.in_fwd = False
             emit(codes.DATA_END)
         if loop.on_batch:
             loop.tell(loop.on_batch, -1, batch, "eval" if loop.evaluating or loop.eval_depth else "train")
@@ -96,3 +98,40 @@ def leave_evaluation() -> None:
             loop.tell(loop.on_eval, False)
     except Exception as error:
         swallow("evaluation", error)
+
+
+class _Batches:
+    """An iterator whose every item is a span of Data."""
+
+    def __init__(self, iterator) -> None:
+        self._iterator = iterator
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        if loop.tid != get_ident() or loop.in_data or loop.in_fwd:
+            return next(self._iterator)
+        try:
+            loop.fetch_begins(0, -1)
+        except Exception as error:
+            swallow("batches", error)
+        emit(codes.DATA)
+        try:
+            return next(self._iterator)
+        finally:
+            emit(codes.DATA_END)
+
+    def __getattr__(self, name):
+        return getattr(self._iterator, name)
+
+
+def each_batch(owner: object) -> None:
+    """Wrap `owner.__iter__`, which returns a generator: a library's loader that works around the batches of a DataLoader."""
+    original = owner.__iter__
+
+    @functools.wraps(original)
+    def __iter__(self):
+        return _Batches(original(self))
+
+    owner.__iter__ = __iter__

@@ -71,6 +71,11 @@ def emit_at(code: int, since_base_ns: int) -> None:
         _make_room(word)
 
 
+def since_base() -> int:
+    """Now, as `emit_at` takes it."""
+    return _clock() - _base
+
+
 def newest_event() -> int:
     """Time of the newest event that is no sample, since the base; None where it is not at hand (a new chunk)."""
     index = int(repr(_counter)[6:-1]) - 1
@@ -161,6 +166,7 @@ def _open() -> None:
         "pid": os.getpid(),
         "ppid": os.getppid(),
         "role": process.role,
+        "host": os.uname().nodename,
         "rank": process.rank(),
         "world_size": process.world_size(),
         "argv": list(getattr(sys, "argv", [])),

@@ -1,0 +1,29 @@
+"""Workers are started again for each short pass; the fix keeps them."""
+
+import os
+
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+torch.manual_seed(0)
+torch.set_num_threads(1)
+FIX = os.environ.get("PLANTED_FIX") == "1"
+
+data = TensorDataset(torch.randn(8192, 256), torch.randint(0, 10, (8192,)))
+
+
+def main():
+    model = nn.Sequential(nn.Linear(256, 512), nn.ReLU(), nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 10))
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+    loader = DataLoader(data, batch_size=64, shuffle=True, num_workers=1, persistent_workers=FIX)
+    for _epoch in range(1000000):
+        for x, y in loader:
+            loss = nn.functional.cross_entropy(model(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+
+
+if __name__ == "__main__":
+    main()

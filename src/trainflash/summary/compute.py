@@ -1,0 +1,223 @@
+"""What the computing itself cost in the steady part: synchronisation, compilation, collection, recomputation, memory, attention."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+
+from trainflash.schema import Attention, Collections, Compilation, Memory, Operators, PhaseStat, Recompute, SyncPoint
+from trainflash.summary.steady import Steady
+from trainflash.trace import RankTrace
+from trainflash.trace.computing import AttentionLine, CensusTrace, ComputeTrace, Counter
+
+NS_PER_MS = 1e6
+MOST_POINTS = 50
+MOST_REASONS = 5
+BACKWARD_PER_FORWARD = 2.0  # each product of a forward pass needs two of its size in backward; used where backward was not matched
+AFTER_UPDATES = ("Eval", "Ckpt", "Log")  # a census ends with the step's last update, before these usually run
+BY_SHAPE = re.compile(
+    r"size mismatch|stride mismatch|rank mismatch|\.size\(|\.shape|\.stride\(|\bs\d+\b|== -?\d+$|expected \d+, actual \d+"
+)
+
+
+def compute_facts(rank: RankTrace, part: Steady, phases: dict[str, PhaseStat]) -> dict[str, Any]:
+    """Fields of `Summary` about computing, by name."""
+    seen = rank.computing
+    if seen is None:
+        return {}
+    grown = _Growth(rank, part)
+    return {
+        "sync_points": _sync_points(seen, part, grown, rank.device),
+        "compilation": _compilation(seen, part),
+        "collections": _collections(seen, part, grown),
+        "recompute": _recompute(seen, part, grown),
+        "memory": _memory(seen, part, grown),
+        "attention": _attention(seen, phases),
+        "operators": _operators(seen.censuses),
+        "updates": seen.updates,
+        "numerics": seen.numerics,
+    }
+
+
+class _Growth:
+    """How much counters grew in the steps that count. Readings are seconds apart, so between two of them each step takes an equal part:
+    a slow step is no reason to have called anything more often.
+    """
+
+    def __init__(self, rank: RankTrace, part: Steady) -> None:
+        self._starts = rank.step_start_ns
+        self._part = part
+
+    def read(self, counter: Counter) -> float | None:
+        """None for a counter with fewer than two readings."""
+        if len(counter.t_ns) < 2:
+            return None
+        at = np.interp(counter.t_ns, self._starts, np.arange(len(self._starts)))
+        edges = [(self._part.first, self._part.last), *((step, step + 1) for step, _, _ in self._part.left_out)]
+        whole, *out = [float(np.diff(np.interp(edge, at, counter.value))[0]) for edge in edges]
+        return max(0.0, whole - sum(out))
+
+    def __call__(self, counter: Counter) -> float:
+        """The same, 0 where it was not read."""
+        return self.read(counter) or 0.0
+
+
+def _sync_points(seen: ComputeTrace, part: Steady, grown: _Growth, device: str) -> tuple[SyncPoint, ...]:
+    found = []
+    for sync in seen.syncs:
+        count, ns = grown(sync.count), grown(sync.ns)
+        if count < 0.5 or (sync.call == "empty_cache" and not device.startswith("cuda")):
+            continue
+        found.append(
+            SyncPoint(
+                location=sync.location,
+                call=sync.call,
+                count=round(count),
+                mean_ms=ns / count / NS_PER_MS,
+                share=ns / part.wall_ns,
+                on_device=sync.on_device,
+                phase=sync.phase,
+            )
+        )
+    return tuple(sorted(found, key=lambda point: -point.share)[:MOST_POINTS])
+
+
+def _compilation(seen: ComputeTrace, part: Steady) -> Compilation | None:
+    done = seen.compilation
+    if done is None:
+        return None
+    steady = part.holds(done.start_ns)
+    spans = done.ns[steady] if steady.any() else done.ns
+    return Compilation(
+        frames=len(done.ns) or done.frames,
+        steady=int(steady.sum()),
+        share=float(done.ns[steady].sum()) / part.wall_ns,
+        mean_ms=float(spans.mean()) / NS_PER_MS if len(spans) else None,
+        graph_breaks=done.graph_breaks,
+        reasons=done.reasons[:MOST_REASONS],
+        by_shape=any(BY_SHAPE.search(reason) for reason in done.reasons),
+        limit_hit=done.limit_hit,
+        location=done.location,
+    )
+
+
+def _collections(seen: ComputeTrace, part: Steady, grown: _Growth) -> Collections | None:
+    done = seen.collections
+    if done is None:
+        return None
+    count = sum(grown(generation) for generation in done.counts)
+    ns, called = grown(done.ns), grown(done.called)
+    return Collections(
+        count=round(count),
+        full=round(grown(done.counts[2])),
+        share=ns / part.wall_ns,
+        mean_ms=ns / count / NS_PER_MS if count >= 0.5 else 0.0,
+        called=round(called),
+        location=done.location if called >= 0.5 else None,
+    )
+
+
+def _recompute(seen: ComputeTrace, part: Steady, grown: _Growth) -> tuple[Recompute, ...]:
+    found = []
+    for line in seen.recompute:
+        calls, steps = grown(line.calls), grown(line.steps)
+        if calls >= 0.5 and steps > 0:
+            found.append(Recompute(line.location, calls / steps, grown(line.ns) / part.wall_ns))
+    return tuple(sorted(found, key=lambda line: -line.share))
+
+
+def _memory(seen: ComputeTrace, part: Steady, grown: _Growth) -> Memory | None:
+    read = seen.memory
+    if read is None:
+        return None
+    device = read.device or {}
+    faults = grown.read(read.faults)
+    stalled = grown.read(read.stalled_us) if read.stalled_us is not None else None
+    emptied = [sync for sync in seen.syncs if sync.call == "empty_cache"]
+    costliest = max(emptied, key=lambda sync: grown(sync.ns), default=None)
+    return Memory(
+        host_peak_bytes=read.peak_bytes,
+        host_limit_bytes=read.limit_bytes,
+        pressure_share=None if stalled is None else stalled * 1e3 / part.wall_ns,
+        limit_events=int(read.events.value[-1] - read.events.value[0]) if read.events is not None and len(read.events.value) > 1 else None,
+        major_faults=None if faults is None else faults / max(1, len(part.kept)),
+        swapped_bytes=read.swapped_bytes,
+        device_peak_bytes=device.get("peak"),
+        device_reserved_bytes=device.get("reserved"),
+        device_total_bytes=device.get("total"),
+        alloc_retries=device.get("retries"),
+        empty_cache_calls=round(sum(grown(sync.count) for sync in emptied)),
+        empty_cache_share=sum(grown(sync.ns) for sync in emptied) / part.wall_ns,
+        empty_cache_at=costliest.location if costliest is not None else None,
+    )
+
+
+def _operators(censuses: tuple[CensusTrace, ...]) -> Operators | None:
+    if not censuses:
+        return None
+
+    calm = _calmest(censuses)
+
+    def part_of(ns: int) -> float | None:
+        return ns / calm.op_ns if calm.op_ns > 0 else None
+
+    return Operators(
+        steps=len(censuses),
+        per_step=float(np.mean([census.ops for census in censuses])),
+        op_ms=calm.op_ns / NS_PER_MS,
+        step_ms=calm.ns / NS_PER_MS,
+        small_share=part_of(calm.small_ns) or 0.0,
+        optimizer_per_step=float(np.mean([census.optimizer_ops for census in censuses])),
+        conv_share=part_of(calm.conv_ns),
+        matmul_share=part_of(calm.matmul_ns),
+        copy_share=part_of(calm.copy_ns),
+    )
+
+
+def _calmest(censuses: tuple[CensusTrace, ...]) -> CensusTrace:
+    """The fastest one: the first is cold, and a stall of the machine would be taken for an operator's time."""
+    return min(censuses, key=lambda census: census.ns)
+
+
+def _attention(seen: ComputeTrace, phases: dict[str, PhaseStat]) -> tuple[Attention, ...]:
+    """By kind, shape and line. The share is the part of a census's time, of the steady time that such steps stand for."""
+    if not seen.censuses:
+        return ()
+    stands_for = 1.0 - sum(phases[name].share for name in AFTER_UPDATES if name in phases)
+    parts: dict[tuple[str, tuple[int, ...]], list[float]] = {}
+    calm = _calmest(seen.censuses)
+    for call in calm.attention:
+        back = BACKWARD_PER_FORWARD * call.forward_ns if call.backward_ns is None else call.backward_ns
+        entry = parts.setdefault((call.kind, call.shape), [0.0, 0.0])
+        entry[0] += (call.forward_ns + back) / max(1, calm.ns)
+        entry[1] += call.calls
+    found = []
+    for (kind, shape), (share, calls) in parts.items():
+        lines = [line for line in seen.attention_lines if line.shape == shape and (line.kind == "softmax") == (kind == "hand_written")]
+        for line, portion in _portions(lines):
+            reason = line.reason if line is not None else ""
+            found.append(
+                Attention(
+                    kind="math_fallback" if kind == "math_fallback" or reason == "need_weights" else "hand_written",
+                    location=line.location if line is not None else None,
+                    share=min(1.0, share * stands_for) * portion,
+                    per_step=calls * portion,
+                    shape=shape,
+                    reason="need_weights=True" if reason == "need_weights" else reason,
+                )
+            )
+    return tuple(sorted(found, key=lambda each: -each.share))
+
+
+def _portions(lines: list[AttentionLine]) -> list[tuple[AttentionLine | None, float]]:
+    """Each distinct line with its part of the calls; one entry without a line where none was seen."""
+    calls: dict[tuple, int] = {}
+    first: dict[tuple, AttentionLine] = {}
+    for line in lines:
+        key = (line.location, line.reason)
+        calls[key] = calls.get(key, 0) + line.calls
+        first.setdefault(key, line)
+    whole = sum(calls.values())
+    return [(first[key], count / whole) for key, count in calls.items()] if whole else [(None, 1.0)]

@@ -1,0 +1,153 @@
+"""Ranks beside each other, and what their talking costs.
+
+A rank that computes longer makes the others wait in the next collective, so all ranks' phases look equally long. What tells them apart is
+the time that each spends outside collectives, and who arrives last. Only ranks of one machine share a clock; arrivals are compared
+where all ranks called equally many collectives in a step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from trainflash.schema import PHASES, Communication, Location, RankStat
+from trainflash.summary.lines import line_costs
+from trainflash.summary.steady import NS_PER_MS, Steady
+from trainflash.trace import Collectives, RankTrace, Trace
+
+ON_DEVICE = ("nccl", "rccl", "xccl")  # backends that wait on the device's stream, not on the host
+
+
+def rank_stats(trace: Trace, part: Steady) -> tuple[RankStat, ...]:
+    """Each rank over the steps that are steady in the first one."""
+    found = []
+    for rank in trace.ranks:
+        steps = part.kept[part.kept < rank.steps]
+        if not len(steps):
+            continue
+        phases = {name: float(column[steps].mean()) / NS_PER_MS for name, column in rank.phase_ns.items()}
+        waiting = _waiting_ns(rank, steps)
+        alone = len(trace.ranks) == 1 and rank.world_size == 1
+        own: dict[str, float] = phases if waiting is None and alone else {}
+        if waiting is not None:
+            own = {name: max(0.0, phases[name] - float(waiting[index]) / len(steps) / NS_PER_MS) for index, name in enumerate(PHASES)}
+        found.append(
+            RankStat(
+                rank=rank.rank,
+                host=rank.host,
+                step_ms=float(rank.wall_ns[steps].mean()) / NS_PER_MS,
+                phases_ms=phases,
+                own_ms=dict(own),
+                waiting_ms=None if waiting is None else float(waiting.sum()) / len(steps) / NS_PER_MS,
+                steps=len(steps),
+                samples_per_step=_samples_per_step(rank, steps),
+                hottest=_hottest(rank, steps),
+            )
+        )
+    return tuple(found)
+
+
+def _hottest(rank: RankTrace, steps: np.ndarray) -> dict[str, Location]:
+    found: dict[str, Location] = {}
+    lines, _ = line_costs(rank.samples, "main", np.isin(rank.samples.step, steps))
+    for line in lines:  # costliest first
+        found.setdefault(line.phase, line.location)
+    return found
+
+
+def _waiting_ns(rank: RankTrace, steps: np.ndarray) -> np.ndarray | None:
+    """Time in collectives by phase; None where it was not recorded, or where the device does the waiting."""
+    if rank.collectives is None or rank.parallel is None or _on_device(rank):
+        return None
+    mine = np.isin(rank.collectives.step, steps)
+    return np.bincount(rank.collectives.phase[mine], weights=rank.collectives.host_ns[mine], minlength=len(PHASES))
+
+
+def _on_device(rank: RankTrace) -> bool:
+    return rank.parallel is not None and any(name in rank.parallel.backend for name in ON_DEVICE) and not rank.device.startswith("cpu")
+
+
+def _samples_per_step(rank: RankTrace, steps: np.ndarray) -> float | None:
+    """Mean leading dimension of the first input, times the backward calls of a step."""
+    shapes = rank.batch.shapes if rank.batch is not None else {}
+    counted = sum(count for shape, count in shapes.items() if shape)
+    if not counted or "Bwd" not in rank.occurrences:
+        return None
+    backwards = float(np.isin(rank.occurrences["Bwd"].step, steps).sum()) / len(steps)
+    return sum(shape[0] * count for shape, count in shapes.items() if shape) / counted * backwards
+
+
+def communication(trace: Trace, rank: RankTrace, part: Steady) -> Communication | None:
+    """Collectives of `rank` in the steady part; None where it joined no process group or nothing was recorded."""
+    calls, how = rank.collectives, rank.parallel
+    if calls is None or how is None or rank.world_size < 2:
+        return None
+    mine = part.keeps(calls.step)
+    steps = max(1, len(part.kept))
+    reductions = int(calls.reduction[mine].sum())
+    buckets = how.buckets or 1
+    host_ns = float(calls.host_ns[mine].sum())
+    overlap = _overlap(how.comm_ns, how.overlap_ns)
+    per_step_ns = host_ns / steps
+    if _on_device(rank) and how.comm_ns is not None and how.overlap_ns is not None:
+        per_step_ns = max(0.0, float(how.comm_ns - how.overlap_ns)) * reductions / steps  # DDP's own timers on the device
+    plain = int((calls.called & ~calls.reduction)[mine].sum())
+    wrapper, location = _who(calls, mine, rank)
+    return Communication(
+        backend=how.backend,
+        wrapper=wrapper,
+        share=min(1.0, per_step_ns * steps / part.wall_ns),
+        per_step_ms=per_step_ns / NS_PER_MS,
+        calls_per_step=(plain + reductions * buckets) / steps,
+        bytes_per_step=float(calls.bytes[mine].sum()) / steps,
+        overlap=overlap,
+        find_unused_parameters=how.find_unused_parameters,
+        static_graph=how.static_graph,
+        bucket_cap_mb=how.bucket_cap_mb,
+        syncs_per_step=reductions / steps if how.wrapper == "DDP" else None,
+        wait_share=None if _on_device(rank) else _wait_share(trace, rank, part),
+        location=location,
+    )
+
+
+def _overlap(comm_ns: int | None, overlap_ns: int | None) -> float | None:
+    return min(1.0, max(0.0, overlap_ns / comm_ns)) if comm_ns and overlap_ns is not None else None
+
+
+def _who(calls: Collectives, mine: np.ndarray, rank: RankTrace) -> tuple[str, Location | None]:
+    """Who talks: the wrapper of the model, or the owner's own calls where these take longer than what a wrapper of DDP does."""
+    how = rank.parallel
+    direct = float(calls.host_ns[mine & ~calls.reduction].sum())
+    reduced = float(calls.host_ns[mine & calls.reduction].sum())
+    costliest = next((line.location for line in how.lines if line.location is not None), None)
+    if how.wrapper == "DDP" and direct <= reduced:
+        return how.wrapper, how.location
+    if how.wrapper.startswith("FSDP"):
+        return how.wrapper, how.location
+    if direct == 0 and how.wrapper:
+        return how.wrapper, how.location
+    return "collectives", costliest
+
+
+def _wait_share(trace: Trace, rank: RankTrace, part: Steady) -> float | None:
+    """Part of `rank`'s time in collectives in which another rank had not arrived yet; None where arrivals cannot be compared."""
+    others = [other for other in trace.ranks if other is not rank]
+    if len(trace.ranks) != rank.world_size or any(other.collectives is None or other.host != rank.host for other in others):
+        return None
+    waited = inside = 0.0
+    for arrived, host_ns in _matched(rank, others, part):
+        waited += float(np.minimum(host_ns, np.maximum(0, arrived.max(axis=0) - arrived[0])).sum())
+        inside += float(host_ns.sum())
+    return waited / inside if inside else None
+
+
+def _matched(rank: RankTrace, others: list[RankTrace], part: Steady) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """For each step in which all ranks made equally many calls: when each arrived (`[ranks, calls]`), and `rank`'s time inside."""
+    all_calls = [each.collectives for each in (rank, *others)]
+    spans = [tuple(np.searchsorted(calls.step, part.kept, side=side) for side in ("left", "right")) for calls in all_calls]
+    for index in range(len(part.kept)):
+        cut = [slice(begin[index], end[index]) for begin, end in spans]
+        if len({each.stop - each.start for each in cut}) == 1 and cut[0].stop > cut[0].start:
+            arrived = np.stack([calls.end_ns[each] - calls.host_ns[each] for calls, each in zip(all_calls, cut, strict=True)])
+            yield arrived, all_calls[0].host_ns[cut[0]]

@@ -1,0 +1,71 @@
+"""The steady part of one rank: where it begins and ends, and spreads of what lies in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from trainflash import stats
+from trainflash.schema import Spread
+from trainflash.trace import RankTrace
+
+NS_PER_MS = 1e6
+
+
+@dataclass(frozen=True)
+class Steady:
+    """The steady part of one rank: steps `first` to `last` (exclusive), between two moments of CLOCK_MONOTONIC."""
+
+    first: int
+    last: int
+    from_ns: int
+    to_ns: int
+    settled: bool | None  # None: too few steps to tell
+    left_out: tuple[tuple[int, int, int], ...] = ()  # (step, from_ns, to_ns) of steps inside that the probe slowed to look closer
+
+    @property
+    def wall_ns(self) -> int:
+        """Wall time of the steady part, at least 1 so that shares are finite."""
+        return max(1, self.to_ns - self.from_ns - sum(to_ns - from_ns for _, from_ns, to_ns in self.left_out))
+
+    @property
+    def kept(self) -> np.ndarray:
+        """Indices of the steps that count, in order."""
+        out = [step for step, _, _ in self.left_out]
+        return np.setdiff1d(np.arange(self.first, self.last), np.array(out, dtype=np.int64))
+
+    def keeps(self, step: np.ndarray) -> np.ndarray:
+        """Which of these step indices count."""
+        return np.isin(step, self.kept)
+
+    def holds(self, at_ns: np.ndarray) -> np.ndarray:
+        """Which of these moments lie in the steady part."""
+        inside = (at_ns >= self.from_ns) & (at_ns < self.to_ns)
+        for _, from_ns, to_ns in self.left_out:
+            inside &= (at_ns < from_ns) | (at_ns >= to_ns)
+        return inside
+
+
+def steady_part(rank: RankTrace, warmup: int | None = None) -> Steady:
+    """Where the steady part of `rank` lies; `warmup` says how many steps to leave out instead of finding it."""
+    found = stats.find_warmup(rank.wall_ns / NS_PER_MS)
+    enough = rank.steps >= 4 * stats.WARMUP_WINDOW
+    fallback = rank.steps // 2 if enough else min(stats.WARMUP_LEAST, rank.steps // 2)
+    first = min(warmup, rank.steps - 1) if warmup is not None else fallback if found is None else found
+    slowed = [step for step in rank.left_out if first <= step < rank.steps]
+    if len(slowed) >= rank.steps - first:  # too short a run to leave anything out
+        slowed = []
+    return Steady(
+        first=first,
+        last=rank.steps,
+        from_ns=int(rank.step_start_ns[first]),
+        to_ns=int(rank.step_start_ns[rank.steps]),
+        settled=(found is not None) if enough else None,
+        left_out=tuple((step, int(rank.step_start_ns[step]), int(rank.step_start_ns[step + 1])) for step in slowed),
+    )
+
+
+def spread(values_ns: np.ndarray) -> Spread | None:
+    """The spread in milliseconds, None for no values."""
+    return stats.spread(values_ns / NS_PER_MS) if len(values_ns) else None

@@ -1,0 +1,190 @@
+"""Fact lines about computing → `ComputeTrace`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from trainflash.schema.summaries import Numerics, Updates
+from trainflash.trace.computing import (
+    AttentionCall,
+    AttentionLine,
+    CensusTrace,
+    CompileTrace,
+    ComputeTrace,
+    Counter,
+    GcTrace,
+    MemoryTrace,
+    RecomputeTrace,
+    SyncTrace,
+)
+from trainflash.trace.facts import Facts
+
+CENSUS_FIGURES = ("ns", "ops", "op_ns", "small_ns", "optimizer_ops", "matmul_ns", "conv_ns", "copy_ns")
+
+
+def read_computing(facts: Facts) -> ComputeTrace:
+    """Everything about computing that one process wrote."""
+    return ComputeTrace(
+        syncs=_syncs(facts),
+        compilation=_compilation(facts),
+        collections=_collections(facts),
+        recompute=_recompute(facts),
+        memory=_memory(facts),
+        censuses=_censuses(facts),
+        attention_lines=_attention_lines(facts),
+        updates=_updates(facts),
+        numerics=_numerics(facts),
+    )
+
+
+def left_out(facts: Facts) -> tuple[int, ...]:
+    """Steps that a census slowed, void ones too."""
+    return tuple(sorted({int(fact["step"]) for fact in facts.all("census") if "step" in fact}))
+
+
+def _counter(points: list[dict], value) -> Counter:
+    """`value(point)` over the points that have it."""
+    read = [(int(point["t"]), value(point)) for point in points]
+    known = [(t, number) for t, number in read if number is not None]
+    return Counter(np.array([t for t, _ in known], dtype=np.int64), np.array([float(number) for _, number in known]))
+
+
+def _rows(points: list[dict], width: int) -> dict[tuple, list[list[int]]]:
+    """For each key (the first `width` items of a row) its other items at each point; zeros before it was seen."""
+    found: dict[tuple, list[list[int]]] = {}
+    for number, point in enumerate(points):
+        for row in point.get("rows", []):
+            key = tuple(tuple(item) if isinstance(item, list) else item for item in row[:width])
+            at = found.setdefault(key, [[0] * (len(row) - width) for _ in points])[number]
+            at[:] = [old + new for old, new in zip(at, row[width:], strict=True)]  # two library lines may have one place: None
+    return found
+
+
+def _series(points: list[dict], values: list[list[int]], column: int) -> Counter:
+    return Counter(np.array([int(point["t"]) for point in points], dtype=np.int64), np.array([float(row[column]) for row in values]))
+
+
+def _syncs(facts: Facts) -> tuple[SyncTrace, ...]:
+    points = facts.all("syncs")
+    return tuple(
+        SyncTrace(facts.location(place), str(call), str(phase), bool(on_device), _series(points, values, 0), _series(points, values, 1))
+        for (place, call, phase, on_device), values in _rows(points, 4).items()
+    )
+
+
+def _recompute(facts: Facts) -> tuple[RecomputeTrace, ...]:
+    points = facts.all("recompute")
+    steps = _counter(points, lambda point: point.get("steps"))
+    return tuple(
+        RecomputeTrace(facts.location(place), _series(points, values, 0), _series(points, values, 1), steps)
+        for (place,), values in _rows(points, 1).items()
+    )
+
+
+def _compilation(facts: Facts) -> CompileTrace | None:
+    newest = facts.newest("compile")
+    if not newest:
+        return None
+    spans = np.array(newest.get("spans") or np.zeros((0, 2)), dtype=np.int64).reshape(-1, 2)
+    return CompileTrace(
+        start_ns=spans[:, 0],
+        ns=spans[:, 1],
+        frames=int(newest.get("frames", 0)),
+        graph_breaks=int(newest.get("graph_breaks", 0)),
+        reasons=tuple(str(reason) for reason, _ in newest.get("reasons", [])),
+        limit_hit=bool(newest.get("limit_hit")),
+        location=facts.location(newest.get("at")),
+    )
+
+
+def _collections(facts: Facts) -> GcTrace | None:
+    points = facts.all("gc")
+    if len(points) < 2:
+        return None
+    young, middle, full = (_counter(points, lambda point, generation=generation: point["counts"][generation]) for generation in range(3))
+    return GcTrace(
+        counts=(young, middle, full),
+        ns=_counter(points, lambda point: point["ns"]),
+        called=_counter(points, lambda point: point["called"]),
+        location=facts.location(points[-1].get("at")),
+    )
+
+
+def _memory(facts: Facts) -> MemoryTrace | None:
+    points = facts.all("memory")
+    if not points:
+        return None
+    newest = points[-1]
+    events, stalled = (_counter(points, lambda point, name=name: point.get(name)) for name in ("events", "stalled_us"))
+    swapped = [point["swapped"] for point in points if point.get("swapped") is not None]
+    devices = [point["device"] for point in points if point.get("device")]
+    return MemoryTrace(
+        peak_bytes=newest.get("peak"),
+        limit_bytes=newest.get("limit"),
+        swapped_bytes=max(swapped, default=None),
+        faults=_counter(points, lambda point: point.get("faults")),
+        events=events if len(events.t_ns) else None,
+        stalled_us=stalled if len(stalled.t_ns) else None,
+        device=devices[-1] if devices else None,
+    )
+
+
+def _censuses(facts: Facts) -> tuple[CensusTrace, ...]:
+    """Void ones are left out."""
+    found = []
+    for fact in facts.all("census"):
+        if all(name in fact for name in CENSUS_FIGURES):
+            attention = tuple(
+                AttentionCall(str(kind), tuple(int(size) for size in shape), int(calls), int(forward), None if back is None else int(back))
+                for kind, shape, calls, forward, back in fact.get("attention", [])
+            )
+            found.append(CensusTrace(step=int(fact["step"]), attention=attention, **{name: int(fact[name]) for name in CENSUS_FIGURES}))
+    return tuple(found)
+
+
+def _attention_lines(facts: Facts) -> tuple[AttentionLine, ...]:
+    return tuple(
+        AttentionLine(str(kind), facts.location(place), tuple(int(size) for size in shape), str(reason), int(calls))
+        for fact in facts.all("attention_lines")
+        for kind, place, shape, reason, calls in fact.get("rows", [])
+    )
+
+
+def _updates(facts: Facts) -> Updates | None:
+    fact = facts.newest("updates")
+    if not fact:
+        return None
+    return Updates(
+        optimizer=str(fact["optimizer"]),
+        location=facts.location(fact.get("at")),
+        fused=fact.get("fused"),
+        foreach=fact.get("foreach"),
+        tensors=int(fact["tensors"]),
+        elements=int(fact["elements"]),
+        optimizers=int(fact["optimizers"]),
+        backwards_per_step=float(fact["backwards"]),
+        micro_batch=fact.get("micro_batch"),
+        zero_to_none=fact.get("zero_to_none"),
+        grad_scaler=bool(fact.get("grad_scaler")),
+    )
+
+
+def _numerics(facts: Facts) -> Numerics | None:
+    fact = facts.newest("numerics")
+    if not fact:
+        return None
+    capability = fact.get("capability")
+    return Numerics(
+        parameter_dtype=str(fact["parameter_dtype"]),
+        autocast=fact.get("autocast"),
+        matmul_precision=fact.get("matmul_precision"),
+        tf32_matmul=fact.get("tf32_matmul"),
+        tf32_cudnn=fact.get("tf32_cudnn"),
+        capability=(int(capability[0]), int(capability[1])) if capability else None,
+        bf16_supported=fact.get("bf16"),
+        cudnn_benchmark=fact.get("cudnn_benchmark"),
+        deterministic=bool(fact.get("deterministic")),
+        convolutions=int(fact.get("convolutions", 0)),
+        channels_last=fact.get("channels_last"),
+        compiled=bool(fact.get("compiled")),
+    )

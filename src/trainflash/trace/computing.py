@@ -1,0 +1,129 @@
+"""What the probe saw of the computing itself: cumulative counters over time, censuses of operators, compilations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from trainflash.schema.runs import Location
+from trainflash.schema.summaries import Numerics, Updates
+
+
+@dataclass(frozen=True)
+class Counter:
+    """A count that only grows, read now and then, at moments of CLOCK_MONOTONIC."""
+
+    t_ns: np.ndarray
+    value: np.ndarray
+
+
+@dataclass(frozen=True)
+class SyncTrace:
+    """Calls of one line that copy to the host or wait for the device."""
+
+    location: Location | None
+    call: str
+    phase: str
+    on_device: bool
+    count: Counter
+    ns: Counter
+
+
+@dataclass(frozen=True)
+class CompileTrace:
+    """Compilations: begin and length of each one seen, and what torch counted in the whole run."""
+
+    start_ns: np.ndarray
+    ns: np.ndarray
+    frames: int
+    graph_breaks: int
+    reasons: tuple[str, ...]  # most frequent first
+    limit_hit: bool
+    location: Location | None
+
+
+@dataclass(frozen=True)
+class GcTrace:
+    """Garbage collections by generation, their time, and calls of `gc.collect`."""
+
+    counts: tuple[Counter, Counter, Counter]
+    ns: Counter
+    called: Counter
+    location: Location | None
+
+
+@dataclass(frozen=True)
+class RecomputeTrace:
+    """Checkpointed calls of one line: in forward, and the time that they took again in backward."""
+
+    location: Location | None
+    calls: Counter
+    ns: Counter
+    steps: Counter
+
+
+@dataclass(frozen=True)
+class MemoryTrace:
+    """Readings of the process's memory; a figure that was never read is None."""
+
+    peak_bytes: int | None
+    limit_bytes: int | None
+    swapped_bytes: int | None
+    faults: Counter
+    events: Counter | None
+    stalled_us: Counter | None
+    device: dict[str, int | None] | None  # peak, reserved, total (bytes), retries
+
+
+@dataclass(frozen=True)
+class AttentionCall:
+    """Attention outside a fused kernel, in one census; `backward_ns` None: its backward was not seen."""
+
+    kind: str
+    shape: tuple[int, ...]
+    calls: int
+    forward_ns: int
+    backward_ns: int | None
+
+
+@dataclass(frozen=True)
+class AttentionLine:
+    """Calls of softmax or of scaled_dot_product_attention by the owner's line, in one step."""
+
+    kind: str  # "softmax" or "sdpa"
+    location: Location | None
+    shape: tuple[int, ...]
+    reason: str
+    calls: int
+
+
+@dataclass(frozen=True)
+class CensusTrace:
+    """Operators of one step up to its last update. Times are nanoseconds on the host."""
+
+    step: int
+    ns: int
+    ops: int
+    op_ns: int
+    small_ns: int
+    optimizer_ops: int
+    matmul_ns: int
+    conv_ns: int
+    copy_ns: int
+    attention: tuple[AttentionCall, ...] = ()
+
+
+@dataclass(frozen=True)
+class ComputeTrace:
+    """All of it for one process; None or empty where the run carried no such facts."""
+
+    syncs: tuple[SyncTrace, ...] = ()
+    compilation: CompileTrace | None = None
+    collections: GcTrace | None = None
+    recompute: tuple[RecomputeTrace, ...] = ()
+    memory: MemoryTrace | None = None
+    censuses: tuple[CensusTrace, ...] = ()
+    attention_lines: tuple[AttentionLine, ...] = ()
+    updates: Updates | None = None
+    numerics: Numerics | None = None

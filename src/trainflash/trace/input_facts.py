@@ -1,0 +1,45 @@
+"""Where batches are made: single samples, and which part of making a batch a source line lies in."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from trainflash.trace.facts import Facts
+from trainflash.trace.model import PARTS, LoaderTrace, SampleTimes
+from trainflash.trace.words import Codes, Words
+
+
+def sample_times(facts: Facts) -> dict[int, SampleTimes]:
+    """By loader (-1: the one that this worker process serves) the newest figures about its samples."""
+    found = {}
+    for fact in facts.all("samples"):
+        slow = tuple((int(index), int(ns), int(times), name) for index, ns, times, name in fact.get("slow", []))
+        found[int(fact["loader"])] = SampleTimes(int(fact["loader"]), int(fact["count"]), int(fact["usual_ns"]), slow)
+    return found
+
+
+def batched(facts: Facts) -> frozenset[int]:
+    """Loaders whose dataset was seen to make whole batches; -1 as above."""
+    return frozenset(int(fact["loader"]) for fact in facts.all("batched"))
+
+
+def slowed(facts: Facts) -> set[int]:
+    """Steps that were traced, so slower than others."""
+    return {int(fact["step"]) for fact in facts.all("slowed")}
+
+
+def with_samples(loaders: tuple[LoaderTrace, ...], facts: Facts) -> tuple[LoaderTrace, ...]:
+    """The loaders of a process with what this process itself saw of their samples."""
+    times, whole = sample_times(facts), batched(facts)
+    return tuple(replace(loader, times=times.get(loader.id), batched=loader.id in whole) for loader in loaders)
+
+
+def parts(words: Words, codes: Codes, t_ns: np.ndarray, worker: bool) -> np.ndarray:
+    """For each of these moments the part of making a batch that it lies in, as an index of `PARTS`."""
+    marks = np.isin(words.code, (codes["fetch"], codes["collate"], codes["fetched"]))
+    outside = PARTS.index("waiting" if worker else "")
+    after = {codes["fetch"]: PARTS.index("getitem"), codes["collate"]: PARTS.index("collate"), codes["fetched"]: outside}
+    begins = np.array([outside, *(after[int(code)] for code in words.code[marks])], dtype=np.int64)
+    return begins[np.searchsorted(words.t_ns[marks], t_ns, side="right")]

@@ -1,0 +1,120 @@
+"""A small loop with one habit planted by name. Arguments: plant=…, steps=…; prints the loss of each step to the last bit."""
+
+import contextlib
+import gc
+import os
+import signal
+import sys
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+from torch.utils.checkpoint import checkpoint
+
+OPTIONS = {"plant": "none", "steps": "40"} | dict(argument.split("=", 1) for argument in sys.argv[1:])
+PLANT, STEPS = OPTIONS["plant"], int(OPTIONS["steps"])
+WIDTH, HEADS, LENGTH, BATCH = 32, 4, 24, 8
+
+
+class Attention(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inputs = nn.Linear(WIDTH, 3 * WIDTH)
+        self.output = nn.Linear(WIDTH, WIDTH)
+
+    def forward(self, x):
+        b, t, d = x.shape
+        q, k, v = self.inputs(x).view(b, t, 3, HEADS, d // HEADS).permute(2, 0, 3, 1, 4)
+        if PLANT == "fused":
+            mixed = F.scaled_dot_product_attention(q, k, v)
+        elif PLANT == "math":
+            mixed = F.scaled_dot_product_attention(q, k, v, dropout_p=0.1)
+        elif PLANT == "einsum":
+            scores = torch.einsum("bhqd,bhkd->bhqk", q, k)
+            mixed = torch.einsum("bhqk,bhkd->bhqd", scores.softmax(-1), v)
+        else:
+            scores = q @ k.transpose(-2, -1) / (d // HEADS) ** 0.5
+            scores = scores.masked_fill(torch.ones(t, t).triu(1).bool(), float("-inf"))
+            mixed = F.dropout(torch.softmax(scores, dim=-1), 0.1) @ v
+        return self.output(mixed.transpose(1, 2).reshape(b, t, d))
+
+
+class Weighted(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.attention = nn.MultiheadAttention(WIDTH, HEADS, batch_first=True)
+
+    def forward(self, x):
+        return self.attention(x, x, x)[0]
+
+
+class Experts(nn.Module):
+    """A gate over experts and a softmax over classes: neither is attention."""
+
+    def __init__(self):
+        super().__init__()
+        self.gate = nn.Linear(WIDTH, 6)
+        self.experts = nn.Parameter(torch.randn(6, WIDTH, WIDTH) / 10)
+
+    def forward(self, x):
+        weights = torch.softmax(self.gate(x), dim=-1)
+        every = torch.einsum("btd,edf->btef", x, self.experts)
+        return (weights.unsqueeze(-1) * every).sum(2)
+
+
+class Checkpointed(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.blocks = nn.ModuleList(nn.Sequential(nn.Linear(WIDTH, 256), nn.GELU(), nn.Linear(256, WIDTH)) for _ in range(3))
+
+    def forward(self, x):
+        for block in self.blocks:
+            x = x + checkpoint(block, x, use_reentrant=PLANT == "reentrant")
+        return x
+
+
+def body():
+    if PLANT in ("hand", "fused", "math", "einsum"):
+        return Attention()
+    if PLANT == "weights":
+        return Weighted()
+    if PLANT == "experts":
+        return Experts()
+    if PLANT in ("checkpoint", "reentrant"):
+        return Checkpointed()
+    return nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.ReLU())
+
+
+def clean_up():
+    gc.collect()
+
+
+def main():
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    model = nn.Sequential(body(), nn.Dropout(0.1), nn.Linear(WIDTH, 5), nn.Softmax(-1))
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, foreach=False)
+    x = torch.randn(BATCH, LENGTH, WIDTH)
+    for step in range(STEPS):
+        for _ in range(2 if PLANT == "accumulate" else 1):
+            inputs = x.requires_grad_() if PLANT == "reentrant" else x
+            with torch.autocast("cpu", torch.bfloat16, enabled=PLANT == "autocast"):
+                loss = model(inputs).float().square().mean()
+            with torch.autograd.profiler.profile() if PLANT == "profiled_inside" and step == 6 else contextlib.nullcontext():
+                loss.backward()
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=PLANT != "zeros")
+        if PLANT == "gc":
+            clean_up()
+        if PLANT == "empty_cache":
+            torch.cuda.empty_cache()
+        if PLANT == "profiled" and step == 6:
+            with torch.autograd.profiler.profile():
+                model(x)
+        if PLANT == "killed" and step == 30:
+            os.kill(os.getpid(), signal.SIGKILL)
+        print(step, loss.item().hex())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,346 @@
+"""More styles of training loop than styles.py; the first argument chooses. Every part sleeps a known time, so phases can be told apart."""
+
+import copy
+import sys
+import time
+
+import torch
+from styles import STEPS, Slow, loader, loss_of, tell_compiled
+from torch import nn
+
+
+def endless(data):
+    while True:
+        yield from data
+
+
+def adversarial(critic_steps, maker_first, from_loader=True, maker_steps=1):
+    """`critic_steps` updates of the critic, then `maker_steps` of the maker, in every step of the loop."""
+    maker, critic = Slow(), Slow()
+    build = [lambda: torch.optim.SGD(maker.parameters(), lr=0.01), lambda: torch.optim.SGD(critic.parameters(), lr=0.01)]
+    made = [function() for function in (build if maker_first else build[::-1])]
+    make, judge = made if maker_first else made[::-1]
+    batches = endless(loader())
+    x, y = torch.ones(4, 8), torch.ones(4, 1)
+    for _ in range(STEPS):
+        for _ in range(critic_steps):
+            if from_loader:
+                x, y = next(batches)
+            judge.zero_grad()
+            (loss_of(critic, x, y) + maker(x).detach().mean()).backward()
+            judge.step()
+        for _ in range(maker_steps):
+            make.zero_grad()
+            loss_of(maker, x, y).backward()
+            make.step()
+
+
+def gan_critic_first():
+    adversarial(1, maker_first=False)
+
+
+def gan_maker_first():
+    adversarial(1, maker_first=True)
+
+
+def gan_five_to_one():
+    adversarial(5, maker_first=True)
+
+
+def gan_five_to_one_other_order():
+    adversarial(5, maker_first=False)
+
+
+def gan_two_maker_updates():
+    adversarial(1, maker_first=True, maker_steps=2)
+
+
+def gan_full_batch():
+    adversarial(1, maker_first=True, from_loader=False)
+
+
+def unused_optimizer():
+    """A second optimizer that never steps."""
+    model, other = Slow(), nn.Linear(2, 2)
+    optimizer, spare = torch.optim.SGD(model.parameters(), lr=0.01), torch.optim.SGD(other.parameters(), lr=0.01)
+    for x, y in loader():
+        optimizer.zero_grad()
+        loss_of(model, x, y).backward()
+        optimizer.step()
+    print(len(spare.param_groups))
+
+
+def scaler():
+    model = Slow()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    grad_scaler = torch.amp.GradScaler("cpu", init_scale=1024.0)
+    for number, (x, y) in enumerate(loader()):
+        optimizer.zero_grad()
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            loss = loss_of(model, x, y if number != 9 else y * float("inf"))
+        grad_scaler.scale(loss).backward()
+        grad_scaler.unscale_(optimizer)
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        grad_scaler.step(optimizer)
+        grad_scaler.update()
+
+
+def several_models():
+    """An encoder that is frozen, two heads, one optimizer."""
+    encoder, heads = Slow(), nn.ModuleList([nn.Linear(1, 1), nn.Linear(1, 1)])
+    encoder.requires_grad_(False)
+    encoder.eval()
+    optimizer = torch.optim.Adam(heads.parameters())
+    for x, y in loader():
+        with torch.no_grad():
+            features = encoder(x)
+        optimizer.zero_grad()
+        sum(((head(features) - y) ** 2).mean() for head in heads).backward()
+        optimizer.step()
+
+
+class Environment:
+    """Eight steps an episode; each takes a millisecond."""
+
+    def reset(self):
+        self.left = 8
+        return torch.ones(1, 8)
+
+    def step(self, action):
+        time.sleep(0.001)
+        self.left -= 1
+        return torch.rand(1, 8), float(action), self.left == 0
+
+
+class Agent(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.actor, self.critic = nn.Linear(8, 2), nn.Linear(8, 1)
+
+    def act(self, observation):
+        return self.actor(observation).argmax().item(), self.critic(observation).item()
+
+
+def episode(agent, environment):
+    observation, done, seen = environment.reset(), False, []
+    while not done:
+        with torch.no_grad():
+            action, _ = agent.act(observation)
+        seen.append(observation)
+        observation, _, done = environment.step(action)
+    return torch.cat(seen)
+
+
+def evaluate_agent(agent, environment):
+    observation, done = environment.reset(), False
+    while not done:
+        with torch.no_grad():
+            action, _ = agent.act(observation)
+        observation, _, done = environment.step(action)
+
+
+def policy(evaluation):
+    """Rollouts without gradients, then three updates of what they gave; an evaluation in every fourth round."""
+    torch.manual_seed(0)
+    agent, environment = Agent(), Environment()
+    optimizer = torch.optim.Adam(agent.parameters())
+    for round_ in range(STEPS // 3):
+        states = episode(agent, environment)
+        for _ in range(3):
+            rows = states[torch.randperm(8)[:4]]
+            optimizer.zero_grad()
+            (agent.actor(rows).logsumexp(1).mean() + agent.critic(rows).square().mean()).backward()
+            optimizer.step()
+        if evaluation and round_ % 4 == 3:
+            if evaluation == "mode":
+                agent.eval()
+                evaluate_agent(agent, environment)
+                agent.train()
+            else:
+                evaluate_agent(agent, environment)
+
+
+def rollouts():
+    policy("")
+
+
+def rollouts_eval_mode():
+    policy("mode")
+
+
+def rollouts_eval_function():
+    policy("function")
+
+
+def value_learning():
+    """Acting without gradients, a replay memory, and a target network (its forward is part of the step)."""
+    network, target = nn.Sequential(nn.Linear(8, 2)), Slow()
+    target.requires_grad_(False)
+    environment, memory = Environment(), []
+    optimizer = torch.optim.SGD(network.parameters(), lr=0.01)
+    observation = environment.reset()
+    for step in range(STEPS + 8):
+        with torch.no_grad():
+            action = network(observation).argmax().item()
+        following, _, done = environment.step(action)
+        memory.append(observation)
+        observation = environment.reset() if done else following
+        if step < 8:
+            continue
+        rows = torch.cat(memory[-8:])
+        with torch.no_grad():
+            wanted = target(rows)
+        optimizer.zero_grad()
+        (network(rows) - wanted).square().mean().backward()
+        optimizer.step()
+
+
+def held_out_every_step():
+    """A full-batch loop that looks at held-out data after each update, without `.eval()`: an evaluation, no rollout."""
+    model, x, y, held_out = Slow(), torch.ones(16, 8), torch.ones(16, 1), torch.zeros(16, 8)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    with torch.no_grad():
+        print("before", loss_of(model, held_out, y).item())
+    for _ in range(STEPS):
+        optimizer.zero_grad()
+        loss_of(model, x, y).backward()
+        optimizer.step()
+        with torch.no_grad():
+            loss_of(model, held_out, y)
+
+
+def copies():
+    """Copies of the model, in all the ways that programs make them, while the probe's slots are in place."""
+    import io
+    import pickle
+
+    from torch.optim.swa_utils import AveragedModel
+
+    model = nn.Sequential(nn.Linear(8, 8), nn.Dropout(0.1), Plain())
+    average = AveragedModel(model)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    for number, (x, y) in enumerate(loader()):
+        optimizer.zero_grad()
+        loss_of(model, x, y).backward()
+        optimizer.step()
+        average.update_parameters(model)
+        if number == 12:
+            x = x[:2]
+            model.eval()
+            with torch.no_grad():
+                wanted = model(x)
+                buffer = io.BytesIO()
+                torch.save(model, buffer)
+                buffer.seek(0)
+                same = [copy.deepcopy(model), pickle.loads(pickle.dumps(model)), torch.load(buffer, weights_only=False)]
+                same.append(torch.export.export(model, (x,)).module())
+                same.append(torch.jit.trace(model, (x,)))
+                same.append(torch.jit.script(model))
+                same.append(torch.fx.symbolic_trace(model))
+                print("copies", [torch.equal(one(x), wanted) for one in same])
+                print("slots", [one.__dict__.get("_compiled_call_impl") is None for one in same[:3]])
+                for parameter in same[0].parameters():
+                    parameter.zero_()
+                print("own weights", torch.equal(model(x), wanted), not torch.equal(same[0](x), wanted))
+            model.train()
+
+
+class Plain(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net = nn.Linear(8, 1)
+
+    def forward(self, x):
+        return self.net(x)
+
+
+def compiled_everything():
+    """Loss and update are compiled functions."""
+    model = nn.Linear(8, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+
+    @torch.compile(backend="eager")
+    def loss_of_batch(x, y):
+        return ((model(x) - y) ** 2).mean()
+
+    @torch.compile(backend="eager", fullgraph=False)
+    def update():
+        optimizer.step()
+
+    for x, y in loader():
+        loss = loss_of_batch(x, y)
+        loss.backward()
+        update()
+        optimizer.zero_grad()
+        print(repr(loss.item()))
+    tell_compiled()
+
+
+def compiled_train_step():
+    """One compiled function does forward, backward and update."""
+    model = nn.Sequential(nn.Linear(8, 8), nn.Dropout(0.2), nn.Linear(8, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+
+    @torch.compile(backend="eager")
+    def train_step(x, y):
+        loss = ((model(x) - y) ** 2).mean()
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        return loss.detach()
+
+    for x, y in loader():
+        print(repr(train_step(x, y).item()))
+    tell_compiled()
+
+
+def marks():
+    """Nothing here is torch's: numbers are fitted by hand; only the marks know what is what."""
+    from trainflash_probe import phase
+
+    for step in range(STEPS):
+        with phase("Data"):
+            time.sleep(0.002)
+        with phase("Fwd"):
+            time.sleep(0.003)
+        with phase("Opt"):
+            time.sleep(0.001)
+        if step % 8 == 7:
+            with phase("Eval"):
+                time.sleep(0.004)
+
+
+def marked_thread():
+    import threading
+
+    runner = threading.Thread(target=marks)
+    runner.start()
+    runner.join()
+
+
+def marks_over_hooks():
+    """Marks around what the probe sees by itself: the mark is what counts."""
+    from trainflash_probe import phase
+
+    model = Slow()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    batches = iter(loader())
+    for _ in range(STEPS):
+        with phase("Data"):
+            time.sleep(0.001)
+            x, y = next(batches)
+        with phase("Fwd"):
+            time.sleep(0.002)
+            loss = loss_of(model, x, y)
+        optimizer.zero_grad()
+        loss.backward()
+        with phase("Opt"):
+            time.sleep(0.001)
+            optimizer.step()
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    globals()[sys.argv[1]]()
+    print("end")

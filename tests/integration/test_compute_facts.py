@@ -1,0 +1,208 @@
+"""Real programs under the probe: what it says of their computing, and that it changes none of it."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from probed import PROBE, PROGRAMS, Run, environment, plain, probed
+
+from trainflash.schema import Location, Summary
+from trainflash.summary import summarize
+
+
+def line_of(program: str, text: str) -> int:
+    lines = (PROGRAMS / program).read_text().splitlines()
+    return next(number for number, line in enumerate(lines, 1) if text in line)
+
+
+def seen(tmp_path: Path, program: str, *arguments: str, **how) -> tuple[Summary, Run]:
+    run = probed(tmp_path / "run", program, *arguments, capture="diagnose", **how)
+    assert run.returncode == 0, run.output
+    found = summarize(run.trace, run="run", project=str(PROGRAMS))
+    assert found.swallowed == {}
+    return found, run
+
+
+LOOP = "facts_loop.py"
+ATTENTION = {
+    "hand": ("hand_written", "torch.softmax(scores", "", (8, 4, 24, 24)),
+    "einsum": ("hand_written", "scores.softmax(-1)", "", (8, 4, 24, 24)),
+    "math": ("math_fallback", "dropout_p=0.1", "dropout on a CPU", (8, 4, 24, 24)),
+    "weights": ("math_fallback", "self.attention(x, x, x)", "need_weights=True", (32, 24, 24)),
+}
+
+
+FULL = pytest.mark.full
+
+
+@pytest.mark.parametrize("plant", ["hand", *(pytest.param(plant, marks=FULL) for plant in ("einsum", "math", "weights"))])
+def test_attention_outside_a_fused_kernel(plant, tmp_path):
+    found, run = seen(tmp_path, LOOP, f"plant={plant}")
+    kind, text, reason, shape = ATTENTION[plant]
+    (attention,) = found.attention
+    assert (attention.kind, attention.reason, attention.shape, attention.per_step) == (kind, reason, shape, 1.0)
+    assert (attention.location.file, attention.location.line) == (LOOP, line_of(LOOP, text))
+    assert 0.0 < attention.share < 1.0
+    first, second = (census.step for census in run.rank.computing.censuses)
+    assert 6 <= first <= 8 and 24 <= second <= 26  # a step in which something else is traced is passed over
+    assert {first, second} <= set(run.rank.left_out)
+    assert sum(stat.share for stat in found.phases.values()) == pytest.approx(1.0)
+    losses = [line for line in run.output.splitlines() if line[0].isdigit()]
+    assert losses == plain(LOOP, f"plant={plant}").splitlines()  # to the bit, with dropout
+    assert run.output.splitlines() == losses or plant == "weights"  # nothing of ours is printed
+
+
+@pytest.mark.parametrize("plant", ["experts", *(pytest.param(plant, marks=FULL) for plant in ("fused", "none"))])
+def test_no_attention_is_made_up(plant, tmp_path):
+    found, _ = seen(tmp_path, LOOP, f"plant={plant}")
+    assert found.attention == ()
+    assert found.operators.steps == 2
+    assert found.operators.per_step > found.operators.optimizer_per_step > 10
+    assert found.operators.op_ms < found.operators.step_ms
+
+
+@pytest.mark.parametrize("plant", ["checkpoint", pytest.param("reentrant", marks=FULL)])
+def test_forward_work_done_again(plant, tmp_path):
+    found, run = seen(tmp_path, LOOP, f"plant={plant}")
+    (again,) = found.recompute
+    assert (again.location.line, again.per_step) == (line_of(LOOP, "checkpoint(block"), pytest.approx(3.0, rel=0.02))
+    assert 0.0 < again.share < found.phases["Bwd"].share
+    assert plain(LOOP, f"plant={plant}") == run.output
+
+
+def test_collections_that_the_program_asks_for(tmp_path):
+    found, _ = seen(tmp_path, LOOP, "plant=gc")
+    assert found.collections.location == Location(LOOP, line_of(LOOP, "gc.collect()"), "clean_up")
+    assert found.collections.called == pytest.approx(found.steps, abs=3)
+    assert found.collections.full >= found.collections.called
+    assert found.collections.share > 0.3
+
+
+def test_how_parameters_are_updated(tmp_path):
+    updates = seen(tmp_path, LOOP, "plant=accumulate")[0].updates
+    assert (updates.optimizer, updates.location.line) == ("AdamW", line_of(LOOP, "AdamW("))
+    assert (updates.backwards_per_step, updates.micro_batch, updates.zero_to_none, updates.optimizers) == (2.0, 8, True, 1)
+    assert (updates.fused, updates.foreach, updates.tensors, updates.grad_scaler) == (False, False, 4, False)
+
+
+@FULL
+def test_gradients_that_are_filled_with_zeros(tmp_path):
+    assert seen(tmp_path, LOOP, "plant=zeros")[0].updates.zero_to_none is False
+
+
+@FULL
+def test_number_formats(tmp_path):
+    found, run = seen(tmp_path, LOOP, "plant=autocast")
+    assert (found.numerics.parameter_dtype, found.numerics.autocast, found.numerics.compiled) == ("float32", "bfloat16", False)
+    assert (found.numerics.tf32_matmul, found.numerics.capability) == (None, None)  # no CUDA in use
+    assert found.memory.host_peak_bytes > 50 << 20
+    assert found.memory.host_limit_bytes > found.memory.host_peak_bytes
+    assert found.memory.device_peak_bytes is None
+    assert plain(LOOP, "plant=autocast") == run.output
+
+
+@FULL
+def test_emptying_the_cache_is_counted_everywhere(tmp_path):
+    found, _ = seen(tmp_path, LOOP, "plant=empty_cache")
+    assert found.memory.empty_cache_calls == pytest.approx(found.steps, abs=3)
+    assert found.memory.empty_cache_at.line == line_of(LOOP, "empty_cache()")
+    assert found.sync_points == ()
+
+
+@pytest.mark.parametrize(("plant", "censuses"), [pytest.param("profiled", 1, marks=FULL), ("profiled_inside", 0)])
+def test_a_program_that_profiles_itself_is_left_alone(plant, censuses, tmp_path):
+    found, run = seen(tmp_path, LOOP, f"plant={plant}")
+    assert len(run.rank.computing.censuses) == censuses
+    assert 6 in run.rank.left_out
+    assert found.settings == ()
+
+
+def test_a_killed_program_has_told_most_of_it(tmp_path):
+    run = probed(tmp_path / "run", LOOP, "plant=killed", capture="diagnose")
+    assert run.returncode == -9
+    found = summarize(run.trace, run="run", project=str(PROGRAMS))
+    assert found.operators is not None and found.numerics is not None and found.memory is not None
+
+
+def test_a_timed_run_carries_none_of_it(tmp_path):
+    run = probed(tmp_path / "run", LOOP, "plant=hand", capture="timing")
+    assert run.rank.left_out == ()
+    found = summarize(run.trace, run="run", project=str(PROGRAMS))
+    assert (found.operators, found.memory, found.collections, found.numerics, found.attention) == (None, None, None, None, ())
+
+
+COMPILED = "facts_compile.py"
+
+
+@pytest.mark.parametrize("plant", ["shapes", *(pytest.param(plant, marks=FULL) for plant in ("none", "limit", "breaks", "checkpoint"))])
+def test_compilation_as_torch_counts_it(plant, tmp_path):
+    found, run = seen(tmp_path, COMPILED, f"plant={plant}")
+    done = found.compilation
+    breaks, graphs = (int(re.search(rf"\b{name} (\d+)", run.output).group(1)) for name in ("breaks", "graphs"))
+    unprobed = plain(COMPILED, f"plant={plant}").splitlines()
+    assert [line for line in run.output.splitlines() if re.match(r"\d|breaks", line)] == unprobed  # losses, breaks and graphs
+    assert (done.graph_breaks, found.numerics.compiled) == (breaks, True)
+    assert done.frames == graphs
+    assert done.limit_hit == (plant == "limit")
+    assert done.by_shape == (plant in ("shapes", "limit"))
+    if plant == "shapes":
+        assert done.steady >= 1 and done.share > 0.1
+        assert (done.location.file, done.location.line) == (COMPILED, line_of(COMPILED, "def forward"))
+    if plant in ("none", "breaks"):
+        assert (done.steady, done.share, done.reasons) == (0, 0.0, ())
+
+
+SYNCS = "facts_sync.py"
+
+
+@pytest.mark.parametrize("compiled", [pytest.param("0", marks=FULL), "1"])
+def test_synchronisations_by_line(compiled, tmp_path):
+    found, run = seen(tmp_path, SYNCS, f"compiled={compiled}")
+    points = {(point.location.line, point.call): point for point in found.sync_points}
+    often = points[line_of(SYNCS, "loss.item()"), "item"]
+    assert often.count == pytest.approx(3 * found.steps, abs=6)
+    assert (often.phase, often.on_device) == ("Other", False)
+    assert (line_of(SYNCS, "if loss > 1e9"), "bool") in points
+    assert points[line_of(SYNCS, "if float(hidden"), "item"].phase == "Fwd" or compiled == "1"
+    unprobed = plain(SYNCS, f"compiled={compiled}").splitlines()
+    assert [line for line in run.output.splitlines() if re.match(r"\d|subclass", line)][-41:] == unprobed[-41:]
+
+
+def test_without_a_device_nothing_is_wrapped(tmp_path):
+    check = "import torch; assert 'item' not in vars(torch.Tensor) and not hasattr(torch.Tensor.item, '__wrapped__')"
+    env = environment(PYTHONPATH=str(PROBE), TRAINFLASH_RUN=str(tmp_path), TRAINFLASH_OWN=str(tmp_path), TRAINFLASH_CAPTURE="diagnose")
+    subprocess.run([sys.executable, "-c", check], env=env, check=True, timeout=120)
+
+
+SETTINGS = "facts_settings.py"
+
+
+@pytest.mark.parametrize(
+    ("on", "name", "line"),
+    [
+        ("tracemalloc", "tracemalloc", "tracemalloc.start()"),
+        pytest.param("cprofile", "python_profiler", "cProfile.Profile().enable()", marks=FULL),
+        pytest.param("settrace", "python_tracing", None, marks=FULL),
+        pytest.param("logging", "verbose_logging", "level=logging.DEBUG", marks=FULL),
+        pytest.param("deterministic", "fill_uninitialized_memory", "use_deterministic_algorithms(True)", marks=FULL),
+    ],
+)
+def test_a_debug_setting_left_on(on, name, line, tmp_path):
+    settings = {setting.name: setting for setting in seen(tmp_path, SETTINGS, f"on={on}")[0].settings}
+    assert name in settings
+    assert settings[name].location is None if line is None else settings[name].location.line == line_of(SETTINGS, line)
+
+
+@pytest.mark.parametrize("on", ["nothing", *(pytest.param(on, marks=FULL) for on in ("quiet_logging", "short_cprofile"))])
+def test_settings_that_cost_nothing_are_not_told(on, tmp_path):
+    found, _ = seen(tmp_path, SETTINGS, f"on={on}", TORCH_LOGS="recompiles", TORCH_SHOW_CPP_STACKTRACES="0")
+    assert found.settings == ()
+
+
+def test_debug_settings_of_the_environment(tmp_path):
+    found, _ = seen(tmp_path, SETTINGS, "steps=5", PYTHONMALLOC="debug", PYTHONDEVMODE="1")
+    assert {setting.name for setting in found.settings} == {"dev_mode", "malloc_debug"}

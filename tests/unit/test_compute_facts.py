@@ -1,0 +1,241 @@
+"""What counts as padding and what does not; how counters become figures of the steady part."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+import traces as t
+from probe_events import part
+
+from trainflash.schema import Location
+from trainflash.summary import steady_part, summarize
+from trainflash.trace import RankTrace
+from trainflash.trace.compute_facts import left_out, read_computing
+from trainflash.trace.computing import (
+    AttentionCall,
+    AttentionLine,
+    CensusTrace,
+    CompileTrace,
+    ComputeTrace,
+    Counter,
+    GcTrace,
+    SyncTrace,
+)
+from trainflash.trace.facts import Facts
+
+LINE = Location("train.py", 30, "forward")
+GENERATOR = torch.Generator().manual_seed(0)
+
+
+def tokens(lengths: list[int], width: int, left: bool = False, vocabulary: int = 1000) -> torch.Tensor:
+    rows = torch.zeros(len(lengths), width, dtype=torch.long)
+    for row, length in zip(rows, lengths, strict=True):
+        words = torch.randint(1, vocabulary, (length,), generator=GENERATOR)
+        row[width - length :] = words if left else row[width - length :]
+        if not left:
+            row[:length] = words
+    return rows
+
+
+def padding(*batches) -> float:
+    """Share of padding over the batches."""
+    found = part("padding").Padding()
+    for batch in batches:
+        found.look(part("batches").named_tensors(batch))
+    elements, padded = found.totals()
+    return padded / elements if elements else 0.0
+
+
+LENGTHS = [10, 20, 30, 40]
+
+
+@pytest.mark.parametrize("left", [False, True])
+def test_padding_at_either_end_of_token_rows(left):
+    rows = tokens(LENGTHS, 40, left)
+    assert padding((rows, torch.zeros(4))) == pytest.approx(60 / 160, abs=0.01)
+    assert padding({"input_ids": rows}, [rows, {"deep": (rows,)}]) == pytest.approx(60 / 160, abs=0.01)
+
+
+@pytest.mark.parametrize("left", [False, True])
+def test_an_attention_mask_is_believed(left):
+    rows = tokens(LENGTHS, 40, left)
+    mask = (rows != 0).long()
+    rows[rows == 0] = torch.randint(1, 1000, (60,), generator=GENERATOR)  # the rows alone show nothing
+    assert padding({"labels": torch.zeros(4), "attention_mask": mask, "input_ids": rows}) == pytest.approx(60 / 160)
+    assert padding({"x": rows, "key_padding_mask": mask == 0}) == pytest.approx(60 / 160)
+
+
+def test_a_full_mask_says_that_nothing_is_padded():
+    assert padding({"input_ids": tokens(LENGTHS, 40), "attention_mask": torch.ones(4, 40)[:, :40].long()}) == 0
+
+
+def test_zero_tails_of_vectors_and_waves():
+    frames = torch.randn(4, 40, 8, generator=GENERATOR)
+    wave = torch.randn(4, 4000, generator=GENERATOR)
+    for row, length in enumerate(LENGTHS):
+        frames[row, length:] = 0
+        wave[row, 100 * length :] = 0
+    assert padding((frames, torch.zeros(4))) == pytest.approx(60 / 160)
+    assert padding((wave,)) == pytest.approx(60 / 160)
+
+
+def bordered_images(size: int) -> torch.Tensor:
+    images = torch.zeros(8, size, size)
+    for row, image in enumerate(images):
+        image[4 + row % 3 : size - 5 - row % 2, 6:20] = torch.rand(size - 9 - row % 3 - row % 2, 14, generator=GENERATOR)
+    return images
+
+
+HEALTHY = {
+    "images with black borders": bordered_images(28),
+    "flattened images with black borders": (255 * bordered_images(28)).to(torch.uint8).flatten(1),
+    "colour images": torch.zeros(4, 3, 16, 16),
+    "one-hot rows": torch.eye(16, dtype=torch.long)[torch.arange(8)],
+    "constant last features": torch.cat([torch.randint(0, 50, (8, 12), generator=GENERATOR), torch.full((8, 6), 7)], dim=1),
+    "many-hot targets": (torch.rand(8, 40, generator=GENERATOR) > 0.8).long(),
+    "features after a ReLU": torch.randn(8, 64, generator=GENERATOR).relu(),
+    "full token rows": tokens([40] * 8, 40),
+    "rows of equal length": tokens([30] * 8, 30),
+    "sparse time series": torch.randn(8, 50, 1, generator=GENERATOR).relu(),
+    "empty": torch.zeros(0, 8, dtype=torch.long),
+    "half precision": torch.zeros(4, 8, 8, dtype=torch.bfloat16),
+}
+
+
+@pytest.mark.parametrize("name", HEALTHY)
+def test_what_is_no_padding(name):
+    assert padding((HEALTHY[name], torch.randint(0, 3, (8,)))) <= 0.02
+
+
+@pytest.mark.parametrize("key", ["labels", "target_ids", "token_type_ids", "special_tokens_mask", "loss_mask"])
+def test_targets_and_other_masks_are_not_looked_at(key):
+    padded = (tokens(LENGTHS, 40) != 0).long()
+    assert padding({key: padded, "input_ids": tokens([40] * 4, 40)}) == 0
+
+
+def steady_rank(computing: ComputeTrace, steps: int = 100, **changes) -> RankTrace:
+    return replace(t.rank([10.0] * steps, {"Fwd": 0.3, "Bwd": 0.4, "Opt": 0.1}), computing=computing, **changes)
+
+
+def summary_of(computing: ComputeTrace, **changes):
+    return summarize(t.trace(steady_rank(computing, **changes)), run="1", project="/p")
+
+
+def each_step(per_step: float, steps: int = 100) -> Counter:
+    """Grows by `per_step` a step, read every ten steps from the fifth on."""
+    at = np.arange(5, steps + 1, 5)
+    return Counter(t.START_NS + at * 10 * t.MS, at * per_step)
+
+
+def test_steps_that_a_census_slowed_do_not_count():
+    rank = t.rank([10.0] * 24 + [500.0] + [10.0] * 75, {"Fwd": 0.3, "Bwd": 0.4}, left_out=(6, 24))
+    found = summarize(t.trace(rank), run="1", project="/p")
+    assert (found.steps, found.warmup_steps, found.step_ms.max_ms) == (93, 5, 10.0)
+    assert found.steady_s == pytest.approx(0.93)
+    assert sum(stat.share for stat in found.phases.values()) == pytest.approx(1.0)
+    part_ = steady_part(rank)
+    begin = int(rank.step_start_ns[24])
+    assert part_.holds(np.array([begin - 1, begin, begin + 499 * t.MS, begin + 500 * t.MS])).tolist() == [True, False, False, True]
+
+
+def test_a_run_that_consists_of_such_steps_keeps_them():
+    assert summarize(t.trace(t.rank([10.0] * 2, {"Fwd": 0.3}, left_out=(1,))), run="1", project="/p").steps == 1
+
+
+def test_synchronisations_are_counted_in_the_steady_part():
+    sync = SyncTrace(LINE, "item", "Other", True, each_step(3), each_step(2 * t.MS))
+    rare = SyncTrace(None, "cpu", "Eval", True, Counter(each_step(0).t_ns, np.zeros(20)), each_step(0))
+    found = summary_of(ComputeTrace(syncs=(rare, sync))).sync_points
+    assert len(found) == 1
+    assert (found[0].location, found[0].count, found[0].mean_ms) == (LINE, 285, pytest.approx(2 / 3))
+    assert found[0].share == pytest.approx(0.2)
+
+
+def test_collections_and_what_was_never_read():
+    done = GcTrace((each_step(1), each_step(0.1), each_step(0.01)), each_step(t.MS), each_step(0), LINE)
+    found = summary_of(ComputeTrace(collections=done)).collections
+    assert (found.count, found.full, found.called, found.location) == (105, 1, 0, None)
+    assert found.share == pytest.approx(0.1)
+    bare = summary_of(ComputeTrace())
+    assert (bare.collections, bare.memory, bare.compilation, bare.operators, bare.updates, bare.numerics) == (None,) * 6
+
+
+def test_only_compilations_in_the_steady_part_cost_steps():
+    begins = np.array([t.START_NS + 5 * t.MS, t.START_NS + 500 * t.MS, t.START_NS + 700 * t.MS])
+    done = CompileTrace(begins, t.ns([900, 30, 50]), 3, 1, ("tensor 'x' size mismatch at index 0. expected 4, actual 5",), False, LINE)
+    found = summary_of(ComputeTrace(compilation=done)).compilation
+    assert (found.frames, found.steady, found.mean_ms, found.by_shape, found.location) == (3, 2, 40.0, True, LINE)
+    assert found.share == pytest.approx(80 / 950)
+    other = replace(done, reasons=("___check_type_id(L['mode'], 1234)",))
+    assert not summary_of(ComputeTrace(compilation=other)).compilation.by_shape
+
+
+def census(**changes) -> CensusTrace:
+    plain = CensusTrace(
+        step=6, ns=10 * t.MS, ops=100, op_ns=8 * t.MS, small_ns=t.MS, optimizer_ops=20, matmul_ns=4 * t.MS, conv_ns=0, copy_ns=2 * t.MS
+    )
+    return replace(plain, **changes)
+
+
+def test_the_calmest_census_gives_the_times():
+    found = summary_of(ComputeTrace(censuses=(census(ns=90 * t.MS, op_ns=80 * t.MS, ops=110), census()))).operators
+    assert (found.steps, found.per_step, found.op_ms, found.step_ms, found.optimizer_per_step) == (2, 105.0, 8.0, 10.0, 20.0)
+    assert (found.small_share, found.matmul_share, found.conv_share, found.copy_share) == (0.125, 0.5, 0.0, 0.25)
+
+
+def test_attention_by_line_with_its_backward():
+    calls = (AttentionCall("hand_written", (2, 4, 8, 8), 3, t.MS, 2 * t.MS), AttentionCall("math_fallback", (2, 4, 8, 9), 1, t.MS, None))
+    lines = (
+        AttentionLine("softmax", LINE, (2, 4, 8, 8), "", 2),
+        AttentionLine("softmax", None, (2, 4, 8, 8), "need_weights", 1),
+        AttentionLine("softmax", LINE, (8, 10), "", 1),
+        AttentionLine("sdpa", LINE, (2, 4, 8, 9), "dropout on a CPU", 1),
+    )
+    found = summary_of(ComputeTrace(censuses=(census(attention=calls),), attention_lines=lines)).attention
+    assert [(each.kind, each.location, each.reason) for each in found] == [
+        ("math_fallback", LINE, "dropout on a CPU"),
+        ("hand_written", LINE, ""),
+        ("math_fallback", None, "need_weights=True"),
+    ]
+    assert [each.share for each in found] == pytest.approx([0.3, 0.2, 0.1])  # forward alone counts three times
+    assert [each.per_step for each in found] == pytest.approx([1.0, 2.0, 1.0])
+
+
+def test_attention_outside_the_training_part_of_a_step_is_not_multiplied():
+    calls = (AttentionCall("hand_written", (2, 4, 8, 8), 1, t.MS, 2 * t.MS),)
+    rank = t.rank([10.0] * 100, {"Fwd": 0.3, "Eval": 0.5}, computing=ComputeTrace(censuses=(census(attention=calls),)))
+    found = summarize(t.trace(rank), run="1", project="/p").attention
+    assert found[0].share == pytest.approx(0.15)
+
+
+def test_void_censuses_are_left_out_and_say_nothing():
+    facts = Facts("", {"census": [{"step": 6}, {"step": 24, "ns": 5}]})
+    assert left_out(facts) == (6, 24)
+    assert read_computing(facts).censuses == ()
+
+
+def test_lines_that_appear_late_count_from_zero():
+    rows = [["/p/train.py", 3, "main"], "item", "Other", True]
+    facts = Facts("/p", {"syncs": [{"t": 10, "rows": []}, {"t": 20, "rows": [[*rows, 4, 40]]}, {"t": 30, "rows": [[*rows, 8, 80]]}]})
+    sync = read_computing(facts).syncs[0]
+    assert (sync.location, sync.count.value.tolist(), sync.ns.value.tolist()) == (
+        Location("train.py", 3, "main"),
+        [0.0, 4.0, 8.0],
+        [0.0, 40.0, 80.0],
+    )
+
+
+def test_slow_steps_between_two_readings_have_no_more_calls_than_others():
+    rank = t.rank([300.0] * 10 + [10.0] * 90, {"Fwd": 0.3}, left_out=(60,))
+    readings = rank.step_start_ns[[5, 100]]
+    calls = Counter(readings, np.array([15.0, 300.0]))
+    sync = SyncTrace(LINE, "item", "Other", True, calls, Counter(readings, np.array([0.0, 95.0 * t.MS])))
+    single = Counter(readings[:1], np.array([1.0]))
+    computing = ComputeTrace(syncs=(sync, SyncTrace(LINE, "cpu", "Other", True, single, single)))
+    found = summarize(t.trace(replace(rank, computing=computing)), run="1", project="/p")
+    (point,) = found.sync_points
+    assert point.count == 3 * found.steps
+    assert point.mean_ms == pytest.approx(1 / 3)
