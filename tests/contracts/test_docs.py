@@ -19,7 +19,8 @@ from trainflash.workflow import explaining
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = [
-    ROOT / name for name in ("README.md", "README_zh.md", "CONTRIBUTING.md", "CLAUDE.md", "templates/instructions/trainflash.md")
+    ROOT / name
+    for name in ("README.md", "README_zh.md", "CONTRIBUTING.md", "CLAUDE.md", "templates/instructions/trainflash.md", "bench/README.md")
 ] + sorted((ROOT / "skills").rglob("*.md"))
 FENCE = re.compile(r"^```\w*\n(.*?)^```", re.M | re.S)
 INLINE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")

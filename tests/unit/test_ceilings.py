@@ -45,6 +45,14 @@ def test_repeated_work_that_explains_the_input_answers_both_by_one_replay():
     assert plan(finding("input_cpu"), little) == [("samples", None, ["input_cpu"]), ("function", at, ["repeated_work"])]
 
 
+def test_code_of_the_owner_that_repeats_itself_is_replayed_too():
+    table = ("train.py", 9, "table")
+    host = finding("host_code", 0.5, Location("train.py", 12, "table"), phase="Other")
+    repeated = finding("repeated_work", 0.45, Location(*table), phase="Other")
+    assert plan(host, repeated) == [("function", table, ["host_code", "repeated_work"])]
+    assert plan(host, replace(repeated, phase="Data")) == [("function", table, ["repeated_work"])]
+
+
 def test_a_data_function_is_replayed_where_no_loader_is():
     place = Location("train.py", 9, "get_batch")
     summary = replace(scenarios.slow_getitem(), loaders=(), data_function=place)

@@ -2,7 +2,8 @@
 
 Where results can be replayed, one run alternates blocks of live and of replayed steps, and what is replayed is what the finding is
 about: the function that repeats itself, the samples, the joined batches, a setting. Work that stands apart from a step (evaluation,
-checkpoints, logging, collections, the owner's own code) needs no replay: its measured, exclusive time is subtracted.
+checkpoints, logging, collections, the owner's own code that does not repeat itself) needs no replay: its measured, exclusive time is
+subtracted.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ BLOCKS = 40  # what a short program should have room for
 COLLECT_S = 7.0  # the probe keeps results for at most so long
 ENOUGH_PAIRS, ENOUGH = 8, 0.025  # stop when the half-width of the interval is so small; it cannot fall below 0.02 with 8 pairs
 TOO_WIDE = 0.14  # a ceiling known to ± 15 % at worst
+RUNS = 2  # processes for one replay: what stays for the life of one (memory layout, the neighbours' minute) shifts all its blocks
 SHORT_RUNS = 3  # how often a program that ends by itself is started to get enough pairs
 BATCHES_KEPT = 32  # different results of a data function for equal arguments
 SAME_WORK = 0.6  # part of the input's cost that repeated work must explain, so that replaying it alone shows the whole
@@ -88,11 +90,12 @@ def measure(
     began = time.monotonic()
     tally = _Tally()
     rank = trace.load(run_dir).ranks[0]
+    replays = planned(diagnosis, summary)
     for finding in diagnosis.findings:
-        if finding.kind in SUBTRACTED:
+        if finding.kind in SUBTRACTED and not any(finding in replay.findings for replay in replays):
             tally.what_if.append(subtracted(finding, rank, summary))
     options = {"in_place": in_place, "online": online, "writable": writable}
-    for replay in planned(diagnosis, summary):
+    for replay in replays:
         left = total_s - (time.monotonic() - began)
         if summary.ranks > 1:
             found: Estimate | str = "several processes train"
@@ -101,7 +104,9 @@ def measure(
         else:
             found = _measured(session, command, replay, summary, left, options, tally)
         for finding in replay.findings:
-            if isinstance(found, str):
+            if isinstance(found, str) and finding.kind in SUBTRACTED:
+                tally.what_if.append(subtracted(finding, rank, summary))
+            elif isinstance(found, str):
                 tally.unmeasured.append(Unmeasured(finding.kind, finding.location, found))
             else:
                 what_if = WhatIf(finding.kind, replay.replaced, finding.location, found.speedup, found.low, found.high, 2 * found.pairs)
@@ -141,10 +146,11 @@ def _replay_of(finding: Finding, diagnosis: Diagnosis, summary: Summary) -> Repl
     """What has to be replaced so that the what-if equals the fix of this finding; None: no replay shows it."""
     if finding.kind == "repeated_work" and finding.location is not None:
         return _function(finding, finding, 1)
-    if finding.kind in (*INPUT, "collate"):
-        repeated = [each for each in diagnosis.findings if each.kind == "repeated_work" and each.phase == "Data" and each.location]
+    if finding.kind in (*INPUT, "collate", "host_code"):
+        repeated = [each for each in diagnosis.findings if each.kind == "repeated_work" and each.phase == finding.phase and each.location]
         if repeated and repeated[0].share >= SAME_WORK * finding.share:
             return _function(finding, repeated[0], 1)
+    if finding.kind in (*INPUT, "collate"):
         loader = _train_loader(summary)
         if loader is not None:
             return Replay("collated", "collated", (finding,)) if finding.kind == "collate" else Replay("samples", "samples", (finding,))
@@ -198,16 +204,17 @@ def _measured(
     deadline = time.monotonic() + min(seconds, WORKERS_S if loader is not None and loader.num_workers else EACH_S)
     runs: list[tuple[Block, ...]] = []
     found: Estimate | None = None
-    for _ in range(SHORT_RUNS):
+    for n in range(SHORT_RUNS):
         left = deadline - time.monotonic()
-        if found is not None and (found.half <= ENOUGH or found.pairs >= ENOUGH_PAIRS or left < LEAST_S):
+        if n >= RUNS and found is not None and (found.half <= ENOUGH or found.pairs >= ENOUGH_PAIRS or left < LEAST_S):
             break
         if left < LEAST_S / 2:
             break
+        seconds = left / max(1, RUNS - n)
         run_dir = session.new_run("ceiling")
         tally.runs.append(run_dir.name)
         try:
-            blocks = _run(session, command, replay, summary, run_dir, left, options, alone)
+            blocks = _run(session, command, replay, summary, run_dir, seconds, options, alone)
         except TrainFlashError as failed:
             return failed.message
         if isinstance(blocks, str):

@@ -10,9 +10,9 @@ from .observer import Observer
 from .padding import Padding, main_input
 from .writer import fact
 
-ALL_UNTIL = 64  # batches; then one in SHAPES_EVERY for shapes, one in PADDING_EVERY for padding
-SHAPES_EVERY = 16
-PADDING_EVERY = 64
+ALL_UNTIL = 16  # batches; then one in SHAPES_EVERY for shapes, one in PADDING_EVERY for padding
+SHAPES_EVERY = 8
+PADDING_EVERY = 32
 MAX_SHAPES = 200
 MAX_TENSORS = 32
 

@@ -43,7 +43,7 @@ def _bracket(function, is_compiling, is_grad_enabled):
                 swallow("compiled function", error)
         loop.forwards += 1
         loop.in_fwd = True
-        emit(codes.FWD)
+        loop.begin(codes.FWD)
         try:
             return function(*args, **kwargs)
         finally:

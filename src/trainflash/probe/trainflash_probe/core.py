@@ -14,6 +14,7 @@ from .writer import emit
 def install(torch) -> None:
     """Wrap torch's entry points of backward and update."""
     is_compiling = torch.compiler.is_compiling
+    torch.Tensor.backward = _backward(torch.Tensor.backward, is_compiling, gradient="gradient")
     torch.autograd.backward = _backward(torch.autograd.backward, is_compiling)
     torch.autograd.grad = _backward(torch.autograd.grad, is_compiling)
     optimizer = torch.optim.Optimizer
@@ -25,7 +26,7 @@ def install(torch) -> None:
         scaler.step = _scaler_step(scaler.step)
 
 
-def _backward(original, is_compiling):
+def _backward(original, is_compiling, gradient="grad_tensors"):
     is_backward = original.__name__ == "backward"
 
     @functools.wraps(original)
@@ -39,13 +40,13 @@ def _backward(original, is_compiling):
             if not (loop.pending or loop.evaluating or loop.on_backward) and loop.last_serial == loop.train_serial:
                 pass  # nothing has changed since the last backward
             elif args:
-                loop.backward_begins(args[0], args[1] if is_backward and len(args) > 1 else kwargs.get("grad_tensors"))
+                loop.backward_begins(args[0], args[1] if is_backward and len(args) > 1 else kwargs.get(gradient))
             else:
-                loop.backward_begins(kwargs.get("tensors", kwargs.get("outputs")), kwargs.get("grad_tensors"))
+                loop.backward_begins(kwargs.get("tensors", kwargs.get("outputs")), kwargs.get(gradient))
         except Exception as error:
             swallow("backward", error)
         loop.in_bwd = True
-        emit(22)  # codes.BWD, as a constant for speed
+        loop.begin(22)  # codes.BWD, as a constant for speed
         try:
             return original(*args, **kwargs)
         finally:
@@ -82,7 +83,7 @@ def _step(original, is_compiling):
             except Exception as error:
                 swallow("update", error)
         loop.in_opt += 1
-        emit(24)  # codes.OPT, as a constant for speed
+        loop.begin(24)  # codes.OPT, as a constant for speed
         try:
             result = original(*args, **kwargs)
         finally:

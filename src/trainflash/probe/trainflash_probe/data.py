@@ -91,7 +91,7 @@ def _iter(original):
         except Exception as error:
             swallow("iter", error)
         began = time.monotonic_ns()
-        emit(codes.ITER_OF + max(0, number))
+        loop.begin(codes.ITER_OF + max(0, number))
         loop.in_data = True
         try:
             iterator = original(self)
@@ -124,7 +124,9 @@ def _next(original):
                 loop.fetch_begins(serial, number)
             except Exception as error:
                 swallow("fetch", error)
-        emit(codes.DATA_OF + number)
+            loop.begin(codes.DATA_OF + number)
+        else:
+            emit(codes.DATA_OF + number)
         loop.in_data = True
         try:
             batch = original(self)

@@ -1,6 +1,6 @@
 """Small adapters for trainers that hide the loop: Hugging Face's, accelerate's, Lightning's and DeepSpeed's.
 
-DeepSpeed's was never run against DeepSpeed itself, only against a stand-in with its interface.
+DeepSpeed's was never run: its hooks are written from its documented interface.
 """
 
 from __future__ import annotations

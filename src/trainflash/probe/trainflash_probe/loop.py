@@ -22,8 +22,8 @@ RELEARN_EVERY = 512
 _STATE = """
 tid latched started in_fwd in_bwd in_data in_opt in_log in_ckpt eval_depth evaluating eval_by_forward rolling pending steps clock
 last_serial last_loader train_serial train_loaders fresh_train_batch forwards fed_by_forward trains_in_eval_mode
-last_root_training eval_root evaluation trained observers by_position position_ns gap trace_gap_at trace_gap wake_roots_at wake_roots
-on_batch on_forward on_backward on_update_begin on_update on_boundary on_eval on_checkpoint on_log on_exit
+last_root_training eval_root evaluation trained observers by_position position_ns began_ns gap trace_gap_at trace_gap wake_roots_at
+wake_roots on_batch on_forward on_backward on_update_begin on_update on_boundary on_eval on_checkpoint on_log on_exit
 """
 
 
@@ -59,6 +59,7 @@ class Loop:
         self.observers: list = []
         self.by_position = False  # data comes from a generator that cannot be bracketed: the gap before the forward is Data,
         self.position_ns = 0  # or only its end, so long
+        self.began_ns = 0  # time of a boundary whose phase has not begun yet
         self.gap = None  # a traced window between update and forward; a loader's own work is not part of it
         self.trace_gap_at = 1 << 62  # completed steps, at which `trace_gap` is called right after the update
         self.trace_gap = None
@@ -110,7 +111,10 @@ class Loop:
         self.steps += 1
         self.forwards = 0
         since = newest_event() if self.by_position else None
-        if since is None:
+        if since is None and emit is _emit_now:
+            self.began_ns = since_base()
+            emit_at(codes.STEP, self.began_ns)
+        elif since is None:
             emit(codes.STEP)
         else:
             emit_at(codes.STEP, since)
@@ -125,6 +129,14 @@ class Loop:
                 raise
             except Exception as error:
                 swallow(f"observer {getattr(method, '__qualname__', method)}", error)
+
+    def begin(self, code: int) -> None:
+        """A phase begins; at the boundary, if there was one just now, so that what the probe did since lies inside the phase."""
+        began, self.began_ns = self.began_ns, 0
+        if began and emit is _emit_now:
+            emit_at(code, began)
+        else:
+            emit(code)
 
     def mark_update(self) -> None:
         """A step's last update is done. The published count says so, should the process end before the boundary."""
@@ -314,4 +326,5 @@ class Loop:
             evaluation["loader"] = self.last_loader
 
 
+_emit_now = emit  # where a device is timed, `emit` is exchanged for one that records an event too, which can't be done afterwards
 loop = Loop()

@@ -94,7 +94,7 @@ def _learn() -> None:
         if grad and owner and id(self) not in _trained:
             _trained[id(self)] = weakref.ref(self)
         loop.in_fwd = True
-        emit(codes.FWD)
+        loop.begin(codes.FWD)
         try:
             return original(self, *args, **kwargs)
         finally:
@@ -169,10 +169,11 @@ def _place(key: int, module, owner: bool) -> None:
                 swallow("forward", error)
             if loop.rolling:
                 return _inside_data(run, *args, **kwargs)
+            loop.begin(20)  # codes.FWD, as a constant for speed
         else:
             loop.forwards += 1
+            emit(20)
         loop.in_fwd = True
-        emit(20)  # codes.FWD, as a constant for speed
         try:
             return run(*args, **kwargs)
         finally:

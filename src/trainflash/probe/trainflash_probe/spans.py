@@ -45,7 +45,7 @@ def data_span(original, phase: str = "Data"):
             loop.fetch_begins(0, -1)
         except Exception as error:
             swallow("data function", error)
-        emit(codes.DATA)
+        loop.begin(codes.DATA)
         loop.in_fwd = True  # forwards in it make data
         try:
             batch = original(*args, **kwargs)
