@@ -429,3 +429,21 @@ def test_a_diagnosis_survives_its_file(kind):
     found = diagnose(POSITIVE[kind])
     assert dump_json(found)
     assert from_plain(Diagnosis, to_plain(found)) == found
+
+
+def test_workers_far_ahead_are_not_blamed_for_handing_batches_over():
+    ahead = s.loader(num_workers=2, getitem_ms=s.spread(0.1), collate_ms=s.spread(0.3))
+    assert kinds(replace(s.run(Data=0.15), loaders=(ahead,))) == ["compute"]
+    behind = replace(ahead, getitem_ms=s.spread(2 * s.STEP_MS))
+    assert kinds(replace(s.run(Data=0.15), loaders=(behind,)))[0] == "input_cpu"
+    assert kinds(replace(s.run(Data=0.5), loaders=(ahead,)))[0] != "compute"
+
+
+def test_a_profiler_is_charged_with_its_own_calls_and_host_code_is_not():
+    where = Location("train.py", 40, "main")
+    busy = replace(s.busy_callback(0.8), settings=(Setting("profiler", "active", where, share=0.75),))
+    first, *others = diagnose(busy).findings
+    assert (first.kind, first.location) == ("debug_api", where)
+    assert "host_code" not in [finding.kind for finding in others]
+    unmeasured = replace(busy, settings=(Setting("profiler", "active", where),))
+    assert kinds(unmeasured)[0] == "host_code"

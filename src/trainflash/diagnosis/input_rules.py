@@ -15,7 +15,8 @@ BESIDE = {"Data": None, "Eval": "evaluation", "Ckpt": "checkpoint", "Log": "logg
 def input_cost(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
     """input_cpu, input_io, input_tail or collate: training waits for batches (T1, T4, T7, T8). Abstains without the phase Data."""
     data = signals.data
-    if data is None or signals.exposed(data.calm) < limits.listed:
+    least = limits.listed if data is None or not data.receives else limits.handing_over
+    if data is None or signals.exposed(data.calm) < least:
         return ()
     memoizable = data.name in ("input_cpu", "input_io", "collate") and bool(_memoizable(signals, limits))
     knobs = ("memoize_function",) if memoizable else ()
@@ -69,7 +70,7 @@ def collate_beside(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
     data = signals.data
     if data is None or data.collate_part is None or data.name == "collate" or data.collate_part < limits.collate_beside:
         return ()
-    if data.calm * data.collate_part < limits.listed or data.loader is None:
+    if data.calm * data.collate_part < limits.listed or data.loader is None or (data.receives and data.calm < limits.handing_over):
         return ()
     return (
         claim(

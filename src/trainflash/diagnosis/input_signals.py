@@ -24,6 +24,7 @@ class Input:
     usual_share: float | None  # median Data time ÷ mean step
     late_part: float | None  # of the Data time, spent above the median
     location: Location | None
+    receives: bool = False  # workers make batches far faster than they are used: what is left is handing them over
 
 
 @dataclass(frozen=True)
@@ -105,6 +106,7 @@ def read_input(summary: Summary, start: WorkerStart | None, limits: Thresholds) 
         usual_share=usual,
         late_part=late,
         location=_location(summary, loader, name),
+        receives=name != "input_tail" and _far_ahead(loader, summary, limits),
     )
 
 
@@ -154,6 +156,15 @@ def _keeps_up(loader: LoaderFacts | None, summary: Summary, usually: bool) -> bo
     parts = [spread for spread in (loader.getitem_ms, loader.collate_ms) if spread is not None]
     batch = sum(part.p50_ms if usually and part.p50_ms is not None else part.mean_ms for part in parts)
     return batch / loader.num_workers <= summary.step_ms.mean_ms - summary.phases["Data"].mean_ms
+
+
+def _far_ahead(loader: LoaderFacts | None, summary: Summary, limits: Thresholds) -> bool:
+    """Whether worker processes need so little of a step to make its batch that nobody can be waiting for that."""
+    if loader is None or loader.num_workers == 0 or loader.getitem_ms is None:
+        return False
+    batch = loader.getitem_ms.mean_ms + (loader.collate_ms.mean_ms if loader.collate_ms is not None else 0.0)
+    rest = summary.step_ms.mean_ms - summary.phases["Data"].mean_ms
+    return batch / loader.num_workers <= limits.far_ahead * rest
 
 
 def _collate_part(loader: LoaderFacts | None) -> float | None:

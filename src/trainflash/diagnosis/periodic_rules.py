@@ -103,7 +103,8 @@ def host_code(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
     """
     if signals.other_in_lines is None or not signals.own_lines or (signals.on_gpu and signals.host_bound is not True):
         return ()
-    found = min(signals.other_in_lines, sum(line.share for line in signals.own_lines))
+    aids = sum(setting.share or 0.0 for setting in signals.summary.settings)  # a profiler's own calls have a finding of their own
+    found = max(0.0, min(signals.other_in_lines, sum(line.share for line in signals.own_lines)) - aids)
     weight = signals.exposed(min(found, signals.other_calm))
     if weight < limits.dominant or signals.other_in_lines < limits.explained * signals.other:
         return ()

@@ -53,7 +53,8 @@ def debug_api(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
         factor, documented = limits.debug_factor, limits.debug_factor_most
     if any(item.name in HEAVY for item in settings):
         factor, documented = limits.anomaly_factor, limits.anomaly_factor_most
-    share, most = work * (1 - 1 / factor), work * (1 - 1 / documented)
+    own = min(1.0 - work, sum(item.share or 0.0 for item in settings))
+    share, most = work * (1 - 1 / factor) + own, work * (1 - 1 / documented) + own
     if most < limits.listed:
         return ()
     light = all(item.name in LIGHT for item in settings)
@@ -67,13 +68,14 @@ def debug_api(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
             "host",
             share,
             limits,
-            weight=share if light else _multiplied(signals, settings, work),
+            weight=share if light else min(1.0, _multiplied(signals, settings, work) + own),
             at_most=most,
-            phases=BOTH,
+            phases=(*BOTH, "Other") if own else BOTH,
             summary=f"{names} slows forward and backward, {shown(work)} of the time{where}",
             evidence=(
                 *(Evidence(item.name, item.value) for item in settings),
                 percent("forward and backward, share of wall time", work),
+                *((percent("in its own calls, share of wall time", own),) if own else ()),
                 Evidence("share is an estimate", f"a factor of {factor:g}; documented is up to about {documented:g}"),
             ),
             location=first.location,

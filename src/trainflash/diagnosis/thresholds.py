@@ -32,6 +32,8 @@ class Thresholds:
     collate_majority: float = 0.5  # own: collate is the name when it is the larger part of a batch's making
     collate_beside: float = 0.3  # own: and stands beside input_cpu when it is nearly as large
     tail_usual: float = 0.05  # T7: a bursty queue is usually full, so the usual (median) batch costs almost nothing
+    far_ahead: float = 0.25  # own: workers that need a quarter of the time they have are never waited for on average
+    handing_over: float = 0.20  # measured: taking a ready batch from its queue is up to 0.11 of the step on a busy 2-core machine
     tail_usual_known: float = 0.25  # own: slow samples are known by name, so usual batches may be a little late too
     tail_part: float = 0.7  # T7: and most of the wait comes from the few late batches
     tail_beyond_compute: float = 2.0  # measured: on a busy machine slow steps cost each phase the same milliseconds, within a factor of two

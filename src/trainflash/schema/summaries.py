@@ -123,6 +123,7 @@ class Setting:
     name: str  # e.g. "anomaly_mode", "profiler", "gradcheck", "blocking_launches", "deterministic"
     value: str
     location: Location | None
+    share: float | None = None  # time in the aid's own calls between the steps ÷ wall time of training, where it makes any
 
 
 @dataclass(frozen=True)

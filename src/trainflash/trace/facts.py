@@ -113,7 +113,10 @@ def logs(facts: Facts) -> tuple[LogTrace, ...]:
 def settings(facts: Facts) -> tuple[Setting, ...]:
     """Debug and performance settings seen on; the newest line of each name."""
     newest = {fact["name"]: fact for fact in facts.all("setting")}
-    return tuple(Setting(name, str(fact.get("value", "")), facts.location(fact.get("at"))) for name, fact in newest.items())
+    shares = {fact["name"]: fact["ns"] / fact["of_ns"] for fact in facts.all("aid_time") if fact.get("of_ns")}
+    return tuple(
+        Setting(name, str(fact.get("value", "")), facts.location(fact.get("at")), shares.get(name)) for name, fact in newest.items()
+    )
 
 
 OPENED_OFTEN = 20

@@ -40,6 +40,7 @@ def _backward(original, is_compiling, gradient="grad_tensors"):
             if not (loop.pending or loop.evaluating or loop.on_backward) and loop.last_serial == loop.train_serial:
                 pass  # nothing has changed since the last backward
             elif args:
+                loop.arrives()
                 loop.backward_begins(args[0], args[1] if is_backward and len(args) > 1 else kwargs.get(gradient))
             else:
                 loop.backward_begins(kwargs.get("tensors", kwargs.get("outputs")), kwargs.get(gradient))
@@ -79,6 +80,7 @@ def _step(original, is_compiling):
         optimizer = args[0]
         if loop.pending or loop.evaluating or loop.on_update_begin or not loop.started:
             try:
+                loop.arrives()
                 loop.update_begins(optimizer)
             except Exception as error:
                 swallow("update", error)

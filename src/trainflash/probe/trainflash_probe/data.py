@@ -130,18 +130,18 @@ def _next(original):
         loop.in_data = True
         try:
             batch = original(self)
+            if serial == loop.train_serial and not loop.on_batch:
+                loop.last_serial, loop.fresh_train_batch = serial, True
+            else:
+                try:
+                    loop.fetch_ended(serial, number, batch)
+                except Exception as error:
+                    swallow("fetch", error)
+            return batch
         finally:
             loop.in_data = False
             emit(codes.DATA_END)
             if loop.gap is not None:
                 loop.gap.resume()
-        if serial == loop.train_serial and not loop.on_batch:
-            loop.last_serial, loop.fresh_train_batch = serial, True
-        else:
-            try:
-                loop.fetch_ended(serial, number, batch)
-            except Exception as error:
-                swallow("fetch", error)
-        return batch
 
     return __next__

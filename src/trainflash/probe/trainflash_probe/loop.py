@@ -130,8 +130,12 @@ class Loop:
             except Exception as error:
                 swallow(f"observer {getattr(method, '__qualname__', method)}", error)
 
+    def arrives(self) -> None:
+        """A hook begins its bookkeeping: where that ends no other phase, the hook's phase begins now."""
+        self.began_ns = 0 if self.pending or self.evaluating else since_base()
+
     def begin(self, code: int) -> None:
-        """A phase begins; at the boundary, if there was one just now, so that what the probe did since lies inside the phase."""
+        """A phase begins; at the boundary or arrival, if there was one, so that what the probe did since lies inside the phase."""
         began, self.began_ns = self.began_ns, 0
         if began and emit is _emit_now:
             emit_at(code, began)
@@ -271,11 +275,13 @@ class Loop:
 
     def open_rollouts(self) -> None:
         """The model begins to make training data, until training resumes."""
+        self.began_ns = 0
         self.evaluating = self.rolling = self.eval_by_forward = True
         emit(codes.DATA)
 
     def open_eval(self, by_forward: bool) -> None:
         """An evaluation begins here and lasts until training resumes."""
+        self.began_ns = 0
         self.evaluating, self.eval_by_forward = True, by_forward
         emit(codes.EVAL)
         self.begin_evaluation_facts()
@@ -285,6 +291,7 @@ class Loop:
         """Training resumes; not while another span is open, since spans must nest."""
         if not self.evaluating or not self._quiet():
             return
+        self.began_ns = 0
         self.evaluating = False
         if self.rolling:
             self.rolling = False

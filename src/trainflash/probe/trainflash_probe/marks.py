@@ -46,7 +46,7 @@ def _enter(name: str):
     in_fwd, in_log, in_ckpt = loop.in_fwd, loop.in_log, loop.in_ckpt
     loop.in_fwd = in_fwd or name in NO_FORWARD_INSIDE
     loop.in_log, loop.in_ckpt = in_log + (name == "Log"), in_ckpt + (name == "Ckpt")
-    emit(code)
+    loop.begin(code)
 
     def leave() -> None:
         emit(code + 1)

@@ -164,6 +164,7 @@ def _place(key: int, module, owner: bool) -> None:
             return run(*args, **kwargs)
         if loop.pending or loop.evaluating or loop.on_forward or (owner and (loop.eval_depth or not is_grad_enabled())):
             try:
+                loop.arrives()
                 loop.forward_begins(module, owner, is_grad_enabled(), args, kwargs)
             except Exception as error:
                 swallow("forward", error)

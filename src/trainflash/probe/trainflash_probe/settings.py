@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import os
+import time
 
 from . import census, compiles, imports, own
 from .guard import swallow
@@ -24,6 +25,8 @@ LOOK_AT = (8, 40)  # completed steps: what is on at both is no schedule of a few
 FOLLOWS = {"fill_uninitialized_memory": "deterministic"}  # a setting that another one brings along
 
 _places: dict = {}  # setting -> the owner's place that switched it on
+_spent = [0, 0]  # ns in a profiler's own calls; when the one that runs began
+EVERY_S = 2.0
 
 
 def install(torch) -> None:
@@ -37,6 +40,8 @@ def install(torch) -> None:
     profiler = getattr(torch, "profiler", None)
     if profiler is not None:
         _remember(profiler.profile, "__init__", "profiler")
+        for name in ("step", "start", "stop"):
+            _time_it(profiler.profile, name)
     _remember(torch, "use_deterministic_algorithms", "deterministic")
     _remember(torch, "set_num_threads", "set_num_threads", tell=True)
     _remember(torch.autograd, "gradcheck", "gradcheck", tell=True)
@@ -75,6 +80,26 @@ def _remember(owner: object, name: str, setting: str, tell: bool = False) -> Non
     setattr(owner, name, wrapped)
 
 
+def _time_it(owner: object, name: str) -> None:
+    """What a profiler does in its own calls, such as the end of each of its cycles, falls on no phase."""
+    original = getattr(owner, name, None)
+    if original is None:
+        return
+
+    @functools.wraps(original)
+    def timed(*args, **kwargs):
+        if _spent[1]:
+            return original(*args, **kwargs)
+        _spent[1] = began = time.monotonic_ns()
+        try:
+            return original(*args, **kwargs)
+        finally:
+            _spent[0] += time.monotonic_ns() - began
+            _spent[1] = 0
+
+    setattr(owner, name, timed)
+
+
 def _tell(setting: str, args: tuple, place: list) -> None:
     if setting == "gradcheck":
         if loop.started:
@@ -105,6 +130,7 @@ class SettingFacts(Observer):
         self._told: set = set()
         self._pending: dict = {}
         self._first: dict = {}
+        self._from_ns = self._next_s = 0
 
     def on_backward(self, tensors: tuple, grad_tensors: object) -> None:
         """Both switches cost a call each."""
@@ -119,12 +145,20 @@ class SettingFacts(Observer):
         """The others are set once."""
         if step == 1:
             self._first = self._switches()
+            self._from_ns, _spent[0] = time.monotonic_ns(), 0
         elif step == 2:
             self._set_once()
         elif step in LOOK_AT:
             self._look(last=step == LOOK_AT[-1])
         if self._profiled > max(FEW_STEPS, MUCH * step):
             self._tell("profiler", f"active in {self._profiled} backward passes of the first {step} steps")
+        if _spent[0] and time.monotonic() >= self._next_s:
+            self._next_s = time.monotonic() + EVERY_S
+            self._write_time()
+
+    def _write_time(self) -> None:
+        if _spent[0] and self._from_ns:
+            fact("aid_time", name="profiler", ns=_spent[0], of_ns=time.monotonic_ns() - self._from_ns)
 
     def _set_once(self) -> None:
         if os.environ.get("CUDA_LAUNCH_BLOCKING", "0") not in ("", "0"):
@@ -154,6 +188,7 @@ class SettingFacts(Observer):
 
     def on_exit(self) -> None:
         """A short run: a few steps, all of them profiled."""
+        self._write_time()
         if self._anomaly and loop.steps <= 5:
             self._tell("anomaly_mode", "on while training")
         if loop.steps and self._profiled > max(2, 0.8 * loop.steps):

@@ -116,7 +116,7 @@ class _Batches:
             loop.fetch_begins(0, -1)
         except Exception as error:
             swallow("batches", error)
-        emit(codes.DATA)
+        loop.begin(codes.DATA)
         try:
             return next(self._iterator)
         finally:
