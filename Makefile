@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo test test-full bench-probe bench-attribution bench-planted gpu-check lint instructions clean
+.PHONY: demo test test-full bench-probe bench-ceilings bench-attribution bench-planted gpu-check lint instructions clean
 
 demo: $(VENV)/.ready
 	$(BIN)/trainflash demo

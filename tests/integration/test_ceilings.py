@@ -23,7 +23,7 @@ def line_of(function: str) -> int:
     return next(number for number, line in enumerate(lines, 1) if line.startswith(f"def {function}("))
 
 
-def replayed(run_dir, what: str, kind: str, workers: int = 0, epochs: int = 24, function: str = "", value: int = 1) -> Run:
+def replayed(run_dir, what: str, kind: str, workers: int = 0, epochs: int = 48, function: str = "", value: int = 1) -> Run:
     run_dir.mkdir()
     at = [PROGRAM, line_of(function), function] if function else None
     settle = 2 + 3 * workers
@@ -68,19 +68,19 @@ def test_replayed_blocks_lack_the_planted_cost_and_live_ones_keep_it(what, kind,
     assert net_ms(blocks, "live") > SPIN_MS[kind] + 1.0
     assert load(run.run_dir).ranks[0].swallowed == {}
     if kind != "stream":  # of a stream nobody knows where a replayed pass would end
-        assert said_epochs(run) == ([] if kind == "data" else epochs_of(24))
+        assert said_epochs(run) == ([] if kind == "data" else epochs_of(48))
 
 
 @pytest.mark.parametrize(
     "what", [pytest.param("samples"), pytest.param("batches", marks=pytest.mark.full), pytest.param("function", marks=pytest.mark.full)]
 )
 def test_workers_replay_too_although_they_start_again_for_each_pass(what, tmp_path):
-    run = replayed(tmp_path / "run", what, "function", workers=2, epochs=12, function="parse" if what == "function" else "")
+    run = replayed(tmp_path / "run", what, "function", workers=2, epochs=20, function="parse" if what == "function" else "")
     assert run.returncode == 0, run.output
     blocks, error = replay_blocks.read(run.run_dir)
     assert error == ""
     assert {block.mode for block in blocks} == {"live", "replay"}
-    assert said_epochs(run) == epochs_of(12)
+    assert said_epochs(run) == epochs_of(20)
     if what != "batches":
         assert (run.run_dir / "replay-kept.pickle").stat().st_size > 0
 

@@ -31,6 +31,23 @@ def test_a_plain_step_is_split_into_its_phases(tmp_path):
     assert rank.step_start_ns.tolist() == [BASE_NS + at * MS for at in (1, 11, 21)]
 
 
+def test_the_way_out_of_a_call_belongs_to_it_and_longer_gaps_do_not(tmp_path):
+    def one(at):
+        gaps = [
+            (at, "data_of+1"),
+            (at + 4, "/Data"),
+            (at + 4.02, "Fwd"),
+            (at + 8, "/Fwd"),
+            (at + 8.2, "Bwd"),
+            (at + 9, "/Bwd"),
+            (at + 10, "step"),
+        ]
+        return gaps
+
+    rank = only_rank(write_run(tmp_path, [event for number in range(4) for event in one(1 + 10 * number)]))
+    assert {name: round(value, 3) for name, value in phases_ms(rank, 1).items()} == {"Data": 4.02, "Fwd": 3.98, "Bwd": 0.8, "Other": 1.2}
+
+
 def test_a_span_inside_another_is_taken_out_of_it(tmp_path):
     events = [(1, "Opt"), (2, "Fwd"), (5, "/Fwd"), (5, "Bwd"), (6, "/Bwd"), (8, "/Opt"), (9, "step")]
     rank = only_rank(write_run(tmp_path, events))

@@ -15,7 +15,7 @@ from trainflash.cli.output import Output
 @click.option("--steps", type=click.IntRange(min=1), help="Stop the program after this many training steps.")
 @click.option("--warmup", type=click.IntRange(min=0), help="Leave out so many first steps, instead of finding the warm-up.")
 @click.option("--sample-hz", type=click.FloatRange(min=0, max=1000), help="How often to sample source lines; 0: never. Default: 50.")
-@click.option("--ceilings", is_flag=True, help="Measure how much faster it is without each cost: up to three more starts, 90 s in all.")
+@click.option("--ceilings", is_flag=True, help="Measure how much faster it is without each cost: several more starts, about 90 s in all.")
 @click.option("--run", help="Diagnose an earlier run again from its events, without running the program.")
 @click.option("--pid", type=int, help="Watch a training that runs already, without a restart: slow or hung, and where.")
 @click.option("--seconds", type=float, help="With --pid: how long to watch. Default: 10.")

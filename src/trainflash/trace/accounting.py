@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -12,6 +12,8 @@ from trainflash.trace.words import Codes, Words
 
 OTHER = PHASES.index("Other")
 EVAL = PHASES.index("Eval")
+CALL_NS = 50_000  # measured: into and out of a hooked call with cold caches, old tensors freed on return: 2 to 50 µs
+CALL_PART = 400  # and no more than this part of a step, so that all calls of a step together hide no work worth a name
 NOT_IN_EVAL = (PHASES.index("Ckpt"), PHASES.index("Log"))  # what is taken out of an evaluation; all else inside it is Eval
 
 
@@ -97,6 +99,18 @@ def _effective(kind: np.ndarray, level: np.ndarray, phase: np.ndarray) -> np.nda
         current = np.where(counts, here, current)
         in_eval |= inside & (here == EVAL)
     return current
+
+
+def with_calls(marks: Spans, codes: Codes) -> Spans:
+    """The way into and out of a call belongs to it: what follows a span and is shorter than any work counts for that span's phase."""
+    ends = marks.t_ns[marks.code == codes["step"]]
+    if len(ends) < 2:
+        return marks
+    short = min(CALL_NS, float(np.median(np.diff(ends))) / CALL_PART)
+    gap = (marks.effective == OTHER) & (np.diff(marks.t_ns, append=marks.t_ns[-1:]) < short)
+    gap[:1] = False
+    before = np.concatenate(([OTHER], marks.effective[:-1]))
+    return replace(marks, effective=np.where(gap, before, marks.effective))
 
 
 @dataclass(frozen=True)

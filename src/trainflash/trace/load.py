@@ -13,7 +13,7 @@ from trainflash.schema.runs import PHASES, Location
 from trainflash.trace import compute_facts, device, input_facts
 from trainflash.trace import facts as typed
 from trainflash.trace import ranks as together
-from trainflash.trace.accounting import Spans, occurrences, spans, step_of, steps
+from trainflash.trace.accounting import Spans, occurrences, spans, step_of, steps, with_calls
 from trainflash.trace.facts import Facts
 from trainflash.trace.model import RankTrace, RepeatedCall, Samples, Trace, WorkerTrace
 from trainflash.trace.repeats import repeated
@@ -143,7 +143,7 @@ def _no_training(processes: list[_Process], notices: tuple[str, ...]) -> Program
 
 def _rank(process: _Process, repeats: tuple[RepeatedCall, ...]) -> RankTrace:
     words, codes, facts, header = process.words, process.codes, process.facts, process.header
-    marks = spans(words, codes)
+    marks = with_calls(spans(words, codes), codes)
     found = steps(marks, codes, words.steps)
     spent = occurrences(marks, found.start_ns)
     loaders = input_facts.with_samples(typed.loaders(facts, words, codes, typed.fetches(words, codes)), facts)

@@ -201,7 +201,9 @@ def _measured(
     loader = _train_loader(summary)
     alone = summary.device == "cpu" and (loader is None or not loader.num_workers)
     periodic = sum(summary.phases[name].share for name in replay_blocks.PERIODIC if name in summary.phases)
-    deadline = time.monotonic() + min(seconds, WORKERS_S if loader is not None and loader.num_workers else EACH_S)
+    blocks_s = WORKERS_S if loader is not None and loader.num_workers else EACH_S
+    begin_s = (summary.startup_s or 0.0) + COLLECT_S / 2
+    deadline = time.monotonic() + min(seconds, blocks_s + RUNS * begin_s)
     runs: list[tuple[Block, ...]] = []
     found: Estimate | None = None
     for n in range(SHORT_RUNS):
@@ -210,7 +212,7 @@ def _measured(
             break
         if left < LEAST_S / 2:
             break
-        seconds = left / max(1, RUNS - n)
+        seconds = max(LEAST_S / 2, left / max(1, RUNS - n) - begin_s)
         run_dir = session.new_run("ceiling")
         tally.runs.append(run_dir.name)
         try:

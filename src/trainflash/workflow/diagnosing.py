@@ -37,7 +37,7 @@ def diagnose(
     """Diagnose `command` in the sandbox's worktree; raises `ProgramFailed` when it fails or never trains.
 
     `warmup` steps are left out instead of those that look like warm-up. `sample_hz`: how often lines are sampled, 0 for never.
-    With `ceilings` the program is started again, up to three times, to measure how much faster it is without what was found.
+    With `ceilings` the program is started several more times to measure how much faster it is without what was found.
     """
     run_dir = session.new_run("diagnose")
     if not in_place and not session.dirty():
