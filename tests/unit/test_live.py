@@ -24,7 +24,7 @@ SITE = "/venv/lib/python3.11/site-packages"
 STDLIB = "/usr/lib/python3.11"
 LOADER = f"{SITE}/torch/utils/data/dataloader.py"
 FETCH = f"{SITE}/torch/utils/data/_utils/fetch.py"
-TRAIN = Frame("/work/train.py", 12, "main")
+TRAIN = Frame("/owner/train.py", 12, "main")
 
 
 def stack(*frames: tuple[str, str] | Frame) -> tuple[Frame, ...]:
@@ -74,14 +74,14 @@ def test_qualified_and_bare_names_mean_the_same():
 
 def test_a_worker_that_has_nothing_to_do_and_one_that_reads():
     loop = (f"{SITE}/torch/utils/data/_utils/worker.py", "_worker_loop")
-    getitem = Frame("/work/data.py", 31, "Images.__getitem__")
+    getitem = Frame("/owner/data.py", 31, "Images.__getitem__")
     waits = stack((f"{STDLIB}/selectors.py", "select"), (f"{STDLIB}/multiprocessing/queues.py", "Queue.get"), loop, TRAIN)
     reads = stack(getitem, (FETCH, "_MapDatasetFetcher.fetch"), loop, TRAIN)
     assert (places.worker_place(waits).doing, places.worker_place(waits).own) == ("waiting for a request", None)
     assert (places.worker_place(reads).doing, places.worker_place(reads).own) == ("data", getitem)
     assert places.is_worker(reads) and not places.is_worker(stack(TRAIN))
-    assert str(places.location(getitem, "/work")) == "data.py:31" and places.location(getitem, "/work").function == "__getitem__"
-    assert places.location(getitem, "/other").file == "/work/data.py"
+    assert str(places.location(getitem, "/owner")) == "data.py:31" and places.location(getitem, "/owner").function == "__getitem__"
+    assert places.location(getitem, "/other").file == "/owner/data.py"
 
 
 @pytest.mark.parametrize(
@@ -112,14 +112,14 @@ def watched(
 ):
     at = processes.Stat(pid, parent, "S", "python", 0.0, 0.0, threads, 1)
     last = processes.Stat(pid, parent, "S", "python", cpu * seconds * threads, 0.0, threads, 1)
-    each = Watched(pid, parent, ("python", "train.py"), "/work", rank, True, at, last, 0.0, seconds, {})
+    each = Watched(pid, parent, ("python", "train.py"), "/owner", rank, True, at, last, 0.0, seconds, {})
     each.after = {pid + n: Counters("python", cpu * seconds, queued * seconds, int(switches * seconds)) for n in range(threads)}
     each.role, each.doing, each.waits_for = role, doing, waits
     each.io_before = each.io_after = processes.Io(0, 0, 0, 0)
     return each
 
 
-def at(line: int, doing: str, call: str = "", file: str = "/work/train.py") -> Place:
+def at(line: int, doing: str, call: str = "", file: str = "/owner/train.py") -> Place:
     return Place(doing, Frame(file, line, "main"), call)
 
 
@@ -166,7 +166,7 @@ def test_ranks_that_wait_for_one_that_works_are_slow_not_hung():
 
 def test_a_batch_that_takes_longer_than_the_window_is_slow_not_hung():
     main = watched(10, *[at(12, "waiting for data")] * 100)
-    worker = watched(20, *[at(31, "data", file="/work/data.py")] * 100, role="worker", parent=10, cpu=0.95)
+    worker = watched(20, *[at(31, "data", file="/owner/data.py")] * 100, role="worker", parent=10, cpu=0.95)
     found = only(seen(main, worker))
     assert (found.kind, found.location.file) == ("input_cpu", "data.py")
 

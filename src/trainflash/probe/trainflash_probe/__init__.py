@@ -4,11 +4,16 @@ try:
     from trainflash_probe import phase
 except ImportError:
     from contextlib import nullcontext as phase
+
+Where PYTHONPATH does not reach the program (`python -I`, a launcher that resets it), this lets the probe in:
+
+import os, sys; sys.path.append(os.environ["TRAINFLASH_PROBE"]); import trainflash_probe
 """
 
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 
 
@@ -30,3 +35,16 @@ def phase(name: str):
         yield
     finally:
         leave()
+
+
+def _enter() -> None:
+    """Nothing where our `sitecustomize` has run: it brought the finder that waits for torch, or that took its place."""
+    ours = ("_UntilTorch", "_ByHand", "_Watcher")
+    entered = any(getattr(finder, "__name__", "") in ours for finder in sys.meta_path)
+    if not entered and os.environ.get("TRAINFLASH_RUN"):
+        from . import imports
+
+        imports.enter()
+
+
+_enter()
