@@ -14,7 +14,6 @@ from .writer import emit
 def install(torch) -> None:
     """Wrap torch's entry points of backward and update."""
     is_compiling = torch.compiler.is_compiling
-    torch.Tensor.backward = _backward(torch.Tensor.backward, is_compiling, gradient="gradient")
     torch.autograd.backward = _backward(torch.autograd.backward, is_compiling)
     torch.autograd.grad = _backward(torch.autograd.grad, is_compiling)
     optimizer = torch.optim.Optimizer
@@ -26,7 +25,7 @@ def install(torch) -> None:
         scaler.step = _scaler_step(scaler.step)
 
 
-def _backward(original, is_compiling, gradient="grad_tensors"):
+def _backward(original, is_compiling):
     is_backward = original.__name__ == "backward"
 
     @functools.wraps(original)
@@ -41,9 +40,9 @@ def _backward(original, is_compiling, gradient="grad_tensors"):
                 pass  # nothing has changed since the last backward
             elif args:
                 loop.arrives()
-                loop.backward_begins(args[0], args[1] if is_backward and len(args) > 1 else kwargs.get(gradient))
+                loop.backward_begins(args[0], args[1] if is_backward and len(args) > 1 else kwargs.get("grad_tensors"))
             else:
-                loop.backward_begins(kwargs.get("tensors", kwargs.get("outputs")), kwargs.get(gradient))
+                loop.backward_begins(kwargs.get("tensors", kwargs.get("outputs")), kwargs.get("grad_tensors"))
         except Exception as error:
             swallow("backward", error)
         loop.in_bwd = True
