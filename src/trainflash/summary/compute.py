@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 
 from trainflash.schema import Attention, Collections, Compilation, Memory, Operators, PhaseStat, Recompute, SyncPoint
-from trainflash.summary.steady import Steady
+from trainflash.summary.steady import NS_PER_MS, Steady
 from trainflash.trace import RankTrace
 from trainflash.trace.computing import AttentionLine, CensusTrace, ComputeTrace, Counter
 
-NS_PER_MS = 1e6
 MOST_POINTS = 50
 MOST_REASONS = 5
 BACKWARD_PER_FORWARD = 2.0  # each product of a forward pass needs two of its size in backward; used where backward was not matched
