@@ -7,10 +7,9 @@ from dataclasses import replace
 import numpy as np
 
 from trainflash.schema import RepeatedWork
-from trainflash.summary.steady import Steady
+from trainflash.summary.steady import NS_PER_MS, Steady
 from trainflash.trace import RankTrace, RepeatedCall, Trace
 
-NS_PER_MS = 1e6
 LEAST_CALLS = 2
 SUMMED = ("calls", "comparable", "repeats", "distinct", "sampled", "inclusive_ns", "repeat_ns", "window_ns")
 OFTEN = 0.2  # a function that repeats itself in fewer calls is no cause to drop the functions that it calls
