@@ -78,7 +78,7 @@ class CudaMachine:
         if not torch.cuda.is_available():
             pytest.skip("no CUDA device")
         self._torch = torch
-        self._backend = part("device").CudaBackend(torch, torch.cuda.current_device())
+        self._backend = part("phases.device").CudaBackend(torch, torch.cuda.current_device())
         self._streams = {0: torch.cuda.current_stream(), 1: torch.cuda.Stream()}
         self.event, self.stream, self.is_capturing = self._backend.event, self._backend.stream, self._backend.is_capturing
         self.clock = time.monotonic_ns

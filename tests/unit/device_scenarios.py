@@ -20,7 +20,7 @@ class Training:
         self.words: list[int] = []
         self.records: list[bytes] = []
         self.began_ns = machine.clock()
-        self.timeline = part("device").Timeline(
+        self.timeline = part("phases.device").Timeline(
             machine, self.records.append, machine.clock, lambda code, now: self.words.append(now << 12 | code), **options
         )
 
@@ -50,7 +50,7 @@ class Training:
         """The run's directory; `cut` bytes are missing at the end of the device's file."""
         records = b"".join(self.records)
         (directory / "device-7.bin").write_bytes(records[: len(records) - cut])
-        facts = [{"k": "device_marks", "file": "device-7.bin", "bias": part("device").BIAS}]
+        facts = [{"k": "device_marks", "file": "device-7.bin", "bias": part("phases.device").BIAS}]
         return write_run(directory, self.words, facts=facts, base_ns=0, start_ns=self.began_ns - 100 * MS)
 
     def trace(self, directory: Path) -> Trace:

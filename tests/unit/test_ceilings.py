@@ -206,7 +206,7 @@ class Numbers:
 
 
 def test_what_is_kept_is_a_copy_and_comes_back_in_turn():
-    shelf = part("kept").Shelf()
+    shelf = part("replay.kept").Shelf()
     given = [Numbers([1.0]), Numbers([2.0])]
     for each in given:
         shelf.keep(("key",), (each, 3))
@@ -217,7 +217,7 @@ def test_what_is_kept_is_a_copy_and_comes_back_in_turn():
 
 
 def test_a_program_that_edits_what_it_gets_is_given_copies_from_then_on():
-    shelf = part("kept").Shelf()
+    shelf = part("replay.kept").Shelf()
     shelf.keep(("key",), Numbers([1.0]))
     for _ in range(5):
         shelf.hand_out("key").add_(1.0)
@@ -226,7 +226,7 @@ def test_a_program_that_edits_what_it_gets_is_given_copies_from_then_on():
 
 
 def test_a_shelf_is_bounded_and_refuses_what_cannot_be_handed_out_twice():
-    kept = part("kept")
+    kept = part("replay.kept")
     shelf = kept.Shelf(most_items=2, most_bytes=100)
     shelf.keep(("generator",), (letter for letter in "ab"))
     assert (shelf.items, shelf.refused) == (0, 1)
@@ -238,7 +238,7 @@ def test_a_shelf_is_bounded_and_refuses_what_cannot_be_handed_out_twice():
 
 
 def test_a_shelf_travels_to_another_process(tmp_path):
-    kept = part("kept")
+    kept = part("replay.kept")
     shelf, other = kept.Shelf(), kept.Shelf()
     value = {"tokens": [1, 2, 3], "name": ("a", b"b"), "nested": [[1.5, 2], None]}
     shelf.keep((("Digits", 64),), value)
@@ -251,7 +251,7 @@ def test_a_shelf_travels_to_another_process(tmp_path):
 
 
 def test_arguments_that_differ_in_shape_are_another_sort():
-    places = part("replay_places")
+    places = part("replay.places")
     assert places._keys((1, "a"), {})[0] == places._keys((1, "a"), {})[0]
     assert places._keys((1,), {"b": 2})[0] != places._keys((1,), {"b": 3})[0]
     assert places._keys(([1],), {})[0] is None

@@ -42,9 +42,9 @@ def tokens(lengths: list[int], width: int, left: bool = False, vocabulary: int =
 
 def padding(*batches) -> float:
     """Share of padding over the batches."""
-    found = part("padding").Padding()
+    found = part("facts.padding").Padding()
     for batch in batches:
-        found.look(part("batches").named_tensors(batch))
+        found.look(part("facts.batches").named_tensors(batch))
     elements, padded = found.totals()
     return padded / elements if elements else 0.0
 

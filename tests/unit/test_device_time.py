@@ -217,6 +217,6 @@ def test_nested_waits_are_one(tmp_path):
     training.timeline.wait_begins()
     training.item()
     training.timeline.wait_ended()
-    waited = part("device").WAITED
+    waited = part("phases.device").WAITED
     words = np.frombuffer(b"".join(training.records), dtype="<u8")
     assert int((words[::2] & 0xFFF == waited).sum()) == 1

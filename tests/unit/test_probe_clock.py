@@ -12,7 +12,7 @@ class Optimizer:
 
 @pytest.fixture
 def clock():
-    return part("clock_of_steps").StepClock()
+    return part("phases.clock_of_steps").StepClock()
 
 
 def test_one_optimizer_ends_each_step(clock):

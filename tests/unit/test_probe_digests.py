@@ -10,11 +10,11 @@ from probe_events import part
 
 
 def arguments(*values):
-    return part("digests").of_arguments(list(values))
+    return part("facts.digests").of_arguments(list(values))
 
 
 def result(value):
-    return part("digests").of_result(value)
+    return part("facts.digests").of_result(value)
 
 
 @pytest.mark.parametrize("value", [1, 2.5, "text", b"bytes", (1, ("a", None)), PurePath("/a/b")])

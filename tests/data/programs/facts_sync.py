@@ -9,7 +9,7 @@ from torch._dynamo.utils import counters
 OPTIONS = {"compiled": "0"} | dict(argument.split("=", 1) for argument in sys.argv[1:])
 
 try:
-    from trainflash_probe import loop
+    from trainflash_probe.phases import loop
 except ImportError:
     pass
 else:

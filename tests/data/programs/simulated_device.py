@@ -78,7 +78,7 @@ class Optimizer(torch.optim.SGD):
 
 def item(loss):
     """`loss.item()` on a device."""
-    probe = sys.modules.get("trainflash_probe.device")
+    probe = sys.modules.get("trainflash_probe.phases.device")
     if probe is not None:
         probe.wait_begins()
     DEVICE.wait()
@@ -93,7 +93,7 @@ def main():
     model = Model()
     optimizer = Optimizer(model.parameters(), lr=1e-2)
     rows = TensorDataset(torch.randn(4 * OPTIONS["steps"], 8), torch.randn(4 * OPTIONS["steps"], 1))
-    probe = sys.modules.get("trainflash_probe.device")
+    probe = sys.modules.get("trainflash_probe.phases.device")
     if probe is not None:
         probe.start(DEVICE)
     for step, (x, y) in enumerate(DataLoader(rows, batch_size=4)):

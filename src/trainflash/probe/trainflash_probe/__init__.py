@@ -28,7 +28,7 @@ def phase(name: str):
     if "trainflash_probe.boot" not in sys.modules:
         yield
         return
-    from . import marks
+    from .phases import marks
 
     leave = marks.enter(name)
     try:

@@ -12,23 +12,23 @@ import types
 from . import codes, imports, writer
 from .environment import capture, diagnose, directory
 from .guard import counts, swallow
-from .loop import loop
+from .phases.loop import loop
 
 
 def install(torch) -> None:
     """Install all hooks. A part that fails is counted and left out."""
-    from . import checkpoints, compiled, core, data, fetches, frameworks, logs, losses, modules, transfers
+    from .phases import checkpoints, compiled, data, engine, fetches, frameworks, logs, losses, modules, transfers
 
     _seed(torch)
-    for part in (core, modules, compiled, losses, data, fetches, checkpoints, logs, transfers):
+    for part in (engine, modules, compiled, losses, data, fetches, checkpoints, logs, transfers):
         _try(part.__name__, lambda part=part: part.install(torch))
     _try("frameworks", frameworks.install)
     if capture != "fidelity":
         _try("gaps", lambda: _gaps(torch))
     if diagnose:
-        from . import facts
+        from .facts import collect
 
-        _try("facts", lambda: facts.install(torch))
+        _try("facts", lambda: collect.install(torch))
         _observe("device", lambda: _device(torch))
     _observe("pace", _pacer)
     _observe("record", _recorder)
@@ -55,13 +55,13 @@ def _observe(place: str, make) -> None:
 
 
 def _gaps(torch):
-    from . import gaps
+    from .phases import gaps
 
     gaps.install(torch)
 
 
 def _device(torch):
-    from . import device
+    from .phases import device
 
     return device.watch(torch)
 
@@ -106,7 +106,7 @@ def _pacer():
 def _recorder():
     if capture != "fidelity":
         return None
-    from .training_record import Recorder
+    from .record.recorder import Recorder
 
     return Recorder(directory)
 
@@ -114,9 +114,9 @@ def _recorder():
 def _replayer(torch):
     if not os.environ.get("TRAINFLASH_REPLAY"):
         return None
-    from . import replay
+    from .replay import replayer
 
-    return replay.observer(torch)
+    return replayer.observer(torch)
 
 
 def _limits():
@@ -146,7 +146,7 @@ def _after_fork() -> None:
         loop.steps, loop.pending = 0, False
         loop.tid = threading.get_ident()
         loop.by_position = False
-        for name in ("lines", "calls", "device"):
+        for name in ("facts.lines", "facts.calls", "phases.device"):
             part = sys.modules.get(f"trainflash_probe.{name}")
             if part is not None:
                 part.after_fork()

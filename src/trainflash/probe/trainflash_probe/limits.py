@@ -9,7 +9,7 @@ import time
 
 from . import process
 from .environment import directory, number
-from .observer import Observer, TrainFlashStop
+from .phases.observer import Observer, TrainFlashStop
 
 MEET_S = 20.0  # how long a rank waits for the others at the last boundary
 INSIST = 3  # how often the program may swallow the stop before the process is ended

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-_HERE = os.path.dirname(os.path.abspath(__file__))
+PROBE = os.path.dirname(os.path.abspath(__file__))
 _CWD = os.getcwd()
 _FOREIGN = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 _given = [entry for entry in os.environ.get("TRAINFLASH_OWN", "").split(os.pathsep) if entry] or [_CWD]
@@ -25,7 +25,7 @@ def is_own(code) -> bool:
         name = code.co_filename
         path = path_of(code)
         inside = None if name.startswith("<") else next((path[len(root) - 1 :] for root in _roots if path.startswith(root)), None)
-        known = inside is not None and not path.startswith(_HERE) and not any(part in inside for part in _FOREIGN)
+        known = inside is not None and not path.startswith(PROBE) and not any(part in inside for part in _FOREIGN)
         _known[code] = known
     return known
 

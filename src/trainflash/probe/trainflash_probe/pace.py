@@ -18,7 +18,7 @@ import sys
 import threading
 import time
 
-from trainflash_probe.observer import Observer, TrainFlashStop
+from .phases.observer import Observer, TrainFlashStop
 
 LOOK_AGAIN_MS = 1000  # a vanished launcher is noticed by reading; poll alone does not tell
 

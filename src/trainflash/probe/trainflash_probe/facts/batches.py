@@ -1,0 +1,106 @@
+"""Shapes and padding of sampled batches; reads host memory only, so a device is never waited for."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+
+from ..phases.loop import loop
+from ..phases.observer import Observer
+from ..writer import fact
+from .padding import Padding, main_input
+
+ALL_UNTIL = 16  # batches; then one in SHAPES_EVERY for shapes, one in PADDING_EVERY for padding
+SHAPES_EVERY = 8
+PADDING_EVERY = 32
+MAX_SHAPES = 200
+MAX_TENSORS = 32
+
+
+class BatchFacts(Observer):
+    """Counts shapes of what enters the model, and elements that are padding."""
+
+    def __init__(self) -> None:
+        self._seen = 0
+        self._from_batches = False
+        self._shapes: dict = {}  # of the main input
+        self._signatures: set = set()  # shapes of all tensors of a batch with more than one dimension
+        self._padding = Padding()
+        self._sized: set = set()
+        self._next_s = 0.0
+
+    def on_batch(self, loader_id: int, batch: object, role: str) -> None:
+        """A batch from a loader or a data function."""
+        if role == "eval":
+            return
+        self._seen += 1
+        if self._seen > ALL_UNTIL and self._seen % SHAPES_EVERY:
+            return
+        named = named_tensors(batch)
+        if loader_id >= 0 and loader_id not in self._sized and named:
+            self._sized.add(loader_id)
+            rows = max(1, int(named[0][1].shape[0])) if named[0][1].dim() else 1
+            fact("sample", loader=loader_id, bytes=sum(tensor.numel() * tensor.element_size() for _, tensor in named) // rows)
+        tensor = main_input(named)
+        if tensor is not None and tensor.dim() > 1:  # else they are indices of what the model will read
+            self._from_batches = True
+            self._look_at(named)
+
+    def on_forward(self, module: object, args: tuple, kwargs: dict) -> None:
+        """The input of a model whose data comes from elsewhere."""
+        if self._from_batches:
+            loop.remove(self.on_forward)
+            return
+        if not loop.fed_by_forward:
+            return
+        self._seen += 1
+        if self._seen <= ALL_UNTIL or self._seen % SHAPES_EVERY == 0:
+            self._look_at([pair for value in args for pair in named_tensors(value)] + named_tensors(kwargs))
+
+    def _look_at(self, named: list) -> None:
+        tensor = main_input(named)
+        if tensor is None:
+            return
+        shape = tuple(tensor.shape)
+        if any(type(size) is not int for size in shape):
+            return  # while jit traces
+        if shape in self._shapes or len(self._shapes) < MAX_SHAPES:
+            self._shapes[shape] = self._shapes.get(shape, 0) + 1
+        if len(self._signatures) < MAX_SHAPES:
+            self._signatures.add(tuple(tuple(each.shape) for _, each in named if each.dim() > 1) or shape)
+        if self._seen <= ALL_UNTIL or self._seen % PADDING_EVERY == 0:
+            self._padding.look([(name, each) for name, each in named if each.device.type == "cpu" and not each.is_sparse])
+
+    def on_boundary(self, step: int) -> None:
+        """Write the figures so far, at most every two seconds."""
+        if not step % 16 and time.monotonic() >= self._next_s:
+            self._next_s = time.monotonic() + 2.0
+            self.on_exit()
+
+    def on_exit(self) -> None:
+        """Write the figures."""
+        if self._shapes:
+            shapes = [[list(shape), count] for shape, count in self._shapes.items()]
+            elements, padding = self._padding.totals()
+            fact("batch", shapes=shapes, signatures=len(self._signatures), elements=elements, padding=padding)
+
+
+def named_tensors(value: object, name: str = "", depth: int = 0) -> list:
+    """(lower-case key, tensor) in nested tuples, lists and mappings, at most 32; the name of an unnamed one is ""."""
+    if hasattr(value, "data_ptr") and hasattr(value, "is_floating_point"):
+        return [(name, value)]
+    if depth > 3:
+        return []
+    if isinstance(value, Mapping) or (hasattr(value, "keys") and hasattr(value, "__getitem__")):
+        pairs = [(str(key).lower(), value[key]) for key in list(value.keys())[:MAX_TENSORS]]
+    elif isinstance(value, (tuple, list)):
+        names = getattr(value, "_fields", None) or [name] * len(value)
+        pairs = [(str(names[index]).lower(), item) for index, item in enumerate(value[:MAX_TENSORS])]
+    else:
+        return []
+    found: list = []
+    for key, item in pairs:
+        found += named_tensors(item, key, depth + 1)
+        if len(found) >= MAX_TENSORS:
+            break
+    return found[:MAX_TENSORS]

@@ -1,0 +1,177 @@
+"""Traces the owner's function calls inside a few short windows: what was called with which arguments, and gave what.
+
+Outside windows nothing is traced. A window is not opened while a debugger or a coverage tool traces.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from .. import own
+from ..guard import swallow
+from ..writer import fact
+from .digests import of_arguments, of_result
+
+MAX_CALLS = 1500  # in one window
+MAX_CALLS_OF_ONE = 200  # of one function in one window: a small one called for each byte must not hide those around it
+MAX_ROWS = 20000  # in one process
+MAX_OVERHEAD_NS = 500_000_000  # our own work in one window: digests of large arguments must not hold a step up for long
+
+_GENERATOR = 0x20 | 0x80 | 0x200
+_VARARGS, _VARKEYWORDS = 0x04, 0x08
+
+_functions: dict = {}  # code -> id
+_rows_written = 0
+
+
+class Returned:
+    """A call that returned inside the window; `value` is dropped when the window is closed."""
+
+    __slots__ = ("code", "depth", "namespace", "ns", "value")
+
+    def __init__(self, code, depth: int, namespace: dict, value: object, ns: int) -> None:
+        self.code, self.depth, self.namespace, self.value, self.ns = code, depth, namespace, value, ns
+
+
+class Window:
+    """One traced stretch of the current thread; `where` is "fetch", "collate", "gap" or "forward". With `keep`, results stay until `close`.
+
+    `about` is written with the rows.
+    """
+
+    def __init__(self, where: str, keep: bool = False, **about) -> None:
+        self._where = where
+        self._about = about
+        self._calls_of: dict = {}
+        self._rows: list = []
+        self._stack: list = []
+        self._overhead = 0  # our own time, and pauses
+        self._paused = self._paused_ns = 0
+        self._began = 0
+        self._calls = 0
+        self._keep = keep
+        self.returned: list = []
+        self.ns = 0  # traced length, without our own time; known when the window is closed
+        self.open = False
+
+    def begin(self) -> bool:
+        """Start to trace; False when somebody else traces."""
+        if sys.gettrace() is not None or _rows_written > MAX_ROWS:
+            return False
+        self.open = True
+        self._began = time.perf_counter_ns()
+        sys.settrace(self._call)
+        return True
+
+    def pause(self) -> None:
+        """Do not trace for a while; the time does not count."""
+        if self.open and not self._paused:
+            sys.settrace(None)
+            self._paused = time.perf_counter_ns()
+
+    def resume(self) -> None:
+        """Trace again."""
+        if self.open and self._paused:
+            now = time.perf_counter_ns()
+            self._overhead += now - self._paused
+            self._paused_ns += now - self._paused
+            self._paused = 0
+            sys.settrace(self._call)
+
+    def end(self) -> None:
+        """Stop to trace, and write the rows."""
+        global _rows_written
+        if not self.open:
+            return
+        self.resume()
+        sys.settrace(None)
+        self.open = False
+        self.ns = max(0, time.perf_counter_ns() - self._began - self._overhead)
+        _rows_written += len(self._rows)
+        if not self._rows and self._where == "gap":
+            return
+        fact("calls", where=self._where, window_ns=self.ns, rows=self._rows, **self._about)
+        self._rows = []
+
+    def _call(self, frame, event, argument):
+        if event != "call" or self._calls >= MAX_CALLS or self._overhead > self._paused_ns + MAX_OVERHEAD_NS or not self.open:
+            return None
+        code = frame.f_code
+        if not own.is_own(code) or code.co_name in ("<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>", "<module>"):
+            return None
+        calls_of_it = self._calls_of.get(code, 0)
+        if calls_of_it >= MAX_CALLS_OF_ONE:
+            return None
+        began = time.perf_counter_ns()
+        self._calls_of[code] = calls_of_it + 1
+        self._calls += 1
+        entry = None
+        try:
+            frame.f_trace_lines = False
+            entry = self._entry(frame, code)
+            self._stack.append(entry)
+        except Exception as error:
+            swallow("tracer", error)
+        now = time.perf_counter_ns()
+        self._overhead += now - began
+        if entry is None:
+            return None
+        entry["began"], entry["overhead"] = now, self._overhead
+        return lambda frame, event, argument: self._local(entry, event, argument)
+
+    def _entry(self, frame, code) -> dict:
+        given = code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & _VARARGS) + bool(code.co_flags & _VARKEYWORDS)
+        names = code.co_varnames[:given]
+        values = [frame.f_locals.get(name) for name in names]
+        digest, hashable = (None, False) if code.co_flags & _GENERATOR else of_arguments(values)
+        return {
+            "code": code,
+            "arguments": digest,
+            "hashable": hashable,
+            "is_method": bool(names) and names[0] in ("self", "cls"),
+            "caller": self._stack[-1]["code"] if self._stack else None,
+            "depth": len(self._stack),
+            "namespace": frame.f_globals,
+        }
+
+    def _local(self, entry: dict, event: str, result: object) -> None:
+        if event != "return":
+            return
+        now = time.perf_counter_ns()
+        try:
+            if entry in self._stack:
+                del self._stack[self._stack.index(entry) :]
+            ns = now - entry["began"] - (self._overhead - entry["overhead"])
+            if self._keep:
+                self.returned.append(Returned(entry["code"], entry["depth"], entry["namespace"], result, ns))
+            if entry["arguments"] is not None and self.open:
+                self._note(entry, ns, result)
+        except Exception as error:
+            swallow("tracer", error)
+        self._overhead += time.perf_counter_ns() - now
+
+    def _note(self, entry: dict, ns: int, result: object) -> None:
+        if any(getattr(value, "requires_grad", False) for value in (result if isinstance(result, (tuple, list)) else (result,))):
+            return  # it belongs to this step's graph
+        digest, size = of_result(result)
+        if digest is None:
+            return
+        place = _function(entry["code"])
+        caller = -1 if entry["caller"] is None else _function(entry["caller"])
+        self._rows.append([place, entry["arguments"], digest, max(0, ns), caller, self._where, entry["hashable"], entry["is_method"], size])
+
+
+def _function(code) -> int:
+    number = _functions.get(code)
+    if number is None:
+        number = _functions[code] = len(_functions)
+        fact("function", id=number, at=[own.path_of(code), code.co_firstlineno, own.name_of(code)])
+    return number
+
+
+def after_fork() -> None:
+    """A forked child writes its own table of functions."""
+    global _rows_written
+    _functions.clear()
+    _rows_written = 0

@@ -1,0 +1,150 @@
+"""Which line really took the time of samples that came late.
+
+A signal that arrives inside an operator (`a @ b`, `memory[index]`) is handled at the next call only, maybe in another line or function.
+Where late samples gather, one step (in a worker: one batch) is traced by lines; if another of the owner's lines took the time right
+before that place, its late samples belong to that line.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from .. import own
+from ..guard import swallow
+from ..phases import gaps
+from ..phases.observer import Observer
+from ..writer import fact
+
+LATE_NS = 5_000_000  # after the timer's tick
+GATHER = 3  # late samples at one place before it is looked at
+MOST_LOOKS = 8
+BEFORE = 8  # so many lines before a place may be what it waited for
+MOST_PART = 0.7  # and one of them must have taken so much of their time
+MAX_LINES = 50_000
+
+wanted: list = []  # places (code, line) that wait for a look
+_late: dict = {}  # place -> late samples
+_rows: list = []  # (place, when it began) in order
+_frames: list = []  # those that ran already when the look began
+_found = None  # called with a place and the line that its late samples belong to
+_looks = 0
+_looking = False
+
+
+def late(place: tuple, found) -> None:
+    """A sample at `place` came late; `found(place, truth)` will be told where it belongs."""
+    global _found, _looks
+    _found = found
+    _late[place] = _late.get(place, 0) + 1
+    if _late[place] == GATHER and _looks < MOST_LOOKS:
+        _looks += 1
+        wanted.append(place)
+
+
+def begin() -> None:
+    """Trace lines of the owner's on this thread from here, unless somebody else traces."""
+    try:
+        _begin()
+    except Exception as error:
+        swallow("closer look", error)
+
+
+def end() -> None:
+    """Stop, and tell which places had waited for another line."""
+    try:
+        _end()
+    except Exception as error:
+        swallow("closer look", error)
+
+
+def _begin() -> None:
+    global _looking
+    if sys.gettrace() is not None or gaps._compiles:
+        return
+    _looking = True
+    frame = sys._getframe(2)
+    while frame is not None:
+        if own.is_own(frame.f_code) and frame.f_trace is None:
+            frame.f_trace = _line
+            _frames.append(frame)
+        frame = frame.f_back
+    sys.settrace(_call)
+
+
+def _end() -> None:
+    global _looking
+    if not _looking:
+        return
+    _looking = False
+    sys.settrace(None)
+    for frame in _frames:
+        frame.f_trace = None
+    _frames.clear()
+    rows, places = list(_rows), list(wanted)
+    _rows.clear()
+    wanted.clear()
+    for place in places:
+        truth = _truth(rows, place)
+        if truth is not None:
+            _found(place, truth)
+
+
+def _call(frame, event, argument):
+    if not own.is_own(frame.f_code):
+        return None
+    _note(frame)
+    return _line
+
+
+def _line(frame, event, argument):
+    if event == "line":
+        _note(frame)
+    elif event == "return":
+        _note(own.own_frame(frame.f_back))
+    return _line
+
+
+def _note(frame) -> None:
+    if len(_rows) < MAX_LINES:
+        _rows.append((None if frame is None else (frame.f_code, frame.f_lineno), time.perf_counter_ns()))
+
+
+def _truth(rows: list, place: tuple):
+    """The line that most often took the time right before and at `place`; None where that is `place` itself, or none stands out."""
+    votes: dict = {}
+    for index in [index for index in range(len(rows) - 1) if rows[index][0] == place]:
+        around = range(max(0, index - BEFORE), index + 1)
+        lengths = [(rows[each + 1][1] - rows[each][1], rows[each][0]) for each in around]
+        longest, line = max(lengths, key=lambda length: length[0])
+        if longest >= LATE_NS and longest >= MOST_PART * sum(length for length, _ in lengths):
+            votes[line] = votes.get(line, 0) + longest
+    best = max(votes, key=votes.get, default=None)
+    return None if best == place else best
+
+
+class CloserLook(Observer):
+    """Looks for one step, in the process that trains."""
+
+    def on_boundary(self, step: int) -> None:
+        """One comparison in most steps."""
+        if _looking:
+            self.on_exit()
+        elif wanted:
+            begin()
+            if _looking:
+                fact("slowed", step=step)
+
+    def on_exit(self) -> None:
+        """Do not trace the end of the program."""
+        end()
+
+
+def after_fork() -> None:
+    """A forked child has its own samples."""
+    global _looking
+    _looking = False
+    wanted.clear()
+    _late.clear()
+    _rows.clear()
+    _frames.clear()

@@ -1,0 +1,73 @@
+"""Python's garbage collector: how often it runs, how long, and who asks for it."""
+
+from __future__ import annotations
+
+import functools
+import gc
+import sys
+import time
+
+from .. import own
+from ..guard import swallow
+from ..writer import fact
+
+_clock = time.monotonic_ns
+
+
+class Collections:
+    """Cumulative counts and times of all collections of this process; each stops every thread of the interpreter."""
+
+    def __init__(self) -> None:
+        self.counts = [0, 0, 0]
+        self.ns = 0
+        self.called: dict = {}  # the owner's place -> [calls, ns]
+        self._began = 0
+
+    def __call__(self, phase: str, info: dict) -> None:
+        """What `gc.callbacks` calls."""
+        if phase == "start":
+            self._began = _clock()
+        elif self._began:
+            self.ns += _clock() - self._began
+            self._began = 0
+            generation = info.get("generation", 0)
+            if 0 <= generation < 3:
+                self.counts[generation] += 1
+
+    def wrap(self, original):
+        """`gc.collect`, with the line that calls it noted."""
+
+        @functools.wraps(original)
+        def collect(*args, **kwargs):
+            began = _clock()
+            try:
+                return original(*args, **kwargs)
+            finally:
+                self._note(sys._getframe(1), _clock() - began)
+
+        return collect
+
+    def _note(self, caller, ns: int) -> None:
+        """A call by a library (Dynamo collects before it compiles) is no line of the owner's."""
+        try:
+            if not own.is_own(caller.f_code):
+                return
+            entry = self.called.setdefault(tuple(own.place_of_frame(caller)), [0, 0])
+            entry[0] += 1
+            entry[1] += ns
+        except Exception as error:
+            swallow("gc.collect", error)
+
+    def write(self) -> None:
+        """Cumulative figures."""
+        place = max(self.called, key=lambda key: self.called[key][1], default=None)
+        called = sum(calls for calls, _ in self.called.values())
+        fact("gc", t=_clock(), counts=self.counts, ns=self.ns, called=called, at=place)
+
+
+def install(torch) -> Collections:
+    """Listen, and wrap `gc.collect`."""
+    source = Collections()
+    gc.callbacks.append(source)
+    gc.collect = source.wrap(gc.collect)
+    return source

@@ -1,0 +1,173 @@
+"""Samples the training (or worker) thread's line of the owner's code, by a real-time signal to that thread.
+
+A sampling thread would be biased by the interpreter lock. The signal's handler runs on the main thread, so where another thread trains it
+looks at that thread's frame. A signal that arrives inside a long C call is handled right after it, at the line that made the call, and a
+sample counts for all the time since the one before: so the call's line gets its time (for operators see `closer`). Off where
+timer_create is missing, the signal is taken, or torch is first imported outside the main thread (only there can a handler be set).
+"""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import signal
+import sys
+import threading
+import time
+
+from .. import codes, own
+from ..environment import number
+from ..guard import swallow
+from ..writer import emit, fact, is_open
+from . import closer
+
+_SIGEV_THREAD_ID = 4
+_CLOCK_MONOTONIC = 1
+_SIGNAL_OFFSET = 9  # SIGRTMIN + 9: the first ones are taken by thread libraries and profilers
+
+_timer = None
+_libc = None
+_places: dict = {}  # (code, line, late) -> place id
+_interval_ns = 0
+_armed_ns = _newest_ns = 0
+_thread = 0
+_prepared = False
+_within = ""  # name of the function that the sampled work runs in: frames outside it are not its cause
+
+
+class _SigEvent(ctypes.Structure):
+    _fields_ = (
+        ("value", ctypes.c_void_p),
+        ("signo", ctypes.c_int),
+        ("notify", ctypes.c_int),
+        ("tid", ctypes.c_int),
+        ("pad", ctypes.c_byte * 44),
+    )
+
+
+class _TimerSpec(ctypes.Structure):
+    _fields_ = tuple((name, ctypes.c_long) for name in ("interval_s", "interval_ns", "value_s", "value_ns"))
+
+
+def prepare() -> None:
+    """Set the handler; only the main thread may. Without a timer nothing happens."""
+    global _prepared
+    try:
+        number_of_signal = signal.SIGRTMIN + _SIGNAL_OFFSET
+        if threading.current_thread() is threading.main_thread() and signal.getsignal(number_of_signal) in (signal.SIG_DFL, _sample):
+            signal.signal(number_of_signal, _sample)
+            signal.siginterrupt(number_of_signal, False)
+            _prepared = True
+    except Exception as error:
+        swallow("line sampler", error)
+
+
+def start(ident: int, within: str = "") -> None:
+    """Begin to sample thread `ident` of this process; does nothing when it runs already or cannot run.
+
+    With `within`, lines outside the function of that name do not count: a forked worker's stack goes on in the program that forked it.
+    """
+    global _within
+    hertz = number("TRAINFLASH_SAMPLE_HZ", 50.0)
+    if _timer is not None or hertz <= 0:
+        return
+    _within = within
+    try:
+        if not _prepared:
+            prepare()
+        if _prepared and signal.getsignal(signal.SIGRTMIN + _SIGNAL_OFFSET) is _sample:
+            watch(ident)
+            _arm(min(hertz, 1000.0))
+    except Exception as error:
+        swallow("line sampler", error)
+
+
+def _arm(hertz: float) -> None:
+    global _timer, _libc, _interval_ns, _armed_ns, _newest_ns
+    _libc = ctypes.CDLL(None, use_errno=True)
+    if not hasattr(_libc, "timer_create"):
+        _libc = ctypes.CDLL("librt.so.1", use_errno=True)
+    atexit.register(stop)
+    main = threading.main_thread()
+    target = threading.get_native_id() if threading.current_thread() is main else main.native_id
+    event = _SigEvent(None, signal.SIGRTMIN + _SIGNAL_OFFSET, _SIGEV_THREAD_ID, target)
+    timer = ctypes.c_void_p()
+    if _libc.timer_create(_CLOCK_MONOTONIC, ctypes.byref(event), ctypes.byref(timer)) != 0:
+        raise OSError(ctypes.get_errno(), "timer_create")
+    _timer = timer
+    interval = _interval_ns = int(1e9 / hertz)
+    spec = _TimerSpec(interval // 10**9, interval % 10**9, interval // 10**9, interval % 10**9)
+    _armed_ns = _newest_ns = time.monotonic_ns()
+    if _libc.timer_settime(timer, 0, ctypes.byref(spec), None) != 0:
+        raise OSError(ctypes.get_errno(), "timer_settime")
+
+
+def _sample(signo, frame) -> None:
+    global _newest_ns
+    try:
+        if _timer is None or not is_open():
+            return
+        if _thread != threading.get_ident():
+            frame = sys._current_frames().get(_thread)
+        frame = _own_frame(frame)
+        now = time.monotonic_ns()
+        tick = _armed_ns + ((_newest_ns - _armed_ns) // _interval_ns + 1) * _interval_ns
+        _newest_ns = now
+        emit(codes.SAMPLE_OF + (0 if frame is None else _place(frame, now - tick > closer.LATE_NS)))
+    except Exception as error:
+        swallow("sample", error)
+
+
+def _own_frame(frame):
+    while frame is not None:
+        code = frame.f_code
+        if own.is_own(code):
+            return frame
+        if code.co_name == _within:
+            return None
+        frame = frame.f_back
+    return None
+
+
+def _place(frame, late: bool) -> int:
+    key = (frame.f_code, frame.f_lineno, late)
+    if late:
+        closer.late(key[:2], _belongs)
+    place = _places.get(key)
+    if place is None:
+        if len(_places) >= codes.MAX_PLACE:
+            return 0
+        place = _places[key] = len(_places) + 1
+        fact("place", id=place, at=own.place_of_frame(frame))
+    return place
+
+
+def _belongs(place: tuple, truth: tuple) -> None:
+    """The late samples at `place` are those of the line `truth`: a reader takes the newest fact about a place."""
+    code, line = truth
+    fact("place", id=_places[(*place, True)], at=[own.path_of(code), line, own.name_of(code)])
+
+
+def stop() -> None:
+    """Disarm: after the interpreter has put signal handlers back, one more signal would end the process."""
+    global _timer
+    if _timer is not None:
+        _libc.timer_delete(_timer)
+        _timer = None
+
+
+def watch(ident: int) -> None:
+    """Sample this thread from now on: the one that turned out to train."""
+    global _thread
+    if ident != _thread and _prepared:
+        # System calls of other libraries start again after the signal, unless it is the main thread's waiting that has to be interrupted.
+        signal.siginterrupt(signal.SIGRTMIN + _SIGNAL_OFFSET, ident != threading.main_thread().ident)
+    _thread = ident
+
+
+def after_fork() -> None:
+    """Timers are not inherited; places are written again into the child's own facts."""
+    global _timer
+    _timer = None
+    _places.clear()
+    closer.after_fork()

@@ -1,0 +1,185 @@
+"""Reads what torch's recorder noted in one step: counts and times of operators, and attention that runs in pieces."""
+
+from __future__ import annotations
+
+from ..guard import swallow
+
+MAX_RECORDS = 400_000  # begin and end marks; more are not read
+SMALL_NS = 20_000  # an operator below that is mostly the cost of calling it
+MAX_REGION = 300  # operators between the two products of one attention
+
+MATMULS = frozenset(
+    f"aten::{name}" for name in ("mm", "addmm", "bmm", "baddbmm", "mv", "addmv", "dot", "mkldnn_linear", "_scaled_mm", "_addmm_activation")
+)
+CONVOLUTIONS = frozenset(f"aten::{name}" for name in ("convolution", "_convolution", "convolution_backward", "conv2d", "conv3d"))
+COPIES = frozenset(f"aten::{name}" for name in ("copy_", "_foreach_copy_"))
+CLASSES = (("matmul", MATMULS), ("conv", CONVOLUTIONS), ("copy", COPIES))
+PRODUCTS = ("aten::bmm", "aten::baddbmm")
+MATH = "aten::_scaled_dot_product_attention_math"
+_NOT_OPERATORS = ("autograd::", "torch::autograd::")
+
+
+class _Call:
+    __slots__ = ("around", "backward", "began", "data", "event", "index", "name", "ns", "operator", "optimizer", "outer", "sequence")
+
+    def __init__(self, event, name: str, began: float, parent) -> None:
+        self.event, self.name, self.began, self.ns = event, name, began, 0
+        self.operator = "::" in name and not name.startswith(_NOT_OPERATORS)
+        self.outer = None  # the outermost operator around it, itself included
+        self.backward = name.startswith("autograd::engine::evaluate_function")
+        self.optimizer = name.startswith("Optimizer.step#")
+        self.data = name.startswith("enumerate(DataLoader)")
+        self.around: tuple = ()  # classes of operators around it
+        self.sequence = -1
+        self.index = -1
+        if parent is not None:
+            self.outer = parent.outer
+            self.backward |= parent.backward
+            self.optimizer |= parent.optimizer
+            self.data |= parent.data
+            self.around = parent.around
+            for name, members in CLASSES:
+                if parent.name in members:
+                    self.around = (*self.around, name)
+        if self.outer is None and self.operator:
+            self.outer = self
+
+    def shapes(self) -> list:
+        return self.event.shapes()
+
+
+def read(records: list):
+    """Figures of one step, nanoseconds; None where there is too much to read."""
+    if sum(len(events) for events in records) > MAX_RECORDS:
+        return None
+    counted = _Counted()
+    for events in records:
+        counted.walk(events)
+    attention = []
+    try:
+        attention = counted.attention()
+    except Exception as error:
+        swallow("attention", error)
+    return {**counted.figures, "attention": attention}
+
+
+class _Counted:
+    def __init__(self) -> None:
+        self.figures = dict.fromkeys(("ops", "op_ns", "small_ns", "optimizer_ops", "matmul_ns", "conv_ns", "copy_ns"), 0)
+        self.outers: list = []  # outermost operators of the forward pass, in order
+        self.forward: list = []  # all operators of the forward pass
+        self.backward: dict = {}  # sequence number -> ns of that function of the graph
+
+    def walk(self, events: list) -> None:
+        """One thread's begin and end marks."""
+        stack: list = []
+        base = events[0] if events else None
+        for event in events:
+            kind = event.kind()
+            if kind == "push":
+                call = _Call(event, event.name(), base.cpu_elapsed_us(event), stack[-1] if stack else None)
+                self._began(call, event)
+                stack.append(call)
+            elif kind == "pop" and stack:
+                call = stack.pop()
+                call.ns = int(1000 * (base.cpu_elapsed_us(event) - call.began))
+                self._ended(call)
+
+    def _began(self, call: _Call, event) -> None:
+        if call.data or call.optimizer:
+            return
+        if call.backward:
+            if not call.operator and event.scope() == 1:
+                call.sequence = event.sequence_nr()
+        elif call.operator:
+            call.sequence = event.sequence_nr()
+            if call.outer is call:
+                call.index = len(self.outers)
+                self.outers.append(call)
+            self.forward.append(call)
+
+    def _ended(self, call: _Call) -> None:
+        figures = self.figures
+        if call.data:
+            return
+        if call.sequence >= 0 and call.backward:
+            self.backward[call.sequence] = self.backward.get(call.sequence, 0) + call.ns
+        if call.outer is call:
+            figures["ops"] += 1
+            figures["op_ns"] += call.ns
+            if call.ns < SMALL_NS:
+                figures["small_ns"] += call.ns
+            if call.optimizer:
+                figures["optimizer_ops"] += 1
+        if call.operator:
+            for name, members in CLASSES:
+                if call.name in members and name not in call.around:
+                    figures[f"{name}_ns"] += call.ns
+
+    # --- attention
+
+    def attention(self) -> list:
+        """[kind, shape of the scores, calls, forward ns, backward ns or None] by kind and shape."""
+        self._owner_of_sequence = {call.sequence: call for call in self.forward if call.sequence >= 0}  # the newest one makes the node
+        found: dict = {}
+        products = [call for call in self.forward if call.name in PRODUCTS]
+        for call in self.forward:
+            shape = region = None
+            kind = "hand_written"
+            if call.name == "aten::softmax" and call.outer is call:
+                shape = call.shapes()[0]
+                region = self._region(call, shape, products)
+            elif call.name == MATH:
+                kind = "math_fallback"
+                query, key = call.shapes()[:2]
+                shape, region = [*query[:-1], key[-2]], [call.outer]
+            if region:
+                entry = found.setdefault((kind, tuple(shape)), [0, 0, 0, False])
+                backward = self._backward_of(region)
+                entry[0] += 1
+                entry[1] += sum(each.ns for each in region)
+                entry[2] += backward or 0
+                entry[3] |= backward is not None
+        return [[kind, list(shape), calls, ns, back if seen else None] for (kind, shape), (calls, ns, back, seen) in found.items()]
+
+    def _region(self, softmax: _Call, shape: list, products: list):
+        """The operators from the product that makes the scores to the one that uses them; None where softmax is no attention."""
+        if len(shape) < 3 or shape[-1] < 2:
+            return None
+        size = _size(shape)
+        before = after = None
+        for product in products:
+            sides = product.shapes()[-2:] if product.name == "aten::bmm" else product.shapes()[1:3]
+            if len(sides) != 2 or len(sides[0]) != 3 or len(sides[1]) != 3:
+                continue
+            left, right = sides
+            made = [left[0], left[1], right[2]]
+            if product.began < softmax.began:
+                if _size(made) == size and shape[-1] in made[1:]:
+                    before = product
+            elif (_size(left) == size and left[2] == shape[-1]) or (_size(right) == size and right[1] == shape[-1]):
+                after = product
+                break
+        if before is None or after is None or after.outer.index - before.outer.index > MAX_REGION:
+            return None
+        between = self.outers[before.outer.index + 1 : after.outer.index]
+        on_scores = [call for call in between if any(_size(given) == size for given in call.shapes() if given)]
+        return [before.outer, *on_scores, after.outer]
+
+    def _backward_of(self, region: list):
+        outers = {id(call) for call in region}
+        times = [
+            self.backward[number]
+            for number, call in self._owner_of_sequence.items()
+            if id(call.outer) in outers and number in self.backward
+        ]
+        return sum(times) if times else None
+
+
+def _size(shape: list) -> int:
+    size = 1
+    for length in shape:
+        if isinstance(length, list):
+            return -1
+        size *= length
+    return size

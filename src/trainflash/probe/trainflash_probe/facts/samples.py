@@ -1,0 +1,199 @@
+"""How long single samples take to make, and which are the slowest: index, and file where the dataset names one.
+
+A stand-in takes the dataset's place during one fetch and times each `dataset[index]`. Time in which the thread waited for a core is
+taken off a slow sample, because a busy machine makes any sample slow.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections import deque
+
+from ..guard import swallow
+from ..runqueue import waited_ns
+from ..writer import fact
+
+KEPT = 16  # slowest samples of one loader in one process
+FIRST = 16  # samples before the first that can be called slow
+SLOW = 3.0  # times the usual one; the reader asks for more
+LEAST_NS = 200_000  # faster ones are never slow
+EARLY_NS = 1_000_000  # before the usual time is known, slower ones are remembered
+MEMORY = 1024  # newest times, for the usual one
+EVERY_S = 2.0
+_NAMED = ("samples", "imgs", "images", "files", "paths", "filenames", "file_names", "image_paths", "img_paths", "image_files", "file_list")
+_MAX_ATTRIBUTES = 100
+
+_records: dict = {}  # loader number (-1 in a worker, which serves one) -> Record
+_clock = time.monotonic_ns
+
+
+class Record:
+    """Times of the samples of one loader in this process. `usual` is their median in nanoseconds, 0 before it is known."""
+
+    def __init__(self, loader: int) -> None:
+        self.loader = loader
+        self.usual = 0
+        self._count = 0
+        self._recent: deque = deque(maxlen=MEMORY)
+        self._slow: dict = {}  # index -> [ns, times, dataset]
+        self._early: list = []
+        self._floor = 0
+        self._changed = False
+        self._next_s = 0.0
+        self._next_usual = FIRST
+
+    def add(self, times: list, slow: list, dataset: object) -> None:
+        """The samples of one fetch: nanoseconds of each, and (index, nanoseconds) of the slow ones."""
+        if not times:
+            return
+        self._count += len(times)
+        self._recent.extend(times)
+        self._changed = True
+        if self._count >= self._next_usual:
+            self.usual = sorted(self._recent)[len(self._recent) // 2]
+            self._next_usual = 2 * self._count if self._count < MEMORY else self._count + MEMORY
+        if self.usual:
+            slow = self._early + slow
+            self._early = []
+            limit = _limit(self.usual)
+            for index, ns in slow:
+                if ns > limit:
+                    self._keep(index, ns, dataset)
+        else:
+            self._early += slow
+        now = time.monotonic()
+        if now >= self._next_s:
+            self._next_s = now + EVERY_S
+            self.write()
+
+    def _keep(self, index: int, ns: int, dataset: object) -> None:
+        entry = self._slow.get(index)
+        if entry is not None:
+            entry[0], entry[1] = max(entry[0], ns), entry[1] + 1
+        elif ns > self._floor or len(self._slow) < KEPT:
+            self._slow[index] = [ns, 1, dataset]
+            if len(self._slow) > KEPT:
+                del self._slow[min(self._slow, key=lambda key: self._slow[key][0])]
+                self._floor = min(entry[0] for entry in self._slow.values())
+
+    def write(self) -> None:
+        """The figures so far; a reader takes the newest."""
+        if self._changed and self._recent:
+            self._changed = False
+            rows = [[index, ns, times, _file_of(dataset, index)] for index, (ns, times, dataset) in self._slow.items()]
+            usual = sorted(self._recent)[len(self._recent) // 2]
+            fact("samples", loader=self.loader, count=self._count, usual_ns=usual, slow=rows)
+
+
+def _limit(usual: int) -> int:
+    return max(LEAST_NS, int(SLOW * usual)) if usual else EARLY_NS
+
+
+class TimedDataset:
+    """Stands in for `dataset` during one fetch."""
+
+    __slots__ = ("_dataset", "_limit", "_waited", "slow", "times")
+
+    def __init__(self, dataset: object, usual: int, waited: object) -> None:
+        self._dataset = dataset
+        self._limit = _limit(usual)
+        self._waited = waited
+        self.times: list = []
+        self.slow: list = []
+
+    def __getitem__(self, index):
+        began = _clock()
+        sample = self._dataset[index]
+        ns = _clock() - began
+        self.times.append(ns)
+        if ns > self._limit and type(index) is int:
+            self._look_at(index, ns)
+        return sample
+
+    def _look_at(self, index: int, ns: int) -> None:
+        waited = waited_ns()
+        if waited is not None and self._waited is not None:
+            ns -= waited - self._waited
+            self._waited = waited
+        if ns > self._limit:
+            self.slow.append((index, ns))
+
+
+def record_of(fetcher) -> Record:
+    """The record of the loader that this fetcher belongs to."""
+    number = fetcher.__dict__.get("_trainflash_loader")
+    if number is None:
+        number = fetcher.__dict__["_trainflash_loader"] = _loader_number()
+    record = _records.get(number)
+    if record is None:
+        record = _records[number] = Record(number)
+    return record
+
+
+def _loader_number() -> int:
+    """Number of the loader whose iterator fetches in this process; -1 in a worker process."""
+    frame = sys._getframe(2)
+    while frame is not None:
+        if frame.f_code.co_name == "_next_data":
+            return getattr(frame.f_locals.get("self"), "_trainflash", (0, -1))[1]
+        frame = frame.f_back
+    return -1
+
+
+def note_batched(record: Record) -> None:
+    """The loader's dataset makes whole batches: no single samples are timed."""
+    if not record._next_s:
+        record._next_s = 1.0
+        fact("batched", loader=record.loader)
+
+
+def write_all() -> None:
+    """The newest figures of every loader."""
+    for record in _records.values():
+        record.write()
+
+
+def after_fork() -> None:
+    """A forked child times its own."""
+    _records.clear()
+
+
+def _file_of(dataset: object, index: int):
+    """Name of the file that sample `index` is made from, where a list of the dataset says it; None otherwise."""
+    try:
+        while type(dataset).__name__ == "Subset" and hasattr(dataset, "indices"):
+            dataset, index = dataset.dataset, int(dataset.indices[index])
+        if type(dataset).__name__ == "ConcatDataset":
+            part = next(i for i, end in enumerate(dataset.cumulative_sizes) if index < end)
+            return _file_of(dataset.datasets[part], index - (dataset.cumulative_sizes[part - 1] if part else 0))
+        attributes = getattr(dataset, "__dict__", {})
+        length = len(dataset)
+        for name in (*_NAMED, *list(attributes)[:_MAX_ATTRIBUTES]):
+            found = _path_in(attributes.get(name), index, length, certain=name in _NAMED)
+            if found is not None:
+                return found
+    except Exception as error:
+        swallow("file of sample", error)
+    return None
+
+
+def _path_in(values: object, index: int, length: int, certain: bool):
+    if hasattr(values, "iloc") and hasattr(values, "columns"):
+        row = tuple(values.iloc[index])[:8] if len(values) == length else ()
+        return next((str(value) for value in row if _is_path(value, certain=False)), None)
+    if not isinstance(values, (list, tuple)) or len(values) != length:
+        return None
+    value = values[index]
+    if isinstance(value, (tuple, list)) and value:
+        value = value[0]
+    return os.fspath(value) if _is_path(value, certain) else None
+
+
+def _is_path(value: object, certain: bool) -> bool:
+    if isinstance(value, os.PathLike):
+        return True
+    if not isinstance(value, str) or not 0 < len(value) <= 4096 or "\n" in value:
+        return False
+    return certain or os.sep in value or (" " not in value and 1 < len(os.path.splitext(value)[1]) <= 6)

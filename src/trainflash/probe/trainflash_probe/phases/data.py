@@ -1,0 +1,147 @@
+"""Hooks on DataLoader in the training process: construction, iter(), each wait for a batch."""
+
+from __future__ import annotations
+
+import functools
+import time
+from threading import get_ident
+
+from .. import codes, own
+from ..environment import diagnose
+from ..guard import swallow
+from ..writer import emit, fact
+from .loop import loop
+
+_serials = 0
+_known: dict = {}  # what makes two loaders the same one, built again -> id
+
+
+def install(torch) -> None:
+    """Wrap DataLoader and its iterators."""
+    from sys import modules as imported
+
+    module = imported["torch.utils.data.dataloader"]
+    loader = module.DataLoader
+    loader.__init__ = _constructed(loader.__init__)
+    loader.__iter__ = _iter(loader.__iter__)
+    base = module._BaseDataLoaderIter
+    base.__next__ = _next(base.__next__)
+
+
+def _constructed(original):
+    @functools.wraps(original)
+    def __init__(self, *args, **kwargs):
+        original(self, *args, **kwargs)
+        try:
+            _note_loader(self)
+        except Exception as error:
+            swallow("DataLoader", error)
+
+    return __init__
+
+
+def _note_loader(loader) -> None:
+    """Number the loader; one that is built again at the same line over the same dataset keeps its number."""
+    place = own.caller()
+    arguments = _arguments(loader)
+    key = (tuple(place or ()), id(loader.dataset), arguments["num_workers"], arguments["batch_size"], arguments["shuffles"])
+    number = _known.get(key)
+    if number is None:
+        number = _known[key] = min(len(_known), codes.MAX_LOADER)
+        if diagnose and len(_known) <= codes.MAX_LOADER:
+            fact("loader", id=number, at=place, **arguments)
+    loader.__dict__["_trainflash_id"] = number
+
+
+def _arguments(loader) -> dict:
+    dataset = loader.dataset
+    iterable = type(loader.sampler).__name__ == "_InfiniteConstantSampler"
+    method = getattr(type(dataset), "__iter__" if iterable else "__getitem__", None)
+    try:
+        length = None if iterable else len(dataset)
+    except TypeError:
+        length = None
+    return {
+        "num_workers": loader.num_workers,
+        "batch_size": getattr(loader.batch_sampler, "batch_size", None) if loader.batch_size is None else loader.batch_size,
+        "persistent_workers": bool(loader.persistent_workers),
+        "pin_memory": bool(loader.pin_memory),
+        "prefetch_factor": loader.prefetch_factor,
+        "drop_last": bool(loader.drop_last),
+        "shuffles": "Random" in type(loader.sampler).__name__ or bool(getattr(loader.sampler, "shuffle", False)),
+        "own_generator": loader.generator is not None,
+        "iterable": iterable,
+        "dataset": type(dataset).__name__,
+        "dataset_at": own.place_of_function(method),
+        "dataset_len": length,
+        "collate": getattr(loader.collate_fn, "__qualname__", type(loader.collate_fn).__name__),
+        "collate_at": own.place_of_function(loader.collate_fn),
+    }
+
+
+def _iter(original):
+    @functools.wraps(original)
+    def __iter__(self):
+        global _serials
+        if loop.tid != get_ident() or loop.in_data:
+            return original(self)
+        number = self.__dict__.get("_trainflash_id", -1)
+        try:
+            loop.fetch_begins(0, number)
+        except Exception as error:
+            swallow("iter", error)
+        began = time.monotonic_ns()
+        loop.begin(codes.ITER_OF + max(0, number))
+        loop.in_data = True
+        try:
+            iterator = original(self)
+        finally:
+            loop.in_data = False
+            emit(codes.DATA_END)
+            if loop.gap is not None:
+                loop.gap.resume()
+        try:
+            _serials += 1
+            iterator._trainflash = (_serials, max(0, number))
+            if diagnose:
+                workers = [worker.pid for worker in getattr(iterator, "_workers", ())]
+                fact("iter", loader=number, ns=time.monotonic_ns() - began, workers=workers)
+        except Exception as error:
+            swallow("iter", error)
+        return iterator
+
+    return __iter__
+
+
+def _next(original):
+    @functools.wraps(original)
+    def __next__(self):
+        if loop.tid != get_ident() or loop.in_data:
+            return original(self)
+        serial, number = getattr(self, "_trainflash", (0, 0))
+        if loop.pending or loop.evaluating or loop.gap is not None or not loop.started:
+            try:
+                loop.fetch_begins(serial, number)
+            except Exception as error:
+                swallow("fetch", error)
+            loop.begin(codes.DATA_OF + number)
+        else:
+            emit(codes.DATA_OF + number)
+        loop.in_data = True
+        try:
+            batch = original(self)
+            if serial == loop.train_serial and not loop.on_batch:
+                loop.last_serial, loop.fresh_train_batch = serial, True
+            else:
+                try:
+                    loop.fetch_ended(serial, number, batch)
+                except Exception as error:
+                    swallow("fetch", error)
+            return batch
+        finally:
+            loop.in_data = False
+            emit(codes.DATA_END)
+            if loop.gap is not None:
+                loop.gap.resume()
+
+    return __next__

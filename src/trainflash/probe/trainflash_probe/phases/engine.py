@@ -1,0 +1,122 @@
+"""Hooks on backward, autograd.grad, optimizers and GradScaler."""
+
+from __future__ import annotations
+
+import functools
+from threading import get_ident
+
+from .. import codes
+from ..guard import swallow
+from ..writer import emit
+from . import modules
+from .loop import loop
+
+
+def install(torch) -> None:
+    """Wrap torch's entry points of backward and update."""
+    is_compiling = torch.compiler.is_compiling
+    torch.autograd.backward = _backward(torch.autograd.backward, is_compiling)
+    torch.autograd.grad = _backward(torch.autograd.grad, is_compiling)
+    optimizer = torch.optim.Optimizer
+    optimizer.__init__ = _constructed(optimizer.__init__)
+    hook = optimizer.profile_hook_step
+    optimizer.profile_hook_step = staticmethod(functools.wraps(hook)(lambda function: _step(hook(function), is_compiling)))
+    scaler = getattr(getattr(torch, "amp", None), "GradScaler", None)
+    if scaler is not None:
+        scaler.step = _scaler_step(scaler.step)
+
+
+def _backward(original, is_compiling):
+    is_backward = original.__name__ == "backward"
+
+    @functools.wraps(original)
+    def backward(*args, **kwargs):
+        if is_compiling() or loop.in_bwd or (loop.tid != get_ident() and not loop.latch(get_ident())):
+            return original(*args, **kwargs)
+        try:
+            loop.latched = True
+            if not loop.forwards:
+                modules.backward_without_forward()
+            if not (loop.pending or loop.evaluating or loop.on_backward) and loop.last_serial == loop.train_serial:
+                pass  # nothing has changed since the last backward
+            elif args:
+                loop.arrives()
+                loop.backward_begins(args[0], args[1] if is_backward and len(args) > 1 else kwargs.get("grad_tensors"))
+            else:
+                loop.backward_begins(kwargs.get("tensors", kwargs.get("outputs")), kwargs.get("grad_tensors"))
+        except Exception as error:
+            swallow("backward", error)
+        loop.in_bwd = True
+        loop.begin(22)  # codes.BWD, as a constant for speed
+        try:
+            return original(*args, **kwargs)
+        finally:
+            loop.in_bwd = False
+            emit(23)
+            if loop.clock.single is None and not loop.in_opt and loop.clock.backward_completes_step():
+                loop.mark_update()
+
+    return backward
+
+
+def _constructed(original):
+    @functools.wraps(original)
+    def __init__(self, *args, **kwargs):
+        original(self, *args, **kwargs)
+        try:
+            loop.clock.constructed(self)
+        except Exception as error:
+            swallow("optimizer", error)
+
+    return __init__
+
+
+def _step(original, is_compiling):
+    @functools.wraps(original)
+    def step(*args, **kwargs):
+        if is_compiling() or loop.in_opt or not args or (loop.tid != get_ident() and not loop.latch(get_ident())):
+            return original(*args, **kwargs)
+        loop.latched = True
+        optimizer = args[0]
+        if loop.pending or loop.evaluating or loop.on_update_begin or not loop.started:
+            try:
+                loop.arrives()
+                loop.update_begins(optimizer)
+            except Exception as error:
+                swallow("update", error)
+        loop.in_opt += 1
+        loop.begin(24)  # codes.OPT, as a constant for speed
+        try:
+            result = original(*args, **kwargs)
+        finally:
+            loop.in_opt -= 1
+            emit(25)
+        if loop.clock.single == id(optimizer) and not loop.on_update:
+            loop.mark_update()
+        else:
+            try:
+                loop.update_ended(optimizer)
+            except Exception as error:
+                swallow("update", error)
+        return result
+
+    return step
+
+
+def _scaler_step(original):
+    """A step that the scaler skips (infinite gradients) is a step of the loop all the same."""
+
+    @functools.wraps(original)
+    def step(self, optimizer, *args, **kwargs):
+        if loop.tid != get_ident():
+            return original(self, optimizer, *args, **kwargs)
+        emit(codes.OPT)
+        before = loop.pending
+        try:
+            return original(self, optimizer, *args, **kwargs)
+        finally:
+            emit(codes.OPT_END)
+            if not before and not loop.pending and loop.clock.updated(optimizer):
+                loop.mark_update()
+
+    return step

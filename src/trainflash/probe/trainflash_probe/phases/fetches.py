@@ -1,0 +1,210 @@
+"""Hooks where batches are made: DataLoader workers, and the fetchers in whatever process runs them."""
+
+from __future__ import annotations
+
+import functools
+import sys
+import time
+from threading import get_ident
+
+from .. import codes, process
+from ..environment import diagnose
+from ..facts import closer, samples
+from ..facts.calls import Window
+from ..guard import counts, swallow
+from ..runqueue import waited_ns
+from ..writer import emit, emit_value, fact
+from .loop import loop
+from .observer import Observer
+
+TRACED_INDICES = 16  # of a dataset, the same ones in every process and epoch
+TRACED_FETCHES = (2, 3, 10)  # of a dataset without indices; of one with indices the first sample of these, too
+ASK_EVERY = 4  # fetches on the training thread, before the kernel is asked at the end of one how long it had no core: each costs its step
+MAX_WINDOWS = 64
+MAX_WINDOWS_OF_ONE = 3  # of one index in one process; later it is timed like the others
+MAX_COLLATE_WINDOWS = 2 * TRACED_INDICES  # two passes, each batch with a chosen index
+
+_windows = 0
+_collate_windows = 0
+_to_collate: list = []  # the chosen samples in the batch that is being fetched, its size, and its loader
+_fetch_number = 0
+_traced: dict = {}  # (loader, index) -> windows so far
+
+
+def install(torch) -> None:
+    """Wrap the worker loop, and for a diagnosis the fetchers."""
+    worker = sys.modules["torch.utils.data._utils.worker"]
+    worker._worker_loop = _worker_loop(worker._worker_loop)
+    if diagnose:
+        fetch = sys.modules["torch.utils.data._utils.fetch"]
+        fetch._MapDatasetFetcher.fetch = _fetch(fetch._MapDatasetFetcher.fetch, _fetch_map)
+        fetch._IterableDatasetFetcher.fetch = _fetch(fetch._IterableDatasetFetcher.fetch, _fetch_whole)
+        loop.add(_AtExit())
+
+
+class _AtExit(Observer):
+    def on_exit(self) -> None:
+        samples.write_all()
+
+
+def _worker_loop(original):
+    @functools.wraps(original)
+    def _worker_loop(*args, **kwargs):
+        try:
+            process.role = "worker"
+            loop.tid = None  # no phases here
+            if diagnose:
+                from ..facts import lines
+
+                samples.after_fork()
+                lines.start(get_ident(), within="_worker_loop")
+        except Exception as error:
+            swallow("worker", error)
+        try:
+            return original(*args, **kwargs)
+        finally:
+            _report()
+
+    return _worker_loop
+
+
+def _report() -> None:
+    try:
+        if diagnose:
+            from ..facts import lines
+
+            lines.stop()  # what follows is the end of the process, no work on batches
+        samples.write_all()
+    except Exception as error:
+        swallow("samples", error)
+    if counts():
+        fact("swallowed", places=counts())
+
+
+def _fetch(original, run):
+    @functools.wraps(original)
+    def fetch(self, possibly_batched_index):
+        global _fetch_number
+        if process.role != "worker" and loop.tid != get_ident():
+            return original(self, possibly_batched_index)
+        if not getattr(self.collate_fn, "_trainflash", False):
+            self.collate_fn = _collate(self.collate_fn)
+        _fetch_number += 1
+        if closer.wanted and process.role == "worker":
+            return _traced_by_lines(original, self, possibly_batched_index)
+        waited = waited_ns()
+        emit(codes.FETCH)
+        cpu = time.thread_time_ns()
+        try:
+            return run(original, self, possibly_batched_index, waited)
+        finally:
+            emit(codes.FETCHED)
+            emit_value(time.thread_time_ns() - cpu)
+            if process.role == "worker" or not _fetch_number % ASK_EVERY:
+                now = waited_ns()
+                if waited is not None and now is not None:
+                    emit_value(now - waited)
+
+    return fetch
+
+
+def _traced_by_lines(original, fetcher, indices):
+    """One batch of a worker whose late samples have to be explained; its times are not written."""
+    closer.begin()
+    try:
+        return original(fetcher, indices)
+    finally:
+        closer.end()
+
+
+def _collate(original):
+    def collate(batch):
+        emit(codes.COLLATE)
+        return _traced_collate(original, batch) if _to_collate else original(batch)
+
+    collate._trainflash = True
+    return collate
+
+
+def _traced_collate(original, batch):
+    global _collate_windows
+    chosen, size, loader = _to_collate
+    del _to_collate[:]
+    window = Window("collate", chosen=chosen, batch=size, loader=loader)
+    if getattr(original, "__module__", "").partition(".")[0] == "torch" or not window.begin():
+        return original(batch)
+    _collate_windows += 1
+    try:
+        return original(batch)
+    finally:
+        window.end()
+
+
+class _TracedDataset:
+    """Stands in for a dataset during one fetch: chosen indices are fetched in a traced window, the others are timed."""
+
+    def __init__(self, dataset, timed: samples.TimedDataset, chosen: frozenset, loader: int) -> None:
+        self._dataset, self._timed, self._chosen, self._loader = dataset, timed, chosen, loader
+
+    def __getitem__(self, index):
+        global _windows
+        if not isinstance(index, int) or index not in self._chosen or _windows >= MAX_WINDOWS:
+            return self._timed[index]
+        window = Window("fetch", chosen=[f"{len(self._dataset)}:{index}"], loader=self._loader)
+        if not window.begin():
+            return self._timed[index]
+        _windows += 1
+        _traced[(self._loader, index)] = _traced.get((self._loader, index), 0) + 1
+        try:
+            return self._dataset[index]
+        finally:
+            window.end()
+
+
+def _fetch_map(original, fetcher, indices, waited):
+    dataset = fetcher.dataset
+    del _to_collate[:]
+    if not isinstance(indices, list):  # no automatic batches: the sampler names single samples
+        return original(fetcher, indices)
+    record = samples.record_of(fetcher)
+    if getattr(dataset, "__getitems__", None) or not fetcher.auto_collation:
+        samples.note_batched(record)
+        return _fetch_whole(original, fetcher, indices, waited)
+    timed = fetcher.dataset = samples.TimedDataset(dataset, record.usual, waited)
+    chosen = _chosen(dataset, indices, record.loader)
+    if chosen:
+        if _collate_windows < MAX_COLLATE_WINDOWS:
+            _to_collate[:] = [[f"{len(dataset)}:{index}" for index in sorted(chosen)], len(indices), record.loader]
+        fetcher.dataset = _TracedDataset(dataset, timed, chosen, record.loader)
+    try:
+        return original(fetcher, indices)
+    finally:
+        fetcher.dataset = dataset
+        record.add(timed.times, timed.slow, dataset)
+
+
+def _chosen(dataset, indices: list, loader: int) -> frozenset:
+    """Which samples of this batch to trace: those at regular distances, and the first one of a few early batches."""
+    if _windows >= MAX_WINDOWS:
+        return frozenset()
+    try:
+        stride = max(1, len(dataset) // TRACED_INDICES)
+    except Exception:
+        return frozenset()
+    regular = {index for index in indices if isinstance(index, int) and index % stride == 0}
+    chosen = {index for index in regular if _traced.get((loader, index), 0) < MAX_WINDOWS_OF_ONE}
+    if _fetch_number in TRACED_FETCHES and indices and isinstance(indices[0], int):
+        chosen.add(indices[0])
+    return frozenset(chosen)
+
+
+def _fetch_whole(original, fetcher, indices, waited):
+    global _windows
+    window = Window("fetch", loader=samples.record_of(fetcher).loader)
+    if _fetch_number not in TRACED_FETCHES or not window.begin():
+        return original(fetcher, indices)
+    _windows += 1
+    try:
+        return original(fetcher, indices)
+    finally:
+        window.end()

@@ -1,0 +1,84 @@
+"""Small adapters for trainers that hide the loop: Hugging Face's, accelerate's, Lightning's and DeepSpeed's.
+
+DeepSpeed's was never run: its hooks are written from its documented interface.
+"""
+
+from __future__ import annotations
+
+import functools
+from threading import get_ident
+
+from .. import codes, imports
+from ..guard import swallow
+from ..writer import emit
+from .checkpoints import saver_method
+from .logs import logged
+from .loop import loop
+from .spans import bracket, each_batch
+
+
+def install() -> None:
+    """Register the adapters; each runs when the program imports its framework."""
+    imports.after("transformers.trainer", _hugging_face)
+    imports.after("accelerate.data_loader", _accelerate)
+    imports.after("accelerate.optimizer", lambda module: bracket(module.AcceleratedOptimizer, "step", "Opt"))
+    imports.after("deepspeed.runtime.engine", _deepspeed)
+    for package in ("lightning.pytorch", "pytorch_lightning"):
+        imports.after(f"{package}.loops.evaluation_loop", lambda module: bracket(module._EvaluationLoop, "run", "Eval"))
+        imports.after(f"{package}.trainer.trainer", lambda module: saver_method(module.Trainer, "save_checkpoint"))
+        imports.after(f"{package}.core.module", lambda module: _log_method(module.LightningModule, "log"))
+        imports.after(f"{package}.strategies.strategy", lambda module: bracket(module.Strategy, "training_step", "Fwd"))
+
+
+def _hugging_face(module) -> None:
+    trainer = module.Trainer
+    bracket(trainer, "get_batch_samples", "Data")
+    bracket(trainer, "compute_loss", "Fwd")
+    bracket(trainer, "evaluate", "Eval")
+    bracket(trainer, "predict", "Eval")
+    saver_method(trainer, "_save_checkpoint")
+    saver_method(trainer, "save_model")
+    _log_method(trainer, "log")
+
+
+def _accelerate(module) -> None:
+    """Its loaders fetch one batch ahead, and move batches, in a generator around the DataLoader's own."""
+    for name in ("DataLoaderShard", "DataLoaderDispatcher"):
+        if hasattr(module, name):
+            each_batch(getattr(module, name))
+
+
+def _deepspeed(module) -> None:
+    """`engine(batch)` is a root module's forward. `engine.backward` also reduces gradients; `engine.step` may update piece by piece."""
+    engine = module.DeepSpeedEngine
+    bracket(engine, "backward", "Bwd")
+    engine.step = _engine_step(engine.step)
+    saver_method(engine, "save_checkpoint")
+
+
+def _engine_step(original):
+    @functools.wraps(original)
+    def step(self, *args, **kwargs):
+        if loop.tid != get_ident():
+            return original(self, *args, **kwargs)
+        completes = self.is_gradient_accumulation_boundary()
+        loop.in_opt += 1
+        emit(codes.OPT)
+        try:
+            return original(self, *args, **kwargs)
+        finally:
+            loop.in_opt -= 1
+            emit(codes.OPT_END)
+            try:
+                if completes and loop.clock.updated(self):
+                    loop.mark_update()
+            except Exception as error:
+                swallow("deepspeed", error)
+
+    return step
+
+
+def _log_method(owner: object, name: str) -> None:
+    original = getattr(owner, name, None)
+    if original is not None:
+        setattr(owner, name, logged(original, "framework"))

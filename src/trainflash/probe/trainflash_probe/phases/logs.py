@@ -1,0 +1,122 @@
+"""Hooks on what programs log with: print of the owner's lines, logging, progress bars, TensorBoard, W&B."""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import logging
+import sys
+import time
+from threading import get_ident
+
+from .. import codes, imports, own
+from ..environment import diagnose
+from ..guard import swallow
+from ..writer import emit, fact, is_open
+from .loop import loop
+from .observer import Observer
+
+MAX_LINES = 500
+
+_lines: dict = {}  # (place, source) -> [count, ns]
+_changed = False
+
+
+def install(torch) -> None:
+    """Wrap print and logging now, the others when the program imports them."""
+    builtins.print = _print(builtins.print, torch.compiler.is_compiling)
+    logging.Logger.callHandlers = logged(logging.Logger.callHandlers, "logging")
+    imports.after("tqdm.std", lambda module: _methods(module.tqdm, "progress", "refresh"))
+    imports.after("torch.utils.tensorboard.writer", _tensorboard)
+    imports.after("wandb.sdk.wandb_run", lambda module: _methods(module.Run, "wandb", "log"))
+    imports.after("mlflow.tracking.fluent", lambda module: _methods(module, "mlflow", "log_metric", "log_metrics", "log_artifact"))
+
+
+def _tensorboard(module) -> None:
+    writer = module.SummaryWriter
+    _methods(writer, "tensorboard", *(name for name in dir(writer) if name.startswith("add_")), "flush")
+
+
+def _methods(owner: object, source: str, *names: str) -> None:
+    for name in names:
+        original = getattr(owner, name, None)
+        if callable(original):
+            setattr(owner, name, logged(original, source))
+
+
+def logged(original, source: str):
+    """`original` as a span of Log, whoever calls it on the training thread."""
+
+    @functools.wraps(original)
+    def log(*args, **kwargs):
+        if loop.tid != get_ident() or loop.in_log or not loop.started:
+            return original(*args, **kwargs)
+        return _span(original, source, args, kwargs)
+
+    return log
+
+
+def _print(original, is_compiling):
+    @functools.wraps(original)
+    def print(*args, **kwargs):
+        if is_compiling() or loop.tid != get_ident() or loop.in_log or not loop.started or not own.is_own(sys._getframe(1).f_code):
+            return original(*args, **kwargs)
+        return _span(original, "print", args, kwargs)
+
+    return print
+
+
+def _span(original, source: str, args: tuple, kwargs: dict):
+    try:
+        loop.close_eval_if_training()
+        if loop.on_log:
+            loop.tell(loop.on_log, source)
+    except Exception as error:
+        swallow("log", error)
+    began = time.monotonic_ns()
+    loop.in_log += 1
+    emit(codes.LOG)
+    try:
+        return original(*args, **kwargs)
+    finally:
+        loop.in_log -= 1
+        emit(codes.LOG + 1)
+        if diagnose:
+            _count(source, time.monotonic_ns() - began)
+
+
+def _count(source: str, ns: int) -> None:
+    global _changed
+    try:
+        frame = own.own_frame(sys._getframe(2))
+        key = (None if frame is None else tuple(own.place_of_frame(frame)), source)
+        entry = _lines.get(key)
+        if entry is None:
+            if len(_lines) >= MAX_LINES:
+                return
+            entry = _lines[key] = [0, 0]
+        entry[0] += 1
+        entry[1] += ns
+        _changed = True
+    except Exception as error:
+        swallow("log facts", error)
+
+
+class LogFacts(Observer):
+    """Writes the counts so far, now and then and at exit; a reader takes the newest."""
+
+    def __init__(self) -> None:
+        self._next_s = 0.0
+
+    def on_boundary(self, step: int) -> None:
+        """At most every two seconds."""
+        if _changed and not step % 16 and time.monotonic() >= self._next_s:
+            self._next_s = time.monotonic() + 2.0
+            self.on_exit()
+
+    def on_exit(self) -> None:
+        """Write what has changed."""
+        global _changed
+        if _changed and is_open():
+            _changed = False
+            fact("logs", lines=[[place, source, count, ns] for (place, source), (count, ns) in _lines.items()])

@@ -1,0 +1,338 @@
+"""The one training loop of this process, as the hooks see it: where a step ends, when an evaluation runs, who is told.
+
+A step boundary is the first data fetch or training forward after the update that completes a step. Everything here runs on the training
+thread (`tid`), which is the main thread until the first backward or optimizer step says otherwise.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+
+from .. import codes, own
+from ..environment import diagnose
+from ..guard import swallow
+from ..writer import emit, emit_at, fact, newest_event, set_steps, since_base
+from . import rollouts
+from .clock_of_steps import StepClock
+from .observer import Observer, TrainFlashStop
+
+EVERY_BOUNDARY_UNTIL = 3  # the roots of the model are learned in these first steps
+RELEARN_EVERY = 512
+
+_STATE = """
+tid latched started in_fwd in_bwd in_data in_opt in_log in_ckpt eval_depth evaluating eval_by_forward rolling pending steps clock
+last_serial last_loader train_serial train_loaders fresh_train_batch forwards fed_by_forward trains_in_eval_mode
+last_root_training eval_root evaluation trained observers by_position position_ns began_ns gap trace_gap_at trace_gap wake_roots_at
+wake_roots on_batch on_forward on_backward on_update_begin on_update on_boundary on_eval on_checkpoint on_log on_exit
+"""
+
+
+class Loop:
+    """State of the loop. Hooks read and write the flags directly: an attribute access is all they can afford."""
+
+    __slots__ = tuple(_STATE.split())  # next to each other in memory: the hooks find the processor's caches cold
+
+    def __init__(self) -> None:
+        self.tid = threading.main_thread().ident
+        self.latched = False
+        self.started = False  # files may be opened: this process trains, or at least loads data
+        self.in_fwd = self.in_bwd = self.in_data = False
+        self.in_opt = self.in_log = self.in_ckpt = self.eval_depth = 0
+        self.evaluating = False  # an evaluation without a bracket of its own runs
+        self.eval_by_forward = False
+        self.rolling = False  # what is open as `evaluating` makes training data: its time is Data
+        self.pending = False
+        self.steps = 0
+        self.clock = StepClock()
+        self.last_serial = 0  # iterator of the newest fetch
+        self.last_loader = -1
+        self.train_serial = -1
+        self.train_loaders: set = set()
+        self.fresh_train_batch = False
+        self.forwards = 0  # since the last boundary
+        self.fed_by_forward = False  # the root that runs now has parameters and is trained
+        self.trains_in_eval_mode = False
+        self.last_root_training = True
+        self.eval_root = None  # weak reference to a root whose `.training` says when training resumes
+        self.evaluation = None  # facts of the running one
+        self.trained: dict = {}  # id -> weak reference of roots with parameters that ran a training forward
+        self.observers: list = []
+        self.by_position = False  # data comes from a generator that cannot be bracketed: the gap before the forward is Data,
+        self.position_ns = 0  # or only its end, so long
+        self.began_ns = 0  # time of a boundary whose phase has not begun yet
+        self.gap = None  # a traced window between update and forward; a loader's own work is not part of it
+        self.trace_gap_at = 1 << 62  # completed steps, at which `trace_gap` is called right after the update
+        self.trace_gap = None
+        self.wake_roots_at = 1 << 62  # steps, at which `wake_roots` is called at the boundary
+        self.wake_roots = None
+        self.on_batch: list = []
+        self.on_forward: list = []
+        self.on_backward: list = []
+        self.on_update_begin: list = []
+        self.on_update: list = []
+        self.on_boundary: list = []
+        self.on_eval: list = []
+        self.on_checkpoint: list = []
+        self.on_log: list = []
+        self.on_exit: list = []
+
+    def add(self, observer: Observer) -> None:
+        """Tell `observer` from now on what it overrides."""
+        self.observers.append(observer)
+        for name in vars(Observer):
+            if name.startswith("on_") and getattr(type(observer), name) is not getattr(Observer, name):
+                getattr(self, name).append(getattr(observer, name))
+
+    def remove(self, *methods) -> None:
+        """Stop to tell these bound methods of an observer."""
+        for name in {method.__name__ for method in methods}:
+            setattr(self, name, [method for method in getattr(self, name) if method not in methods])
+
+    def latch(self, ident: int) -> bool:
+        """The first backward or update decides which thread trains; True when that is `ident`."""
+        if not self.latched:
+            self.latched = True
+            self.tid = ident
+        return self.tid == ident
+
+    def tell(self, methods: list, *args) -> None:
+        """Call observers; what they raise is counted."""
+        for method in methods:
+            try:
+                method(*args)
+            except Exception as error:
+                swallow(f"observer {getattr(method, '__qualname__', method)}", error)
+
+    # --- step boundaries
+
+    def boundary(self) -> None:
+        """One more step is complete. Raises `TrainFlashStop` when an observer wants the program to end."""
+        self.pending = False
+        self.steps += 1
+        self.forwards = 0
+        since = newest_event() if self.by_position else None
+        if since is None and emit is _emit_now:
+            self.began_ns = since_base()
+            emit_at(codes.STEP, self.began_ns)
+        elif since is None:
+            emit(codes.STEP)
+        else:
+            emit_at(codes.STEP, since)
+            emit_at(codes.DATA, max(since, since_base() - self.position_ns) if self.position_ns else since)
+            emit(codes.DATA_END)
+        if self.steps >= self.wake_roots_at:
+            self.tell([self.wake_roots])
+        for method in self.on_boundary:
+            try:
+                method(self.steps)
+            except TrainFlashStop:
+                raise
+            except Exception as error:
+                swallow(f"observer {getattr(method, '__qualname__', method)}", error)
+
+    def arrives(self) -> None:
+        """A hook begins its bookkeeping: where that ends no other phase, the hook's phase begins now."""
+        self.began_ns = 0 if self.pending or self.evaluating else since_base()
+
+    def begin(self, code: int) -> None:
+        """A phase begins; at the boundary or arrival, if there was one, so that what the probe did since lies inside the phase."""
+        began, self.began_ns = self.began_ns, 0
+        if began and emit is _emit_now:
+            emit_at(code, began)
+        else:
+            emit(code)
+
+    def mark_update(self) -> None:
+        """A step's last update is done. The published count says so, should the process end before the boundary."""
+        self.pending = True
+        self.fresh_train_batch = False
+        set_steps(self.steps + 1)
+        if self.steps + 1 >= self.trace_gap_at:
+            self.tell([self.trace_gap])
+
+    def _quiet(self) -> bool:
+        return not (self.in_opt or self.in_fwd or self.in_bwd or self.in_data or self.in_log or self.in_ckpt or self.eval_depth)
+
+    # --- data
+
+    def fetch_begins(self, serial: int, loader: int) -> None:
+        """A fetch on the training thread is about to begin (`serial` names its iterator, 0: a data function)."""
+        self.started = True
+        if self.gap is not None and loader >= 0:
+            self.gap.fetched = True
+            self.gap.pause()
+        if self.evaluating and self._training_resumed(serial, loader):
+            self.close_eval()
+        if self.pending and not self.evaluating and self._quiet():
+            self.clock.fetched = True
+            self.boundary()
+
+    def _training_resumed(self, serial: int, loader: int) -> bool:
+        if serial and serial == self.train_serial:
+            return True
+        if self.eval_by_forward:
+            return loader in self.train_loaders
+        root = self.eval_root() if self.eval_root is not None else None
+        return root is not None and root.training
+
+    def fetch_ended(self, serial: int, loader: int, batch: object) -> None:
+        """A batch reached the training thread."""
+        self.last_serial, self.last_loader = serial, loader
+        self.fresh_train_batch = serial == self.train_serial
+        if self.on_batch:
+            known = "train" if loader in self.train_loaders else "unknown"
+            self.tell(self.on_batch, loader, batch, "eval" if self.evaluating or self.eval_depth else known)
+
+    # --- forward, backward, update
+
+    def forward_begins(self, module: object, owner: bool, grad: bool, args: tuple, kwargs: dict) -> None:
+        """A root module is about to run; `owner`: it has parameters."""
+        if grad:
+            if owner:
+                self.started = True
+                self.last_root_training = module.training
+                if self.evaluating and (module.training or self.trains_in_eval_mode):
+                    self.close_eval()
+                if self.pending and not self.evaluating and self._quiet() and self.clock.forward_ends_step():
+                    self.boundary()
+        elif owner and not self.in_data:
+            self._forward_without_gradients(module)
+        self.forwards += 1
+        self.fed_by_forward = owner and grad
+        if self.evaluation is not None and owner:
+            self._count_eval_batch(grad, args, kwargs)
+        if self.on_forward:
+            self.tell(self.on_forward, module, args, kwargs)
+
+    def loose_forward_begins(self, grad: bool) -> None:
+        """A forward that is no module's is about to run while an update is pending or an evaluation runs."""
+        if not grad:
+            return
+        if self.evaluating and self._training_resumed(0, -2):
+            self.close_eval()
+        if self.pending and not self.evaluating and self._quiet() and self.clock.forward_ends_step():
+            self.boundary()
+
+    def _forward_without_gradients(self, module: object) -> None:
+        if not self.last_serial and not self.steps and not self.pending:
+            rollouts.note(module)
+        if not self.started or not self._quiet():
+            return
+        rolls = not self.last_serial and rollouts.makes_data(module, self.trained)
+        if self.evaluating:
+            if self.rolling != rolls and (self.rolling or self.eval_by_forward or self._training_resumed(0, -2)):
+                self.close_eval()
+            if not rolls:
+                return
+        if rolls and not self.evaluating:
+            if self.pending:
+                self.boundary()
+            self.open_rollouts()
+        elif not self.evaluating and not self._inside_step():
+            self.open_eval(by_forward=True)
+
+    def _inside_step(self) -> bool:
+        """A forward without gradients is part of the step (a teacher, a frozen encoder): its batch is the training batch."""
+        return self.fresh_train_batch if self.last_serial else not self.pending and self.steps > 0
+
+    def backward_begins(self, tensors: object, grad_tensors: object) -> None:
+        """Backward is about to run."""
+        self.started = True
+        if self.evaluating:
+            self.trains_in_eval_mode = self.trains_in_eval_mode or not (self.rolling or self.last_root_training)
+            self.close_eval()
+        if self.pending and self._quiet() and self.clock.forward_ends_step():
+            self.boundary()  # a network without modules: nothing else has told that a step begins
+        if self.last_serial != self.train_serial and self.last_serial:
+            self.train_serial = self.last_serial
+            self.fresh_train_batch = True
+            if self.last_loader not in self.train_loaders:
+                self.train_loaders.add(self.last_loader)
+                fact("role", loader=self.last_loader, role="train")
+        if self.on_backward:
+            if not isinstance(tensors, tuple):
+                tensors = tuple(tensors) if isinstance(tensors, list) else (tensors,)
+            self.tell(self.on_backward, tensors, grad_tensors)
+
+    def update_begins(self, optimizer: object) -> None:
+        """`optimizer.step` is about to run, outermost."""
+        self.started = True
+        if self.evaluating:
+            self.close_eval()
+        if self.pending and self._quiet() and self.clock.update_ends_step(optimizer):
+            self.boundary()
+        if self.on_update_begin:
+            self.tell(self.on_update_begin, optimizer)
+
+    def update_ended(self, optimizer: object) -> None:
+        """`optimizer.step` returned, outermost."""
+        if self.on_update:
+            self.tell(self.on_update, optimizer)
+        if self.clock.updated(optimizer):
+            self.mark_update()
+
+    # --- evaluation
+
+    def open_rollouts(self) -> None:
+        """The model begins to make training data, until training resumes."""
+        self.began_ns = 0
+        self.evaluating = self.rolling = self.eval_by_forward = True
+        emit(codes.DATA)
+
+    def open_eval(self, by_forward: bool) -> None:
+        """An evaluation begins here and lasts until training resumes."""
+        self.began_ns = 0
+        self.evaluating, self.eval_by_forward = True, by_forward
+        emit(codes.EVAL)
+        self.begin_evaluation_facts()
+        self.tell(self.on_eval, True)
+
+    def close_eval(self) -> None:
+        """Training resumes; not while another span is open, since spans must nest."""
+        if not self.evaluating or not self._quiet():
+            return
+        self.began_ns = 0
+        self.evaluating = False
+        if self.rolling:
+            self.rolling = False
+            emit(codes.DATA_END)
+            return
+        self.eval_root = None
+        emit(codes.EVAL_END)
+        self.end_evaluation_facts()
+        self.tell(self.on_eval, False)
+
+    def close_eval_if_training(self) -> None:
+        """Before a log call or a checkpoint: the model may be back in training mode already."""
+        if self.evaluating and not self.eval_by_forward and self._training_resumed(0, -2):
+            self.close_eval()
+
+    def begin_evaluation_facts(self) -> None:
+        """Begin to collect what `end_evaluation_facts` writes."""
+        place = own.caller() if diagnose else None
+        self.evaluation = {"t": time.monotonic_ns(), "at": place, "batches": 0, "batch_size": None, "grad": None}
+
+    def end_evaluation_facts(self) -> None:
+        """Write the facts of the evaluation that ends."""
+        if self.evaluation is not None:
+            fact("eval", **self.evaluation)
+        self.evaluation = None
+
+    def _count_eval_batch(self, grad: bool, args: tuple, kwargs: dict) -> None:
+        evaluation = self.evaluation
+        evaluation["batches"] += 1
+        if evaluation["grad"] is None:
+            evaluation["grad"] = grad
+        if not diagnose:
+            return
+        first = args[0] if args else next(iter(kwargs.values()), None)
+        shape = getattr(first, "shape", None)
+        if shape and type(shape[0]) is int:  # a tensor while jit traces
+            evaluation["batch_size"] = max(evaluation["batch_size"] or 0, int(shape[0]))
+        if self.last_loader >= 0 and "loader" not in evaluation and self.last_loader not in self.train_loaders:
+            evaluation["loader"] = self.last_loader
+
+
+_emit_now = emit  # where a device is timed, `emit` is exchanged for one that records an event too, which can't be done afterwards
+loop = Loop()

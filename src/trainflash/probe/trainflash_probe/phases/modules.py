@@ -1,0 +1,259 @@
+"""Which modules are roots, and their forward. The cost does not grow with the number of submodules.
+
+`Module.__call__` is wrapped only while roots are learned: the first steps, one step in 512, an evaluation, and a step whose backward came
+without a forward. From then on only the roots' own `_compiled_call_impl` slot is ours.
+"""
+
+from __future__ import annotations
+
+import functools
+import weakref
+from threading import get_ident
+
+from .. import codes
+from ..guard import swallow
+from ..writer import emit
+from .loop import EVERY_BOUNDARY_UNTIL, RELEARN_EVERY, loop
+
+MAX_ROOTS = 64
+
+_torch = None
+_original_call = None
+_learning = False
+_roots: dict = {}  # id -> (weak reference, has parameters)
+_slots: dict = {}  # id -> (our function in the slot, what was there before)
+_trained = loop.trained
+_next_relearn = 0
+_backoff = 1
+_evaluations = 0
+
+
+def install(torch) -> None:
+    """Begin to learn; wrap `Module.eval` and `torch.jit.script`."""
+    global _torch, _original_call
+    _torch = torch
+    module_class = torch.nn.Module
+    _original_call = module_class.__call__
+    module_class.eval = _eval(module_class.eval, torch.compiler.is_compiling)
+    torch.jit.script = _without_slots(torch.jit.script)
+    module_class._replicate_for_data_parallel = _unslotted(module_class._replicate_for_data_parallel)
+    loop.wake_roots = _at_boundary
+    loop.on_eval.append(_at_evaluation)
+    _learn()
+
+
+def _at_boundary() -> None:
+    """Place the slots after the first steps; look again now and then. Sets the step at which the loop calls again."""
+    if _learning and loop.steps >= EVERY_BOUNDARY_UNTIL:
+        _stop_learning()
+        loop.wake_roots_at = (loop.steps // RELEARN_EVERY + 1) * RELEARN_EVERY
+    elif not _learning:
+        _learn()
+
+
+def _at_evaluation(begin: bool) -> None:
+    """Evaluations may call other roots: look during the first ones and now and then."""
+    global _evaluations
+    if begin and loop.steps >= EVERY_BOUNDARY_UNTIL:
+        _evaluations += 1
+        if _evaluations <= 2 or _evaluations % 16 == 0:
+            _learn()
+
+
+def backward_without_forward() -> None:
+    """The roots of this step are unknown (or there are none): look again, ever more rarely."""
+    global _next_relearn, _backoff
+    if not _learning and loop.steps >= _next_relearn:
+        _learn()
+        _backoff = min(2 * _backoff, 1024)
+        _next_relearn = loop.steps + _backoff
+
+
+def _learn() -> None:
+    global _learning
+    if _learning:
+        return
+    _learning = True
+    loop.wake_roots_at = max(loop.steps + 1, EVERY_BOUNDARY_UNTIL)
+    original, is_compiling, is_grad_enabled = _original_call, _torch.compiler.is_compiling, _torch.is_grad_enabled
+
+    @functools.wraps(original)
+    def __call__(self, *args, **kwargs):
+        if is_compiling() or loop.in_fwd or loop.tid != get_ident():
+            return original(self, *args, **kwargs)
+        grad = is_grad_enabled()
+        owner = _remember(self)
+        try:
+            loop.forward_begins(self, owner, grad, args, kwargs)
+        except Exception as error:
+            swallow("forward", error)
+        if loop.rolling:
+            return _inside_data(original, self, *args, **kwargs)
+        if not loop.started:
+            return original(self, *args, **kwargs)
+        if grad and owner and id(self) not in _trained:
+            _trained[id(self)] = weakref.ref(self)
+        loop.in_fwd = True
+        loop.begin(codes.FWD)
+        try:
+            return original(self, *args, **kwargs)
+        finally:
+            loop.in_fwd = False
+            emit(codes.FWD_END)
+
+    _torch.nn.Module.__call__ = __call__
+
+
+def _inside_data(run, *args, **kwargs):
+    """A forward of the open span of Data: neither it nor its parts are forwards of the step."""
+    loop.in_fwd = True
+    try:
+        return run(*args, **kwargs)
+    finally:
+        loop.in_fwd = False
+
+
+def _stop_learning() -> None:
+    global _learning
+    _learning = False
+    _torch.nn.Module.__call__ = _original_call
+    for key, (reference, owner) in list(_roots.items()):
+        module = reference()
+        if module is None:
+            del _roots[key]
+            _slots.pop(key, None)
+            _trained.pop(key, None)
+        elif not _has_slot(key, module) and not isinstance(module, _torch.jit.ScriptModule):
+            _place(key, module, owner)
+
+
+def _has_slot(key: int, module) -> bool:
+    return key in _slots and module.__dict__.get("_compiled_call_impl") is _slots[key][0]
+
+
+def _remember(module) -> bool:
+    """True when `module` owns parameters; notes it as a root."""
+    known = _roots.get(id(module))
+    if known is not None and known[0]() is module:
+        return known[1]
+    owner = next(iter(module.parameters()), None) is not None
+    if len(_roots) < MAX_ROOTS:
+        _roots[id(module)] = (weakref.ref(module), owner)
+    return owner
+
+
+class _Slot:
+    """What stands in a root's slot. It must not follow the module's `__dict__` into a copy: it would run the first module's weights."""
+
+    def __deepcopy__(self, memo):
+        return None
+
+    def __reduce__(self):
+        return type(None), ()
+
+
+def _place(key: int, module, owner: bool) -> None:
+    reference = weakref.ref(module)
+    previous = module.__dict__.get("_compiled_call_impl")
+    is_compiling, is_grad_enabled = _torch.compiler.is_compiling, _torch.is_grad_enabled
+
+    def call(slot, *args, **kwargs):
+        module = reference()
+        run = previous or module._call_impl
+        if is_compiling() or loop.in_fwd or loop.tid != get_ident():
+            return run(*args, **kwargs)
+        if loop.pending or loop.evaluating or loop.on_forward or (owner and (loop.eval_depth or not is_grad_enabled())):
+            try:
+                loop.arrives()
+                loop.forward_begins(module, owner, is_grad_enabled(), args, kwargs)
+            except Exception as error:
+                swallow("forward", error)
+            if loop.rolling:
+                return _inside_data(run, *args, **kwargs)
+            loop.begin(20)  # codes.FWD, as a constant for speed
+        else:
+            loop.forwards += 1
+            emit(20)
+        loop.in_fwd = True
+        try:
+            return run(*args, **kwargs)
+        finally:
+            loop.in_fwd = False
+            emit(21)
+
+    slot = type("Slot", (_Slot,), {"__call__": call})()
+    _slots[key] = (slot, previous)
+    module.__dict__["_compiled_call_impl"] = slot
+
+
+def _remove_slots() -> None:
+    for key, (reference, _) in _roots.items():
+        module = reference()
+        if module is not None and _has_slot(key, module):
+            module.__dict__["_compiled_call_impl"] = _slots[key][1]
+    _slots.clear()
+
+
+def _without_slots(original):
+    @functools.wraps(original)
+    def script(*args, **kwargs):
+        _remove_slots()
+        try:
+            return original(*args, **kwargs)
+        finally:
+            if not _learning:
+                _stop_learning()
+
+    return script
+
+
+def _unslotted(original):
+    @functools.wraps(original)
+    def replicate(self):
+        replica = original(self)
+        if isinstance(replica.__dict__.get("_compiled_call_impl"), _Slot):
+            del replica.__dict__["_compiled_call_impl"]
+        return replica
+
+    return replicate
+
+
+def _eval(original, is_compiling):
+    @functools.wraps(original)
+    def eval(self):
+        busy = (loop.evaluating and not loop.rolling) or loop.eval_depth or not loop.started
+        if is_compiling() or loop.tid != get_ident() or busy:
+            return original(self)
+        try:
+            root = _trained_root_in(self)
+        except Exception as error:
+            swallow("eval", error)
+            root = None
+        result = original(self)
+        if root is not None and root.training is False and loop._quiet():
+            if loop.rolling:
+                loop.close_eval()
+            loop.open_eval(by_forward=False)
+            loop.eval_root = weakref.ref(root)
+        return result
+
+    return eval
+
+
+def _trained_root_in(container):
+    """A root in training mode that `container` is, holds, or is the inner module of; None: not the model that is trained."""
+    trained = {}
+    for key, reference in list(_trained.items()):
+        root = reference()
+        if root is not None and root.training:
+            trained[key] = root
+    if not trained:
+        return None
+    for module in container.modules():
+        if id(module) in trained:
+            return trained[id(module)]
+    for root in trained.values():
+        inner = getattr(root, "module", None) or getattr(root, "_orig_mod", None)
+        if inner is container:
+            return container
+    return None

@@ -1,0 +1,132 @@
+"""Which root forwards trained, and which evaluated.
+
+A forward is a training forward if a backward depends on it, whatever mode its module is in: the autograd graph of the loss is
+searched for nodes that were made during the forward. All others are evaluation.
+"""
+
+from __future__ import annotations
+
+from . import state, tensors
+
+_ROWS_LIMIT = 1024  # samples of one update whose hashes are listed one by one
+_WEIGHED_LIMIT = 500  # evaluations whose weights are hashed
+
+
+class Forward:
+    """Fingerprint of the inputs of one root forward. `owns`: the module has parameters (else it is a criterion)."""
+
+    def __init__(self, module, args, kwargs, owns, evaluating, updates):
+        found = [tensor for _, tensor in tensors.leaves([args, kwargs])]
+        given = [tensor for tensor in found if not tensor.requires_grad]
+        self.owns, self.evaluating, self.updates = owns, evaluating, updates
+        self.rows = tensors.rows(given)
+        self.shapes = [tensors.describe(tensor) for tensor in found]
+        self.moments = tensors.moments(given) if owns else [0.0, 0.0, 0.0]
+        self.mode = state.mode(module)
+        self.autocast = state.autocast(found[0].device.type if found else "cpu")
+        self.marker = state.graph_marker()
+        self.end = None  # the marker of the forward after it
+        self.module_id = id(module)
+
+
+class Forwards:
+    """Forwards made with gradients, until it is known whether a backward depends on them."""
+
+    def __init__(self):
+        self._waiting = []
+        self._used = []
+
+    def add(self, forward):
+        if self._waiting and self._waiting[-1].end is None:
+            self._waiting[-1].end = forward.marker
+        self._waiting.append(forward)
+
+    def use(self, numbers):
+        """`numbers`: autograd nodes that a backward depends on; None when unknown: then the newest training-mode forward is taken."""
+        if numbers is None:
+            chosen = [forward for forward in self._waiting if forward.mode[1] and not forward.evaluating] or self._waiting[-1:]
+        else:
+            chosen = [
+                forward
+                for forward in self._waiting
+                if any(forward.marker < number < (forward.end or float("inf")) for number in numbers if number < (1 << 62))
+            ]
+        self._used += chosen
+        taken = set(map(id, chosen))
+        self._waiting = [forward for forward in self._waiting if id(forward) not in taken]
+
+    def expired(self, updates):
+        """Forwards with a model that no backward used during the update after theirs (a GAN's generator is used one update later)."""
+        old = [forward for forward in self._waiting if forward.updates < updates - 1]
+        self._waiting = [forward for forward in self._waiting if forward.updates >= updates - 1]
+        return [forward for forward in old if forward.owns]
+
+    def all(self):
+        """All that still wait, at the end."""
+        return [forward for forward in self._waiting if forward.owns]
+
+    def taken(self):
+        """The keys of an update line that describe its inputs; the next update begins."""
+        models = [forward for forward in self._used if forward.owns]
+        rows = [row for forward in models for row in forward.rows]
+        targets = [row for forward in self._used if not forward.owns for row in forward.rows]
+        self._used = []
+        return {
+            "forwards": len(models),
+            "samples": len(rows),
+            "rows": "".join(row.hex() for row in rows) if len(rows) <= _ROWS_LIMIT else None,
+            "multiset": f"{tensors.multiset(rows):x}",
+            "order": tensors.ordered(rows),
+            "targets": tensors.ordered(targets) if targets else None,
+            "shapes": sorted({shape for forward in models for shape in forward.shapes}),
+            "moments": [sum(forward.moments[index] for forward in models) for index in range(3)],
+            "modes": [forward.mode for forward in models],
+            "autocast": sorted({forward.autocast for forward in models}),
+        }
+
+
+class Evaluations:
+    """Evaluation forwards by the number of updates done before them."""
+
+    def __init__(self):
+        self._open = {}
+        self._weighed = 0
+
+    def _at(self, updates):
+        return self._open.setdefault(
+            updates,
+            {"k": "evaluation", "n": updates, "begins": 0, "forwards": 0, "samples": 0, "multiset": 0, "modes": [], "weights": []},
+        )
+
+    def begin(self, updates):
+        self._at(updates)["begins"] += 1
+
+    def add(self, forward):
+        line = self._at(forward.updates)
+        line["forwards"] += 1
+        line["samples"] += len(forward.rows)
+        line["multiset"] = tensors.multiset(forward.rows, line["multiset"])
+        if forward.mode not in line["modes"]:
+            line["modes"].append(forward.mode)
+
+    def wants_weights(self, updates, module):
+        """Whether this module is evaluated for the first time after this update."""
+        line = self._at(updates)
+        seen = line.setdefault("modules", [])
+        if id(module) in seen or self._weighed >= _WEIGHED_LIMIT:
+            return False
+        seen.append(id(module))
+        self._weighed += 1
+        return True
+
+    def weigh(self, updates, found):
+        self._at(updates)["weights"].append(found)
+
+    def finished(self, until):
+        """Lines of evaluations made after at most `until` updates, in order; they are forgotten."""
+        for updates in sorted(number for number in self._open if number <= until):
+            line = self._open.pop(updates)
+            line.pop("modules", None)
+            line["multiset"] = f"{line['multiset']:x}"
+            if line["forwards"] or line["begins"]:
+                yield line

@@ -1,0 +1,294 @@
+"""The record of a training in fidelity runs: one JSON line an update, in `training-<pid>.jsonl`.
+
+Written for comparison, not for speed: these runs are never timed. The recorder draws from no random stream, changes no value and
+keeps no graph alive. Lines are written whole and at once, so a killed program leaves all updates that it completed.
+
+Lines have a key `k`:
+  `start`       process, rank, world size (first line)
+  `update`      losses, samples, inputs, modes, settings, gradients of one `optimizer.step`
+  `weights`     after updates 1, 2, 5, 10, 20 and each 50th of one optimizer, and after the last: hash, sketch, what changed, random streams
+  `evaluation`  forwards whose result never reached a backward, by the number of updates done before (`n`)
+  `checkpoint`  contents of one saved object
+  `end`         orderly exit
+Values that JSON cannot hold exactly are `float.hex()` strings. With TRAINFLASH_NUDGE=1 the initial weights are changed by about one
+unit in the last place: the distance of such a run from an untouched one is the program's own rounding noise.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+import weakref
+
+from ..phases.observer import Observer
+from . import state, tensors
+from .forwards import Evaluations, Forward, Forwards
+
+SCHEMA = "training-record.v1"
+EARLY = (1, 2, 5, 10, 20)
+EVERY = 50
+
+
+class Recorder(Observer):
+    """Observer of one training process; `run_dir` must exist."""
+
+    def __init__(self, run_dir: str) -> None:
+        self._run_dir = run_dir
+        self._scaled: dict = {}
+        _watch_scaler(self._scaled)
+        self._epochs = _Epochs()
+        self._fresh()
+        os.register_at_fork(after_in_child=self._fresh)
+
+    def _fresh(self) -> None:
+        self._file = None
+        self._swallowed: dict = {}
+        self._updates = 0
+        self._forwards = Forwards()
+        self._evaluations = Evaluations()
+        self._evaluating = False
+        self._losses: list = []
+        self._loss_types: set = set()
+        self._batches: list = []
+        self._logs = 0
+        self._optimizers: list = []  # (weak reference, steps, last settings)
+        self._last = None  # (optimizer, ordinal): alive until the end, for the last weights
+        self._last_weights = 0
+        self._roots: dict = {}
+        self._before = None
+        self._nudged: set | None = set() if os.environ.get("TRAINFLASH_NUDGE") == "1" else None
+
+    # ---------------------------------------------------------------- occasions
+
+    def on_batch(self, loader_id, batch, role):
+        if role == "eval":
+            self._epochs.other()
+            return
+        self._epochs.batch(loader_id)
+        found = [tensor for _, tensor in tensors.leaves(batch)]
+        self._batches.append([loader_id, [[tensors.describe(tensor), self._try(tensors.digest, [tensor])] for tensor in found]])
+
+    def on_forward(self, module, args, kwargs):
+        if not callable(getattr(module, "parameters", None)):
+            return
+        owns = next(iter(module.parameters()), None) is not None
+        if owns and self._nudged is not None and tensors.torch_module().is_grad_enabled():
+            state.nudge(module, self._nudged)
+        forward = self._try(Forward, module, args, kwargs, owns, self._evaluating, self._updates)
+        if forward is None:
+            return
+        if owns:
+            self._roots[id(module)] = weakref.ref(module)
+        if forward.marker is not None:
+            self._forwards.add(forward)
+        elif owns:
+            self._evaluations.add(forward)
+            self._weigh_evaluated(module)
+
+    def on_backward(self, tensors_, grad_tensors):
+        grads = grad_tensors if isinstance(grad_tensors, (tuple, list)) else (grad_tensors,) * len(tensors_)
+        total = 0.0
+        for index, tensor in enumerate(tensors_):
+            self._loss_types.add(str(tensor.dtype).replace("torch.", ""))
+            total += self._loss(tensor, grads[index])
+        self._losses.append(total)
+        self._forwards.use(self._try(state.graph_numbers, tensors_))
+
+    def _loss(self, tensor, grad):
+        scaled = self._scaled.get(id(tensor))
+        if scaled is not None and scaled[0]() is tensor:
+            tensor = scaled[1]
+        value = tensor.detach().double()
+        if grad is not None and tensor.numel() > 1:
+            value = value * grad.detach().double()
+        return float(value.sum())
+
+    def on_update_begin(self, optimizer):
+        ordinal = self._ordinal(optimizer)
+        steps = self._optimizers[ordinal][1] + 1
+        self._gradients = self._try(state.gradients, optimizer)
+        self._before = self._try(state.Before, optimizer) if _sampled(steps) else None
+
+    def on_update(self, optimizer):
+        self._updates += 1
+        ordinal = self._ordinal(optimizer)
+        entry = self._optimizers[ordinal]
+        entry[1] += 1
+        line = {"k": "update", "n": self._updates, "optimizer": ordinal, "class": type(optimizer).__name__, "epoch": self._epochs.count}
+        line.update(self._taken())
+        settings = self._try(state.settings, optimizer)
+        if settings != entry[2]:
+            entry[2] = line["settings"] = settings
+        norm, count, elements = getattr(self, "_gradients", None) or (None, None, None)
+        line.update(grad_norm=None if norm is None else norm.hex(), grads=count, grad_elements=elements)
+        self._write(line)
+        self._last = (optimizer, ordinal)
+        if _sampled(entry[1]):
+            self._weigh(optimizer, ordinal)
+        self._before = self._gradients = None
+        for forward in self._forwards.expired(self._updates):
+            self._evaluations.add(forward)
+        self._flush(self._updates - 2)
+
+    def on_eval(self, begin):
+        self._evaluating = bool(begin)
+        if begin:
+            self._evaluations.begin(self._updates)
+
+    def on_checkpoint(self, obj, target):
+        live = {parameter.data_ptr() for parameter in state.parameters(self._last[0])} if self._last else set()
+        found = self._try(state.checkpoint, obj, live)
+        self._write({"k": "checkpoint", "n": self._updates, "target": _base(target), **(found or {})})
+
+    def on_log(self, source):
+        self._logs += 1
+
+    def on_exit(self):
+        if self._file is None:
+            return
+        for forward in self._forwards.all():
+            self._evaluations.add(forward)
+        self._flush(self._updates)
+        if self._last and self._last_weights != self._updates:
+            self._weigh(*self._last)
+        self._write({"k": "end", "n": self._updates, "logs": self._logs, "swallowed": self._swallowed})
+        self._file.close()
+        self._file = None
+
+    # ---------------------------------------------------------------- parts
+
+    def _taken(self):
+        line = {
+            "losses": [loss.hex() for loss in self._losses],
+            "loss_types": sorted(self._loss_types),
+            "batches": self._batches,
+            "logs": self._logs,
+            **self._forwards.taken(),
+        }
+        self._losses, self._loss_types, self._batches, self._logs = [], set(), [], 0
+        self._scaled.clear()
+        return line
+
+    def _weigh(self, optimizer, ordinal):
+        names = self._names()
+        every = state.parameters(optimizer)
+        line = {"k": "weights", "n": self._updates, "optimizer": ordinal, "step": self._optimizers[ordinal][1]}
+        line.update(self._try(state.weights, every, self._buffers()) or {})
+        line["random"] = self._try(state.random_streams)
+        changed = self._try(self._before.changed) if self._before is not None else None
+        if changed is not None:
+            same = sorted(set(range(len(every))) - set(changed[0]))
+            line["parameters"], line["updated"], line["changed_values"] = len(every), len(changed[0]), changed[1]
+            line["untouched"] = [names.get(id(every[index]), f"parameter {index}") for index in same]
+        self._write(line)
+        self._last_weights = self._updates
+
+    def _weigh_evaluated(self, module):
+        if self._evaluations.wants_weights(self._updates, module):
+            found = self._try(state.weights, list(module.parameters()), list(module.buffers()))
+            self._evaluations.weigh(self._updates, found)
+
+    def _living(self):
+        return [module for module in (reference() for reference in self._roots.values()) if module is not None]
+
+    def _names(self):
+        return {id(parameter): state.plain_name(name) for module in self._living() for name, parameter in module.named_parameters()}
+
+    def _buffers(self):
+        seen: dict = {}
+        for module in self._living():
+            for buffer in module.buffers():
+                seen.setdefault(id(buffer), buffer)
+        return list(seen.values())
+
+    def _ordinal(self, optimizer):
+        for index, entry in enumerate(self._optimizers):
+            if entry[0]() is optimizer:
+                return index
+        self._optimizers.append([weakref.ref(optimizer), 0, None])
+        return len(self._optimizers) - 1
+
+    def _flush(self, until):
+        for line in self._evaluations.finished(until):
+            self._write(line)
+
+    def _try(self, function, *args):
+        """The result, or None for a signal that could not be measured; what was swallowed is counted and written at the end."""
+        try:
+            return function(*args)
+        except Exception as bad:
+            name = f"{getattr(function, '__name__', 'signal')}: {type(bad).__name__}"
+            self._swallowed[name] = self._swallowed.get(name, 0) + 1
+            return None
+
+    def _write(self, line):
+        if self._file is None:
+            path = os.path.join(self._run_dir, f"training-{os.getpid()}.jsonl")
+            self._file = open(path, "a", buffering=1, encoding="utf-8")  # noqa: SIM115 - open until the process ends
+            self._file.write(json.dumps(_start()) + "\n")
+        self._file.write(json.dumps(line, separators=(",", ":")) + "\n")
+
+
+def _start():
+    torch = tensors.torch_module()
+    return {
+        "k": "start",
+        "schema": SCHEMA,
+        "pid": os.getpid(),
+        "start_ns": time.monotonic_ns(),
+        "rank": int(os.environ.get("RANK", "0")),
+        "world_size": int(os.environ.get("WORLD_SIZE", "1")),
+        "torch": str(torch.__version__),
+        "threads": torch.get_num_threads(),
+    }
+
+
+class _Epochs:
+    """How often a training loader was begun. A loader begins when iterated; whether it trains shows with its first batch."""
+
+    def __init__(self):
+        self.count = 0
+        self._begun = False
+        loader = tensors.torch_module().utils.data.DataLoader
+        begin = loader.__iter__
+
+        def watched(this):
+            self._begun = True
+            return begin(this)
+
+        watched.__wrapped__ = begin
+        loader.__iter__ = watched
+
+    def batch(self, loader_id):
+        if self._begun:
+            self.count += 1
+        self._begun = False
+
+    def other(self):
+        self._begun = False
+
+
+def _watch_scaler(scaled):
+    """Remember, for each tensor that a gradient scaler made, the unscaled loss it was made from."""
+    scaler = getattr(tensors.torch_module().amp, "GradScaler", None)
+    scale = getattr(scaler, "scale", None)
+    if scale is None:
+        return
+
+    def watched(this, outputs):
+        result = scale(this, outputs)
+        if isinstance(outputs, tensors.torch_module().Tensor) and result is not outputs:
+            scaled[id(result)] = (weakref.ref(result), outputs.detach())
+        return result
+
+    watched.__wrapped__ = scale
+    scaler.scale = watched
+
+
+def _sampled(steps):
+    return steps in EARLY or steps % EVERY == 0
+
+
+def _base(target):
+    return os.path.basename(str(target)) if isinstance(target, (str, os.PathLike)) else type(target).__name__

@@ -1,0 +1,211 @@
+"""What surrounds one update: modes of the modules, settings of the optimizer, random streams, autograd graphs, weights."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import sys
+
+from . import tensors
+from .tensors import torch_module
+
+_GRAPH_LIMIT = 200_000  # nodes of one backward that are looked at
+_COUNT_LIMIT = 50_000_000  # elements that are copied to count how many of them one update changes
+# How the arithmetic is done, not what is computed; a change of these shows in the losses if it matters.
+_IMPLEMENTATION = {"params", "foreach", "fused", "capturable", "differentiable", "initial_lr", "param_names"}
+
+
+def plain_name(name):
+    """A class or parameter name without what compilers and data-parallel wrappers put around it."""
+    return name.replace("_orig_mod.", "").replace("_fsdp_wrapped_module.", "").removeprefix("module.")
+
+
+def mode(module):
+    """`[class, training, dropouts in training mode, sum of their p, normalizations in training mode]` of a root module."""
+    torch = torch_module()
+    dropout, norm = torch.nn.modules.dropout._DropoutNd, torch.nn.modules.batchnorm._NormBase
+    inner = getattr(module, "_orig_mod", module)
+    dropouts, chance, norms = 0, 0.0, 0
+    for part in inner.modules():
+        if part.training and isinstance(part, dropout):
+            dropouts += 1
+            chance += float(part.p)
+        elif part.training and isinstance(part, norm):
+            norms += 1
+    return [type(inner).__name__, bool(inner.training), dropouts, round(chance, 9), norms]
+
+
+def autocast(device):
+    """The autocast type in force for `device`, or "" when it is off."""
+    torch = torch_module()
+    try:
+        return str(torch.get_autocast_dtype(device)) if torch.is_autocast_enabled(device) else ""
+    except (TypeError, RuntimeError, AttributeError):
+        return "unknown"
+
+
+def settings(optimizer):
+    """Per parameter group: every number that decides about the update (learning rate, weight decay, momentum, …)."""
+    groups = []
+    for group in optimizer.param_groups:
+        plain = {key: _number(value) for key, value in sorted(group.items()) if key not in _IMPLEMENTATION}
+        plain = {key: value for key, value in plain.items() if value is not None}
+        plain["values"] = sum(int(parameter.numel()) for parameter in group["params"])
+        groups.append(plain)
+    return groups
+
+
+def _number(value):
+    if isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, (tuple, list)):
+        return [_number(item) for item in value]
+    if isinstance(value, torch_module().Tensor):
+        return float(value) if value.numel() == 1 else None
+    return float(value) if isinstance(value, float) else None
+
+
+def parameters(optimizer):
+    """All parameters of an optimizer, in the order of its groups."""
+    return [parameter for group in optimizer.param_groups for parameter in group["params"]]
+
+
+def gradients(optimizer):
+    """`(L2 norm in float64 of all gradients, scale undone; parameters with a gradient; their elements)`."""
+    total, count, elements = 0.0, 0, 0
+    for parameter in parameters(optimizer):
+        if parameter.grad is not None:
+            total += tensors.squares(parameter.grad)
+            count += 1
+            elements += int(parameter.grad.numel())
+    scale = getattr(optimizer, "grad_scale", None)  # a fused optimizer unscales inside its kernel
+    return total**0.5 / (float(scale) if scale is not None else 1.0), count, elements
+
+
+class Before:
+    """The parameters just before an update, to see afterwards which of them it changed and how many values."""
+
+    def __init__(self, optimizer):
+        self._parameters = parameters(optimizer)
+        small = sum(int(parameter.numel()) for parameter in self._parameters) <= _COUNT_LIMIT
+        self._copies = [parameter.detach().clone() for parameter in self._parameters] if small else None
+        self._digests = None if small else [tensors.digest([parameter]) for parameter in self._parameters]
+
+    def changed(self):
+        """`(indices of changed parameters, changed values or None when there are too many to count)`."""
+        if self._copies is None:
+            now = [tensors.digest([parameter]) for parameter in self._parameters]
+            return [index for index, old in enumerate(self._digests) if old != now[index]], None
+        counts = [int((old != self._parameters[index].detach()).sum()) for index, old in enumerate(self._copies)]
+        return [index for index, count in enumerate(counts) if count], sum(counts)
+
+
+def weights(parameters_, buffers):
+    """Hash, norm and sketch of weights, and of floating-point buffers (running statistics)."""
+    floating = [buffer for buffer in buffers if buffer.is_floating_point()]
+    sums = [tensors.squares(parameter) for parameter in parameters_]
+    return {
+        "digest": tensors.digest(list(parameters_) + list(buffers)),
+        "norm": sum(sums) ** 0.5,
+        "sketch": tensors.sketch(parameters_),
+        "types": sorted({str(parameter.dtype).replace("torch.", "") for parameter in parameters_}),
+        "values": sum(int(parameter.numel()) for parameter in parameters_),
+        "buffer_norm": sum(tensors.squares(buffer) for buffer in floating) ** 0.5,
+        "buffer_sketch": tensors.sketch(floating) if floating else [],
+    }
+
+
+def random_streams():
+    """A short hash of each global random stream's state; reading it draws nothing."""
+    torch = torch_module()
+    found = {
+        "torch": tensors.digest([torch.get_rng_state()]),
+        "python": hashlib.blake2b(repr(random.getstate()).encode(), digest_size=8).hexdigest(),
+    }
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and hasattr(numpy, "random"):
+        state = numpy.random.get_state()
+        found["numpy"] = hashlib.blake2b(state[1].tobytes() + repr(state[2:]).encode(), digest_size=8).hexdigest()
+    if torch.cuda.is_available() and torch.cuda.is_initialized():
+        found["cuda"] = tensors.digest([torch.cuda.get_rng_state()])
+    return found
+
+
+def graph_marker():
+    """A number that grows with every autograd node made on this thread: nodes made later have larger ones. None without gradients."""
+    torch = torch_module()
+    if not torch.is_grad_enabled() or torch.is_inference_mode_enabled():
+        return None
+    return (torch.zeros(1, device="cpu", requires_grad=True) * 1).grad_fn._sequence_nr()
+
+
+def graph_numbers(roots):
+    """Sequence numbers of the autograd nodes that `roots` depend on; None when the graph is too large to walk."""
+    waiting = [root.grad_fn for root in roots if getattr(root, "grad_fn", None) is not None]
+    seen, numbers = set(waiting), []
+    while waiting:
+        node = waiting.pop()
+        numbers.append(node._sequence_nr())
+        for following, _ in node.next_functions:
+            if following is not None and following not in seen:
+                seen.add(following)
+                waiting.append(following)
+        if len(seen) > _GRAPH_LIMIT:
+            return None
+    return numbers
+
+
+def nudge(module, done):
+    """Change every floating-point weight of `module` by about one unit in the last place, up or down, the same way each time.
+
+    `done` holds the ids of parameters that were nudged before: a graph may have saved them.
+    """
+    torch = torch_module()
+    with torch.no_grad():
+        for index, parameter in enumerate(module.parameters()):
+            if id(parameter) not in done and parameter.is_floating_point() and parameter.layout is torch.strided:
+                done.add(id(parameter))
+                private = torch.Generator(device="cpu")
+                private.manual_seed(0xD06E + index)
+                signs = torch.randint(0, 2, tuple(parameter.shape), generator=private, dtype=torch.int8) * 2 - 1
+                step = torch.finfo(parameter.dtype).eps * signs.to(parameter.device, parameter.dtype)
+                parameter.mul_(1 + step)
+
+
+def checkpoint(obj, live):
+    """Keys, types, shapes and a hash of all tensors in a saved object; `live` are data pointers of the weights in training."""
+    torch = torch_module()
+    plain = _stateful(obj)
+    found = list(tensors.leaves(plain))
+    names = [f"{name}:{str(tensor.dtype).replace('torch.', '')}{list(tensor.shape)}" for name, tensor in found]
+    keys = sorted(names + [f"{key}:{type(value).__name__}" for key, value in _scalars(plain)])
+    floating = [tensor for _, tensor in found if tensor.is_floating_point()]
+    with torch.no_grad():
+        return {
+            "keys": hashlib.blake2b("\n".join(keys).encode(), digest_size=8).hexdigest(),
+            "names": keys[:400],
+            "tensors": len(found),
+            "digest": tensors.digest([tensor for _, tensor in sorted(found, key=lambda item: item[0])]),
+            "bytes": sum(int(tensor.numel()) * tensor.element_size() for _, tensor in found),
+            "aliases": sum(1 for _, tensor in found if tensor.numel() and tensor.data_ptr() in live),
+            "norm": sum(tensors.squares(tensor) for tensor in floating) ** 0.5,
+            "sketch": tensors.sketch(floating),
+        }
+
+
+def _stateful(obj, depth=0):
+    """`obj` with modules and optimizers in it replaced by their state dictionaries."""
+    torch = torch_module()
+    if isinstance(obj, (torch.nn.Module, torch.optim.Optimizer)):
+        return obj.state_dict()
+    if isinstance(obj, dict) and depth < 4:
+        return {key: _stateful(value, depth + 1) for key, value in obj.items()}
+    return obj
+
+
+def _scalars(obj, name="", depth=0):
+    if isinstance(obj, dict) and depth < 4:
+        for key, value in obj.items():
+            yield from _scalars(value, f"{name}.{key}" if name else str(key), depth + 1)
+    elif not isinstance(obj, torch_module().Tensor):
+        yield name, obj

@@ -1,0 +1,1 @@
+"""What-if replay: a run that alternates live steps with steps without one cost."""
