@@ -34,6 +34,8 @@ GUARD_QUANTILE = 0.90  # upper end of the 80 % interval of total wall time must 
 POWER_QUANTILE = 0.90
 WANTED_GAIN = 1.05  # what a user hopes to see; only used to say how many starts that takes
 TAIL_HARM = 1 / 1.05  # a tail whose whole interval lies below this got worse
+TAIL_STEPS = {0.95: 200, 0.99: 1000}  # steps a side and start before a tail may speak against a candidate; with fewer it describes
+OWN_TAIL_STARTS = 5  # the tail of a median over fewer starts still holds stalls of the machine
 TRIM = 0.2
 WARMUP_LEAST = 5
 WARMUP_WINDOW = 10
@@ -236,10 +238,13 @@ def _guard(walls: Sequence[float]) -> float:
     return float(values.mean()) + _t(GUARD_QUANTILE, len(walls)) * float(values.std(ddof=1)) / math.sqrt(len(walls))
 
 
-def with_tails(verdict: SpeedVerdict, p95_ys: Sequence[float | None], p99_ys: Sequence[float | None]) -> SpeedVerdict:
+def with_tails(
+    verdict: SpeedVerdict, p95_ys: Sequence[float | None], p99_ys: Sequence[float | None], steps: Sequence[int] | None = None
+) -> SpeedVerdict:
     """`verdict` with the ratios of the tails; y per start = log(baseline quantile ÷ candidate quantile), None where too few steps.
 
-    An accept becomes a reject when the whole interval of a tail lies below 1/1.05.
+    An accept becomes a reject when the whole interval of a tail lies below 1/1.05. `steps` a side and start (None: enough): a tail of too
+    few has no interval, and forbids nothing.
     """
     if verdict.speedup is None:
         return verdict
@@ -250,7 +255,11 @@ def with_tails(verdict: SpeedVerdict, p95_ys: Sequence[float | None], p99_ys: Se
             reasons.append(f"{name}: {len(good)} starts have the {steps_for(q)} steps it takes, {LEAST_STARTS} needed")
             continue
         tail = interval(good)
-        values |= {name: math.exp(tail.mean), f"{name}_low": math.exp(tail.low), f"{name}_high": math.exp(tail.high)}
+        values[name] = math.exp(tail.mean)
+        if steps is not None and sorted(steps)[len(steps) // 2] < TAIL_STEPS[q]:
+            reasons.append(f"{name}: described, not judged: that takes {TAIL_STEPS[q]:,} steps a side and start")
+            continue
+        values |= {f"{name}_low": math.exp(tail.low), f"{name}_high": math.exp(tail.high)}
         if tail_is_worse(math.exp(tail.high)):
             harmed.append(f"the {name} step got slower: {math.exp(tail.mean):.2f} [{math.exp(tail.low):.2f}, {math.exp(tail.high):.2f}]")
     speedup = replace(verdict.speedup, tail_reason="; ".join(reasons), **values)
@@ -259,9 +268,37 @@ def with_tails(verdict: SpeedVerdict, p95_ys: Sequence[float | None], p99_ys: Se
     return replace(verdict, speedup=speedup)
 
 
+Profile = tuple[int, Sequence[float]]  # index of the first step, and the milliseconds of that step and the steps after it
+
+
+def own_tail(baseline: Sequence[Profile], candidate: Sequence[Profile], q: float) -> float | None:
+    """The programs' own slow steps: ratio of the `q` quantiles of the medians over starts at each step index.
+
+    Above 1: the candidate's are faster. It knows what comes again at the same index (an evaluation, a long batch) and forgets stalls of
+    the machine. None with fewer than 5 starts, or too few indices that all of them have.
+    """
+    if len(baseline) < OWN_TAIL_STARTS or len(candidate) < OWN_TAIL_STARTS:
+        return None
+    sides = (*baseline, *candidate)
+    first = max(index for index, _ in sides)
+    last = min(index + len(times) for index, times in sides)
+    if last - first < steps_for(q):
+        return None
+    tails = []
+    for profiles in (baseline, candidate):
+        aligned = [np.asarray(times[first - index : last - index], dtype=float) for index, times in profiles]
+        tails.append(float(np.quantile(np.median(aligned, axis=0), q)))
+    return tails[0] / tails[1] if min(tails) > 0 else None
+
+
 def tail_is_worse(high: float | None) -> bool:
     """True when the upper end of a tail's interval lies below 1/1.05: the slow steps certainly got slower."""
     return high is not None and high < TAIL_HARM
+
+
+def t_quantile(level: float, freedom: float) -> float:
+    """The `level` quantile of Student's t with so many degrees of freedom."""
+    return float(stdtrit(freedom, level))
 
 
 def _t(level: float, n: int) -> float:

@@ -39,6 +39,11 @@ def judge(
         reasons=tuple(reasons),
         protection=protection,
         spent_s=spent_s,
+        unit=speed.unit if speed else "step",
+        whole_run=speed.whole_run if speed else None,
+        resources=speed.resources if speed else None,
+        least_detectable=speed.least_detectable if speed else None,
+        starts_needed=speed.starts_needed if speed else None,
     )
 
 

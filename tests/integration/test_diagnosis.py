@@ -45,7 +45,7 @@ def tokenized(batch):
 
 def evaluate(model, data):
     model.eval()
-    return sum(float(model(data[i][0][None]).sum()) for i in range(40))
+    return sum(float(model(data[i][0][None]).sum()) for i in range(120))
 
 
 def main():
@@ -70,9 +70,9 @@ BUSY = "sum(k * k for k in range(20000))"
 PLANTS = {
     "input_cpu": {"getitem": BUSY},
     "collate": {"collate": "tokenized", "classes": 128, "outputs": 128},
-    "debug_api": {"before": "torch.autograd.set_detect_anomaly(True)"},
-    "evaluation": {"each_step": "evaluate(model, data) if step % 2 == 0 else None", "width": 128},
-    "compute": {"width": 1024, "epochs": 50},
+    "debug_api": {"before": "torch.autograd.set_detect_anomaly(True)", "epochs": 40},
+    "evaluation": {"each_step": "evaluate(model, data) if step % 2 == 0 else None", "width": 128, "epochs": 40},
+    "compute": {"width": 2048, "epochs": 20},
 }
 
 

@@ -217,12 +217,12 @@ FASTER = SpeedVerdict("accept", Speedup(1.35, 1.3, 1.4, 4), "1.35 times as fast"
     ],
 )
 def test_what_is_lost_before_the_timed_steps_must_be_earned_back(later_s, steps, decision, said):
-    weighed = bench.with_lead(FASTER, lead_starts(later_s, gain_ms=5.0), steps)
+    weighed = bench.with_costs(FASTER, lead_starts(later_s, gain_ms=5.0), steps)
     assert weighed.decision == decision
     assert said in weighed.reason
 
 
 def test_a_lead_within_the_noise_is_not_held_against_anybody():
     noisy = [replace(start, candidate_lead_s=4.0 + lead) for start, lead in zip(lead_starts(0.0, 5.0), (3.0, -2.5, 1.0, -1.0), strict=True)]
-    assert bench.with_lead(FASTER, noisy, None) == FASTER
-    assert bench.with_lead(FASTER, noisy, 10).decision == "accept"
+    assert bench.with_costs(FASTER, noisy, None) == FASTER
+    assert bench.with_costs(FASTER, noisy, 10).decision == "accept"

@@ -65,6 +65,10 @@ class Measured:
     processes: int | None
     device: bool
     paced: bool = True  # False: several processes train, only wall time is known
+    work: float = 1.0  # samples (or tokens) of one step, where the two sides differ in it
+    pinned: bool = False  # each busy process had a core of its own
+    peak_bytes: int | None = None  # of host memory, all processes
+    device_peak_bytes: int | None = None
 
     @property
     def ended_at(self) -> int | None:
@@ -82,19 +86,23 @@ class Measured:
 
 
 def warmup_of(baseline: Measured, candidate: Measured) -> int | None:
-    """Steps to drop on both sides, the larger of the two; None: one side is not steady. Short runs get the least there is."""
+    """Steps of the baseline to drop, and as much work of the candidate; the larger of what the two need. None: one side is not steady.
+
+    Short runs get the least there is.
+    """
     found = []
     for side in (baseline, candidate):
         passed = side.slices[0].steps > LONG_WARMUP  # it took a whole epoch: what fills in that time is no part of the steady steps
         before = side.slices[0].first + (side.slices[0].steps if passed else 0)
         times = side.step_times()[side.slices[0].steps if passed else 0 :]
         if len(times) < 4 * stats.WARMUP_WINDOW:
-            found.append(before if passed else stats.WARMUP_LEAST)
-            continue
-        drop = stats.find_warmup(times)
-        if drop is None:
-            return None
-        found.append(before + drop if drop > stats.WARMUP_LEAST else max(stats.WARMUP_LEAST, before if passed else 0))
+            own = before if passed else stats.WARMUP_LEAST
+        else:
+            drop = stats.find_warmup(times)
+            if drop is None:
+                return None
+            own = before + drop if drop > stats.WARMUP_LEAST else max(stats.WARMUP_LEAST, before if passed else 0)
+        found.append(math.ceil(own * side.work / baseline.work))
     return max(found)
 
 
@@ -107,7 +115,7 @@ def estimate(
     spent_s: float,
     even_slices: Callable[[Sequence[Slice]], bool],
 ) -> tuple[Start, int]:
-    """The start and its warm-up in steps. A start that cannot be used has `y` None and says why.
+    """The start and its warm-up in steps of the baseline. A start that cannot be used has `y` None and says why.
 
     `even_slices` tells whether evaluations and checkpoints fall evenly on the slices; if not, no slice may be trimmed away.
     """
@@ -116,26 +124,29 @@ def estimate(
         return Start(n, schedule, None, None, "wall", reason=reason, spent_s=spent_s), stats.WARMUP_LEAST
 
     pairs = list(zip(baseline.slices, candidate.slices, strict=False))
-    if len(baseline.slices) != len(candidate.slices) or any((a.first, a.steps) != (b.first, b.steps) for a, b in pairs):
+    if len(baseline.slices) != len(candidate.slices) or not all(_same_work(baseline, candidate, a, b) for a, b in pairs):
         return unusable(f"{SAME_STEPS}: {_extent(baseline)} and {_extent(candidate)}")
-    if baseline.ended_at != candidate.ended_at:
+    if not _both_ended(baseline, candidate):
         return unusable(f"{SAME_STEPS}: {_extent(baseline)} and {_extent(candidate)}")
     warmup = warmup_of(baseline, candidate)
     if warmup is None:
         return unusable("not steady: the steps were still getting faster in the second half")
     if schedule == "sequential":
-        pairs = [(_after(a, warmup), _after(b, warmup)) for a, b in pairs]
-    kept = [(a, b) for a, b in pairs if a.first >= warmup and a.steps]
+        theirs_from = round(warmup * baseline.work / candidate.work)
+        pairs = [(_after(a, warmup), _after(b, theirs_from)) for a, b in pairs]
+    kept = [(a, b) for a, b in pairs if a.first >= warmup and a.steps and b.steps]
     steps = sum(a.steps for a, _ in kept)
     if steps < LEAST_STEPS:
         return unusable(f"{TOO_SHORT}: {steps} after a warm-up of {warmup}, at least {LEAST_STEPS} are needed")
     ours, theirs = [a for a, _ in kept], [b for _, b in kept]
+    equal = baseline.work == candidate.work
+    per_work = math.log(_done(candidate, theirs) / _done(baseline, ours))
     clock: Literal["net", "wall"] = "net" if net_holds(baseline, ours, candidate, theirs) else "wall"
-    y_wall = math.log(sum(a.wall_ns for a in ours) / sum(b.wall_ns for b in theirs))
+    y_wall = math.log(sum(a.wall_ns for a in ours) / sum(b.wall_ns for b in theirs)) + per_work
     if clock == "net":
-        y = math.log(_net_ns(ours) / _net_ns(theirs))
+        y = math.log(_net_ns(ours) / _net_ns(theirs)) + per_work
     elif schedule == "resident" and len(kept) >= TRIM_SLICES and even_slices(ours):
-        y = stats.trimmed_mean([math.log((a.wall_ns / a.steps) / (b.wall_ns / b.steps)) for a, b in kept])
+        y = stats.trimmed_mean([math.log((a.wall_ns / _done(baseline, [a])) / (b.wall_ns / _done(candidate, [b]))) for a, b in kept])
     else:
         y = y_wall
     start = Start(
@@ -148,10 +159,10 @@ def estimate(
         slices=len(kept),
         baseline_step_ms=_step_ms(ours, clock),
         candidate_step_ms=_step_ms(theirs, clock),
-        baseline_p95_ms=_tail_ms(ours, clock, 0.95),
-        candidate_p95_ms=_tail_ms(theirs, clock, 0.95),
-        baseline_p99_ms=_tail_ms(ours, clock, 0.99),
-        candidate_p99_ms=_tail_ms(theirs, clock, 0.99),
+        baseline_p95_ms=_tail_ms(ours, clock, 0.95) if equal else None,
+        candidate_p95_ms=_tail_ms(theirs, clock, 0.95) if equal else None,
+        baseline_p99_ms=_tail_ms(ours, clock, 0.99) if equal else None,
+        candidate_p99_ms=_tail_ms(theirs, clock, 0.99) if equal else None,
         baseline_cpu_s=cpu_s(baseline, ours),
         candidate_cpu_s=cpu_s(candidate, theirs),
         baseline_startup_s=baseline.startup_s,
@@ -160,8 +171,47 @@ def estimate(
         candidate_lead_s=_lead_s(candidate),
         runqueue_share=_runqueue_share([*ours, *theirs]),
         spent_s=spent_s,
+        baseline_peak_mb=_mb(baseline.peak_bytes),
+        candidate_peak_mb=_mb(candidate.peak_bytes),
+        baseline_device_peak_mb=_mb(baseline.device_peak_bytes),
+        candidate_device_peak_mb=_mb(candidate.device_peak_bytes),
+        pinned=baseline.pinned and candidate.pinned,
     )
     return start, warmup
+
+
+def step_profile(side: Measured, clock: str) -> tuple[int, list[float]]:
+    """Index of the first step after the first slice, and the milliseconds of that step and all after it, by the start's clock."""
+    times: list[float] = []
+    for piece in side.slices[1:] or side.slices:
+        times.extend(_times_ms(piece, clock))
+    return (side.slices[1:] or side.slices)[0].first, times
+
+
+def _same_work(baseline: Measured, candidate: Measured, a: Slice, b: Slice) -> bool:
+    """Whether two slices begin and end at the same sample, up to what whole steps allow."""
+    if baseline.work == candidate.work:
+        return (a.first, a.steps) == (b.first, b.steps)
+    slack = max(baseline.work, candidate.work)
+    ends = ((a.first * baseline.work, b.first * candidate.work), (a.steps * baseline.work, b.steps * candidate.work))
+    return all(abs(ours - theirs) <= slack for ours, theirs in ends)
+
+
+def _both_ended(baseline: Measured, candidate: Measured) -> bool:
+    """Whether both came to their end at the same sample, or neither did."""
+    ours, theirs = baseline.ended_at, candidate.ended_at
+    if ours is None or theirs is None or baseline.work == candidate.work:
+        return ours == theirs
+    return abs(ours * baseline.work - theirs * candidate.work) <= max(baseline.work, candidate.work)
+
+
+def _done(side: Measured, slices: Sequence[Slice]) -> float:
+    """Work done in `slices`: steps, or samples where the sides differ in how many a step has."""
+    return sum(piece.steps for piece in slices) * side.work
+
+
+def _mb(count: int | None) -> float | None:
+    return None if count is None else round(count / 1e6, 1)
 
 
 def _lead_s(side: Measured) -> float:
@@ -229,11 +279,12 @@ def _step_ms(slices: Sequence[Slice], clock: str) -> float:
 
 
 def _tail_ms(slices: Sequence[Slice], clock: str, q: float) -> float | None:
-    times: list[float] = []
-    for piece in slices:
-        waits = (piece.step_runq_ns if clock == "net" else None) or (0,) * piece.steps
-        times.extend((wall - wait) / 1e6 for wall, wait in zip(piece.step_ns, waits, strict=True))
-    return stats.quantile(times, q)
+    return stats.quantile([ms for piece in slices for ms in _times_ms(piece, clock)], q)
+
+
+def _times_ms(piece: Slice, clock: str) -> list[float]:
+    waits = (piece.step_runq_ns if clock == "net" else None) or (0,) * piece.steps
+    return [(wall - wait) / 1e6 for wall, wait in zip(piece.step_ns, waits, strict=True)]
 
 
 def _runqueue_share(slices: Sequence[Slice]) -> float | None:

@@ -8,12 +8,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from trainflash.fidelity.pairing import Pair, epoch_starts
-from trainflash.fidelity.record import Stream
+from trainflash.fidelity.record import Stream, Update
 
 _SETTING_ROUNDING = 1e-6  # a learning rate kept in a float32 tensor
+_BOUND_WIDTH = 1e-4  # torch divides by the norm plus 1e-6, so clipped norms are equal but for that
+_BOUND_SLACK = 5e-3  # the same bound in bfloat16
+_BOUND_LEAST, _BOUND_SHARE = 3, 0.02  # updates on the bound before it is one: norms that nobody bounds are never equal so often
 _CHANGED_VALUES = 0.02  # share of values that one update changes: tiny gradients may round to nothing
 
 
@@ -26,11 +29,26 @@ class Outcome(NamedTuple):
 
 def updates(pair: Pair) -> Outcome:
     old, new = len(pair.baseline.updates), len(pair.candidate.updates)
+    if pair.rebatched:
+        return _rebatched_updates(pair)
     if (pair.candidate_whole and new < old) or (pair.baseline_whole and new > old):
         return Outcome(False, f"{old} updates → {new}")
     if pair.baseline_whole and pair.candidate_whole:
         return Outcome(True, f"{old} updates, to the program's own end")
     return Outcome(True, f"{pair.length} updates compared; the program was stopped there, its own end was not seen")
+
+
+def _rebatched_updates(pair: Pair) -> Outcome:
+    """Another batch size alone makes as many updates as its samples fill; what matters is that no sample less is trained on."""
+    old, new = pair.samples
+    counts = f"{len(pair.baseline.updates)} updates → {len(pair.candidate.updates)}"
+    remainder = max(update.samples for update in (*pair.baseline.updates, *pair.candidate.updates))  # of a dropped last batch
+    epochs = max(1, len(epoch_starts(pair.baseline, len(pair.baseline.updates))))
+    fewer = pair.candidate_whole and new < old - epochs * remainder * pair.baseline_whole
+    more = pair.baseline_whole and pair.candidate_whole and new > old + epochs * remainder
+    if fewer or more:
+        return Outcome(False, f"{counts}, {old} samples → {new}")
+    return Outcome(True, f"{counts} of other size, {old} samples → {new}")
 
 
 def optimizer(pair: Pair) -> Outcome:
@@ -45,7 +63,7 @@ def schedule(pair: Pair) -> Outcome:
 
 
 def _settings(pair: Pair, wanted: Callable[[str], bool]) -> Outcome:
-    for old, new in pair.matched:
+    for old, new in pair.aligned:
         if len(old.settings) != len(new.settings):
             return Outcome(False, f"update {old.n}: {len(old.settings)} parameter groups → {len(new.settings)}")
         for index, (left, right) in enumerate(zip(old.settings, new.settings, strict=True)):
@@ -66,9 +84,9 @@ def _near(old: Any, new: Any) -> bool:
 
 def batch(pair: Pair) -> Outcome:
     for name, what in (("samples", lambda update: update.samples), ("backward calls", lambda update: len(update.losses))):
-        found = pair.first(what)
-        if found:
-            return Outcome(False, f"update {found[0]}: {found[1]} {name} → {found[2]}")
+        for old, new in pair.matched:
+            if what(old) != what(new):
+                return Outcome(False, f"update {old.n}: {what(old)} {name} → {what(new)}")
     return Outcome(True, f"equal numbers of samples and backward calls in {pair.length} updates")
 
 
@@ -101,7 +119,7 @@ def samples(pair: Pair) -> Outcome:
     if not _has_inputs(pair):
         return _no_inputs()
     other = [index for index, relation in enumerate(pair.relations) if relation == "other"]
-    if not other:
+    if not other or (pair.rebatched and _same_sequence(pair)):
         return Outcome(True, f"the same samples in each of {pair.length} updates")
     first = pair.baseline.updates[other[0]]
     epochs = _whole_epochs(pair)
@@ -115,15 +133,26 @@ def samples(pair: Pair) -> Outcome:
 
 def _whole_epochs(pair: Pair) -> list[tuple[tuple[int, int], tuple[int, int]]]:
     """Sum of the sample hashes, and samples, of each epoch that was seen from its begin to its end, on both sides."""
-    starts = list(epoch_starts(pair.baseline, pair.length))
-    if pair.baseline_whole and pair.candidate_whole and len(pair.baseline.updates) == len(pair.candidate.updates):
-        starts.append(pair.length)
-    return [(_sum(pair.baseline, begin, end), _sum(pair.candidate, begin, end)) for begin, end in pairwise(starts)]
+    return list(zip(_epochs(pair.baseline, pair, pair.baseline_whole), _epochs(pair.candidate, pair, pair.candidate_whole), strict=False))
+
+
+def _epochs(stream: Stream, pair: Pair, whole: bool) -> list[tuple[int, int]]:
+    length = len(stream.updates) if pair.rebatched else pair.length
+    starts = list(epoch_starts(stream, length))
+    if whole and length == len(stream.updates):
+        starts.append(length)
+    return [_sum(stream, begin, end) for begin, end in pairwise(starts)]
 
 
 def _sum(stream: Stream, begin: int, end: int) -> tuple[int, int]:
     inside = stream.updates[begin:end]
     return sum(int(update.multiset, 16) for update in inside) % (1 << 64), sum(update.samples for update in inside)
+
+
+def _same_sequence(pair: Pair) -> bool:
+    """Whether both sides show the same samples in the same order, however they are cut into batches."""
+    old, new = ([row for update in stream.updates for row in update.rows or ()] for stream in (pair.baseline, pair.candidate))
+    return bool(old) and bool(new) and all(left == right for left, right in zip(old, new, strict=False))
 
 
 def _distinct(pair: Pair) -> tuple[int, int, int]:
@@ -144,7 +173,7 @@ def order(pair: Pair) -> Outcome:
     if not _has_inputs(pair):
         return _no_inputs()
     found = next((index for index, relation in enumerate(pair.relations) if relation in {"order", "other"}), None)
-    if found is None:
+    if found is None or (pair.rebatched and _same_sequence(pair)):
         return Outcome(True, f"the same order in {pair.length} updates")
     inside = "within the batch" if pair.relations[found] == "order" else "over the epoch"
     return Outcome(False, f"update {pair.baseline.updates[found].n}: samples come in another order {inside}")
@@ -243,30 +272,69 @@ def evaluation(pair: Pair) -> Outcome:
 
 def evaluation_cadence(pair: Pair) -> Outcome:
     old, new = _evaluations(pair)
-    return cadence(sorted(old), sorted(new))
+    return cadence(sorted(old), sorted(new), pair)
 
 
 def _evaluations(pair: Pair) -> tuple[dict[int, dict[str, Any]], dict[int, dict[str, Any]]]:
+    sides: tuple[Literal["baseline", "candidate"], ...] = ("baseline", "candidate")
     old, new = (
-        {line["n"]: line for line in stream.evaluations if line["forwards"] and line["n"] <= pair.closed}
-        for stream in (pair.baseline, pair.candidate)
+        {pair.place(side, line["n"]): line for line in getattr(pair, side).evaluations if line["forwards"] and line["n"] <= pair.closed_on(side)}
+        for side in sides
     )
     return old, new
 
 
-def cadence(old: list[int], new: list[int]) -> Outcome:
+def cadence(old: list[int], new: list[int], pair: Pair) -> Outcome:
+    """Whether something was done at the same places: after so many updates, or so many samples where the batch has changed."""
+    unit = "samples" if pair.rebatched else "updates"
     if not old and not new:
         return Outcome(None, "none was seen")
     if old == new:
-        return Outcome(True, f"after the same {len(old)} updates")
+        return Outcome(True, f"{len(old)} times, after the same {unit}")
     first = next((min(a, b) for a, b in zip(old, new, strict=False) if a != b), (old + new)[min(len(old), len(new))])
-    return Outcome(False, f"{len(old)} times → {len(new)} (first difference after update {first})")
+    return Outcome(False, f"{len(old)} times → {len(new)} (first difference after {'update' if unit == 'updates' else 'sample'} {first})")
 
 
 def log_cadence(pair: Pair) -> Outcome:
-    old = [update.n for update, _ in pair.matched for _ in range(update.logs)]
-    new = [update.n for _, update in pair.matched for _ in range(update.logs)]
-    return cadence(old, new)
+    old, new = ([update.n for update in stream.updates[: pair.length] for _ in range(update.logs)] for stream in (pair.baseline, pair.candidate))
+    if old == new or not pair.rebatched:
+        return cadence(old, new, pair)
+    sides: tuple[Literal["baseline", "candidate"], ...] = ("baseline", "candidate")
+    old, new = ([pair.place(side, update.n) for update in getattr(pair, side).updates for _ in range(update.logs)] for side in sides)
+    return cadence(old, new, pair)
+
+
+def clipping(pair: Pair) -> Outcome:
+    """A bound on the gradient's norm, seen by many updates that lie exactly on it: it holds in any order of the samples."""
+    compared = 0
+    for optimizer in sorted({update.optimizer for update in pair.baseline.updates}):
+        old, new = (_norms(stream.updates, optimizer) for stream in (pair.baseline, pair.candidate))
+        bound, other = _bound(old), _bound(new)
+        if bound is not None:
+            compared += 1
+            above = next((update for update in new if update[1] > bound * (1 + _BOUND_SLACK)), None)
+            if above:
+                evidence = f"update {above[0]}: the gradient's norm is {above[1]:.6g}; in the baseline none exceeds {bound:.6g}"
+                return Outcome(False, evidence)
+        elif other is not None and old and max(norm for _, norm in old) > other * (1 + _BOUND_SLACK):
+            evidence = f"no gradient's norm exceeds {other:.6g}; in the baseline it goes up to {max(norm for _, norm in old):.6g}"
+            return Outcome(False, evidence)
+    return Outcome(True, "no gradient exceeds the baseline's bound") if compared else Outcome(None, "the baseline bounds no gradient's norm")
+
+
+def _norms(updates: Iterable[Update], optimizer: int) -> list[tuple[int, float]]:
+    return [
+        (update.n, update.grad_norm)
+        for update in updates
+        if update.optimizer == optimizer and update.grad_norm is not None and math.isfinite(update.grad_norm)
+    ]
+
+
+def _bound(norms: list[tuple[int, float]]) -> float | None:
+    """The largest norm, if so many updates have it that it must be imposed."""
+    largest = max((norm for _, norm in norms), default=0.0)
+    on_it = sum(norm >= largest * (1 - _BOUND_WIDTH) for _, norm in norms)
+    return largest if largest and on_it >= max(_BOUND_LEAST, _BOUND_SHARE * len(norms)) else None
 
 
 def random_streams(pair: Pair) -> Outcome:

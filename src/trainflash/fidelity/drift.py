@@ -25,6 +25,7 @@ class Drift:
     early_weights: float | None  # largest relative L2 distance up to update 20
     late_weights: float | None  # at the last update that both recorded
     early_gradients: float | None  # largest relative difference of the norms in updates 1 to 3
+    early_steps: float | None  # relative difference of what the second update changed
     evaluated_weights: float | None  # of the modules that evaluations used (an average of weights, running statistics)
 
 
@@ -41,6 +42,7 @@ def drift(pair: Pair) -> Drift:
         early_weights=max(early, default=None),
         late_weights=far[-1][1] if far else None,
         early_gradients=max((_relative(abs(a - b), a) for a, b in norms if a is not None and b is not None), default=None),
+        early_steps=_second_step(pair),
         evaluated_weights=_evaluated(pair),
     )
 
@@ -59,6 +61,7 @@ def widest(drifts: Sequence[Drift]) -> Drift:
         early_weights=most("early_weights"),
         late_weights=most("late_weights"),
         early_gradients=most("early_gradients"),
+        early_steps=most("early_steps"),
         evaluated_weights=most("evaluated_weights"),
     )
 
@@ -84,6 +87,24 @@ def _relative(distance: float, size: float) -> float:
     if not math.isfinite(distance) or not math.isfinite(size):
         return math.inf
     return distance / size if size else (math.inf if distance else 0.0)
+
+
+def _second_step(pair: Pair) -> float | None:
+    """The first update is left out: what it changed is not known without the initial weights."""
+    by_optimizer: dict[int, list[tuple[dict[str, Any], dict[str, Any]]]] = {}
+    for old, new in pair.weights:
+        by_optimizer.setdefault(old["optimizer"], []).append((old, new))
+    found = []
+    for lines in by_optimizer.values():
+        (first, also_first), (second, also_second) = (*lines, *lines)[:2]
+        if (first.get("step"), second.get("step")) != (1, 2) or not all(line.get("sketch") for pairs in lines[:2] for line in pairs):
+            continue
+        if first["values"] != also_first["values"]:
+            continue
+        ours = [b - a for a, b in zip(first["sketch"], second["sketch"], strict=True)]
+        theirs = [b - a for a, b in zip(also_first["sketch"], also_second["sketch"], strict=True)]
+        found.append(_relative(math.dist(ours, theirs), math.hypot(*ours)))
+    return max(found, default=None)
 
 
 def _evaluated(pair: Pair) -> float | None:
@@ -140,9 +161,10 @@ def _content(old: dict[str, Any], new: dict[str, Any], limit: float | None) -> s
 
 def checkpoint_cadence(pair: Pair) -> Outcome:
     old, new = _checkpoints(pair)
-    return cadence([line["n"] for line in old], [line["n"] for line in new])
+    return cadence([pair.place("baseline", line["n"]) for line in old], [pair.place("candidate", line["n"]) for line in new], pair)
 
 
 def _checkpoints(pair: Pair) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    old, new = ([line for line in stream.checkpoints if line["n"] <= pair.closed] for stream in (pair.baseline, pair.candidate))
+    old = [line for line in pair.baseline.checkpoints if line["n"] <= pair.closed_on("baseline")]
+    new = [line for line in pair.candidate.checkpoints if line["n"] <= pair.closed_on("candidate")]
     return old, new

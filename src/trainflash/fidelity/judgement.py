@@ -7,14 +7,14 @@ the baseline's own noise: how far it lies from itself when started again, and wh
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from trainflash.fidelity import checks, drift
+from trainflash.fidelity import checks, drift, soft
 from trainflash.fidelity.checks import Outcome
-from trainflash.fidelity.drift import Drift
 from trainflash.fidelity.pairing import Pair, seen_occasions
 from trainflash.fidelity.record import Record
+from trainflash.fidelity.soft import Limits, Noise, Question
 from trainflash.schema import Check, Fidelity
 
 OCCASIONS = ("epoch boundary", "evaluation", "checkpoint", "schedule")
@@ -40,7 +40,8 @@ RULES = (
     Rule("optimizer", "optimizer", checks.optimizer),
     Rule("learning rate and weight decay", "schedule", checks.schedule),
     Rule("coverage", "coverage", checks.coverage),
-    Rule("data types", "numerics", checks.types),
+    Rule("clipping", "clipping", checks.clipping),
+    Rule("data types", "precision", checks.types),
     Rule("input values", "numerics", checks.input_values),
     Rule("evaluation inputs", "evaluation", checks.evaluation),
     Rule("evaluation cadence", "cadence", checks.evaluation_cadence),
@@ -49,38 +50,10 @@ RULES = (
     Rule("log cadence", "cadence", checks.log_cadence),
     Rule("random streams", "random", checks.random_streams),
 )
-_CHANGE = {rule.name: rule.change for rule in RULES} | {"averaged weights": "weights", "final weights": "weights"}
+_CHANGE = {rule.name: rule.change for rule in RULES}
 
 # After these the losses and weights of single updates cannot be compared any more.
 _MOVES_LOSSES = frozenset({"updates", "batch", "shape", "samples", "order", "targets", "mode", "optimizer", "schedule", "coverage"})
-
-
-@dataclass(frozen=True)
-class Limits:
-    """How far apart an honest candidate may be. Measured on 52 broken and 23 honest speed-ups of five programs."""
-
-    least_updates: int = 5
-    early_weights: float = 1e-3  # relative L2 in the first 20 updates: honest ≤ 1e-3, broken ≥ 1.7e-3
-    early_gradients: float = 1e-2  # relative, of the norm, in the first 3 updates
-    weights_floor: float = 1e-5  # relative L2 that later weights may always be apart
-    nudges: float = 10.0  # honest candidates stay within this multiple of the nudge
-    loss_nudges: float = 3.0  # the same for the loss, where the nudge itself exceeds the tolerance
-    types: float = 10.0  # factor on all of these when the candidate computes in other data types, which is named anyway
-
-
-@dataclass(frozen=True)
-class Noise:
-    """The baseline against itself: names of the hard signals that differ, and distances. None: not measured."""
-
-    rerun_failed: frozenset[str] = frozenset()
-    nudge_failed: frozenset[str] = frozenset()
-    rerun: Drift | None = None
-    nudge: Drift | None = None
-
-    def of(self, distance: str) -> float | None:
-        """The larger of the two distances called `distance` (a field of `Drift`)."""
-        values = [getattr(each, distance) for each in (self.rerun, self.nudge) if each is not None]
-        return max((value for value in values if value is not None), default=None)
 
 
 def compare(
@@ -90,13 +63,17 @@ def compare(
     tolerance: float = 1e-3,
     rerun: Record | None = None,
     nudged: Record | None = None,
+    controls: Sequence[Record] | None = None,
+    metric: Check | None = None,
     limits: Limits | None = None,
 ) -> Fidelity:
     """Does the candidate still train the same?
 
     `tolerance` is the mean |Δ| of the loss per update below which a training that is not bitwise the same is "close". `rerun` is a second
     record of the baseline, `nudged` one whose initial weights were changed by one unit in the last place; without them every difference
-    counts as the candidate's. Raises nothing: what cannot be compared is `inconclusive`, with the reason.
+    counts as the candidate's. `controls` are further baseline runs that differ by chance, for what cannot be compared update by update;
+    `metric` is the answer of the project's own metric, which then decides instead of `tolerance`.
+    Raises nothing: what cannot be compared is `inconclusive`, with the reason.
     """
     limits = limits or Limits()
     pairs = _pairs(baseline_record, candidate_record)
@@ -107,9 +84,14 @@ def compare(
     failed = _changes(hard)
     far = drift.widest([drift.drift(pair) for pair in pairs])
     bitwise = all(pair.bitwise for pair in pairs) and not far.evaluated_weights
-    soft = tuple(_soft(pairs, far, noise, tolerance, limits, failed, bitwise))
+    unsteady = noise.restless(tolerance, limits) or any(check.ok is None and check.name in noise.rerun_failed for check in hard)
+    question = Question(
+        pairs, far, noise, tolerance, limits, tuple(sorted(failed & _MOVES_LOSSES)), "precision" in failed, bitwise, unsteady, controls,
+        metric is not None,
+    )  # fmt: skip
+    judged = [*soft.checks(question), *([("metric", metric)] if metric is not None else [])]
     seen = _seen(pairs)
-    changes = [_CHANGE.get(check.name, check.name) for check in (*hard, *soft) if check.ok is False]
+    changes = [_CHANGE[check.name] for check in hard if check.ok is False] + [change for change, check in judged if check.ok is False]
     result = Fidelity(
         verdict="inconclusive",
         changed=tuple(dict.fromkeys(changes)),
@@ -119,25 +101,50 @@ def compare(
         updates=min(pair.length for pair in pairs),
         seen=seen,
         not_seen=tuple(name for name in OCCASIONS if name not in seen),
-        checks=(*hard, *soft),
+        checks=(*hard, *(check for _, check in judged)),
+        not_judged=tuple(check.name for _, check in judged if check.ok is None),
+        notes=_notes(baseline_record),
     )
-    return _decided(result, failed, _unusable(pairs, limits), noise, bitwise)
+    return _decided(result, failed, _unusable(pairs, limits), noise, bitwise, unsteady, controls)
 
 
-def _decided(result: Fidelity, failed: frozenset[str], unusable: str, noise: Noise, bitwise: bool) -> Fidelity:
+def _decided(
+    result: Fidelity,
+    failed: frozenset[str],
+    unusable: str,
+    noise: Noise,
+    bitwise: bool,
+    unsteady: bool,
+    controls: Sequence[Record] | None,
+) -> Fidelity:
     differences = tuple(f"{check.name}: {check.evidence}" for check in result.checks if check.ok is False)
-    unsteady = sorted(check.name for check in result.checks if check.ok is None and check.name in noise.rerun_failed)
-    if failed - {"numerics"} or (set(result.changed) - {"numerics"} and not unsteady):
-        return replace(result, verdict="changed", reasons=differences)
-    if unsteady:
-        why = f"the program does not repeat itself: {', '.join(unsteady)} differ between two runs of the baseline; set a seed"
-        return replace(result, reasons=(why, *differences))
+    if failed - {"numerics"} or (set(result.changed) - {"numerics"} and (not unsteady or controls is not None)):
+        return replace(result, verdict="changed", reasons=(*differences, *_unjudged(result)))
+    if unsteady and not bitwise:
+        names = sorted(check.name for check in result.checks if check.ok is None and check.name in noise.rerun_failed) or ["its losses"]
+        why = f"the program does not repeat itself: {', '.join(names)} differ between two runs of the baseline; set a seed"
+        compared = [check for check in result.checks if check.name.endswith("in distribution") and check.ok]
+        if controls is None or unusable or not compared:
+            return replace(result, reasons=(why, *([unusable] if unusable else ()), *differences, *_unjudged(result)))
+        within = f"the candidate lies within the spread of {len(controls) + 1} runs of the baseline"
+        return replace(result, verdict="close", changed=("numerics",), reasons=(why, within, *_unjudged(result)))
     if unusable:
         return replace(result, reasons=(unusable, *differences))
+    if any(check.name == "metric" and check.ok is None for check in result.checks):
+        return replace(result, reasons=(next(check.evidence for check in result.checks if check.name == "metric"), *differences))
     if bitwise and not result.changed:
         return replace(result, verdict="same", reasons=(f"losses and weights of {result.updates} updates are bitwise the same",))
     distance = f"mean |Δ loss| {result.mean_abs_loss_delta:.2g} over {result.updates} updates{_noise_note(noise)}"
     return replace(result, verdict="close", changed=("numerics",), reasons=(distance, *differences))
+
+
+def _unjudged(result: Fidelity) -> tuple[str, ...]:
+    return (f"not judged: {', '.join(result.not_judged)}",) if result.not_judged else ()
+
+
+def _notes(baseline: Record) -> tuple[str, ...]:
+    seeded = [stream.seeded for stream in baseline.streams if stream.seeded is not None]
+    return ("the program sets no seed of its own: both sides ran under one of ours",) if seeded and not any(seeded) else ()
 
 
 def measure_noise(baseline: Record, rerun: Record | None, nudged: Record | None) -> Noise:
@@ -194,62 +201,6 @@ def _excused(check: Check, noise: Noise) -> Check:
     if check.ok is False and check.name in noise.nudge_failed:
         return replace(check, ok=None, evidence=f"{check.evidence}; so does the baseline when only its rounding differs")
     return check
-
-
-def _soft(
-    pairs: tuple[Pair, ...], far: Drift, noise: Noise, tolerance: float, limits: Limits, failed: frozenset[str], bitwise: bool
-) -> Iterator[Check]:
-    moved = sorted(failed & _MOVES_LOSSES)
-    wider = limits.types if "numerics" in failed else 1.0
-    broken = _broken_loss(pairs)
-    nudge = noise.of("mean_loss")
-    loss_limit = tolerance if nudge is None or nudge <= tolerance else limits.loss_nudges * nudge
-    if broken:
-        yield Check("loss", False, broken)
-    elif moved:
-        yield Check("loss", None, f"single updates cannot be compared: {', '.join(moved)} changed")
-    elif far.mean_loss is None:
-        yield Check("loss", None, "no loss reached backward")
-    elif bitwise:
-        yield Check("loss", True, "bitwise the same")
-    else:
-        ok = far.mean_loss < loss_limit
-        figures = f"mean |Δ| {far.mean_loss:.3g}, max |Δ| {far.max_loss:.3g}, limit {loss_limit:.3g}"
-        yield Check("loss", ok, figures + (" (3 × the program's own noise)" if loss_limit != tolerance else ""))
-    distances = (
-        ("gradients", far.early_gradients, limits.early_gradients * wider, "early_gradients", "norms of updates 1 to 3"),
-        ("weights", far.early_weights, limits.early_weights * wider, "early_weights", "the first 20 updates"),
-        ("averaged weights", far.evaluated_weights, _late_limit(noise, limits, wider), "evaluated_weights", "the evaluated modules"),
-        ("final weights", far.late_weights, _late_limit(noise, limits, wider), "late_weights", "the last update compared"),
-    )
-    for name, distance, limit, kind, where in distances:
-        if distance is None or moved:
-            yield Check(name, None, "not comparable" if moved else "not recorded")
-            continue
-        own = noise.of(kind)
-        allowed = max(limit, limits.nudges * own) if own is not None and limit is not None else limit
-        ok = None if allowed is None else distance <= allowed
-        yield Check(name, True if distance == 0 else ok, f"relative distance {distance:.2g} in {where}" + _limit_note(allowed))
-
-
-def _late_limit(noise: Noise, limits: Limits, wider: float) -> float | None:
-    """Later weights are judged only where the nudge was measured, and not where other data types explain any distance."""
-    return limits.weights_floor if noise.nudge is not None and wider == 1.0 else None
-
-
-def _limit_note(allowed: float | None) -> str:
-    return ", no limit known" if allowed is None else f", limit {allowed:.2g}"
-
-
-def _broken_loss(pairs: tuple[Pair, ...]) -> str:
-    """The first update whose loss the baseline has and the candidate lacks, or has only as NaN or infinity."""
-    for pair in pairs:
-        for old, new in pair.matched:
-            if old.loss is None or not math.isfinite(old.loss):
-                continue
-            if new.loss is None or not math.isfinite(new.loss):
-                return f"update {new.n}: {old.loss:.6g} → {'no backward' if new.loss is None else new.loss}"
-    return ""
 
 
 def _unusable(pairs: tuple[Pair, ...], limits: Limits) -> str:

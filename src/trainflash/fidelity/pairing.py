@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import accumulate
 from typing import Any, Literal, TypeVar
 
 from trainflash.fidelity.record import Stream, Update
@@ -38,6 +39,13 @@ class Pair:
         """Evaluations and checkpoints made after at most so many updates are recorded completely on both sides."""
         return self.length if self.baseline_whole and self.candidate_whole else self.length - _UNWRITTEN
 
+    def closed_on(self, side: Literal["baseline", "candidate"]) -> int:
+        """The same for one side of a rebatched pair, whose sides count their updates differently."""
+        if not self.rebatched:
+            return self.closed
+        whole = self.baseline_whole if side == "baseline" else self.candidate_whole
+        return len(getattr(self, side).updates) - (0 if whole else _UNWRITTEN)
+
     @property
     def matched(self) -> zip[tuple[Update, Update]]:
         return zip(self.baseline.updates[: self.length], self.candidate.updates[: self.length], strict=True)
@@ -59,12 +67,74 @@ class Pair:
         later = {(line["n"], line["optimizer"]): line for line in self.candidate.weights if line["n"] <= self.length}
         return tuple((line, later[key]) for line in self.baseline.weights if (key := (line["n"], line["optimizer"])) in later)
 
+    @cached_property
+    def rebatched(self) -> bool:
+        """Whether most updates train on another number of samples: then what was done is compared by samples seen, not by updates."""
+        differ = sum(old.samples != new.samples for old, new in self.matched if old.samples and new.samples)
+        return 2 * differ > self.length
+
+    @cached_property
+    def aligned(self) -> tuple[tuple[Update, Update], ...]:
+        """Matched updates; of a rebatched pair each update of the candidate beside the one in which the baseline saw that sample."""
+        if not self.rebatched:
+            return tuple(self.matched)
+        ends, found, begun, at = self._ends["baseline"], [], 0, 0
+        for new in self.candidate.updates:
+            while at < len(ends) and ends[at] <= begun:
+                at += 1
+            if at == len(ends):
+                break
+            found.append((self.baseline.updates[at], new))
+            begun += new.samples
+        return tuple(found)
+
+    @cached_property
+    def prefix(self) -> int:
+        """Updates before the first one that was not given the same work: up to there losses and weights must agree."""
+        for index, (old, new) in enumerate(self.matched):
+            alike = self.relations[index] in {"same", "rounding"} and _work(old) == _work(new)
+            if not alike or (old.targets and new.targets and old.targets != new.targets):
+                return index
+        return self.length
+
+    def before(self, updates: int) -> Pair:
+        """The first so many updates of both, as a record that was cut there."""
+        return Pair(_cut(self.baseline, updates), _cut(self.candidate, updates), False, False)
+
+    def place(self, side: Literal["baseline", "candidate"], n: int) -> int:
+        """Where something done after `n` updates is to be compared: at `n`, in a rebatched pair at so many samples."""
+        if not self.rebatched or n == 0:
+            return n
+        ends = self._ends[side]
+        return ends[min(n, len(ends)) - 1]
+
+    @cached_property
+    def _ends(self) -> dict[str, tuple[int, ...]]:
+        """Samples trained on up to the end of each update."""
+        return {side: tuple(accumulate(update.samples for update in getattr(self, side).updates)) for side in ("baseline", "candidate")}
+
+    @property
+    def samples(self) -> tuple[int, int]:
+        """Samples of all updates of the baseline, and of the candidate."""
+        return self._ends["baseline"][-1], self._ends["candidate"][-1]
+
     def first(self, what: Callable[[Update], T], equal: Callable[[T, T], bool] = lambda old, new: old == new) -> tuple[int, T, T] | None:
         """`(update, baseline's value, candidate's value)` of the first matched update where `what` is not equal."""
-        for old, new in self.matched:
+        for old, new in self.aligned:
             if not equal(what(old), what(new)):
                 return old.n, what(old), what(new)
         return None
+
+
+def _work(update: Update) -> tuple[Any, ...]:
+    settings = [{key: value for key, value in group.items() if key != "values"} for group in update.settings]
+    modes = sorted({tuple(mode[1:]) for mode in update.modes})
+    return update.optimizer, update.optimizer_class, update.samples, modes, settings, update.grad_elements
+
+
+def _cut(stream: Stream, updates: int) -> Stream:
+    parts = {name: tuple(line for line in getattr(stream, name) if line["n"] <= updates) for name in ("weights", "evaluations", "checkpoints")}
+    return replace(stream, updates=stream.updates[:updates], ended=False, **parts)
 
 
 def _relation(old: Update, new: Update) -> Relation:

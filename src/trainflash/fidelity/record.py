@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 SCHEMA = "training-record.v1"
+_KINDS = ("weights", "evaluation", "checkpoint", "stored", "load", "end")
 
 
 @dataclass(frozen=True)
@@ -57,9 +58,12 @@ class Stream:
     weights: tuple[dict[str, Any], ...] = ()
     evaluations: tuple[dict[str, Any], ...] = ()
     checkpoints: tuple[dict[str, Any], ...] = ()
+    stored: tuple[dict[str, Any], ...] = ()  # files read back
+    loads: tuple[dict[str, Any], ...] = ()  # files that the program read
     ended: bool = False  # the process left in an orderly way
     broken: bool = False  # a line could not be read
     swallowed: dict[str, int] = field(default_factory=dict)
+    seeded: bool | None = None  # the program seeded a global random stream before its first update; None: not recorded
 
 
 @dataclass(frozen=True)
@@ -104,7 +108,8 @@ class _File:
         self._head: dict[str, Any] = {}
         self._settings: dict[int, tuple[dict[str, Any], ...]] = {}
         self._updates: list[Update] = []
-        self._others: dict[str, list[dict[str, Any]]] = {"weights": [], "evaluation": [], "checkpoint": [], "end": []}
+        self._others: dict[str, list[dict[str, Any]]] = {kind: [] for kind in _KINDS}
+        self._seeded: bool | None = None
         self._broken = False
 
     @property
@@ -140,6 +145,7 @@ class _File:
         elif kind == "update":
             if "settings" in line:
                 self._settings[line["optimizer"]] = tuple(line["settings"] or ())
+            self._seeded = line.get("seeded", self._seeded)
             self._updates.append(update(line, self._settings.get(line["optimizer"], ())))
         elif kind in self._others:
             self._others[kind].append(line)
@@ -153,9 +159,12 @@ class _File:
             weights=tuple(self._others["weights"]),
             evaluations=tuple(self._others["evaluation"]),
             checkpoints=tuple(self._others["checkpoint"]),
+            stored=tuple(self._others["stored"]),
+            loads=tuple(self._others["load"]),
             ended=bool(end),
             broken=self._broken,
             swallowed=end[-1]["swallowed"] if end else {},
+            seeded=self._seeded,
         )
 
 

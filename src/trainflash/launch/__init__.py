@@ -11,15 +11,33 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from trainflash.errors import ProgramFailed, UsageError
+from trainflash.launch.counting import StepCounter
 from trainflash.launch.environment import OFFLINE, PROBE_DIR, Recording, program_environment
 from trainflash.launch.pacing import Reins
+from trainflash.launch.pinning import Pins, Usage, busy, usage
 from trainflash.launch.process import Identity, Kind, Process, Redact, View
 from trainflash.launch.strangers import Strangers
 from trainflash.redact import text as without_secrets
 from trainflash.schema import Command, RunRecord, Sandbox, Side
 from trainflash.view import open_view
 
-__all__ = ["OFFLINE", "PROBE_DIR", "Process", "Recording", "Reins", "require_success", "run", "start", "start_in", "steps_so_far"]
+__all__ = [
+    "OFFLINE",
+    "PROBE_DIR",
+    "Pins",
+    "Process",
+    "Recording",
+    "Reins",
+    "StepCounter",
+    "Usage",
+    "busy",
+    "require_success",
+    "run",
+    "start",
+    "start_in",
+    "steps_so_far",
+    "usage",
+]
 
 _KINDS: dict[str, Kind] = {"diagnose": "diagnose", "fidelity": "fidelity", "timing": "bench"}
 _POLL_S = 0.2

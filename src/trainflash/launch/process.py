@@ -19,7 +19,7 @@ from typing import Literal
 from typing import Protocol as Interface
 
 from trainflash import redact
-from trainflash.launch import supervise
+from trainflash.launch import footprint, supervise
 from trainflash.launch.pacing import Reins
 from trainflash.schema import Command, Protection, RunRecord, Side, write_document
 
@@ -136,6 +136,10 @@ class Process:
     def cpu_s(self) -> float:
         """CPU seconds of the whole tree so far, with those of reaped children."""
         return sum(stat[2] for stat in supervise.descendants(self.pid).values())
+
+    def peak_bytes(self) -> int | None:
+        """The most host memory that the tree has held, shared pages counted once; best asked while it is frozen."""
+        return footprint.peak_bytes(self.pid)
 
     def kill(self, why: Status = "interrupted") -> None:
         """End the whole tree, stopped or not, and wait until it is gone. Nothing happens when it has ended by itself."""

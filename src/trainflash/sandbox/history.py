@@ -10,7 +10,7 @@ from pathlib import Path
 
 from trainflash.errors import UsageError
 from trainflash.sandbox import manifest
-from trainflash.sandbox.git import Git, TreeEntry
+from trainflash.sandbox.git import Git, TreeEntry, discover
 from trainflash.sandbox.lifecycle import ORIGINAL, origins, ref_of, repository_of
 from trainflash.sandbox.snapshot import commit, take, write_checkout
 from trainflash.schema import Sandbox, Side
@@ -43,6 +43,19 @@ def dirty(sandbox: Sandbox) -> tuple[str, ...]:
     """Paths in worktree/ that are in no commit yet. Stores the worktree's content as objects; changes nothing else."""
     git = repository_of(sandbox, sandbox.worktree)
     return _changed(git, git.text("rev-parse", "HEAD"), take(git, Path(sandbox.directory)).tree)
+
+
+def content(sandbox: Sandbox, side: Side) -> str:
+    """The git tree of what lies in a checkout now, committed or not; equal for equal contents."""
+    return take(repository_of(sandbox, sandbox.checkout(side)), Path(sandbox.directory)).tree
+
+
+def drifted(sandbox: Sandbox) -> tuple[str, ...]:
+    """Paths of the original whose content is no longer what the sandbox was made from; ignored files are not looked at."""
+    repository = discover(Path(sandbox.project))
+    if repository is None:
+        return ()
+    return _changed(repository, sandbox.base_ref, take(repository, Path(sandbox.directory)).tree)
 
 
 def status(sandbox: Sandbox) -> Status:

@@ -44,7 +44,18 @@ from trainflash.schema.summaries import (
     WhatIf,
     Written,
 )
-from trainflash.schema.verdicts import Approval, Check, Experiment, Fidelity, LogEntry, SpeedVerdict, Speedup, Verdict
+from trainflash.schema.verdicts import (
+    Approval,
+    Check,
+    Experiment,
+    Fidelity,
+    LogEntry,
+    Resources,
+    Speedup,
+    SpeedVerdict,
+    Verdict,
+    WholeRun,
+)
 
 __all__ = [
     "KINDS",
@@ -91,6 +102,7 @@ __all__ = [
     "Recompute",
     "Refusal",
     "RepeatedWork",
+    "Resources",
     "RunRecord",
     "Runs",
     "Sandbox",
@@ -108,6 +120,7 @@ __all__ = [
     "Updates",
     "Verdict",
     "WhatIf",
+    "WholeRun",
     "Written",
     "dump_json",
     "dump_yaml",

@@ -107,6 +107,11 @@ class Start:
     candidate_lead_s: float | None = None
     runqueue_share: float | None = None
     spent_s: float = 0.0
+    baseline_peak_mb: float | None = None  # host memory at most, all processes, shared pages once
+    candidate_peak_mb: float | None = None
+    baseline_device_peak_mb: float | None = None
+    candidate_device_peak_mb: float | None = None
+    pinned: bool = False  # each busy process had a core of its own
 
 
 @dataclass(frozen=True)
@@ -118,5 +123,6 @@ class Runs:
     starts: tuple[Start, ...]
     warmup_steps: int
     unit: str = "step"
-    machine: dict[str, str] = field(default_factory=dict)
+    machine: dict[str, str] = field(default_factory=dict)  # what the starts have in common, and how busy the machine was
     stopped_because: str = ""
+    kept_from_before: int = 0  # of the starts, measured when this comparison was asked for earlier

@@ -34,6 +34,8 @@ class Fidelity:
     not_seen: tuple[str, ...]
     checks: tuple[Check, ...]
     reasons: tuple[str, ...] = ()
+    not_judged: tuple[str, ...] = ()  # soft checks without an answer
+    notes: tuple[str, ...] = ()  # how it was compared, where that is not the usual way
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,34 @@ class Speedup:
     p95_high: float | None = None
     p99_low: float | None = None
     p99_high: float | None = None
+    own_p95: float | None = None  # ratio of tails of the median over starts at each step index: repeatable slow steps only
+    own_p99: float | None = None
+
+
+@dataclass(frozen=True)
+class WholeRun:
+    """The owner's run from start to end, extrapolated from timed steps. Steps are the baseline's, after the first timed one."""
+
+    speedup: float | None  # None: its length is not known
+    steps: int | None
+    baseline_s: float | None
+    candidate_s: float | None
+    startup_s: float | None  # of the baseline, from process start to the first timed step: imports, compiling, a first epoch
+    lost_s: float | None  # what the candidate comes later by; 0.0: not more than noise
+    break_even_steps: int | None  # after so many steps it has won that back
+    not_timed: tuple[str, ...] = ()  # phases of which no timed step was sure to hold one; they weigh as in the baseline
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What both sides used beside time: CPU time a step of all processes, and the most memory they held, shared pages once."""
+
+    baseline_cpu_ms: float | None
+    candidate_cpu_ms: float | None
+    baseline_peak_mb: float | None
+    candidate_peak_mb: float | None
+    baseline_device_peak_mb: float | None = None
+    candidate_device_peak_mb: float | None = None
 
 
 @dataclass(frozen=True)
@@ -62,6 +92,9 @@ class SpeedVerdict:
     reason: str
     least_detectable: float | None = None  # smallest speed-up that this noise could show with 90 % power
     starts_needed: int | None = None
+    unit: str = "step"  # what a time is per: step, step after the first epoch, sample, token
+    whole_run: WholeRun | None = None
+    resources: Resources | None = None
 
 
 @dataclass(frozen=True)
@@ -76,6 +109,11 @@ class Verdict:
     reasons: tuple[str, ...]
     protection: str = ""
     spent_s: float = 0.0
+    unit: str = "step"
+    whole_run: WholeRun | None = None
+    resources: Resources | None = None
+    least_detectable: float | None = None  # smallest speed-up that this noise could show with 90 % power
+    starts_needed: int | None = None  # for a true 1.05, with this noise
 
 
 @dataclass(frozen=True)
@@ -99,6 +137,7 @@ class Experiment:
     created_utc: str
     verdict: Verdict | None = None
     decision: Literal["pending", "accepted", "rejected", "inconclusive", "failed"] = "pending"
+    environment: dict[str, str] = field(default_factory=dict)  # variables that are part of the change: the candidate's alone
 
 
 @dataclass(frozen=True)

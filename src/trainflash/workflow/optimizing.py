@@ -87,7 +87,8 @@ def try_candidate(session: Session, candidate: Candidate, command: Command, dema
         parent_commit=parent_commit,
         diff_digest=hashlib.sha256(diff.encode("utf-8", "surrogateescape")).hexdigest(),
         files=tuple(sorted({line[6:] for line in diff.splitlines() if line.startswith(("+++ b/", "--- a/"))})),
-        command=replace(command, env={**command.env, **candidate.environment}),
+        command=command,
+        environment=candidate.environment,
         created_utc=now_utc(),
     )
     session.save(experiment)

@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import shlex
 import shutil
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from trainflash import bench, fidelity, redact, verdict
+from trainflash import sandbox as sandboxes
 from trainflash.errors import UsageError
-from trainflash.schema import Command, Experiment, Fidelity, LogEntry, Runs, SpeedVerdict, Verdict, write_document
-from trainflash.workflow import diagnosing
+from trainflash.schema import Command, Experiment, Fidelity, LogEntry, Runs, SpeedVerdict, Verdict, to_plain, write_document
+from trainflash.workflow import diagnosing, owners_run
 from trainflash.workflow.session import Session, now_utc
 
-LEAST_AFTER_EPOCH = 60  # steady steps that a start needs beside the epoch that is passed
 LEAST_BUDGET_S = 20.0  # below this not even one start of a small program can be measured
 
 
 @dataclass(frozen=True)
 class Demands:
-    """What a verdict is held to. `allowed` names the changes the owner agreed to; `budget_s` bounds the timed part."""
+    """What a verdict is held to. `allowed` names the changes the owner agreed to; `budget_s` bounds the timed part.
+
+    `resume`: go on only if what was measured before was measured under the same conditions; without it such starts count too, and
+    others are set aside.
+    """
 
     tolerance: float = 1e-3
     allowed: frozenset[str] = frozenset()
@@ -54,45 +60,77 @@ def compare(
     directory.mkdir(parents=True, exist_ok=True)
     session.take("baseline", baseline_commit)
     session.take("candidate", candidate_commit)
+    taken = _contents(session)
+    timing = pair_directory(session, baseline, candidate, taken)
     kept = session.directory / "baselines" / baseline_commit[:12]
     same = _fidelity(session, baseline, candidate, directory, kept, demands)
     speed: SpeedVerdict | None = None
     runs: Runs | None = None
     if verdict.may_be_timed(same, allowed=demands.allowed):
-        first_epoch, after, timed = _first_epoch(session, baseline, demands.budget_s)
-        runs, speed = bench.compare(
-            session.sandbox,
-            baseline,
-            candidate,
-            directory / "bench",
-            budget_s=max(LEAST_BUDGET_S, demands.budget_s - (time.monotonic() - began)),
-            min_gain=demands.min_gain,
-            on_progress=session.on_progress,
-            resume=demands.resume,
-            identity=f"{baseline_commit}..{candidate_commit} after {first_epoch} steps",
-            first_epoch=first_epoch,
-            online=demands.online,
-            writable=demands.writable,
-            redact=redact.text,
-            shown=replace(baseline, argv=redact.argv(baseline.argv), env=redact.environment(baseline.env)),
-        )
-        speed = bench.with_lead(replace(speed, reason=f"{speed.reason}; {timed}") if timed else speed, runs.starts if runs else (), after)
+        run = owners_run.know(diagnosing.latest(session, baseline), demands.budget_s)
+        work, unit = owners_run.work(directory / "fidelity", kept, same)
+        if work is None:
+            speed = SpeedVerdict("inconclusive", None, unit)
+        else:
+            question = bench.Question("..".join(taken), run.first_epoch, work, unit, demands.min_gain)
+            runs, speed = bench.compare(
+                session.sandbox,
+                baseline,
+                candidate,
+                timing,
+                budget_s=max(LEAST_BUDGET_S, demands.budget_s - (time.monotonic() - began)),
+                question=question,
+                on_progress=session.on_progress,
+                resume=demands.resume,
+                online=demands.online,
+                writable=demands.writable,
+                redact=redact.text,
+                shown=replace(baseline, argv=redact.argv(baseline.argv), env=redact.environment(baseline.env)),
+            )
+            if run.said:
+                speed = replace(speed, reason=f"{speed.reason}; {run.said}")
+            speed = bench.with_costs(speed, runs.starts if runs else (), run.costs(), work_ratio=work[1] / work[0])
     judged = verdict.judge(
         speed, same, allowed=demands.allowed, protection=session.sandbox.protection, spent_s=round(time.monotonic() - began, 1)
     )
-    edited = session.dirty()
-    if edited:
-        shutil.rmtree(directory / "bench", ignore_errors=True)  # no resume may count these starts
-        reason = f"worktree/ was edited while it was measured: {', '.join(edited[:3])}"
-        judged = replace(judged, verdict="inconclusive", reasons=(reason, *judged.reasons))
+    judged = _undisturbed(session, judged, taken, timing, runs)
     written = sorted(session.original_changes() - before)
     if written:
         reason = (
             f"while it ran the project itself changed: {', '.join(written[:3])}; {session.sandbox.protection} protection cannot say by whom"
         )
         judged = replace(judged, verdict="reject", reasons=(reason, *judged.reasons))
+    drift = sandboxes.drifted(session.sandbox)
+    if drift:
+        names = ", ".join(drift[:3]) + (f" and {len(drift) - 3} more" if len(drift) > 3 else "")
+        reason = f"the project was edited since the sandbox was made ({names}): this verdict is about the state before"
+        judged = replace(judged, reasons=(*judged.reasons, reason))
     write_document(directory / "verdict.json", judged)
     return judged, runs
+
+
+def pair_directory(session: Session, baseline: Command, candidate: Command, contents: tuple[str, str]) -> Path:
+    """Where the starts of two programs are kept: the same for the same contents and commands, in whatever experiment they are met again."""
+    plain = [list(contents), to_plain(baseline), to_plain(candidate)]
+    digest = hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
+    return session.directory / "pairs" / digest[:16]
+
+
+def _contents(session: Session) -> tuple[str, str]:
+    """What lies in both checkouts."""
+    return sandboxes.content(session.sandbox, "baseline"), sandboxes.content(session.sandbox, "candidate")
+
+
+def _undisturbed(session: Session, judged: Verdict, taken: tuple[str, str], timing: Path, runs: Runs | None) -> Verdict:
+    """`judged`, unless a checkout was edited while it was measured: then it says so, and these starts will not count."""
+    edited = [name for name, before, now in zip(("baseline/", "worktree/"), taken, _contents(session), strict=True) if before != now]
+    if not edited:
+        return judged
+    if runs is not None:
+        bench.forget_after(timing, runs.kept_from_before)
+    paths = session.dirty() if "worktree/" in edited else ()
+    what = f"{' and '.join(edited)} {'were' if len(edited) > 1 else 'was'} edited while it was measured"
+    return replace(judged, verdict="inconclusive", reasons=(f"{what}{': ' if paths else ''}{', '.join(paths[:3])}", *judged.reasons))
 
 
 def _fidelity(session: Session, baseline: Command, candidate: Command, directory: Path, kept: Path, demands: Demands) -> Fidelity:
@@ -121,36 +159,6 @@ def _within(least: float, wanted: float, most: float) -> float:
     return max(least, min(wanted, most))
 
 
-def _first_epoch(session: Session, command: Command, budget_s: float) -> tuple[int, int | None, str]:
-    """Steps of the first epoch, to be passed untimed (0: none, or too long); steps after it (None: unknown); and what is said of it.
-
-    What a first epoch fills (a cache, persistent workers) pays only from the second one on. Passing it must not cost more than a
-    quarter of what a start may take, on both sides, and as many steps must follow.
-    """
-    known = diagnosing.latest(session, command)
-    if known is None:
-        return 0, None, ""
-    summary = known[1]
-    total = summary.steps + summary.warmup_steps
-    whole = None if summary.stopped else total
-    batches = [
-        -(-loader.dataset_len // loader.batch_size)
-        for loader in summary.loaders
-        if loader.role == "train" and loader.dataset_len and loader.batch_size
-    ]
-    if not summary.epochs or summary.epochs < 2 or not batches:
-        return 0, whole, ""
-    steps = min(sum(batches), -(-total // (summary.epochs - 1)))
-    long = 2 * steps * summary.step_ms.mean_ms / 1e3 > 0.25 * budget_s / bench.STARTS_TO_AFFORD
-    if long or (not summary.stopped and total < 2 * steps + LEAST_AFTER_EPOCH):
-        return (
-            0,
-            whole,
-            f"only steps of the first epoch were sure to be timed ({steps} steps): what pays from the second one on may be more",
-        )
-    return steps, None if whole is None else whole - steps, f"timed from step {steps + 1} on, after the first epoch"
-
-
 def verify_experiment(session: Session, n: int, demands: Demands, command: Command | None = None) -> Experiment:
     """Judge experiment `n` against the commit it was built on, save and log the verdict; with its own command, or from now on `command`.
 
@@ -159,6 +167,8 @@ def verify_experiment(session: Session, n: int, demands: Demands, command: Comma
     experiment = session.experiment(n)
     if command is not None:
         experiment = replace(experiment, command=replace(command, env={**experiment.command.env, **command.env}))
+    baseline = with_environment(experiment.command, _below(session, experiment))
+    candidate = with_environment(baseline, (experiment,))
     for other in session.accepted():
         if other.parent_commit == experiment.parent_commit and other.n != n:
             raise UsageError(
@@ -166,10 +176,27 @@ def verify_experiment(session: Session, n: int, demands: Demands, command: Comma
             )
     place = session.experiment_dir(n)
     try:
-        judged, runs = compare(session, experiment.parent_commit, experiment.commit, experiment.command, experiment.command, place, demands)
+        judged, runs = compare(session, experiment.parent_commit, experiment.commit, baseline, candidate, place, demands)
         return settle(session, experiment, judged, runs)
     finally:
         session.rest()
+
+
+def _below(session: Session, experiment: Experiment) -> list[Experiment]:
+    """The accepted experiments that this one stands on, the lowest first."""
+    by_commit = {other.commit: other for other in session.accepted()}
+    found: list[Experiment] = []
+    commit = experiment.parent_commit
+    while commit in by_commit:
+        found.insert(0, by_commit[commit])
+        commit = found[0].parent_commit
+    return found
+
+
+def with_environment(command: Command, experiments: Iterable[Experiment]) -> Command:
+    """The command with the variables that are part of these changes."""
+    added = {name: value for experiment in experiments for name, value in experiment.environment.items()}
+    return replace(command, env={**command.env, **added}) if added else command
 
 
 def settle(session: Session, experiment: Experiment, judged: Verdict, runs: Runs | None) -> Experiment:
@@ -187,7 +214,7 @@ def verify_combination(session: Session, command: Command, demands: Demands) -> 
     if not accepted or (known is not None and known.verdict != "inconclusive"):
         return known
     place = session.combination_path(command).with_suffix("")
-    judged, runs = compare(session, session.sandbox.base_ref, session.tip(), command, command, place, demands)
+    judged, runs = compare(session, session.sandbox.base_ref, session.tip(), command, with_environment(command, accepted), place, demands)
     _settle_combination(session, accepted, command, judged, runs)
     return judged
 
@@ -213,9 +240,9 @@ def verify_commits(session: Session, baseline: str | None, candidate: str | None
         return judged
     directory = session.combination_path(command).with_suffix("") if together else session.new_run("verify")
     try:
-        judged, runs = compare(
-            session, baseline or session.sandbox.base_ref, candidate or session.tip(), command, command, directory, demands
-        )
+        changed = with_environment(command, accepted) if candidate is None else command
+        commits = baseline or session.sandbox.base_ref, candidate or session.tip()
+        judged, runs = compare(session, *commits, command, changed, directory, demands)
         if together:
             _settle_combination(session, accepted, command, judged, runs)
         return judged

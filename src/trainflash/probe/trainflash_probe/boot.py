@@ -32,6 +32,7 @@ def install(torch) -> None:
         _observe("device", lambda: _device(torch))
     _observe("pace", _pacer)
     _observe("record", _recorder)
+    _observe("variation", lambda: _variation(torch))
     _observe("limits", _limits)
     _observe("replay", lambda: _replayer(torch))
     _try("dynamo", lambda: _hide_from_dynamo(torch._C._dynamo.eval_frame))
@@ -109,6 +110,15 @@ def _recorder():
     from .record.recorder import Recorder
 
     return Recorder(directory)
+
+
+def _variation(torch):
+    if capture != "fidelity":
+        return None
+    from .record import variation
+
+    vary = variation.wanted()
+    return variation.OrderVariation(torch, vary[1]) if vary and vary[0] == "order" else None
 
 
 def _replayer(torch):

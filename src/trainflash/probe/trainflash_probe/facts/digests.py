@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import marshal
 import os
 
 MAX_BYTES = 4 << 20
 MAX_ITEMS = 2000
 MAX_DEPTH = 5
+MANY_ITEMS = 64  # a longer list of plain values is written in one go
+MAX_LENGTH = 200_000  # of such a list
 
 
 class _TooMuch(Exception):
@@ -43,9 +46,10 @@ class Digest:
             self._content(os.fsencode(value), value)
         elif isinstance(value, (tuple, list)):
             self.hashable = self.hashable and isinstance(value, tuple)
-            self._feed(b"%d" % len(value), value)
-            for item in value:
-                self.add(item, by_identity, depth + 1)
+            if len(value) <= MANY_ITEMS or not self._plain(value):
+                self._feed(b"%d" % len(value), value)
+                for item in value:
+                    self.add(item, by_identity, depth + 1)
         elif isinstance(value, dict):
             self.hashable = False
             self._feed(b"%d" % len(value), value)
@@ -64,7 +68,29 @@ class Digest:
             raise _TooMuch
         self._feed(data, value)
 
+    def _plain(self, value: object) -> bool:
+        """Feed a long list, or tuple, of numbers, strings and the like; False where it holds other things."""
+        if len(value) > MAX_LENGTH:
+            raise _TooMuch
+        try:
+            data = marshal.dumps(value, 2)  # the newest version without references, whose bytes depend on the content alone
+        except ValueError:
+            return False
+        try:
+            hash(value)
+        except TypeError:
+            self.hashable = False
+        self._content(data, value)
+        return True
+
     def _other(self, value: object, by_identity: bool) -> None:
+        parts = _parts_of_sparse(value)
+        if parts:
+            self.hashable = False
+            self._hash.update(repr((type(value).__name__, str(value.layout), tuple(value.shape))).encode())
+            for part in parts:
+                self._other(part, by_identity)
+            return
         array = _as_array(value)
         if array is not None:
             self.hashable = False
@@ -76,6 +102,19 @@ class Digest:
             self._feed(b"%d" % id(value), value)
         else:
             raise _TooMuch
+
+
+def _parts_of_sparse(value: object) -> tuple:
+    """The dense tensors that a sparse one on the host is made of; none for anything else."""
+    layout = str(getattr(value, "layout", ""))
+    if not layout.startswith("torch.sparse") or getattr(value.device, "type", "") != "cpu":
+        return ()
+    given = value.detach()
+    if layout == "torch.sparse_coo":
+        return given._indices(), given._values()
+    if layout in ("torch.sparse_csr", "torch.sparse_bsr"):
+        return given.crow_indices(), given.col_indices(), given.values()
+    return given.ccol_indices(), given.row_indices(), given.values()
 
 
 def _as_array(value: object):

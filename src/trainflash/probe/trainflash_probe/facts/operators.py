@@ -15,6 +15,8 @@ CONVOLUTIONS = frozenset(f"aten::{name}" for name in ("convolution", "_convoluti
 COPIES = frozenset(f"aten::{name}" for name in ("copy_", "_foreach_copy_"))
 CLASSES = (("matmul", MATMULS), ("conv", CONVOLUTIONS), ("copy", COPIES))
 PRODUCTS = ("aten::bmm", "aten::baddbmm")
+EXPONENTIALS = ("aten::exp", "aten::exp_", "aten::exp2")
+SUMS = ("aten::sum", "aten::logsumexp")
 MATH = "aten::_scaled_dot_product_attention_math"
 _NOT_OPERATORS = ("autograd::", "torch::autograd::")
 
@@ -122,13 +124,17 @@ class _Counted:
         """[kind, shape of the scores, calls, forward ns, backward ns or None] by kind and shape."""
         self._owner_of_sequence = {call.sequence: call for call in self.forward if call.sequence >= 0}  # the newest one makes the node
         found: dict = {}
+        taken: set = set()  # products that are part of an attention already
         products = [call for call in self.forward if call.name in PRODUCTS]
-        for call in self.forward:
+        for call in sorted(self.forward, key=lambda call: call.name in EXPONENTIALS):
             shape = region = None
             kind = "hand_written"
-            if call.name == "aten::softmax" and call.outer is call:
+            if call.outer is call and (call.name == "aten::softmax" or call.name in EXPONENTIALS):
                 shape = call.shapes()[0]
                 region = self._region(call, shape, products)
+                if region and call.name in EXPONENTIALS and (id(region[-1]) in taken or not _normalised(region, shape)):
+                    region = None
+                taken.update(id(each) for each in region[-1:] if region) if region else None
             elif call.name == MATH:
                 kind = "math_fallback"
                 query, key = call.shapes()[:2]

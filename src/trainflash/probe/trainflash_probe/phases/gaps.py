@@ -165,7 +165,15 @@ def _data_in(value: object) -> list:
 
 
 def _same_memory(tensor, given) -> bool:
-    return tensor is given or (tensor.device == given.device and tensor.untyped_storage().data_ptr() == given.untyped_storage().data_ptr())
+    return tensor is given or (tensor.device == given.device and _memory_of(tensor) == _memory_of(given) != 0)
+
+
+def _memory_of(tensor) -> int:
+    """Address of the values; 0 for a tensor that has none of its own."""
+    try:
+        return (tensor._values() if tensor.is_sparse else tensor).untyped_storage().data_ptr()
+    except (RuntimeError, NotImplementedError):
+        return 0  # another sparse layout, or a wrapper of torch.func
 
 
 def _same_kind(tensor, given) -> bool:

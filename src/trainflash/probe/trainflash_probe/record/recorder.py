@@ -8,7 +8,9 @@ Lines have a key `k`:
   `update`      losses, samples, inputs, modes, settings, gradients of one `optimizer.step`
   `weights`     after updates 1, 2, 5, 10, 20 and each 50th of one optimizer, and after the last: hash, sketch, what changed, random streams
   `evaluation`  forwards whose result never reached a backward, by the number of updates done before (`n`)
-  `checkpoint`  contents of one saved object
+  `checkpoint`  contents of one saved object, as it is handed over
+  `stored`      contents of a saved file, read back before it is overwritten or at the end
+  `load`        a file that the program loads
   `end`         orderly exit
 Values that JSON cannot hold exactly are `float.hex()` strings. With TRAINFLASH_NUDGE=1 the initial weights are changed by about one
 unit in the last place: the distance of such a run from an untouched one is the program's own rounding noise.
@@ -16,13 +18,14 @@ unit in the last place: the distance of such a run from an untouched one is the 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import time
 import weakref
 
 from ..phases.observer import Observer
-from . import state, tensors
+from . import saves, state, tensors, variation
 from .forwards import Evaluations, Forward, Forwards
 
 SCHEMA = "training-record.v1"
@@ -38,11 +41,15 @@ class Recorder(Observer):
         self._scaled: dict = {}
         _watch_scaler(self._scaled)
         self._epochs = _Epochs()
+        torch, vary = tensors.torch_module(), variation.wanted()
+        self._seeds = variation.Seeds(torch, offset=vary[1] if vary and vary[0] == "seed" else 0)
         self._fresh()
+        self._saves = saves.Saves(torch, self._saved_elsewhere, self._write, lambda: self._updates)
         os.register_at_fork(after_in_child=self._fresh)
 
     def _fresh(self) -> None:
         self._file = None
+        self._full = False
         self._swallowed: dict = {}
         self._updates = 0
         self._forwards = Forwards()
@@ -121,6 +128,8 @@ class Recorder(Observer):
         if settings != entry[2]:
             entry[2] = line["settings"] = settings
         norm, count, elements = getattr(self, "_gradients", None) or (None, None, None)
+        if self._updates == 1:
+            line["seeded"] = self._seeds.seen
         line.update(grad_norm=None if norm is None else norm.hex(), grads=count, grad_elements=elements)
         self._write(line)
         self._last = (optimizer, ordinal)
@@ -137,9 +146,15 @@ class Recorder(Observer):
             self._evaluations.begin(self._updates)
 
     def on_checkpoint(self, obj, target):
-        live = {parameter.data_ptr() for parameter in state.parameters(self._last[0])} if self._last else set()
-        found = self._try(state.checkpoint, obj, live)
-        self._write({"k": "checkpoint", "n": self._updates, "target": _base(target), **(found or {})})
+        self._save(obj, target)
+
+    def _saved_elsewhere(self, obj, target):
+        self._save(obj, target, thread="other")
+
+    def _save(self, obj, target, **more):
+        live = self._try(saves.live, state.parameters(self._last[0])) if self._last else {}
+        found = self._try(state.checkpoint, obj, live or {})
+        self._write({"k": "checkpoint", "n": self._updates, "target": _base(target), **more, **(found or {})})
 
     def on_log(self, source):
         self._logs += 1
@@ -147,13 +162,15 @@ class Recorder(Observer):
     def on_exit(self):
         if self._file is None:
             return
+        self._saves.finish()
         for forward in self._forwards.all():
             self._evaluations.add(forward)
         self._flush(self._updates)
         if self._last and self._last_weights != self._updates:
             self._weigh(*self._last)
         self._write({"k": "end", "n": self._updates, "logs": self._logs, "swallowed": self._swallowed})
-        self._file.close()
+        with contextlib.suppress(OSError):
+            self._file.close()
         self._file = None
 
     # ---------------------------------------------------------------- parts
@@ -223,6 +240,14 @@ class Recorder(Observer):
             return None
 
     def _write(self, line):
+        if self._full:
+            return
+        try:
+            self._append(line)
+        except OSError:  # a full disk: what was written so far is whole lines but for the last, and nothing may follow a gap
+            self._full = True
+
+    def _append(self, line):
         if self._file is None:
             path = os.path.join(self._run_dir, f"training-{os.getpid()}.jsonl")
             self._file = open(path, "a", buffering=1, encoding="utf-8")  # noqa: SIM115 - open until the process ends

@@ -173,21 +173,30 @@ def nudge(module, done):
 
 
 def checkpoint(obj, live):
-    """Keys, types, shapes and a hash of all tensors in a saved object; `live` are data pointers of the weights in training."""
+    """Keys, types, shapes and hashes of all tensors and plain values in a saved object.
+
+    `live` is `{digest: data pointer}` of the weights in training: `current` of them are saved as they are now, `aliases` share their memory.
+    """
     torch = torch_module()
     plain = _stateful(obj)
     found = list(tensors.leaves(plain))
     names = [f"{name}:{str(tensor.dtype).replace('torch.', '')}{list(tensor.shape)}" for name, tensor in found]
     keys = sorted(names + [f"{key}:{type(value).__name__}" for key, value in _scalars(plain)])
     floating = [tensor for _, tensor in found if tensor.is_floating_point()]
+    plain_values = sorted(f"{key}={value!r}" for key, value in _scalars(plain) if isinstance(value, (bool, int, float, str)))
+    pointers = set(live.values())
     with torch.no_grad():
+        saved = {tensors.digest([tensor]) for _, tensor in found} if live else set()
         return {
             "keys": hashlib.blake2b("\n".join(keys).encode(), digest_size=8).hexdigest(),
             "names": keys[:400],
             "tensors": len(found),
             "digest": tensors.digest([tensor for _, tensor in sorted(found, key=lambda item: item[0])]),
             "bytes": sum(int(tensor.numel()) * tensor.element_size() for _, tensor in found),
-            "aliases": sum(1 for _, tensor in found if tensor.numel() and tensor.data_ptr() in live),
+            "aliases": sum(1 for _, tensor in found if tensor.numel() and tensor.data_ptr() in pointers),
+            "current": sum(digest in saved for digest in live),
+            "live": len(live),
+            "scalars": hashlib.blake2b("\n".join(plain_values).encode(), digest_size=8).hexdigest(),
             "norm": sum(tensors.squares(tensor) for tensor in floating) ** 0.5,
             "sketch": tensors.sketch(floating),
         }
