@@ -3,6 +3,7 @@ PYTHON ?= python3.11
 VENV ?= .venv
 BIN = $(VENV)/bin
 export OMP_NUM_THREADS ?= 1
+PARALLEL ?= -n auto --maxprocesses 4 --dist worksteal
 
 .PHONY: demo test test-full bench-probe bench-ceilings bench-attribution bench-planted gpu-check lint instructions clean
 
@@ -10,10 +11,10 @@ demo: $(VENV)/.ready
 	$(BIN)/trainflash demo
 
 test: $(VENV)/.ready lint
-	$(BIN)/python -m pytest -m "not full"
+	$(BIN)/python -m pytest $(PARALLEL) -m "not full"
 
-test-full: $(VENV)/.ready lint
-	$(BIN)/python -m pytest
+test-full: test
+	$(BIN)/python -m pytest -m full
 
 bench-probe: $(VENV)/.ready  ## what the probe costs a step, in microseconds
 	$(BIN)/python bench/probe_cost.py
