@@ -10,7 +10,7 @@ import sys
 import click
 
 from trainflash import __version__
-from trainflash.cli import diagnose, history, install, optimize, profile, sandbox, tune, verify, writeback
+from trainflash.cli import diagnose, doctor, history, install, optimize, profile, sandbox, tune, verify, writeback
 from trainflash.errors import EXIT_INTERRUPTED, TrainFlashError, UsageError
 
 
@@ -30,7 +30,7 @@ def cli() -> None:
 
 for command in (
     tune.tune, tune.demo, sandbox.group, diagnose.diagnose, optimize.group, verify.verify, writeback.writeback, profile.group,
-    history.log, history.report, history.explain, install.install,
+    history.log, history.report, history.explain, doctor.doctor, install.install,
 ):  # fmt: skip
     cli.add_command(command)
 

@@ -7,6 +7,7 @@ either; what they are given has been through `trainflash.redact`.
 from __future__ import annotations
 
 from trainflash.report.asking import explanation, proposal
+from trainflash.report.health import health
 from trainflash.report.live import live
 from trainflash.report.outcomes import experiments, fidelity, tune_result, verdict
 from trainflash.report.page import html
@@ -15,6 +16,6 @@ from trainflash.report.terminal import diagnosis, diff, error, log, plan, sandbo
 from trainflash.report.tune import Headline, TuneView, headline, next_step
 
 __all__ = [
-    "Headline", "TuneView", "diagnosis", "diff", "error", "experiments", "explanation", "fidelity", "headline", "html", "live",
+    "Headline", "TuneView", "diagnosis", "diff", "error", "experiments", "explanation", "fidelity", "headline", "health", "html", "live",
     "log", "markdown", "next_step", "plan", "proposal", "sandbox", "tune_result", "verdict",
 ]  # fmt: skip

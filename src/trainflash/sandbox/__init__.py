@@ -18,7 +18,7 @@ from trainflash.sandbox.history import (
     project_in,
     status,
 )
-from trainflash.sandbox.lifecycle import create, discard, load, newest
+from trainflash.sandbox.lifecycle import create, discard, load, newest, state_folder
 
 __all__ = [
     "Status",
@@ -36,5 +36,6 @@ __all__ = [
     "newest",
     "original_changes",
     "project_in",
+    "state_folder",
     "status",
 ]

@@ -79,7 +79,7 @@ def newest(project: Path) -> Sandbox | None:
     """The sandbox of this project that was created last, whatever its place; None where there is none."""
     project = Path(project).resolve()
     found = []
-    for place in _state_folder().glob(f"{_name(project)}*/{DOCUMENT}"):
+    for place in state_folder().glob(f"{_name(project)}*/{DOCUMENT}"):
         with contextlib.suppress(UsageError):
             found.append(load(place.resolve().parent))
     own = [sandbox for sandbox in found if sandbox.project == str(project)]
@@ -106,7 +106,7 @@ def discard(sandbox: Sandbox, *, everything: bool = False) -> None:
         _remove(directory / DOCUMENT)
         if everything:
             _remove(directory)
-    for link in _state_folder().glob(f"{_name(Path(sandbox.project))}@*"):
+    for link in state_folder().glob(f"{_name(Path(sandbox.project))}@*"):
         if not link.exists():
             link.unlink(missing_ok=True)
 
@@ -180,7 +180,8 @@ def _refuse_existing(directory: Path) -> None:
     (directory / DOCUMENT).unlink()
 
 
-def _state_folder() -> Path:
+def state_folder() -> Path:
+    """Where sandboxes lie unless a place is named."""
     given = os.environ.get("XDG_STATE_HOME", "")
     return (Path(given) if os.path.isabs(given) else Path.home() / ".local" / "state") / "trainflash"
 
@@ -191,7 +192,7 @@ def _name(project: Path) -> str:
 
 
 def _directory(project: Path, base: Path | None) -> Path:
-    return (Path(base) if base is not None else _state_folder()).resolve() / _name(project)
+    return (Path(base) if base is not None else state_folder()).resolve() / _name(project)
 
 
 def _make_folder(directory: Path) -> None:
@@ -203,7 +204,7 @@ def _make_folder(directory: Path) -> None:
 
 def _remember(directory: Path, project: Path) -> None:
     """A link in the state folder, so that `newest` finds a sandbox at another place."""
-    link = _state_folder() / f"{_name(project)}@{hashlib.sha256(os.fsencode(str(directory))).hexdigest()[:8]}"
+    link = state_folder() / f"{_name(project)}@{hashlib.sha256(os.fsencode(str(directory))).hexdigest()[:8]}"
     if link.parent == directory.parent:
         return
     with contextlib.suppress(OSError):

@@ -10,6 +10,7 @@ from trainflash import sandbox as sandboxes
 from trainflash.errors import ProgramFailed, TrainFlashError
 from trainflash.profile import Written
 from trainflash.schema import Approval, Diagnosis, Experiment, LogEntry, Plan, Sandbox, Verdict, to_plain
+from trainflash.schema.health import Health
 from trainflash.workflow.optimizing import Outcome
 from trainflash.writeback import Proposal
 
@@ -125,6 +126,11 @@ def log(entries: Sequence[LogEntry], path: str) -> dict[str, Any]:
 def exported(written: Written, run: str) -> dict[str, Any]:
     """`profile export`."""
     return {"schema": "profile_export.v1", "status": "ok", "run": run, **asdict(written)}
+
+
+def health(found: Health) -> dict[str, Any]:
+    """`doctor`."""
+    return {"schema": Health.SCHEMA, "status": "ok" if found.works else "failed", "checks": [asdict(check) for check in found.checks]}
 
 
 def _experiment(experiment: Experiment) -> dict[str, Any]:
