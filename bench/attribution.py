@@ -24,9 +24,9 @@ ROOT = Path(__file__).resolve().parents[1]
 PROBE = ROOT / "src" / "trainflash" / "probe"
 PROGRAMS = Path(__file__).parent / "attribution_programs"
 OWN = (
-    "plain", "workers", "iterable", "functional_loss", "written_loss", "metrics_between", "get_batch", "generator", "accumulation", "gan",
-    "gan_five_to_one", "lbfgs", "manual", "full_batch", "scaler", "compiled_module", "compiled_function", "teacher", "like_timm",
-    "rollouts", "thread",
+    "plain", "workers", "iterable", "functional_loss", "written_loss", "loss_and_metrics", "metrics_between", "get_batch", "generator",
+    "accumulation", "gan", "gan_five_to_one", "lbfgs", "manual", "own_optimizer", "functional", "actor_and_critic", "full_batch", "scaler",
+    "compiled_module", "compiled_function", "teacher", "like_timm", "rollouts", "thread",
 )  # fmt: skip
 FRAMEWORKS = ("hugging_face", "accelerate", "fabric", "lightning", "lightning_validates")
 TINY = ("tiny", "tiny_get_batch")

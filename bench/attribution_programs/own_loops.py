@@ -90,6 +90,46 @@ def written_loss():
     loop_over(DataLoader(Rows(256 * STEPS // 2), batch_size=256), network(out=512), criterion=contrast)
 
 
+def loss_and_metrics():
+    """A loss written as an expression, with the owner's own Python in the midst of it."""
+    model = network()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+    wanted = torch.eye(10)
+    for x, y in batches(DataLoader(Rows(256 * STEPS // 2), batch_size=256)):
+        with timed("Fwd"):
+            out = model(x)
+            chance = (out - out.logsumexp(1, keepdim=True)).exp()
+        rows = out.detach().tolist()
+        hits = sum(max(range(10), key=row.__getitem__) == int(label) for row, label in zip(rows * 4, y.tolist() * 4, strict=True))
+        with timed("Fwd"):
+            loss = ((chance[:, None, :] - wanted[y][None, :, :]) ** 2).mean()
+        update(optimizer, loss)
+        step()
+    print(hits)
+
+
+def actor_and_critic():
+    """A method around two networks, whose own forward is never called."""
+
+    class Agent(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.actor, self.critic = network(out=512), network(out=1)
+
+        def judge(self, x, chosen):
+            choices = torch.distributions.Categorical(logits=self.actor(x))
+            return choices.log_prob(chosen), choices.entropy(), self.critic(x)
+
+    agent = Agent()
+    optimizer = torch.optim.Adam(agent.parameters(), lr=1e-4)
+    for x, y in batches(DataLoader(Rows(), batch_size=64)):
+        with timed("Fwd"):
+            likely, entropy, value = agent.judge(x, y)
+            loss = -(likely * 0.5).mean() - 0.01 * entropy.mean() + (value.view(-1) - 1).square().mean()
+        update(optimizer, loss)
+        step()
+
+
 def metrics_between():
     """The owner's own Python between forward and backward, by no means part of the forward."""
     model = network()
@@ -219,7 +259,7 @@ def lbfgs():
 
 
 def manual():
-    """No optimizer object: the update is the owner's own code, which only a mark could name."""
+    """No optimizer object: the update stands in the loop."""
     model = network()
     criterion = nn.CrossEntropyLoss()
     for x, y in batches(DataLoader(Rows(), batch_size=64)):
@@ -227,9 +267,59 @@ def manual():
             loss = criterion(model(x), y)
         with timed("Bwd"):
             gradients = torch.autograd.grad(loss, list(model.parameters()))
-        with torch.no_grad():
+        with timed("Opt"), torch.no_grad():
             for parameter, gradient in zip(model.parameters(), gradients, strict=True):
                 parameter -= 0.01 * gradient
+        step()
+
+
+class Descent:
+    """An optimizer that owes nothing to torch's."""
+
+    def __init__(self, parameters):
+        self.parameters = list(parameters)
+        self.averages = [torch.zeros_like(parameter) for parameter in self.parameters]
+
+    def zero_grad(self):
+        for parameter in self.parameters:
+            parameter.grad = None
+
+    def step(self):
+        for parameter, average in zip(self.parameters, self.averages, strict=True):
+            average.mul_(0.9).add_(parameter.grad)
+            parameter.data.add_(average, alpha=-0.01)
+
+
+def own_optimizer():
+    model = network()
+    optimizer = Descent(model.parameters())
+    criterion = nn.CrossEntropyLoss()
+    for x, y in batches(DataLoader(Rows(), batch_size=64)):
+        with timed("Fwd"):
+            loss = criterion(model(x), y)
+        update(optimizer, loss)
+        step()
+
+
+def functional():
+    """New parameters take the place of the old ones in each step."""
+    from torch.func import functional_call, grad
+
+    model = network()
+    parameters = {name: parameter.detach() for name, parameter in model.named_parameters()}
+
+    def loss_of(parameters, x, y):
+        with timed("Fwd"):
+            return F.cross_entropy(functional_call(model, parameters, (x,)), y)
+
+    def descend(parameters, gradients):
+        return {name: parameter - 0.01 * gradients[name] for name, parameter in parameters.items()}
+
+    for x, y in batches(DataLoader(Rows(), batch_size=64)):
+        with timed("Bwd"):
+            gradients = grad(loss_of)(parameters, x, y)
+        with timed("Opt"):
+            parameters = descend(parameters, gradients)
         step()
 
 

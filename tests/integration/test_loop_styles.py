@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -84,11 +85,18 @@ def ranks_of(run: Run) -> list[tuple[int, int, int]]:
     return [(rank.rank, rank.world_size, rank.steps) for rank in run.trace.ranks]
 
 
-def launched(tmp_path, launcher: tuple[str, ...], style: str, port: str = "launched") -> Run:
-    return probed(tmp_path / "run", "distributed_styles.py", style, str(tmp_path / "saved"), port, launcher=launcher)
+def launched(tmp_path, launcher: tuple[str, ...], style: str, port: str = "launched", **extra: str) -> Run:
+    return probed(tmp_path / "run", "distributed_styles.py", style, str(tmp_path / "saved"), port, launcher=launcher, **extra)
+
+
+def free_port() -> str:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return str(probe.getsockname()[1])
 
 
 BOTH = [(0, 2, 24), (1, 2, 24)]
+TORCHRUN = ("-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2")
 
 
 @pytest.mark.full
@@ -104,6 +112,44 @@ def test_fully_sharded_ranks_save_a_distributed_checkpoint(tmp_path):
     assert ranks_of(run) == BOTH
     for rank in run.trace.ranks:
         assert len(rank.occurrences["Ckpt"].start_ns) == 1 and len(rank.occurrences["Fwd"].start_ns) == 24
+
+
+@pytest.mark.full
+def test_fully_sharded_ranks_of_the_older_wrapper(tmp_path):
+    run = launched(tmp_path, TORCHRUN, "fully_sharded_first")
+    assert ranks_of(run) == BOTH
+    assert all(len(rank.occurrences["Fwd"].start_ns) == 24 and rank.swallowed == {} for rank in run.trace.ranks)
+
+
+@pytest.mark.full
+def test_accelerate_in_two_ranks(tmp_path):
+    needs("accelerate")
+    assert ranks_of(launched(tmp_path, TORCHRUN, "accelerated")) == BOTH
+
+
+@pytest.mark.full
+def test_spawned_ranks_stop_together(tmp_path):
+    """They are told neither rank nor world size by the environment of the process that imported torch."""
+    run = launched(tmp_path, (), "data_parallel", free_port(), TRAINFLASH_MAX_SECONDS="0", TRAINFLASH_MIN_STEPS="8")
+    (first, second) = ranks_of(run)
+    assert first[2] == second[2] and 8 < first[2] < 24  # not at eight: both go on to a step that neither has passed
+    assert {path.name for path in run.run_dir.glob("stop-at.arrived-*")} == {"stop-at.arrived-0", "stop-at.arrived-1"}
+
+
+@pytest.mark.full
+def test_dynamo_compiles_no_more_of_a_data_parallel_model(tmp_path):
+    """The first step under the probe enters the model by a wrapped call, so torch may meet one break less."""
+
+    def counted(output: str) -> tuple[list[str], list[int]]:
+        lines = output.splitlines()
+        (counts,) = (line.split()[1:] for line in lines if line.startswith("compiled"))
+        return sorted(line for line in lines if line.startswith("loss")), [int(count) for count in counts]
+
+    run = probed(tmp_path, "distributed_styles.py", "compiled", "", free_port(), capture="diagnose")
+    losses, (frames, breaks) = counted(run.output)
+    plain_losses, (plain_frames, plain_breaks) = counted(plain("distributed_styles.py", "compiled", "", free_port()))
+    assert losses == plain_losses and len(losses) == 2 and 0 < frames <= plain_frames and breaks <= plain_breaks
+    assert ranks_of(run) == BOTH and all(rank.swallowed == {} for rank in run.trace.ranks)
 
 
 @pytest.mark.full

@@ -51,4 +51,21 @@ def test_objects_are_themselves_as_arguments_and_incomparable_as_results():
 
 def test_what_is_too_large_is_incomparable():
     assert result(np.zeros(1 << 20))[0] is None
-    assert result([0] * 5000)[0] is None
+    assert result([0] * 200_001)[0] is None
+
+
+def test_long_lists_of_plain_values_are_compared_by_content():
+    pairs = [(number, float(number)) for number in range(20_000)]
+    assert arguments(pairs)[0] == arguments(list(pairs))[0] != arguments([*pairs[:-1], (0, 0.5)])[0]
+    assert arguments(pairs)[1] is False and arguments(tuple(pairs))[1] is True
+
+
+@pytest.mark.parametrize("layout", ["to_sparse", "to_sparse_csr", "to_sparse_csc"])
+def test_sparse_tensors_are_compared_by_content(layout):
+    torch = pytest.importorskip("torch")
+
+    def made(factor):
+        return getattr(factor * torch.eye(5), layout)()
+
+    assert result(made(1))[0] == result(made(1))[0] is not None
+    assert result(made(1))[0] != result(made(2))[0]

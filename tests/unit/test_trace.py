@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import struct
@@ -12,8 +13,9 @@ import pytest
 from probe_events import BASE_NS, MS, plain_step, word, write_run
 
 from trainflash.errors import ProgramFailed, UsageError
+from trainflash.launch import steps_so_far
 from trainflash.schema.runs import PHASES, Location
-from trainflash.trace import load, steps_so_far
+from trainflash.trace import load
 
 
 def phases_ms(rank, step: int) -> dict[str, float]:
@@ -184,6 +186,47 @@ def test_another_version_is_refused(tmp_path):
     write_run(tmp_path, plain_step(1), schema="trainflash-probe.v9")
     with pytest.raises(UsageError, match="another version"):
         load(tmp_path)
+
+
+def test_files_cut_short_anywhere_are_read_as_far_as_they_go(tmp_path):
+    whole = write_run(tmp_path, plain_step(1) + plain_step(11)) / "events-7.bin"
+    raw, header = whole.read_bytes(), (tmp_path / "process-7.json").read_text()
+    seen = set()
+    for length in range(len(raw)):
+        whole.write_bytes(raw[:length])
+        try:
+            seen.add(only_rank(tmp_path).steps)
+        except ProgramFailed as bad:
+            seen.add(str(bad).partition(":")[0])
+    assert seen == {"no training step seen", 1, 2}
+    whole.write_bytes(raw)
+    (tmp_path / "process-7.json").write_text(header[: len(header) // 2])
+    with pytest.raises(ProgramFailed, match="nothing was trained"):
+        load(tmp_path)
+
+
+def test_a_disk_that_was_full_from_the_start_is_named(tmp_path):
+    notices = ("torch 2.13.0", "the probe could not write events: [Errno 28] No space left on device")
+    (tmp_path / "notice.jsonl").write_text("".join(json.dumps({"notice": text}) + "\n" for text in notices))
+    with pytest.raises(ProgramFailed, match="No space left on device") as failed:
+        load(tmp_path)
+    assert "make room" in failed.value.mend
+
+
+def test_of_two_trainings_in_one_run_the_longer_is_taken_and_the_other_named(tmp_path):
+    write_run(tmp_path, plain_step(1), pid=7, argv=["warm_up.py"])
+    write_run(tmp_path, plain_step(3) + plain_step(13), pid=8, argv=["train.py", "--lr", "1"])
+    write_run(tmp_path, plain_step(1), pid=9, argv=["ranks.py"], world_size=2)
+    found = load(tmp_path)
+    assert [(rank.pid, rank.steps) for rank in found.ranks] == [(8, 2)]
+    assert sorted(found.others) == [
+        f"another training in the same run is left out: {name}, 1 steps, 0.0 s" for name in ("ranks.py", "warm_up.py")
+    ]
+    for pid, rank in ((7, 1), (8, 0)):
+        write_run(tmp_path, plain_step(pid), pid=pid, rank=rank, world_size=2)
+    (tmp_path / "process-9.json").unlink()
+    found = load(tmp_path)
+    assert [(rank.pid, rank.rank) for rank in found.ranks] == [(8, 0), (7, 1)] and found.others == ()
 
 
 def test_reading_is_vectorised(tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from trainflash.diagnosis.census import fixed_costs
 from trainflash.diagnosis.claims import Claim, at, claim, count, milliseconds, percent, shown
+from trainflash.diagnosis.lines import hottest, lines_in
 from trainflash.diagnosis.memory import memory_used
 from trainflash.diagnosis.signals import Signals
 from trainflash.diagnosis.thresholds import Thresholds
@@ -20,8 +21,12 @@ def optimizer(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
     if share is None or share < limits.optimizer or (updates is not None and updates.fused):
         return ()
     rows = [percent("share of wall time", share), milliseconds("mean per step", signals.summary.phases["Opt"].mean_ms)]
+    location = None
     if updates is not None:
         rows += _update_evidence(signals, updates)
+        location = updates.location
+    if updates is None or _by_hand(updates):
+        location = hottest(lines_in(signals.summary, "Opt")) or location
     return (
         claim(
             "optimizer",
@@ -31,9 +36,9 @@ def optimizer(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
             limits,
             weight=share * limits.optimizer_saving,
             at_most=share,
-            summary=f"the optimizer's update takes {shown(share)} of the time" + at(updates.location if updates is not None else None),
+            summary=f"the optimizer's update takes {shown(share)} of the time{at(location)}",
             evidence=rows,
-            location=updates.location if updates is not None else None,
+            location=location,
             knobs=_update_knobs(updates),
         ),
     )
@@ -259,8 +264,14 @@ def _accumulates(signals: Signals, updates: Updates, limits: Thresholds) -> bool
     return False
 
 
+def _by_hand(updates: Updates) -> bool:
+    """An update of the owner's: it has none of the options of torch's optimizers."""
+    return updates.fused is None and updates.foreach is None and updates.optimizer not in FOREACH
+
+
 def _update_evidence(signals: Signals, updates: Updates) -> list[Evidence]:
     how = "foreach" if updates.foreach else "one tensor after the other" if updates.foreach is False else "torch's default"
+    how = "written by hand" if _by_hand(updates) else how
     rows = [Evidence("optimizer", f"{updates.optimizer}, {how}"), count("parameter tensors", updates.tensors)]
     operators = signals.summary.operators
     if operators is not None and operators.optimizer_per_step is not None:

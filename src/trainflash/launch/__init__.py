@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
-import struct
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from trainflash.errors import ProgramFailed, UsageError
-from trainflash.launch.counting import StepCounter
+from trainflash.launch.counting import StepCounter, steps_so_far
 from trainflash.launch.environment import OFFLINE, PROBE_DIR, Recording, program_environment
 from trainflash.launch.pacing import Reins
 from trainflash.launch.pinning import Pins, Usage, busy, usage
@@ -24,6 +24,7 @@ from trainflash.view import open_view
 __all__ = [
     "OFFLINE",
     "PROBE_DIR",
+    "Options",
     "Pins",
     "Process",
     "Recording",
@@ -43,41 +44,38 @@ _KINDS: dict[str, Kind] = {"diagnose": "diagnose", "fidelity": "fidelity", "timi
 _POLL_S = 0.2
 
 
-def start(
-    sandbox: Sandbox,
-    side: Side,
-    command: Command,
-    run_dir: Path,
-    *,
-    capture: str,
-    max_steps: int | None = None,
-    max_seconds: float | None = None,
-    min_steps: int | None = None,
-    pace: bool = False,
-    seed: int | None = None,
-    online: bool = False,
-    in_place: bool = False,
-    writable: Sequence[str] = (),
-    sample_hz: float | None = None,
-    replay: str | None = None,
-    redact: Redact | None = without_secrets,
-) -> Process:
+@dataclass(frozen=True)
+class Options(Recording):
+    """How `start` and `run` start a program, beside what they record.
+
+    With `pace` it waits for commands on `Process.reins` from its first boundary on. Folders in `writable` may be written through a layer
+    of their own. `redact` cleans the output before it is shown or kept; None keeps it as it is. `prepare` gets the view before the
+    program starts in it.
+    """
+
+    pace: bool = False
+    online: bool = False
+    in_place: bool = False
+    writable: Sequence[str] = ()
+    redact: Redact | None = without_secrets
+    prepare: Callable[[View], None] | None = None
+
+
+def start(sandbox: Sandbox, side: Side, command: Command, run_dir: Path, **options: Any) -> Process:
     """Start `command` on one side of the sandbox; everything that it does is recorded in `run_dir`, which is made.
 
-    `capture` is what the probe records: diagnose, timing or fidelity. The program stops by itself at a step boundary after
-    `max_steps` steps, or after `max_seconds` once `min_steps` are done. With `pace` it waits for commands on `Process.reins` from
-    its first boundary on. With `replay` it is a throw-away run of what-if replays. Folders in `writable` may be written through a layer
-    of their own. `redact` cleans the output before it is
-    shown or kept; None keeps it as it is.
+    `options` are the fields of `Options`; `capture` must be given.
     Raises `UsageError` for an unknown capture and when there is no such program.
     """
+    given = Options(**options)
     _require_program(command, (Path(sandbox.checkout(side), sandbox.prefix, command.cwd), Path(sandbox.project, command.cwd)))
     run_dir = run_dir.absolute()
     run_dir.mkdir(parents=True, exist_ok=True)
-    view = open_view(sandbox, side, run_dir, cwd=command.cwd, writable=writable, in_place=in_place)
-    recording = Recording(capture, max_steps, max_seconds, min_steps, seed, sample_hz, replay)
+    view = open_view(sandbox, side, run_dir, cwd=command.cwd, writable=given.writable, in_place=given.in_place)
     try:
-        return start_in(view, side, command, run_dir, recording, pace=pace, online=online, redact=redact)
+        if given.prepare is not None:
+            given.prepare(view)
+        return start_in(view, side, command, run_dir, given, pace=given.pace, online=given.online, redact=given.redact)
     except BaseException:
         view.close()
         raise
@@ -108,12 +106,16 @@ def start_in(
         online=online,
     )
     try:
-        identity = Identity("ceiling" if recording.replay else _KINDS[recording.capture], command, side)
+        identity = Identity(_kind(recording), command, side)
         return Process(view, identity, run_dir, environment, reins=reins, clean=redact)
     except BaseException:
         if reins is not None:
             reins.close()
         raise
+
+
+def _kind(recording: Recording) -> Kind:
+    return "ceiling" if recording.replay else "profile" if recording.profile else _KINDS[recording.capture]
 
 
 def run(
@@ -122,19 +124,9 @@ def run(
     command: Command,
     run_dir: Path,
     *,
-    capture: str,
-    max_steps: int | None = None,
-    max_seconds: float | None = None,
-    min_steps: int | None = None,
-    seed: int | None = None,
-    online: bool = False,
-    in_place: bool = False,
-    writable: Sequence[str] = (),
-    sample_hz: float | None = None,
-    replay: str | None = None,
-    redact: Redact | None = without_secrets,
     timeout: float | None = None,
     on_step: Callable[[int], None] | None = None,
+    **options: Any,
 ) -> RunRecord:
     """`start`, then wait until the program is over; a non-zero exit is recorded, not raised (see `require_success`).
 
@@ -142,16 +134,13 @@ def run(
     has changed. A program that trains only where the probe could not enter is stopped; `notice.jsonl` says so.
     Any exception, Ctrl-C too, ends the tree, writes the record as `interrupted` and is raised again.
     """
-    process = start(
-        sandbox, side, command, run_dir, capture=capture, max_steps=max_steps, max_seconds=max_seconds, min_steps=min_steps,
-        seed=seed, online=online, in_place=in_place, writable=writable, sample_hz=sample_hz, replay=replay, redact=redact,
-    )  # fmt: skip
+    process = start(sandbox, side, command, run_dir, **options)
     deadline = None if timeout is None else time.monotonic() + timeout
     seen = 0
     strangers = Strangers(process.pid, process.run_dir)
     try:
         while process.wait(_POLL_S) is None:
-            if (now := steps_so_far(process.run_dir)) != seen:
+            if (on_step is not None or seen == 0) and (now := steps_so_far(process.run_dir)) != seen:
                 seen = now
                 if on_step is not None:
                     on_step(seen)
@@ -178,23 +167,6 @@ def require_success(record: RunRecord) -> RunRecord:
         returncode=record.returncode,
         output=record.output_tail,
     )
-
-
-def steps_so_far(run_dir: Path) -> int:
-    """Steps completed by now, of the rank that has fewest; read from the counter in the events files, 0 before the first."""
-    counts = []
-    for path in run_dir.glob("process-*.json"):
-        try:
-            header = json.loads(path.read_text(encoding="utf-8"))
-            if header.get("role") != "main":
-                continue
-            with (run_dir / header["events"]).open("rb") as file:
-                words = file.read(16)
-        except (OSError, ValueError, KeyError):
-            continue
-        if len(words) == 16:
-            counts.append(struct.unpack("<8xQ", words)[0])
-    return min(counts, default=0)
 
 
 def _how_it_ended(returncode: int | None) -> str:

@@ -25,7 +25,11 @@ _QUIETER = {"disabled", "dryrun", "debug"}  # modes that an owner chose and that
 
 @dataclass(frozen=True)
 class Recording:
-    """What the probe is asked to do in one run; None leaves the probe's own default."""
+    """What the probe is asked to do in one run; None leaves the probe's own default.
+
+    `capture` is what it records: diagnose, timing or fidelity. The program stops by itself at a step boundary after `max_steps` steps,
+    or after `max_seconds` once `min_steps` are done.
+    """
 
     capture: str
     max_steps: int | None = None
@@ -34,6 +38,7 @@ class Recording:
     seed: int | None = None
     sample_hz: float | None = None
     replay: str | None = None  # a what-if replay: its specification in JSON, see the probe's `replay` module
+    profile: str | None = None  # a window of torch's profiler: its specification in JSON, see the probe's `profiler` module
 
 
 def program_environment(
@@ -67,6 +72,7 @@ def program_environment(
         "TRAINFLASH_SAMPLE_HZ": recording.sample_hz,
         "TRAINFLASH_PACE": pace_dir,
         "TRAINFLASH_REPLAY": recording.replay,
+        "TRAINFLASH_PROFILE": recording.profile,
     }
     environment.update({name: str(value) for name, value in ours.items() if value is not None})
     return environment

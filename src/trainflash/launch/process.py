@@ -32,7 +32,7 @@ _REFUSED_SHOWN = 20
 _REDACTED_AT_ONCE = 1 << 20
 
 Status = Literal["finished", "stopped", "failed", "interrupted", "timed_out"]
-Kind = Literal["diagnose", "fidelity", "bench", "ceiling"]
+Kind = Literal["diagnose", "fidelity", "bench", "ceiling", "profile"]
 Redact = Callable[[str], str]
 
 

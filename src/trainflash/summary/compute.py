@@ -194,7 +194,7 @@ def _attention(seen: ComputeTrace, phases: dict[str, PhaseStat]) -> tuple[Attent
         entry[1] += call.calls
     found = []
     for (kind, shape), (share, calls) in parts.items():
-        lines = [line for line in seen.attention_lines if line.shape == shape and (line.kind == "softmax") == (kind == "hand_written")]
+        lines = [line for line in seen.attention_lines if line.shape == shape and (line.kind != "sdpa") == (kind == "hand_written")]
         for line, portion in _portions(lines):
             reason = line.reason if line is not None else ""
             found.append(

@@ -23,7 +23,6 @@ def loader_facts(loader: LoaderTrace, trace: Trace, rank: RankTrace, part: Stead
     workers = [worker for worker in trace.workers if worker.parent == rank.pid and worker.loader == loader.id]
     made = _steady_fetches([loader.fetches, *(worker.fetches for worker in workers)], part)
     getitem, collate = made.getitem_ns, made.collate_ns
-    busy = float(getitem.sum() + collate.sum())
     times = [each.times for each in (loader, *workers) if each.times is not None]
     return LoaderFacts(
         id=loader.id,
@@ -46,19 +45,19 @@ def loader_facts(loader: LoaderTrace, trace: Trace, rank: RankTrace, part: Stead
         first_batch_ms=spread(loader.first_batch_ns),
         getitem_ms=spread(getitem),
         collate_ms=spread(collate),
-        fetch_cpu_share=min(1.0, float(made.cpu_ns.sum()) / busy) if busy > 0 else None,
-        runqueue_share=_runqueue_share(made),
+        fetch_cpu_share=_share(made, made.cpu_ns),
+        runqueue_share=_share(made, made.runq_ns),
         slow_samples=_slow_samples(times, loader.batch_size or 1),
         batched=loader.batched or any(worker.batched for worker in workers),
         pass_ms=_passes(loader, rank, part),
     )
 
 
-def _runqueue_share(made: Fetches) -> float | None:
-    """Time runnable without a core ÷ wall time of the fetches of which the kernel said it."""
-    known = made.runq_ns >= 0
+def _share(made: Fetches, ns: np.ndarray) -> float | None:
+    """Time on a core, or runnable without one, ÷ wall time of the fetches of which it is known."""
+    known = ns >= 0
     wall = float((made.getitem_ns + made.collate_ns)[known].sum())
-    return min(1.0, float(made.runq_ns[known].sum()) / wall) if wall > 0 else None
+    return min(1.0, float(ns[known].sum()) / wall) if wall > 0 else None
 
 
 def _slow_samples(times: list[SampleTimes], batch_size: int) -> tuple[SlowSample, ...]:

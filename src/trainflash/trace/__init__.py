@@ -4,7 +4,7 @@
 which part is warm-up, what a share is and which location matters is for `summary`.
 """
 
-from trainflash.trace.load import load, steps_so_far
+from trainflash.trace.load import load
 from trainflash.trace.model import (
     PARTS,
     BatchTrace,
@@ -48,5 +48,4 @@ __all__ = [
     "Trace",
     "WorkerTrace",
     "load",
-    "steps_so_far",
 ]

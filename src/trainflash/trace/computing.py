@@ -89,9 +89,9 @@ class AttentionCall:
 
 @dataclass(frozen=True)
 class AttentionLine:
-    """Calls of softmax or of scaled_dot_product_attention by the owner's line, in one step."""
+    """Calls of softmax, exp or scaled_dot_product_attention by the owner's line, in one step."""
 
-    kind: str  # "softmax" or "sdpa"
+    kind: str  # "softmax", "exp" or "sdpa"
     location: Location | None
     shape: tuple[int, ...]
     reason: str

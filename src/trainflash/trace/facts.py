@@ -67,7 +67,7 @@ def fetches(words: Words, codes: Codes) -> Fetches:
     first = np.flatnonzero(code[:-2] == codes["fetch"]) if len(code) > 2 else np.zeros(0, dtype=np.int64)
     first = first[(code[first + 1] == codes["collate"]) & (code[first + 2] == codes["fetched"])]
     getitem, collate = t[first + 1] - t[first], t[first + 2] - t[first + 1]
-    return Fetches(t[first], getitem, collate, np.maximum(value[first + 2], 0), waited[first + 2])
+    return Fetches(t[first], getitem, collate, value[first + 2], waited[first + 2])
 
 
 def evaluations(facts: Facts, found: Occurrences) -> tuple[EvalTrace, ...]:

@@ -10,14 +10,14 @@ import numpy as np
 
 from trainflash.errors import ProgramFailed, UsageError
 from trainflash.schema.runs import PHASES, Location
-from trainflash.trace import compute_facts, device, input_facts
+from trainflash.trace import between, compute_facts, device, input_facts, trainings
 from trainflash.trace import facts as typed
 from trainflash.trace import ranks as together
 from trainflash.trace.accounting import Spans, occurrences, spans, step_of, steps, with_calls
 from trainflash.trace.facts import Facts
 from trainflash.trace.model import RankTrace, RepeatedCall, Samples, Trace, WorkerTrace
 from trainflash.trace.repeats import repeated
-from trainflash.trace.words import MAGIC, Codes, Words
+from trainflash.trace.words import Codes, Words
 from trainflash.trace.words import read as read_words
 
 VERSION = "trainflash-probe.v1"
@@ -59,27 +59,15 @@ def load(run_dir: Path) -> Trace:
         raise _no_training(processes, notices)
     parents = {process.pid: process.facts for process in mains}
     workers = [_worker(process, parents, repeats.get(process.pid, ())) for process in processes if process.header["role"] == "worker"]
+    ours, others = trainings.longest(ranks)
     return Trace(
         run_dir=str(run_dir),
-        ranks=tuple(sorted(ranks, key=lambda rank: (rank.rank, rank.process_start_ns))),
+        ranks=ours,
         workers=tuple(sorted(workers, key=lambda worker: worker.process_start_ns)),
         notices=notices,
+        others=others,
         stopped=(run_dir / "stopped.json").exists(),
     )
-
-
-def steps_so_far(run_dir: Path) -> int:
-    """Steps completed by now, of the rank that has fewest; 0 before the first. Cheap enough to poll while the program runs."""
-    counts = []
-    for path in Path(run_dir).glob("events-*.bin"):
-        try:
-            with path.open("rb") as events:
-                head = np.frombuffer(events.read(16), dtype="<u8")
-        except OSError:
-            continue
-        if len(head) == 2 and int(head[0]) == MAGIC and head[1]:
-            counts.append(int(head[1]))
-    return min(counts, default=0)
 
 
 def _headers(run_dir: Path) -> list[dict]:
@@ -131,6 +119,9 @@ def _no_training(processes: list[_Process], notices: tuple[str, ...]) -> Program
             "no training seen: torch was not imported, or the probe could not enter (python -I or -E, or PYTHONPATH reset)",
             LET_IN,
         )
+    unwritten = [notice for notice in notices if "could not write" in notice]
+    if unwritten:
+        return ProgramFailed(f"no training seen: {unwritten[0]}", "make room or give access there, then run it again")
     if not any(notice.startswith("torch ") for notice in notices):
         return ProgramFailed(f"no training seen: {'; '.join(notices)}", LET_IN)
     if not processes:
@@ -143,7 +134,8 @@ def _no_training(processes: list[_Process], notices: tuple[str, ...]) -> Program
 
 def _rank(process: _Process, repeats: tuple[RepeatedCall, ...]) -> RankTrace:
     words, codes, facts, header = process.words, process.codes, process.facts, process.header
-    marks = with_calls(spans(words, codes), codes)
+    seen = with_calls(spans(words, codes), codes)
+    marks, divided = between.divide(seen, codes, facts, _read_samples(process))
     found = steps(marks, codes, words.steps)
     spent = occurrences(marks, found.start_ns)
     loaders = input_facts.with_samples(typed.loaders(facts, words, codes, typed.fetches(words, codes)), facts)
@@ -162,7 +154,7 @@ def _rank(process: _Process, repeats: tuple[RepeatedCall, ...]) -> RankTrace:
         step_start_ns=found.start_ns,
         phase_ns={name: found.phase_ns[index] for index, name in enumerate(PHASES)},
         occurrences=spent,
-        samples=_samples(process, marks, found.start_ns),
+        samples=_samples(process, marks, found.start_ns, divided),
         device=str(facts.newest("device").get("device", "cpu")),
         epochs=len(epoch_at) or None,
         epoch_at_ns=epoch_at,
@@ -184,7 +176,7 @@ def _rank(process: _Process, repeats: tuple[RepeatedCall, ...]) -> RankTrace:
         host=str(header.get("host", "")),
         collectives=together.collectives(words, codes, marks, found.start_ns, facts),
         parallel=together.parallel(facts),
-        device_timeline=device.timeline(process.device_marks, marks, found.start_ns, codes["step"]) if process.device_marks else None,
+        device_timeline=device.timeline(process.device_marks, seen, found.start_ns, codes["step"]) if process.device_marks else None,
     )
 
 
@@ -196,25 +188,32 @@ def _epochs_from_events(words: Words, codes: Codes) -> np.ndarray:
     return words.t_ns[words.code == codes["iter_of"] + np.argmax(np.bincount(fetched))]
 
 
-def _samples(process: _Process, marks: Spans | None, step_start: np.ndarray) -> Samples:
+def _read_samples(process: _Process) -> tuple[np.ndarray, np.ndarray, np.ndarray, tuple[Location, ...]]:
+    """Time, weight and place of each sample; a place is an index of the locations, -1 where no line of the owner's is known."""
     words, codes, facts = process.words, process.codes, process.facts
     sampled = words.code >= codes["sample_of"]
     t, number = words.t_ns[sampled], words.code[sampled] - codes["sample_of"]
     places = {int(fact["id"]): facts.location(fact.get("at")) for fact in facts.all("place")}
     known = sorted(number for number, location in places.items() if location is not None)
-    locations: tuple[Location, ...] = tuple(places[number] for number in known)
     index = np.full(4096, -1, dtype=np.int64)
     index[known] = np.arange(len(known))
     weight = np.diff(t, prepend=t[:1])
     if len(weight) > 1:
         weight[0] = int(np.median(weight[1:]))
+    return t, weight, index[number], tuple(places[number] for number in known)
+
+
+def _samples(process: _Process, marks: Spans | None, step_start: np.ndarray, divided: between.Divided | None = None) -> Samples:
+    t, weight, place, locations = _read_samples(process)
     if marks is None:
         phase = np.full(len(t), PHASES.index("Data"), dtype=np.int64)
     else:
         before = np.searchsorted(marks.t_ns, t, side="right") - 1
         phase = np.where(before >= 0, marks.effective[np.maximum(before, 0)] if len(marks.t_ns) else 0, PHASES.index("Other"))
-    part = input_facts.parts(words, codes, t, worker=marks is None)
-    return Samples(t, weight, index[number], phase, step_of(t, step_start), locations, part)
+    if divided is not None:
+        phase = divided.phase_of_samples(t, place, locations, phase)
+    part = input_facts.parts(process.words, process.codes, t, worker=marks is None)
+    return Samples(t, weight, place, phase, step_of(t, step_start), locations, part)
 
 
 def _worker(process: _Process, parents: dict[int, Facts], repeats: tuple[RepeatedCall, ...]) -> WorkerTrace:

@@ -58,7 +58,8 @@ class Fetches:
 
     `getitem_ns` is the time in the dataset for the whole batch, `collate_ns` in `collate_fn`, `cpu_ns` the CPU time of the fetching
     thread during both (`cpu ÷ (getitem + collate)` near 1 computes, near 0 waits), `runq_ns` how long it was runnable without a core
-    (-1 for a batch where the kernel did not say; None: never asked). What is left of the wall time, it was blocked.
+    (-1 for a batch of which neither was asked: of short ones only some are; None: never asked). What is left of the wall time, it was
+    blocked.
     """
 
     start_ns: np.ndarray
@@ -324,10 +325,14 @@ class WorkerTrace:
 
 @dataclass(frozen=True)
 class Trace:
-    """Everything one run's probe wrote. `ranks` is sorted by rank and holds only processes that trained; never empty."""
+    """Everything one run's probe wrote. `ranks` is sorted by rank and holds the processes that trained together; never empty.
+
+    `others`: a sentence for each other training of the same run.
+    """
 
     run_dir: str
     ranks: tuple[RankTrace, ...]
     workers: tuple[WorkerTrace, ...] = ()
     notices: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
     stopped: bool = False  # the probe ended the program at a step boundary

@@ -45,6 +45,25 @@ def fully_sharded(save):
     train(model, save)
 
 
+def fully_sharded_first(save):
+    """FullyShardedDataParallel, the older wrapper."""
+    from torch.distributed.fsdp import FullyShardedDataParallel
+
+    model = network()
+    model[0] = FullyShardedDataParallel(model[0], device_id=torch.device("cpu"))
+    train(FullyShardedDataParallel(model, device_id=torch.device("cpu")))
+
+
+def compiled(save):
+    from torch.nn.parallel import DistributedDataParallel
+
+    train(torch.compile(DistributedDataParallel(network()), backend="aot_eager"))
+    from torch._dynamo.utils import counters
+
+    if dist.get_rank() == 0:
+        print("compiled", counters["frames"]["total"], sum(counters["graph_break"].values()))
+
+
 def accelerated(save):
     from accelerate import Accelerator
 

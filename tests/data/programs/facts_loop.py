@@ -32,6 +32,12 @@ class Attention(nn.Module):
         elif PLANT == "einsum":
             scores = torch.einsum("bhqd,bhkd->bhqk", q, k)
             mixed = torch.einsum("bhqk,bhkd->bhqd", scores.softmax(-1), v)
+        elif PLANT == "exponentials":
+            scores = torch.einsum("bhqd,bhkd->bhqk", q, k)
+            chances = (scores - scores.amax(-1, keepdim=True)).exp() * torch.ones(t, t).tril()
+            mixed = torch.einsum("bhqk,bhkd->bhqd", chances, v) / chances.sum(-1, keepdim=True)
+        elif PLANT == "kernel":  # exponentials of scores that nothing divides by their sum
+            mixed = (q @ k.transpose(-2, -1) / 100).exp() @ v
         else:
             scores = q @ k.transpose(-2, -1) / (d // HEADS) ** 0.5
             scores = scores.masked_fill(torch.ones(t, t).triu(1).bool(), float("-inf"))
@@ -74,7 +80,7 @@ class Checkpointed(nn.Module):
 
 
 def body():
-    if PLANT in ("hand", "fused", "math", "einsum"):
+    if PLANT in ("hand", "fused", "math", "einsum", "exponentials", "kernel"):
         return Attention()
     if PLANT == "weights":
         return Weighted()

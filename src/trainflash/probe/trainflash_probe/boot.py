@@ -33,6 +33,8 @@ def install(torch) -> None:
     _observe("pace", _pacer)
     _observe("record", _recorder)
     _observe("variation", lambda: _variation(torch))
+    _observe("work", _work)
+    _observe("profiler", lambda: _profiler(torch))
     _observe("limits", _limits)
     _observe("replay", lambda: _replayer(torch))
     _try("dynamo", lambda: _hide_from_dynamo(torch._C._dynamo.eval_frame))
@@ -68,19 +70,27 @@ def _device(torch):
 
 
 def _hide_from_dynamo(eval_frame) -> None:
-    """A signal or a hook may run us inside a compiled region, where Dynamo would compile every function that it meets."""
-    if hasattr(eval_frame, "skip_code"):  # older torch
-        skip = eval_frame.skip_code
-    else:
-        strategy = eval_frame._FrameExecStrategy(eval_frame._FrameAction.SKIP, eval_frame._FrameAction.DEFAULT)
+    """A signal or a hook may run us inside a compiled region, where Dynamo would compile every function that it meets.
 
-        def skip(code):
-            eval_frame.set_code_exec_strategy(code, strategy)
-
+    What these modules call is never the program's, so there not even that is looked at; a hook's own frame is passed over alone.
+    """
+    alone, with_calls = _skippers(eval_frame)
     for name, module in list(sys.modules.items()):
         if name.partition(".")[0] == "trainflash_probe":
+            skip = with_calls if name.partition(".")[2] in ("guard", "own", "process", "runqueue", "writer") else alone
             for code in _codes_of(vars(module).values(), name):
                 skip(code)
+
+
+def _skippers(eval_frame) -> tuple:
+    if hasattr(eval_frame, "skip_code"):  # older torch
+        return eval_frame.skip_code, getattr(eval_frame, "skip_code_recursive", eval_frame.skip_code)
+    action, strategy = eval_frame._FrameAction, eval_frame._FrameExecStrategy
+    alone, with_calls = strategy(action.SKIP, action.DEFAULT), strategy(action.SKIP, action.SKIP)
+    return (
+        lambda code: eval_frame.set_code_exec_strategy(code, alone),
+        lambda code: eval_frame.set_code_exec_strategy(code, with_calls),
+    )
 
 
 def _codes_of(values, module: str):
@@ -112,6 +122,14 @@ def _recorder():
     return Recorder(directory)
 
 
+def _work():
+    if capture not in ("timing", "fidelity"):
+        return None
+    from .record.work import Work
+
+    return Work(directory)
+
+
 def _variation(torch):
     if capture != "fidelity":
         return None
@@ -127,6 +145,14 @@ def _replayer(torch):
     from .replay import replayer
 
     return replayer.observer(torch)
+
+
+def _profiler(torch):
+    if not os.environ.get("TRAINFLASH_PROFILE"):
+        return None
+    from . import profiler
+
+    return profiler.observer(torch)
 
 
 def _limits():

@@ -23,7 +23,7 @@ class Limits(Observer):
         self.max_seconds = number("TRAINFLASH_MAX_SECONDS", None)
         self.min_steps = number("TRAINFLASH_MIN_STEPS", 0)
         self._deadline_ns = None if self.max_seconds is None else process.base_ns + int(self.max_seconds * 1e9)
-        self._ranks = process.world_size()
+        self._ranks = 1
         self._agreed = os.path.join(directory, "stop-at")
         self._raised = 0
 
@@ -34,6 +34,8 @@ class Limits(Observer):
 
     def on_boundary(self, step: int) -> None:
         """Raises `TrainFlashStop` when it is time."""
+        if self._ranks == 1:
+            self._ranks = process.world_size()  # spawned ranks join their group after torch was imported
         if self.max_steps is not None and step >= self.max_steps:
             self._stop(step, "steps")
         if self._deadline_ns is None:
@@ -71,10 +73,20 @@ class Limits(Observer):
 
     def _wait_for_ranks(self) -> None:
         """A rank that leaves while another still talks to it would abort that one: all meet here first (those of this machine)."""
-        here = int(os.environ.get("LOCAL_WORLD_SIZE", self._ranks))
+        here = process.local_world_size() or self._ranks_seen_here()
         arrived = f"{os.path.basename(self._agreed)}.arrived-"
         with open(os.path.join(directory, f"{arrived}{process.rank()}"), "w"):
             pass
         deadline = time.monotonic() + MEET_S
         while time.monotonic() < deadline and sum(name.startswith(arrived) for name in os.listdir(directory)) < here:
             time.sleep(0.01)
+
+    def _ranks_seen_here(self) -> int:
+        """Spawned ranks are told no local size: those of this machine that train, which by now all do."""
+        host, found = os.uname().nodename, 0
+        for name in os.listdir(directory):
+            if name.startswith("process-"):
+                with contextlib.suppress(OSError, ValueError), open(os.path.join(directory, name)) as file:
+                    header = json.load(file)
+                    found += header["role"] == "main" and header["host"] == host
+        return min(self._ranks, max(1, found))

@@ -129,6 +129,7 @@ class Pacer(Observer):
         self._step_waits = []
         self._cpu = _cpu_ns()
         self._own_cpu = time.process_time_ns()
+        self._thread_cpu = time.thread_time_ns()
         self._runq = self._waited_ns()
         self._began = time.monotonic_ns()
 
@@ -143,7 +144,9 @@ class Pacer(Observer):
             "runq_ns": None if self._runq is None else waits[-1] - self._runq,
             "cpu_ns": _cpu_ns() - self._cpu,
             "own_cpu_ns": time.process_time_ns() - self._own_cpu,
+            "thread_cpu_ns": time.thread_time_ns() - self._thread_cpu,
             "device": _device(),
+            "device_peak_bytes": _device_peak(),
             "step_ns": _differences(ends),
             "step_runq_ns": None if self._runq is None else _differences(waits),
         }
@@ -180,6 +183,15 @@ def _cuda():
 def _device():
     """Whether this process computes on a GPU."""
     return _cuda() is not None
+
+
+def _device_peak():
+    """The most memory that the program's tensors held on the devices so far, bytes; None without a device."""
+    cuda = _cuda()
+    try:
+        return None if cuda is None else sum(cuda.max_memory_allocated(number) for number in range(cuda.device_count()))
+    except Exception:
+        return None
 
 
 def _drain():

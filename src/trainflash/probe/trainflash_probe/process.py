@@ -52,4 +52,9 @@ def world_size() -> int:
     return max(1, _environment_int("WORLD_SIZE", 1))
 
 
+def local_world_size():
+    """Number of ranks on this machine as the launcher says it, else None."""
+    return _environment_int("LOCAL_WORLD_SIZE", 0) or None
+
+
 base_ns = start_ns()  # event words count from here

@@ -111,6 +111,7 @@ def _make_room(word: int) -> None:
             _drop()
     except Exception as error:
         swallow("writer", error)
+        notice(f"the probe could not write events: {error}")
         _lose()
     finally:
         _growing = False

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Mapping
-
+from ..nested import named_tensors
 from ..phases.loop import loop
 from ..phases.observer import Observer
 from ..writer import fact
 from .padding import Padding, main_input
 
-ALL_UNTIL = 16  # batches; then one in SHAPES_EVERY for shapes, one in PADDING_EVERY for padding
+ALL_UNTIL = 16  # batches; then one in SHAPES_EVERY for shapes, one in PADDING_EVERY for padding and, after SHAPES_UNTIL, for shapes too
 SHAPES_EVERY = 8
+SHAPES_UNTIL = 512
 PADDING_EVERY = 32
 MAX_SHAPES = 200
-MAX_TENSORS = 32
 
 
 class BatchFacts(Observer):
@@ -27,14 +25,13 @@ class BatchFacts(Observer):
         self._signatures: set = set()  # shapes of all tensors of a batch with more than one dimension
         self._padding = Padding()
         self._sized: set = set()
-        self._next_s = 0.0
 
     def on_batch(self, loader_id: int, batch: object, role: str) -> None:
         """A batch from a loader or a data function."""
         if role == "eval":
             return
         self._seen += 1
-        if self._seen > ALL_UNTIL and self._seen % SHAPES_EVERY:
+        if not self._is_looked_at():
             return
         named = named_tensors(batch)
         if loader_id >= 0 and loader_id not in self._sized and named:
@@ -54,8 +51,11 @@ class BatchFacts(Observer):
         if not loop.fed_by_forward:
             return
         self._seen += 1
-        if self._seen <= ALL_UNTIL or self._seen % SHAPES_EVERY == 0:
+        if self._is_looked_at():
             self._look_at([pair for value in args for pair in named_tensors(value)] + named_tensors(kwargs))
+
+    def _is_looked_at(self) -> bool:
+        return self._seen <= ALL_UNTIL or not self._seen % (SHAPES_EVERY if self._seen <= SHAPES_UNTIL else PADDING_EVERY)
 
     def _look_at(self, named: list) -> None:
         tensor = main_input(named)
@@ -71,11 +71,9 @@ class BatchFacts(Observer):
         if self._seen <= ALL_UNTIL or self._seen % PADDING_EVERY == 0:
             self._padding.look([(name, each) for name, each in named if each.device.type == "cpu" and not each.is_sparse])
 
-    def on_boundary(self, step: int) -> None:
-        """Write the figures so far, at most every two seconds."""
-        if not step % 16 and time.monotonic() >= self._next_s:
-            self._next_s = time.monotonic() + 2.0
-            self.on_exit()
+    def on_interval(self, step: int) -> None:
+        """Write the figures so far."""
+        self.on_exit()
 
     def on_exit(self) -> None:
         """Write the figures."""
@@ -83,24 +81,3 @@ class BatchFacts(Observer):
             shapes = [[list(shape), count] for shape, count in self._shapes.items()]
             elements, padding = self._padding.totals()
             fact("batch", shapes=shapes, signatures=len(self._signatures), elements=elements, padding=padding)
-
-
-def named_tensors(value: object, name: str = "", depth: int = 0) -> list:
-    """(lower-case key, tensor) in nested tuples, lists and mappings, at most 32; the name of an unnamed one is ""."""
-    if hasattr(value, "data_ptr") and hasattr(value, "is_floating_point"):
-        return [(name, value)]
-    if depth > 3:
-        return []
-    if isinstance(value, Mapping) or (hasattr(value, "keys") and hasattr(value, "__getitem__")):
-        pairs = [(str(key).lower(), value[key]) for key in list(value.keys())[:MAX_TENSORS]]
-    elif isinstance(value, (tuple, list)):
-        names = getattr(value, "_fields", None) or [name] * len(value)
-        pairs = [(str(names[index]).lower(), item) for index, item in enumerate(value[:MAX_TENSORS])]
-    else:
-        return []
-    found: list = []
-    for key, item in pairs:
-        found += named_tensors(item, key, depth + 1)
-        if len(found) >= MAX_TENSORS:
-            break
-    return found[:MAX_TENSORS]

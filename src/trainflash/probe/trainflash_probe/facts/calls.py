@@ -25,23 +25,29 @@ _functions: dict = {}  # code -> id
 _rows_written = 0
 
 
+def _nothing() -> None:
+    return None
+
+
 class Returned:
-    """A call that returned inside the window; `value` is dropped when the window is closed."""
+    """A call that returned inside the window; `value` is dropped when the window is closed. `before` and `after` are the window's state."""
 
-    __slots__ = ("code", "depth", "namespace", "ns", "value")
+    __slots__ = ("after", "before", "code", "depth", "namespace", "ns", "value")
 
-    def __init__(self, code, depth: int, namespace: dict, value: object, ns: int) -> None:
-        self.code, self.depth, self.namespace, self.value, self.ns = code, depth, namespace, value, ns
+    def __init__(self, entry: dict, value: object, ns: int, after: object) -> None:
+        self.code, self.depth, self.namespace, self.value, self.ns = entry["code"], entry["depth"], entry["namespace"], value, ns
+        self.before, self.after = entry["state"], after
 
 
 class Window:
     """One traced stretch of the current thread; `where` is "fetch", "collate", "gap" or "forward". With `keep`, results stay until `close`.
 
-    `about` is written with the rows.
+    `state` is asked when a call begins and when it returns. `about` is written with the rows.
     """
 
-    def __init__(self, where: str, keep: bool = False, **about) -> None:
+    def __init__(self, where: str, keep: bool = False, state=None, **about) -> None:
         self._where = where
+        self._state = state or _nothing
         self._about = about
         self._calls_of: dict = {}
         self._rows: list = []
@@ -133,6 +139,7 @@ class Window:
             "caller": self._stack[-1]["code"] if self._stack else None,
             "depth": len(self._stack),
             "namespace": frame.f_globals,
+            "state": self._state(),
         }
 
     def _local(self, entry: dict, event: str, result: object) -> None:
@@ -144,7 +151,7 @@ class Window:
                 del self._stack[self._stack.index(entry) :]
             ns = now - entry["began"] - (self._overhead - entry["overhead"])
             if self._keep:
-                self.returned.append(Returned(entry["code"], entry["depth"], entry["namespace"], result, ns))
+                self.returned.append(Returned(entry, result, ns, self._state()))
             if entry["arguments"] is not None and self.open:
                 self._note(entry, ns, result)
         except Exception as error:

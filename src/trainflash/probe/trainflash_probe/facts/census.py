@@ -3,7 +3,7 @@
 Torch's own recorder for that (the autograd profiler without Kineto) is switched on at a step boundary and off after the step's last
 update, on the training thread: it starts no device activity, so it never waits for a device, and prints nothing. The reader is told the
 steps, and leaves them out of all statistics. Where attention was seen that does not run in a fused kernel, the step after a census shows
-the owner's lines: the entry points of softmax and attention are wrapped for that one step. Neither happens in a program that uses a
+the owner's lines: the entry points of softmax, exp and attention are wrapped for that one step. Neither happens in a program that uses a
 profiler of its own, nor while something compiles or traces; nothing is wrapped in a program that compiles, for its guards would see it.
 """
 
@@ -153,7 +153,7 @@ def _config(torch):
 
 
 class AttentionLines:
-    """The owner's lines of softmax and attention calls inside forward, during one step."""
+    """The owner's lines of softmax, exponentials and attention calls inside forward, during one step."""
 
     def __init__(self, torch) -> None:
         self._torch = torch
@@ -171,6 +171,7 @@ class AttentionLines:
             (torch, "softmax", "softmax"),
             (functional, "softmax", "softmax"),
             (torch.Tensor, "softmax", "softmax"),
+            *((owner, name, "exp") for owner in (torch, torch.Tensor) for name in ("exp", "exp_", "exp2")),
             (functional, "scaled_dot_product_attention", "sdpa"),
         ):
             had = name in vars(owner)
@@ -202,7 +203,7 @@ class AttentionLines:
         names: list = []
         place = asker(frame, names.append)
         reason = "need_weights" if "multi_head_attention_forward" in names else ""
-        if kind == "softmax":
+        if kind != "sdpa":
             shape = list((args[0] if args else kwargs["input"]).shape)
         else:
             shape, reason = _scores_and_reason(args, kwargs)

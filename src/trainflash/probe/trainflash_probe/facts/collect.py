@@ -11,6 +11,7 @@ from ..phases.observer import Observer
 from ..writer import fact
 from . import collectives, compute, lines, wrappers, written
 from .batches import BatchFacts
+from .between import Between
 from .closer import CloserLook
 from .forwards import ForwardWatch
 from .settings import SettingFacts
@@ -69,6 +70,6 @@ def install(torch) -> None:
     collectives.install(torch)
     wrappers.install(torch)
     written.install()
-    collectors = (Once(), LogFacts(), BatchFacts(), SettingFacts(torch), ThreadFacts(torch), ForwardWatch(), CloserLook())
+    collectors = (Once(), LogFacts(), BatchFacts(), SettingFacts(torch), ThreadFacts(torch), ForwardWatch(), Between(torch), CloserLook())
     for observer in (*collectors, compute.install(torch)):
         loop.add(observer)

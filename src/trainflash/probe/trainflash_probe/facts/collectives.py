@@ -21,7 +21,6 @@ OPERATIONS = (
     "_broadcast_coalesced",  # DDP's buffers
 )
 MAX_LINES = 300
-EVERY_S = 2.0
 
 _inside = False  # a call inside another one is part of it
 _lines: dict = {}  # (place, operation) -> [calls, ns, bytes]
@@ -136,14 +135,9 @@ def _note(operation: str, began: int, size: int) -> None:
 class CollectiveFacts(Observer):
     """Writes the calls by line so far, now and then and at exit; a reader takes the newest."""
 
-    def __init__(self) -> None:
-        self._next_s = 0.0
-
-    def on_boundary(self, step: int) -> None:
-        """At most every two seconds."""
-        if _changed and not step % 16 and time.monotonic() >= self._next_s:
-            self._next_s = time.monotonic() + EVERY_S
-            self.on_exit()
+    def on_interval(self, step: int) -> None:
+        """Write what has changed."""
+        self.on_exit()
 
     def on_exit(self) -> None:
         """Write what has changed."""

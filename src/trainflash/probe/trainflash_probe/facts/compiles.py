@@ -10,6 +10,7 @@ import time
 
 from .. import imports, own
 from ..guard import swallow
+from ..phases import compiled
 from ..writer import fact
 
 MAX_SPANS = 2000
@@ -48,6 +49,13 @@ class Compiles:
         if self._depth == 0 and self._began and len(self.spans) < MAX_SPANS:
             self.spans.append([self._began, _clock() - self._began])
             self._began = 0
+
+    def asked(self) -> None:
+        """The program calls torch.compile."""
+        self.called = True
+        place = own.caller()
+        if place is not None and len(self.asked_at) < MAX_ASKED:
+            self.asked_at.add(tuple(place))
 
     def limited(self, original):
         """Torch's own test of whether a function has been compiled too often."""
@@ -136,20 +144,7 @@ source = Compiles()
 
 def install(torch) -> Compiles:
     """Wait for the parts of Dynamo that are listened to."""
-    original = torch.compile
-
-    @functools.wraps(original)
-    def compiled(*args, **kwargs):
-        source.called = True
-        try:
-            place = own.caller()
-            if place is not None and len(source.asked_at) < MAX_ASKED:
-                source.asked_at.add(tuple(place))
-        except Exception as error:
-            swallow("compile", error)
-        return original(*args, **kwargs)
-
-    torch.compile = compiled
+    compiled.on_call.append(source.asked)
 
     def listen(module) -> None:
         handler = module.callback_handler

@@ -5,27 +5,30 @@ A source is an object with `write()`, which writes its cumulative figures so far
 
 from __future__ import annotations
 
-import time
-
 from ..guard import swallow
+from ..phases.loop import loop
 from ..phases.observer import Observer
 
 FIRST_STEP = 5  # the first figures: what came before is start-up
-EVERY_S = 2.0
-
-_clock = time.monotonic
 
 
 class Compute(Observer):
-    """Asks its sources for their figures at a boundary, at most every two seconds, and at the end."""
+    """Asks its sources for their figures after the first steps, now and then, and at the end."""
 
     def __init__(self, sources: list) -> None:
         self._sources = sources
-        self._next_s = float("inf")
+        self._begun = False
 
     def on_boundary(self, step: int) -> None:
-        """One comparison in most steps."""
-        if step == FIRST_STEP or _clock() >= self._next_s:
+        """The first figures."""
+        if step >= FIRST_STEP:
+            loop.remove(self.on_boundary)
+            self._begun = True
+            self._write()
+
+    def on_interval(self, step: int) -> None:
+        """The figures so far."""
+        if self._begun:
             self._write()
 
     def on_exit(self) -> None:
@@ -33,7 +36,6 @@ class Compute(Observer):
         self._write()
 
     def _write(self) -> None:
-        self._next_s = _clock() + EVERY_S
         for source in self._sources:
             try:
                 source.write()

@@ -7,10 +7,8 @@ import resource
 import time
 
 from ..writer import fact
-from .threads import _group_paths, _read
+from . import cgroup
 
-_V1 = "/sys/fs/cgroup/memory"
-_V2 = "/sys/fs/cgroup"
 _NO_LIMIT = 1 << 60  # version 1 writes a huge number where there is none
 
 
@@ -55,7 +53,7 @@ class MemoryFacts:
 
 def _kib(path: str, name: str):
     """Bytes of the line `name: 12 kB`; None without it."""
-    for line in (_read(path) or "").splitlines():
+    for line in (cgroup.read(path) or "").splitlines():
         if line.startswith(f"{name}:"):
             return int(line.split()[1]) * 1024
     return None
@@ -63,12 +61,12 @@ def _kib(path: str, name: str):
 
 def limit_bytes():
     """What the control group allows, version 2 or 1; None: no limit."""
-    for path in _group_paths(_V2, ""):
-        text = _read(os.path.join(path, "memory.max"))
+    for path in cgroup.paths(cgroup.UNIFIED, ""):
+        text = cgroup.read(os.path.join(path, "memory.max"))
         if text is not None:
             return None if text == "max" else int(text)
-    for path in _group_paths(_V1, "memory"):
-        text = _read(os.path.join(path, "memory.limit_in_bytes"))
+    for path in cgroup.paths(cgroup.OF_MEMORY, "memory"):
+        text = cgroup.read(os.path.join(path, "memory.limit_in_bytes"))
         if text is not None:
             return int(text) if int(text) < _NO_LIMIT else None
     return None
@@ -76,13 +74,13 @@ def limit_bytes():
 
 def limit_events():
     """How often the group was at its limit so far, out-of-memory kills included; None where the kernel does not say."""
-    for path in _group_paths(_V2, ""):
-        text = _read(os.path.join(path, "memory.events"))
+    for path in cgroup.paths(cgroup.UNIFIED, ""):
+        text = cgroup.read(os.path.join(path, "memory.events"))
         if text is not None:
             counts = dict(line.split() for line in text.splitlines())
             return int(counts.get("max", 0)) + int(counts.get("oom", 0))
-    for path in _group_paths(_V1, "memory"):
-        text = _read(os.path.join(path, "memory.failcnt"))
+    for path in cgroup.paths(cgroup.OF_MEMORY, "memory"):
+        text = cgroup.read(os.path.join(path, "memory.failcnt"))
         if text is not None:
             return int(text)
     return None
@@ -90,9 +88,9 @@ def limit_events():
 
 def stalled_us():
     """Microseconds so far in which some task waited for memory: the group's, else the machine's; None without PSI."""
-    paths = [os.path.join(path, "memory.pressure") for path in _group_paths(_V2, "")]
+    paths = [os.path.join(path, "memory.pressure") for path in cgroup.paths(cgroup.UNIFIED, "")]
     for path in (*paths, "/proc/pressure/memory"):
-        for line in (_read(path) or "").splitlines():
+        for line in (cgroup.read(path) or "").splitlines():
             if line.startswith("some"):
                 return int(line.rpartition("total=")[2])
     return None

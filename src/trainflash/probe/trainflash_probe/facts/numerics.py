@@ -6,7 +6,7 @@ import functools
 from collections import Counter
 
 from ..guard import swallow
-from ..phases.gaps import tensors_in
+from ..nested import tensors_in
 from ..phases.loop import loop
 from ..phases.observer import Observer
 from ..writer import fact

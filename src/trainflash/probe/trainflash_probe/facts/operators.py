@@ -17,6 +17,7 @@ CLASSES = (("matmul", MATMULS), ("conv", CONVOLUTIONS), ("copy", COPIES))
 PRODUCTS = ("aten::bmm", "aten::baddbmm")
 EXPONENTIALS = ("aten::exp", "aten::exp_", "aten::exp2")
 SUMS = ("aten::sum", "aten::logsumexp")
+AFTER = 6  # operators after the second product, in which a sum of exponentials still divides what it made
 MATH = "aten::_scaled_dot_product_attention_math"
 _NOT_OPERATORS = ("autograd::", "torch::autograd::")
 
@@ -124,7 +125,7 @@ class _Counted:
         """[kind, shape of the scores, calls, forward ns, backward ns or None] by kind and shape."""
         self._owner_of_sequence = {call.sequence: call for call in self.forward if call.sequence >= 0}  # the newest one makes the node
         found: dict = {}
-        taken: set = set()  # products that are part of an attention already
+        taken: set = set()  # indices of the second products of attentions
         products = [call for call in self.forward if call.name in PRODUCTS]
         for call in sorted(self.forward, key=lambda call: call.name in EXPONENTIALS):
             shape = region = None
@@ -132,9 +133,10 @@ class _Counted:
             if call.outer is call and (call.name == "aten::softmax" or call.name in EXPONENTIALS):
                 shape = call.shapes()[0]
                 region = self._region(call, shape, products)
-                if region and call.name in EXPONENTIALS and (id(region[-1]) in taken or not _normalised(region, shape)):
+                if region and call.name in EXPONENTIALS and (region[-1].index in taken or not self._normalised(region, shape)):
                     region = None
-                taken.update(id(each) for each in region[-1:] if region) if region else None
+                if region:
+                    taken.add(region[-1].index)
             elif call.name == MATH:
                 kind = "math_fallback"
                 query, key = call.shapes()[:2]
@@ -171,6 +173,12 @@ class _Counted:
         between = self.outers[before.outer.index + 1 : after.outer.index]
         on_scores = [call for call in between if any(_size(given) == size for given in call.shapes() if given)]
         return [before.outer, *on_scores, after.outer]
+
+    def _normalised(self, region: list, shape: list) -> bool:
+        """Whether exponentials of that shape are summed: between the products, or soon after the second one."""
+        around = self.outers[region[0].index + 1 : region[-1].index + AFTER]
+        size = _size(shape)
+        return any(call.name in SUMS and call.shapes() and call.shapes()[0] and _size(call.shapes()[0]) == size for call in around)
 
     def _backward_of(self, region: list):
         outers = {id(call) for call in region}

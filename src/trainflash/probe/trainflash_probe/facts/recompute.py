@@ -16,6 +16,8 @@ from ..writer import fact
 from .askers import asker
 
 MAX_PLACES = 100
+ENABLING = ("gradient_checkpointing_enable", "activation_checkpointing_enable")  # Hugging Face's names, older and newer
+SETTINGS = ("gradient_checkpointing", "activation_checkpointing")
 
 _clock = time.monotonic_ns
 
@@ -26,7 +28,7 @@ class Recomputations:
     def __init__(self) -> None:
         self.calls: dict = {}  # number of the place -> [calls, ns]
         self.places: list = []
-        self.asked_at = None  # the owner's call of gradient_checkpointing_enable
+        self.asked_at = None  # where the owner asked Hugging Face's classes for it
         self._known: dict = {}  # (code, line) of the caller -> number of the place
         self._inside = False
 
@@ -76,19 +78,33 @@ class Recomputations:
         return self.calls[number]
 
     def enabled(self, original):
-        """Hugging Face's `gradient_checkpointing_enable`: remember the owner's own call of it."""
+        """A model's method that switches it on: remember the owner's own call of it, else the call of a trainer that led here."""
 
         @functools.wraps(original)
-        def gradient_checkpointing_enable(*args, **kwargs):
+        def enable(*args, **kwargs):
             try:
-                frame = sys._getframe(1)
-                if own.is_own(frame.f_code):
-                    self.asked_at = own.place_of_frame(frame)
+                if own.is_own(sys._getframe(1).f_code) or self.asked_at is None:
+                    self.asked_at = own.caller()
             except Exception as error:
                 swallow("checkpoint", error)
             return original(*args, **kwargs)
 
-        return gradient_checkpointing_enable
+        return enable
+
+    def configured(self, original):
+        """A trainer's settings: where the owner made them with recomputation switched on."""
+
+        @functools.wraps(original)
+        def __post_init__(settings, *args, **kwargs):
+            result = original(settings, *args, **kwargs)
+            try:
+                if any(getattr(settings, name, False) for name in SETTINGS):
+                    self.asked_at = own.caller()
+            except Exception as error:
+                swallow("checkpoint", error)
+            return result
+
+        return __post_init__
 
     def write(self) -> None:
         """Cumulative figures."""
@@ -106,8 +122,15 @@ def install(torch) -> Recomputations:
 
     def watch(module) -> None:
         owner = module.PreTrainedModel
-        owner.gradient_checkpointing_enable = source.enabled(owner.gradient_checkpointing_enable)
+        for name in ENABLING:
+            if hasattr(owner, name):
+                setattr(owner, name, source.enabled(getattr(owner, name)))
+
+    def configure(module) -> None:
+        owner = module.TrainingArguments
+        owner.__post_init__ = source.configured(owner.__post_init__)
 
     imports.after("torch.utils.checkpoint", wrap)
     imports.after("transformers.modeling_utils", watch)
+    imports.after("transformers.training_args", configure)
     return source

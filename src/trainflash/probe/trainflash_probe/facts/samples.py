@@ -21,6 +21,11 @@ SLOW = 3.0  # times the usual one; the reader asks for more
 LEAST_NS = 200_000  # faster ones are never slow
 EARLY_NS = 1_000_000  # before the usual time is known, slower ones are remembered
 MEMORY = 1024  # newest times, for the usual one
+CLOSE_UNTIL = 64  # fetches; of later ones that are short, one in CLOSE_EVERY is looked at closely
+CLOSE_EVERY = 16
+LONG_SAMPLE_NS = 20_000  # a close look costs some 10 µs a fetch and 0.3 µs a sample: one to two percent of samples and
+LONG_FETCH_NS = 1_000_000  # fetches that take so long, which are all looked at
+LOOK_ON = 256  # fetches after a long one are looked at closely
 EVERY_S = 2.0
 _NAMED = ("samples", "imgs", "images", "files", "paths", "filenames", "file_names", "image_paths", "img_paths", "image_files", "file_list")
 _MAX_ATTRIBUTES = 100
@@ -35,6 +40,9 @@ class Record:
     def __init__(self, loader: int) -> None:
         self.loader = loader
         self.usual = 0
+        self.fetches = 0
+        self.chooses = False  # single samples are fetched, and some of them may be traced
+        self.close_until = CLOSE_UNTIL
         self._count = 0
         self._recent: deque = deque(maxlen=MEMORY)
         self._slow: dict = {}  # index -> [ns, times, dataset]
@@ -43,6 +51,10 @@ class Record:
         self._changed = False
         self._next_s = 0.0
         self._next_usual = FIRST
+
+    def was_long(self) -> None:
+        """The newest fetch took long: look closely at those that follow."""
+        self.close_until = max(self.close_until, self.fetches + LOOK_ON)
 
     def add(self, times: list, slow: list, dataset: object) -> None:
         """The samples of one fetch: nanoseconds of each, and (index, nanoseconds) of the slow ones."""

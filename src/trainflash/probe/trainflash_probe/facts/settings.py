@@ -22,12 +22,12 @@ from .switches import interpreter, tracing, verbose
 FEW_STEPS = 20  # a profiler that is active in more steps than that, and in more than MUCH of all, was forgotten
 MUCH = 0.3
 LOOK_AT = (8, 40)  # completed steps: what is on at both is no schedule of a few steps
+EACH_UNTIL = 256  # completed steps; later one backward now and then stands for those since the one before
 
 FOLLOWS = {"fill_uninitialized_memory": "deterministic"}  # a setting that another one brings along
 
 _places: dict = {}  # setting -> the owner's place that switched it on
 _spent = [0, 0]  # ns in a profiler's own calls; when the one that runs began
-EVERY_S = 2.0
 
 
 def install(torch) -> None:
@@ -53,6 +53,7 @@ def install(torch) -> None:
     imports.after("cProfile", lambda module: _remember_methods(module.Profile, "python_profiler", "enable", "runcall", "runctx"))
     imports.after("coverage", lambda module: _remember(module.Coverage, "start", "python_tracing"))
     imports.after("transformers.debug_utils", _underflow_overflow)
+    imports.after("transformers.training_args", _training_arguments)
     imports.after("logging", lambda module: _remember(module, "basicConfig", "verbose_logging"))
 
 
@@ -116,9 +117,26 @@ def _underflow_overflow(module) -> None:
     @functools.wraps(original)
     def __init__(self, *args, **kwargs):
         original(self, *args, **kwargs)
-        fact("setting", name="underflow_overflow", value="looks at every output", at=own.caller())
+        place = _places.get("underflow_overflow") or own.caller()
+        fact("setting", name="underflow_overflow", value="looks at every output", at=place)
 
     module.DebugUnderflowOverflow.__init__ = __init__
+
+
+def _training_arguments(module) -> None:
+    """Where a trainer is told to use that debugger."""
+    original = module.TrainingArguments.__post_init__
+
+    @functools.wraps(original)
+    def __post_init__(settings, *args, **kwargs):
+        original(settings, *args, **kwargs)
+        try:
+            if any("underflow_overflow" in str(option).lower() for option in settings.debug):
+                _places["underflow_overflow"] = own.caller()
+        except Exception as error:
+            swallow("settings", error)
+
+    module.TrainingArguments.__post_init__ = __post_init__
 
 
 class SettingFacts(Observer):
@@ -131,7 +149,9 @@ class SettingFacts(Observer):
         self._told: set = set()
         self._pending: dict = {}
         self._first: dict = {}
-        self._from_ns = self._next_s = 0
+        self._from_ns = 0
+        self._seen_to = EACH_UNTIL
+        self._stands_for = 1  # steps that the next backward stands for
 
     def on_backward(self, tensors: tuple, grad_tensors: object) -> None:
         """Both switches cost a call each."""
@@ -140,7 +160,9 @@ class SettingFacts(Observer):
             if self._anomaly == 3:
                 self._tell("anomaly_mode", "on while training")
         if self._profiler_enabled is not None and self._profiler_enabled() and census.running is None:
-            self._profiled += 1
+            self._profiled += self._stands_for
+        if loop.steps >= EACH_UNTIL:
+            loop.remove(self.on_backward)
 
     def on_boundary(self, step: int) -> None:
         """The others are set once."""
@@ -151,11 +173,20 @@ class SettingFacts(Observer):
             self._set_once()
         elif step in LOOK_AT:
             self._look(last=step == LOOK_AT[-1])
+        elif step > LOOK_AT[-1]:
+            loop.remove(self.on_boundary)
+
+    def on_interval(self, step: int) -> None:
+        """What a profiler costs, and whether it is still active."""
+        self._judge_profiler(step)
+        self._write_time()
+        if step > self._seen_to and self.on_backward not in loop.on_backward:
+            self._stands_for, self._seen_to = step - self._seen_to, step
+            loop.on_backward.append(self.on_backward)
+
+    def _judge_profiler(self, step: int) -> None:
         if self._profiled > max(FEW_STEPS, MUCH * step):
             self._tell("profiler", f"active in {self._profiled} backward passes of the first {step} steps")
-        if _spent[0] and time.monotonic() >= self._next_s:
-            self._next_s = time.monotonic() + EVERY_S
-            self._write_time()
 
     def _write_time(self) -> None:
         if _spent[0] and self._from_ns:
@@ -189,6 +220,7 @@ class SettingFacts(Observer):
 
     def on_exit(self) -> None:
         """A short run: a few steps, all of them profiled."""
+        self._judge_profiler(loop.steps)
         self._write_time()
         if self._anomaly and loop.steps <= 5:
             self._tell("anomaly_mode", "on while training")

@@ -8,13 +8,12 @@ import threading
 import time
 
 from ..guard import swallow
+from ..phases.loop import loop
 from ..phases.observer import Observer
 from ..writer import fact
+from . import cgroup
 
 FIRST_STEP = 5  # the figures begin when the first steps are over
-EVERY_S = 2.0
-_V1 = "/sys/fs/cgroup/cpu"
-_V2 = "/sys/fs/cgroup"
 
 
 class ThreadFacts(Observer):
@@ -22,12 +21,12 @@ class ThreadFacts(Observer):
 
     def __init__(self, torch) -> None:
         self._torch = torch
-        self._next_s = 0.0
         self._begun = False
 
     def on_boundary(self, step: int) -> None:
-        """At most every two seconds."""
-        if step == FIRST_STEP:
+        """What was asked for, once, and the first figures."""
+        if step >= FIRST_STEP:
+            loop.remove(self.on_boundary)
             self._begun = True
             fact(
                 "threads",
@@ -38,7 +37,10 @@ class ThreadFacts(Observer):
                 omp_num_threads=os.environ.get("OMP_NUM_THREADS"),
             )
             self._write()
-        elif self._begun and time.monotonic() >= self._next_s:
+
+    def on_interval(self, step: int) -> None:
+        """The figures so far."""
+        if self._begun:
             self._write()
 
     def on_exit(self) -> None:
@@ -47,7 +49,6 @@ class ThreadFacts(Observer):
             self._write()
 
     def _write(self) -> None:
-        self._next_s = time.monotonic() + EVERY_S
         oncpu, runq = _schedstat()
         fact("cpu", t=time.monotonic_ns(), cpu_ns=cpu_ns(), oncpu_ns=oncpu, runq_ns=runq)
 
@@ -106,30 +107,13 @@ def cgroup_cpus() -> float:
 
 
 def _quota():
-    for path in _group_paths(_V2, ""):
-        text = _read(os.path.join(path, "cpu.max"))
+    for path in cgroup.paths(cgroup.UNIFIED, ""):
+        text = cgroup.read(os.path.join(path, "cpu.max"))
         if text is not None:
             quota, _, period = text.partition(" ")
             return None if quota == "max" else int(quota) / int(period)
-    for path in _group_paths(_V1, "cpu"):
-        quota, period = _read(os.path.join(path, "cpu.cfs_quota_us")), _read(os.path.join(path, "cpu.cfs_period_us"))
+    for path in cgroup.paths(cgroup.OF_CPU, "cpu"):
+        quota, period = cgroup.read(os.path.join(path, "cpu.cfs_quota_us")), cgroup.read(os.path.join(path, "cpu.cfs_period_us"))
         if quota is not None and period is not None:
             return None if int(quota) <= 0 else int(quota) / int(period)
     return None
-
-
-def _group_paths(root: str, controller: str) -> list:
-    """The process's own group first, then the root of the mount (inside a container both may be the same)."""
-    for line in (_read("/proc/self/cgroup") or "").splitlines():
-        _, controllers, path = line.split(":", 2)
-        if (controller in controllers.split(",")) if controller else not controllers:
-            return [os.path.join(root, path.lstrip("/")), root]
-    return [root]
-
-
-def _read(path: str):
-    try:
-        with open(path) as text:
-            return text.read().strip()
-    except OSError:
-        return None

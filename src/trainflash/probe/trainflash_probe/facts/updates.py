@@ -93,7 +93,7 @@ class UpdateFacts(Observer):
         if self._begun:
             self._ns[id(optimizer)] += _clock() - self._began
             if id(optimizer) not in self.built:
-                self.built[id(optimizer)] = (weakref.ref(optimizer), None)
+                self.built[id(optimizer)] = (weakref.ref(optimizer), getattr(optimizer, "place", None))
 
     def on_boundary(self, step: int) -> None:
         """Begin after the first steps, end some dozen later."""
@@ -124,7 +124,7 @@ class UpdateFacts(Observer):
         parameters = list(self._trained(optimizer))
         fact(
             "updates",
-            optimizer=type(optimizer).__name__,
+            optimizer=getattr(optimizer, "name", None) or type(optimizer).__name__,
             at=self.built[id(optimizer)][1],
             fused=_option(optimizer, "fused", False),
             foreach=_option(optimizer, "foreach", bool(parameters) and all(parameter.is_cuda for parameter in parameters)),

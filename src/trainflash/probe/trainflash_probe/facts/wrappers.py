@@ -18,8 +18,6 @@ from ..phases.loop import loop
 from ..phases.observer import Observer
 from ..writer import emit, emit_value, fact, is_open
 
-EVERY_S = 2.0
-
 _torch = None
 _ddp: list = []  # (weak reference to a wrapped model, bytes of its gradients)
 _prepared: dict = {}  # id of a reducer -> when its newest forward ended
@@ -154,14 +152,9 @@ def _gradient_bytes(model) -> int:
 class DataParallelFacts(Observer):
     """Writes what DDP says of itself, now and then and at exit; a reader takes the newest."""
 
-    def __init__(self) -> None:
-        self._next_s = 0.0
-
-    def on_boundary(self, step: int) -> None:
-        """At most every two seconds."""
-        if _ddp and not step % 16 and time.monotonic() >= self._next_s:
-            self._next_s = time.monotonic() + EVERY_S
-            self.on_exit()
+    def on_interval(self, step: int) -> None:
+        """Write the figures so far."""
+        self.on_exit()
 
     def on_exit(self) -> None:
         """Write the figures so far."""

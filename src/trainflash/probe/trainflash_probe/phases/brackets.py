@@ -1,4 +1,4 @@
-"""Brackets the owner's data function from within: its code object is exchanged, so every alias of it is covered."""
+"""Brackets functions of the owner's from within: their code object is exchanged, so every alias of them is covered."""
 
 from __future__ import annotations
 
@@ -18,13 +18,16 @@ def _trampoline(*args, **kwargs):
 
 def bracket_code(code, place: dict) -> None:
     """Make every call of the functions with this code a span of Data. `place` is the namespace where they are looked up first."""
+    for function in functions_of(code, place):
+        exchange(function, _each_item if code.co_flags & _GENERATOR else data_span)
+
+
+def functions_of(code, place: dict) -> list:
+    """Functions that run this code."""
     near = place.get(code.co_name)
     if isinstance(near, types.FunctionType) and near.__code__ is code:
-        functions = [near]
-    else:
-        functions = [item for item in gc.get_referrers(code) if isinstance(item, types.FunctionType) and item.__code__ is code]
-    for function in functions:
-        exchange(function, _each_item if code.co_flags & _GENERATOR else data_span)
+        return [near]
+    return [item for item in gc.get_referrers(code) if isinstance(item, types.FunctionType) and item.__code__ is code]
 
 
 def exchange(function, wrap) -> None:

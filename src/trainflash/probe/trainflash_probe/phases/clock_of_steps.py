@@ -85,6 +85,10 @@ class StepClock:
         self.fetched = self.fetched and self.single is not None
         return True
 
+    def steps_by_optimizer(self) -> bool:
+        """Whether an optimizer has stepped."""
+        return bool(self._counts) or self._chosen is not None
+
     def backward_completes_step(self) -> bool:
         """Count a backward; True where no optimizer will follow."""
         self.sees_steps = True

@@ -11,6 +11,8 @@ from ..writer import emit
 from . import gaps
 from .loop import loop
 
+on_call: list = []  # called with nothing, on each call of torch.compile
+
 
 def install(torch) -> None:
     """Wrap torch.compile. What it returns for a function is bracketed; modules have their own hook."""
@@ -19,6 +21,7 @@ def install(torch) -> None:
     @functools.wraps(original)
     def compile(*args, **kwargs):
         gaps.give_up()
+        loop.tell(on_call)
         result = original(*args, **kwargs)
         given = args[0] if args else kwargs.get("model")
         if given is None or isinstance(given, (type, module_class)) or result is given:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+import sys
 import time
+import weakref
 from threading import get_ident
 
 from .. import codes, own
@@ -13,14 +15,13 @@ from ..writer import emit, fact
 from .loop import loop
 
 _serials = 0
+_built: dict = {}  # id of a dataset -> (weak reference of the loader that the owner's own line built over it, that line)
 _known: dict = {}  # what makes two loaders the same one, built again -> id
 
 
 def install(torch) -> None:
     """Wrap DataLoader and its iterators."""
-    from sys import modules as imported
-
-    module = imported["torch.utils.data.dataloader"]
+    module = sys.modules["torch.utils.data.dataloader"]
     loader = module.DataLoader
     loader.__init__ = _constructed(loader.__init__)
     loader.__iter__ = _iter(loader.__iter__)
@@ -42,7 +43,7 @@ def _constructed(original):
 
 def _note_loader(loader) -> None:
     """Number the loader; one that is built again at the same line over the same dataset keeps its number."""
-    place = own.caller()
+    place = _place_of(loader)
     arguments = _arguments(loader)
     key = (tuple(place or ()), id(loader.dataset), arguments["num_workers"], arguments["batch_size"], arguments["shuffles"])
     number = _known.get(key)
@@ -51,6 +52,18 @@ def _note_loader(loader) -> None:
         if diagnose and len(_known) <= codes.MAX_LOADER:
             fact("loader", id=number, at=place, **arguments)
     loader.__dict__["_trainflash_id"] = number
+
+
+def _place_of(loader):
+    """The owner's line; where a library builds a loader over the dataset of one that the owner built, the line of that one."""
+    place, dataset = own.caller(), id(loader.dataset)
+    built = _built.get(dataset)
+    first = built[0]() if built is not None else None
+    if own.is_own(sys._getframe(3).f_code):
+        _built[dataset] = weakref.ref(loader), place
+    elif first is not None and first.dataset is loader.dataset:
+        return built[1]
+    return place
 
 
 def _arguments(loader) -> dict:
@@ -82,10 +95,11 @@ def _arguments(loader) -> dict:
 def _iter(original):
     @functools.wraps(original)
     def __iter__(self):
-        global _serials
-        if loop.tid != get_ident() or loop.in_data:
+        if loop.in_data:
             return original(self)
         number = self.__dict__.get("_trainflash_id", -1)
+        if loop.tid != get_ident():  # maybe the thread that will turn out to train
+            return _numbered(original(self), number)
         try:
             loop.fetch_begins(0, number)
         except Exception as error:
@@ -100,17 +114,22 @@ def _iter(original):
             emit(codes.DATA_END)
             if loop.gap is not None:
                 loop.gap.resume()
-        try:
-            _serials += 1
-            iterator._trainflash = (_serials, max(0, number))
-            if diagnose:
-                workers = [worker.pid for worker in getattr(iterator, "_workers", ())]
-                fact("iter", loader=number, ns=time.monotonic_ns() - began, workers=workers)
-        except Exception as error:
-            swallow("iter", error)
-        return iterator
+        return _numbered(iterator, number, time.monotonic_ns() - began)
 
     return __iter__
+
+
+def _numbered(iterator, number: int, ns=None):
+    global _serials
+    try:
+        _serials += 1
+        iterator._trainflash = (_serials, max(0, number))
+        if diagnose:
+            workers = [worker.pid for worker in getattr(iterator, "_workers", ())]
+            fact("iter", loader=number, ns=ns, workers=workers)
+    except Exception as error:
+        swallow("iter", error)
+    return iterator
 
 
 def _next(original):

@@ -6,6 +6,7 @@ import functools
 import sys
 import time
 from threading import get_ident
+from time import monotonic_ns
 
 from .. import codes, process
 from ..environment import diagnose
@@ -19,7 +20,7 @@ from .observer import Observer
 
 TRACED_INDICES = 16  # of a dataset, the same ones in every process and epoch
 TRACED_FETCHES = (2, 3, 10)  # of a dataset without indices; of one with indices the first sample of these, too
-ASK_EVERY = 4  # fetches on the training thread, before the kernel is asked at the end of one how long it had no core: each costs its step
+ASK_EVERY = 4  # close looks on the training thread, before the kernel is asked at the end of one how long it had no core
 MAX_WINDOWS = 64
 MAX_WINDOWS_OF_ONE = 3  # of one index in one process; later it is timed like the others
 MAX_COLLATE_WINDOWS = 2 * TRACED_INDICES  # two passes, each batch with a chosen index
@@ -27,8 +28,8 @@ MAX_COLLATE_WINDOWS = 2 * TRACED_INDICES  # two passes, each batch with a chosen
 _windows = 0
 _collate_windows = 0
 _to_collate: list = []  # the chosen samples in the batch that is being fetched, its size, and its loader
-_fetch_number = 0
 _traced: dict = {}  # (loader, index) -> windows so far
+_regular: dict = {}  # loader -> indices at regular distances
 
 
 def install(torch) -> None:
@@ -84,28 +85,51 @@ def _report() -> None:
 def _fetch(original, run):
     @functools.wraps(original)
     def fetch(self, possibly_batched_index):
-        global _fetch_number
         if process.role != "worker" and loop.tid != get_ident():
             return original(self, possibly_batched_index)
-        if not getattr(self.collate_fn, "_trainflash", False):
-            self.collate_fn = _collate(self.collate_fn)
-        _fetch_number += 1
+        record = self.__dict__.get("_trainflash_record") or _adopt(self)
+        number = record.fetches = record.fetches + 1
         if closer.wanted and process.role == "worker":
             return _traced_by_lines(original, self, possibly_batched_index)
-        waited = waited_ns()
-        emit(codes.FETCH)
-        cpu = time.thread_time_ns()
+        if number <= record.close_until or record.usual >= samples.LONG_SAMPLE_NS or not number % samples.CLOSE_EVERY:
+            return _closely(original, run, self, possibly_batched_index, record)
+        began = monotonic_ns()
+        emit(4)  # codes.FETCH, as a constant for speed
         try:
-            return run(original, self, possibly_batched_index, waited)
+            if record.chooses and _regular_in(possibly_batched_index, self.dataset, record.loader):
+                return _fetch_map(original, self, possibly_batched_index, None)
+            return original(self, possibly_batched_index)
         finally:
-            emit(codes.FETCHED)
-            emit_value(time.thread_time_ns() - cpu)
-            if process.role == "worker" or not _fetch_number % ASK_EVERY:
-                now = waited_ns()
-                if waited is not None and now is not None:
-                    emit_value(now - waited)
+            emit(6)
+            if monotonic_ns() - began >= samples.LONG_FETCH_NS:
+                record.was_long()
 
     return fetch
+
+
+def _adopt(fetcher):
+    if not getattr(fetcher.collate_fn, "_trainflash", False):
+        fetcher.collate_fn = _collate(fetcher.collate_fn)
+    record = fetcher.__dict__["_trainflash_record"] = samples.record_of(fetcher)
+    return record
+
+
+def _closely(original, run, fetcher, indices, record):
+    """A fetch that is timed sample by sample, with its CPU time and its wait for a core."""
+    waited, began = waited_ns(), monotonic_ns()
+    emit(codes.FETCH)
+    cpu = time.thread_time_ns()
+    try:
+        return run(original, fetcher, indices, waited)
+    finally:
+        emit(codes.FETCHED)
+        emit_value(time.thread_time_ns() - cpu)
+        if process.role == "worker" or not record.fetches % ASK_EVERY:
+            now = waited_ns()
+            if waited is not None and now is not None:
+                emit_value(now - waited)
+        if monotonic_ns() - began >= samples.LONG_FETCH_NS:
+            record.was_long()
 
 
 def _traced_by_lines(original, fetcher, indices):
@@ -170,8 +194,9 @@ def _fetch_map(original, fetcher, indices, waited):
     if getattr(dataset, "__getitems__", None) or not fetcher.auto_collation:
         samples.note_batched(record)
         return _fetch_whole(original, fetcher, indices, waited)
+    record.chooses = _windows < MAX_WINDOWS
     timed = fetcher.dataset = samples.TimedDataset(dataset, record.usual, waited)
-    chosen = _chosen(dataset, indices, record.loader)
+    chosen = _chosen(dataset, indices, record.loader, record.fetches)
     if chosen:
         if _collate_windows < MAX_COLLATE_WINDOWS:
             _to_collate[:] = [[f"{len(dataset)}:{index}" for index in sorted(chosen)], len(indices), record.loader]
@@ -183,25 +208,35 @@ def _fetch_map(original, fetcher, indices, waited):
         record.add(timed.times, timed.slow, dataset)
 
 
-def _chosen(dataset, indices: list, loader: int) -> frozenset:
+def _chosen(dataset, indices: list, loader: int, number: int) -> frozenset:
     """Which samples of this batch to trace: those at regular distances, and the first one of a few early batches."""
     if _windows >= MAX_WINDOWS:
         return frozenset()
-    try:
-        stride = max(1, len(dataset) // TRACED_INDICES)
-    except Exception:
-        return frozenset()
-    regular = {index for index in indices if isinstance(index, int) and index % stride == 0}
+    regular = _regular_in(indices, dataset, loader)
     chosen = {index for index in regular if _traced.get((loader, index), 0) < MAX_WINDOWS_OF_ONE}
-    if _fetch_number in TRACED_FETCHES and indices and isinstance(indices[0], int):
+    if number in TRACED_FETCHES and indices and isinstance(indices[0], int):
         chosen.add(indices[0])
     return frozenset(chosen)
 
 
+def _regular_in(indices: object, dataset: object, loader: int) -> frozenset:
+    """Those of `indices` that lie at regular distances in the dataset."""
+    try:
+        length, known = _regular.get(loader, (-1, frozenset()))
+        if length != len(dataset):
+            length = len(dataset)
+            known = frozenset(range(0, length, max(1, length // TRACED_INDICES)))
+            _regular[loader] = length, known
+        return known.intersection(indices)
+    except Exception:  # no length, or indices of a kind of their own
+        return frozenset()
+
+
 def _fetch_whole(original, fetcher, indices, waited):
     global _windows
-    window = Window("fetch", loader=samples.record_of(fetcher).loader)
-    if _fetch_number not in TRACED_FETCHES or not window.begin():
+    record = samples.record_of(fetcher)
+    window = Window("fetch", loader=record.loader)
+    if record.fetches not in TRACED_FETCHES or not window.begin():
         return original(fetcher, indices)
     _windows += 1
     try:

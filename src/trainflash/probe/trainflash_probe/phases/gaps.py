@@ -13,8 +13,9 @@ import weakref
 from .. import own
 from ..facts.calls import Window
 from ..guard import swallow
+from ..nested import tensors_in
 from ..writer import fact
-from . import rollouts
+from . import own_updates, rollouts
 from .brackets import bracket_code
 from .loop import loop
 
@@ -56,6 +57,8 @@ class GapWatch:
         self._next = 0
         self._last_input = None
         self._running = None  # code of a generator that could not be bracketed
+        self._watched = None
+        self._leaves: list = []
         self._parts: list = []  # (its time, length) of the gaps that were traced
         self.early: list = []
         self._schedule()
@@ -70,12 +73,34 @@ class GapWatch:
         """An update has completed a step that is to be followed by a window."""
         self._schedule()
         if self._window is None and not _compiles:
-            window = Window("gap", keep=True)
+            self._watched = self._parameters()
+            window = Window("gap", keep=True, state=self._watched.state if self._watched is not None else None)
             if window.begin():
                 self._window = loop.gap = window
                 loop.on_forward.append(self.on_forward)
                 loop.on_backward.append(self.on_backward)
                 loop.on_exit.append(self.on_exit)
+
+    def _parameters(self):
+        """What an update of the owner's would change; None where torch's optimizers do that."""
+        if not own_updates.nobody_else_updates():
+            return None
+        found = own_updates.parameters_of(loop.trained) or [leaf for leaf in (each() for each in self._leaves) if leaf is not None]
+        return own_updates.Watched(found) if found else None
+
+    def _find_update(self, window: Window, parameters) -> None:
+        """A call that changed the parameters, or returned those that are used now."""
+        watched, self._watched = self._watched, None
+        if watched is None or not own_updates.nobody_else_updates():
+            return
+        call = own_updates.updating(window.returned)
+        if call is None:
+            used = {_memory_of(own_updates.plain(each)) for each in parameters} - {0}
+            made = [call for call in window.returned if any(_memory_of(tensor) in used for tensor in tensors_in(call.value))]
+            call = min(made, key=lambda call: call.depth, default=None)
+        if call is not None and call.code not in self._found:
+            self._found.add(call.code)
+            own_updates.bracket(call.code, call.namespace, watched.all)
 
     def _close(self):
         window, self._window, loop.gap = self._window, None, None
@@ -87,6 +112,7 @@ class GapWatch:
         """The gap is over."""
         window = self._close()
         try:
+            self._find_update(window, module.parameters())
             if not loop.rolling:
                 self._match(window, args, kwargs)
                 self._time_generator(window)
@@ -96,7 +122,14 @@ class GapWatch:
 
     def on_backward(self, tensors: tuple, grad_tensors: object) -> None:
         """A loop without modules: the gap ends here at the latest."""
-        self._close()
+        window = self._close()
+        try:
+            leaves = own_updates.leaves_of(tensors)
+            self._leaves = [weakref.ref(leaf) for leaf in leaves]
+            self._find_update(window, leaves)
+        finally:
+            window.returned.clear()
+            self.early = []
 
     def on_exit(self) -> None:
         """Do not trace the end of the program."""
@@ -142,21 +175,6 @@ class GapWatch:
             fact("data_function", at=[own.path_of(code), code.co_firstlineno, own.name_of(code)])
         except Exception as error:
             swallow("data function", error)
-
-
-def tensors_in(value: object, depth: int = 0) -> list:
-    """Tensors in nested tuples, lists and dicts, at most 32."""
-    if hasattr(value, "data_ptr"):
-        return [value]
-    if depth > 3:
-        return []
-    if isinstance(value, (tuple, list)):
-        items = value[:32]
-    elif isinstance(value, dict):
-        items = list(value.values())[:32]
-    else:
-        return []
-    return [tensor for item in items for tensor in tensors_in(item, depth + 1)][:32]
 
 
 def _data_in(value: object) -> list:

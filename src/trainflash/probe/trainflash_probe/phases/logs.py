@@ -7,6 +7,7 @@ import functools
 import logging
 import sys
 import time
+import types
 from threading import get_ident
 
 from .. import codes, imports, own
@@ -17,6 +18,7 @@ from .loop import loop
 from .observer import Observer
 
 MAX_LINES = 500
+_PROGRESS = ("refresh", "set_postfix", "set_postfix_str", "set_description", "set_description_str")
 
 _lines: dict = {}  # (place, source) -> [count, ns]
 _changed = False
@@ -25,8 +27,11 @@ _changed = False
 def install(torch) -> None:
     """Wrap print and logging now, the others when the program imports them."""
     builtins.print = _print(builtins.print, torch.compiler.is_compiling)
-    logging.Logger.callHandlers = logged(logging.Logger.callHandlers, "logging")
-    imports.after("tqdm.std", lambda module: _methods(module.tqdm, "progress", "refresh"))
+    logger = logging.Logger
+    logger.callHandlers = logged(logger.callHandlers, "logging")
+    if sys.version_info >= (3, 11):  # before, a given `stacklevel` counts every frame
+        logger._log = _inside_its_file(logger._log, "logging")
+    imports.after("tqdm.std", lambda module: _methods(module.tqdm, "progress", *_PROGRESS))
     imports.after("torch.utils.tensorboard.writer", _tensorboard)
     imports.after("wandb.sdk.wandb_run", lambda module: _methods(module.Run, "wandb", "log"))
     imports.after("mlflow.tracking.fluent", lambda module: _methods(module, "mlflow", "log_metric", "log_metrics", "log_artifact"))
@@ -44,14 +49,26 @@ def _methods(owner: object, source: str, *names: str) -> None:
             setattr(owner, name, logged(original, source))
 
 
-def logged(original, source: str):
+def _inside_its_file(original, source: str):
+    """`logged`, in frames that look like lines of `original`'s file: a logger names the nearest line outside of it as its caller."""
+    file = original.__code__.co_filename
+    return functools.wraps(original)(_moved(logged(original, source, _moved(_span, file)), file))
+
+
+def _moved(function, file: str):
+    code = function.__code__.replace(co_filename=file)
+    return types.FunctionType(code, function.__globals__, function.__name__, function.__defaults__, function.__closure__)
+
+
+def logged(original, source: str, span=None):
     """`original` as a span of Log, whoever calls it on the training thread."""
+    span = span or _span
 
     @functools.wraps(original)
     def log(*args, **kwargs):
         if loop.tid != get_ident() or loop.in_log or not loop.started:
             return original(*args, **kwargs)
-        return _span(original, source, args, kwargs)
+        return span(original, source, args, kwargs)
 
     return log
 
@@ -105,14 +122,9 @@ def _count(source: str, ns: int) -> None:
 class LogFacts(Observer):
     """Writes the counts so far, now and then and at exit; a reader takes the newest."""
 
-    def __init__(self) -> None:
-        self._next_s = 0.0
-
-    def on_boundary(self, step: int) -> None:
-        """At most every two seconds."""
-        if _changed and not step % 16 and time.monotonic() >= self._next_s:
-            self._next_s = time.monotonic() + 2.0
-            self.on_exit()
+    def on_interval(self, step: int) -> None:
+        """Write what has changed."""
+        self.on_exit()
 
     def on_exit(self) -> None:
         """Write what has changed."""

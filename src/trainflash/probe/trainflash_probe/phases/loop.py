@@ -19,12 +19,14 @@ from .observer import Observer, TrainFlashStop
 
 EVERY_BOUNDARY_UNTIL = 3  # the roots of the model are learned in these first steps
 RELEARN_EVERY = 512
+INTERVAL_NS = 2_000_000_000  # a process that is killed loses the newest figures of so long; its events are complete
 
 _STATE = """
 tid latched started in_fwd in_bwd in_data in_opt in_log in_ckpt eval_depth evaluating eval_by_forward rolling pending steps clock
 last_serial last_loader train_serial train_loaders fresh_train_batch forwards fed_by_forward trains_in_eval_mode
 last_root_training eval_root evaluation trained observers by_position position_ns began_ns gap trace_gap_at trace_gap wake_roots_at
-wake_roots on_batch on_forward on_backward on_update_begin on_update on_boundary on_eval on_checkpoint on_log on_exit
+wake_roots on_batch on_forward on_backward on_update_begin on_update on_boundary on_interval interval_at on_eval
+on_checkpoint on_log on_exit
 """
 
 
@@ -72,6 +74,8 @@ class Loop:
         self.on_update_begin: list = []
         self.on_update: list = []
         self.on_boundary: list = []
+        self.on_interval: list = []
+        self.interval_at = 0  # nanoseconds, from which on the next boundary calls `on_interval`
         self.on_eval: list = []
         self.on_checkpoint: list = []
         self.on_log: list = []
@@ -130,6 +134,11 @@ class Loop:
                 raise
             except Exception as error:
                 swallow(f"observer {getattr(method, '__qualname__', method)}", error)
+        if self.on_interval:
+            now = self.began_ns or since_base()
+            if now >= self.interval_at:
+                self.interval_at = now + INTERVAL_NS
+                self.tell(self.on_interval, self.steps)
 
     def arrives(self) -> None:
         """A hook begins its bookkeeping: where that ends no other phase, the hook's phase begins now."""

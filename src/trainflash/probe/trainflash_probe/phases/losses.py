@@ -1,6 +1,7 @@
 """Loss functions of torch.nn.functional that the owner calls outside any module: they belong to the forward.
 
-A loss written as an expression of tensors cannot be seen; its time is Other, under the owner's line.
+A loss written as an expression of tensors has no function to bracket: `facts.between` finds its lines in a few traced steps, and the reader
+gives the forward its part of the gap.
 """
 
 from __future__ import annotations

@@ -35,6 +35,9 @@ class Observer:
     def on_boundary(self, step: int) -> None:
         """`step` steps are complete. May raise `TrainFlashStop`."""
 
+    def on_interval(self, step: int) -> None:
+        """At the first boundary and about every two seconds: write cumulative figures, of which a reader takes the newest."""
+
     def on_eval(self, begin: bool) -> None:
         """An evaluation begins (True) or is over (False)."""
 

@@ -20,6 +20,9 @@ class Forward:
         given = [tensor for tensor in found if not tensor.requires_grad]
         self.owns, self.evaluating, self.updates = owns, evaluating, updates
         self.rows = tensors.rows(given)
+        self.trimmed = tensors.rows(given, trim=True) if owns and any(tensor.dim() > 1 for tensor in given) else self.rows
+        self.parts = [tensors.ordered(tensors.rows([tensor])) for tensor in given] if owns else []
+        self.coarse = tensors.coarse(given) if owns else (0, 0)
         self.shapes = [tensors.describe(tensor) for tensor in found]
         self.moments = tensors.moments(given) if owns else [0.0, 0.0, 0.0]
         self.mode = state.mode(module)
@@ -69,6 +72,7 @@ class Forwards:
         """The keys of an update line that describe its inputs; the next update begins."""
         models = [forward for forward in self._used if forward.owns]
         rows = [row for forward in models for row in forward.rows]
+        trimmed = [row for forward in models for row in forward.trimmed]
         targets = [row for forward in self._used if not forward.owns for row in forward.rows]
         self._used = []
         return {
@@ -77,7 +81,10 @@ class Forwards:
             "rows": "".join(row.hex() for row in rows) if len(rows) <= _ROWS_LIMIT else None,
             "multiset": f"{tensors.multiset(rows):x}",
             "order": tensors.ordered(rows),
+            "trimmed": [f"{tensors.multiset(trimmed):x}", tensors.ordered(trimmed)],
             "targets": tensors.ordered(targets) if targets else None,
+            "parts": [part for forward in models for part in forward.parts],
+            "coarse": [sum(forward.coarse[index] for forward in models) for index in range(2)],
             "shapes": sorted({shape for forward in models for shape in forward.shapes}),
             "moments": [sum(forward.moments[index] for forward in models) for index in range(3)],
             "modes": [forward.mode for forward in models],

@@ -13,7 +13,8 @@ Lines have a key `k`:
   `load`        a file that the program loads
   `end`         orderly exit
 Values that JSON cannot hold exactly are `float.hex()` strings. With TRAINFLASH_NUDGE=1 the initial weights are changed by about one
-unit in the last place: the distance of such a run from an untouched one is the program's own rounding noise.
+unit in the last place: the distance of such a run from an untouched one is the program's own rounding noise. With TRAINFLASH_NUDGE=bfloat16
+it is a unit in the last place of that type: the noise to expect of a lower precision.
 """
 
 from __future__ import annotations
@@ -24,8 +25,9 @@ import os
 import time
 import weakref
 
+from ..phases.loop import loop
 from ..phases.observer import Observer
-from . import saves, state, tensors, variation
+from . import drawn, saves, state, tensors, variation, workers
 from .forwards import Evaluations, Forward, Forwards
 
 SCHEMA = "training-record.v1"
@@ -43,6 +45,8 @@ class Recorder(Observer):
         self._epochs = _Epochs()
         torch, vary = tensors.torch_module(), variation.wanted()
         self._seeds = variation.Seeds(torch, offset=vary[1] if vary and vary[0] == "seed" else 0)
+        self._drawn = drawn.Drawn(torch)
+        workers.install(torch, run_dir)
         self._fresh()
         self._saves = saves.Saves(torch, self._saved_elsewhere, self._write, lambda: self._updates)
         os.register_at_fork(after_in_child=self._fresh)
@@ -58,21 +62,24 @@ class Recorder(Observer):
         self._losses: list = []
         self._loss_types: set = set()
         self._batches: list = []
+        self._keys: list = []  # (loader, keys of one batch)
         self._logs = 0
         self._optimizers: list = []  # (weak reference, steps, last settings)
         self._last = None  # (optimizer, ordinal): alive until the end, for the last weights
         self._last_weights = 0
         self._roots: dict = {}
         self._before = None
-        self._nudged: set | None = set() if os.environ.get("TRAINFLASH_NUDGE") == "1" else None
+        self._nudged: set | None = set() if os.environ.get("TRAINFLASH_NUDGE") else None
 
     # ---------------------------------------------------------------- occasions
 
     def on_batch(self, loader_id, batch, role):
+        keys = self._try(self._drawn.batch)
         if role == "eval":
             self._epochs.other()
             return
         self._epochs.batch(loader_id)
+        self._keys.append((loader_id, keys))
         found = [tensor for _, tensor in tensors.leaves(batch)]
         self._batches.append([loader_id, [[tensors.describe(tensor), self._try(tensors.digest, [tensor])] for tensor in found]])
 
@@ -180,12 +187,18 @@ class Recorder(Observer):
             "losses": [loss.hex() for loss in self._losses],
             "loss_types": sorted(self._loss_types),
             "batches": self._batches,
+            "keys": self._trained_keys(),
             "logs": self._logs,
             **self._forwards.taken(),
         }
-        self._losses, self._loss_types, self._batches, self._logs = [], set(), [], 0
+        self._losses, self._loss_types, self._batches, self._keys, self._logs = [], set(), [], [], 0
         self._scaled.clear()
         return line
+
+    def _trained_keys(self):
+        """Of the loaders that train: which do is known once a backward has followed."""
+        drawn = [keys for loader_id, keys in self._keys if loader_id in loop.train_loaders]
+        return "".join(key for keys in drawn for key in keys) if drawn and None not in drawn else None
 
     def _weigh(self, optimizer, ordinal):
         names = self._names()

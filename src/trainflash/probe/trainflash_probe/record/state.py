@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import random
 import sys
 
@@ -161,6 +162,7 @@ def nudge(module, done):
     `done` holds the ids of parameters that were nudged before: a graph may have saved them.
     """
     torch = torch_module()
+    kind = torch.bfloat16 if os.environ.get("TRAINFLASH_NUDGE") == "bfloat16" else None
     with torch.no_grad():
         for index, parameter in enumerate(module.parameters()):
             if id(parameter) not in done and parameter.is_floating_point() and parameter.layout is torch.strided:
@@ -168,14 +170,15 @@ def nudge(module, done):
                 private = torch.Generator(device="cpu")
                 private.manual_seed(0xD06E + index)
                 signs = torch.randint(0, 2, tuple(parameter.shape), generator=private, dtype=torch.int8) * 2 - 1
-                step = torch.finfo(parameter.dtype).eps * signs.to(parameter.device, parameter.dtype)
+                step = torch.finfo(kind or parameter.dtype).eps * signs.to(parameter.device, parameter.dtype)
                 parameter.mul_(1 + step)
 
 
 def checkpoint(obj, live):
     """Keys, types, shapes and hashes of all tensors and plain values in a saved object.
 
-    `live` is `{digest: data pointer}` of the weights in training: `current` of them are saved as they are now, `aliases` share their memory.
+    `live` is `{digest: data pointer}` of the weights in training: `current` of them are saved as they are now, `aliases` share their
+    memory.
     """
     torch = torch_module()
     plain = _stateful(obj)

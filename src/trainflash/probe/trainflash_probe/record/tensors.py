@@ -78,8 +78,11 @@ def digest(tensors):
     return total.hexdigest()
 
 
-def rows(tensors):
-    """One hash a sample over all `tensors` that share the leading dimension of the first; one hash in all if it has none."""
+def rows(tensors, trim=False):
+    """One hash a sample over all `tensors` that share the leading dimension of the first; one hash in all if it has none.
+
+    With `trim` without the zeros at the end of each sample's tensors: a padded sample is the same however far it is padded.
+    """
     lead = tensors[0].shape[0] if tensors and tensors[0].dim() else 0
     if not lead:
         return [bytes.fromhex(digest(tensors))[:ROW_BYTES]] if tensors else []
@@ -89,7 +92,8 @@ def rows(tensors):
         raw = Raw(tensor)
         width = len(raw.view) // lead
         for index, row in enumerate(hashes):
-            row.update(raw.view[index * width : (index + 1) * width])
+            part = raw.view[index * width : (index + 1) * width]
+            row.update(bytes(part).rstrip(b"\0") + b"\1" if trim else part)
     return [row.digest() for row in hashes]
 
 
@@ -118,6 +122,19 @@ def moments(tensors):
                 for index, values in enumerate((part, part * part, part * ramp)):
                     total[index] += float(values.sum())
     return total
+
+
+def coarse(tensors):
+    """`(values that bfloat16 holds exactly, all values)` of float32 tensors: rounded inputs are told by their bits, not by their type."""
+    torch = torch_module()
+    exact = total = 0
+    with torch.no_grad():
+        for tensor in tensors:
+            if tensor.dtype is torch.float32 and tensor.layout is torch.strided:
+                bits = tensor.detach().contiguous().view(torch.int32)
+                exact += int((bits & 0xFFFF == 0).sum())
+                total += int(tensor.numel())
+    return exact, total
 
 
 def squares(tensor):

@@ -1,0 +1,158 @@
+"""Which of the owner's lines between the phases are part of one.
+
+A loss written as an expression, and what a method does around the networks that it calls, belong to the forward; an update written into the
+loop belongs to Opt; but no function tells where they begin. So a few early steps are traced by lines. A line during which torch's count of
+nodes of the graph grew made a part of the graph: Fwd. Lines from the first to the last change of a parameter after backward update: Opt.
+All other lines (a metric, a schedule) stay what they are. The reader divides the gaps of the other steps as it was in the traced ones.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+from .. import own
+from ..guard import swallow
+from ..phases import gaps, own_updates
+from ..phases.loop import loop
+from ..phases.observer import Observer
+from ..writer import fact
+
+AT_STEPS = (5, 8, 21)  # completed steps
+MAX_ROWS = 20_000  # lines of a step; more would slow it too much to say anything
+
+_clock = time.monotonic_ns
+
+
+class Between(Observer):
+    """Traces planned steps from one boundary to the next."""
+
+    def __init__(self, torch) -> None:
+        self._nodes = torch._C._autograd._get_sequence_nr
+        self._plan = list(AT_STEPS)
+        self._frames: list = []  # that ran already when the window began
+        self._rows: list = []  # (began, ended, (code, line) or None, the graph grew, parameters changed)
+        self._watched = None
+        self._tracing = False
+        self._step, self._backward_row = -1, 0
+        self._line, self._began, self._count, self._state = None, 0, 0, None
+        os.register_at_fork(after_in_child=self._forked)
+
+    def _forked(self) -> None:
+        """A child, a worker of a DataLoader say, is not traced."""
+        if self._tracing:
+            self._end(write=False)
+
+    def on_boundary(self, step: int) -> None:
+        """End a window, begin a planned one; listen no more after the last."""
+        if self._tracing:
+            self._end(write=True)
+        elif not self._plan:
+            loop.remove(self.on_boundary, self.on_exit)
+        if self._plan and step >= self._plan[0] and sys.gettrace() is None and loop.gap is None and not gaps._compiles:
+            self._plan.pop(0)
+            self._begin(step)
+
+    def on_exit(self) -> None:
+        """Do not trace the end of the program."""
+        if self._tracing:
+            self._end(write=False)
+
+    def on_backward(self, tensors: tuple, grad_tensors: object) -> None:
+        """From here on parameters may change. Listens in a window only."""
+        if self._tracing:
+            self._note(own.own_frame(sys._getframe(1)))
+            self._backward_row = len(self._rows)
+            if own_updates.nobody_else_updates():
+                found = own_updates.parameters_of(loop.trained) or own_updates.leaves_of(tensors)
+                self._watched = own_updates.Watched(found) if found else None
+                self._state = self._watched.state() if found else None
+
+    def _begin(self, step: int) -> None:
+        self._step, self._tracing, self._backward_row, self._watched = step, True, 0, None
+        loop.on_backward.append(self.on_backward)
+        fact("slowed", step=step)
+        frame = sys._getframe(2)
+        while frame is not None:
+            if own.is_own(frame.f_code) and frame.f_trace is None:
+                frame.f_trace = self._local
+                self._frames.append(frame)
+            frame = frame.f_back
+        self._count = self._nodes()
+        self._line, self._began = _line_of(own.own_frame(sys._getframe(2))), _clock()
+        sys.settrace(self._call)
+
+    def _end(self, write: bool) -> None:
+        sys.settrace(None)
+        self._note(None)
+        self._tracing = False
+        loop.on_backward = [method for method in loop.on_backward if method != self.on_backward]
+        for frame in self._frames:
+            frame.f_trace = None
+        rows, self._rows, self._watched, self._state = self._rows, [], None, None
+        self._frames.clear()
+        if write and len(rows) < MAX_ROWS and not gaps._compiles:
+            self._write(rows)
+
+    def _call(self, frame, event, argument):
+        if gaps._compiles:
+            sys.settrace(None)  # Dynamo would compile us
+            return None
+        if loop.in_fwd or loop.in_bwd or loop.in_data or loop.in_opt or not own.is_own(frame.f_code) or len(self._rows) >= MAX_ROWS:
+            return None
+        self._note(frame)
+        return self._local
+
+    def _local(self, frame, event, argument):
+        if event == "line":
+            self._note(frame)
+        elif event == "return":
+            self._note(own.own_frame(frame.f_back))
+        return self._local
+
+    def _note(self, frame) -> None:
+        """The line so far is over; `frame` is where the owner's code goes on."""
+        try:
+            ended, count = _clock(), self._nodes()
+            state = self._watched.state() if self._watched is not None and not (loop.in_fwd or loop.in_bwd) else self._state
+            if len(self._rows) < MAX_ROWS:
+                self._rows.append((self._began, ended, self._line, count != self._count, state != self._state))
+            self._line, self._count, self._state = _line_of(frame), count, state
+            self._began = _clock()
+        except Exception as error:
+            swallow("between", error)
+
+    def _write(self, rows: list) -> None:
+        graph = {line for _, _, line, grew, _ in rows if grew and line is not None}
+        changes = [index for index, row in enumerate(rows) if row[4]]
+        updating: set = set()
+        update = None
+        if changes:
+            updating = {row[2] for row in rows[changes[0] : changes[-1] + 1] if row[2] is not None}
+            first = next(index for index in range(self._backward_row, len(rows)) if rows[index][2] in updating)
+            update = [rows[first][0], rows[changes[-1]][1]]
+        fact(
+            "between",
+            step=self._step,
+            forward=_merged([(began, ended) for began, ended, line, _, _ in rows if line in graph]),
+            rest=_merged([(began, ended) for began, ended, line, _, _ in rows if line not in graph]),
+            update=update,
+            forward_lines=[[own.path_of(code), line, own.name_of(code)] for code, line in graph],
+            update_lines=[[own.path_of(code), line, own.name_of(code)] for code, line in updating],
+        )
+
+
+def _line_of(frame):
+    return None if frame is None else (frame.f_code, frame.f_lineno)
+
+
+def _merged(spans: list) -> list:
+    """Neighbouring spans, our own work between two events left out, as one."""
+    merged: list = []
+    for began, ended in spans:
+        if merged and began - merged[-1][1] < 20_000:
+            merged[-1][1] = ended
+        else:
+            merged.append([began, ended])
+    return merged

@@ -1,0 +1,37 @@
+"""Tensors in what programs pass around: nested tuples, lists and mappings."""
+
+from __future__ import annotations
+
+from collections import UserDict
+
+MOST = 32  # tensors of one value
+_IN_MEMORY = (dict, UserDict)
+
+
+def named_tensors(value: object, name: str = "", depth: int = 0, in_memory: bool = False) -> list:
+    """(lower-case key, tensor) in nested tuples, lists and mappings, at most 32; the name of an unnamed one is "".
+
+    With `in_memory`, of mappings only those are looked into that read no file when they are asked for a value.
+    """
+    if hasattr(value, "data_ptr") and hasattr(value, "is_floating_point"):
+        return [(name, value)]
+    if depth > 3:
+        return []
+    if isinstance(value, _IN_MEMORY) or (not in_memory and hasattr(value, "keys") and hasattr(value, "__getitem__")):
+        pairs = [(str(key).lower(), value[key]) for key in list(value.keys())[:MOST]]
+    elif isinstance(value, (tuple, list)):
+        names = getattr(value, "_fields", None) or [name] * len(value)
+        pairs = [(str(names[index]).lower(), item) for index, item in enumerate(value[:MOST])]
+    else:
+        return []
+    found: list = []
+    for key, item in pairs:
+        found += named_tensors(item, key, depth + 1, in_memory)
+        if len(found) >= MOST:
+            break
+    return found[:MOST]
+
+
+def tensors_in(value: object) -> list:
+    """The tensors alone, of any value of the program's."""
+    return [tensor for _, tensor in named_tensors(value, in_memory=True)]

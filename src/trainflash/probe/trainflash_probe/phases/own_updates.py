@@ -1,0 +1,153 @@
+"""Updates that the owner wrote: a function that changes the parameters where no torch optimizer does is phase Opt, and ends a step.
+
+In the traced gaps after backward each call of the owner's is told from the others by what it did to the parameters: their version, some
+of their bytes (a change through `.data` has no version; bytes are read on the host only), or, in functional training, whether the next
+forward uses tensors that the call returned. The function is bracketed then, as data functions are.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import functools
+import sys
+from threading import get_ident
+
+from .. import codes, own
+from ..guard import swallow
+from ..writer import emit, fact
+from .brackets import exchange, functions_of
+from .loop import loop
+
+MAX_WATCHED = 8  # tensors, spread over all parameters
+MAX_NODES = 5000  # of the graph, looked at for parameters that no module holds
+PIECES = 4  # of a tensor's memory
+PIECE = 64  # bytes
+
+
+class OwnUpdate:
+    """Stands for a function of the owner's where an optimizer is expected."""
+
+    def __init__(self, place: list, parameters: list) -> None:
+        self.place, self.name = place, place[2]
+        self.param_groups = [{"params": parameters}]
+
+
+class Watched:
+    """Some of the parameters, and what can be seen of their values without asking a device."""
+
+    def __init__(self, parameters: list) -> None:
+        every = max(1, -(-len(parameters) // MAX_WATCHED))
+        self.all = parameters
+        self._some = [plain(parameter) for parameter in parameters[::every]]
+        self._pieces = [piece for parameter in self._some for piece in _pieces_of(parameter)]
+
+    def state(self) -> tuple:
+        """Equal as long as the parameters are; costs some 20 µs."""
+        read = ctypes.string_at
+        return tuple([parameter._version for parameter in self._some]), b"".join([read(*piece) for piece in self._pieces])
+
+
+def _pieces_of(tensor) -> list:
+    try:
+        memory = tensor.untyped_storage()
+        if tensor.device.type != "cpu":
+            return []
+        size = min(PIECE, memory.nbytes())
+        last = memory.nbytes() - size
+        return sorted({(memory.data_ptr() + last * piece // (PIECES - 1), size) for piece in range(PIECES)})
+    except (RuntimeError, NotImplementedError):
+        return []
+
+
+def plain(tensor):
+    """The tensor inside the wrappers of torch.func."""
+    _functorch = sys.modules["torch"]._C._functorch
+    while _functorch.is_functorch_wrapped_tensor(tensor):
+        tensor = _functorch.get_unwrapped(tensor)
+    return tensor
+
+
+def parameters_of(trained: dict) -> list:
+    """Those of the roots that are trained."""
+    roots = [root for root in (reference() for reference in trained.values()) if root is not None]
+    found = {id(parameter): parameter for root in roots for parameter in root.parameters() if parameter.requires_grad}
+    return list(found.values())
+
+
+def leaves_of(outputs: tuple) -> list:
+    """Tensors that `backward` of these will give gradients."""
+    todo, seen, found = [output.grad_fn for output in outputs if getattr(output, "grad_fn", None) is not None], set(), []
+    while todo and len(seen) < MAX_NODES:
+        node = todo.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        if hasattr(node, "variable"):
+            found.append(node.variable)
+        todo += [following for following, _ in node.next_functions]
+    return found
+
+
+def nobody_else_updates() -> bool:
+    """No optimizer of torch's has stepped."""
+    return not loop.clock.steps_by_optimizer()
+
+
+def updating(returned: list):
+    """The call that made the whole change, as exact as can be; None where no one call did, or the same function did it piece by piece."""
+    changed = [call for call in returned if call.before != call.after]
+    if not changed:
+        return None
+    outermost = min(changed, key=lambda call: call.depth)
+    exact = max((call for call in changed if (call.before, call.after) == (outermost.before, outermost.after)), key=lambda call: call.depth)
+    return exact if sum(call.code is exact.code for call in changed) == 1 else None
+
+
+def bracket(code, namespace: dict, parameters: list) -> bool:
+    """Make every call of the functions with this code an update of `parameters`."""
+    if code.co_flags & 0x2A0:  # generators and coroutines
+        return False
+    update = OwnUpdate([own.path_of(code), code.co_firstlineno, own.name_of(code)], parameters)
+    for function in functions_of(code, namespace):
+        exchange(function, functools.partial(_span, update))
+    loop.clock.constructed(update)
+    kept.append(update)
+    fact("update_function", at=update.place)
+    return True
+
+
+kept: list = []  # the clock knows optimizers by weak references
+
+
+def _named(update: OwnUpdate):
+    """A range as torch's optimizers make one, where a census of operators is taken."""
+    census = sys.modules.get("trainflash_probe.facts.census")
+    if census is None or census.running is None:
+        return contextlib.nullcontext()
+    return sys.modules["torch"]._C._profiler._RecordFunctionFast(f"Optimizer.step#{update.name}")
+
+
+def _span(update: OwnUpdate, original):
+    def step(*args, **kwargs):
+        if loop.tid != get_ident() or loop.in_opt or loop.in_fwd or loop.in_bwd or loop.in_data:
+            return original(*args, **kwargs)
+        try:
+            loop.arrives()
+            loop.update_begins(update)
+        except Exception as error:
+            swallow("own update", error)
+        loop.in_opt += 1
+        loop.begin(codes.OPT)
+        try:
+            with _named(update):
+                return original(*args, **kwargs)
+        finally:
+            loop.in_opt -= 1
+            emit(codes.OPT_END)
+            try:
+                loop.update_ended(update)
+            except Exception as error:
+                swallow("own update", error)
+
+    return step

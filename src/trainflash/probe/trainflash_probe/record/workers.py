@@ -1,0 +1,56 @@
+"""The random streams that a loader's workers begin with: workers that share one draw the same augmentation, which no input tells."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import os
+import random
+import sys
+
+
+class Watched:
+    """A `worker_init_fn` that calls the owner's, then writes one line into `workers-<pid of the training process>.jsonl`."""
+
+    def __init__(self, original, directory):
+        self._original, self._directory, self._parent = original, directory, os.getpid()
+
+    def __call__(self, worker):
+        if self._original is not None:
+            self._original(worker)
+        try:
+            self._write(worker)
+        except Exception:  # in the owner's worker nothing of ours may fail; a missing line is a signal that was not measured
+            return
+
+    def _write(self, worker):
+        line = {"worker": worker, "python": _short(repr(random.getstate())), "torch": str(sys.modules["torch"].initial_seed())}
+        numpy = sys.modules.get("numpy")
+        if numpy is not None:
+            state = numpy.random.get_state()
+            line["numpy"] = _short(repr(state[2:]), state[1].tobytes())
+        with open(os.path.join(self._directory, f"workers-{self._parent}.jsonl"), "a", encoding="ascii") as file:
+            file.write(json.dumps(line) + "\n")
+
+
+def _short(text, data=b""):
+    return hashlib.blake2b(text.encode() + data, digest_size=8).hexdigest()
+
+
+def install(torch, directory):
+    """Watch the workers of every loader from now on."""
+    loader = torch.utils.data.DataLoader
+    original = loader._get_iterator
+
+    @functools.wraps(original)
+    def _get_iterator(this):
+        owners = this.worker_init_fn
+        if this.num_workers > 0 and not isinstance(owners, Watched):
+            this.worker_init_fn = Watched(owners, directory)
+        try:
+            return original(this)
+        finally:
+            this.worker_init_fn = owners
+
+    loader._get_iterator = _get_iterator

@@ -1,0 +1,209 @@
+"""Divides the gaps between phases where lines of the owner's belong to one of their neighbours, as traced steps have shown.
+
+A gap after a forward and before the next one or backward is made longer or shorter by what the owner wrote there: an expression that makes
+the loss is forward, a metric is not. A gap after backward may hold an update without a function. Each gap is known by its place in the step
+(the first after a forward, the one before backward, …); of the gaps at one place the same part is given away as in the traced steps. A gap
+far longer than those at its place is judged by its own samples.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from trainflash.schema.runs import PHASES, Location
+from trainflash.trace.accounting import OTHER, Spans
+from trainflash.trace.facts import Facts
+from trainflash.trace.words import Codes
+
+FWD, OPT = PHASES.index("Fwd"), PHASES.index("Opt")
+LONG = 4.0  # own: times the median gap at a place
+LONG_NS = 60_000_000  # own: three samples at 50 Hz
+LAST = -1  # place of the gap right before backward
+MOST_PLACES = 8  # later ones are one place
+
+Sampled = tuple[np.ndarray, np.ndarray, np.ndarray, tuple[Location, ...]]
+
+
+@dataclass(frozen=True)
+class Divided:
+    """The gaps that were divided, in order, and whose lines a sample in one of them has to be at to count for `phase`."""
+
+    start_ns: np.ndarray
+    end_ns: np.ndarray
+    phase: np.ndarray
+    lines: dict[int, frozenset[Location]]
+
+    def phase_of_samples(self, t: np.ndarray, place: np.ndarray, locations: tuple[Location, ...], phase: np.ndarray) -> np.ndarray:
+        """`phase` of each sample, with those inside a divided gap put where their line belongs; without a line they stay."""
+        if not len(self.start_ns):
+            return phase
+        gap = np.searchsorted(self.start_ns, t, side="right") - 1
+        inside = (gap >= 0) & (t < self.end_ns[np.maximum(gap, 0)]) & (place >= 0)
+        mine = self.phase[np.maximum(gap, 0)]
+        belongs = np.zeros(len(t), dtype=bool)
+        for number, lines in self.lines.items():
+            known = np.array([*(location in lines for location in locations), False], dtype=bool)
+            belongs |= (mine == number) & known[place]
+        return np.where(inside, np.where(belongs, mine, OTHER), phase)
+
+
+@dataclass(frozen=True)
+class _Gaps:
+    """Gaps that may hold a part of `phase`: index of the event at which each begins, and its place in the step."""
+
+    phase: int
+    event: np.ndarray
+    place: np.ndarray
+    start: np.ndarray
+    end: np.ndarray
+
+
+def divide(marks: Spans, codes: Codes, facts: Facts, sampled: Sampled) -> tuple[Spans, Divided]:
+    """`marks` with forwards made longer by their part of the gap behind them and with updates put in.
+
+    `sampled`: time, weight and place of each sample, and the locations that places index. Nothing changes where no step was traced.
+    """
+    windows = facts.all("between")
+    nothing = Divided(*(np.zeros(0, dtype=np.int64) for _ in range(3)), {})
+    if not windows or len(marks.t_ns) < 2:
+        return marks, nothing
+    lines = {
+        FWD: _lines(facts, windows, "forward_lines"),
+        OPT: _lines(facts, windows, "update_lines"),
+    }
+    after_forward, after_backward = _after_forward(marks, codes), _after_backward(marks, codes)
+    begins, ends = _parts(after_forward, _shares_of_forward(after_forward, windows), sampled, lines[FWD])
+    from_ns, to_ns = _parts(after_backward, _shares_of_update(after_backward, windows), sampled, lines[OPT])
+    t = marks.t_ns.copy()
+    t[after_forward.event] = ends  # the end of the forward
+    divided = _divided((after_forward, ends > begins), (after_backward, to_ns > from_ns), lines)
+    return _with_updates(replace(marks, t_ns=t), codes, after_backward.event, from_ns, to_ns), divided
+
+
+def _lines(facts: Facts, windows: list[dict], name: str) -> frozenset[Location]:
+    found = (facts.location(place) for window in windows for place in window.get(name, []))
+    return frozenset(place for place in found if place is not None)
+
+
+def _gaps(marks: Spans) -> tuple[np.ndarray, np.ndarray]:
+    """Indices of events that begin a gap in no phase and outside of all spans, and the event that ends each."""
+    index = np.flatnonzero((marks.effective[:-1] == OTHER) & (marks.level[:-1] == 0) & (np.diff(marks.t_ns) > 0))
+    return index, index + 1
+
+
+def _after_forward(marks: Spans, codes: Codes) -> _Gaps:
+    index, following = _gaps(marks)
+    begin, end, backward = codes["Fwd"], codes["Fwd"] + 1, codes["Bwd"]
+    chosen = (marks.code[index] == end) & np.isin(marks.code[following], (begin, backward))
+    index, following = index[chosen], following[chosen]
+    outer = (marks.level == 1) & (marks.kind > 0)
+    number = np.cumsum(outer & (marks.code == begin))
+    before = np.maximum.accumulate(np.where(outer & (marks.code != begin) | (marks.code == codes["step"]), number, 0))
+    place = np.minimum((number - before)[index], MOST_PLACES)
+    place = np.where(marks.code[following] == backward, LAST, place)
+    return _Gaps(FWD, index, place, marks.t_ns[index], marks.t_ns[following])
+
+
+def _after_backward(marks: Spans, codes: Codes) -> _Gaps:
+    index, following = _gaps(marks)
+    chosen = marks.code[index] == codes["Bwd"] + 1
+    index, following = index[chosen], following[chosen]
+    return _Gaps(OPT, index, np.zeros(len(index), dtype=np.int64), marks.t_ns[index], marks.t_ns[following])
+
+
+def _shares_of_forward(gaps: _Gaps, windows: list[dict]) -> dict[int, tuple[float, float]]:
+    """For each place (from, to) in parts of the gap: what lines of the graph took of all lines there."""
+    graph: dict[int, float] = defaultdict(float)
+    whole: dict[int, float] = defaultdict(float)
+    for window in windows:
+        for name, counts in (("forward", (graph, whole)), ("rest", (whole,))):
+            for began, ended in window.get(name, []):
+                for gap, inside in _overlaps(gaps, began, ended):
+                    for count in counts:
+                        count[int(gaps.place[gap])] += inside
+    return {place: (0.0, graph[place] / total) for place, total in whole.items() if total > 0}
+
+
+def _shares_of_update(gaps: _Gaps, windows: list[dict]) -> dict[int, tuple[float, float]]:
+    found = []
+    for window in windows:
+        if window.get("update"):
+            began, ended = window["update"]
+            for gap, inside in _overlaps(gaps, began, ended):
+                if inside > 0.5 * (ended - began):
+                    start, length = int(gaps.start[gap]), int(gaps.end[gap] - gaps.start[gap])
+                    found.append((max(0.0, (began - start) / length), min(1.0, (ended - start) / length)))
+    if not found:
+        return {}
+    low, high = np.median(np.array(found), axis=0)
+    return {0: (float(low), float(high))}
+
+
+def _overlaps(gaps: _Gaps, began: int, ended: int) -> list[tuple[int, float]]:
+    first = int(np.searchsorted(gaps.end, began, side="right"))
+    last = int(np.searchsorted(gaps.start, ended, side="left"))
+    return [(gap, float(min(gaps.end[gap], ended) - max(gaps.start[gap], began))) for gap in range(first, last)]
+
+
+def _parts(
+    gaps: _Gaps,
+    shares: dict[int, tuple[float, float]],
+    sampled: Sampled,
+    lines: frozenset[Location],
+) -> tuple[np.ndarray, np.ndarray]:
+    """From when to when each gap belongs to the phase; an empty part where it does not."""
+    begins, ends = gaps.start.copy(), gaps.start.copy()
+    length = gaps.end - gaps.start
+    for place, (low, high) in shares.items():
+        here = gaps.place == place
+        if not here.any():
+            continue
+        usual = LONG * float(np.median(length[here]))
+        long = here & (length > max(usual, LONG_NS))
+        begins[here] = gaps.start[here] + (low * length[here]).astype(np.int64)
+        ends[here] = gaps.start[here] + (high * length[here]).astype(np.int64)
+        if long.any():
+            part = _sampled_part(gaps, long, sampled, lines)
+            most = (high - low) * (np.full(int(long.sum()), usual) if part is None else part / max(high - low, 1e-9) * length[long])
+            begins[long] = gaps.start[long]
+            ends[long] = gaps.start[long] + most.astype(np.int64)
+    return begins, np.minimum(ends, gaps.end)
+
+
+def _sampled_part(gaps: _Gaps, chosen: np.ndarray, sampled: Sampled, lines: frozenset[Location]) -> float | None:
+    t, weight, place, locations = sampled
+    inside = total = 0
+    for start, end in zip(gaps.start[chosen], gaps.end[chosen], strict=True):
+        for index in range(int(np.searchsorted(t, start)), int(np.searchsorted(t, end))):
+            total += int(weight[index])
+            inside += int(weight[index]) if place[index] >= 0 and locations[place[index]] in lines else 0
+    return inside / total if total else None
+
+
+def _divided(*parts_and_lines) -> Divided:
+    *parts, lines = parts_and_lines
+    start = np.concatenate([gaps.start[given] for gaps, given in parts])
+    end = np.concatenate([gaps.end[given] for gaps, given in parts])
+    phase = np.concatenate([np.full(int(given.sum()), gaps.phase) for gaps, given in parts])
+    order = np.argsort(start, kind="stable")
+    return Divided(start[order], end[order], phase[order], lines)
+
+
+def _with_updates(marks: Spans, codes: Codes, event: np.ndarray, begins: np.ndarray, ends: np.ndarray) -> Spans:
+    """Spans of Opt, each right behind the end of the backward at `event`."""
+    given = ends > begins
+    if not given.any():
+        return marks
+    at = np.repeat(event[given] + 1, 2)
+    level = np.repeat(marks.level[event[given]], 2)
+    kind = np.tile(np.array([1, -1]), int(given.sum()))
+    return Spans(
+        t_ns=np.insert(marks.t_ns, at, np.stack((begins[given], ends[given]), axis=1).ravel()),
+        code=np.insert(marks.code, at, codes["Opt"] + (kind < 0)),
+        kind=np.insert(marks.kind, at, kind),
+        level=np.insert(marks.level, at, level + (kind > 0)),
+        effective=np.insert(marks.effective, at, np.where(kind > 0, OPT, OTHER)),
+    )
