@@ -17,8 +17,8 @@ STEPS = 48
 x, y = torch.randn(16, 8, generator=torch.Generator().manual_seed(1)), torch.ones(16, 1)
 
 
-def network():
-    return nn.Sequential(nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 1))
+def network(width=8):
+    return nn.Sequential(nn.Linear(8, width), nn.Tanh(), nn.Linear(width, 1))
 
 
 def tell(loss):
@@ -42,11 +42,14 @@ class Descent:
             torch._foreach_add_(self.parameters, [parameter.grad for parameter in self.parameters], alpha=-0.01)
             return
         for parameter in self.parameters:
+            if self.how == "swapped":  # other memory for each parameter; the old is given back to the system
+                parameter.data = parameter.data - 1e-6 * parameter.grad
+                continue
             (parameter.data if self.how == "data" else parameter).sub_(0.01 * parameter.grad)
 
 
-def own_optimizer(how="plain", every=1):
-    model = network()
+def own_optimizer(how="plain", every=1, width=8):
+    model = network(width)
     optimizer = Descent(model.parameters(), how)
     for number in range(STEPS * every):
         loss = F.mse_loss(model(x), y)
@@ -59,6 +62,10 @@ def own_optimizer(how="plain", every=1):
 
 def own_optimizer_of_data():
     own_optimizer("data")
+
+
+def own_optimizer_swapped():
+    own_optimizer("swapped", width=100_000)  # so large that its memory leaves the process when it is freed
 
 
 def own_optimizer_foreach():

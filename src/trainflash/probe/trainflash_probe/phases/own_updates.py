@@ -34,30 +34,46 @@ class OwnUpdate:
 
 
 class Watched:
-    """Some of the parameters, and what can be seen of their values without asking a device."""
+    """Some of the parameters, and what can be seen of their values without asking a device.
+
+    Memory is read only while its storage, which is kept, still has it: `p.data = …` gives a parameter other memory, and sharding
+    frees it.
+    """
 
     def __init__(self, parameters: list) -> None:
         every = max(1, -(-len(parameters) // MAX_WATCHED))
         self.all = parameters
         self._some = [plain(parameter) for parameter in parameters[::every]]
-        self._pieces = [piece for parameter in self._some for piece in _pieces_of(parameter)]
+        self._memory = [memory for memory in (_Memory.of(parameter) for parameter in self._some) if memory is not None]
 
     def state(self) -> tuple:
         """Equal as long as the parameters are; costs some 20 µs."""
-        read = ctypes.string_at
-        return tuple([parameter._version for parameter in self._some]), b"".join([read(*piece) for piece in self._pieces])
+        versions = tuple([(parameter._version, parameter.data_ptr()) for parameter in self._some])
+        return versions, b"".join([memory.read() for memory in self._memory])
 
 
-def _pieces_of(tensor) -> list:
-    try:
-        memory = tensor.untyped_storage()
-        if tensor.device.type != "cpu":
-            return []
-        size = min(PIECE, memory.nbytes())
-        last = memory.nbytes() - size
-        return sorted({(memory.data_ptr() + last * piece // (PIECES - 1), size) for piece in range(PIECES)})
-    except (RuntimeError, NotImplementedError):
-        return []
+class _Memory:
+    """A few pieces of one tensor's memory on the host."""
+
+    def __init__(self, storage) -> None:
+        self._storage = storage
+        self._begin, self._size = storage.data_ptr(), storage.nbytes()
+        length = min(PIECE, self._size)
+        last = self._size - length
+        self._pieces = sorted({(self._begin + last * piece // (PIECES - 1), length) for piece in range(PIECES)})
+
+    @classmethod
+    def of(cls, tensor):
+        """None for a tensor without memory on the host."""
+        try:
+            return cls(tensor.untyped_storage()) if tensor.device.type == "cpu" else None
+        except (RuntimeError, NotImplementedError):
+            return None
+
+    def read(self) -> bytes:
+        if (self._storage.data_ptr(), self._storage.nbytes()) != (self._begin, self._size):
+            return b"moved"
+        return b"".join([ctypes.string_at(*piece) for piece in self._pieces])
 
 
 def plain(tensor):
