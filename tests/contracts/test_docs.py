@@ -136,7 +136,7 @@ def test_every_link_leads_somewhere(path):
         "trainflash tuen . -- python train.py",
         "trainflash tune . --bugdet 20m -- python train.py",
         "trainflash tune . --budget soon -- python train.py",
-        "trainflash profile capture",
+        "trainflash profile captrue",
         "trainflash sandbox",
         "trainflash explain input_cpu collate",
         "trainflash explain input_gpu",
@@ -175,7 +175,7 @@ def test_both_readmes_have_the_same_headings_and_commands():
     assert rows[0] == rows[1]
 
 
-@pytest.mark.parametrize("name", ["sandbox", "diagnose", "optimize", "verify"])
+@pytest.mark.parametrize("name", ["sandbox", "diagnose", "optimize", "verify", "profile"])
 def test_scripts_run_from_anywhere_without_an_installation(name, tmp_path):
     script = ROOT / "scripts" / f"{name}.py"
     assert len(script.read_text(encoding="utf-8").splitlines()) <= 30

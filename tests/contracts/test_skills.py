@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from skills_ref import validate
 
 from trainflash import knobs
 from trainflash.diagnosis.rules import REPORTED
-from trainflash.schema import KINDS
+from trainflash.schema import KINDS, profiles
 
 ROOT = Path(__file__).resolve().parents[2]
 SKILLS = sorted(path for path in (ROOT / "skills").iterdir() if path.is_dir())
@@ -43,7 +45,7 @@ def test_every_skill_is_sound(skill):
 
 def test_the_expected_skills_exist():
     assert [path.name for path in SKILLS] == [
-        "trainflash", "trainflash-diagnose", "trainflash-optimize", "trainflash-sandbox", "trainflash-verify",
+        "trainflash", "trainflash-diagnose", "trainflash-optimize", "trainflash-profile", "trainflash-sandbox", "trainflash-verify",
     ]  # fmt: skip
 
 
@@ -83,6 +85,9 @@ def unknown_names(text: str) -> list[str]:
         "loss_delta",
     }
     fields |= {"mean_abs_loss_delta", "stopped_because", "spent_s", "wall_s", "zero_grad"}
+    fields |= set(get_args(profiles.IdleCauseName)) | set(get_args(profiles.BreakdownMode))
+    classes = (made for made in vars(profiles).values() if dataclasses.is_dataclass(made))
+    fields |= {each.name for made in classes for each in dataclasses.fields(made)}
     known = set(REPORTED) | {knob.name for knob in knobs.catalogue()} | fields
     named = set(re.findall(r"`([a-z]+(?:_[a-z0-9]+)+)`", text)) | set(re.findall(r"trainflash (?:explain|optimize try) ([a-z_]+)", text))
     return sorted((named - known) | (named & (set(KINDS) - set(REPORTED))))

@@ -1,4 +1,4 @@
-"""Timelines of runs for trace viewers."""
+"""Profiler traces → summaries that can be asked, compared and tracked (`sources`, `analysis`, `query`, …); timelines of our own runs."""
 
 from trainflash.profile.export import Counter, Part, Process, Track, Written, write_trace
 

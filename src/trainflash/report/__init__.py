@@ -6,6 +6,7 @@ either; what they are given has been through `trainflash.redact`.
 
 from __future__ import annotations
 
+from trainflash.report import profiles
 from trainflash.report.asking import explanation, proposal
 from trainflash.report.health import health
 from trainflash.report.live import live
@@ -17,5 +18,5 @@ from trainflash.report.tune import Headline, TuneView, headline, next_step
 
 __all__ = [
     "Headline", "TuneView", "diagnosis", "diff", "error", "experiments", "explanation", "fidelity", "headline", "health", "html", "live",
-    "log", "markdown", "next_step", "plan", "proposal", "sandbox", "tune_result", "verdict",
+    "log", "markdown", "next_step", "plan", "profiles", "proposal", "sandbox", "tune_result", "verdict",
 ]  # fmt: skip

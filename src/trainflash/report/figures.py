@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trainflash.schema import Command, Evidence, Fidelity, Location, Speedup
+from trainflash.schema import Command, Evidence, Fidelity, Location, Resources, Speedup, WholeRun
 
 MISSING = "not measured"
 DASH = "–"  # the same in a narrow cell; the table then carries `DASH_NOTE`
@@ -78,10 +78,38 @@ def tails(speedup: Speedup | None) -> str:
     """Speed-ups of the slow steps, or why there are none."""
     if speedup is None:
         return MISSING
-    known = [f"{name} {times(value)}" for name, value in (("p95", speedup.p95), ("p99", speedup.p99)) if value is not None]
+    named = (("p95", speedup.p95), ("p99", speedup.p99), ("p95 of equal steps", speedup.own_p95), ("p99 of equal steps", speedup.own_p99))
+    known = [f"{name} {times(value)}" for name, value in named if value is not None]
     if not known:
         return f"{MISSING}: {speedup.tail_reason}" if speedup.tail_reason else MISSING
     return ", ".join(known) + (f" ({speedup.tail_reason})" if speedup.tail_reason else "")
+
+
+def whole_run(whole: WholeRun | None) -> str:
+    """`1.21× over 12,000 steps: 8 min 20 s → 6 min 53 s`, and how far away the break-even is."""
+    if whole is None:
+        return MISSING
+    back = f"; the time lost before them is won back after {count(whole.break_even_steps, 'step')}" if whole.break_even_steps else ""
+    if whole.speedup is None or whole.steps is None:
+        return f"its length is not known{back}"
+    return f"{times(whole.speedup)} over {count(whole.steps, 'step')}: {seconds(whole.baseline_s)} → {seconds(whole.candidate_s)}{back}"
+
+
+def memory(used: Resources | None) -> str:
+    """`310 → 651 MB on the host, at most`, and the same of the device."""
+    if used is None:
+        return MISSING
+    pairs = (("on the host", used.baseline_peak_mb, used.candidate_peak_mb),)
+    pairs += (("on the device", used.baseline_device_peak_mb, used.candidate_device_peak_mb),)
+    known = [f"{number(ours)} → {number(theirs)} MB {where}" for where, ours, theirs in pairs if ours is not None and theirs is not None]
+    return f"{', '.join(known)}, at most" if known else MISSING
+
+
+def cpu(used: Resources | None) -> str:
+    """`11.0 → 5.20 ms a step, all processes`."""
+    if used is None or used.baseline_cpu_ms is None or used.candidate_cpu_ms is None:
+        return MISSING
+    return f"{number(used.baseline_cpu_ms)} → {number(used.candidate_cpu_ms)} ms a step, all processes"
 
 
 def delta(value: float | None) -> str:

@@ -33,14 +33,20 @@ def fidelity(found: Fidelity) -> RenderableType:
         parts.append(ink(f"seen: {', '.join(found.seen)}"))
     if found.not_seen:
         parts.append(ink(f"not seen in these {figures.count(found.updates, 'update')}: {', '.join(found.not_seen)}", "yellow"))
+    if found.not_judged:
+        parts.append(ink(f"not judged: {', '.join(found.not_judged)}", "yellow"))
+    parts.extend(ink(note) for note in found.notes)
     return Group(*parts, *bullets(found.reasons))
 
 
 def verdict(judged: Verdict) -> RenderableType:
     """Accept, reject or inconclusive, with the figures it rests on and the reasons."""
     rows = [
-        ("speed-up", f"{figures.interval(judged.speedup)}, {figures.count(judged.starts, 'start')}"),
+        (f"speed-up per {judged.unit}", f"{figures.interval(judged.speedup)}, {figures.count(judged.starts, 'start')}"),
+        ("whole run", figures.whole_run(judged.whole_run)),
         ("slow steps", figures.tails(judged.speedup)),
+        ("memory", figures.memory(judged.resources)),
+        ("CPU time", figures.cpu(judged.resources)),
         ("fidelity", fidelity_words(judged.fidelity)),
         ("loss delta", figures.loss(judged.fidelity)),
         ("protection", judged.protection or figures.MISSING),

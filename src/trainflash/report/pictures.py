@@ -74,14 +74,15 @@ def phases(before: Diagnosis | None, after: Diagnosis | None, size: Size = "wide
     def draw(axes: Axes) -> None:
         longest = max((sum(stat.mean_ms for stat in diagnosis.phases.values()) for _, diagnosis in rows), default=1.0)
         for place, (label, diagnosis) in enumerate(rows):
-            _stack(axes, -place, diagnosis, longest, size)
+            parts = [(name, diagnosis.phases[name].mean_ms, f"--phase-{name.lower()}") for name in phase_names(diagnosis)]
+            stack(axes, -place, parts, longest, size)
             axes.text(0, -place + 0.37, label, va="bottom", ha="left", color=_INK, fontweight="bold")
         axes.set_xlim(0, longest)
         axes.set_ylim(-len(rows) + 0.55, 0.75)
         axes.set_yticks([])
         axes.set_xlabel("milliseconds a step")
 
-    return _svg(draw, f"phases-{size}", size, height=0.75 + 0.72 * len(rows), spoken=f"Mean time of each phase in a step. {spoken}")
+    return svg(draw, f"phases-{size}", size, height=0.75 + 0.72 * len(rows), spoken=f"Mean time of each phase in a step. {spoken}")
 
 
 def intervals(rows: Sequence[Interval], size: Size = "wide") -> str:
@@ -99,7 +100,7 @@ def intervals(rows: Sequence[Interval], size: Size = "wide") -> str:
         axes.set_yticks([])
         axes.set_xlabel("speed-up (1.0 = as before)")
 
-    return _svg(
+    return svg(
         draw,
         f"intervals-{size}",
         size,
@@ -120,13 +121,26 @@ def _label(experiment: Experiment) -> str:
     return figures.visible(f"{experiment.n}  {experiment.knob}" + (f" = {experiment.value}" if experiment.value else ""))
 
 
-def _stack(axes: Axes, place: float, diagnosis: Diagnosis, longest: float, size: Size) -> None:
+def colour(variable: str) -> str:
+    """What stands for a CSS variable of the page while a chart is drawn."""
+    return _COLOUR[variable]
+
+
+def stack(axes: Axes, place: float, parts: Sequence[tuple[str, float, str]], longest: float, size: Size) -> None:
+    """One horizontal bar of (name, length, CSS variable of its colour); names stand inside where they fit."""
     room = _INCHES[size] * 72 / _POINTS * 1.9  # characters that fit into the whole width, cautiously
     left = 0.0
-    for name in phase_names(diagnosis):
-        length = diagnosis.phases[name].mean_ms
-        colour = _COLOUR.get(f"--phase-{name.lower()}", _COLOUR["--phase-other"])
-        axes.barh(place, length, left=left, height=0.62, color=colour, edgecolor=_CARD, linewidth=1.5, zorder=2)
+    for name, length, variable in parts:
+        axes.barh(
+            place,
+            length,
+            left=left,
+            height=0.62,
+            color=_COLOUR.get(variable, _COLOUR["--phase-other"]),
+            edgecolor=_CARD,
+            linewidth=1.5,
+            zorder=2,
+        )
         figure = figures.number(length)
         for text in (f"{name} {figure}", name):
             if length / longest * room > len(text) + 1.5:
@@ -153,7 +167,8 @@ def _interval(axes: Axes, place: float, row: Interval, size: Size) -> None:
     axes.errorbar(mean, line, xerr=reach, color=_TONE[tone], zorder=3, **look)
 
 
-def _svg(draw: Callable[[Axes], None], name: str, size: Size, *, height: float, spoken: str) -> str:
+def svg(draw: Callable[[Axes], None], name: str, size: Size, *, height: float, spoken: str) -> str:
+    """The chart that `draw` makes, as an inline `<svg>`; `name` is unique on its page, `spoken` says what it shows."""
     import matplotlib
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
@@ -181,6 +196,6 @@ def _inline(svg: str, name: str, spoken: str) -> str:
     svg = re.sub(r"#0000[1-4][0-9a-f]\b", lambda match: f"var({_STANDS_FOR[match.group()]})", svg)
     opening = re.search(r'viewBox="([^"]+)"', svg)
     assert opening is not None, "matplotlib writes a viewBox"
-    spoken = spoken.replace("&", "&amp;").replace("<", "&lt;").replace('"', "&quot;")
+    spoken = figures.visible(spoken).replace("&", "&amp;").replace("<", "&lt;").replace('"', "&quot;")
     head = f'<svg role="img" aria-label="{spoken}" viewBox="{opening.group(1)}" xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink">'
     return head + svg[svg.index(">") + 1 :]

@@ -19,7 +19,7 @@ from .phases.observer import Observer
 FOLDER = "profile"
 # What changes how a program computes on a device; values of other variables are nobody's business.
 _SETTINGS = ("XLA_FLAGS", "CUDA_", "NCCL_", "TORCH_", "TORCHINDUCTOR_", "PYTORCH_", "OMP_", "MKL_", "HIP_", "HSA_", "RCCL_", "JAX_")
-_SECRET = ("TOKEN", "KEY", "SECRET", "PASSWORD")
+_NOT = ("TOKEN", "KEY", "SECRET", "PASSWORD", "_DIR", "_PATH", "_HOME", "_FILE")  # secrets, and places on this one machine
 
 
 def observer(torch):
@@ -84,7 +84,7 @@ class Profiler(Observer):
         environment = {
             name: value[:1000]
             for name, value in os.environ.items()
-            if name.startswith(_SETTINGS) and not any(word in name for word in _SECRET)
+            if name.startswith(_SETTINGS) and not any(word in name for word in _NOT)
         }
         return {
             "torch": self._torch.__version__,

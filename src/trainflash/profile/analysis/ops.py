@@ -1,0 +1,239 @@
+"""Which operations take the time: one row per name, and semantic families. Sums over all ranks; sums are not wall time."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from trainflash.profile.analysis import words
+from trainflash.profile.analysis.breakdown import Timeline
+from trainflash.profile.analysis.figures import share, us
+from trainflash.profile.analysis.tallies import largest, pairs, summed
+from trainflash.profile.analysis.view import Rank, Work
+from trainflash.schema.profiles import HotOp, SemanticFamilyAggregate
+
+MOST_EACH = 8  # launching operators, shapes, … of a name that are kept while ranks are added up
+PRODUCTS = {"aten::mm": (0, 1), "aten::bmm": (0, 1), "aten::addmm": (1, 2), "aten::baddbmm": (1, 2)}  # name → its operands
+_WORKS = {Work.COMPUTE: "compute", Work.COMMUNICATION: "communication", Work.COPY: "copy"}
+_FRAME = re.compile(r"^(?P<file>[^;()]+\.py)\((?P<line>\d+)\)")
+_LIBRARY = re.compile(r"site-packages|dist-packages|/torch/|^torch/|/lib/python|^<|importlib")
+
+
+@dataclass
+class _Row:
+    """One name over all ranks, in nanoseconds."""
+
+    category: str
+    count: int = 0
+    total: int = 0
+    own: int = 0
+    by_rank: dict[int, int] = field(default_factory=dict)
+    parents: dict[str, int] = field(default_factory=dict)
+    shapes: dict[str, int] = field(default_factory=dict)
+    scopes: dict[str, int] = field(default_factory=dict)
+    sources: dict[str, int] = field(default_factory=dict)
+    flops: float = 0.0
+    counted: int = 0  # invocations whose flops are known
+
+
+def device_rows(timelines: Sequence[tuple[int, Timeline]]) -> dict[str, _Row]:
+    """Every name of device work within the windows, with what is known of where it comes from."""
+    found: dict[str, _Row] = {}
+    for number, timeline in timelines:
+        rank, device = timeline.rank, timeline.rank.device
+        inside = np.flatnonzero((device.end > timeline.window[0]) & (device.start < timeline.window[1]))
+        rows = device.row[inside]
+        categories = [_WORKS[Work(work)] for work in range(len(Work))]
+        _add(found, number, rank, rows, lambda place, work=device.work[inside], c=categories: c[int(work[place])], rank.device_op[inside])
+    return found
+
+
+def host_rows(timelines: Sequence[tuple[int, Timeline]]) -> dict[str, _Row]:
+    """Every operator of the host by its own time."""
+    found: dict[str, _Row] = {}
+    for number, timeline in timelines:
+        rank = timeline.rank
+        rows, _ = rank.host_ops
+        inside = rows[(rank.end[rows] > timeline.window[0]) & (rank.start[rows] < timeline.window[1])]
+        _add(found, number, rank, inside, lambda _: "host", inside)
+    return found
+
+
+def hot_ops(found: dict[str, _Row], limit: int, several: bool) -> tuple[HotOp, ...]:
+    """The costliest names by own time, then total, then name."""
+    whole = sum(row.own for row in found.values())
+    ordered = sorted(found.items(), key=lambda item: (-item[1].own, -item[1].total, item[0]))
+    return tuple(_hot(name, row, whole, several) for name, row in ordered[:limit])
+
+
+def families(found: dict[str, _Row]) -> tuple[SemanticFamilyAggregate, ...]:
+    """Device work by family, largest own time first."""
+    grouped: dict[str, list[tuple[str, _Row]]] = {}
+    for name, row in found.items():
+        grouped.setdefault(family_of(name, row), []).append((name, row))
+    whole = sum(row.own for row in found.values())
+    answers = [_family(word, sorted(rows, key=lambda item: (-item[1].own, item[0])), whole) for word, rows in grouped.items()]
+    return tuple(sorted(answers, key=lambda each: (-each.exclusive_duration, each.family)))
+
+
+def family_of(name: str, row: _Row) -> str:
+    """The family of a name: what it does, else what launched it."""
+    if row.category in {"communication", "copy"}:
+        return row.category
+    return words.family((name, _most(row.parents), _most(row.scopes)))
+
+
+def _add(found: dict[str, _Row], number: int, rank: Rank, rows: np.ndarray, category, ops: np.ndarray) -> None:
+    """Add the events `rows` of one rank; `ops` are the rows of the host operators that they belong to, -1 unknown."""
+    if not len(rows):
+        return
+    order = np.argsort(rows, kind="stable")
+    own = np.empty(len(rows), np.int64)
+    own[order] = rank.nest(rows[order]).own_ns
+    codes, place = np.unique(rank.trace.events.name[rows], return_inverse=True)
+    count = np.bincount(place, minlength=len(codes))
+    total, owned = summed(place, rank.trace.events.duration_ns[rows], len(codes)), summed(place, own, len(codes))
+    first = np.full(len(codes), len(rows))
+    np.minimum.at(first, place, np.arange(len(rows)))
+    mine = []
+    for at, code in enumerate(codes.tolist()):
+        row = found.setdefault(rank.trace.strings[code], _Row(category(int(first[at]))))
+        row.count += int(count[at])
+        row.total += int(total[at])
+        row.own += int(owned[at])
+        row.by_rank[number] = row.by_rank.get(number, 0) + int(owned[at])
+        mine.append(row)
+    _describe(mine, rank, rows, ops, place, own)
+
+
+def _describe(mine: list[_Row], rank: Rank, rows: np.ndarray, ops: np.ndarray, place: np.ndarray, own: np.ndarray) -> None:
+    """What the events of each name have most of their time in common: launching operator, shapes, source, scope."""
+    known = ops >= 0
+    at = np.where(known, ops, 0)
+    if known.any() and rows is not ops:
+        _tally([row.parents for row in mine], rank, place[known], rank.trace.events.name[at[known]], own[known])
+    for name, kept in (("input_dims", "shapes"), ("call_stack", "sources"), ("scope", "scopes"), ("source", "sources")):
+        column = rank.trace.column(name)
+        if len(column):
+            texts = column.take(rows, -1)
+            if rows is not ops:
+                texts = np.where((texts < 0) & known, column.take(at, -1), texts)
+            there = texts >= 0
+            _tally([getattr(row, kept) for row in mine], rank, place[there], texts[there], own[there])
+    flops = rank.trace.column("flops")
+    if len(flops):
+        each = flops.take(rows, np.nan)
+        for group in np.unique(place[~np.isnan(each)]).tolist():
+            values = each[(place == group) & ~np.isnan(each)]
+            mine[group].flops += float(np.sum(values))
+            mine[group].counted += len(values)
+    else:
+        _proxies(mine, rank, place[known], at[known])
+
+
+def _proxies(mine: list[_Row], rank: Rank, place: np.ndarray, ops: np.ndarray) -> None:
+    """Operations of matrix products from their shapes, where the trace has shapes but no counts."""
+    products = np.isin(rank.trace.events.name[ops], rank.trace.ids(PRODUCTS.__contains__))
+    place, ops = place[products], ops[products]
+    kinds, _, which = pairs(rank.trace.events.name[ops], rank.trace.column("input_dims").take(ops, -1))
+    first = np.full(len(kinds), len(ops))
+    np.minimum.at(first, which, np.arange(len(ops)))
+    each = []
+    for row in ops[first].tolist():
+        shape = int(rank.trace.column("input_dims").take(np.asarray([row]), -1)[0])
+        each.append(matmul_flops(rank.name(row), rank.trace.strings[shape]) if shape >= 0 else None)
+    groups, kind, number = pairs(place, which)
+    for group, one, times in zip(groups.tolist(), kind.tolist(), np.bincount(number, minlength=len(groups)).tolist(), strict=True):
+        if each[one]:
+            mine[group].flops += each[one] * times
+            mine[group].counted += times
+
+
+def matmul_flops(name: str, input_dims: str) -> float | None:
+    """2·M·N·K of a matrix product by its operand shapes; None for anything else."""
+    operands = PRODUCTS.get(name)
+    if operands is None:
+        return None
+    try:
+        shapes = json.loads(input_dims)
+        left, right = (shapes[place] for place in operands)
+        size = 2.0 * right[-1]
+        for extent in left:
+            size *= extent
+        return size
+    except (ValueError, TypeError, IndexError, KeyError):
+        return None
+
+
+def _tally(into: list[dict[str, int]], rank: Rank, place: np.ndarray, codes: np.ndarray, amount: np.ndarray) -> None:
+    for group, code, total in largest(place, codes, amount, MOST_EACH):
+        text = rank.trace.strings[code]
+        into[group][text] = into[group].get(text, 0) + total
+
+
+def _most(tallied: dict[str, int]) -> str | None:
+    return min(tallied, key=lambda text: (-tallied[text], text)) if tallied else None
+
+
+def _hot(name: str, row: _Row, whole: int, several: bool) -> HotOp:
+    slowest = min(row.by_rank, key=lambda number: (-row.by_rank[number], number)) if several and row.by_rank else None
+    return HotOp(
+        name=name,
+        canonical_name=words.canonical(name),
+        category=row.category,
+        count=row.count,
+        total_duration=us(row.total),
+        exclusive_duration=us(row.own),
+        avg_duration=us(row.total / row.count),
+        shape_signature=_shape(_most(row.shapes)),
+        source_file=_source(_most(row.sources)),
+        tf_op_path=_most(row.scopes),
+        flop_proxy_per_invocation=round(row.flops / row.counted, 3) if row.counted and row.flops else None,
+        launched_by=_most(row.parents),
+        family=family_of(name, row),
+        share_of_total=share(row.own, whole),
+        slowest_rank=slowest,
+        slowest_rank_duration=None if slowest is None else us(row.by_rank[slowest]),
+    )
+
+
+def _family(word: str, rows: list[tuple[str, _Row]], whole: int) -> SemanticFamilyAggregate:
+    count, total, own = (sum(getattr(row, name) for _, row in rows) for name in ("count", "total", "own"))
+    flops = sum(row.flops for _, row in rows)
+    complete = flops > 0 and all(row.counted == row.count for _, row in rows)  # else time and operations are not of the same events
+    shapes: dict[str, int] = {}
+    for _, row in rows:
+        for text, amount in row.shapes.items():
+            shapes[text] = shapes.get(text, 0) + amount
+    return SemanticFamilyAggregate(
+        family=word,
+        count=count,
+        total_duration=us(total),
+        exclusive_duration=us(own),
+        share_of_total=share(own, whole),
+        avg_duration=us(total / count),
+        avg_exclusive_duration=us(own / count),
+        example_op=rows[0][0],
+        dominant_shape_signature=_shape(_most(shapes)),
+        flop_proxy_total=round(flops, 3) if flops else None,
+        time_per_flop_proxy=round(own / 1000 / flops, 12) if complete else None,
+    )
+
+
+def _shape(text: str | None) -> str | None:
+    return None if text is None else text.replace(" ", "")
+
+
+def _source(stack: str | None) -> str | None:
+    """file:line of the owner's innermost frame; frames of libraries are passed over."""
+    for frame in (stack or "").split(";"):
+        found = _FRAME.match(frame.strip())
+        if found and not _LIBRARY.search(found["file"]):
+            return f"{found['file']}:{found['line']}"
+        if not found and re.match(r"^\S+\.py:\d+", frame):
+            return frame.strip()
+    return None

@@ -1,0 +1,190 @@
+"""Training steps: where they begin, which are warm-up, and whether there are two kinds of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from trainflash.profile.analysis import words
+from trainflash.profile.analysis.figures import stats, us
+from trainflash.profile.analysis.thresholds import DEFAULT, Thresholds
+from trainflash.profile.analysis.view import WORKING, Rank
+from trainflash.profile.events import BUSY_KINDS, Kind
+from trainflash.schema.profiles import Step, StepClassSummary, StepTimeSummary
+
+MOST_STEPS = 200
+Basis = Literal["step_markers", "optimizer_steps", "device_steps", "xprof", "none"]
+
+
+@dataclass(frozen=True)
+class RankSteps:
+    """Steps of one rank, in order: number, begin, end (the next one's begin; the last ends with its device work)."""
+
+    number: np.ndarray
+    start: np.ndarray
+    end: np.ndarray
+    basis: Basis
+
+    def __len__(self) -> int:
+        return len(self.number)
+
+    @property
+    def duration(self) -> np.ndarray:
+        return self.end - self.start
+
+
+def steps_of(rank: Rank) -> RankSteps:
+    """The steps of one rank, by the best marks that it has."""
+    found = _marked(rank) or _by_optimizer(rank) or _on_device(rank)
+    none = np.empty(0, np.int64)
+    return found or RankSteps(none, none, none, "none")
+
+
+def window_of(rank: Rank, steps: RankSteps, warmup: int) -> tuple[int, int] | None:
+    """What is analysed of a rank: its steady steps, else all that it did. None: nothing."""
+    if len(steps) > warmup:
+        return int(steps.start[warmup]), int(steps.end[-1])
+    rows = rank.rows(*WORKING, *BUSY_KINDS, Kind.ANNOTATION, Kind.DEVICE_OP, Kind.DEVICE_MODULE)
+    if not len(rows):
+        rows = np.flatnonzero(rank.timed & (rank.trace.events.kind != Kind.SPAN))
+    return (int(rank.start[rows].min()), int(rank.end[rows].max())) if len(rows) else None
+
+
+def warmup_steps(durations: Sequence[np.ndarray], asked: int | None, limits: Thresholds = DEFAULT) -> int:
+    """How many leading steps to leave out: `asked`, or those that take longer than usual; the same number on every rank."""
+    shortest = min((len(each) for each in durations), default=0)
+    if asked is not None:
+        return min(asked, max(shortest - 1, 0))
+    if shortest < 3:
+        return 0
+    slowest = np.max(np.stack([each[:shortest] for each in durations]), axis=0)
+    most = int(shortest * limits.warmup_most)
+    dropped = 0
+    while dropped < most and slowest[dropped] > limits.warmup_over * float(np.median(slowest[dropped + 1 :])):
+        dropped += 1
+    return dropped
+
+
+def step_time(ranks: Sequence[tuple[int, RankSteps]], warmup: int, loading_ns: int | None, limits: Thresholds = DEFAULT) -> StepTimeSummary:
+    """Step times of the job: a step takes as long as its slowest rank. `loading_ns`: idle time in data loading over all steady steps."""
+    slowest = _slowest([(rank, steps) for rank, steps in ranks if len(steps)])
+    durations = np.asarray([duration for _, duration, _ in slowest], np.int64)
+    steady = durations[warmup:]
+    several = sum(1 for _, steps in ranks if len(steps)) > 1
+    basis: Basis = next((steps.basis for _, steps in ranks if len(steps)), "none")
+    return StepTimeSummary(
+        warmup_steps_ignored=min(warmup, len(durations)),
+        all_steps=stats(durations),
+        steady_state_steps=stats(steady),
+        classes=classes([number for number, _, _ in slowest[warmup:]], steady, limits),
+        basis=basis,
+        steps=tuple(
+            Step(number, us(duration), place < warmup, rank if several else None)
+            for place, (number, duration, rank) in enumerate(slowest[:MOST_STEPS])
+        ),
+        data_loading_mean_us=None if loading_ns is None or not len(steady) else us(loading_ns / len(steady)),
+    )
+
+
+def classes(numbers: Sequence[int], durations: np.ndarray, limits: Thresholds = DEFAULT) -> tuple[StepClassSummary, ...]:
+    """Light and heavy steps, where the durations fall into two groups far enough apart; else none."""
+    if len(durations) < limits.class_steps:
+        return ()
+    ordered = np.sort(durations).astype(float)
+    total = float(((ordered - ordered.mean()) ** 2).sum())
+    if total <= 0:
+        return ()
+    split, explained = 0, 0.0
+    for place in range(2, len(ordered) - 1):  # at least two steps on each side
+        low, high = ordered[:place], ordered[place:]
+        within = float(((low - low.mean()) ** 2).sum() + ((high - high.mean()) ** 2).sum())
+        if 1 - within / total > explained:
+            split, explained = place, 1 - within / total
+    if not split or explained < limits.class_explained:
+        return ()
+    low, high = ordered[:split], ordered[split:]
+    if high.mean() < limits.class_ratio * low.mean() or high[0] < limits.class_ratio**0.5 * low[-1]:
+        return ()
+    edge = (low[-1] + high[0]) / 2
+    return (_class("light", numbers, durations, durations <= edge), _class("heavy", numbers, durations, durations > edge))
+
+
+def _class(name: Literal["light", "heavy"], numbers: Sequence[int], durations: np.ndarray, mine: np.ndarray) -> StepClassSummary:
+    places = np.flatnonzero(mine)
+    middle = np.median(durations[places])
+    typical = int(places[np.argmin(np.abs(durations[places] - middle))])
+    apart = np.unique(np.diff(np.asarray(numbers)[places]))
+    return StepClassSummary(
+        name=name,
+        count=len(places),
+        fraction_of_steady=round(len(places) / len(durations), 6),
+        duration_stats=stats(durations[places]),
+        representative_step=int(numbers[typical]),
+        representative_duration=us(durations[typical]),
+        periodicity=int(apart[0]) if len(apart) == 1 else None,
+    )
+
+
+def _slowest(ranks: Sequence[tuple[int, RankSteps]]) -> list[tuple[int, int, int]]:
+    """(number, duration, rank) of the slowest rank of each step that all have."""
+    if not ranks:
+        return []
+    numbers = set(ranks[0][1].number.tolist())
+    for _, steps in ranks[1:]:
+        numbers &= set(steps.number.tolist())
+    found = []
+    by_rank = [(rank, dict(zip(steps.number.tolist(), steps.duration.tolist(), strict=True))) for rank, steps in ranks]
+    for number in sorted(numbers):
+        duration, rank = max((durations[number], -rank) for rank, durations in by_rank)
+        found.append((number, duration, -rank))
+    return found
+
+
+def _marked(rank: Rank) -> RankSteps | None:
+    column = rank.trace.column("step")
+    rows = column.rows.astype(np.int64)
+    kind = rank.trace.events.kind[rows]
+    rows = rows[rank.timed[rows] & np.isin(kind, np.asarray([Kind.ANNOTATION, Kind.HOST_OP], np.int8))]
+    if not len(rows):
+        return None
+    tracks, count = np.unique(rank.trace.events.track[rows], return_counts=True)
+    rows = rows[rank.trace.events.track[rows] == tracks[np.argmax(count)]]
+    number = column.take(rows, -1)
+    _, first = np.unique(number, return_index=True)  # a mark may stand twice
+    rows = rows[np.sort(first)]
+    rows = rows[np.argsort(rank.start[rows], kind="stable")]
+    return _to_next(rank, column.take(rows, -1), rank.start[rows], rank.end[rows], "step_markers")
+
+
+def _by_optimizer(rank: Rank) -> RankSteps | None:
+    rows = rank.rows(Kind.ANNOTATION, Kind.HOST_OP)
+    rows = rows[rank.named(rows, words.is_optimizer_step)]
+    if len(rows) < 2:
+        return None
+    names, count = np.unique(rank.trace.events.name[rows], return_counts=True)
+    rows = rows[rank.trace.events.name[rows] == names[np.argmax(count)]]  # several optimizers: the busiest one's steps
+    ends = np.sort(rank.end[rows])
+    if len(ends) < 2:
+        return None
+    return RankSteps(np.arange(1, len(ends)), ends[:-1], ends[1:], "optimizer_steps")
+
+
+def _on_device(rank: Rank) -> RankSteps | None:
+    rows = rank.rows(Kind.DEVICE_STEP)
+    if not len(rows):
+        return None
+    tracks = np.unique(rank.trace.events.track[rows])
+    rows = rows[rank.trace.events.track[rows] == tracks[0]]
+    number = rank.trace.column("step").take(rows, -1)
+    number = np.where(number >= 0, number, np.arange(len(rows)))
+    return RankSteps(number, rank.start[rows], rank.end[rows], "device_steps")
+
+
+def _to_next(rank: Rank, number: np.ndarray, start: np.ndarray, own_end: np.ndarray, basis: Basis) -> RankSteps:
+    end = np.concatenate((start[1:], own_end[-1:]))
+    if len(rank.device):
+        end[-1] = max(end[-1], int(rank.device.end.max()))
+    return RankSteps(number, start, end, basis)

@@ -1,0 +1,42 @@
+"""Every number that the analysis compares with, in one place, each with its source.
+
+"own" is a choice, with its reason; "measured" was measured on the public traces that the tests read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """Durations in nanoseconds where the name says so; shares from 0 to 1."""
+
+    # Steps.
+    warmup_over: float = 1.25  # measured: a first profiled step of 1.43 and 1.3 times the others' median; steady ones stay below 1.2
+    warmup_most: float = 1 / 3  # own: a trace that warms up for more than a third of its steps has no steady part to compare with
+    class_steps: int = 6  # own: two kinds of steps can't be told from noise in fewer
+    class_ratio: float = 1.2  # own: a heavier kind that costs a fifth more can pay for a look
+    class_explained: float = 0.8  # own: the split must explain this much of the variance, noise around one mean gives 0.64 at best
+
+    # Idle time.
+    untraced_ns: int = 1_000_000  # own: Python between two operators takes 5 to 50 µs; a millisecond without any event is other work
+    payload_ns: int = 10_000  # own: work of less than 10 µs is set-up beside the op that follows it
+    payload_ahead: int = 8  # own: set-up work comes in handfuls
+    gap_ns: int = 1_000  # own: up to a microsecond passes between two queued kernels of a busy stream
+    short_kernel_ns: int = 10_000  # own: launching takes 5 to 10 µs, so that shorter kernels cannot hide it
+    shifted_ns: int = 50_000  # measured: collectives end within 1 to 7 µs of each other on aligned clocks
+
+    # What is worth a candidate. Shares of the window.
+    listed: float = 0.05  # the same share from which `trainflash diagnose` lists a cost
+    waiting: float = 0.5  # own: communication that waits more than it transfers has a late rank, not a slow network
+    unpinned: float = 0.01  # own: copies are short, but pinning is one word
+    optimizer: float = 0.15  # own: fused and foreach optimizers of healthy models stay below a tenth
+    layout: float = 0.05  # own: a twentieth of the device's time in layout changes is no by-product
+    # Part of a cost that its cure is expected to save: the figures that `trainflash diagnose` ranks by.
+    half_saving: float = 0.2
+    attention_saving: float = 0.4
+    optimizer_saving: float = 0.7
+
+
+DEFAULT = Thresholds()

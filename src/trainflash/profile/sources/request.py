@@ -1,0 +1,80 @@
+"""What was asked for, and which reader answers it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from trainflash.errors import UsageError
+from trainflash.profile.events import Profile
+from trainflash.profile.sources import archives, directories, wandb_runs, xplane_tables
+from trainflash.profile.sources.files import read_file
+
+
+@dataclass(frozen=True)
+class Request:
+    """Exactly one of `trace_file`, `xplane_file`, `profile_dir`, `artifact`, `run_target` is given.
+
+    `trace_file`: JSON traces, one per rank, plain or gzip, or one tar of them. `xplane_file`: XPlane protobufs, one per host.
+    `profile_dir`: see `directories`. `artifact`, `run_target`, `entity`, `project`, `alias`, `download_root`: see `wandb_runs`.
+    `xplane_output_dir`: where xprof's tables are kept (needs the package xprof); `xplane_count_trace_events`: ask xprof how many events
+    its trace viewer would show.
+    """
+
+    trace_file: tuple[Path, ...] = ()
+    xplane_file: tuple[Path, ...] = ()
+    profile_dir: Path | None = None
+    artifact: str | None = None
+    run_target: str | None = None
+    entity: str | None = None
+    project: str | None = None
+    alias: str = "latest"
+    download_root: Path | None = None
+    xplane_output_dir: Path | None = None
+    xplane_count_trace_events: bool = False
+
+
+def load(request: Request, on_file: Callable[[str], None] = lambda name: None) -> Profile:
+    """The traces that the request names. `on_file` hears the name of each file before it is read."""
+    named = {
+        "--trace-file": request.trace_file,
+        "--xplane-file": request.xplane_file,
+        "--profile-dir": request.profile_dir,
+        "--artifact": request.artifact,
+        "--run-target": request.run_target,
+    }
+    given = [option for option, value in named.items() if value]
+    if len(given) != 1:
+        what = "no trace was named" if not given else " and ".join(given) + " exclude each other"
+        raise UsageError(what, "name one: " + ", ".join(named))
+    if request.artifact or request.run_target:
+        found = wandb_runs.download(request)
+        read = load(replace(request, artifact=None, run_target=None, profile_dir=found.directory), on_file)
+        return replace(read, origin=request.artifact or request.run_target or "", provenance={**read.provenance, **found.provenance})
+    if request.profile_dir is not None:
+        profile, xplanes = directories.read(request.profile_dir, on_file)
+    elif request.xplane_file:
+        xplanes = list(request.xplane_file)
+        profile = _of(xplanes, on_file, xplane=True)
+    elif len(request.trace_file) == 1 and archives.is_archive(_existing(request.trace_file[0])):
+        profile, xplanes = archives.read(request.trace_file[0], on_file), []
+    else:
+        profile, xplanes = _of(list(request.trace_file), on_file, xplane=False), []
+    return xplane_tables.added(profile, xplanes, request.xplane_output_dir, request.xplane_count_trace_events)
+
+
+def _of(paths: list[Path], on_file: Callable[[str], None], xplane: bool) -> Profile:
+    traces = []
+    for path in paths:
+        on_file(str(path))
+        traces.append(read_file(_existing(path), path.name, xplane))
+    return Profile(directories.by_rank(traces), ", ".join(map(str, paths)))
+
+
+def _existing(path: Path) -> Path:
+    if path.is_dir():
+        raise UsageError(f"{path} is a directory", "name it with --profile-dir")
+    if not path.is_file():
+        raise UsageError(f"{path} does not exist", "name a trace that the profiler wrote")
+    return path

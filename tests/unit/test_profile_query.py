@@ -1,0 +1,101 @@
+"""Questions of a summary: every one that is promised is answered, the same way each time, and an unknown one says what can be asked."""
+
+from __future__ import annotations
+
+import functools
+import json
+
+import pytest
+from profile_scenarios import ranks, training
+
+from trainflash import report
+from trainflash.errors import UsageError
+from trainflash.profile import query
+from trainflash.profile.analysis.build import summarize
+
+
+@functools.cache
+def summary():
+    return summarize(ranks(training(16, heavy_every=4), training(16, loading=100, heavy_every=4)))
+
+
+@pytest.mark.parametrize(
+    ("question", "query_type"),
+    [
+        ("What are the top 10 ops by exclusive time?", "top_ops"),
+        ("Is comm or compute dominating? Which collective is worst?", "compute_vs_communication"),
+        ("gap before _linear_softmax_cross_entropy_loss_bwd_pallas_mosaic_tpu_combined.1", "pre_op_gap"),
+        ("show hierarchical regions", "hierarchical_regions"),
+        ("show context for op copy.564", "op_context"),
+        ("What should we try next?", "optimization_candidates"),
+        *[(known.example, known.query_type) for known in query.QUESTIONS],
+        ("which rank is the straggler", "stragglers"),
+        ("Where does the time go?", "time_breakdown"),
+        ("is this trace truncated?", "quality"),
+    ],
+)
+def test_every_promised_question_is_answered(question, query_type):
+    answer = query.ask(summary(), question)
+    assert answer.query_type == query_type and answer.said and answer.digest == summary().digest
+    assert query.ask(summary(), question) == answer
+    json.dumps(answer.results, allow_nan=False)
+    assert report.profiles.markdown(answer).startswith("# Answer")
+
+
+def test_top_ops_are_sorted_and_counted_as_asked():
+    ops = query.ask(summary(), "top 1 kernels").results
+    assert len(ops) == 1 and ops[0]["name"] == "ampere_sgemm_128x64_tn"
+    by_count = query.ask(summary(), "which ops are most frequent, by count?").results
+    assert [row["count"] for row in by_count] == sorted((row["count"] for row in by_count), reverse=True)
+    assert query.ask(summary(), "top 5 host ops").results[0]["category"] == "host"
+
+
+def test_a_gap_is_found_by_payload_or_marker_or_part_of_a_name():
+    found = query.ask(summary(), "gap before op `ampere_sgemm_128x64_tn`?")
+    assert found.facts["payload_op"] == "ampere_sgemm_128x64_tn" and "data_loading" in found.said
+    assert found.facts["context"][0]["region_path"].startswith("enumerate(DataLoader)")
+    assert query.ask(summary(), "gap before sgemm").facts["payload_op"] == "ampere_sgemm_128x64_tn"
+
+
+def test_an_op_that_is_not_there_gets_its_nearest_names():
+    found = query.ask(summary(), "gap before ampere_sgem_128x64_tm")
+    assert found.results == () and "ampere_sgemm_128x64_tn" in found.facts["close_names"]
+    assert "ampere_sgemm_128x64_tn" in query.ask(summary(), "context for op ampere_sgem_128x64_tm").facts["close_names"]
+
+
+def test_the_context_of_an_op_joins_what_is_known_of_it():
+    found = query.ask(summary(), "show context for op ampere_sgemm_128x64_tn")
+    assert found.results[0]["launched_by"] == "aten::mm" and found.facts["gaps"] and found.facts["regions"]
+    assert "launched by aten::mm" in found.said and "train.py:12" in found.said
+
+
+@pytest.mark.parametrize("what", sorted(query.SELECTIONS))
+def test_every_selection_can_be_sorted_by_its_numbers(what):
+    everything = query.select(summary(), what, limit=100)
+    for field, value in everything.results[0].items() if everything.results else ():
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            rows = [row[field] for row in query.select(summary(), what, field, 100).results if row[field] is not None]
+            assert rows == sorted(rows, reverse=True)
+
+
+def test_short_words_for_fields():
+    exclusive = query.select(summary(), "ops", "exclusive", 10)
+    assert exclusive.results == query.select(summary(), "ops", "exclusive_duration", 10).results
+    assert query.select(summary(), "ops", "exclusive", 1, ascending=True).results[0] == exclusive.results[-1]
+    assert query.select(summary(), "idle", "total").results[0]["cause"] == "data_loading"
+
+
+@pytest.mark.parametrize(
+    ("ask", "says"),
+    [
+        (lambda: query.ask(summary(), "what is love"), "What should we try next"),
+        (lambda: query.ask(summary(), ""), "gap before OP"),
+        (lambda: query.select(summary(), "kernels"), "host_ops"),
+        (lambda: query.select(summary(), "ops", "colour"), "exclusive_duration"),
+        (lambda: query.select(summary(), "gaps", "causes"), "total_gap_duration"),
+    ],
+)
+def test_what_is_not_understood_lists_what_can_be_asked(ask, says):
+    with pytest.raises(UsageError) as refused:
+        ask()
+    assert says in refused.value.mend and "\n" not in refused.value.message + refused.value.mend
