@@ -5,7 +5,7 @@ BIN = $(VENV)/bin
 export OMP_NUM_THREADS ?= 1
 PARALLEL ?= -n auto --maxprocesses 4 --dist worksteal
 
-.PHONY: demo test test-full bench-probe bench-ceilings bench-attribution bench-planted gpu-check lint instructions clean
+.PHONY: bench-profile demo test test-full bench-probe bench-ceilings bench-attribution bench-planted bench-fidelity bench-verdicts gpu-check lint instructions clean
 
 demo: $(VENV)/.ready
 	$(BIN)/trainflash demo
@@ -19,7 +19,7 @@ test-full: test
 bench-probe: $(VENV)/.ready  ## what the probe costs a step, in microseconds
 	$(BIN)/python bench/probe_cost.py
 
-bench-attribution: $(VENV)/.ready  ## phases against timers placed by hand, in points, over 28 programs
+bench-attribution: $(VENV)/.ready  ## phases against timers placed by hand, in points, over 32 programs
 	$(BIN)/python bench/attribution.py $(ATTRIBUTION)
 
 bench-ceilings: $(VENV)/.ready  ## measured ceilings against the real fix; about half an hour
@@ -28,8 +28,19 @@ bench-ceilings: $(VENV)/.ready  ## measured ceilings against the real fix; about
 gpu-check: $(VENV)/.ready  ## everything that only a CUDA device can show; says so and ends well without one
 	$(BIN)/python bench/gpu_check.py --record
 
+bench-fidelity: $(VENV)/.ready  ## broken, honest and consent cases of a catalogue; FIDELITY="--half kept" and so on
+	$(BIN)/python bench/fidelity/run.py $(FIDELITY)
+
 bench-planted: $(VENV)/.ready  ## the first finding on programs that are slow for a known reason; PLANTED="--half kept" and so on
 	$(BIN)/python bench/planted/run.py $(PLANTED)
+
+bench-verdicts: $(VENV)/.ready  ## false and missed verdicts, live and replayed; about an hour; MINUTES=20 for less
+	$(BIN)/python bench/verdicts.py live --minutes $(or $(MINUTES),60)
+	$(BIN)/python bench/verdicts.py replay
+	$(BIN)/python bench/verdicts.py cost
+
+bench-profile: $(VENV)/.ready  ## how fast traces are read and with how much memory, beside json.load, HTA and protobuf; PROFILE="--mb 4096"
+	$(BIN)/python bench/profile_decode.py $(PROFILE)
 
 lint: $(VENV)/.ready
 	$(BIN)/ruff check --quiet .

@@ -1,8 +1,9 @@
 """Runs the fidelity check over the catalogue of broken, honest and consent cases, and scores its verdicts.
 
 Nothing is timed. Each base program gets a sandbox of its own in the work folder, and its recorded runs serve all of its cases, as they
-do in `trainflash`. Raw verdicts go to bench/results/fidelity.json and are kept: a second call runs only what is missing or
-failed (--fresh: all). Scores are computed from the raw verdicts each time. A consent case is judged twice, the second time with the owner's consent.
+do in `trainflash`. Raw verdicts go to bench/results/fidelity.json and are kept: a second call runs only what is missing or failed
+(--fresh: all). Scores are computed from the raw verdicts each time. A consent case is judged twice, the second time with the owner's
+consent.
 
     python bench/fidelity/run.py [--half open|kept] [--only NAME] [--jobs 1] [--fresh] [--work FOLDER]
 """

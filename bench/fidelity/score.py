@@ -34,7 +34,7 @@ SAYS = {
     "final weights": {"weights"},
     "step sizes in distribution": {"weights"},
     "weights in distribution": {"weights"},
-    "averaged weights": {"EMA weights", "weights"},
+    "averaged weights": {"EMA weights", "weights", "evaluation result"},
     "timed work": {"timed and untimed work"},
     "exit code": {"updates"},
     "time": {"updates"},

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import math
 
-from trainflash.schema import Fidelity, SpeedVerdict, Verdict
+from trainflash.schema import CONSENTS, Fidelity, SpeedVerdict, Verdict
 from trainflash.stats import LEAST_GAIN, LEAST_STARTS, tail_is_worse
+
+# Checks of which one at least must have passed before a change that the owner agreed to is accepted.
+_LEARNS = frozenset({
+    "loss", "first loss", "losses in distribution", "gradients", "gradient norms in distribution", "weights", "metric", "convergence",
+})  # fmt: skip
 
 
 def judge(
@@ -94,17 +99,25 @@ def _of_fidelity(fidelity: Fidelity | None, allowed: frozenset[str]) -> tuple[bo
     if fidelity.verdict == "same":
         return (False, f"fidelity: {', '.join(fidelity.changed)} changed, which is not the same") if fidelity.changed else None
     changed = set(fidelity.changed) | ({"numerics"} if fidelity.verdict == "close" else set())
+    agreed = allowed & set(CONSENTS)
+    agreed |= {"numerics"} if "precision" in agreed else set()
     if not changed:
         return True, f"fidelity: changed in a way that has no name{': ' + why if why else ''}"
-    refused = sorted(changed - allowed)
+    refused = sorted(changed - agreed)
     if refused:
         names = ", ".join(refused)
-        return True, f"fidelity: {names} changed, and the owner did not agree to that{': ' + why if why else ''}"
+        word = "nobody can agree to that" if set(refused) - set(CONSENTS) else "the owner did not agree to that"
+        return True, f"fidelity: {names} changed, and {word}{': ' + why if why else ''}"
+    if fidelity.not_judged and not any(check.ok for check in fidelity.checks if check.name in _LEARNS):
+        mend = "give --metric or --convergence" if not any(check.name == "metric" for check in fidelity.checks) else "name fewer changes"
+        return False, f"fidelity: nothing shows that it still learns the same after {', '.join(sorted(changed))} changed; {mend}"
     return None
 
 
 def _sameness(fidelity: Fidelity) -> str:
     unseen = f"; not seen: {', '.join(fidelity.not_seen)}" if fidelity.not_seen else ""
+    unseen += f"; not judged: {', '.join(fidelity.not_judged)}" if fidelity.not_judged else ""
+    unseen += "".join(f"; {note}" for note in fidelity.notes)
     if fidelity.verdict == "same":
         return f"equal over {fidelity.updates} updates{unseen}"
     names = ", ".join(fidelity.changed) or "numerics"

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from trainflash import bench, sandbox
+from trainflash.bench import Question
 from trainflash.errors import ProgramFailed, UsageError
 from trainflash.launch import supervise
 from trainflash.schema import Command, Runs, Start, read_document, to_plain
@@ -37,6 +38,31 @@ for step in range(int(sys.argv[1])):
 """
 LESS_WORK = ("WORK = 20", "WORK = 13")
 FAILS = ("    hidden = inputs\n", "    hidden = inputs\n    if step == 30: raise ValueError('no more')\n")
+RANKS = (
+    ("model = torch.nn.Linear(256, 256)", "torch.distributed.init_process_group('gloo')\nmodel = torch.nn.Linear(256, 256)"),
+    ("optimizer = ", "model = torch.nn.parallel.DistributedDataParallel(model)\noptimizer = "),
+)
+WITH_WORKER = """\
+import torch
+from torch.utils.data import DataLoader, Dataset
+torch.set_num_threads(1)
+torch.manual_seed(0)
+class Parsed(Dataset):
+    def __len__(self):
+        return 1_000_000
+    def __getitem__(self, index):
+        value = float(index)
+        for power in range(3000):
+            value = (value * 1.0001 + power) % 97.0
+        return torch.full((32,), value)
+model = torch.nn.Linear(32, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=1e-6)
+for x in DataLoader(Parsed(), batch_size=8, num_workers=1):
+    loss = model(x).square().mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
 COMMAND = Command((sys.executable, "train.py", "300"))
 
 
@@ -87,13 +113,14 @@ def leftovers(directory):
 
 
 def test_one_start_within_a_small_budget(box, tmp_path):
-    """The budget buys one start: it is measured in turns and kept, and nothing is claimed."""
+    """The budget buys one start or two: they are measured in turns and kept, and nothing is claimed."""
     edit(box, "candidate", LESS_WORK)
     progress = []
-    runs, verdict = compare(box, tmp_path / "bench", 3.0, on_progress=lambda *seen: progress.append(seen))
+    runs, verdict = compare(box, tmp_path / "bench", 8.0, on_progress=lambda *seen: progress.append(seen))
     assert verdict.decision == "inconclusive"
     assert "of at least 4 starts" in verdict.reason
-    (start,) = runs.starts
+    assert len(runs.starts) < 4
+    start = runs.starts[0]
     assert (start.schedule, start.n) == ("resident", 1)
     if start.y is None:  # a machine so busy that four short slices look unsteady: kept with its reason, and counted nowhere
         assert start.reason.startswith("not steady")
@@ -102,7 +129,7 @@ def test_one_start_within_a_small_budget(box, tmp_path):
         assert start.steps >= 20
         assert start.baseline_startup_s > 0
         assert start.baseline_cpu_s > start.candidate_cpu_s
-    assert [to_plain(start)] == lines(tmp_path / "bench")
+    assert [to_plain(each) for each in runs.starts] == lines(tmp_path / "bench")
     assert read_document(Runs, tmp_path / "bench" / "runs.json") == runs
     assert progress[0] == ("speed: start 1, slices", 0, 12)
     assert progress[-1][1:] == (12, 12)
@@ -124,17 +151,95 @@ def test_resuming_counts_what_was_measured(box, tmp_path):
     directory = tmp_path / "bench"
     edit(box, "candidate", LESS_WORK)
     with pytest.raises(ZeroDivisionError):
-        compare(box, directory, 60, on_progress=lambda *_: 1 // 0, identity="a..b")
+        compare(box, directory, 60, on_progress=lambda *_: 1 // 0, question=Question("a..b"))
     assert leftovers(directory) == []
     starts = [Start(n, "resident", 0.4, 0.4, "net", spent_s=9.0) for n in range(1, 5)]
     text = "".join(json.dumps(to_plain(start)) + "\n" for start in starts)
     (directory / "starts.jsonl").write_text(text + '{"n": 5, "sched')
-    runs, verdict = compare(box, directory, 60, resume=True, identity="a..b")
+    runs, verdict = compare(box, directory, 60, resume=True, question=Question("a..b"))
     assert verdict.decision == "accept"
     assert runs.starts == tuple(starts)
+    assert "4 of the starts were measured before and count on; none was added" in verdict.reason
     assert (directory / "starts.jsonl").read_text() == text
+    assert compare(box, directory, 60, question=Question("a..b"))[1] == verdict, "asked again without resuming, it is no fresh try"
     with pytest.raises(UsageError, match="not those of the starts measured before"):
-        compare(box, directory, 60, resume=True, identity="a..c")
+        compare(box, directory, 60, resume=True, question=Question("a..c"))
+
+
+def test_without_time_for_one_start_nothing_is_started(box, tmp_path):
+    runs, verdict = compare(box, tmp_path / "bench", 1e-6)
+    assert verdict.decision == "inconclusive"
+    assert "0 of at least 4 starts" in verdict.reason
+    assert runs.starts == ()
+
+
+@pytest.mark.parametrize(
+    ("change", "decision", "said"),
+    [
+        (
+            (("    hidden = inputs\n", "    hidden = inputs\n    while step == 7: pass\n"),),
+            "inconclusive",
+            "hangs: it came to no step boundary",
+        ),
+        ((("    loss.backward()\n    optimizer.step()\n", "    pass\n"),), "reject", "ended without training a step"),
+    ],
+    ids=["hangs", "never reaches backward"],
+)
+def test_a_candidate_that_delivers_nothing(box, tmp_path, change, decision, said):
+    edit(box, "candidate", *change)
+    _, verdict = compare(box, tmp_path / "bench", 100, hang_s=2.0)
+    assert (verdict.decision, verdict.speedup) == (decision, None)
+    assert said in verdict.reason
+    assert leftovers(tmp_path / "bench") == []
+
+
+@pytest.mark.full
+def test_sides_of_unlike_versions_are_refused_by_name(box, tmp_path):
+    edit(box, "candidate", ("import torch\n", "import torch\ntorch.__version__ = '9.9.9'\n"))
+    _, verdict = compare(box, tmp_path / "bench", 100)
+    assert verdict.decision == "inconclusive"
+    assert "9.9.9 in the candidate" in verdict.reason
+
+
+@pytest.mark.full
+def test_workers_get_a_core_each(box, tmp_path):
+    """A program that waits for its one worker: both processes of both copies are pinned, as long as there are two cores."""
+    for side in ("baseline", "candidate"):
+        (sandbox.project_in(box, side) / "train.py").write_text(WITH_WORKER)
+    runs, _ = compare(box, tmp_path / "bench", 200)
+    assert any(start.pinned for start in runs.starts) == (len(os.sched_getaffinity(0)) >= 2)
+    assert all(start.clock == "wall" for start in runs.starts if start.y is not None)
+    assert any(start.baseline_peak_mb for start in runs.starts)
+
+
+@pytest.mark.full
+@pytest.mark.timeout(1200)
+def test_ranks_run_freely_and_are_frozen_in_turns(box, tmp_path):
+    edit(box, "candidate", LESS_WORK)
+    for side in ("baseline", "candidate"):
+        edit(box, side, *RANKS)
+    command = Command((sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "train.py", "100000"))
+    runs, verdict = compare(box, tmp_path / "bench", 600, command=command)
+    first, *others = runs.starts
+    assert "several processes train" in first.reason
+    counted = [start for start in others if start.y is not None]
+    assert counted, [start.reason for start in others]
+    assert {(start.schedule, start.clock) for start in counted} == {("resident", "wall")}
+    assert sum(start.y for start in counted) / len(counted) > 0.1
+    assert verdict.decision != "reject"
+    assert leftovers(tmp_path / "bench") == []
+
+
+@pytest.mark.full
+def test_a_doubled_batch_is_compared_by_sample(box, tmp_path):
+    """Twice the samples a step in about twice the time is no speed-up, and would read as half the speed by the step."""
+    edit(box, "candidate", ("torch.randn(64, 256)", "torch.randn(128, 256)"))
+    runs, verdict = compare(box, tmp_path / "bench", 90, question=Question(work=(64.0, 128.0), unit="sample"))
+    counted = [start for start in runs.starts if start.y is not None]
+    assert counted, [start.reason for start in runs.starts]
+    assert all(start.candidate_step_ms > 1.3 * start.baseline_step_ms for start in counted)
+    assert sum(start.y for start in counted) / len(counted) > -0.3
+    assert (verdict.unit, runs.unit) == ("sample", "sample")
 
 
 @pytest.mark.full
@@ -163,7 +268,7 @@ def test_the_same_program_is_not_accepted(box, tmp_path):
 @pytest.mark.full
 def test_a_candidate_that_fails_half_way_is_rejected(box, tmp_path):
     edit(box, "candidate", FAILS)
-    _, verdict = compare(box, tmp_path / "bench", 120)
+    _, verdict = compare(box, tmp_path / "bench", 250)
     assert verdict.decision == "reject"
     assert "no more" in verdict.reason
 

@@ -31,6 +31,7 @@ LOOP = "facts_loop.py"
 ATTENTION = {
     "hand": ("hand_written", "torch.softmax(scores", "", (8, 4, 24, 24)),
     "einsum": ("hand_written", "scores.softmax(-1)", "", (8, 4, 24, 24)),
+    "exponentials": ("hand_written", "keepdim=True)).exp()", "", (8, 4, 24, 24)),
     "math": ("math_fallback", "dropout_p=0.1", "dropout on a CPU", (8, 4, 24, 24)),
     "weights": ("math_fallback", "self.attention(x, x, x)", "need_weights=True", (32, 24, 24)),
 }
@@ -39,7 +40,7 @@ ATTENTION = {
 FULL = pytest.mark.full
 
 
-@pytest.mark.parametrize("plant", ["hand", *(pytest.param(plant, marks=FULL) for plant in ("einsum", "math", "weights"))])
+@pytest.mark.parametrize("plant", ["hand", "exponentials", *(pytest.param(plant, marks=FULL) for plant in ("einsum", "math", "weights"))])
 def test_attention_outside_a_fused_kernel(plant, tmp_path):
     found, run = seen(tmp_path, LOOP, f"plant={plant}")
     kind, text, reason, shape = ATTENTION[plant]
@@ -56,7 +57,7 @@ def test_attention_outside_a_fused_kernel(plant, tmp_path):
     assert run.output.splitlines() == losses or plant == "weights"  # nothing of ours is printed
 
 
-@pytest.mark.parametrize("plant", ["experts", *(pytest.param(plant, marks=FULL) for plant in ("fused", "none"))])
+@pytest.mark.parametrize("plant", ["experts", *(pytest.param(plant, marks=FULL) for plant in ("kernel", "fused", "none"))])
 def test_no_attention_is_made_up(plant, tmp_path):
     found, _ = seen(tmp_path, LOOP, f"plant={plant}")
     assert found.attention == ()
@@ -206,3 +207,14 @@ def test_settings_that_cost_nothing_are_not_told(on, tmp_path):
 def test_debug_settings_of_the_environment(tmp_path):
     found, _ = seen(tmp_path, SETTINGS, "steps=5", PYTHONMALLOC="debug", PYTHONDEVMODE="1")
     assert {setting.name for setting in found.settings} == {"dev_mode", "malloc_debug"}
+
+
+@pytest.mark.full
+def test_what_a_trainer_was_told_to_leave_on_is_found_where_it_was_told(tmp_path):
+    pytest.importorskip("transformers")
+    run = probed(tmp_path / "run", "hf_switches.py", str(tmp_path / "out"), capture="diagnose")
+    assert run.returncode == 0 and run.rank.steps == 16 and run.rank.swallowed == {}, run.output
+    told = line_of("hf_switches.py", "TrainingArguments(**")
+    assert {setting.name: setting.location.line for setting in run.rank.settings}["underflow_overflow"] == told
+    (again,) = summarize(run.trace, run="r", project="p").recompute
+    assert again.location.line == told and again.per_step == pytest.approx(2.0, rel=0.02)

@@ -7,7 +7,7 @@ import signal
 import pytest
 from probed import plain, probed, steady_ms
 
-from trainflash.trace import steps_so_far
+from trainflash.launch import steps_so_far
 
 
 def test_a_diagnosis_of_a_plain_loop_has_phases_and_facts(tmp_path):

@@ -40,7 +40,7 @@ def measures(monkeypatch):
 
     def compare(box, baseline, candidate, directory, **options):
         directory.mkdir(exist_ok=True)
-        assert options["identity"] and TOKEN not in options["shown"].argv
+        assert options["question"].identity and TOKEN not in options["shown"].argv
         return None, answers.pop(0) if len(answers) > 1 else answers[0]
 
     monkeypatch.setattr(verifying.fidelity, "check", lambda *_, **__: SAME)

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from trainflash.fidelity.record import Stream, read
+from trainflash.fidelity import compare, work
+from trainflash.fidelity.record import Record, Stream, read
 
 PROBE = Path(__file__).parents[2] / "src" / "trainflash" / "probe"
 HEAD = """
@@ -200,3 +201,122 @@ def test_the_nudge_moves_weights_by_rounding_only(tmp_path):
     assert first[0] != first[1]
     assert first[0] == pytest.approx(first[1], rel=1e-5)
     assert plain.updates[-1].multiset == nudged.updates[-1].multiset
+
+
+LOADER = """
+from torch.utils.data import DataLoader, TensorDataset
+model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+points = torch.randn(24, 4, generator=torch.Generator().manual_seed(7))
+for epoch in range(3):
+    for (x,) in DataLoader(TensorDataset(points), batch_size=8, shuffle=True):
+        optimizer.zero_grad()
+        loss = model(x).pow(2).mean()
+        loss.backward()
+        optimizer.step()
+        print(loss.item().hex())
+print(torch.rand(1).item().hex(), random.random().hex())
+"""
+
+
+def keys(stream: Stream) -> list[str]:
+    return [key for update in stream.updates for key in update.keys]
+
+
+def test_samples_are_known_by_their_keys_and_another_order_is_nothing_but_that(tmp_path):
+    _, plain = train(tmp_path / "plain", LOADER)
+    _, again = train(tmp_path / "again", LOADER)
+    _, other = train(tmp_path / "other", LOADER, TRAINFLASH_VARY="order:1")
+    assert plain.seeded
+    assert keys(plain) == keys(again)
+    assert keys(plain) != keys(other)
+    for epoch in range(3):
+        assert sorted(keys(plain)[24 * epoch :][:24]) == sorted(keys(other)[24 * epoch :][:24])
+    assert {row for update in plain.updates for row in update.rows} == {row for update in other.updates for row in update.rows}
+
+
+@pytest.mark.full
+def test_another_seed_is_another_training(tmp_path):
+    _, plain = train(tmp_path / "plain", LOADER)
+    _, other = train(tmp_path / "other", LOADER, TRAINFLASH_VARY="seed:1")
+    assert plain.weights[0]["norm"] != pytest.approx(other.weights[0]["norm"], rel=1e-4)
+    assert {row for update in plain.updates for row in update.rows} == {row for update in other.updates for row in update.rows}
+
+
+SAVING = """
+import os, threading
+model = nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+started = torch.load("a.pt")["step"] if os.path.exists("a.pt") else 0
+for step in range(1, 13):
+    optimizer.zero_grad()
+    model(torch.randn(6, 4)).pow(2).mean().backward()
+    optimizer.step()
+    if step % 4 == 0:
+        state = {"model": {name: value.clone() for name, value in model.state_dict().items()}, "step": step}
+        torch.save(state, "a.tmp")
+        os.replace("a.tmp", "a.pt")
+    if step == 8:
+        writer = threading.Thread(target=torch.save, args=(state, "b.pt"))
+        writer.start()
+        writer.join()
+"""
+
+
+def test_files_are_read_back_and_saves_of_other_threads_and_loads_are_seen(tmp_path):
+    _, stream = train(tmp_path / "recorded", SAVING)
+    assert [(line["n"], line.get("thread")) for line in stream.checkpoints] == [(4, None), (8, None), (8, "other"), (12, None)]
+    assert sorted((line["n"], line["target"]) for line in stream.stored) == [(4, "a.pt"), (8, "a.pt"), (8, "b.pt"), (12, "a.pt")]
+    assert {line["digest"] for line in stream.stored} == {line["digest"] for line in stream.checkpoints}
+    assert all(line["current"] == line["live"] == 2 for line in stream.checkpoints)
+    assert stream.loads == ()
+
+
+FULL_DISK = """
+import resource
+resource.setrlimit(resource.RLIMIT_FSIZE, (6000, 6000))
+"""
+
+
+def test_a_full_disk_ends_the_record_and_never_the_program(tmp_path):
+    output, stream = train(tmp_path / "full", FULL_DISK + ACCUMULATION)
+    plain, whole = train(tmp_path / "plain", ACCUMULATION)
+    assert output == plain
+    assert whole.ended and not stream.ended
+    found = compare(Record((whole,), True), Record((stream,), True))
+    assert found.verdict == "inconclusive"
+    assert "stops before the program does" in found.reasons[0]
+
+
+WATCHED = """
+import os
+timed = os.environ["TRAINFLASH_CAPTURE"] == "timing" and os.environ.get("LAZY")
+model = nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for step in range(60):
+    optimizer.zero_grad()
+    loss = model(torch.randn(8, 4)[: 4 if timed else 8]).pow(2).mean()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def test_a_program_that_does_less_while_it_is_timed_is_found_out(tmp_path):
+    seen = {}
+    for name, extra in (
+        ("recorded", {}),
+        ("timed", {"TRAINFLASH_CAPTURE": "timing"}),
+        ("lazy", {"TRAINFLASH_CAPTURE": "timing", "LAZY": "1"}),
+    ):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "train.py").write_text(HEAD + WATCHED)
+        (folder / "run").mkdir()
+        ours = {"PYTHONPATH": str(PROBE), "TRAINFLASH_RUN": str(folder / "run"), "TRAINFLASH_OWN": str(folder)}
+        start(folder, {**ours, "TRAINFLASH_CAPTURE": "fidelity", "TRAINFLASH_SAMPLE_HZ": "0", **extra})
+        seen[name] = work.read(folder / "run")
+    assert len(seen["timed"]) > 24
+    honest = work.compare(seen["recorded"], seen["recorded"], [(seen["timed"], seen["timed"])], 1e-3)
+    assert honest.ok, honest.evidence
+    lazy = work.compare(seen["recorded"], seen["recorded"], [(seen["timed"], seen["lazy"])], 1e-3)
+    assert "step 1: 8 samples when it is recorded, 4 when it is timed" in lazy.evidence

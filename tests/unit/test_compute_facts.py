@@ -44,7 +44,7 @@ def padding(*batches) -> float:
     """Share of padding over the batches."""
     found = part("facts.padding").Padding()
     for batch in batches:
-        found.look(part("facts.batches").named_tensors(batch))
+        found.look(part("nested").named_tensors(batch))
     elements, padded = found.totals()
     return padded / elements if elements else 0.0
 

@@ -7,99 +7,30 @@ import math
 from dataclasses import replace
 
 import pytest
+from training_records import (
+    MODE,
+    altered,
+    check_of,
+    checkpoint,
+    clipped,
+    evaluation,
+    later,
+    record,
+    rounded,
+    row,
+    setting,
+    short,
+    shuffled,
+    shuffled_like,
+    stream,
+    update,
+    weights,
+)  # fmt: skip
 
 from trainflash.fidelity import compare
 from trainflash.fidelity.judgement import RULES
 from trainflash.fidelity.pairing import epoch_starts
-from trainflash.fidelity.record import Reader, Record, Stream, Update, read
-
-EPOCH = 10
-BATCH = 4
-MODE = ("Net", True, 1, 0.1, 1)
-
-
-def row(number: int) -> str:
-    return f"{number + 1:016x}"
-
-
-def update(n: int, shown: tuple[int, ...] | None = None, **changes) -> Update:
-    """Update `n` of a program that goes through 40 samples in order, epoch by epoch."""
-    shown = shown if shown is not None else tuple(((n - 1) % EPOCH) * BATCH + each for each in range(BATCH))
-    plain = Update(
-        n=n,
-        optimizer=0,
-        optimizer_class="SGD",
-        losses=(1.0 / n,),
-        loss_types=("float32",),
-        forwards=1,
-        samples=len(shown),
-        rows=tuple(map(row, shown)),
-        multiset=f"{sum(int(row(each), 16) for each in shown):x}",
-        order="-".join(map(row, shown)),
-        targets="t" + "-".join(map(row, shown)),
-        shapes=("float32[3,8,8]",),
-        moments=(float(sum(shown)), float(sum(each * each for each in shown)) + 1.0, 0.5 * sum(shown)),
-        modes=(MODE,),
-        autocast=("",),
-        settings=({"lr": 0.1 if n <= EPOCH else 0.05, "weight_decay": 1e-4, "momentum": 0.9, "values": 100},),
-        grad_norm=1.0 / n,
-        grads=4,
-        grad_elements=100,
-        logs=int(n % EPOCH == 0),
-        epoch=(n - 1) // EPOCH + 1,
-        batches=(),
-    )
-    return replace(plain, **changes)
-
-
-def weights(n: int, shift: float = 0.0, **changes) -> dict:
-    sketch = [1.0 + shift] * 8
-    line = {
-        "n": n, "optimizer": 0, "digest": f"w{n}{shift}", "norm": math.sqrt(8), "sketch": sketch, "types": ["float32"], "values": 100,
-        "buffer_norm": 0.0, "buffer_sketch": [], "random": {"torch": f"r{n}"},
-        "parameters": 4, "updated": 4, "changed_values": 100, "untouched": [],
-    }  # fmt: skip
-    return {**line, **changes}
-
-
-def evaluation(n: int, **changes) -> dict:
-    modes = [["Net", False, 0, 0.0, 0]]
-    return {"n": n, "begins": 1, "forwards": 4, "samples": 32, "multiset": "beef", "modes": modes, "weights": [], **changes}
-
-
-def checkpoint(n: int, **changes) -> dict:
-    names = ["model.weight:float32[4, 4]", "optimizer.state:float32[4, 4]"]
-    return {"n": n, "keys": "k", "names": names, "digest": f"c{n}", "sketch": [1.0] * 8, "norm": math.sqrt(8), **changes}
-
-
-def stream(updates=None, **changes) -> Stream:
-    plain = Stream(
-        rank=0,
-        world_size=1,
-        updates=tuple(updates or (update(n) for n in range(1, 31))),
-        weights=tuple(weights(n) for n in (1, 2, 5, 10, 20, 30)),
-        evaluations=(evaluation(10), evaluation(20), evaluation(30)),
-        checkpoints=(checkpoint(10), checkpoint(20), checkpoint(30)),
-        ended=True,
-    )
-    return replace(plain, **changes)
-
-
-def record(*streams: Stream, whole: bool = True) -> Record:
-    return Record(streams or (stream(),), whole)
-
-
-def altered(at: int, **changes) -> Record:
-    """The usual program, with one update changed."""
-    return record(stream([update(n, **(changes if n == at else {})) for n in range(1, 31)]))
-
-
-def later(**changes) -> Record:
-    return record(stream(**changes))
-
-
-def check_of(found, name):
-    return next(check for check in found.checks if check.name == name)
+from trainflash.fidelity.record import Reader, Record, read
 
 
 def test_equal_records_are_the_same():
@@ -107,21 +38,6 @@ def test_equal_records_are_the_same():
     assert (found.verdict, found.changed, found.mean_abs_loss_delta, found.updates) == ("same", (), 0.0, 30)
     assert found.seen == ("epoch boundary", "evaluation", "checkpoint", "schedule")
     assert found.not_seen == ()
-
-
-def shuffled() -> Record:
-    """The same samples in each epoch, the batches in reverse."""
-    places = [begin + place for begin in (0, 10, 20) for place in range(EPOCH, 0, -1)]
-    moved = [replace(update(place), n=n, losses=(0.9 / n,)) for n, place in enumerate(places, start=1)]
-    return record(stream([replace(each, logs=int(each.n % EPOCH == 0)) for each in moved]))
-
-
-def short(updates: int) -> Record:
-    return record(stream([update(n) for n in range(1, updates + 1)]))
-
-
-def setting(n: int, **changes) -> tuple[dict, ...]:
-    return ({**update(n).settings[0], **changes},)
 
 
 BROKEN = {
@@ -171,10 +87,21 @@ def test_broken_speed_up_is_named(case):
     assert any(evidence in reason for reason in found.reasons), found.reasons
 
 
+def test_a_bound_on_the_gradient_must_hold_in_any_order():
+    loose = shuffled_like(clipped(None))
+    found = compare(clipped(0.5), loose)
+    assert {"order", "clipping"} <= set(found.changed)
+    assert "in the baseline none exceeds 0.5" in check_of(found, "clipping").evidence
+    assert check_of(compare(clipped(0.5), shuffled_like(clipped(0.5))), "clipping").ok
+    unbounded = record(stream([update(n, grad_norm=1.0 + n / 100) for n in range(1, 31)]))
+    assert check_of(compare(unbounded, unbounded), "clipping").ok is None
+
+
 def test_each_rule_has_a_case_that_it_catches():
-    caught = {check.name for candidate, _, _ in BROKEN.values() for check in compare(record(), candidate).checks if check.ok is False}
+    cases = [(record(), candidate) for candidate, _, _ in BROKEN.values()] + [(clipped(0.5), clipped(None))]
+    caught = {check.name for baseline, candidate in cases for check in compare(baseline, candidate).checks if check.ok is False}
     informative = {"random streams"}  # explains, never decides
-    elsewhere = {"data types", "input values", "checkpoint cadence"}
+    elsewhere = {"data types", "input values", "checkpoint cadence", "streams of workers"}
     assert {rule.name for rule in RULES} - caught <= informative | elsewhere
 
 
@@ -198,21 +125,17 @@ def test_evaluating_the_same_samples_in_other_batches_is_the_same():
     assert "in 4 forwards → 1" in check_of(found, "evaluation inputs").evidence
 
 
-def rounded(delta: float, shift: float) -> Record:
-    updates = [update(n, losses=(1.0 / n + (delta if n > 1 else 0.0),)) for n in range(1, 31)]
-    return record(stream(updates, weights=tuple(weights(n, shift) for n in (1, 2, 5, 10, 20, 30))))
-
-
 def test_rounding_is_close_and_named():
     found = compare(record(), rounded(1e-7, 1e-7))
     assert (found.verdict, found.changed) == ("close", ("numerics",))
     assert found.mean_abs_loss_delta == pytest.approx(1e-7 * 29 / 30)
 
 
-def test_bf16_within_tolerance_is_close():
+def test_bf16_within_tolerance_is_named_precision_and_nothing_else():
     updates = [update(n, losses=(1.0 / n + 1e-4,), autocast=("torch.bfloat16",)) for n in range(1, 31)]
     found = compare(record(), record(stream(updates, weights=tuple(weights(n, 1e-4) for n in (1, 20)))))
-    assert (found.verdict, found.changed) == ("close", ("numerics",))
+    assert (found.verdict, found.changed) == ("changed", ("precision",))
+    assert check_of(found, "loss").ok
 
 
 def test_early_weights_too_far_apart_is_changed_even_with_equal_losses():
@@ -341,3 +264,120 @@ def test_reader_follows_a_growing_file_and_leaves_a_torn_line(tmp_path):
         file.write("{broken\n")
     assert reader.look().streams[0].broken
     assert read(tmp_path / "missing") == Record((), False)
+
+
+def saved(n: int, contents: str, **changes) -> dict:
+    return {**checkpoint(n), "digest": contents, "scalars": f"epoch-{contents[-1]}", "current": 4, "live": 4, **changes}
+
+
+THREE = tuple(saved(10 * number, f"weights-{number}") for number in (1, 2, 3))
+
+
+def test_a_checkpoint_that_is_written_late_must_hold_what_it_says():
+    aliased = tuple(saved(30, "weights-3", scalars=f"epoch-{number}") for number in (1, 2, 3))
+    found = compare(later(checkpoints=THREE), later(checkpoints=aliased))
+    assert {"checkpoint", "cadence"} <= set(found.changed)
+    copied = tuple({**line, "n": min(30, line["n"] + 4), "current": 0} for line in THREE)
+    assert compare(later(checkpoints=THREE), later(checkpoints=copied)).changed == ("cadence",)
+
+
+def test_fewer_checkpoints_are_a_cadence_and_none_at_all_is_lost():
+    assert compare(later(checkpoints=THREE), later(checkpoints=THREE[1:2])).changed == ("cadence",)
+    assert "checkpoint" in compare(later(checkpoints=THREE), later(checkpoints=())).changed
+
+
+def test_a_checkpoint_elsewhere_must_hold_the_weights_of_its_moment():
+    elsewhere = saved(15, "other-9")
+    assert compare(later(checkpoints=THREE), later(checkpoints=(elsewhere, *THREE[1:]))).changed == ("cadence",)
+    stale = saved(15, "other-9", current=0)
+    assert "checkpoint" in compare(later(checkpoints=THREE), later(checkpoints=(stale, *THREE[1:]))).changed
+
+
+def test_a_file_that_holds_other_values_than_were_handed_over_is_found():
+    stored = ({"n": 10, "target": "a.pt", "digest": "weights-1"}, {"n": 20, "target": "b.pt", "digest": "torn"})
+    found = compare(later(checkpoints=THREE), later(checkpoints=THREE, stored=stored))
+    assert "b.pt" in check_of(found, "checkpoint contents").evidence
+    assert found.changed == ("checkpoint",)
+
+
+def test_inputs_that_come_from_the_model_itself_are_not_compared_and_the_others_are():
+    def critic(salt: str, noise: str = "") -> Record:
+        made = [
+            update(
+                n, parts=(f"data{n}{noise}", f"fake{n}{salt}"), multiset=f"{n}{salt}{noise}".encode().hex(), order=salt + noise, rows=None,
+                moments=(9.0 * len(salt), 9.9, 1.0 * len(salt)),
+            )
+            for n in range(1, 31)
+        ]  # fmt: skip
+        return record(stream(made))
+
+    noise = {"rerun": critic(""), "nudged": critic("nudged")}
+    assert set(compare(critic(""), critic("other"), **noise).changed) <= {"numerics"}
+    assert "samples" in compare(critic(""), critic("other", noise="x"), **noise).changed
+
+
+def test_the_same_inputs_with_other_ones_beside_them_are_lost_pairing():
+    def fed(shift: int) -> Record:
+        return record(stream([update(n, parts=(f"x{n}", f"y{n + shift}"), multiset=f"{n}{shift}", order=f"{shift}") for n in range(1, 31)]))
+
+    assert compare(fed(0), fed(1)).changed == ("targets",)
+
+
+def test_workers_that_share_a_random_stream_are_found():
+    def worked(*streams: str) -> Record:
+        return later(workers=tuple({"worker": number % 2, "numpy": name} for number, name in enumerate(streams)))
+
+    found = compare(worked("a", "b", "c", "d"), worked("a", "a", "a", "a"))
+    assert found.changed == ("samples",)
+    assert "share 1 numpy random streams" in check_of(found, "streams of workers").evidence
+    assert compare(worked("a", "b", "c", "d"), worked("a", "b")).verdict == "same"
+    assert compare(worked("a", "a"), worked("a", "a")).verdict == "same"
+
+
+def test_a_record_that_stops_before_its_program_is_never_judged():
+    stopped = later(ended=False)
+    for both in ((record(), stopped), (stopped, record()), (stopped, stopped)):
+        found = compare(*both)
+        assert (found.verdict, found.changed) == ("inconclusive", ())
+        assert "stops before the program does" in found.reasons[0]
+
+
+def test_rounded_inputs_are_told_by_their_bits():
+    rounded_inputs = record(stream([update(n, coarse=(100, 100)) for n in range(1, 31)]))
+    found = compare(record(stream([update(n, coarse=(3, 100)) for n in range(1, 31)])), rounded_inputs)
+    assert found.changed == ("precision",)
+    assert compare(rounded_inputs, rounded_inputs).verdict == "same"
+
+
+def test_inputs_that_are_sorted_without_their_targets_are_lost_pairing():
+    def sorted_within(pairs: str) -> Record:
+        made = [update(n, trimmed=(f"{n:x}", pairs), order=pairs, pairs=f"{pairs}{n}", targets=f"t{n}") for n in range(1, 31)]
+        return record(stream(made))
+
+    assert compare(sorted_within("a"), replace(sorted_within("a"))).verdict == "same"
+    found = compare(sorted_within("a"), sorted_within("b"))
+    assert {"order", "targets"} <= set(found.changed)
+
+
+def test_the_same_keys_from_the_same_random_streams_must_give_the_same_samples():
+    def drawn(salt: int, streams: str) -> Record:
+        made = [
+            update(
+                n, rows=tuple(row(1000 * salt + 10 * n + each) for each in range(4)), multiset=f"{salt}{n:x}", order=f"{salt}-{n}",
+                keys=tuple(row(((n - 1) % 10) * 4 + each) for each in range(4)), moments=(0.1 * n * salt, 50.0, 0.3 * salt),
+            )
+            for n in range(1, 31)
+        ]  # fmt: skip
+        lines = tuple(weights(n, random={"torch": f"{streams}{n}"}) for n in (1, 2, 5))
+        return record(stream(made, weights=lines))
+
+    assert "samples" in compare(drawn(1, "r"), drawn(2, "r")).changed
+    assert compare(drawn(1, "r"), drawn(2, "other")).changed == ("order",)
+
+
+def test_an_optimizer_that_is_left_out_in_its_turn_is_fewer_updates():
+    turns = record(stream([update(n, optimizer=n % 2) for n in range(1, 31)]))
+    skipped = record(stream([update(n, optimizer=n % 3 % 2) for n in range(1, 31)]))
+    found = compare(turns, skipped)
+    assert "updates" in found.changed
+    assert "update 3 is one of optimizer 2 → of optimizer 1" in check_of(found, "updates").evidence

@@ -98,6 +98,26 @@ def test_run_queue_wait_is_part_of_wall_time(pace, reins):
     assert report["wall_ns"] >= 10 * 2e6
 
 
+def test_the_training_threads_own_cpu_time_is_told_apart(pace, reins):
+    """Another thread at work is in the CPU time of the process, not in that of the training thread."""
+    over = threading.Event()
+
+    def work():
+        while not over.is_set():
+            sum(range(1000))
+
+    Training(pace, reins, step_s=0.02)
+    hear(reins)
+    other = threading.Thread(target=work)
+    other.start()
+    reins.tell("run 20")
+    report = hear(reins)
+    over.set()
+    other.join()
+    assert 0 <= report["thread_cpu_ns"] < report["own_cpu_ns"] / 2
+    assert report["device_peak_bytes"] is None
+
+
 def test_free_never_blocks_again(pace, reins):
     training = Training(pace, reins)
     hear(reins)

@@ -69,3 +69,12 @@ def test_sparse_tensors_are_compared_by_content(layout):
 
     assert result(made(1))[0] == result(made(1))[0] is not None
     assert result(made(1))[0] != result(made(2))[0]
+
+
+def test_a_tensor_in_another_memory_format_has_the_same_digest():
+    torch = pytest.importorskip("torch")
+    from trainflash_probe.record import tensors
+
+    plain = torch.randn(64, 32, 3, 3)
+    other = plain.to(memory_format=torch.channels_last)
+    assert {tensors.digest([each]) for each in (plain, other, other.clone(), plain.clone())} == {tensors.digest([plain])}

@@ -148,7 +148,7 @@ def test_an_abstaining_diagnosis_says_what_would_help() -> None:
 def test_what_was_not_measured_is_said() -> None:
     judged = replace(scenarios.verdict("inconclusive", 1.0, 0.9, 1.1), speedup=None, fidelity=None)
     text = _print(report.verdict(judged))
-    assert text.count("not measured") == 4
+    assert text.count("not measured") == 7
     assert "? not measured" not in _print(report.fidelity(scenarios.SAME))
     assert "not measured: none was written within 200 updates" in _print(report.fidelity(scenarios.SAME))
 

@@ -166,6 +166,25 @@ def test_equal_programs_with_heavy_tails_are_not_accepted(sd):
     assert rate("accept", 0.0, sd, drawn=lambda generator: sd * generator.standard_t(3) / math.sqrt(3)) <= 0.015
 
 
+@pytest.mark.parametrize(("share", "quiet", "loud"), [(0.1, 0.02, 0.2), (0.5, 0.02, 0.1), (0.5, 0.05, 0.3)])
+def test_equal_programs_under_two_noise_levels_are_not_accepted(share, quiet, loud):
+    """Starts on a machine that is quiet at times: the rule's own rates are 0.0, 0.07 and 0.12 % (6,000 comparisons each)."""
+    assert rate("accept", 0.0, quiet, drawn=lambda generator: generator.normal(0, loud if generator.random() < share else quiet)) <= 0.005
+
+
+def test_noise_that_comes_and_goes_in_blocks_is_no_way_to_be_accepted():
+    """One level for each four starts, drawn from 0.02, 0.08 and 0.25; 0.33 % in 6,000 comparisons."""
+    generator = np.random.default_rng(7)
+    accepted, level = 0, 0.0
+    for _ in range(1500):
+        ys: list[float] = []
+        while (verdict := decided(ys, affordable=16)).decision == "continue":
+            level = generator.choice([0.02, 0.08, 0.25]) if len(ys) % 4 == 0 else level
+            ys.append(generator.normal(0, level))
+        accepted += verdict.decision == "accept"
+    assert accepted / 1500 <= 0.01
+
+
 @pytest.mark.parametrize("sd", [0.02, 0.07, 0.24])
 def test_slower_programs_are_never_accepted(sd):
     assert rate("accept", math.log(0.95), sd) < 0.005
@@ -240,3 +259,34 @@ def test_trimmed_mean_forgets_one_bad_slice_in_twelve():
     assert stats.trimmed_mean([0.1] * 11 + [5.0]) == pytest.approx(0.1)
     with pytest.raises(Inconclusive):
         stats.trimmed_mean([])
+
+
+def test_the_programs_own_tail_is_what_comes_again_at_the_same_step():
+    generator = np.random.default_rng(4)
+
+    def runs(slow_ms, stalls):
+        found = []
+        for first in range(5):
+            steps = np.full(400, 5.0)
+            steps[24 - first :: 12] = slow_ms  # the same index in every start, whatever step it begins with
+            if stalls:
+                steps[generator.integers(0, 400, 40)] = 200.0
+            found.append((first, steps))
+        return found
+
+    assert stats.own_tail(runs(10.0, True), runs(10.0, False), 0.95) == pytest.approx(1.0)
+    assert stats.own_tail(runs(10.0, False), runs(20.0, True), 0.95) == pytest.approx(0.5)
+    assert stats.own_tail(runs(10.0, False)[:4], runs(20.0, False)[:4], 0.95) is None
+    short = [(first, steps[:60]) for first, steps in runs(10.0, False)]
+    assert stats.own_tail(short, short, 0.95) is None
+
+
+def test_a_tail_of_too_few_steps_forbids_nothing():
+    verdict = decided([math.log(1.3)] * 4)
+    worse = [-0.5, -0.51, -0.49, -0.5]
+    assert stats.with_tails(verdict, worse, [None] * 4, [200] * 4).decision == "reject"
+    few = stats.with_tails(verdict, worse, [None] * 4, [199] * 4)
+    assert few.decision == "accept"
+    assert few.speedup.p95_high is None
+    assert stats.with_tails(verdict, [None] * 4, worse, [999] * 4).decision == "accept"
+    assert stats.with_tails(verdict, [None] * 4, worse, [1000] * 4).decision == "reject"

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from trainflash.schema import Check, Fidelity, Speedup, SpeedVerdict
+from trainflash.schema import Check, Fidelity, Resources, Speedup, SpeedVerdict, WholeRun
 from trainflash.verdict import judge
 
 FASTER = SpeedVerdict("accept", Speedup(1.3, 1.2, 1.4, 4), "1.300 [1.200, 1.400] over 4 starts")
@@ -98,3 +98,13 @@ def test_unsound_fidelity_is_never_accepted(unsound):
 
 def test_what_was_not_seen_stands_in_an_acceptance():
     assert "not seen: evaluation" in judge(FASTER, replace(SAME, not_seen=("evaluation",))).reasons[-1]
+
+
+def test_what_was_measured_beside_the_step_is_handed_on():
+    whole = WholeRun(1.21, 1000, 20.0, 16.5, 4.0, 0.0, None)
+    used = Resources(5.0, 4.0, 300.0, 640.0)
+    speed = replace(FASTER, unit="sample", whole_run=whole, resources=used, least_detectable=1.09, starts_needed=8)
+    verdict = judge(speed, SAME)
+    assert (verdict.unit, verdict.whole_run, verdict.resources) == ("sample", whole, used)
+    assert (verdict.least_detectable, verdict.starts_needed) == (1.09, 8)
+    assert judge(None, SAME).whole_run is None

@@ -34,6 +34,7 @@ class Slice:
     cpu_ns: int
     own_cpu_ns: int
     ended: bool  # the program was over before all steps asked for were done
+    thread_cpu_ns: int | None = None  # of the training thread alone
 
     @property
     def steps(self) -> int:
@@ -52,6 +53,7 @@ class Slice:
             cpu_ns=report["cpu_ns"],
             own_cpu_ns=report["own_cpu_ns"],
             ended=bool(report.get("ended")),
+            thread_cpu_ns=report.get("thread_cpu_ns"),
         )
 
 
@@ -223,8 +225,9 @@ def _lead_s(side: Measured) -> float:
 def net_holds(baseline: Measured, ours: Sequence[Slice], candidate: Measured, theirs: Sequence[Slice]) -> bool:
     """Whether wall − run-queue wait means the same on both sides: one busy thread each, no GPU, and a counter that moves.
 
-    A program that waits for its workers waits for a core too when they do, and the training thread's own queue does not show that:
-    with workers at work it is wall time.
+    A program that waits for its workers, or for other threads of its own, waits for a core too when they do, and the training thread's
+    queue does not show that: with others at work it is wall time. (On a busy machine the CPU of all threads alone does not tell: two
+    threads that share 0.9 cores stay below 1.1 × net.)
     """
     if not (baseline.paced and candidate.paced) or baseline.device or candidate.device or baseline.processes != candidate.processes:
         return False
@@ -235,6 +238,10 @@ def net_holds(baseline: Measured, ours: Sequence[Slice], candidate: Measured, th
         if _net_ns(slices) <= 0 or cpu is None or cpu > NET_CPU_LIMIT * _net_ns(slices) / 1e9:
             return False
         if cpu > NET_CPU_LIMIT * sum(piece.own_cpu_ns for piece in slices) / 1e9 + CPU_TICK_S:
+            return False
+        if any(piece.thread_cpu_ns is None for piece in slices):
+            continue
+        if cpu > NET_CPU_LIMIT * sum(piece.thread_cpu_ns or 0 for piece in slices) / 1e9 + CPU_TICK_S:
             return False
     return True
 
@@ -266,6 +273,7 @@ def _after(piece: Slice, warmup: int) -> Slice:
         cpu_ns=round(piece.cpu_ns * share),
         own_cpu_ns=round(piece.own_cpu_ns * share),
         ended=piece.ended,
+        thread_cpu_ns=None if piece.thread_cpu_ns is None else round(piece.thread_cpu_ns * share),
     )
 
 

@@ -24,6 +24,7 @@ LEAST_SLICE_STEPS = 20
 SHORT_SLICE_STEPS = 10  # what programs of few steps are cut into
 SHORT_PROGRAM = 40  # steady steps below which slices make no sense
 PREFETCH_STEPS = 20  # 10 × the two batches that a DataLoader worker holds ready by default
+HELD_STEPS = 8  # of slow steps: fewer would mostly measure how full those two were when the slice before was frozen
 SEQUENTIAL_S = 4.0  # about what a start costs: measuring less wastes the start, measuring more the time
 SEQUENTIAL_STEPS = (60, 2000)
 _POLL_S = 0.05
@@ -72,7 +73,7 @@ def resident(bench: Bench, n: int, plan: Plan, on_slice: OnSlice) -> tuple[dict[
         expected_s = 2 * steps * _step_s(baseline, candidate)
         used = {paced.process.pid: launch.usage(paced.process.pid) for paced in programs}
         done, enough = 0, began + bench.share_s()
-        while done < count and not over and (done < LEAST_SLICES or time.monotonic() < enough):
+        while done < count and not over and (done < LEAST_SLICES or done * steps < LEAST_STEPS or time.monotonic() < enough):
             on_slice(done, count)
             over = turn(steps, expected_s)
             done += 1
@@ -160,24 +161,29 @@ def _unpaced(paced: Paced, plan: Plan) -> tuple[Measured, Plan]:
 
 def _at_work(paced: Paced, before: launch.Usage) -> list[int] | None:
     """The processes that the last slice kept busy; None: they must not be pinned."""
-    return launch.busy(before, launch.usage(paced.process.pid), paced.slices[-1].wall_ns)
+    return launch.busy(before, launch.usage(paced.process.pid))
 
 
 def _step_s(baseline: Paced, candidate: Paced) -> float:
-    """The usual step of both sides, seconds; net, because a busy machine must not shrink the slices."""
-    warm = [*baseline.measured().step_times(), *candidate.measured().step_times()]
-    return max(sorted(warm)[len(warm) // 2] / 1e9, 1e-6) if warm else 1e-3
+    """The usual step of both sides so far, seconds; net, because a busy machine must not shrink the slices below what they need."""
+    return _median_s([*baseline.measured().step_times(), *candidate.measured().step_times()])
+
+
+def _median_s(times_ns: Sequence[float]) -> float:
+    return max(sorted(times_ns)[len(times_ns) // 2] / 1e9, 1e-6) if times_ns else 1e-3
 
 
 def _cut(plan: Plan, baseline: Paced, candidate: Paced) -> tuple[int, int]:
     """Steps per slice and slices for this start. Raises `StartFailed` when the program is too short for slices."""
     step_s = _step_s(baseline, candidate)
+    wall_s = max(step_s, _median_s([ns for paced in (baseline, candidate) for piece in paced.slices for ns in piece.step_ns]))
     least_s = DEVICE_SLICE_S if baseline.ready.get("device") or candidate.ready.get("device") else SLICE_S[0]
-    wanted_s = min(max((plan.startup_s or 0.0) / (2 * SLICES), least_s), SLICE_S[1])  # as long as the programs took to start
+    wanted_s = min((plan.startup_s or 0.0) / (2 * SLICES), SLICE_S[1])  # of wall time: together as long as the programs took to start
     workers = max(baseline.processes or 1, candidate.processes or 1) - 1
-    steps = max(LEAST_SLICE_STEPS, PREFETCH_STEPS * workers, round(wanted_s / step_s))
+    steps = max(LEAST_SLICE_STEPS, PREFETCH_STEPS * workers, round(least_s / step_s), round(wanted_s / wall_s))
     if steps * step_s > max(LONG_SLICE_S, least_s):
-        steps = max(1, round(max(LONG_SLICE_S, least_s) / step_s))
+        held = min(HELD_STEPS * workers, round(SLICE_S[1] / step_s))
+        steps = max(1, held, round(max(LONG_SLICE_S, least_s) / step_s))
     most = SLICES if steps * step_s <= LONG_SLICE_S / 2 else LONG_SLICES
     while steps * most < LEAST_STEPS:
         steps += 1

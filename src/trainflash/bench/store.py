@@ -15,6 +15,7 @@ from trainflash.bench.paced import Plan
 from trainflash.errors import Inconclusive, TrainFlashError, UsageError
 from trainflash.schema import Start, from_plain, to_plain, write_atomically
 
+SEEN_IN_STARTS = frozenset({"python", "torch", "device", "the number of its steps"})  # facts that only a start can show
 _ANEW = "compare again without --resume: it begins anew"
 
 
@@ -41,16 +42,17 @@ class Store:
         self.state_path = directory / "bench.json"
         self.compared = ""
         self.facts: dict[str, str] = {}
+        self.asked: dict[str, Any] = {}  # the question, to be asked alike again
         directory.mkdir(parents=True, exist_ok=True)
 
     def begin(self, compared: str, facts: Mapping[str, str], first: Plan, *, resume: bool) -> Kept:
         """The starts measured so far and the plan. Raises `UsageError` when resuming what was measured under other conditions."""
         state = self._state(resume)
         before = state.get("facts", {}) if state else {}
-        changed = differences({k: v for k, v in before.items() if k not in {"python", "torch"}}, facts) if state else []
+        changed = differences({name: value for name, value in before.items() if name not in SEEN_IN_STARTS}, facts) if state else []
         if state and state.get("compared") != compared:
             changed.insert(0, "the programs, commands or settings are not those of the starts measured before")
-        if changed and resume:
+        if changed and resume and any(start.y is not None for start in self._starts()):
             raise UsageError(f"nothing can be resumed: {'; '.join(changed)}", _ANEW)
         self.compared, self.facts = compared, {**before, **facts} if state and not changed else dict(facts)
         if state is None or changed:
@@ -59,17 +61,17 @@ class Store:
             return Kept((), first, aside)
         return Kept(tuple(self._starts()), from_plain(Plan, state.get("plan"), str(self.state_path)))
 
-    def agree(self, versions: Mapping[str, str], *, resume: bool) -> str:
-        """Hold a start's versions against those of the starts before it; "" when they go together, else why those were set aside.
+    def agree(self, seen: Mapping[str, str], *, resume: bool) -> str:
+        """Hold what a start showed against the starts before it; "" when they go together, else why those were set aside.
 
         Raises `UsageError` when resuming.
         """
-        changed = differences({name: self.facts[name] for name in versions if name in self.facts}, versions)
-        changed = [line for line in changed if "not set" not in line]
+        known = {name: value for name, value in seen.items() if name in self.facts}
+        changed = differences({name: self.facts[name] for name in known}, known)
         if changed and resume:
             raise UsageError(f"nothing can be resumed: {'; '.join(changed)}", _ANEW)
-        self.facts |= versions
-        return self.set_aside(changed)
+        self.facts |= seen
+        return self.set_aside(changed) if changed else ""
 
     def set_aside(self, why: list[str]) -> str:
         """Move the starts away, so that they count no longer; says so when there were any."""
@@ -96,7 +98,7 @@ class Store:
         return [from_plain(Start, plain, str(self.starts_path)) for plain in _lines(self.starts_path)]
 
     def save_plan(self, plan: Plan) -> None:
-        state = {"compared": self.compared, "facts": self.facts, "plan": asdict(plan)}
+        state = {"compared": self.compared, "asked": self.asked, "facts": self.facts, "plan": asdict(plan)}
         write_atomically(self.state_path, json.dumps(state, indent=2) + "\n")
 
     def append(self, start: Start, steps: Mapping[str, Any] | None = None) -> None:
@@ -125,15 +127,19 @@ def no_room(bad: OSError, where: Path) -> TrainFlashError:
 
 
 def _append(path: Path, plain: Any) -> None:
-    with path.open("ab") as file:
-        before = file.tell()
-        try:
-            file.write(json.dumps(plain, allow_nan=False).encode() + b"\n")
-            file.flush()
-            os.fsync(file.fileno())
-        except OSError:
-            os.truncate(path, before)
-            raise
+    """One whole line, synced, or none: what part of it found room is taken away again."""
+    data = json.dumps(plain, allow_nan=False).encode() + b"\n"
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+    before = os.fstat(handle).st_size
+    try:
+        while data:
+            data = data[os.write(handle, data) :]
+        os.fsync(handle)
+    except OSError:
+        os.ftruncate(handle, before)
+        raise
+    finally:
+        os.close(handle)
 
 
 def _lines(path: Path) -> list[dict[str, Any]]:

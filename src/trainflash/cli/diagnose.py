@@ -58,7 +58,7 @@ def diagnose(
     if seconds is not None:
         raise click.UsageError("--seconds goes with --pid; a run from the start takes --steps")
     project = Path.cwd()
-    settings = config.load(project)
+    settings = config.load(session.project_of(project, sandbox))
     if run:
         found = session.existing_session(project, sandbox)
         diagnosis, _ = diagnosing.from_run(found, found.run_dir(run), warmup=warmup)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -31,7 +32,7 @@ def plan(sandbox: Path | None, as_json: bool, cmd: tuple[str, ...]) -> None:
     from trainflash.workflow import answers, diagnosing, inputs, optimizing, session
 
     output = Output(as_json)
-    command = inputs.command(cmd, config.load(Path.cwd()))
+    command = inputs.command(cmd, config.load(session.project_of(Path.cwd(), sandbox)))
     with output.progress() as progress:
         found, _ = session.open_session(Path.cwd(), sandbox, on_progress=progress)
         with found.locked():
@@ -76,12 +77,13 @@ def try_(
     if not knob and not patch:
         raise UsageError("what to try is missing", "name a knob from `trainflash optimize plan`, or --patch FILE")
     output = Output(as_json)
-    settings = config.load(Path.cwd())
+    settings = config.load(session.project_of(Path.cwd(), sandbox))
     command = inputs.command(cmd, settings)
     demands = inputs.demands(settings, budget_s=budget, allow=allow)
-    output.say(verifying.cost(demands))
+    found = session.existing_session(Path.cwd(), sandbox)
+    output.say(verifying.cost(demands, found))
     with output.progress() as progress:
-        found = session.existing_session(Path.cwd(), sandbox, on_progress=progress)
+        found = replace(found, on_progress=progress)
         with found.locked():
             if patch:
                 candidate = optimizing.from_patch(patch, why)

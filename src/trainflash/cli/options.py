@@ -10,7 +10,9 @@ import click
 
 from trainflash import config
 
-ALLOW_HELP = "Changes that you agree to by name, comma-separated: order, numerics, cadence, schedule, batch."
+ALLOW_HELP = (
+    "Changes that you agree to by name, comma-separated: order, numerics, precision, cadence, schedule, batch, shape, coverage, evaluation."
+)
 
 
 class Launching(click.Command):

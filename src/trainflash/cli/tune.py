@@ -52,7 +52,7 @@ def run_loop(
     from trainflash.workflow import answers, inputs, optimizing, session, showing
 
     output = Output(as_json)
-    settings = config.load(project)
+    settings = config.load(session.project_of(project, sandbox))
     command = inputs.command(cmd, settings)
     demands = inputs.demands(settings, budget_s=budget, allow=allow)
     output.say(f"tuning `{inputs.shown(command)}` in a sandbox: at most {demands.budget_s / 60:.0f} min, several starts of the program")

@@ -1,8 +1,11 @@
 """Does it still train the same? Runs both sides untimed under the recorder, and compares what they did update by update."""
 
+from trainflash.fidelity import convergence, metric, work
 from trainflash.fidelity.attempt import Bounds
 from trainflash.fidelity.judgement import compare
+from trainflash.fidelity.metric import Metric
 from trainflash.fidelity.record import Record, read
+from trainflash.fidelity.reuse import interpreter
 from trainflash.fidelity.trial import check
 
-__all__ = ["Bounds", "Record", "check", "compare", "read"]
+__all__ = ["Bounds", "Metric", "Record", "check", "compare", "convergence", "interpreter", "metric", "read", "work"]

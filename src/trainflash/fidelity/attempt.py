@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from trainflash import launch
+from trainflash.fidelity import outputs
 from trainflash.fidelity.record import Reader, Record
 from trainflash.schema import Command, RunRecord, Sandbox, Side
 
@@ -38,7 +39,9 @@ class Attempt:
         self.run_dir = run_dir
         self.cut = False  # stopped by us before its own end
         self.result: RunRecord | None = None
+        self.outputs: Path | None = None  # what it wrote in the project, once ended; None: not asked for
         self._process = process
+        self._gather: Callable[[launch.Process], Path | None] | None = None
         self._reader = Reader(run_dir)
         self._started = time.monotonic()
         self._over_s: float | None = None
@@ -80,8 +83,20 @@ class Attempt:
     def end(self) -> RunRecord:
         """Stop it if it still runs, close its view and write its `run.json`."""
         self.stop()
-        self.result = self._process.finish()
+        if self.result is None:
+            if self._gather is not None:
+                self.outputs = self._gather(self._process)
+            self.result = self._process.finish()
         return self.result
+
+    def gather(self, gather: Callable[[launch.Process], Path | None]) -> None:
+        """Keep what it writes in the project, with `gather`, when it has ended."""
+        self._gather = gather
+
+    @property
+    def log(self) -> Path:
+        """Its own output."""
+        return self._process.log
 
 
 @dataclass(frozen=True)
@@ -95,24 +110,45 @@ class Starter:
     online: bool
     writable: Sequence[str]
     redact: Callable[[str], str] | None
+    gather: bool = False  # keep what each run writes in the project
 
-    def start(self, name: str, side: Side, command: Command, directory: Path, *, nudge: bool = False) -> Attempt:
-        """Start `command` under the recorder in a new folder of `directory`."""
+    def start(
+        self,
+        name: str,
+        side: Side,
+        command: Command,
+        directory: Path,
+        *,
+        environment: Mapping[str, str] | None = None,
+        seed: int = SEED,
+        max_steps: int | None = None,
+        carry: Path | None = None,
+        gather: bool = False,
+    ) -> Attempt:
+        """Start `command` under the recorder in a new folder of `directory`.
+
+        `environment` says how this run differs (a nudge, another order); `carry` is what an earlier run wrote, to be found by this one;
+        with `gather` what this one writes in the project is kept (`Attempt.outputs`).
+        """
         run_dir = _free(directory, name)
-        additions = {"PYTHONHASHSEED": "0"} | ({"TRAINFLASH_NUDGE": "1"} if nudge else {})
         process = launch.start(
             self.sandbox,
             side,
-            replace(command, env={**additions, **command.env}),
+            replace(command, env={"PYTHONHASHSEED": "0", **(environment or {}), **command.env}),
             run_dir,
             capture="fidelity",
-            seed=SEED,
+            seed=seed,
+            max_steps=max_steps,
             online=self.online,
             writable=self.writable,
             sample_hz=0,
             redact=self.redact,
+            prepare=(lambda view: outputs.put(view, self.sandbox, carry)) if carry is not None else None,
         )
-        return Attempt(name, process, run_dir)
+        attempt = Attempt(name, process, run_dir)
+        if gather or self.gather:
+            attempt.gather(lambda ended: outputs.gather(ended.view, self.sandbox, run_dir / "outputs"))
+        return attempt
 
     def reach(self, attempts: Iterable[Attempt], target: int | None, deadline_s: float | None = None) -> None:
         """Let `attempts` train until each has made `target` updates (None: to its own end) or `deadline_s` seconds are over."""
@@ -130,8 +166,8 @@ class Starter:
         """Report how far the slowest is; a total of 0 means that the end is not known."""
         if self.on_progress is not None:
             attempts = list(attempts)
-            names = " and ".join(each.name for each in attempts)
-            self.on_progress(f"fidelity: {names}", min(each.record.updates for each in attempts), target or 0)
+            names = " and ".join(each.name for each in attempts) or "nothing"
+            self.on_progress(f"fidelity: {names}", min((each.record.updates for each in attempts), default=0), target or 0)
 
 
 def pause() -> None:

@@ -6,31 +6,31 @@ Which signals separate honest speed-ups from broken ones, and why the loss alone
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Callable, Iterable
-from itertools import pairwise
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
-from trainflash.fidelity.pairing import Pair, epoch_starts
-from trainflash.fidelity.record import Stream, Update
+from trainflash.fidelity.outcome import Outcome, has_inputs, no_inputs, some
+from trainflash.fidelity.pairing import SAME_WORK, Pair, epoch_starts
+from trainflash.fidelity.record import Update
 
 _SETTING_ROUNDING = 1e-6  # a learning rate kept in a float32 tensor
+_ALL_COARSE, _MORE_COARSE = 0.99, 0.1  # shares of values that bfloat16 holds exactly
+_RATE_ROUNDING = 0.02  # a schedule counted in updates meets that in samples between two of its steps
+_RATES_SCALED = 0.8  # of all updates: the rest is warm-up
 _BOUND_WIDTH = 1e-4  # torch divides by the norm plus 1e-6, so clipped norms are equal but for that
 _BOUND_SLACK = 5e-3  # the same bound in bfloat16
 _BOUND_LEAST, _BOUND_SHARE = 3, 0.02  # updates on the bound before it is one: norms that nobody bounds are never equal so often
 _CHANGED_VALUES = 0.02  # share of values that one update changes: tiny gradients may round to nothing
 
 
-class Outcome(NamedTuple):
-    """`ok` None: the signal was not measured or cannot be compared; `evidence` says why, or where the first difference is."""
-
-    ok: bool | None
-    evidence: str
-
-
 def updates(pair: Pair) -> Outcome:
     old, new = len(pair.baseline.updates), len(pair.candidate.updates)
     if pair.rebatched:
         return _rebatched_updates(pair)
+    other = next((both for both in pair.matched if both[0].optimizer != both[1].optimizer), None)
+    if other is not None:
+        return Outcome(False, f"update {other[0].n} is one of optimizer {other[0].optimizer + 1} → of optimizer {other[1].optimizer + 1}")
     if (pair.candidate_whole and new < old) or (pair.baseline_whole and new > old):
         return Outcome(False, f"{old} updates → {new}")
     if pair.baseline_whole and pair.candidate_whole:
@@ -59,7 +59,27 @@ def optimizer(pair: Pair) -> Outcome:
 
 
 def schedule(pair: Pair) -> Outcome:
+    if pair.rebatched and (scale := _scaled_rate(pair)) is not None:
+        return Outcome(True, f"scaled with the batch (learning rate × {scale:g})")
     return _settings(pair, lambda key: key in {"lr", "weight_decay"})
+
+
+def _scaled_rate(pair: Pair) -> float | None:
+    """The factor on all learning rates, where it is the ratio of the batch sizes or its root; a warm-up counted in updates may differ."""
+    sizes = [(old.samples, new.samples) for old, new in pair.matched if old.samples and new.samples]
+    ratio = statistics.median(new / old for old, new in sizes)
+    settings = [(old.settings, new.settings) for old, new in pair.aligned]
+    if any(len(old) != len(new) or not old for old, new in settings):
+        return None
+    groups = [both for old, new in settings for both in zip(old, new, strict=True)]
+    if any(not _near(old.get("weight_decay"), new.get("weight_decay")) for old, new in groups):
+        return None
+    rates = [new["lr"] / old["lr"] for old, new in groups if old.get("lr") and "lr" in new]
+    for factor in (ratio, math.sqrt(ratio)):
+        near = sum(math.isclose(rate, factor, rel_tol=_RATE_ROUNDING) for rate in rates)
+        if rates and near >= _RATES_SCALED * len(rates):
+            return round(factor, 4)
+    return None
 
 
 def _settings(pair: Pair, wanted: Callable[[str], bool]) -> Outcome:
@@ -90,15 +110,6 @@ def batch(pair: Pair) -> Outcome:
     return Outcome(True, f"equal numbers of samples and backward calls in {pair.length} updates")
 
 
-def shapes(pair: Pair) -> Outcome:
-    found = pair.first(lambda update: sorted(shape[shape.index("[") :] for shape in update.shapes))
-    if found:
-        return Outcome(False, f"update {found[0]}: {_some(found[1])} → {_some(found[2])}")
-    if not _has_inputs(pair):
-        return _no_inputs()
-    return Outcome(True, f"equal in {pair.length} updates")
-
-
 def types(pair: Pair) -> Outcome:
     kinds = (
         ("inputs", lambda update: sorted({shape.split("[")[0] for shape in update.shapes})),
@@ -108,111 +119,22 @@ def types(pair: Pair) -> Outcome:
     for name, what in kinds:
         found = pair.first(what)
         if found:
-            return Outcome(False, f"update {found[0]}: {name} {_some(found[1])} → {_some(found[2])}")
+            return Outcome(False, f"update {found[0]}: {name} {some(found[1])} → {some(found[2])}")
+    rounded = [next((each for each in stream.updates if each.coarse[1]), None) for stream in (pair.baseline, pair.candidate)]
+    if rounded[0] is not None and rounded[1] is not None:
+        before, after = (each.coarse[0] / each.coarse[1] for each in rounded if each is not None)
+        if after > _ALL_COARSE >= before + _MORE_COARSE:
+            return Outcome(False, f"inputs say float32 and hold bfloat16: {before:.0%} of their values → {after:.0%}")
     for old, new in pair.weights:
         if old.get("types") != new.get("types"):
-            return Outcome(False, f"update {old['n']}: weights {_some(old.get('types'))} → {_some(new.get('types'))}")
+            return Outcome(False, f"update {old['n']}: weights {some(old.get('types'))} → {some(new.get('types'))}")
     return Outcome(True, f"equal in {pair.length} updates")
-
-
-def samples(pair: Pair) -> Outcome:
-    if not _has_inputs(pair):
-        return _no_inputs()
-    other = [index for index, relation in enumerate(pair.relations) if relation == "other"]
-    if not other or (pair.rebatched and _same_sequence(pair)):
-        return Outcome(True, f"the same samples in each of {pair.length} updates")
-    first = pair.baseline.updates[other[0]]
-    epochs = _whole_epochs(pair)
-    distinct = _distinct(pair)
-    if epochs and all(old == new for old, new in epochs) and not distinct[2]:
-        return Outcome(True, f"the same samples in each of {len(epochs)} whole epochs, in another order from update {first.n} on")
-    counts = f"; distinct samples {distinct[0]} → {distinct[1]}" if distinct[0] and distinct[0] != distinct[1] else ""
-    why = "" if epochs else "; no whole epoch was seen that could show the same samples in another order"
-    return Outcome(False, f"update {first.n}: other samples ({len(other)} of {pair.length} updates){counts}{why}")
-
-
-def _whole_epochs(pair: Pair) -> list[tuple[tuple[int, int], tuple[int, int]]]:
-    """Sum of the sample hashes, and samples, of each epoch that was seen from its begin to its end, on both sides."""
-    return list(zip(_epochs(pair.baseline, pair, pair.baseline_whole), _epochs(pair.candidate, pair, pair.candidate_whole), strict=False))
-
-
-def _epochs(stream: Stream, pair: Pair, whole: bool) -> list[tuple[int, int]]:
-    length = len(stream.updates) if pair.rebatched else pair.length
-    starts = list(epoch_starts(stream, length))
-    if whole and length == len(stream.updates):
-        starts.append(length)
-    return [_sum(stream, begin, end) for begin, end in pairwise(starts)]
-
-
-def _sum(stream: Stream, begin: int, end: int) -> tuple[int, int]:
-    inside = stream.updates[begin:end]
-    return sum(int(update.multiset, 16) for update in inside) % (1 << 64), sum(update.samples for update in inside)
-
-
-def _same_sequence(pair: Pair) -> bool:
-    """Whether both sides show the same samples in the same order, however they are cut into batches."""
-    old, new = ([row for update in stream.updates for row in update.rows or ()] for stream in (pair.baseline, pair.candidate))
-    return bool(old) and bool(new) and all(left == right for left, right in zip(old, new, strict=False))
-
-
-def _distinct(pair: Pair) -> tuple[int, int, int]:
-    """Distinct samples of the baseline, of the candidate, and those of the candidate that the baseline's whole epochs never showed."""
-    old = {row for update in pair.baseline.updates[: pair.length] for row in update.rows or ()}
-    new = {row for update in pair.candidate.updates[: pair.length] for row in update.rows or ()}
-    return len(old), len(new), len(new - old)
-
-
-def input_values(pair: Pair) -> Outcome:
-    found = next((index for index, relation in enumerate(pair.relations) if relation == "rounding"), None)
-    if found is not None:
-        return Outcome(False, f"update {pair.baseline.updates[found].n}: inputs agree but for rounding")
-    return Outcome(True, "no input differs by rounding") if _has_inputs(pair) else _no_inputs()
-
-
-def order(pair: Pair) -> Outcome:
-    if not _has_inputs(pair):
-        return _no_inputs()
-    found = next((index for index, relation in enumerate(pair.relations) if relation in {"order", "other"}), None)
-    if found is None or (pair.rebatched and _same_sequence(pair)):
-        return Outcome(True, f"the same order in {pair.length} updates")
-    inside = "within the batch" if pair.relations[found] == "order" else "over the epoch"
-    return Outcome(False, f"update {pair.baseline.updates[found].n}: samples come in another order {inside}")
-
-
-def targets(pair: Pair) -> Outcome:
-    compared = 0
-    for relation, (old, new) in zip(pair.relations, pair.matched, strict=True):
-        if relation in {"same", "rounding"} and old.targets and new.targets:
-            compared += 1
-            if old.targets != new.targets:
-                return Outcome(False, f"update {old.n}: the same inputs meet other targets")
-    for number, (old_leaf, new_leaf) in _loader_leaves(pair):
-        compared += 1
-        if old_leaf != new_leaf:
-            return Outcome(False, f"batch {number} of the loader: the same inputs come with other {old_leaf[0]} values")
-    if not compared:
-        return Outcome(None, "no targets were seen apart from the loss")
-    return Outcome(True, f"equal in {compared} comparisons")
-
-
-def _loader_leaves(pair: Pair) -> Iterable[tuple[int, tuple[Any, Any]]]:
-    """Integer tensors of loader batches that are alike in type and shape, while all model inputs are equal and in order."""
-    if any(relation not in {"same", "rounding"} for relation in pair.relations):
-        return
-    old = [batch for update in pair.baseline.updates[: pair.length] for batch in update.batches]
-    new = [batch for update in pair.candidate.updates[: pair.length] for batch in update.batches]
-    if [loader for loader, _ in old[: len(new)]] != [loader for loader, _ in new[: len(old)]]:
-        return
-    for number, ((_, left), (_, right)) in enumerate(zip(old, new, strict=False), start=1):
-        if [leaf[0] for leaf in left] == [leaf[0] for leaf in right]:
-            pairs = zip(left, right, strict=True)
-            yield from ((number, (a, b)) for a, b in pairs if a[1] and b[1] and a[0].startswith(("int", "uint", "bool")))
 
 
 def mode(pair: Pair) -> Outcome:
     found = pair.first(lambda update: sorted({tuple(mode[1:]) for mode in update.modes}))
     if not found:
-        return Outcome(True, f"equal in {pair.length} updates") if _has_inputs(pair) else _no_inputs()
+        return Outcome(True, f"equal in {pair.length} updates") if has_inputs(pair) else no_inputs()
     old, new = (_mode(found[side]) for side in (1, 2))
     return Outcome(False, f"update {found[0]}: {old} → {new}")
 
@@ -235,7 +157,8 @@ def coverage(pair: Pair) -> Outcome:
             names = f" ({', '.join(lost[:3])}{', …' if len(lost) > 3 else ''})" if lost else ""
             return Outcome(False, f"update {old['n']}: {old['updated']} parameters updated → {new['updated']}{names}")
         before, after = old["changed_values"], new["changed_values"]
-        if before is not None and after is not None and abs(before - after) > _CHANGED_VALUES * before:
+        given = pair.relations[old["n"] - 1] in SAME_WORK  # other samples leave other gradients at exactly 0
+        if given and before is not None and after is not None and abs(before - after) > _CHANGED_VALUES * before:
             return Outcome(False, f"update {old['n']}: {before} values updated → {after}")
     found = pair.first(lambda update: update.grad_elements)
     if found and not pair.bitwise:
@@ -278,7 +201,11 @@ def evaluation_cadence(pair: Pair) -> Outcome:
 def _evaluations(pair: Pair) -> tuple[dict[int, dict[str, Any]], dict[int, dict[str, Any]]]:
     sides: tuple[Literal["baseline", "candidate"], ...] = ("baseline", "candidate")
     old, new = (
-        {pair.place(side, line["n"]): line for line in getattr(pair, side).evaluations if line["forwards"] and line["n"] <= pair.closed_on(side)}
+        {
+            pair.place(side, line["n"]): line
+            for line in getattr(pair, side).evaluations
+            if line["forwards"] and line["n"] <= pair.closed_on(side)
+        }
         for side in sides
     )
     return old, new
@@ -296,11 +223,11 @@ def cadence(old: list[int], new: list[int], pair: Pair) -> Outcome:
 
 
 def log_cadence(pair: Pair) -> Outcome:
-    old, new = ([update.n for update in stream.updates[: pair.length] for _ in range(update.logs)] for stream in (pair.baseline, pair.candidate))
-    if old == new or not pair.rebatched:
-        return cadence(old, new, pair)
-    sides: tuple[Literal["baseline", "candidate"], ...] = ("baseline", "candidate")
-    old, new = ([pair.place(side, update.n) for update in getattr(pair, side).updates for _ in range(update.logs)] for side in sides)
+    old, new = (
+        [update.n for update in stream.updates[: pair.length] for _ in range(update.logs)] for stream in (pair.baseline, pair.candidate)
+    )
+    if pair.rebatched:
+        return Outcome(None, f"{len(old)} times → {len(new)}: what counts updates cannot be compared after the batch has changed")
     return cadence(old, new, pair)
 
 
@@ -319,7 +246,9 @@ def clipping(pair: Pair) -> Outcome:
         elif other is not None and old and max(norm for _, norm in old) > other * (1 + _BOUND_SLACK):
             evidence = f"no gradient's norm exceeds {other:.6g}; in the baseline it goes up to {max(norm for _, norm in old):.6g}"
             return Outcome(False, evidence)
-    return Outcome(True, "no gradient exceeds the baseline's bound") if compared else Outcome(None, "the baseline bounds no gradient's norm")
+    return (
+        Outcome(True, "no gradient exceeds the baseline's bound") if compared else Outcome(None, "the baseline bounds no gradient's norm")
+    )
 
 
 def _norms(updates: Iterable[Update], optimizer: int) -> list[tuple[int, float]]:
@@ -346,16 +275,3 @@ def random_streams(pair: Pair) -> Outcome:
             return Outcome(None, f"{', '.join(different)} differ by update {old['n']}: draws were added, lost or reordered")
         compared += bool(left and right)
     return Outcome(True, f"equal at {compared} updates") if compared else Outcome(None, "not recorded")
-
-
-def _has_inputs(pair: Pair) -> bool:
-    return any(update.samples for update, _ in pair.matched)
-
-
-def _no_inputs() -> Outcome:
-    return Outcome(None, "no model inputs were seen (the loss does not come from an nn.Module)")
-
-
-def _some(names: Any) -> str:
-    listed = [str(name) for name in names or ()]
-    return ", ".join(listed[:4]) + (", …" if len(listed) > 4 else "") if any(listed) else "none"

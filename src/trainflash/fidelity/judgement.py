@@ -10,8 +10,8 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from trainflash.fidelity import checks, drift, soft
-from trainflash.fidelity.checks import Outcome
+from trainflash.fidelity import checks, checks_of_data, drift, soft
+from trainflash.fidelity.outcome import Outcome
 from trainflash.fidelity.pairing import Pair, seen_occasions
 from trainflash.fidelity.record import Record
 from trainflash.fidelity.soft import Limits, Noise, Question
@@ -32,17 +32,18 @@ class Rule:
 RULES = (
     Rule("updates", "updates", checks.updates),
     Rule("batch", "batch", checks.batch),
-    Rule("input shapes", "shape", checks.shapes),
-    Rule("samples", "samples", checks.samples),
-    Rule("order", "order", checks.order),
-    Rule("targets", "targets", checks.targets),
+    Rule("input shapes", "shape", checks_of_data.shapes),
+    Rule("samples", "samples", checks_of_data.samples),
+    Rule("order", "order", checks_of_data.order),
+    Rule("streams of workers", "samples", checks_of_data.workers),
+    Rule("targets", "targets", checks_of_data.targets),
     Rule("train mode", "mode", checks.mode),
     Rule("optimizer", "optimizer", checks.optimizer),
     Rule("learning rate and weight decay", "schedule", checks.schedule),
     Rule("coverage", "coverage", checks.coverage),
     Rule("clipping", "clipping", checks.clipping),
     Rule("data types", "precision", checks.types),
-    Rule("input values", "numerics", checks.input_values),
+    Rule("input values", "numerics", checks_of_data.input_values),
     Rule("evaluation inputs", "evaluation", checks.evaluation),
     Rule("evaluation cadence", "cadence", checks.evaluation_cadence),
     Rule("checkpoint contents", "checkpoint", drift.checkpoints),
@@ -80,13 +81,14 @@ def compare(
     if pairs is None:
         return _unpaired(baseline_record, candidate_record, tolerance)
     noise = measure_noise(baseline_record, rerun, nudged)
+    pairs = tuple(replace(pair, derived=noise.derived) for pair in pairs)
     hard = tuple(_excused(check, noise) for check in _hard(pairs))
     failed = _changes(hard)
     far = drift.widest([drift.drift(pair) for pair in pairs])
     bitwise = all(pair.bitwise for pair in pairs) and not far.evaluated_weights
-    unsteady = noise.restless(tolerance, limits) or any(check.ok is None and check.name in noise.rerun_failed for check in hard)
+    restless = _unsteady(noise, tolerance, limits)
     question = Question(
-        pairs, far, noise, tolerance, limits, tuple(sorted(failed & _MOVES_LOSSES)), "precision" in failed, bitwise, unsteady, controls,
+        pairs, far, noise, tolerance, limits, tuple(sorted(failed & _MOVES_LOSSES)), "precision" in failed, bitwise, restless, controls,
         metric is not None,
     )  # fmt: skip
     judged = [*soft.checks(question), *([("metric", metric)] if metric is not None else [])]
@@ -102,10 +104,10 @@ def compare(
         seen=seen,
         not_seen=tuple(name for name in OCCASIONS if name not in seen),
         checks=(*hard, *(check for _, check in judged)),
-        not_judged=tuple(check.name for _, check in judged if check.ok is None),
+        not_judged=() if bitwise and not question.moved else tuple(check.name for _, check in judged if check.ok is None),
         notes=_notes(baseline_record),
     )
-    return _decided(result, failed, _unusable(pairs, limits), noise, bitwise, unsteady, controls)
+    return _decided(result, failed, _unusable(pairs, limits), noise, bitwise, restless, controls, _torn_off(pairs))
 
 
 def _decided(
@@ -116,8 +118,11 @@ def _decided(
     bitwise: bool,
     unsteady: bool,
     controls: Sequence[Record] | None,
+    torn_off: str,
 ) -> Fidelity:
     differences = tuple(f"{check.name}: {check.evidence}" for check in result.checks if check.ok is False)
+    if torn_off:
+        return replace(result, verdict="inconclusive", changed=(), reasons=(torn_off, *differences))
     if failed - {"numerics"} or (set(result.changed) - {"numerics"} and (not unsteady or controls is not None)):
         return replace(result, verdict="changed", reasons=(*differences, *_unjudged(result)))
     if unsteady and not bitwise:
@@ -153,9 +158,38 @@ def measure_noise(baseline: Record, rerun: Record | None, nudged: Record | None)
     return Noise(
         rerun_failed=frozenset(check.name for check in _hard(again or ()) if check.ok is False),
         nudge_failed=frozenset(check.name for check in _hard(apart or ()) if check.ok is False),
+        derived=_derived(apart or ()) if again is not None and not _moved(again) else frozenset(),
         rerun=drift.widest([drift.drift(pair) for pair in again]) if again else None,
         nudge=drift.widest([drift.drift(pair) for pair in apart]) if apart else None,
     )
+
+
+def _moved(pairs: Iterable[Pair]) -> bool:
+    return any(relation != "same" for pair in pairs for relation in pair.relations)
+
+
+def _derived(pairs: Iterable[Pair]) -> frozenset[tuple[int, int]]:
+    """Inputs that the nudge of the weights moves: they come from the model itself, as those of a critic do."""
+    found = set()
+    for pair in pairs:
+        for old, new in pair.matched:
+            parts = enumerate(zip(old.parts, new.parts, strict=False))
+            found |= {(old.optimizer, at) for at, (a, b) in parts if a != b}
+    return frozenset(found)
+
+
+def unsteady(baseline: Record, rerun: Record, tolerance: float, limits: Limits | None = None) -> bool:
+    """Whether the baseline does other work, or comes out elsewhere, when it is started again: then only whole runs can be compared."""
+    return _unsteady(measure_noise(baseline, rerun, None), tolerance, limits or Limits())
+
+
+def _unsteady(noise: Noise, tolerance: float, limits: Limits) -> bool:
+    return noise.restless(tolerance, limits) or any(_CHANGE[name] in _MOVES_LOSSES for name in noise.rerun_failed)
+
+
+def change_of(check: str) -> str:
+    """What has changed in kind when this check fails."""
+    return _CHANGE.get(check, check)
 
 
 def hard_changes(baseline: Record, candidate: Record) -> frozenset[str]:
@@ -201,6 +235,15 @@ def _excused(check: Check, noise: Noise) -> Check:
     if check.ok is False and check.name in noise.nudge_failed:
         return replace(check, ok=None, evidence=f"{check.evidence}; so does the baseline when only its rounding differs")
     return check
+
+
+def _torn_off(pairs: tuple[Pair, ...]) -> str:
+    """A record that ends before its program does tells nothing about the rest: a full disk, or a program that leaves without notice."""
+    for pair in pairs:
+        for side, stream, whole in (("baseline", pair.baseline, pair.baseline_whole), ("candidate", pair.candidate, pair.candidate_whole)):
+            if whole and not stream.ended:
+                return f"the record of the {side} stops before the program does: is the disk full, or does it leave by os._exit?"
+    return ""
 
 
 def _unusable(pairs: tuple[Pair, ...], limits: Limits) -> str:

@@ -12,10 +12,12 @@ from typing import Any, Literal, TypeVar
 from trainflash.fidelity.record import Stream, Update
 
 T = TypeVar("T")
-Relation = Literal["same", "order", "rounding", "other"]
+Relation = Literal["same", "order", "padding", "rounding", "partly", "other"]
+SAME_WORK = frozenset({"same", "padding", "rounding"})  # the same samples meet the same targets: losses can be compared
 
 # A program that is stopped in mid-flight has not yet written the evaluations after its last updates: see the recorder.
 _UNWRITTEN = 3
+_KEYED = 0.4  # share of updates that come with keys: of a pair of optimizers only one updates after each batch
 _INPUT_ROUNDING = 1e-4  # of the inputs' own scale: the same values computed in another way, never other values
 _INPUT_ROUNDING_TYPES = 1e-2  # the same, when the inputs' data type changed
 
@@ -28,6 +30,7 @@ class Pair:
     candidate: Stream
     baseline_whole: bool
     candidate_whole: bool
+    derived: frozenset[tuple[int, int]] = frozenset()  # (optimizer, place in `Update.parts`) of inputs that come from the model itself
 
     @property
     def length(self) -> int:
@@ -53,7 +56,11 @@ class Pair:
     @cached_property
     def relations(self) -> tuple[Relation, ...]:
         """How the inputs of each matched update relate."""
-        return tuple(_relation(old, new) for old, new in self.matched)
+        return tuple(self._relation(old, new) for old, new in self.matched)
+
+    def _relation(self, old: Update, new: Update) -> Relation:
+        given = {part for at, part in enumerate(old.parts) if (old.optimizer, at) not in self.derived}
+        return "same" if self.derived and given and given <= set(new.parts) else _relation(old, new)
 
     @cached_property
     def bitwise(self) -> bool:
@@ -92,14 +99,14 @@ class Pair:
     def prefix(self) -> int:
         """Updates before the first one that was not given the same work: up to there losses and weights must agree."""
         for index, (old, new) in enumerate(self.matched):
-            alike = self.relations[index] in {"same", "rounding"} and _work(old) == _work(new)
+            alike = self.relations[index] in SAME_WORK and _work(old) == _work(new)
             if not alike or (old.targets and new.targets and old.targets != new.targets):
                 return index
         return self.length
 
     def before(self, updates: int) -> Pair:
         """The first so many updates of both, as a record that was cut there."""
-        return Pair(_cut(self.baseline, updates), _cut(self.candidate, updates), False, False)
+        return Pair(_cut(self.baseline, updates), _cut(self.candidate, updates), False, False, self.derived)
 
     def place(self, side: Literal["baseline", "candidate"], n: int) -> int:
         """Where something done after `n` updates is to be compared: at `n`, in a rebatched pair at so many samples."""
@@ -112,6 +119,25 @@ class Pair:
     def _ends(self) -> dict[str, tuple[int, ...]]:
         """Samples trained on up to the end of each update."""
         return {side: tuple(accumulate(update.samples for update in getattr(self, side).updates)) for side in ("baseline", "candidate")}
+
+    @cached_property
+    def keys(self) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
+        """Keys of all samples that the loaders drew, in order, of both sides; None where one has no such loader for all of its updates."""
+        both = []
+        for stream in (self.baseline, self.candidate):
+            updates = stream.updates if self.rebatched else stream.updates[: self.length]
+            drawn = [key for update in updates for key in update.keys or ()]
+            if not drawn or sum(update.keys is not None for update in updates) < _KEYED * len(
+                {update.n for update in updates if update.samples}
+            ):
+                return None
+            both.append(tuple(drawn))
+        return both[0], both[1]
+
+    @cached_property
+    def same_keys(self) -> bool:
+        """Whether both loaders drew the same samples in the same order, however they are cut into batches."""
+        return self.keys is not None and all(a == b for a, b in zip(*self.keys, strict=False))
 
     @property
     def samples(self) -> tuple[int, int]:
@@ -133,13 +159,21 @@ def _work(update: Update) -> tuple[Any, ...]:
 
 
 def _cut(stream: Stream, updates: int) -> Stream:
-    parts = {name: tuple(line for line in getattr(stream, name) if line["n"] <= updates) for name in ("weights", "evaluations", "checkpoints")}
+    parts = {
+        name: tuple(line for line in getattr(stream, name) if line["n"] <= updates) for name in ("weights", "evaluations", "checkpoints")
+    }
     return replace(stream, updates=stream.updates[:updates], ended=False, **parts)
 
 
 def _relation(old: Update, new: Update) -> Relation:
     if old.multiset == new.multiset and old.samples == new.samples:
         return "same" if old.order == new.order else "order"
+    if old.trimmed and new.trimmed and old.samples == new.samples and old.trimmed[0] == new.trimmed[0]:
+        return "padding" if old.trimmed[1] == new.trimmed[1] else "order"
+    if old.parts and len(old.parts) == len(new.parts) and old.forwards == new.forwards:
+        same = [a == b for a, b in zip(old.parts, new.parts, strict=True)]
+        if same[0] and not all(same) and _inputs_each(old) > 1 and all(same[at] for at in range(0, len(same), _inputs_each(old))):
+            return "partly"
     types = [shape.split("[")[0] for shape in old.shapes] != [shape.split("[")[0] for shape in new.shapes]
     limit = _INPUT_ROUNDING_TYPES if types else _INPUT_ROUNDING
     if old.samples == new.samples and any(old.moments) and len(old.moments) == 3:
@@ -149,6 +183,11 @@ def _relation(old: Update, new: Update) -> Relation:
         if square <= limit * old.moments[1] and total <= limit * scale and ramp <= limit * scale:
             return "rounding"
     return "other"
+
+
+def _inputs_each(update: Update) -> int:
+    """Input tensors of each forward, where all have as many; else 1."""
+    return len(update.parts) // update.forwards if update.forwards and len(update.parts) % update.forwards == 0 else 1
 
 
 def elements(update: Update) -> int:

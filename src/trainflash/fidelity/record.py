@@ -41,6 +41,13 @@ class Update:
     logs: int
     epoch: int
     batches: tuple[Any, ...]
+    keys: tuple[str, ...] | None = None  # which samples of its data set the loader drew; None: no loader, or it draws none by key
+
+    trimmed: tuple[str, str] | None = None  # multiset and order of the samples without the zeros that pad them; None: not recorded
+
+    pairs: str | None = None  # order-insensitive hash of samples with their targets; None: they do not belong together one by one
+    parts: tuple[str, ...] = ()  # order-sensitive hash of each input tensor of each model's forward
+    coarse: tuple[int, int] = (0, 0)  # float32 input values that bfloat16 holds exactly, of all
 
     @property
     def loss(self) -> float | None:
@@ -59,6 +66,7 @@ class Stream:
     evaluations: tuple[dict[str, Any], ...] = ()
     checkpoints: tuple[dict[str, Any], ...] = ()
     stored: tuple[dict[str, Any], ...] = ()  # files read back
+    workers: tuple[dict[str, Any], ...] = ()  # random streams that each loader worker began with
     loads: tuple[dict[str, Any], ...] = ()  # files that the program read
     ended: bool = False  # the process left in an orderly way
     broken: bool = False  # a line could not be read
@@ -150,6 +158,13 @@ class _File:
         elif kind in self._others:
             self._others[kind].append(line)
 
+    def _workers(self) -> tuple[dict[str, Any], ...]:
+        path = self._path.with_name(self._path.name.replace("training-", "workers-"))
+        try:
+            return tuple(json.loads(line) for line in path.read_bytes().split(b"\n")[:-1])
+        except (OSError, ValueError):
+            return ()
+
     def stream(self) -> Stream:
         end = self._others["end"]
         return Stream(
@@ -160,6 +175,7 @@ class _File:
             evaluations=tuple(self._others["evaluation"]),
             checkpoints=tuple(self._others["checkpoint"]),
             stored=tuple(self._others["stored"]),
+            workers=self._workers(),
             loads=tuple(self._others["load"]),
             ended=bool(end),
             broken=self._broken,
@@ -170,7 +186,6 @@ class _File:
 
 def update(line: dict[str, Any], settings: tuple[dict[str, Any], ...]) -> Update:
     """An `Update` from its line; `settings` of its optimizer are written only where they change."""
-    listed = line["rows"]
     return Update(
         n=line["n"],
         optimizer=line["optimizer"],
@@ -179,7 +194,7 @@ def update(line: dict[str, Any], settings: tuple[dict[str, Any], ...]) -> Update
         loss_types=tuple(line["loss_types"]),
         forwards=line["forwards"],
         samples=line["samples"],
-        rows=None if listed is None else tuple(listed[at : at + 16] for at in range(0, len(listed), 16)),
+        rows=_split(line["rows"]),
         multiset=line["multiset"],
         order=line["order"],
         targets=line["targets"],
@@ -194,4 +209,13 @@ def update(line: dict[str, Any], settings: tuple[dict[str, Any], ...]) -> Update
         logs=line["logs"],
         epoch=line["epoch"],
         batches=tuple(line["batches"]),
+        keys=_split(line.get("keys")),
+        pairs=line.get("pairs"),
+        parts=tuple(line.get("parts", ())),
+        coarse=tuple(line.get("coarse", (0, 0))),
+        trimmed=tuple(line["trimmed"]) if "trimmed" in line else None,
     )
+
+
+def _split(listed: str | None) -> tuple[str, ...] | None:
+    return None if listed is None else tuple(listed[at : at + 16] for at in range(0, len(listed), 16))

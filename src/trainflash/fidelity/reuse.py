@@ -1,18 +1,32 @@
-"""Baseline runs that one experiment leaves for the next: the same commit and command need not train again."""
+"""Runs that one experiment leaves for the next, and an interrupted one for its resumption.
+
+The same commit and command in the same environment need not train again.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
+import platform
+import shutil
 import subprocess
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from trainflash import launch
 from trainflash.errors import UsageError
 from trainflash.fidelity.record import Record, read
-from trainflash.schema import Command, Sandbox, write_document
+from trainflash.schema import Command, Sandbox, Side, write_document
 
-_FILE = "baseline-runs.json"
+FILE = "{}-runs.json"
+# Variables that move what a training computes, or how: compute libraries, their threads, and the visible devices.
+_VARIABLES = (
+    "OMP_", "MKL_", "OPENBLAS_", "KMP_", "GOMP_", "NUMEXPR_", "CUDA_", "CUBLAS_", "CUDNN_", "NVIDIA_", "NCCL_", "TORCH", "PYTORCH",
+    "PYTHON", "TRITON_", "ATEN_", "DNNL_", "ONEDNN_", "XLA_", "HF_", "TRANSFORMERS_", "TOKENIZERS_", "LD_PRELOAD", "LD_LIBRARY_PATH",
+    "WORLD_SIZE",
+)  # fmt: skip
+_OURS = ("PYTHONPATH", "PYTEST")  # PYTHONPATH gets the probe in front; a test runner's own
 
 
 @dataclass(frozen=True)
@@ -25,44 +39,100 @@ class Kept:
 
 
 @dataclass(frozen=True)
-class BaselineRuns:
-    """`baseline-runs.json` in the folder that holds the runs; `key` stands for commit and command."""
+class KeptRuns:
+    """`baseline-runs.json` or `candidate-runs.json` in the folder that holds the runs; `key` stands for all that must be the same."""
 
     key: str
     updates: int | None
     runs: dict[str, Kept]
 
 
-def key_of(sandbox: Sandbox, command: Command) -> str | None:
-    """A hash of the baseline's commit and of the command; None when the baseline is no clean checkout."""
-    git = ["git", "-C", sandbox.baseline]
+@dataclass(frozen=True)
+class Run:
+    """A run that is over: what it recorded, how long it took, its output, and what it wrote in the project (None: not kept)."""
+
+    record: Record
+    seconds: float
+    log: Path
+    outputs: Path | None
+
+
+def key_of(sandbox: Sandbox, side: Side, command: Command) -> str | None:
+    """A hash of the commit of `side`, the command and all that its figures depend on; None when the checkout is not clean."""
+    git = ["git", "-C", sandbox.checkout(side)]
     head = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=False)
     dirty = subprocess.run([*git, "status", "--porcelain"], capture_output=True, text=True, check=False)
     if head.returncode or dirty.returncode or dirty.stdout.strip():
         return None
-    return hashlib.sha256(json.dumps([head.stdout.strip(), asdict(command)], sort_keys=True).encode()).hexdigest()
+    known = [head.stdout.strip(), asdict(command), environment(sandbox, command)]
+    return hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()
 
 
-def load(directory: Path, key: str | None, updates: int | None) -> dict[str, tuple[Record, float]]:
-    """`{name: (record, wall seconds)}` of kept runs that were made for the same question; empty when there are none."""
+def environment(sandbox: Sandbox, command: Command) -> dict[str, str]:
+    """What a training's figures depend on beside commit and command: the machine, the interpreter's packages, variables, the recorder."""
+    variables = {**os.environ, **command.env}
+    facts = {name: value for name, value in variables.items() if name.startswith(_VARIABLES) and not name.startswith(_OURS)}
+    python = interpreter(sandbox, command)
+    facts |= {"machine": platform.machine(), "node": platform.node(), "kernel": platform.release(), "interpreter": python}
+    facts["cores"] = str(len(os.sched_getaffinity(0)))
+    facts["packages"] = _packages(python)
+    recorder = sorted(Path(launch.PROBE_DIR).rglob("*.py"))
+    facts["recorder"] = hashlib.sha256(b"".join(path.read_bytes() for path in recorder)).hexdigest()
+    return facts
+
+
+def interpreter(sandbox: Sandbox, command: Command) -> str:
+    """The Python that the command starts, as far as its first word tells: itself, or that of a script's first line."""
+    first = shutil.which(command.argv[0], path=command.env.get("PATH", os.environ.get("PATH"))) or command.argv[0]
+    path = Path(sandbox.project, first)
     try:
-        plain = json.loads((directory / _FILE).read_text(encoding="utf-8"))
-        known = BaselineRuns(plain["key"], plain["updates"], {name: Kept(**run) for name, run in plain["runs"].items()})
+        with path.open("rb") as file:
+            line = file.read(256).split(b"\n")[0]
+    except OSError:
+        return str(path)
+    return os.fsdecode(line[2:].strip().split()[-1]) if line.startswith(b"#!") else str(path)
+
+
+def _packages(python: str) -> str:
+    """A hash of the names and versions of everything installed beside `python`; "" where it is no Python."""
+    ask = "import sys; print(sys.version); print(*sorted(p for p in sys.path if p), sep=chr(10))"
+    try:
+        answer = subprocess.run([python, "-I", "-c", ask], capture_output=True, text=True, check=False, timeout=20)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    if answer.returncode:
+        return ""
+    version, *folders = answer.stdout.splitlines()
+    installed = sorted(path.name for folder in folders for path in Path(folder).glob("*.dist-info"))
+    return hashlib.sha256("\n".join([version, *installed]).encode()).hexdigest()
+
+
+def load(directory: Path, key: str | None, updates: int | None, first: str = "baseline") -> dict[str, Run]:
+    """`{name: run}` of kept runs that were made for the same question; empty when `first` is not among them."""
+    path = directory / FILE.format(first)
+    try:
+        plain = json.loads(path.read_text(encoding="utf-8"))
+        known = KeptRuns(plain["key"], plain["updates"], {name: Kept(**run) for name, run in plain["runs"].items()})
     except OSError:
         return {}
     except (ValueError, KeyError, TypeError):
-        raise UsageError(f"{directory / _FILE}: cannot be read", "remove it: the baseline is then recorded again") from None
+        raise UsageError(f"{path}: cannot be read", "remove it: what it names is then recorded again") from None
     if key is None or known.key != key or known.updates != updates:
         return {}
-    found = {name: (read(directory / run.folder, whole=run.whole), run.wall_s) for name, run in known.runs.items()}
-    return found if "baseline" in found and found["baseline"][0].updates else {}
+    found = {name: _run(directory / run.folder, run) for name, run in known.runs.items()}
+    return found if first in found and found[first].record.updates else {}
 
 
-def keep(directory: Path, key: str | None, updates: int | None, runs: dict[str, Kept]) -> None:
+def _run(folder: Path, run: Kept) -> Run:
+    outputs = folder / "outputs"
+    return Run(read(folder, whole=run.whole), run.wall_s, folder / "output.log", outputs if outputs.is_dir() else None)
+
+
+def keep(directory: Path, key: str | None, updates: int | None, runs: dict[str, Kept], first: str = "baseline") -> None:
     """Write down `runs`, next to those of the same key that are kept already."""
     if key is None or not runs:
         return
-    before = {}
-    if "baseline" not in runs and (directory / _FILE).exists():
-        before = json.loads((directory / _FILE).read_text(encoding="utf-8"))["runs"]
-    write_document(directory / _FILE, BaselineRuns(key, updates, {**{name: Kept(**run) for name, run in before.items()}, **runs}))
+    path, before = directory / FILE.format(first), {}
+    if first not in runs and path.exists():
+        before = json.loads(path.read_text(encoding="utf-8"))["runs"]
+    write_document(path, KeptRuns(key, updates, {**{name: Kept(**run) for name, run in before.items()}, **runs}))

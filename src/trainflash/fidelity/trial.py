@@ -2,7 +2,9 @@
 
 The cheapest order that can still refuse: baseline and candidate start together and are followed while they train; a candidate with a
 difference that nobody can have meant is refused at the first look. Only what is not bitwise the same makes the baseline train again,
-once as it is and once with its weights nudged, to learn what of the difference is the program's own noise.
+once as it is and once with its weights nudged, to learn what of the difference is the program's own noise. Only where single updates
+cannot be compared, by the owner's leave or because the program does not repeat itself, it trains some times more, to learn how far
+chance alone moves a whole run. What passes all that is started again from its checkpoint, if the program does that by itself.
 """
 
 from __future__ import annotations
@@ -12,11 +14,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from trainflash.errors import ProgramFailed
-from trainflash.fidelity import judgement, reuse
-from trainflash.fidelity.attempt import Attempt, Bounds, Progress, Starter, pause
+from trainflash.fidelity import judgement, restarting, reuse
+from trainflash.fidelity.attempt import SEED, Attempt, Bounds, Progress, Starter, pause
+from trainflash.fidelity.metric import Metric
 from trainflash.fidelity.pairing import seen_occasions
 from trainflash.fidelity.record import Record
-from trainflash.fidelity.reuse import Kept
+from trainflash.fidelity.reuse import Kept, Run
 from trainflash.schema import Check, Command, Fidelity, Sandbox
 
 # Differences that nobody can have meant: such a candidate is not trained any further.
@@ -24,6 +27,14 @@ _HOPELESS = frozenset({"mode", "optimizer", "coverage", "targets", "evaluation",
 # Differences that rounding cannot make: then the nudge has nothing to explain.
 _NEVER_ROUNDING = frozenset({"updates", "batch", "shape", "mode", "optimizer", "coverage"})
 _SEEN_MARGIN = 1.1
+# What differs from run to run of a program that does not repeat itself may differ in the candidate too; `spread` judges these.
+_BY_CHANCE = frozenset({"loss", "gradients", "weights", "numerics"})
+_CONTROLS = 4  # further baseline runs that differ by chance: with the baseline itself four degrees of freedom
+_AT_ONCE = 2
+_OTHER_SEED = "other-seed"
+_ENVIRONMENT = {"rerun": {}, "nudged": {"TRAINFLASH_NUDGE": "1"}, "nudged-bfloat16": {"TRAINFLASH_NUDGE": "bfloat16"}} | {
+    f"order-{number}": {"TRAINFLASH_VARY": f"order:{number}"} for number in range(1, _CONTROLS + 1)
+} | {f"again-{number}": {} for number in range(1, _CONTROLS)}  # fmt: skip
 
 
 def check(
@@ -34,6 +45,10 @@ def check(
     *,
     tolerance: float = 1e-3,
     updates: int | None = None,
+    allowed: frozenset[str] = frozenset(),
+    metric: Metric | None = None,
+    restart: Command | None = None,
+    resume: bool = False,
     on_progress: Progress | None = None,
     baseline_record: Path | None = None,
     bounds: Bounds | None = None,
@@ -45,24 +60,39 @@ def check(
 
     Runs go into folders of `directory`. `updates` optimizer updates are compared; None: the whole program when it ends within
     `bounds.whole_s`, else until an epoch boundary, an evaluation, a checkpoint and a schedule change were seen or `bounds.most_s` is over.
-    `baseline_record` is a folder, shared by experiments, that keeps the baseline's runs for the same commit and command.
+    `allowed` names the changes in kind that the owner agrees to: what they leave to be judged is judged, with more baseline runs.
+    `metric` is the project's own. `restart` is the command that goes on from a checkpoint, where that is another one than the candidate's.
+    `baseline_record` is a folder, shared by experiments, that keeps the baseline's runs for the same commit,
+    command and environment; with `resume` the candidate's completed run in `directory` counts too.
     A candidate that crashes, hangs or trains less is a verdict, not an exception. Raises `ProgramFailed` when the baseline does not
     train, `UsageError` when a command cannot be started.
     """
     bounds = bounds or Bounds()
-    starter = Starter(sandbox, updates, bounds, on_progress, online, writable, redact)
+    starter = Starter(sandbox, updates, bounds, on_progress, online, writable, redact, gather=metric is not None)
     place = baseline_record or directory
-    trial = _Trial(starter, baseline, candidate, directory, place, reuse.key_of(sandbox, baseline) if baseline_record else None)
-    return trial.verdict(tolerance)
+    trial = _Trial(
+        starter,
+        baseline,
+        candidate,
+        directory,
+        place,
+        reuse.key_of(sandbox, "baseline", baseline) if baseline_record else None,
+        reuse.key_of(sandbox, "candidate", candidate),
+        tolerance,
+        allowed,
+        metric,
+        restart,
+        resume,
+    )
+    return trial.verdict()
 
 
 @dataclass(frozen=True)
 class _Sides:
-    """Both records of a trial; `trouble` says how the candidate failed to get as far as the baseline."""
+    """Both runs of a trial; `trouble` says how the candidate failed to get as far as the baseline."""
 
-    baseline: Record
-    candidate: Record
-    baseline_s: float
+    baseline: Run
+    candidate: Run
     refused_early: bool
     trouble: Check | None = None
 
@@ -75,17 +105,90 @@ class _Trial:
     directory: Path
     place: Path  # of the baseline's runs
     key: str | None
+    candidate_key: str | None
+    tolerance: float
+    allowed: frozenset[str]
+    metric: Metric | None
+    restart: Command | None
+    resume: bool
 
-    def verdict(self, tolerance: float) -> Fidelity:
-        kept = reuse.load(self.place, self.key, self.starter.updates)
-        sides = self._beside(*kept["baseline"]) if kept else self._together()
-        found = judgement.compare(sides.baseline, sides.candidate, tolerance=tolerance)
+    def verdict(self) -> Fidelity:
+        kept = {name: run for name, run in reuse.load(self.place, self.key, self.starter.updates).items() if self._enough_kept(run)}
+        kept = kept if "baseline" in kept else {}
+        sides = self._beside(kept["baseline"]) if kept else self._together()
+        found = self._compare(sides)
         if sides.trouble is not None:
             return _troubled(found, sides.trouble)
-        if found.verdict == "same" or not found.updates:
+        if not found.updates:
             return found
-        rerun, nudged = self._noise(sides, kept, nudge=not _NEVER_ROUNDING & set(found.changed))
-        return judgement.compare(sides.baseline, sides.candidate, tolerance=tolerance, rerun=rerun, nudged=nudged)
+        if found.verdict != "same":
+            found = self._beyond_noise(found, sides, kept)
+        if found.verdict in {"same", "close"} and not any(stream.seeded in {True, None} for stream in sides.baseline.record.streams):
+            found = self._under_another_seed(found, sides, kept)
+        return self._resumed(found, sides)
+
+    def _under_another_seed(self, found: Fidelity, sides: _Sides, kept: dict[str, Run]) -> Fidelity:
+        """The program sets no seed, so ours is one of many: what it does under a single one may not be what it does."""
+        known = self._runs((_OTHER_SEED,), sides, kept).get(_OTHER_SEED)
+        new = self.starter.start(_OTHER_SEED, "candidate", self.candidate, self.directory, seed=SEED + 1)
+        try:
+            self.starter.reach(
+                [new], None if sides.baseline.record.whole else sides.baseline.record.updates, self._deadline(sides.baseline.seconds)
+            )
+            record = new.record
+        finally:
+            new.end()
+        if known is None or new.failed or record.updates < 0.9 * min(known.updates, sides.candidate.record.updates):
+            return replace(found, not_judged=(*found.not_judged, "another seed"))
+        second = judgement.compare(known, record, tolerance=self.tolerance)
+        changed = set(second.changed) if found.verdict == "same" else judgement.hard_changes(known, record)
+        changed -= {"numerics"}
+        evidence = f"{second.updates} updates under a second seed: {second.verdict if not changed else '; '.join(second.reasons[:2])}"
+        checks = (*found.checks, Check("another seed", not changed, evidence))
+        if not changed:
+            return replace(found, checks=checks)
+        failing = tuple(check for check in second.checks if check.ok is False)
+        return replace(found, verdict="changed", changed=tuple(sorted(changed)), checks=(*checks, *failing), reasons=second.reasons)
+
+    def _compare(self, sides: _Sides, known: dict[str, Record] | None = None, controls: tuple[Record, ...] | None = None) -> Fidelity:
+        known = known or {}
+        return judgement.compare(
+            sides.baseline.record,
+            sides.candidate.record,
+            tolerance=self.tolerance,
+            rerun=known.get("rerun"),
+            nudged=known.get("nudged"),
+            controls=controls,
+            metric=self.metric.compare(sides.baseline, sides.candidate) if self.metric else None,
+        )
+
+    def _enough_kept(self, run: Run) -> bool:
+        return self.metric is None or run.outputs is not None
+
+    def _beyond_noise(self, found: Fidelity, sides: _Sides, kept: dict[str, Run]) -> Fidelity:
+        """Compared again beside the baseline's own noise; and as whole runs, where single updates cannot be compared."""
+        nudge = "nudged-bfloat16" if "precision" in found.changed else "nudged"
+        known = self._runs(("rerun", nudge) if not _NEVER_ROUNDING & set(found.changed) else ("rerun",), sides, kept)
+        known = {name.removesuffix("-bfloat16"): record for name, record in known.items()}
+        found = self._compare(sides, known)
+        unsteady = "rerun" in known and judgement.unsteady(sides.baseline.record, known["rerun"], self.tolerance)
+        changed = set(found.changed) - {"numerics"}
+        if unsteady and changed <= self.allowed | _BY_CHANCE:
+            names = [name for name in _ENVIRONMENT if name.startswith("again-")]
+        elif "order" in changed and changed <= self.allowed:
+            names = [name for name in _ENVIRONMENT if name.startswith("order-")]
+        else:
+            return found
+        controls = self._runs(names, sides, kept)
+        more = [known["rerun"]] if unsteady else []
+        return self._compare(sides, known, (*more, *controls.values()))
+
+    def _resumed(self, found: Fidelity, sides: _Sides) -> Fidelity:
+        if found.verdict == "inconclusive" or not set(found.changed) <= self.allowed | {"numerics"}:
+            return found
+        commands = restarting.Commands(self.baseline, self.candidate, self.restart or self.baseline, self.restart or self.candidate)
+        shelf = restarting.Shelf(self.place, self.key, self.starter.updates)
+        return restarting.judge(self.starter, commands, self.directory, shelf, sides.baseline.record, found, self.tolerance)
 
     def _together(self) -> _Sides:
         """Both at once; where one fails, which two programs that want the same port or device may, one after the other."""
@@ -103,18 +206,36 @@ class _Trial:
             self._must_train(old)
             self._keep(old, "baseline", whole_question=not refused)
             new = self._candidate_alone(old, new) if new is None or new.failed else new
-            return _Sides(old.record, new.record, old.seconds, refused, None if refused else _trouble(old.record, new))
+            trouble = None if refused else _trouble(old.record, new)
+            self._keep_candidate(new, refused or trouble is not None)
+            return _Sides(self._run_of(old), self._run_of(new), refused, trouble)
         finally:
             for attempt in (old, new):
                 if attempt is not None:
                     attempt.end()
 
-    def _beside(self, record: Record, seconds: float) -> _Sides:
+    def _beside(self, old: Run) -> _Sides:
         """The candidate alone, against a baseline that was recorded earlier."""
-        new = self._run_candidate(record, seconds)
+        if self.resume:
+            known = reuse.load(self.directory, self.candidate_key, self.starter.updates, first="candidate").get("candidate")
+            if known is not None and self._enough_kept(known) and (known.record.whole or known.record.updates >= old.record.updates):
+                return _Sides(old, known, False)
+        new = self._run_candidate(old.record, old.seconds)
         if new.failed:
-            new = self._run_candidate(record, seconds)
-        return _Sides(record, new.record, seconds, False, _trouble(record, new))
+            new = self._run_candidate(old.record, old.seconds)
+        trouble = _trouble(old.record, new)
+        self._keep_candidate(new, trouble is not None)
+        return _Sides(old, self._run_of(new), False, trouble)
+
+    def _run_of(self, attempt: Attempt) -> Run:
+        record, seconds = attempt.record, attempt.seconds
+        attempt.end()
+        return Run(record, seconds, attempt.log, attempt.outputs)
+
+    def _keep_candidate(self, attempt: Attempt, unfit: bool) -> None:
+        if not unfit and self.candidate_key is not None:
+            run = Kept(attempt.run_dir.name, attempt.record.whole, attempt.seconds)
+            reuse.keep(self.directory, self.candidate_key, self.starter.updates, {"candidate": run}, first="candidate")
 
     def _candidate_alone(self, old: Attempt, failed: Attempt | None) -> Attempt:
         """Its own try after a failure; one more if that comes farther and fails too, as ranks do that abort while they take leave."""
@@ -176,7 +297,7 @@ class _Trial:
 
     def _hopeless(self, old: Attempt, new: Attempt) -> bool:
         found = judgement.hard_changes(replace(old.record, whole=False), replace(new.record, whole=False))
-        if not found & _HOPELESS:
+        if not found & _HOPELESS - self.allowed:
             return False
         old.stop()
         new.stop()
@@ -199,25 +320,29 @@ class _Trial:
             what, mend = "never completed an optimizer update", "fidelity needs a PyTorch program that calls optimizer.step()"
         raise ProgramFailed(f"the baseline {what}: {command}", mend, returncode=result.returncode, output=result.output_tail)
 
-    def _noise(self, sides: _Sides, kept: dict[str, tuple[Record, float]], *, nudge: bool) -> tuple[Record | None, Record | None]:
-        """The baseline again, and nudged, as far as the trial went; a run that fails tells nothing."""
-        wanted = [name for name in ("rerun", "nudged") if name not in kept and (nudge or name == "rerun")]
-        target = None if sides.baseline.whole else min(sides.baseline.updates, sides.candidate.updates)
-        attempts: list[Attempt] = []
-        try:
-            for name in wanted:
-                attempts.append(self.starter.start(name, "baseline", self.baseline, self.place, nudge=name == "nudged"))
-            if attempts:
-                self.starter.reach(attempts, target, self._deadline(sides.baseline_s))
-            records = {attempt.name: attempt.record for attempt in attempts if not attempt.failed}
-            for attempt in attempts:
-                if not attempt.failed:
-                    self._keep(attempt, attempt.name, whole_question=not sides.refused_early)
-        finally:
-            for attempt in attempts:
-                attempt.end()
-        found = {name: record for name, (record, _) in kept.items()} | records
-        return found.get("rerun"), found.get("nudged")
+    def _runs(self, names: Sequence[str], sides: _Sides, kept: dict[str, Run]) -> dict[str, Record]:
+        """Further runs of the baseline by name, as far as the trial went; a run that fails tells nothing."""
+        found = {name: kept[name].record for name in names if name in kept}
+        wanted = [name for name in names if name not in found]
+        target = None if sides.baseline.record.whole else min(sides.baseline.record.updates, sides.candidate.record.updates)
+        while wanted:
+            now, wanted = wanted[:_AT_ONCE], wanted[_AT_ONCE:]
+            attempts: list[Attempt] = []
+            try:
+                for name in now:
+                    seed = SEED + 1 if name == _OTHER_SEED else SEED
+                    attempts.append(
+                        self.starter.start(name, "baseline", self.baseline, self.place, environment=_ENVIRONMENT.get(name), seed=seed)
+                    )
+                self.starter.reach(attempts, target, self._deadline(sides.baseline.seconds))
+                for attempt in attempts:
+                    if not attempt.failed:
+                        found[attempt.name] = attempt.record
+                        self._keep(attempt, attempt.name, whole_question=not sides.refused_early)
+            finally:
+                for attempt in attempts:
+                    attempt.end()
+        return found
 
     def _keep(self, attempt: Attempt, name: str, *, whole_question: bool) -> None:
         if whole_question:

@@ -45,6 +45,7 @@ from trainflash.schema.summaries import (
     Written,
 )
 from trainflash.schema.verdicts import (
+    CONSENTS,
     Approval,
     Check,
     Experiment,
@@ -58,6 +59,7 @@ from trainflash.schema.verdicts import (
 )
 
 __all__ = [
+    "CONSENTS",
     "KINDS",
     "PHASES",
     "Activity",

@@ -69,7 +69,7 @@ class RunRecord:
 
     SCHEMA: ClassVar[str] = "run.v1"
     id: str
-    kind: Literal["diagnose", "fidelity", "bench", "ceiling"]
+    kind: Literal["diagnose", "fidelity", "bench", "ceiling", "profile"]
     command: Command
     side: Side
     protection: Protection

@@ -9,6 +9,10 @@ from trainflash.schema.findings import Change, Kind
 from trainflash.schema.runs import Command, Location
 from trainflash.schema.summaries import PhaseStat
 
+# Changes in kind that an owner may agree to by name. Nobody can agree to fewer updates or samples, another loss, other gradients or
+# weights, targets that do not belong to their samples, a checkpoint that cannot be resumed, or work that is done only while it is watched.
+CONSENTS = ("order", "numerics", "precision", "cadence", "schedule", "batch", "shape", "coverage", "evaluation")
+
 
 @dataclass(frozen=True)
 class Check:

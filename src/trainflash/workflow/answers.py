@@ -15,6 +15,7 @@ from trainflash.workflow.optimizing import Outcome
 from trainflash.writeback import Proposal
 
 _STATUS = {"accept": "ok", "reject": "rejected", "inconclusive": "inconclusive"}
+_TRACKED = {"fail": "rejected", "inconclusive": "inconclusive"}
 
 
 def error(command: str, problem: TrainFlashError) -> dict[str, Any]:
@@ -131,6 +132,13 @@ def exported(written: Written, run: str) -> dict[str, Any]:
 def health(found: Health) -> dict[str, Any]:
     """`doctor`."""
     return {"schema": Health.SCHEMA, "status": "ok" if found.works else "failed", "checks": [asdict(check) for check in found.checks]}
+
+
+def profile(made: Any, **beside: Any) -> dict[str, Any]:
+    """What `trainflash profile` makes: summary, answer, comparison, assessment, history, bundle or publication."""
+    plain = to_plain(made)
+    status = _TRACKED.get(plain.get("result"), "ok")
+    return {"schema": plain.pop("schema"), "status": status, **plain, **beside}
 
 
 def _experiment(experiment: Experiment) -> dict[str, Any]:

@@ -63,7 +63,7 @@ def diagnose(
             on_step=lambda done: session.on_progress(label, done, steps or 0),
         )
     launch.require_success(record)
-    if trace.steps_so_far(run_dir) == 0:
+    if launch.steps_so_far(run_dir) == 0:
         trace.load(run_dir)  # says why there is nothing
     diagnosis, summary = from_run(session, run_dir, warmup=warmup)
     if ceilings:
@@ -100,7 +100,7 @@ def from_run(session: Session, run_dir: Path, *, warmup: int | None = None) -> t
     if measured_ceilings is not None:
         summary = replace(summary, what_if=measured_ceilings.what_if)
     diagnosis = find(summary)
-    diagnosis = replace(diagnosis, notes=(*diagnosis.notes, *what_ifs.notes(measured_ceilings)))
+    diagnosis = replace(diagnosis, notes=(*recorded.others, *diagnosis.notes, *what_ifs.notes(measured_ceilings)))
     write_document(run_dir / "summary.json", summary)
     write_document(run_dir / "findings.json", diagnosis)
     return diagnosis, summary

@@ -11,6 +11,8 @@ from pathlib import Path
 from trainflash import profile, redact, telemetry, trace
 from trainflash.errors import UsageError
 from trainflash.profile import Counter, Part, Process, Track
+from trainflash.profile.events import Profile
+from trainflash.profile.sources.timeline import profile_of
 from trainflash.schema import PHASES, Location
 from trainflash.trace import RankTrace, Samples, Trace, WorkerTrace
 from trainflash.workflow.session import Session
@@ -60,17 +62,33 @@ def export(session: Session, run: str, output: Path | None = None) -> profile.Wr
     return profile.write_trace(path, processes(recorded, samples), about)
 
 
+def as_profile(session: Session, run: str) -> Profile:
+    """The timeline of `run` as the profile's commands read it. Raises `UsageError` for an unknown run."""
+    run_dir = session.run_dir(run)
+    recorded = trace.load(run_dir)
+    ranks = []
+    for rank in recorded.ranks:
+        workers = [worker for worker in recorded.workers if worker.parent == rank.pid]
+        ranks.append((rank.rank, (_rank(rank), *(_worker(worker, rank, number) for number, worker in enumerate(workers)))))
+    samples = telemetry.read(run_dir / telemetry.FILE)
+    return profile_of(ranks, (*_host_counters(samples), *_gpu_counters(samples)), run, {"run": run, "made_by": "trainflash"})
+
+
 def processes(recorded: Trace, samples: Sequence[telemetry.Sample] = ()) -> tuple[Process, ...]:
     """The rows of one run: ranks first, each followed by its workers, then the machine."""
     found = []
     for rank in recorded.ranks:
-        found.append(Process(rank.pid, f"rank {rank.rank}: {shlex.join(redact.argv(rank.argv))}", tuple(_rank_tracks(rank))))
+        found.append(_rank(rank))
         mine = [worker for worker in recorded.workers if worker.parent == rank.pid]
         found += [_worker(worker, rank, number) for number, worker in enumerate(mine)]
     counters = (*_host_counters(samples), *_gpu_counters(samples))
     if counters:
         found.append(Process(0, "machine", counters=counters))
     return tuple(found)
+
+
+def _rank(rank: RankTrace) -> Process:
+    return Process(rank.pid, f"rank {rank.rank}: {shlex.join(redact.argv(rank.argv))}", tuple(_rank_tracks(rank)))
 
 
 def _rank_tracks(rank: RankTrace) -> Iterator[Track]:

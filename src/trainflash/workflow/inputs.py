@@ -7,13 +7,11 @@ import re
 import shlex
 from collections.abc import Sequence
 
-from trainflash import redact
+from trainflash import fidelity, redact
 from trainflash.config import Settings
 from trainflash.errors import UsageError
-from trainflash.schema import Command, Location
+from trainflash.schema import CONSENTS, Command, Location
 from trainflash.workflow.verifying import Demands
-
-CONSENTS = ("order", "numerics", "cadence", "schedule", "batch")
 
 
 def command(argv: Sequence[str], settings: Settings) -> Command:
@@ -38,17 +36,36 @@ def place(text: str) -> Location:
 
 
 def demands(
-    settings: Settings, *, budget_s: float | None = None, allow: str | None = None, tolerance: float | None = None, resume: bool = False
+    settings: Settings,
+    *,
+    budget_s: float | None = None,
+    allow: str | None = None,
+    tolerance: float | None = None,
+    resume: bool = False,
+    metric: str | None = None,
+    restart: str | None = None,
+    convergence: int = 0,
 ) -> Demands:
-    """What verdicts are held to, from the options where given, else from the settings; `allow` is comma-separated."""
+    """What verdicts are held to, from the options where given, else from the settings; `allow` is comma-separated.
+
+    With `metric` the tolerance is that of the metric, and the losses keep theirs.
+    """
     named = (*settings.allow, *(word.strip() for word in (allow or "").split(",") if word.strip()))
     unknown = sorted(set(named) - set(CONSENTS))
     if unknown:
         raise UsageError(f"nobody can agree to {unknown[0]!r}", f"changes that can be agreed to: {', '.join(CONSENTS)}")
     if tolerance is not None and not 0 < tolerance < math.inf:
         raise UsageError(f"a tolerance of {tolerance} is no positive number", "give the largest mean |loss delta|, such as 1e-3")
+    if metric is not None:
+        fidelity.metric.parse(metric, 1.0, folder=".")  # refuse what is none before anything runs
+    if convergence and convergence < fidelity.convergence.LEAST_SEEDS:
+        raise UsageError(f"{convergence} seeds show nothing", f"give at least {fidelity.convergence.LEAST_SEEDS}")
     return Demands(
-        tolerance=tolerance or settings.tolerance,
+        metric=metric,
+        metric_tolerance=tolerance or settings.tolerance,
+        restart=tuple(shlex.split(restart or "")),
+        convergence=convergence,
+        tolerance=tolerance if tolerance and metric is None else settings.tolerance,
         allowed=frozenset(named),
         budget_s=budget_s or settings.budget_s,
         min_gain=settings.min_gain,

@@ -227,6 +227,11 @@ def _find(project: Path, sandbox: Path | None) -> Sandbox | None:
     return sandboxes.load(sandbox) if sandbox is not None else sandboxes.newest(project)
 
 
+def project_of(project: Path, sandbox: Path | None) -> Path:
+    """The project whose settings hold: that of the sandbox named, else the one at hand."""
+    return Path(sandboxes.load(sandbox).project) if sandbox is not None else project
+
+
 def existing_session(project: Path, sandbox: Path | None = None, *, on_progress: OnProgress = silent) -> Session:
     """Like `open_session`, but raises `UsageError` where there is no sandbox yet."""
     found = _find(project, sandbox)

@@ -8,13 +8,13 @@ import shlex
 import shutil
 import time
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from trainflash import bench, fidelity, redact, verdict
 from trainflash import sandbox as sandboxes
 from trainflash.errors import UsageError
-from trainflash.schema import Command, Experiment, Fidelity, LogEntry, Runs, SpeedVerdict, Verdict, to_plain, write_document
+from trainflash.schema import Command, Experiment, Fidelity, LogEntry, Runs, SpeedVerdict, Verdict, read_document, to_plain, write_document
 from trainflash.workflow import diagnosing, owners_run
 from trainflash.workflow.session import Session, now_utc
 
@@ -36,11 +36,20 @@ class Demands:
     resume: bool = False
     online: bool = False
     writable: tuple[str, ...] = ()
+    metric: str | None = None  # the project's own, as the owner wrote it
+    metric_tolerance: float = 1e-3
+    restart: tuple[str, ...] = ()  # the command that goes on from a checkpoint; (): the same one does
+    convergence: int = 0  # seeds under which both sides are trained whole; 0: not asked for
 
 
-def cost(demands: Demands) -> str:
-    """What a verdict will cost, in one sentence to be said beforehand."""
-    return bench.cost(demands.budget_s)
+def cost(demands: Demands, session: Session | None = None) -> str:
+    """What a verdict will cost, in one sentence to be said beforehand; with what a start took in the last comparison of this sandbox."""
+    paths = (session.directory / "pairs").glob("*/runs.json") if session else ()
+    newest = max(paths, key=lambda path: path.stat().st_mtime, default=None)
+    starts = read_document(Runs, newest).starts if newest else ()
+    spent = [start.spent_s for start in starts if start.y is not None]
+    sentence = bench.cost(demands.budget_s, start_s=sum(spent) / len(spent) if spent else None)
+    return f"{sentence}; before that both versions train whole under {demands.convergence} seeds" if demands.convergence else sentence
 
 
 def compare(
@@ -63,12 +72,16 @@ def compare(
     taken = _contents(session)
     timing = pair_directory(session, baseline, candidate, taken)
     kept = session.directory / "baselines" / baseline_commit[:12]
-    same = _fidelity(session, baseline, candidate, directory, kept, demands)
+    same = _checked_before(timing, demands)
+    if same is None:
+        same = _fidelity(session, baseline, candidate, directory, kept, demands)
+        _keep_check(timing, demands, same)
     speed: SpeedVerdict | None = None
     runs: Runs | None = None
     if verdict.may_be_timed(same, allowed=demands.allowed):
-        run = owners_run.know(diagnosing.latest(session, baseline), demands.budget_s)
-        work, unit = owners_run.work(directory / "fidelity", kept, same)
+        asked = bench.asked_before(timing)
+        run = owners_run.know(diagnosing.latest(session, baseline), demands.budget_s, asked)
+        work, unit = owners_run.work(directory / "fidelity", kept, same, asked)
         if work is None:
             speed = SpeedVerdict("inconclusive", None, unit)
         else:
@@ -90,6 +103,8 @@ def compare(
             if run.said:
                 speed = replace(speed, reason=f"{speed.reason}; {run.said}")
             speed = bench.with_costs(speed, runs.starts if runs else (), run.costs(), work_ratio=work[1] / work[0])
+            same = fidelity.work.applied(same, fidelity.work.check(directory / "fidelity", kept, _timed(timing), demands.tolerance))
+            write_document(directory / "fidelity.json", same)
     judged = verdict.judge(
         speed, same, allowed=demands.allowed, protection=session.sandbox.protection, spent_s=round(time.monotonic() - began, 1)
     )
@@ -109,11 +124,38 @@ def compare(
     return judged, runs
 
 
+def _timed(timing: Path) -> list[tuple[Path, Path]]:
+    """Run folders of all timed starts that both sides made."""
+    found = ((path, path.with_name(path.name.replace("-baseline", "-candidate"))) for path in sorted(timing.glob("start-*-baseline")))
+    return [both for both in found if both[1].is_dir()]
+
+
 def pair_directory(session: Session, baseline: Command, candidate: Command, contents: tuple[str, str]) -> Path:
     """Where the starts of two programs are kept: the same for the same contents and commands, in whatever experiment they are met again."""
     plain = [list(contents), to_plain(baseline), to_plain(candidate)]
     digest = hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
     return session.directory / "pairs" / digest[:16]
+
+
+def _held_to(demands: Demands) -> str:
+    """What a check of the training was asked for; time does not change what it saw, consent does: more is then compared."""
+    plain = asdict(replace(demands, budget_s=0.0, min_gain=0.0, resume=False)) | {"allowed": sorted(demands.allowed)}
+    return hashlib.sha256(repr(sorted(plain.items())).encode()).hexdigest()
+
+
+def _checked_before(timing: Path, demands: Demands) -> Fidelity | None:
+    """With `resume`: what the check of these two programs found, if it was finished before the timing was interrupted."""
+    path = timing / "fidelity.json"
+    key = timing / "fidelity.key"
+    if not demands.resume or not path.is_file() or not key.is_file() or key.read_text(encoding="ascii") != _held_to(demands):
+        return None
+    return read_document(Fidelity, path)
+
+
+def _keep_check(timing: Path, demands: Demands, found: Fidelity) -> None:
+    if found.verdict != "inconclusive":
+        write_document(timing / "fidelity.json", found)
+        (timing / "fidelity.key").write_text(_held_to(demands), encoding="ascii")
 
 
 def _contents(session: Session) -> tuple[str, str]:
@@ -137,12 +179,23 @@ def _fidelity(session: Session, baseline: Command, candidate: Command, directory
     place = directory / "fidelity"
     if place.exists() and not demands.resume:
         shutil.rmtree(place)
+    box = session.sandbox
+    metric = None
+    if demands.metric is not None:
+        metric = fidelity.metric.parse(
+            demands.metric, demands.metric_tolerance, folder=str(Path(box.baseline, box.prefix)), prefix=box.prefix,
+            interpreter=fidelity.interpreter(box, baseline),
+        )  # fmt: skip
     found = fidelity.check(
-        session.sandbox,
+        box,
         baseline,
         candidate,
         place,
         tolerance=demands.tolerance,
+        allowed=demands.allowed,
+        metric=metric,
+        restart=replace(baseline, argv=demands.restart) if demands.restart else None,
+        resume=demands.resume,
         on_progress=session.on_progress,
         baseline_record=kept,
         bounds=fidelity.Bounds(whole_s=_within(20.0, 0.1 * demands.budget_s, 60.0), most_s=_within(60.0, 0.25 * demands.budget_s, 240.0)),
@@ -150,6 +203,13 @@ def _fidelity(session: Session, baseline: Command, candidate: Command, directory
         writable=demands.writable,
         redact=redact.text,
     )
+    if demands.convergence and verdict.may_be_timed(found, allowed=demands.allowed):
+        plan = fidelity.convergence.Plan(seeds=demands.convergence, metric=metric)
+        ends = fidelity.convergence.check(
+            box, baseline, candidate, place / "convergence", plan,
+            on_progress=session.on_progress, online=demands.online, writable=demands.writable, redact=redact.text,
+        )  # fmt: skip
+        found = fidelity.convergence.applied(found, ends)
     write_document(directory / "fidelity.json", found)
     return found
 

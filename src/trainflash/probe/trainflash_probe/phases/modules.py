@@ -1,7 +1,7 @@
 """Which modules are roots, and their forward. The cost does not grow with the number of submodules.
 
 `Module.__call__` is wrapped only while roots are learned: the first steps, one step in 512, an evaluation, and a step whose backward came
-without a forward. From then on only the roots' own `_compiled_call_impl` slot is ours.
+without a forward (in runs that record the training: always). From then on only the roots' own `_compiled_call_impl` slot is ours.
 """
 
 from __future__ import annotations
@@ -11,11 +11,13 @@ import weakref
 from threading import get_ident
 
 from .. import codes
+from ..environment import capture
 from ..guard import swallow
 from ..writer import emit
 from .loop import EVERY_BOUNDARY_UNTIL, RELEARN_EVERY, loop
 
 MAX_ROOTS = 64
+fidelity = capture == "fidelity"
 
 _torch = None
 _original_call = None
@@ -44,7 +46,9 @@ def install(torch) -> None:
 
 def _at_boundary() -> None:
     """Place the slots after the first steps; look again now and then. Sets the step at which the loop calls again."""
-    if _learning and loop.steps >= EVERY_BOUNDARY_UNTIL:
+    if _learning and fidelity:
+        loop.wake_roots_at = 1 << 62  # a root that is called once in a while, such as an average that is evaluated, must not be missed
+    elif _learning and loop.steps >= EVERY_BOUNDARY_UNTIL:
         _stop_learning()
         loop.wake_roots_at = (loop.steps // RELEARN_EVERY + 1) * RELEARN_EVERY
     elif not _learning:

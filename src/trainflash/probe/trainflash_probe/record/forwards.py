@@ -38,11 +38,16 @@ class Forwards:
     def __init__(self):
         self._waiting = []
         self._used = []
+        self._aimed = []  # rows of the targets that loss functions were given since the last update
 
     def add(self, forward):
         if self._waiting and self._waiting[-1].end is None:
             self._waiting[-1].end = forward.marker
         self._waiting.append(forward)
+
+    def aim(self, target):
+        """A loss function of torch was given this target."""
+        self._aimed += tensors.rows([target])
 
     def use(self, numbers):
         """`numbers`: autograd nodes that a backward depends on; None when unknown: then the newest training-mode forward is taken."""
@@ -73,8 +78,9 @@ class Forwards:
         models = [forward for forward in self._used if forward.owns]
         rows = [row for forward in models for row in forward.rows]
         trimmed = [row for forward in models for row in forward.trimmed]
-        targets = [row for forward in self._used if not forward.owns for row in forward.rows]
-        self._used = []
+        targets = self._aimed or [row for forward in self._used if not forward.owns for row in forward.rows]
+        paired = len(trimmed) == len(targets) and [tensors.joined(both) for both in zip(trimmed, targets, strict=True)]
+        self._used, self._aimed = [], []
         return {
             "forwards": len(models),
             "samples": len(rows),
@@ -83,6 +89,7 @@ class Forwards:
             "order": tensors.ordered(rows),
             "trimmed": [f"{tensors.multiset(trimmed):x}", tensors.ordered(trimmed)],
             "targets": tensors.ordered(targets) if targets else None,
+            "pairs": f"{tensors.multiset(paired):x}" if paired else None,
             "parts": [part for forward in models for part in forward.parts],
             "coarse": [sum(forward.coarse[index] for forward in models) for index in range(2)],
             "shapes": sorted({shape for forward in models for shape in forward.shapes}),

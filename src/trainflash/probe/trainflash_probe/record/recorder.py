@@ -20,11 +20,13 @@ it is a unit in the last place of that type: the noise to expect of a lower prec
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import os
 import time
 import weakref
 
+from ..phases import losses
 from ..phases.loop import loop
 from ..phases.observer import Observer
 from . import drawn, saves, state, tensors, variation, workers
@@ -47,6 +49,7 @@ class Recorder(Observer):
         self._seeds = variation.Seeds(torch, offset=vary[1] if vary and vary[0] == "seed" else 0)
         self._drawn = drawn.Drawn(torch)
         workers.install(torch, run_dir)
+        self._watch_targets(torch)
         self._fresh()
         self._saves = saves.Saves(torch, self._saved_elsewhere, self._write, lambda: self._updates)
         os.register_at_fork(after_in_child=self._fresh)
@@ -194,6 +197,25 @@ class Recorder(Observer):
         self._losses, self._loss_types, self._batches, self._keys, self._logs = [], set(), [], [], 0
         self._scaled.clear()
         return line
+
+    def _watch_targets(self, torch):
+        """Targets are what loss functions are given beside something that depends on weights, inside a module or not."""
+        functional = torch.nn.functional
+        for name in losses.NAMES:
+            if hasattr(functional, name):
+                setattr(functional, name, self._aiming(getattr(functional, name), torch))
+
+    def _aiming(self, original, torch):
+        @functools.wraps(original)
+        def loss(*args, **kwargs):
+            target = kwargs.get("target", args[1] if len(args) > 1 else None)
+            given = args[0] if args else kwargs.get("input")
+            trains = isinstance(target, torch.Tensor) and getattr(given, "requires_grad", False) and torch.is_grad_enabled()
+            if trains and not self._evaluating and not torch.compiler.is_compiling():
+                self._try(self._forwards.aim, target.detach())
+            return original(*args, **kwargs)
+
+        return loss
 
     def _trained_keys(self):
         """Of the loaders that train: which do is known once a backward has followed."""

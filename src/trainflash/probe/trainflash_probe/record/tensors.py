@@ -74,7 +74,8 @@ def digest(tensors):
     total = hashlib.blake2b(digest_size=16)
     for tensor in tensors:
         total.update(f"{tensor.dtype}{tuple(tensor.shape)}".encode())
-        total.update(Raw(tensor).view)
+        raw = Raw(tensor)  # keeps a copy alive while its bytes are read
+        total.update(raw.view)
     return total.hexdigest()
 
 
@@ -95,6 +96,11 @@ def rows(tensors, trim=False):
             part = raw.view[index * width : (index + 1) * width]
             row.update(bytes(part).rstrip(b"\0") + b"\1" if trim else part)
     return [row.digest() for row in hashes]
+
+
+def joined(hashes):
+    """One row hash of several."""
+    return hashlib.blake2b(b"".join(hashes), digest_size=ROW_BYTES).digest()
 
 
 def multiset(hashes, start=0):

@@ -1,0 +1,313 @@
+"""How often is a verdict wrong, and what does it cost? Live comparisons of programs with themselves, and replays of the recorded starts.
+
+    python bench/verdicts.py live --minutes 60             programs against themselves, as many verdicts as the time allows
+    python bench/verdicts.py live --minutes 20 --factor 1.1     against a copy that really burns 10 % more
+    python bench/verdicts.py replay                        labels at random, true speed-ups by shifting; a fixed n beside
+    python bench/verdicts.py cost                          what a timed run carries a step, beside the bare program
+
+Everything measured is appended to results/verdicts/ and goes on there after an interruption, within a comparison too.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import random
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+from trainflash import bench, launch, sandbox, stats
+from trainflash.schema import Command, Sandbox, Start, from_plain, to_plain
+
+HERE = Path(__file__).resolve().parent
+RESULTS = HERE / "results" / "verdicts"
+PROGRAMS = ("steady", "worker", "bursty", "ragged", "small_ops", "files", "threads", "ranks")
+BUDGET_S = 1800.0  # on a busy machine four starts alone can take ten minutes
+MOST_FIXED = 64
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    what = parser.add_subparsers(dest="what", required=True)
+    live = what.add_parser("live")
+    live.add_argument("--minutes", type=float, default=60.0)
+    live.add_argument("--factor", type=float, default=1.0, help="how much slower the baseline really is")
+    live.add_argument("--programs", default=",".join(PROGRAMS))
+    live.add_argument("--work", type=Path, default=Path(tempfile.gettempdir()) / "trainflash-verdicts")
+    again = what.add_parser("replay")
+    again.add_argument("--times", type=int, default=400, help="comparisons drawn for each program and true speed-up")
+    again.add_argument("--seed", type=int, default=1)
+    carried = what.add_parser("cost")
+    carried.add_argument("--pairs", type=int, default=10)
+    given = parser.parse_args()
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    if given.what == "live":
+        measure(given.minutes, given.factor, tuple(given.programs.split(",")), given.work)
+    elif given.what == "cost":
+        cost(given.pairs)
+    else:
+        replay(given.times, given.seed)
+    return 0
+
+
+def read(name: str) -> list[dict]:
+    path = RESULTS / name
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
+
+
+def append(name: str, lines: list[dict]) -> None:
+    with (RESULTS / name).open("a", encoding="utf-8") as file:
+        file.writelines(json.dumps(line) + "\n" for line in lines)
+
+
+def measure(minutes: float, factor: float, programs: tuple[str, ...], work: Path) -> None:
+    """Live verdicts in turn, the program that has fewest first, until the time is over; one that was cut off goes on."""
+    os.environ["OMP_NUM_THREADS"] = "1"
+    box = prepare(work)
+    ends = time.monotonic() + 60 * minutes
+    while time.monotonic() < ends:
+        done = Counter(line["program"] for line in read("live.jsonl") if line["factor"] == factor)
+        program = min(programs, key=lambda name: (done[name], programs.index(name)))
+        directory = work / f"{program}-{factor:g}-{done[program]}"
+        began = time.monotonic()
+        slower = {"EXTRA": f"{factor - 1:.4f}"} if factor > 1 else {}
+        argv = (sys.executable, f"{program}.py")
+        runs, verdict = bench.compare(box, Command(argv, env=slower), Command(argv), directory, budget_s=BUDGET_S)
+        load = os.getloadavg()[0]
+        number = done[program]
+        append("starts.jsonl", [{"program": program, "factor": factor, "verdict": number, **to_plain(start)} for start in runs.starts])
+        line = {
+            "program": program,
+            "factor": factor,
+            "decision": verdict.decision,
+            "speedup": to_plain(verdict.speedup) if verdict.speedup else None,
+            "starts": len(runs.starts),
+            "counted": sum(start.y is not None for start in runs.starts),
+            "seconds": round(sum(start.spent_s for start in runs.starts), 1),
+            "took_s": round(time.monotonic() - began, 1),
+            "load": round(load, 2),
+            "least_detectable": verdict.least_detectable,
+            "reason": verdict.reason,
+            "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        }
+        append("live.jsonl", [line])
+        shutil.rmtree(directory, ignore_errors=True)
+        took = f"{line['counted']} starts, {line['seconds']} s, load {load:.1f}"
+        print(f"{program} {factor:g} #{number}: {verdict.decision}, {took}; {verdict.reason}", flush=True)
+
+
+def cost(pairs: int, steps: int = 2000, slice_steps: int = 25) -> None:
+    """CPU time a step of a small program in a timed run, paced in slices, and of the same program bare; a bare pair as the control."""
+    os.environ["OMP_NUM_THREADS"] = "1"
+    with tempfile.TemporaryDirectory() as folder:
+        box = prepare(Path(folder) / "work")
+        command = Command((sys.executable, "counted.py", str(steps)))
+        carried, control = [], []
+        for number in range(pairs):
+            bare, again = (_bare(box, command) for _ in range(2))
+            timed = _timed(box, command, Path(folder) / f"timed-{number}", slice_steps)
+            carried.append(timed - (bare + again) / 2)
+            control.append(again - bare)
+            print(f"bare {bare:.0f} and {again:.0f}, timed {timed:.0f} microseconds a step", flush=True)
+    found = {
+        "pairs": pairs,
+        "carried_us": {"median": statistics.median(carried), "least": min(carried), "most": max(carried)},
+        "bare_against_bare_us": {"median": statistics.median(control), "least": min(control), "most": max(control)},
+        "load": os.getloadavg()[0],
+    }
+    print(json.dumps(found, indent=1))
+    (RESULTS / "cost.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+
+
+def _bare(box: Sandbox, command: Command) -> float:
+    done = subprocess.run(command.argv, cwd=box.baseline, capture_output=True, text=True, check=True)
+    return _said(done.stdout)
+
+
+def _timed(box: Sandbox, command: Command, run_dir: Path, slice_steps: int) -> float:
+    process = launch.start(box, "baseline", command, run_dir, capture="timing", pace=True)
+    reins = process.reins
+    assert reins is not None
+    report = reins.hear(600, process.alive)
+    while report is not None and not report.get("ended"):
+        reins.tell(f"run {slice_steps}")
+        report = reins.hear(600, process.alive)
+    process.wait(60)
+    return _said(process.finish().output_tail)
+
+
+def _said(output: str) -> float:
+    return float(output.partition("microseconds a step:")[2].split()[0])
+
+
+def prepare(work: Path) -> Sandbox:
+    """A sandbox of the programs, made once."""
+    project = work / "project"
+    known = next((work / "box").glob("**/sandbox.json"), None)
+    if known is not None:
+        return sandbox.load(known.parent)
+    shutil.rmtree(work, ignore_errors=True)
+    shutil.copytree(HERE / "verdict_programs", project, ignore=shutil.ignore_patterns("__pycache__"))
+    git = ["git", "-C", str(project), "-c", "user.name=bench", "-c", "user.email=bench@localhost"]
+    for words in (["init", "--quiet"], ["add", "--all"], ["commit", "--quiet", "--message", "programs"]):
+        subprocess.run([*git, *words], check=True)
+    return sandbox.create(project, work / "box")
+
+
+def replay(times: int, seed: int) -> None:
+    """Comparisons drawn from the recorded starts of programs against themselves."""
+    pools: dict[str, list[Start]] = {}
+    unusable = Counter()
+    for line in read("starts.jsonl"):
+        if line["factor"] == 1.0:
+            start = from_plain(Start, {name: value for name, value in line.items() if name in Start.__dataclass_fields__}, "starts.jsonl")
+            if start.y is None:
+                unusable[line["program"]] += 1
+            else:
+                pools.setdefault(line["program"], []).append(start)
+    rng = random.Random(seed)
+    rows, totals = [], Counter()
+    for program in [name for name in PROGRAMS if len(pools.get(name, ())) >= stats.LOOKS[1]]:
+        pool = pools[program]
+        ys = [start.y for start in pool if start.y is not None]
+        row = {
+            "program": program,
+            "starts": len(pool),
+            "unusable": unusable[program],
+            "rms": math.sqrt(statistics.fmean(y * y for y in ys)),
+        }
+        row["start_s"] = statistics.fmean(start.spent_s for start in pool)
+        for factor in (1.0, 1.10, 0.95):
+            came = [play(rng, pool, factor) for _ in range(times)]
+            decisions = Counter(decision for decision, _ in came)
+            row[f"accept_{factor:g}"] = decisions["accept"] / times
+            row[f"mean_starts_{factor:g}"] = statistics.fmean(used for _, used in came)
+            totals[f"accept_{factor:g}"] += decisions["accept"]
+            totals[f"of_{factor:g}"] += times
+        blocks = [decision for pool_read in (pool, [swapped(start) for start in pool]) for decision in disjoint(pool_read)]
+        row["disjoint"], row["disjoint_accepts"] = len(blocks), blocks.count("accept")
+        rows.append(row)
+        print(json.dumps(row))
+    if not rows:
+        print("no starts are recorded yet: run `live` first", file=sys.stderr)
+        return
+    known = {row["program"]: pools[row["program"]] for row in rows}
+    as_often = smallest_fixed(random.Random(seed), known, times, {row["program"]: min(0.9, row["accept_1.1"]) for row in rows})
+    ninety = smallest_fixed(random.Random(seed), known, times, dict.fromkeys(known, 0.9))
+    spent = {row["program"]: (row["mean_starts_1"] + row["mean_starts_1.1"]) / 2 * row["start_s"] for row in rows}
+    quiet = [row for row in rows if row["accept_1.1"] >= 0.9]
+    summary = {
+        "starts": sum(row["starts"] for row in rows),
+        "programs": len(rows),
+        "false_accepts": f"{totals['accept_1']} of {totals['of_1']}",
+        "false_accepts_upper_95": upper(totals["accept_1"], totals["of_1"]),
+        "power_at_1.10": totals["accept_1.1"] / totals["of_1.1"],
+        "power_at_1.10_reached_by": [row["program"] for row in quiet],
+        "accepts_at_0.95": f"{totals['accept_0.95']} of {totals['of_0.95']}",
+        "disjoint_false_accepts": f"{sum(row['disjoint_accepts'] for row in rows)} of {sum(row['disjoint'] for row in rows)}",
+        "fixed_same_power": {**as_often, "time_ratio": _ratio(spent, as_often["starts"], rows)},
+        "fixed_power_0.9": {**ninety, "time_ratio": _ratio(spent, ninety["starts"], rows)},
+        "sequential_starts": statistics.fmean((row["mean_starts_1"] + row["mean_starts_1.1"]) / 2 for row in rows),
+        "sequential_s": spent,
+    }
+    print(json.dumps(summary, indent=1))
+    (RESULTS / "replay.json").write_text(json.dumps({"summary": summary, "programs": rows}, indent=1) + "\n", encoding="utf-8")
+
+
+def _ratio(spent: dict[str, float], starts: int | None, rows: list[dict]) -> float | None:
+    """Program time of the sequential rule ÷ that of `starts` starts for each program."""
+    return sum(spent.values()) / sum(starts * row["start_s"] for row in rows) if starts else None
+
+
+def play(rng: random.Random, pool: list[Start], factor: float) -> tuple[str, int]:
+    """One comparison: starts drawn with random labels, the candidate `factor` times as fast, until the rule stops."""
+    drawn: list[Start] = []
+    while True:
+        verdict = bench.judge_starts(drawn, affordable=stats.LOOKS[-1])
+        if verdict.decision != "continue":
+            return verdict.decision, len(drawn)
+        start = rng.choice(pool)
+        drawn.append(shifted(swapped(start) if rng.random() < 0.5 else start, factor))
+
+
+def disjoint(pool: list[Start]) -> list[str]:
+    """Comparisons from starts in the order measured, each start used once."""
+    decisions, drawn = [], []
+    for start in pool:
+        drawn.append(start)
+        verdict = bench.judge_starts(drawn, affordable=stats.LOOKS[-1])
+        if verdict.decision != "continue":
+            decisions.append(verdict.decision)
+            drawn = []
+    return decisions
+
+
+def smallest_fixed(rng: random.Random, pools: dict[str, list[Start]], times: int, wanted: dict[str, float]) -> dict:
+    """The fewest starts, fixed beforehand, that find a true 1.10 as often as `wanted` with at most 1 false accept in 600.
+
+    Its rule: the 95 % t-interval of the mean lies above 1.02 (the sequential rule's floor of the sd). `starts` is what serves all programs:
+    nobody knows a program's noise before the first start; `by_program` is what an oracle would choose.
+    """
+    by_program: dict[str, int | None] = {}
+    for program, pool in pools.items():
+        for n in range(stats.LEAST_STARTS, MOST_FIXED + 1):
+            rates = {factor: statistics.fmean(fixed_accepts(rng, pool, n, factor) for _ in range(times)) for factor in (1.10, 1.0)}
+            if rates[1.10] >= wanted[program] and rates[1.0] <= 1 / 600:
+                by_program[program] = n
+                break
+        else:
+            by_program[program] = None
+    known = [n for n in by_program.values() if n is not None]
+    return {"by_program": by_program, "starts": max(known) if known else None}
+
+
+def fixed_accepts(rng: random.Random, pool: list[Start], n: int, factor: float) -> bool:
+    ys = []
+    for _ in range(n):
+        start = rng.choice(pool)
+        ys.append((start.y or 0.0) * (1 if rng.random() < 0.5 else -1) + math.log(factor))
+    sd = max(statistics.stdev(ys), stats.SD_FLOOR)
+    return statistics.fmean(ys) - stats.t_quantile(0.975, n - 1) * sd / math.sqrt(n) > math.log(stats.LEAST_GAIN)
+
+
+def swapped(start: Start) -> Start:
+    """The start with the two programs' names exchanged."""
+    sides = {}
+    for name in Start.__dataclass_fields__:
+        if name.startswith("baseline_"):
+            other = name.replace("baseline_", "candidate_")
+            sides |= {name: getattr(start, other), other: getattr(start, name)}
+    return replace(start, y=-(start.y or 0.0), y_wall=-(start.y_wall or 0.0), **sides)
+
+
+def shifted(start: Start, factor: float) -> Start:
+    """The start as it would have been with a candidate `factor` times as fast in every step."""
+    faster = {
+        name: value / factor
+        for name in ("candidate_step_ms", "candidate_p95_ms", "candidate_p99_ms")
+        if (value := getattr(start, name)) is not None
+    }
+    return replace(start, y=(start.y or 0.0) + math.log(factor), y_wall=(start.y_wall or 0.0) + math.log(factor), **faster)
+
+
+def upper(hits: int, of: int) -> float:
+    """Upper end of the exact one-sided 95 % interval of a rate."""
+    low, high = hits / of, 1.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        tail = sum(math.comb(of, k) * middle**k * (1 - middle) ** (of - k) for k in range(hits + 1))
+        low, high = (middle, high) if tail > 0.05 else (low, middle)
+    return high
+
+
+if __name__ == "__main__":
+    sys.exit(main())

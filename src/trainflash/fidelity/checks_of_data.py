@@ -1,0 +1,223 @@
+"""Hard signals of the data: which samples, in which order and shape, with which targets.
+
+A sample is known by the bytes that reach the model, without the zeros that pad it; where augmentation draws it anew each time, by the key
+under which the loader draws it from its data set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import pairwise
+from typing import Any
+
+from trainflash.fidelity.outcome import Outcome, has_inputs, no_inputs, some
+from trainflash.fidelity.pairing import SAME_WORK, Pair, epoch_starts
+from trainflash.fidelity.record import Stream, Update
+
+_DRAWN_ANEW = 1.5  # distinct inputs for each sample of the data set: augmented, or padded by the batch's longest
+_LEAST_ALIKE, _EPOCHS_APART = 0.003, 2.0  # relative; times the range of the mean square over the baseline's own epochs
+_DRAWN_ALIKE = 0.05  # relative; another order of the same samples draws other values of the same kind
+
+
+def shapes(pair: Pair) -> Outcome:
+    found = pair.first(lambda update: sorted(shape[shape.index("[") :] for shape in update.shapes))
+    if found and _only_padded(pair):
+        return Outcome(True, "the same samples but for the zeros that pad them")
+    if found:
+        return Outcome(False, f"update {found[0]}: {some(found[1])} → {some(found[2])}")
+    if not has_inputs(pair):
+        return no_inputs()
+    return Outcome(True, f"equal in {pair.length} updates")
+
+
+def _only_padded(pair: Pair) -> bool:
+    """Whether samples differ at most in how far they are padded, by update or over whole epochs."""
+    if any(update.trimmed is None for both in pair.matched for update in both):
+        return False
+    if set(pair.relations) <= {*SAME_WORK, "order"}:
+        return True
+    epochs = _whole_epochs(pair)
+    return bool(epochs) and all(old == new for old, new in epochs)
+
+
+def samples(pair: Pair) -> Outcome:
+    if not has_inputs(pair):
+        return no_inputs()
+    other = [index for index, relation in enumerate(pair.relations) if relation == "other"]
+    if not other or (pair.rebatched and _same_sequence(pair)):
+        return Outcome(True, f"the same samples in each of {pair.length} updates")
+    first = pair.baseline.updates[other[0]]
+    epochs = _whole_epochs(pair)
+    distinct = _distinct(pair)
+    if epochs and all(old == new for old, new in epochs) and not distinct[2]:
+        return Outcome(True, f"the same samples in each of {len(epochs)} whole epochs, in another order from update {first.n} on")
+    drawn = _drawn(pair) if pair.keys is not None else None
+    if drawn is not None and drawn.ok and other[0] == 0 and pair.same_keys and not pair.rebatched and _same_streams(pair):
+        return Outcome(False, f"update {first.n}: the same keys and the same random streams give other samples")
+    if drawn is not None:
+        return drawn
+    counts = f"; distinct samples {distinct[0]} → {distinct[1]}" if distinct[0] and distinct[0] != distinct[1] else ""
+    why = "" if epochs else "; no whole epoch was seen that could show the same samples in another order"
+    return Outcome(False, f"update {first.n}: other samples ({len(other)} of {pair.length} updates){counts}{why}")
+
+
+def _drawn(pair: Pair) -> Outcome | None:
+    """By the keys of the data set, where the values of one sample are drawn anew each time; None where they are not."""
+    assert pair.keys is not None
+    old, new = pair.keys
+    epoch = _epoch_length(pair)
+    blocks = [(old[at : at + epoch], new[at : at + epoch]) for at in range(0, min(len(old), len(new)) - epoch + 1, epoch)]
+    if not blocks:
+        return None
+    for number, (left, right) in enumerate(blocks, start=1):
+        if len(set(left)) != len(set(right)) or (set(left) == set(old) and set(right) != set(left)):
+            return Outcome(False, f"epoch {number}: {len(set(left))} distinct samples of the data set → {len(set(right))}")
+    values = [_values(stream.updates) for stream in (pair.baseline, pair.candidate)]
+    if values[0][0] <= len(set(old)) * _DRAWN_ANEW:
+        return None
+    starts = epoch_starts(pair.baseline, len(pair.baseline.updates))
+    squares = [_values(pair.baseline.updates[begin:end])[1] for begin, end in pairwise(starts)]
+    apart = _EPOCHS_APART * (max(squares) - min(squares)) if len(squares) > 1 else _DRAWN_ALIKE * values[0][1]
+    limits = (_DRAWN_ALIKE * values[0][0], max(_LEAST_ALIKE * values[0][1], min(apart, _DRAWN_ALIKE * values[0][1])))
+    for name, before, after, limit in zip(("distinct inputs", "mean square of the inputs"), *values, limits, strict=True):
+        if abs(after - before) > limit:
+            return Outcome(False, f"the same samples of the data set, but {name} {before:.5g} → {after:.5g}")
+    return Outcome(True, f"the same samples of the data set in each of {len(blocks)} epochs; their values are drawn anew each time")
+
+
+def _same_streams(pair: Pair) -> bool:
+    """Whether all random streams that the first batch was drawn from are known to be the same on both sides."""
+    first = next((both for both in pair.weights if both[0]["n"] == 1), None)
+    if first is None or not first[0].get("random") or first[0]["random"] != first[1].get("random"):
+        return False
+    old, new = pair.baseline.workers, pair.candidate.workers
+    count = 1 + max((line["worker"] for line in old), default=-1)
+    known = [sorted(lines[:count], key=lambda line: int(line["worker"])) for lines in (old, new)]
+    return known[0] == known[1]
+
+
+def _epoch_length(pair: Pair) -> int:
+    """Keys of the first epoch."""
+    assert pair.keys is not None
+    starts = epoch_starts(pair.baseline, len(pair.baseline.updates))
+    if len(starts) > 1:
+        return max(1, sum(len(update.keys or ()) for update in pair.baseline.updates[: starts[1]]))
+    return len(pair.keys[0])
+
+
+def _values(updates: Iterable[Update]) -> tuple[int, float]:
+    """Distinct inputs, and the mean of their squares per sample."""
+    updates = list(updates)
+    distinct = {row for update in updates for row in update.rows or ()}
+    count = sum(update.samples for update in updates)
+    return len(distinct), sum(update.moments[1] for update in updates if len(update.moments) > 1) / max(1, count)
+
+
+def _whole_epochs(pair: Pair) -> list[tuple[tuple[int, int], tuple[int, int]]]:
+    """Sum of the sample hashes, and samples, of each epoch that was seen from its begin to its end, on both sides."""
+    return list(zip(_epochs(pair.baseline, pair, pair.baseline_whole), _epochs(pair.candidate, pair, pair.candidate_whole), strict=False))
+
+
+def _epochs(stream: Stream, pair: Pair, whole: bool) -> list[tuple[int, int]]:
+    length = len(stream.updates) if pair.rebatched else pair.length
+    starts = list(epoch_starts(stream, length))
+    if whole and length == len(stream.updates):
+        starts.append(length)
+    return [_sum(stream, begin, end) for begin, end in pairwise(starts)]
+
+
+def _sum(stream: Stream, begin: int, end: int) -> tuple[int, int]:
+    """Without padding: it depends on the other samples of the batch."""
+    inside = stream.updates[begin:end]
+    return sum(int(update.trimmed[0] if update.trimmed else update.multiset, 16) for update in inside) % (1 << 64), sum(
+        update.samples for update in inside
+    )
+
+
+def _same_sequence(pair: Pair) -> bool:
+    """Whether both sides show the same samples in the same order, however they are cut into batches."""
+    if pair.same_keys:
+        return all(outcome is None or outcome.ok for outcome in (_drawn(pair),))
+    old, new = ([row for update in stream.updates for row in update.rows or ()] for stream in (pair.baseline, pair.candidate))
+    return bool(old) and bool(new) and all(left == right for left, right in zip(old, new, strict=False))
+
+
+def _distinct(pair: Pair) -> tuple[int, int, int]:
+    """Distinct samples of the baseline, of the candidate, and those of the candidate that the baseline's whole epochs never showed."""
+    old = {row for update in pair.baseline.updates[: pair.length] for row in update.rows or ()}
+    new = {row for update in pair.candidate.updates[: pair.length] for row in update.rows or ()}
+    padded = any(update.trimmed and update.trimmed[0] != update.multiset for update in pair.baseline.updates)
+    return len(old), len(new), 0 if padded else len(new - old)  # padding makes one sample several
+
+
+def workers(pair: Pair) -> Outcome:
+    """Streams that each worker of each epoch has for itself in the baseline must not be shared in the candidate."""
+    old, new = pair.baseline.workers, pair.candidate.workers
+    if not old or not new:
+        return Outcome(None, "no workers on both sides")
+    for name in ("numpy", "python", "torch"):
+        before, after = ([line[name] for line in lines if name in line] for lines in (old, new))
+        if len(set(before)) == len(before) and len(set(after)) < len(after):
+            evidence = f"{len(after)} starts of workers share {len(set(after))} {name} random streams; in the baseline each has its own"
+            return Outcome(False, evidence)
+    return Outcome(True, f"{len(new)} starts of workers, with streams of their own as in the baseline")
+
+
+def input_values(pair: Pair) -> Outcome:
+    found = next((index for index, relation in enumerate(pair.relations) if relation == "rounding"), None)
+    if found is not None:
+        return Outcome(False, f"update {pair.baseline.updates[found].n}: inputs agree but for rounding")
+    return Outcome(True, "no input differs by rounding") if has_inputs(pair) else no_inputs()
+
+
+def order(pair: Pair) -> Outcome:
+    if not has_inputs(pair):
+        return no_inputs()
+    moved = {"order", "other"}
+    found = next((index for index, relation in enumerate(pair.relations) if relation in moved), None)
+    if found is None or (pair.rebatched and _same_sequence(pair)):
+        return Outcome(True, f"the same order in {pair.length} updates")
+    inside = "within the batch" if pair.relations[found] == "order" else "over the epoch"
+    if pair.same_keys:
+        return Outcome(False, f"update {pair.baseline.updates[found].n}: the same samples, whose random values are drawn in another order")
+    return Outcome(False, f"update {pair.baseline.updates[found].n}: samples come in another order {inside}")
+
+
+def targets(pair: Pair) -> Outcome:
+    compared = 0
+    mixed = next((index for index, relation in enumerate(pair.relations) if relation == "partly"), None)
+    if mixed is not None:
+        return Outcome(False, f"update {pair.baseline.updates[mixed].n}: the same first inputs of the model meet other ones beside them")
+    for relation, (old, new) in zip(pair.relations, pair.matched, strict=True):
+        if relation in SAME_WORK and old.targets and new.targets:
+            compared += 1
+            if old.targets != new.targets:
+                return Outcome(False, f"update {old.n}: the same inputs meet other targets")
+    for old, new in pair.matched:
+        if old.pairs and new.pairs and old.trimmed and new.trimmed and old.trimmed[0] == new.trimmed[0] and old.targets and new.targets:
+            compared += 1
+            if old.pairs != new.pairs:
+                return Outcome(False, f"update {old.n}: the same inputs meet other targets")
+    for number, (old_leaf, new_leaf) in _loader_leaves(pair):
+        compared += 1
+        if old_leaf != new_leaf:
+            return Outcome(False, f"batch {number} of the loader: the same inputs come with other {old_leaf[0]} values")
+    if not compared:
+        return Outcome(None, "no targets were seen apart from the loss")
+    return Outcome(True, f"equal in {compared} comparisons")
+
+
+def _loader_leaves(pair: Pair) -> Iterable[tuple[int, tuple[Any, Any]]]:
+    """Integer tensors of loader batches that are alike in type and shape, while the same samples come in the same order."""
+    if pair.rebatched:
+        return
+    if not pair.same_keys and any(relation not in SAME_WORK for relation in pair.relations):
+        return
+    old = [batch for update in pair.baseline.updates[: pair.length] for batch in update.batches]
+    new = [batch for update in pair.candidate.updates[: pair.length] for batch in update.batches]
+    if [loader for loader, _ in old[: len(new)]] != [loader for loader, _ in new[: len(old)]]:
+        return
+    for number, ((_, left), (_, right)) in enumerate(zip(old, new, strict=False), start=1):
+        if [leaf[0] for leaf in left] == [leaf[0] for leaf in right]:
+            pairs = zip(left, right, strict=True)
+            yield from ((number, (a, b)) for a, b in pairs if a[1] and b[1] and a[0].startswith(("int", "uint", "bool")))

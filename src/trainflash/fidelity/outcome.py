@@ -1,0 +1,27 @@
+"""What a check of two records answers, and words that several checks share."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from trainflash.fidelity.pairing import Pair
+
+
+class Outcome(NamedTuple):
+    """`ok` None: the signal was not measured or cannot be compared; `evidence` says why, or where the first difference is."""
+
+    ok: bool | None
+    evidence: str
+
+
+def has_inputs(pair: Pair) -> bool:
+    return any(update.samples for update, _ in pair.matched)
+
+
+def no_inputs() -> Outcome:
+    return Outcome(None, "no model inputs were seen (the loss does not come from an nn.Module)")
+
+
+def some(names: Any) -> str:
+    listed = [str(name) for name in names or ()]
+    return ", ".join(listed[:4]) + (", …" if len(listed) > 4 else "") if any(listed) else "none"

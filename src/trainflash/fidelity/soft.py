@@ -1,0 +1,196 @@
+"""What rounding and chance move: losses, gradients, steps, weights. How far may they be apart, and up to where can they be compared at all?
+
+Where both sides were given the same work, update by update, each distance is held against the tolerance and the program's own noise. From
+the first update on at which the work differs by the owner's leave, or where the program does not repeat itself, only runs as a whole
+can be compared (`spread`). What nothing can judge is a check without an answer, never a silent pass.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from trainflash.fidelity import spread
+from trainflash.fidelity.drift import Drift, drift, widest
+from trainflash.fidelity.pairing import SAME_WORK, Pair
+from trainflash.fidelity.record import Record
+from trainflash.schema import Check
+
+Judged = tuple[str, Check]  # what has changed if the check fails, and the check
+_FIRST_LOSS = 5.0  # standard deviations of the loss between neighbouring updates, for the first loss on another batch size
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How far apart an honest candidate may be. Measured on 52 broken and 23 honest speed-ups of five programs."""
+
+    least_updates: int = 5
+    early_weights: float = 1e-3  # relative L2 in the first 20 updates: honest ≤ 1e-3, broken ≥ 1.7e-3
+    early_gradients: float = 1e-2  # relative, of the norm, in the first 3 updates
+    early_steps: float = 5e-2  # relative, of what the second update changed; Adam turns rounding of tiny gradients into whole steps
+    weights_floor: float = 1e-5  # relative L2 that later weights may always be apart
+    nudges: float = 10.0  # honest candidates stay within this multiple of the nudge
+    loss_nudges: float = 3.0  # the same for the loss, where the nudge itself exceeds the tolerance
+    types: float = 10.0  # factor on all of these when the candidate computes in other data types, which is named anyway
+
+
+@dataclass(frozen=True)
+class Noise:
+    """The baseline against itself: names of the hard signals that differ, and distances. None: not measured."""
+
+    rerun_failed: frozenset[str] = frozenset()
+    nudge_failed: frozenset[str] = frozenset()
+    derived: frozenset[tuple[int, int]] = frozenset()  # inputs that the nudge of the weights moves; see `Pair.derived`
+    rerun: Drift | None = None
+    nudge: Drift | None = None
+
+    def of(self, distance: str) -> float | None:
+        """The larger of the two distances called `distance` (a field of `Drift`)."""
+        values = [getattr(each, distance) for each in (self.rerun, self.nudge) if each is not None]
+        return max((value for value in values if value is not None), default=None)
+
+    def restless(self, tolerance: float, limits: Limits) -> bool:
+        """Two runs of the baseline are farther apart than an honest candidate may be: it draws from a stream that nobody seeds."""
+        if self.rerun is None:
+            return False
+        loss, weights = self.rerun.mean_loss or 0.0, self.rerun.early_weights or 0.0
+        return loss >= tolerance and weights > limits.early_weights
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked of the soft signals. `controls` None: runs as a whole are not to be compared (yet)."""
+
+    pairs: tuple[Pair, ...]
+    far: Drift
+    noise: Noise
+    tolerance: float
+    limits: Limits
+    moved: tuple[str, ...]  # changes after which single updates cannot be compared
+    wider: bool  # other data types explain larger distances
+    bitwise: bool
+    unsteady: bool  # the baseline does not repeat itself
+    controls: Sequence[Record] | None
+    metric: bool = False  # the project's own metric decides instead of the loss's tolerance
+
+
+def checks(question: Question) -> Iterator[Judged]:
+    """All soft checks, in the order in which they are shown."""
+    broken = broken_loss(question.pairs)
+    if broken:
+        yield "loss", Check("loss", False, broken)
+    if question.unsteady and question.controls is not None:
+        yield from _as_a_whole(question)
+    elif not question.moved:
+        yield from _by_update(question, question.far, "" if not broken else "loss")
+    else:
+        yield from _until_it_differs(question, "" if not broken else "loss")
+        if question.controls is not None and set(question.moved) <= {"order", "samples"}:
+            yield from _as_a_whole(question)
+
+
+def broken_loss(pairs: Sequence[Pair]) -> str:
+    """The first update whose loss the baseline has and the candidate lacks, or has only as NaN or infinity."""
+    for pair in pairs:
+        for old, new in pair.matched:
+            if old.loss is None or not math.isfinite(old.loss):
+                continue
+            if new.loss is None or not math.isfinite(new.loss):
+                return f"update {new.n}: {old.loss:.6g} → {'no backward' if new.loss is None else new.loss}"
+    return ""
+
+
+def _by_update(question: Question, far: Drift, done: str, until: str = "") -> Iterator[Judged]:
+    """Distances of matched updates. `done` is left out; `until` says where the compared part ends, when it is not the end."""
+    noise, limits, wider = question.noise, question.limits, question.limits.types if question.wider else 1.0
+    if done != "loss":
+        yield "loss", _loss(question, far, until)
+    late = limits.weights_floor if noise.nudge is not None and not question.wider and not until else None
+    distances = (
+        ("gradients", "gradients", far.early_gradients, limits.early_gradients * wider, "early_gradients", "norms of updates 1 to 3"),
+        ("update norms", "weights", far.early_steps, limits.early_steps * wider, "early_steps", "what the second update changed"),
+        ("weights", "weights", far.early_weights, limits.early_weights * wider, "early_weights", "the first 20 updates"),
+        ("averaged weights", "weights", far.evaluated_weights, late, "evaluated_weights", "the evaluated modules"),
+        ("final weights", "weights", far.late_weights, late, "late_weights", "the last update compared"),
+    )
+    for name, change, distance, limit, kind, where in distances:
+        if distance is None:
+            yield change, Check(name, None, "not recorded")
+            continue
+        own = noise.of(kind)
+        allowed = max(limit, limits.nudges * own) if own is not None and limit is not None else limit
+        ok = None if allowed is None else distance <= allowed
+        shown = ", no limit known" if allowed is None else f", limit {allowed:.2g}"
+        yield change, Check(name, True if distance == 0 else ok, f"relative distance {distance:.2g} in {where}{until}{shown}")
+
+
+def _loss(question: Question, far: Drift, until: str) -> Check:
+    nudge = question.noise.of("mean_loss")
+    limit = question.tolerance if nudge is None or nudge <= question.tolerance else question.limits.loss_nudges * nudge
+    limit *= question.limits.types if question.wider and limit == question.tolerance else 1.0
+    if far.mean_loss is None:
+        return Check("loss", None, "no loss reached backward")
+    if question.bitwise:
+        return Check("loss", True, "bitwise the same")
+    figures = f"mean |Δ| {far.mean_loss:.3g}, max |Δ| {far.max_loss:.3g}, limit {limit:.3g}{until}"
+    ok = far.mean_loss < limit
+    if question.metric and not ok:
+        return Check("loss", None, f"{figures}; the project's own metric decides")
+    own = " (3 × the program's own noise)" if nudge is not None and nudge > question.tolerance else ""
+    return Check("loss", ok, figures + own)
+
+
+def _until_it_differs(question: Question, done: str) -> Iterator[Judged]:
+    """The part before the first update that was given other work; and the loss there, if only what is done with it differs."""
+    same = min(pair.prefix for pair in question.pairs)
+    why = ", ".join(question.moved)
+    if same >= question.limits.least_updates:
+        parts = [drift(pair.before(same)) for pair in question.pairs]
+        yield from _by_update(question, widest(parts), done, f" of the {same} updates before {why} changed")
+        return
+    for name, change in (("loss", "loss"), ("gradients", "gradients"), ("weights", "weights")):
+        if name != done:
+            yield change, Check(name, None, f"single updates cannot be compared: {why} changed")
+    yield from _first(question)
+
+
+def _first(question: Question) -> Iterator[Judged]:
+    """The very first loss and gradient come from the initial weights, whatever is done with them afterwards."""
+    for pair in question.pairs:
+        if not pair.length:
+            continue
+        old, new = pair.baseline.updates[0], pair.candidate.updates[0]
+        if old.loss is None or new.loss is None:
+            yield "loss", Check("first loss", None, "no loss reached backward in the first update")
+            return
+        apart = abs(old.loss - new.loss)
+        if pair.relations[0] in SAME_WORK and {"mode", "shape", "targets"}.isdisjoint(question.moved):
+            limit = max(question.tolerance, 1e-3 * abs(old.loss)) * (question.limits.types if question.wider else 1.0)
+            why = "on the same samples from the same weights"
+        else:
+            values = [update.loss for update in pair.baseline.updates if update.loss is not None]
+            steps = [(b - a) ** 2 for a, b in pairwise(values)]
+            limit = max(question.tolerance, _FIRST_LOSS * math.sqrt(math.fsum(steps) / (2 * len(steps)))) if steps else math.inf
+            why = "on other samples from the same weights"
+        ok = apart <= limit if math.isfinite(limit) else None
+        yield "loss", Check("first loss", ok, f"{old.loss:.6g} → {new.loss:.6g} {why}, limit {limit:.2g}")
+        return
+
+
+def _as_a_whole(question: Question) -> Iterator[Judged]:
+    """Each process against the same process of the control runs: the worst of each check."""
+    found: dict[str, Judged] = {}
+    for index, pair in enumerate(question.pairs):
+        streams = [[stream for stream in control.streams if stream.updates] for control in question.controls or ()]
+        others = [each[index] for each in streams if len(each) == len(question.pairs)]
+        for change, check in spread.checks(pair, others, question.tolerance):
+            worst = found.get(check.name)
+            if worst is None or _rank(check) < _rank(worst[1]):
+                found[check.name] = (change, check)
+    yield from found.values()
+
+
+def _rank(check: Check) -> int:
+    return {False: 0, None: 1, True: 2}[check.ok]

@@ -1,0 +1,119 @@
+"""What is known of the program as its owner runs it: its epochs and length, what no timed step shows, and how much work a step is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from trainflash import bench
+from trainflash.fidelity import record
+from trainflash.schema import Diagnosis, Fidelity, Summary
+
+LEAST_AFTER_EPOCH = 60  # steady steps that a start needs beside the epoch that is passed
+SAME_RATIO = 0.02  # of the two sides' samples, when it is read from two checks of different length
+SAME_WORK = 0.005  # samples a step that differ by less (a smaller last batch) are the same
+
+
+@dataclass(frozen=True)
+class Known:
+    """`first_epoch`: steps to be passed untimed (0: none, or too long); `steps`: what follows the first timed step (None: unknown)."""
+
+    first_epoch: int = 0
+    steps: int | None = None
+    said: str = ""
+    breaks: dict[str, tuple[float | None, float]] = field(default_factory=dict)
+
+    def costs(self) -> bench.OwnersRun:
+        return bench.OwnersRun(self.steps, self.breaks)
+
+
+def know(known: tuple[Diagnosis, Summary] | None, budget_s: float, before: bench.Question | None = None) -> Known:
+    """From the newest diagnosis of the command. Starts that were measured `before` decide whether the first epoch is passed now, too.
+
+    What a first epoch fills (a cache, persistent workers) pays only from the second one on. Passing it must not cost more than a
+    quarter of what a start may take, on both sides, and as many steps must follow.
+    """
+    if known is None:
+        return Known(before.first_epoch if before else 0)
+    summary = known[1]
+    total = summary.steps + summary.warmup_steps
+    whole = None if summary.stopped else total
+    breaks = _breaks(summary, whole)
+    batches = [
+        -(-loader.dataset_len // loader.batch_size)
+        for loader in summary.loaders
+        if loader.role == "train" and loader.dataset_len and loader.batch_size
+    ]
+    if before is not None and before.first_epoch:
+        return _passing(before.first_epoch, whole, breaks)
+    if not summary.epochs or summary.epochs < 2 or not batches:
+        return Known(0, whole, "", breaks)
+    steps = min(sum(batches), -(-total // (summary.epochs - 1)))
+    long = 2 * steps * summary.step_ms.mean_ms / 1e3 > 0.25 * budget_s / bench.STARTS_TO_AFFORD
+    if before is not None or long or (not summary.stopped and total < 2 * steps + LEAST_AFTER_EPOCH):
+        said = f"only steps of the first epoch were sure to be timed ({steps} steps): what pays from the second one on may be more"
+        return Known(0, whole, said, breaks)
+    return _passing(steps, whole, breaks)
+
+
+def _passing(steps: int, whole: int | None, breaks: dict[str, tuple[float | None, float]]) -> Known:
+    said = f"timed from step {steps + 1} on, after the first epoch"
+    return Known(steps, None if whole is None else whole - steps, said, breaks)
+
+
+def _breaks(summary: Summary, whole: int | None) -> dict[str, tuple[float | None, float]]:
+    """Evaluations and checkpoints: every how many steps, and their seconds in the whole run (in what was seen, if its end is unknown)."""
+    words = {"Eval": "evaluations", "Ckpt": "checkpoints"}
+    found: dict[str, tuple[float | None, float]] = {}
+    for activity in summary.activities:
+        if activity.phase in words:
+            every = activity.every_steps
+            count = activity.count if every is None or whole is None else whole / every
+            found[words[activity.phase]] = every, count * activity.mean_ms / 1e3
+    return found
+
+
+def work(directory: Path, baselines: Path, same: Fidelity, before: bench.Question | None = None) -> tuple[tuple[float, float] | None, str]:
+    """Samples of one step of the baseline and of the candidate, with the unit; (1, 1) and "step" where a step is the same work.
+
+    Read from what the check of the training recorded. None, with the reason, where the batch changed and nobody counted its samples.
+    Starts that were measured `before` keep their figures, which other runs of the check would give a little differently.
+    Samples of another size (a shorter sequence, a smaller crop) count as whole ones: the owner has agreed to `shape` by name.
+    """
+    if not {"batch", "shape"} & set(same.changed):
+        return (1.0, 1.0), "step"
+    ours, theirs = _samples_a_step(_records(baselines, directory)), _samples_a_step(_newest(directory, "candidate"))
+    if before is not None and before.unit == "sample" and (not ours or not theirs or _near(before.work, ours, theirs)):
+        return before.work, before.unit
+    if not ours or not theirs:
+        return None, "the batch changed, and how many samples a step has could not be seen: steps do not compare"
+    if abs(theirs / ours - 1) < SAME_WORK:
+        return (1.0, 1.0), "sample" if "shape" in same.changed else "step"
+    return (ours, theirs), "sample"
+
+
+def _near(work: tuple[float, float], ours: float, theirs: float) -> bool:
+    return abs(work[1] / work[0] / (theirs / ours) - 1) < SAME_RATIO
+
+
+def _records(*folders: Path) -> Sequence[record.Stream]:
+    return next((streams for folder in folders if (streams := _newest(folder, "baseline"))), ())
+
+
+def _newest(folder: Path, name: str) -> Sequence[record.Stream]:
+    runs = [path for path in (*folder.glob(name), *folder.glob(f"{name}-[0-9]*")) if path.is_dir()]
+    newest = max(runs, key=lambda path: path.stat().st_mtime, default=None)
+    return record.read(newest).streams if newest else ()
+
+
+def _samples_a_step(streams: Sequence[record.Stream]) -> float | None:
+    """Samples of all ranks, per update of the optimizer that steps least often: that is one step."""
+    updates = [update for stream in streams for update in stream.updates]
+    if not updates:
+        return None
+    made: dict[int, int] = {}
+    for update in streams[0].updates:
+        made[update.optimizer] = made.get(update.optimizer, 0) + 1
+    samples = sum(update.samples for update in updates)
+    return samples / min(made.values()) if samples else None
