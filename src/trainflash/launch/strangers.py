@@ -9,41 +9,44 @@ import contextlib
 import json
 import shlex
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from trainflash.launch import supervise
 
 LOOK_EVERY_S = 1.0
-PATIENCE_S = 3.0  # torch's libraries are mapped before its import ends and the probe says that it is in
-ALONE_S = 20.0  # so long may others still begin to train; then it is the stranger who trains, and no step will ever be seen
+# CPU seconds of the stranger, so that a busy machine on which an import takes minutes accuses nobody
+IMPORT_CPU_S = 5.0  # torch's libraries are mapped before its import ends and the probe says that it is in; an import takes 1 to 4
+ALONE_CPU_S = 20.0  # so long may others still begin to train; then it is the stranger who trains, and no step will ever be seen
 
 
 class Strangers:
     """Looks now and then, until the first training step is seen; each stranger becomes one line of `notice.jsonl`."""
 
-    def __init__(self, tree: int, run_dir: Path) -> None:
+    def __init__(self, tree: int, run_dir: Path, clock: Callable[[], float] = time.monotonic) -> None:
         self._tree = tree
         self._notices = run_dir / "notice.jsonl"
+        self._clock = clock
         self._next_s = 0.0
-        self._first_seen: dict[int, float] = {}
+        self._first_cpu_s: dict[int, float] = {}  # of each process that uses torch, when it was first seen to
         self._told: set[int] = set()
-        self._told_s = 0.0
 
     def train_alone(self) -> bool:
-        """Look for strangers; True when there has been one for long. Cheap enough to be called in a waiting loop."""
-        now = time.monotonic()
-        if now >= self._next_s:
-            self._look(now)
-        return bool(self._told) and now - self._told_s >= ALONE_S
-
-    def _look(self, now: float) -> None:
+        """Look for strangers; True when one has computed for long. Cheap enough to be called in a waiting loop."""
+        now = self._clock()
+        if now < self._next_s:
+            return False
         self._next_s = now + LOOK_EVERY_S
-        known = self._announced()
+        known, alone = self._announced(), False
         for pid in supervise.living(self._tree):
-            if pid in known or pid in self._told or not _uses_torch(pid):
+            stat = supervise.process_stat(pid)
+            if pid in known or stat is None or not (pid in self._first_cpu_s or _uses_torch(pid)):
                 continue
-            if now - self._first_seen.setdefault(pid, now) >= PATIENCE_S:
-                self._tell(pid, now)
+            used_s = stat[2] - self._first_cpu_s.setdefault(pid, stat[2])
+            if used_s >= IMPORT_CPU_S:
+                self._tell(pid)
+            alone |= used_s >= IMPORT_CPU_S + ALONE_CPU_S
+        return alone
 
     def _announced(self) -> set[int]:
         """Processes in which the probe runs, and those forked from one."""
@@ -55,8 +58,9 @@ class Strangers:
         tree = supervise.descendants(self._tree)
         return found | {pid for pid in tree if _has_ancestor(pid, found, tree) and _forked(pid, tree[pid][0])}
 
-    def _tell(self, pid: int, now: float) -> None:
-        self._told_s = self._told_s or now
+    def _tell(self, pid: int) -> None:
+        if pid in self._told:
+            return
         self._told.add(pid)
         what = f"a process imported torch, but the probe could not enter it: {_command_of(pid)}"
         with contextlib.suppress(OSError), self._notices.open("a", encoding="utf-8") as out:
