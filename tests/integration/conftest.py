@@ -2,8 +2,20 @@
 
 from __future__ import annotations
 
+import signal
+
 import pytest
 from owner import SLOW_INPUT, User
+
+
+@pytest.fixture(scope="session", autouse=True)
+def interruptible():
+    """A shell starts jobs in the background with SIGINT ignored, and programs inherit that; here Ctrl-C has to work."""
+    before = signal.getsignal(signal.SIGINT)
+    if before is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture

@@ -173,6 +173,7 @@ def test_without_time_for_one_start_nothing_is_started(box, tmp_path):
     assert runs.starts == ()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("change", "decision", "said"),
     [

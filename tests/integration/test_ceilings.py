@@ -71,6 +71,7 @@ def test_replayed_blocks_lack_the_planted_cost_and_live_ones_keep_it(what, kind,
         assert said_epochs(run) == ([] if kind == "data" else epochs_of(48))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "what", [pytest.param("samples"), pytest.param("batches", marks=pytest.mark.full), pytest.param("function", marks=pytest.mark.full)]
 )
@@ -85,6 +86,7 @@ def test_workers_replay_too_although_they_start_again_for_each_pass(what, tmp_pa
         assert (run.run_dir / "replay-kept.pickle").stat().st_size > 0
 
 
+@pytest.mark.full
 def test_what_cannot_be_found_is_said_and_the_run_ends(tmp_path):
     run = replayed(tmp_path / "run", "function", "getitem", function="make_batch")
     assert replay_blocks.read(run.run_dir) == ((), "it was not called in the first steps")
@@ -102,6 +104,7 @@ def test_the_launcher_ends_the_run_when_it_has_seen_enough(tmp_path):
     assert (run_dir / "stopped.json").exists()
 
 
+@pytest.mark.full
 def test_anomaly_mode_is_off_in_replayed_blocks_only(tmp_path):
     run_dir = tmp_path / "run"
     run_dir.mkdir()
@@ -116,6 +119,7 @@ def test_anomaly_mode_is_off_in_replayed_blocks_only(tmp_path):
     assert {block.mode for block in blocks} == {"live", "replay"}
 
 
+@pytest.mark.full
 def test_checkpointed_functions_run_once_in_replayed_blocks(tmp_path):
     run_dir = tmp_path / "run"
     run_dir.mkdir()

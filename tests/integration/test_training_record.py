@@ -223,6 +223,7 @@ def keys(stream: Stream) -> list[str]:
     return [key for update in stream.updates for key in update.keys]
 
 
+@pytest.mark.full
 def test_samples_are_known_by_their_keys_and_another_order_is_nothing_but_that(tmp_path):
     _, plain = train(tmp_path / "plain", LOADER)
     _, again = train(tmp_path / "again", LOADER)
@@ -278,6 +279,7 @@ resource.setrlimit(resource.RLIMIT_FSIZE, (6000, 6000))
 """
 
 
+@pytest.mark.full
 def test_a_full_disk_ends_the_record_and_never_the_program(tmp_path):
     output, stream = train(tmp_path / "full", FULL_DISK + ACCUMULATION)
     plain, whole = train(tmp_path / "plain", ACCUMULATION)
@@ -301,6 +303,7 @@ for step in range(60):
 """
 
 
+@pytest.mark.full
 def test_a_program_that_does_less_while_it_is_timed_is_found_out(tmp_path):
     seen = {}
     for name, extra in (

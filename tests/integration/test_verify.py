@@ -187,6 +187,7 @@ def test_samples_that_nobody_counted_are_inconclusive(found, asked, monkeypatch)
     assert asked == []
 
 
+@pytest.mark.full
 def test_settings_are_those_of_the_sandboxs_project(user, tmp_path):
     """From another folder, with --sandbox: the project's own settings hold, not those that lie where the command is typed."""
     box = user.trainflash("sandbox", "create", ".", "--json").document["sandbox"]
