@@ -81,6 +81,13 @@ def test_a_data_function_is_found_and_bracketed(tmp_path):
     assert phases["Data"] >= 5.5 and phases["Eval"] >= 1.0 and phases["Data"] == max(phases.values())
 
 
+def test_a_chain_of_generators_of_arrays_is_data(tmp_path):
+    rank = probed(tmp_path, "get_batch.py", "array").rank
+    phases = steady_ms(rank)
+    assert rank.data_functions[0].qualname == "arrays"
+    assert phases["Data"] >= 5.5 and phases["Data"] == max(phases.values()), phases
+
+
 def test_a_trainer_that_hides_the_loop(tmp_path):
     rank = probed(tmp_path / "run", "hf_trainer.py", str(tmp_path / "out"), "2").rank
     phases = steady_ms(rank)

@@ -30,7 +30,7 @@ SLOWS_OPERATORS = (
 def settle(signals: Signals, claims: Iterable[Claim], limits: Thresholds) -> list[Claim]:
     """The claims without what is counted twice. Claims that fall below `limits.listed` are dropped."""
     settled = list(claims)
-    for step in (_straggling, _collecting, _debugged, _launching, _capped):
+    for step in (_straggling, _exchanging, _collecting, _debugged, _launching, _capped):
         settled = step(signals, settled, limits)
     return settled
 
@@ -77,6 +77,20 @@ def _straggling(signals: Signals, claims: list[Claim], limits: Thresholds) -> li
         return claims
     general = INPUTS if late.phase == "Data" else {"Other": frozenset({"host_code"})}.get(late.phase, frozenset())
     return _less(claims, late.phase_ms / max(late.stat.step_ms, 1e-9), lambda claim: claim.finding.kind in general, limits)
+
+
+def _exchanging(signals: Signals, claims: list[Claim], limits: Thresholds) -> list[Claim]:
+    """A line of the owner's between the phases that calls a collective waits for other ranks; it computes only for the rest of its time."""
+    found = signals.summary.communication
+    places = {claim.finding.location for claim in claims if claim.finding.kind == "communication" and not claim.phases} - {None}
+    if found is None or not places:
+        return claims
+    return _less(
+        claims,
+        found.share,
+        lambda claim: claim.finding.kind == "host_code" and claim.finding.phase == "Other" and claim.finding.location in places,
+        limits,
+    )
 
 
 def _collecting(signals: Signals, claims: list[Claim], limits: Thresholds) -> list[Claim]:

@@ -1,8 +1,11 @@
-"""A loop without DataLoader: a function (or, with `generator`, a generator) makes the batches; evaluation as nanoGPT does it."""
+"""A loop without DataLoader: a function (or, with `generator`, a generator; with `array`, one of NumPy's) makes the batches; evaluation as
+nanoGPT does it.
+"""
 
 import sys
 import time
 
+import numpy
 import torch
 from torch import nn
 
@@ -40,9 +43,27 @@ def estimate_loss():
     return sum(losses) / len(losses)
 
 
+def drawn():
+    chance = numpy.random.default_rng(1)
+    while True:
+        time.sleep(0.006)
+        yield chance.integers(0, len(data) - 9, 4)
+
+
+def arrays(starts_of_batches):
+    text = data.numpy()
+    for starts in starts_of_batches:
+        rows = numpy.stack([text[s : s + 9] for s in starts])
+        yield rows[:, :-1].copy(), rows[:, -1].copy()
+
+
 stream = batches()
+if "array" in sys.argv:
+    stream = arrays(drawn())
 for step in range(40):
-    x, y = next(stream) if "generator" in sys.argv else get_batch()
+    x, y = next(stream) if {"generator", "array"} & set(sys.argv) else get_batch()
+    if "array" in sys.argv:
+        x, y = torch.from_numpy(x), torch.tensor(y)
     loss = nn.functional.cross_entropy(model(x), y)
     optimizer.zero_grad()
     loss.backward()

@@ -1,4 +1,4 @@
-"""Tensors in what programs pass around: nested tuples, lists and mappings."""
+"""Tensors and arrays in what programs pass around: nested tuples, lists and mappings."""
 
 from __future__ import annotations
 
@@ -8,12 +8,23 @@ MOST = 32  # tensors of one value
 _IN_MEMORY = (dict, UserDict)
 
 
-def named_tensors(value: object, name: str = "", depth: int = 0, in_memory: bool = False) -> list:
+def is_tensor(value: object) -> bool:
+    """A tensor of torch's, without torch."""
+    return hasattr(value, "data_ptr") and hasattr(value, "is_floating_point")
+
+
+def is_array(value: object) -> bool:
+    """An array of NumPy's or of a kind, without NumPy."""
+    return hasattr(value, "__array_interface__") and hasattr(value, "shape") and not is_tensor(value)
+
+
+def named_tensors(value: object, name: str = "", depth: int = 0, in_memory: bool = False, wanted=is_tensor) -> list:
     """(lower-case key, tensor) in nested tuples, lists and mappings, at most 32; the name of an unnamed one is "".
 
-    With `in_memory`, of mappings only those are looked into that read no file when they are asked for a value.
+    With `in_memory`, of mappings only those are looked into that read no file when they are asked for a value. `wanted` tells what to
+    look for instead of tensors.
     """
-    if hasattr(value, "data_ptr") and hasattr(value, "is_floating_point"):
+    if wanted(value):
         return [(name, value)]
     if depth > 3:
         return []
@@ -26,7 +37,7 @@ def named_tensors(value: object, name: str = "", depth: int = 0, in_memory: bool
         return []
     found: list = []
     for key, item in pairs:
-        found += named_tensors(item, key, depth + 1, in_memory)
+        found += named_tensors(item, key, depth + 1, in_memory, wanted)
         if len(found) >= MOST:
             break
     return found[:MOST]
@@ -35,3 +46,8 @@ def named_tensors(value: object, name: str = "", depth: int = 0, in_memory: bool
 def tensors_in(value: object) -> list:
     """The tensors alone, of any value of the program's."""
     return [tensor for _, tensor in named_tensors(value, in_memory=True)]
+
+
+def arrays_in(value: object) -> list:
+    """The arrays alone, of any value of the program's."""
+    return [array for _, array in named_tensors(value, in_memory=True, wanted=is_array)]

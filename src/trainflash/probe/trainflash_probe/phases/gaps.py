@@ -1,6 +1,6 @@
 """Finds the function that makes batches where no DataLoader does.
 
-In a few early steps the time from the update to the next forward is traced. A function of the owner whose returned tensors are inputs
+In a few early steps the time from the update to the next forward is traced. A function of the owner whose returned tensors or arrays are inputs
 of the model is the data function: its calls are phase Data from then on. So is one that is called between forward and backward and
 returns the inputs of the next step. A generator that runs already cannot be bracketed; there the end of the time before the forward
 counts as Data, as much of it as the generator took in the traced steps.
@@ -13,7 +13,7 @@ import weakref
 from .. import own
 from ..facts.calls import Window
 from ..guard import swallow
-from ..nested import tensors_in
+from ..nested import arrays_in, is_array, tensors_in
 from ..writer import fact
 from . import own_updates, rollouts
 from .brackets import bracket_code
@@ -143,7 +143,7 @@ class GapWatch:
             matched = [
                 call
                 for call in calls
-                if call.code not in self._found and any(same(tensor, given) for tensor in _data_in(call.value) for given in inputs)
+                if call.code not in self._found and any(same(made, given) for made in _data_in(call.value) for given in inputs)
             ]
             if matched:
                 call = min(matched, key=lambda call: call.depth)
@@ -178,12 +178,15 @@ class GapWatch:
 
 
 def _data_in(value: object) -> list:
-    """What part of the model made is no data."""
-    return [tensor for tensor in tensors_in(value) if not tensor.requires_grad]
+    """Tensors and arrays; what part of the model made is no data."""
+    return [tensor for tensor in tensors_in(value) if not tensor.requires_grad] + arrays_in(value)
 
 
-def _same_memory(tensor, given) -> bool:
-    return tensor is given or (tensor.device == given.device and _memory_of(tensor) == _memory_of(given) != 0)
+def _same_memory(made, given) -> bool:
+    """`torch.from_numpy` makes a tensor in the memory of its array."""
+    if is_array(made):
+        return given.device.type == "cpu" and made.__array_interface__["data"][0] == _memory_of(given) != 0
+    return made is given or (made.device == given.device and _memory_of(made) == _memory_of(given) != 0)
 
 
 def _memory_of(tensor) -> int:
@@ -194,5 +197,8 @@ def _memory_of(tensor) -> int:
         return 0  # another sparse layout, or a wrapper of torch.func
 
 
-def _same_kind(tensor, given) -> bool:
-    return tensor.shape == given.shape and tensor.dtype == given.dtype and tensor.dim() > 1
+def _same_kind(made, given) -> bool:
+    """A copy may have another type than the array that it was made of."""
+    if is_array(made):
+        return tuple(made.shape) == tuple(given.shape) and given.dim() > 1
+    return made.shape == given.shape and made.dtype == given.dtype and made.dim() > 1
