@@ -11,7 +11,7 @@ import scenarios as s
 
 from trainflash.diagnosis import DEFAULT, diagnose
 from trainflash.diagnosis.rules import REPORTED, RULES
-from trainflash.schema import KINDS, Diagnosis, Location, Setting, Summary, Written, dump_json, from_plain, to_plain
+from trainflash.schema import KINDS, Diagnosis, Location, Setting, Summary, Threads, Written, dump_json, from_plain, to_plain
 
 
 def kinds(summary: Summary) -> list[str]:
@@ -404,6 +404,16 @@ def test_an_unsteady_run_abstains_unless_one_cost_leads_clearly():
     assert "never settled" in diagnose(replace(s.run(Eval=0.3, Ckpt=0.28), steady=False)).abstained
     clear = diagnose(replace(s.slow_getitem(), steady=False))
     assert clear.abstained is None and any("never settled" in note for note in clear.notes)
+
+
+def test_an_unsteady_run_of_one_thread_that_only_computes_is_healthy():
+    alone = replace(s.run(Data=0.01), steady=False, threads=Threads(2.0, 1, 1, "1", 10.0, 10.0, 0.5, None))
+    found = diagnose(alone)
+    assert (found.abstained, found.findings[0].kind) == (None, "compute")
+    assert any("never settled" in note for note in found.notes)
+    several = replace(alone, threads=Threads(2.0, 2, 1, "2", 10.0, 10.0, 0.0, None))
+    assert "never settled" in diagnose(several).abstained
+    assert "never settled" in diagnose(replace(alone, phases=s.run(Eval=0.12, Ckpt=0.11).phases)).abstained
 
 
 def test_lines_on_a_gpu_may_only_wait_for_it():

@@ -91,6 +91,15 @@ def test_parts_of_one_batch_are_accumulation():
     assert kinds(parts)[0] == "small_microbatch"
 
 
+def test_batches_that_a_trainer_fetches_all_at_once_are_accumulated():
+    found = c.tiny_micro_batches(backwards=8.0, rows=4)
+    at_once = replace(found.phases["Data"], per_occurrence=s.spread(0.1, s.STEPS))
+    loader = replace(s.loader(batch_size=4), collate_ms=s.spread(0.1, 8 * s.STEPS))
+    assert kinds(replace(found, phases=found.phases | {"Data": at_once}, loaders=(loader,)))[0] == "small_microbatch"
+    one_each = replace(loader, collate_ms=s.spread(0.1, s.STEPS))
+    assert "small_microbatch" not in kinds(replace(found, phases=found.phases | {"Data": at_once}, loaders=(one_each,)))
+
+
 def test_attention_is_ranked_by_what_a_fused_kernel_saves_of_it():
     finding = first(c.handmade_attention(0.5))
     assert finding.share == pytest.approx(0.5 * DEFAULT.attention_saving)

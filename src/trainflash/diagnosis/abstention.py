@@ -65,7 +65,7 @@ def _unknown_loop(signals: Signals, rivals: list[Claim], limits: Thresholds) -> 
 def _unsteady(signals: Signals, rivals: list[Claim], limits: Thresholds) -> Abstention | None:
     summary = signals.summary
     weights = [*sorted((claim.weight for claim in rivals), reverse=True), 0.0, 0.0]
-    if summary.steady is not False or weights[0] - weights[1] >= limits.clear_lead:
+    if summary.steady is not False or weights[0] - weights[1] >= limits.clear_lead or _all_computing(signals, weights[0], limits):
         return None
     reason = (
         f"step times never settled in {summary.steps + summary.warmup_steps} steps and no cost leads clearly; "
@@ -74,6 +74,13 @@ def _unsteady(signals: Signals, rivals: list[Claim], limits: Thresholds) -> Abst
     return Abstention(
         reason, (f"{_more_steps(signals, limits)} shows whether they settle", "end what else runs on this machine, and run again")
     )
+
+
+def _all_computing(signals: Signals, top: float, limits: Thresholds) -> bool:
+    """Nothing beside the computing of one thread reaches `limits.dominant`: whatever is unsteady in it, the other costs stay small."""
+    threads, compute = signals.threads, signals.compute
+    alone = threads is not None and threads.torch_threads == 1 and signals.summary.ranks < 2 and not signals.on_gpu
+    return alone and top < limits.listed and compute is not None and 1 - compute < limits.dominant
 
 
 def _steps(signals: Signals, limits: Thresholds) -> int:

@@ -257,6 +257,8 @@ def _accumulates(signals: Signals, updates: Updates, limits: Thresholds) -> bool
     data = signals.summary.phases.get("Data")
     loader = signals.loader
     fetched = data.per_occurrence.n if data is not None and data.per_occurrence is not None else 0
+    if loader is not None and loader.collate_ms is not None:  # a trainer may fetch all batches of an update at once
+        fetched = max(fetched, loader.collate_ms.n)
     if fetched >= limits.batches_each * max(1, signals.summary.steps):
         return True
     if loader is not None and loader.batch_size is not None and updates.micro_batch is not None:

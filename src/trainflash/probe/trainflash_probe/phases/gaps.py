@@ -1,9 +1,9 @@
 """Finds the function that makes batches where no DataLoader does.
 
-In a few early steps the time from the update to the next forward is traced. A function of the owner whose returned tensors or arrays are inputs
-of the model is the data function: its calls are phase Data from then on. So is one that is called between forward and backward and
-returns the inputs of the next step. A generator that runs already cannot be bracketed; there the end of the time before the forward
-counts as Data, as much of it as the generator took in the traced steps.
+In a few early steps the time from the update to the next forward is traced. A function of the owner whose returned tensors or arrays
+are inputs of the model is the data function: its calls are phase Data from then on. So is one that is called between forward and
+backward and returns the inputs of the next step. A generator that runs already cannot be bracketed; there the end of the time before
+the forward counts as Data, as much of it as the generator took in the traced steps.
 """
 
 from __future__ import annotations
@@ -23,8 +23,6 @@ _compiles = False  # while Dynamo compiles what is called in a gap, a trace func
 
 TRACED_STEPS = (2, 3, 4, 19, 60)  # completed steps, after which the gap is traced
 _GENERATOR = 0x20
-
-
 MOSTLY = 0.6  # a generator that takes so much of the traced gaps is taken to fill all of it
 
 _watch = None
