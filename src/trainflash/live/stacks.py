@@ -6,6 +6,7 @@ import contextlib
 import json
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -15,7 +16,7 @@ from typing import Any
 
 _THREAD = re.compile(r"^Thread (\d+)")
 _DUMP_S = 10.0
-_END_S = 5.0
+_END_S = 10.0
 
 
 @dataclass(frozen=True)
@@ -85,6 +86,9 @@ class Recording:
         try:
             self._process.wait(_END_S)
         except subprocess.TimeoutExpired:
+            self._process.send_signal(signal.SIGINT)  # on Ctrl-C it writes what it has
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(_END_S)
             self.stop()
         with self._directory, contextlib.suppress(OSError, ValueError, KeyError, TypeError, IndexError):
             return _by_thread(json.loads(self._output.read_text(encoding="utf-8", errors="replace")))
