@@ -11,7 +11,7 @@ from trainflash.schema import PHASES, DeviceTime
 from trainflash.summary.steady import NS_PER_MS, Steady
 from trainflash.trace import RankTrace
 from trainflash.trace.accounting import step_of
-from trainflash.trace.device import DeviceTimeline
+from trainflash.trace.model import DeviceTimeline
 
 ENOUGH = 0.8  # of the steady steps: the rest cannot turn a share around
 

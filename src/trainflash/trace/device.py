@@ -19,6 +19,7 @@ import numpy as np
 from trainflash.schema.runs import PHASES
 from trainflash.trace.accounting import Spans, step_of
 from trainflash.trace.facts import Facts
+from trainflash.trace.model import DeviceTimeline
 
 WAIT, WAITED, SEEN, DROPPED = 8, 9, 10, 11  # codes of the probe's device file
 WINDOW_NS = 1_000_000_000
@@ -40,31 +41,6 @@ class Marks:
     stream: np.ndarray
     wait_from_ns: np.ndarray
     wait_to_ns: np.ndarray
-    dropped: int
-
-
-@dataclass(frozen=True)
-class DeviceTimeline:
-    """All on the host's clock.
-
-    Spans: from `start_ns` to `end_ns` the device was between two boundaries, which the host had recorded at `queued_ns` and `left_ns`; in
-    between the host was in `phase` (index into `schema.runs.PHASES`). `moved_ns[p, i]` is what attribution adds to phase p in step i: it
-    takes waits from the phase that waited and gives them to those whose device work was waited for; each column adds up to 0.
-    """
-
-    start_ns: np.ndarray
-    end_ns: np.ndarray
-    queued_ns: np.ndarray
-    left_ns: np.ndarray
-    phase: np.ndarray
-    main: np.ndarray  # bool: on the program's own stream
-    work_ns: np.ndarray  # part of the span in which the device worked, as far as boundaries can tell
-    wait_from_ns: np.ndarray
-    wait_to_ns: np.ndarray
-    moved_ns: np.ndarray
-    complete: np.ndarray  # bool, per step: every boundary of it has an event that was read
-    lag_ns: np.ndarray  # float, per step: how far the device was behind the host at the step's end; NaN: not known
-    uncertainty_ns: float  # of the alignment: half the distance of its bounds, in the median
     dropped: int
 
 

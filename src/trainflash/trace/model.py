@@ -5,16 +5,12 @@ processes of one machine; arrays are int64 unless said otherwise.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from trainflash.schema.runs import Location
 from trainflash.schema.summaries import Setting, Written
 from trainflash.trace.computing import ComputeTrace
-
-if TYPE_CHECKING:
-    from trainflash.trace.device import DeviceTimeline
 
 
 @dataclass(frozen=True)
@@ -252,6 +248,31 @@ class Parallel:
     comm_ns: int | None = None
     overlap_ns: int | None = None
     lines: tuple[CollectiveLine, ...] = ()
+
+
+@dataclass(frozen=True)
+class DeviceTimeline:
+    """All on the host's clock.
+
+    Spans: from `start_ns` to `end_ns` the device was between two boundaries, which the host had recorded at `queued_ns` and `left_ns`; in
+    between the host was in `phase` (index into `schema.runs.PHASES`). `moved_ns[p, i]` is what attribution adds to phase p in step i: it
+    takes waits from the phase that waited and gives them to those whose device work was waited for; each column adds up to 0.
+    """
+
+    start_ns: np.ndarray
+    end_ns: np.ndarray
+    queued_ns: np.ndarray
+    left_ns: np.ndarray
+    phase: np.ndarray
+    main: np.ndarray  # bool: on the program's own stream
+    work_ns: np.ndarray  # part of the span in which the device worked, as far as boundaries can tell
+    wait_from_ns: np.ndarray
+    wait_to_ns: np.ndarray
+    moved_ns: np.ndarray
+    complete: np.ndarray  # bool, per step: every boundary of it has an event that was read
+    lag_ns: np.ndarray  # float, per step: how far the device was behind the host at the step's end; NaN: not known
+    uncertainty_ns: float  # of the alignment: half the distance of its bounds, in the median
+    dropped: int
 
 
 @dataclass(frozen=True)
