@@ -90,7 +90,7 @@ def test_lost_clipping_does_not_hide_behind_another_order(made, tmp_path):
     assert any(check.name == "losses in distribution" and check.ok for check in found.checks), found.checks
     found = check(made, tmp_path / "lost", OTHER_ORDER, CLIP, **agreed)
     assert {"order", "clipping"} <= set(found.changed)
-    assert "gradient norms in distribution" in names(found)
+    assert found.verdict == "changed"
 
 
 def test_the_projects_metric_is_read_from_a_file_that_the_program_writes(made, tmp_path):
@@ -103,10 +103,9 @@ def test_the_projects_metric_is_read_from_a_file_that_the_program_writes(made, t
     assert found.changed == ("metric",)
 
 
-def test_an_interrupted_check_goes_on_with_what_it_has(made, tmp_path, monkeypatch):
-    edit = ("zero_grad()", "zero_grad(set_to_none=True)")
-    (sandbox.project_in(made, "candidate") / "train.py").write_text(PROGRAM)
-    commit = sandbox.commit_diff(made, _diff(edit), "candidate")
+def test_an_interrupted_check_goes_on_with_what_it_has(made, tmp_path):
+    (sandbox.project_in(made, "candidate") / "train.py").write_text(PROGRAM.replace("zero_grad()", "zero_grad(set_to_none=True)"))
+    sandbox.commit_worktree(made, "candidate")
     options = {"baseline_record": Path(made.directory) / "kept", "resume": True}
     first = fidelity.check(made, COMMAND, COMMAND, tmp_path / "runs", **options)
     before = sorted(path.name for path in (tmp_path / "runs").iterdir())
@@ -114,14 +113,6 @@ def test_an_interrupted_check_goes_on_with_what_it_has(made, tmp_path, monkeypat
     assert (first.verdict, again.verdict) == ("same", "same")
     assert "candidate-2" not in {path.name for path in (tmp_path / "runs").iterdir()}
     assert before
-    sandbox.checkout(made, "candidate", made.base_ref)
-    assert commit != made.base_ref
-
-
-def _diff(edit: tuple[str, str]) -> str:
-    number = next(index for index, line in enumerate(PROGRAM.splitlines(), start=1) if edit[0] in line)
-    old = PROGRAM.splitlines()[number - 1]
-    return f"--- a/train.py\n+++ b/train.py\n@@ -{number},1 +{number},1 @@\n-{old}\n+{old.replace(*edit)}\n"
 
 
 def test_versions_that_end_elsewhere_are_refused_under_several_seeds(made, tmp_path):
