@@ -151,7 +151,7 @@ def test_waiting_for_a_later_rank_is_no_communication():
 
 def test_a_line_that_calls_collectives_waits_and_does_not_compute():
     where = Location("train.py", 37, "average")
-    by_hand = replace(m.talking_ranks(share=0.4, wrapper="collectives", location=where).communication)
+    by_hand = m.talking_ranks(share=0.4, wrapper="collectives", location=where).communication
     busy = s.busy_callback(0.5)
     lines = tuple(replace(line, location=where) if line.phase == "Other" else line for line in busy.lines)
     assert kinds(replace(busy, lines=lines, ranks=2, communication=by_hand)) == ["communication", "host_code"]

@@ -137,7 +137,8 @@ def _sum(stream: Stream, begin: int, end: int) -> tuple[int, int]:
 def _same_sequence(pair: Pair) -> bool:
     """Whether both sides show the same samples in the same order, however they are cut into batches."""
     if pair.same_keys:
-        return all(outcome is None or outcome.ok for outcome in (_drawn(pair),))
+        drawn = _drawn(pair)
+        return drawn is None or bool(drawn.ok)
     old, new = ([row for update in stream.updates for row in update.rows or ()] for stream in (pair.baseline, pair.candidate))
     return bool(old) and bool(new) and all(left == right for left, right in zip(old, new, strict=False))
 
