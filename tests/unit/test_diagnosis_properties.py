@@ -76,7 +76,7 @@ def values(annotation: object) -> st.SearchStrategy:
     if annotation is type(None):
         return st.none()
     if annotation is float:
-        return st.floats(0.0, 1.0) | st.floats(0.0, 1e9)
+        return st.floats(0.0, 1.0) | st.floats(0.0, 1e9) | st.sampled_from([5e-324, 1e-300, 1e9])  # ratios of these overflow
     if annotation is int:
         return st.integers(0, 50) | st.integers(0, 10**12)
     if annotation is str:

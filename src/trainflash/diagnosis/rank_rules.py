@@ -21,7 +21,7 @@ class Late:
     phase: str
     excess_ms: float  # own time above the median of the other ranks
     phase_ms: float  # of it in `phase`
-    ratio: float
+    usual_ms: float  # the median of the others' own time
     share: float  # of a step
 
 
@@ -43,7 +43,7 @@ def late_rank(signals: Signals, limits: Thresholds) -> Late | None:
         return None
     over = {name: ms - median(stat.own_ms.get(name, 0.0) for stat in others) for name, ms in slow.own_ms.items()}
     phase = max(over, key=lambda name: over[name])
-    return Late(slow, phase, excess, over[phase], own / usual, min(1.0, excess / step))
+    return Late(slow, phase, excess, over[phase], usual, min(1.0, excess / step))
 
 
 def rank_straggler(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
@@ -55,7 +55,7 @@ def rank_straggler(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
     rank, host = late.stat.rank, f" on {late.stat.host}" if late.stat.host else ""
     rows = [
         milliseconds(f"own time of rank {rank} per step", sum(late.stat.own_ms.values())),
-        count("of the median of the others", late.ratio, "×"),
+        milliseconds("median of the others' own time per step", late.usual_ms),
         milliseconds(f"more in {late.phase} than the others", late.phase_ms),
         count("ranks", len(stats)),
     ]
