@@ -55,6 +55,7 @@ class Strangers:
             for line in self._notices.read_text(errors="replace").splitlines():
                 with contextlib.suppress(ValueError, KeyError, TypeError):
                     found.add(int(json.loads(line)["pid"]))
+        found -= self._told  # these lines are our own
         tree = supervise.descendants(self._tree)
         return found | {pid for pid in tree if _has_ancestor(pid, found, tree) and _forked(pid, tree[pid][0])}
 
