@@ -16,6 +16,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+from kept_results import KeptResults
 
 from trainflash.schema.runs import PHASES
 from trainflash.trace import RankTrace, load
@@ -129,14 +130,13 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("attribution.json"), help="result file (default: %(default)s)")
     parser.add_argument("--fresh", action="store_true", help="run finished programs again")
     arguments = parser.parse_args()
-    known = json.loads(arguments.out.read_text()) if arguments.out.exists() and not arguments.fresh else {}
+    known = KeptResults(arguments.out, lambda row: bool(row) and "failed" not in row, fresh=arguments.fresh)
     print(f"{'program':22} {'steps':>9} {'step ms':>8}  {'typical step':12} {'whole run':12}   (points; seen/true steps)")
     for name in arguments.programs or (*OWN, *FRAMEWORKS, *TINY):
         key = f"{name}/{arguments.capture}"
-        if key not in known or "failed" in known[key]:
-            known[key] = run(name, arguments.capture)
-            arguments.out.write_text(json.dumps(known, indent=1))
-        print(line(name, known[key]), flush=True)
+        if not known.has(key):
+            known.put(key, run(name, arguments.capture))
+        print(line(name, known.rows[key]), flush=True)
 
 
 if __name__ == "__main__":

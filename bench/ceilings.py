@@ -19,6 +19,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from kept_results import KeptResults
+
 from trainflash import stats
 from trainflash.bench import STARTS_TO_AFFORD, measure
 from trainflash.bench.estimate import estimate
@@ -144,18 +146,17 @@ def main() -> None:
     parser.add_argument("--again", nargs="*", default=[], choices=[*PLANTED, "all"])
     parser.add_argument("programs", nargs="*", default=[])
     arguments = parser.parse_args()
-    rows = json.loads(arguments.results.read_text()) if arguments.results.exists() else {}
+    kept = KeptResults(arguments.results, bool)
     folder = arguments.folder or Path(tempfile.mkdtemp(prefix="trainflash-bench-"))
     for name in arguments.programs or PLANTED:
-        if name in rows and name not in arguments.again and "all" not in arguments.again:
+        if kept.has(name) and name not in arguments.again and "all" not in arguments.again:
             continue
         try:
-            rows[name] = measured(name, folder, arguments.seconds, arguments.starts)
+            kept.put(name, measured(name, folder, arguments.seconds, arguments.starts))
         except TrainFlashError as failed:
-            rows[name] = {"reason": failed.message}
-        print(f"\r\033[K{name}: {json.dumps(rows[name])}", file=sys.stderr, flush=True)
-        arguments.results.write_text(json.dumps(rows, indent=2))
-    rows = {name: rows[name] for name in PLANTED if name in rows}
+            kept.put(name, {"reason": failed.message})
+        print(f"\r\033[K{name}: {json.dumps(kept.rows[name])}", file=sys.stderr, flush=True)
+    rows = {name: kept.rows[name] for name in PLANTED if name in kept.rows}
     print(json.dumps({"schema": "bench_ceilings.v1", **table(rows), "rows": rows}))
 
 

@@ -21,6 +21,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from kept_results import KeptResults
+
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results"
 STATE = RESULTS / "profile_decode.json"
@@ -31,6 +33,8 @@ MB = 1_000_000
 READER = """
 import json, sys, time
 from pathlib import Path
+
+from kept_results import KeptResults
 reader, path = sys.argv[1], Path(sys.argv[2])
 if reader in ("ours", "summary"):
     from trainflash.profile.sources import Request, load
@@ -71,8 +75,7 @@ def main() -> None:
     arguments.add_argument("--fresh", action="store_true", help="forget what was measured")
     chosen = arguments.parse_args()
     chosen.traces.mkdir(parents=True, exist_ok=True)
-    RESULTS.mkdir(exist_ok=True)
-    known = {} if chosen.fresh or not STATE.is_file() else json.loads(STATE.read_text())
+    known = KeptResults(STATE, bool, fresh=chosen.fresh)
     for style in chosen.styles:
         for size in chosen.mb:
             for reader in chosen.readers:
@@ -80,27 +83,20 @@ def main() -> None:
                     continue
                 for number in range(chosen.rounds):
                     key = f"{style} {size} {reader} {number}"
-                    if key in known:
+                    if known.has(key):
                         continue
                     found = measure(reader, trace(chosen.traces, style, size))
                     if found is None:
                         break
-                    known[key] = found
-                    write(known)
+                    known.put(key, found)
                     print(key, found, file=sys.stderr, flush=True)
-    show(known)
+    show(known.rows)
 
 
 def applies(reader: str, style: str) -> bool:
     if style == "xplane":
         return reader in ("ours", "summary", "protobuf")
     return reader != "protobuf" and not (style.endswith(".gz") and reader == "json")
-
-
-def write(known: dict) -> None:
-    beside = STATE.with_suffix(".tmp")
-    beside.write_text(json.dumps(known, indent=1, sort_keys=True))
-    beside.replace(STATE)
 
 
 def measure(reader: str, path: Path) -> dict | None:

@@ -14,7 +14,6 @@ import os
 import shutil
 import sys
 import tempfile
-import threading
 import time
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
@@ -27,6 +26,10 @@ from trainflash.errors import TrainFlashError
 from trainflash.schema import Command, to_plain
 
 HERE = Path(__file__).resolve().parent
+sys.path.append(str(HERE.parent))
+
+from kept_results import KeptResults  # noqa: E402
+
 RESULTS = HERE.parent / "results" / "fidelity.json"
 
 
@@ -79,25 +82,6 @@ class Base:
         )
 
 
-class Store:
-    """Raw verdicts by case, written after each one."""
-
-    def __init__(self, path: Path, fresh: bool) -> None:
-        self.path, self.lock = path, threading.Lock()
-        self.rows: dict[str, dict] = json.loads(path.read_text()) if path.exists() else {}
-        self.stale = set(self.rows) if fresh else set()
-
-    def has(self, key: str) -> bool:
-        return key not in self.stale and "verdict" in self.rows.get(key, {})
-
-    def put(self, key: str, values: dict) -> None:
-        with self.lock:
-            self.stale.discard(key)
-            self.rows[key] = values
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            self.path.write_text(json.dumps(dict(sorted(self.rows.items())), indent=1) + "\n")
-
-
 def totals(rows: list[tuple[dict, object]]) -> list[str]:
     """One line for each label: how many are right."""
     lines = []
@@ -121,7 +105,7 @@ def main() -> int:
     args = parser.parse_args()
     os.environ["OMP_NUM_THREADS"] = "1"
     chosen = cases(args.half, args.only)
-    store = Store(args.results, args.fresh)
+    store = KeptResults(args.results, lambda row: "verdict" in row, fresh=args.fresh)
     by_base: dict[str, list[dict]] = defaultdict(list)
     for case in chosen:
         if not store.has(f"{args.half}/{case['name']}"):

@@ -19,7 +19,10 @@ from pathlib import Path
 
 import libcst as cst
 from programs import HERE, Program, copy_of, environment, programs
-from run import Store
+
+sys.path.append(str(HERE.parent))
+
+from kept_results import KeptResults
 
 PEER = HERE.parent / "results" / "peers" / "traceml"
 VERSION = "traceml-ai==0.5.0"
@@ -189,7 +192,7 @@ def main() -> int:
     args = parser.parse_args()
     if not PEER.is_dir():
         subprocess.run([sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", str(PEER), VERSION], check=True)
-    store, counts = Store(RESULTS, args.fresh), {}
+    store, counts = KeptResults(RESULTS, lambda row: "findings" in row, fresh=args.fresh), {}
     for program in programs(args.half, args.only):
         key = f"{program.half}/{program.name}"
         if not store.has(key):

@@ -16,13 +16,16 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from programs import HERE, Program, command_of, copy_of, environment, programs
 from score import Score, score
+
+sys.path.append(str(HERE.parent))
+
+from kept_results import KeptResults
 
 RESULTS = HERE.parent / "results" / "planted.json"
 KEPT_KEYS = ("kind", "phase", "location", "share", "severity", "bound_by", "evidence")
@@ -126,25 +129,6 @@ def as_markdown(lines: list[list[str]]) -> str:
     return "\n".join([rows[0], "|" + "---|" * len(lines[0]), *rows[1:]])
 
 
-class Store:
-    """Raw results by program, written after each one."""
-
-    def __init__(self, path: Path, fresh: bool) -> None:
-        self.path, self.lock = path, threading.Lock()
-        self.rows: dict[str, dict] = json.loads(path.read_text()) if path.exists() else {}
-        self.stale = set(self.rows) if fresh else set()
-
-    def has(self, key: str) -> bool:
-        return key not in self.stale and "findings" in self.rows.get(key, {})
-
-    def put(self, key: str, values: dict) -> None:
-        with self.lock:
-            self.stale.discard(key)
-            self.rows[key] = values
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            self.path.write_text(json.dumps(dict(sorted(self.rows.items())), indent=1) + "\n")
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--half", choices=["open", "kept", "all"], default="open")
@@ -158,7 +142,7 @@ def main() -> int:
     args = parser.parse_args()
     trainflash = shlex.split(args.trainflash) if args.trainflash else [sys.executable, "-m", "trainflash"]
     chosen = programs(args.half, args.only)
-    store = Store(args.results, args.fresh)
+    store = KeptResults(args.results, lambda row: "findings" in row, fresh=args.fresh)
 
     def work(program: Program) -> None:
         key = f"{program.half}/{program.name}"
