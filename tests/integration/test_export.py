@@ -43,3 +43,20 @@ def test_a_run_opens_in_a_viewer(diagnosed, tmp_path):
     assert nowhere.code == 2 and "--output" in nowhere.err
     escaping = user.trainflash("profile", "export", "--run", "../..")
     assert escaping.code == 2
+
+
+def test_a_run_is_summarized_like_a_trace(diagnosed, tmp_path):
+    user, run = diagnosed
+    made = user.trainflash("profile", "summarize", "--run", run, "--json")
+    assert made.code == 0, made.err
+    seen = made.document
+    assert (seen["schema"], seen["source_format"]) == ("profile_summary.v1", "probe")
+    parts = {name: seen["time_breakdown"][name]["total_duration"] for name in ("compute", "host", "stall", "communication", "copy")}
+    assert parts["host"] > parts["compute"] > 0
+    assert sum(parts.values()) == pytest.approx(seen["time_breakdown"]["total_duration"], abs=1)
+    assert {"Fwd", "Bwd", "Opt"} <= {op["name"] for op in seen["hot_ops"]}
+    assert seen["optimization_candidates"][0]["finding"] == "input_cpu"
+    again = user.trainflash("profile", "summarize", "--run", run, "--json").document
+    assert again["digest"] == seen["digest"]
+    twice = user.trainflash("profile", "summarize", "train.py", "--run", run)
+    assert twice.code == 2 and "--run" in twice.err

@@ -205,7 +205,7 @@ def test_a_run_of_the_probe_is_a_profile():
         [(0, [Process(11, "rank 0", (steps, phases, device))])], [Counter("memory", "MB", [5], [7.0])], "run-1", {"run": "run-1"}
     )
     trace = profile.traces[0]
-    assert trace.column("step").values.tolist() == [0, 1] and len(trace.rows(Kind.ANNOTATION)) == 4
+    assert trace.column("step").values.tolist() == [0, 1] and len(trace.rows(Kind.ANNOTATION)) == len(trace.rows(Kind.HOST_OP)) == 2
     assert len(trace.rows(Kind.DEVICE_ANNOTATION)) == 2 and len(trace.marks.t_ns) == 1 and trace.counters[0].value.tolist() == [7]
 
 

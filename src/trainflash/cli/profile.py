@@ -28,10 +28,12 @@ def group() -> None:
 @group.command("summarize", short_help="A trace becomes profile_summary.v1.")
 @click.argument("trace", type=FILE, required=False)
 @source_options
+@click.option("--run", help="A run that trainflash itself recorded, such as diagnose-001; with --sandbox, of that sandbox.")
+@sandbox_option
 @summary_options
 @click.option("--output", type=FILE, help="Write the summary there, as JSON. Default: show it.")
 @json_option
-def summarize(trace: Path | None, output: Path | None, as_json: bool, **given: Any) -> None:
+def summarize(trace: Path | None, run: str | None, sandbox: Path | None, output: Path | None, as_json: bool, **given: Any) -> None:
     """Read a trace of PyTorch or JAX and write profile_summary.v1: the same bytes for the same trace, whatever the machine.
 
     TRACE is a file or a directory; the options name one more exactly.
@@ -41,15 +43,21 @@ def summarize(trace: Path | None, output: Path | None, as_json: bool, **given: A
     trainflash profile summarize --profile-dir runs/1/profiler --breakdown-mode exclusive_global --output summary.json
     trainflash profile summarize --xplane-file host.xplane.pb --output summary.json
     trainflash profile summarize --run-target entity/project/run_id --download-root scratch/profiles --output summary.json
+    trainflash profile summarize --run diagnose-001 --output summary.json
     """
     from trainflash import report
-    from trainflash.workflow import answers, profiling
+    from trainflash.workflow import answers, exporting, profiling, session
 
     if output is not None:
         profiling.check_place(output)
     shown = Output(as_json)
     with shown.progress() as progress:
-        summary = profiling.summary(profile_changes.request(trace, given), profile_changes.options(given), progress)
+        if run is None:
+            summary = profiling.summary(profile_changes.request(trace, given), profile_changes.options(given), progress)
+        else:
+            profile_changes.require_no_source(trace, given, "--run")
+            found = session.existing_session(Path.cwd(), sandbox, on_progress=progress)
+            summary = profiling.summary_of(exporting.as_profile(found, run), profile_changes.options(given), progress)
         progress.finish()
     if output is not None:
         profiling.write_summary(output, summary)

@@ -36,12 +36,18 @@ def request(trace: Path | None, given: dict[str, Any]) -> profiling.Request:
     named = [name for name in SOURCES if given.get(name)]
     if (trace is not None) + len(named) != 1:
         names = ", ".join(f"--{name.replace('_', '-')}" for name in SOURCES)
-        raise UsageError("name exactly one trace to summarize", f"give a file or a directory, or one of {names}")
+        raise UsageError("name exactly one trace to summarize", f"give a file or a directory, or one of {names}, --run")
     chosen = {name: value for name, value in given.items() if name in REQUEST and value}
     if trace is not None:
         name = "profile_dir" if trace.is_dir() else "xplane_file" if trace.suffix == ".pb" else "trace_file"
         chosen[name] = trace if name == "profile_dir" else (trace,)
     return profiling.Request(**chosen)
+
+
+def require_no_source(trace: Path | None, given: dict[str, Any], option: str) -> None:
+    """Raises `UsageError` where a trace is named beside `option`, which names one too."""
+    if trace is not None or any(given.get(name) for name in SOURCES):
+        raise UsageError(f"{option} names what to summarize already", "leave the other trace out")
 
 
 def options(given: dict[str, Any]) -> profiling.Options:

@@ -121,7 +121,7 @@ class StepTimeSummary:
     classes: tuple[StepClassSummary, ...]
     basis: Literal["step_markers", "optimizer_steps", "device_steps", "xprof", "none"]
     steps: tuple[Step, ...] = ()  # at most 200, in order
-    data_loading_mean_us: float | None = None  # in a steady step, while the device was idle
+    data_loading_mean_us: float | None = None  # in a steady step, while no operator ran (on the device, where there is one)
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from trainflash.profile import compare as comparing
 from trainflash.profile import publish as publishing
 from trainflash.profile import query, tracking
 from trainflash.profile.analysis.build import Options, summarize
+from trainflash.profile.events import Profile
 from trainflash.profile.sources import Request
 from trainflash.profile.sources import load as read
 from trainflash.schema import dump_json, read_document, write_atomically, write_document
@@ -39,7 +40,11 @@ SUFFIXES = {".md": "Markdown", ".html": "HTML", ".htm": "HTML", ".json": "JSON"}
 
 def summary(request: Request, options: Options, on_progress: Progress = lambda label, done, total: None) -> ProfileSummary:
     """Decode what is asked for and summarize it. Raises `UsageError` for a source that cannot be read or holds no trace."""
-    decoded = read(request, lambda name: on_progress(f"reading {Path(name).name}", 0, 0))
+    return summary_of(read(request, lambda name: on_progress(f"reading {Path(name).name}", 0, 0)), options, on_progress)
+
+
+def summary_of(decoded: Profile, options: Options, on_progress: Progress = lambda label, done, total: None) -> ProfileSummary:
+    """Summarize a profile that was read already, such as `exporting.as_profile` of a run that the probe recorded."""
     on_progress("summarizing", 0, 0)
     return summarize(decoded, options, generated_at_utc=now())
 

@@ -52,6 +52,8 @@ def candidates(summary: ProfileSummary, limits: Thresholds = DEFAULT) -> tuple[O
 
 def _loading(case: _Case) -> Iterator[OptimizationCandidate]:
     cause = case.cause("data_loading")
+    if case.summary.idle is None:
+        yield from _loading_on_the_host(case)
     if not cause:
         return
     names = case.names()
@@ -66,6 +68,21 @@ def _loading(case: _Case) -> Iterator[OptimizationCandidate]:
         ("dataloader_workers", "memoize_function") if single else ("dataloader_workers", "prefetch_factor", "memoize_function"),
         cause.share_of_window, suggestions, _idle_figures(cause),
     )  # fmt: skip
+
+
+def _loading_on_the_host(case: _Case) -> Iterator[OptimizationCandidate]:
+    """Without a device the training thread itself waits for batches, or makes them."""
+    steps = case.summary.step_time
+    if steps.data_loading_mean_us is None or not steps.all_steps.mean:
+        return
+    share = steps.data_loading_mean_us / steps.all_steps.mean
+    if share >= case.limits.listed:
+        yield _candidate(
+            "data_loading", "The training waits for batches", "In each step the training thread fetches its batch while no operator runs.",
+            "input_cpu", ("dataloader_workers", "memoize_function"), min(share, 1.0),
+            ["load in worker processes, or more of them", "remember results that are computed again"],
+            [Evidence("data loading in a step", round(steps.data_loading_mean_us / US_PER_MS, 3), "ms")],
+        )  # fmt: skip
 
 
 def _launching(case: _Case) -> Iterator[OptimizationCandidate]:

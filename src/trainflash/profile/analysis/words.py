@@ -50,7 +50,7 @@ _GRAPH_LAUNCH = re.compile(r"(?:cuda|hip|cu)GraphLaunch|CommandBufferThunk|Comma
 _LOADING = re.compile(
     r"enumerate\(DataLoader\)|DataLoader\b.*(?:__next__|__iter__|next)|dataloader\.py\(\d+\): __(?:next|iter)__|"
     r"(?:^|[^a-z])(?:get|next|load|fetch)_?batch\b|data_?load(?:ing|er)\b|IteratorGetNext|^Iterator::|(?:^|[#\s])load(?:ing)?[ _]?data\b|"
-    r"input_pipeline|^infeed|(?:^|[#\s/])(?:dataloading|data_?fetch(?:ing)?|next_?data)\b",
+    r"input_pipeline|^infeed|(?:^|[#\s/])(?:dataloading|data_?fetch(?:ing)?|next_?data)\b|^data$",
     re.IGNORECASE,
 )
 _COLLECTIVE_CALL = re.compile(r"^(?:c10d::|gloo:|nccl:|mpi:|ucc:)|ncclGroupEnd|^ncclComm|ProcessGroup\w*::|Work::wait|record_param_comms")

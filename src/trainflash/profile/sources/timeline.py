@@ -11,7 +11,10 @@ from trainflash.profile.events import Identity, Kind, Profile, Trace, TrackKind
 from trainflash.profile.export import Counter, Part, Process
 
 STEPS = "steps"  # the track whose slices are the steps
+PHASES = "phases"
 DEVICE = "device"  # tracks that begin with this word show work on the device
+MAIN = "training thread"  # steps and phases are what one thread does; elsewhere they are rows of their own, to be looked at
+COMPUTING = ("Fwd", "Bwd", "Opt", "Eval")  # phases in which operators run; in the others Python works or waits
 
 
 def profile_of(ranks: Sequence[tuple[int, Sequence[Process]]], machine: Sequence[Counter], origin: str, about: dict[str, str]) -> Profile:
@@ -29,16 +32,22 @@ def _trace(processes: Sequence[Process], counters: Sequence[Counter], name: str,
     for process in processes:
         for row in process.tracks:
             on_device = row.name.startswith(DEVICE)
-            track = builder.track(str(process.pid), row.name, TrackKind.DERIVED if on_device else TrackKind.HOST)
-            builder.describe(track, process_name=process.name, thread_name=row.name, device=0 if on_device else None)
-            kind = Kind.DEVICE_ANNOTATION if on_device else Kind.ANNOTATION
+            thread = MAIN if row.name in (STEPS, PHASES) else row.name
+            track = builder.track(str(process.pid), thread, TrackKind.DERIVED if on_device else TrackKind.HOST)
+            builder.describe(track, process_name=process.name, thread_name=thread, device=0 if on_device else None)
             for part in row.parts:
-                _add(builder, part, track, kind, row.name == STEPS)
+                _add(builder, part, track, _kind(row.name, part), row.name == STEPS)
     for counter in counters:
         label = f"{counter.name} [{counter.unit}]" if counter.unit else counter.name
         for time, value in zip(counter.t_ns, counter.value, strict=True):
             builder.add_sample("machine", label, int(time), float(value))
     return builder.finish(identity, about)
+
+
+def _kind(row: str, part: Part) -> Kind:
+    if row == PHASES:
+        return Kind.HOST_OP if part.names[0] in COMPUTING else Kind.PYTHON
+    return Kind.DEVICE_ANNOTATION if row.startswith(DEVICE) else Kind.ANNOTATION
 
 
 def _add(builder: TraceBuilder, part: Part, track: int, kind: Kind, are_steps: bool) -> None:
