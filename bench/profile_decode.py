@@ -33,8 +33,6 @@ MB = 1_000_000
 READER = """
 import json, sys, time
 from pathlib import Path
-
-from kept_results import KeptResults
 reader, path = sys.argv[1], Path(sys.argv[2])
 if reader in ("ours", "summary"):
     from trainflash.profile.sources import Request, load
