@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,7 @@ from trainflash.profile.events import (
     Track,
     TrackKind,
 )
+from trainflash.profile.growing import Growing
 from trainflash.profile.pairing import pair
 
 HOUR_NS = 3_600_000_000_000
@@ -54,17 +55,6 @@ class Interner(dict):
         return number
 
 
-@dataclass
-class _Blocks:
-    """Arrays of one column, in the order in which they came."""
-
-    arrays: list[np.ndarray]
-
-    def joined(self, dtype: type) -> np.ndarray:
-        arrays, self.arrays = self.arrays, []
-        return np.concatenate(arrays).astype(dtype, copy=False) if arrays else np.empty(0, dtype)
-
-
 class TraceBuilder:
     """Collects blocks; `finish` sorts, joins begins and ends, and gives the trace.
 
@@ -82,11 +72,11 @@ class TraceBuilder:
         self.strings = Interner()
         self.tracks: list[Track] = []
         self._track_ids: dict[tuple[str, str, TrackKind], int] = {}
-        self._columns: dict[str, dict[str, _Blocks]] = {}
-        self._side: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {}
+        self._columns: dict[str, dict[str, Growing]] = {}
+        self._side: dict[str, tuple[Growing, Growing]] = {}  # rows and values
         self._rows = 0
         self._begins = 0
-        self._begin_side: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {}
+        self._begin_side: dict[str, tuple[Growing, Growing]] = {}
         self._counters: dict[tuple[str, str], tuple[list[float], list[float]]] = {}
         self.kind_of_track: dict[int, Callable[[str], Kind]] = {}  # name → kind, for events of kind OTHER on that track
 
@@ -136,18 +126,20 @@ class TraceBuilder:
     def _append(self, table: str, columns: Mapping[str, np.ndarray]) -> None:
         blocks = self._columns.setdefault(table, {})
         for name, values in columns.items():
-            blocks.setdefault(name, _Blocks([])).arrays.append(values)
+            blocks.setdefault(name, Growing()).append(values)
 
     @staticmethod
     def _append_side(into: dict, side: Mapping[str, tuple[np.ndarray | None, np.ndarray]], first: int, count: int) -> None:
         for name, (rows, values) in side.items():
             if len(values):
                 numbers = np.arange(first, first + count) if rows is None else rows + first
-                into.setdefault(name, []).append((numbers.astype(np.int32), _narrow(values)))
+                all_rows, all_values = into.setdefault(name, (Growing(), Growing()))
+                all_rows.append(numbers.astype(np.int32))
+                all_values.append(_narrow(values))
 
     def _table(self, table: str, names: Sequence[str], dtypes: Mapping[str, type]) -> dict[str, np.ndarray]:
         blocks = self._columns.pop(table, {})
-        return {name: blocks.pop(name, _Blocks([])).joined(dtypes.get(name, np.int64)) for name in names}
+        return {name: blocks.pop(name, Growing()).joined(dtypes.get(name, np.int64)) for name in names}
 
     def finish(
         self,
@@ -212,8 +204,8 @@ class TraceBuilder:
         place = np.full(len(ends["t_ns"]), -1, np.int64)
         place[first] = np.arange(len(first))
         side = {}
-        for name, blocks in self._begin_side.items():
-            rows, values = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
+        for name, columns in self._begin_side.items():
+            rows, values = (column.joined() for column in columns)
             kept = place[rows] >= 0
             order = np.argsort(place[rows[kept]], kind="stable")
             side[name] = (place[rows[kept]][order], values[kept][order])
@@ -227,11 +219,8 @@ class TraceBuilder:
         events = self._table("events", self.EVENT_COLUMNS, narrow)
         side = {}
         for name in sorted(self._side):
-            blocks = self._side.pop(name)
-            rows = np.concatenate([rows for rows, _ in blocks])
-            dtype = {INTEGERS: None, REALS: np.float64, TEXTS: np.int32}[SIDE_COLUMNS[name]]
-            values = np.concatenate([values for _, values in blocks])
-            side[name] = Sparse(rows, values if dtype is None else values.astype(dtype, copy=False))
+            rows, values = self._side.pop(name)
+            side[name] = Sparse(rows.joined(), values.joined({INTEGERS: None, REALS: np.float64, TEXTS: np.int32}[SIDE_COLUMNS[name]]))
         return events, side
 
     def _kinds_by_track(self, events: Mapping[str, np.ndarray]) -> None:

@@ -122,9 +122,9 @@ def _activities(wanted, keys, here: Spans, of: np.ndarray, timeline: Timeline) -
     """What the innermost host events of driving threads were meanwhile."""
     rank = timeline.rank
     rows = rank.on_leading(rank.rows(Kind.HOST_OP, Kind.RUNTIME, Kind.DRIVER, Kind.PYTHON, Kind.ANNOTATION))
+    meets = np.searchsorted(here.end, rank.start[rows], side="right") < np.searchsorted(here.start, rank.end[rows], side="left")
+    rows = rows[meets]  # what meets no gap is the innermost in none, and hides nothing there
     rows = rows[~rank.trace.column("step").has(rows)]
-    first, last = int(here.start[0]), int(here.end[-1])
-    rows = rows[(rank.end[rows] > first) & (rank.start[rows] < last)]
     start, end, event = rank.nest(rows).segments()
     segment, gap, length = overlapping_pairs(start, end, here)
     names = rank.trace.events.name[rows[event[segment]]] if len(rows) else segment

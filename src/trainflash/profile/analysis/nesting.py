@@ -16,7 +16,7 @@ from trainflash.profile.analysis.intervals import distinct
 
 @dataclass(frozen=True)
 class Nest:
-    """Events of several tracks with their parents. All arrays have one length; `parent` is -1 for an outermost event."""
+    """Events of several tracks with their parents. All arrays have one length; `parent` (int32) is -1 for an outermost event."""
 
     start: np.ndarray
     end: np.ndarray
@@ -72,8 +72,8 @@ def nest(start: np.ndarray, duration: np.ndarray, track: np.ndarray) -> Nest:
     """The nest of events in the model's order."""
     start = np.asarray(start, np.int64)
     end = start + np.asarray(duration, np.int64)
-    parent = np.full(len(start), -1, np.int64)
-    depth = np.zeros(len(start), np.int64)
+    parent = np.full(len(start), -1, np.int32)
+    depth = np.zeros(len(start), np.int32)
     bounds = np.flatnonzero(np.diff(track, prepend=-1, append=-2)) if len(start) else np.empty(0, np.int64)
     for low, high in pairwise(bounds.tolist()):
         _nest_track(start, end, parent, depth, low, high)
@@ -87,11 +87,12 @@ def nest(start: np.ndarray, duration: np.ndarray, track: np.ndarray) -> Nest:
 def _nest_track(start: np.ndarray, end: np.ndarray, parent: np.ndarray, depth: np.ndarray, low: int, high: int) -> None:
     begins = start[low:high]
     ends = np.maximum(end[low:high], begins + 1)  # an event without length still holds its own instant
-    level = np.arange(high - low) - np.searchsorted(np.sort(ends), begins, side="right")
+    level = depth[low:high]
+    level[:] = np.arange(high - low) - np.searchsorted(np.sort(ends), begins, side="right")
     np.maximum(level, 0, out=level)
-    order = np.argsort(level, kind="stable")
+    order = np.argsort(level, kind="stable").astype(np.int32)
     firsts = np.searchsorted(level[order], np.arange(int(level.max()) + 2))
-    above = np.empty(0, np.int64)
+    above = np.empty(0, np.int32)
     mine = parent[low:high]
     for here in range(len(firsts) - 1):
         members = order[firsts[here] : firsts[here + 1]]
@@ -104,7 +105,6 @@ def _nest_track(start: np.ndarray, end: np.ndarray, parent: np.ndarray, depth: n
         stale = stale[ends[mine[stale]] <= begins[stale]]
         mine[stale] = mine[mine[stale]]
         stale = stale[mine[stale] >= 0]
-    depth[low:high] = level
     mine[mine >= 0] += low
 
 

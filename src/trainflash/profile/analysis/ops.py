@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -47,9 +47,15 @@ def device_rows(timelines: Sequence[tuple[int, Timeline]]) -> dict[str, _Row]:
         rank, device = timeline.rank, timeline.rank.device
         inside = np.flatnonzero((device.end > timeline.window[0]) & (device.start < timeline.window[1]))
         rows = device.row[inside]
-        categories = [_WORKS[Work(work)] for work in range(len(Work))]
-        _add(found, number, rank, rows, lambda place, work=device.work[inside], c=categories: c[int(work[place])], rank.device_op[inside])
+        order = np.argsort(rows, kind="stable")
+        own = np.empty(len(rows), np.int64)
+        own[order] = rank.nest(rows[order]).own_ns
+        _add(found, number, rank, rows, own, _work_at(device.work[inside]), rank.device_op[inside])
     return found
+
+
+def _work_at(work: np.ndarray) -> Callable[[int], str]:
+    return lambda place: _WORKS[Work(int(work[place]))]
 
 
 def host_rows(timelines: Sequence[tuple[int, Timeline]]) -> dict[str, _Row]:
@@ -57,9 +63,10 @@ def host_rows(timelines: Sequence[tuple[int, Timeline]]) -> dict[str, _Row]:
     found: dict[str, _Row] = {}
     for number, timeline in timelines:
         rank = timeline.rank
-        rows, _ = rank.host_ops
-        inside = rows[(rank.end[rows] > timeline.window[0]) & (rank.start[rows] < timeline.window[1])]
-        _add(found, number, rank, inside, lambda _: "host", inside)
+        rows, tree = rank.host_ops
+        inside = (tree.end > timeline.window[0]) & (tree.start < timeline.window[1])
+        mine = rows[inside]
+        _add(found, number, rank, mine, tree.own_ns[inside], lambda _: "host", mine)
     return found
 
 
@@ -87,13 +94,12 @@ def family_of(name: str, row: _Row) -> str:
     return words.family((name, _most(row.parents), _most(row.scopes)))
 
 
-def _add(found: dict[str, _Row], number: int, rank: Rank, rows: np.ndarray, category, ops: np.ndarray) -> None:
-    """Add the events `rows` of one rank; `ops` are the rows of the host operators that they belong to, -1 unknown."""
+def _add(
+    found: dict[str, _Row], number: int, rank: Rank, rows: np.ndarray, own: np.ndarray, category: Callable[[int], str], ops: np.ndarray
+) -> None:
+    """Add the events `rows` of one rank with their own times; `ops` are the rows of the host operators that they belong to, -1 unknown."""
     if not len(rows):
         return
-    order = np.argsort(rows, kind="stable")
-    own = np.empty(len(rows), np.int64)
-    own[order] = rank.nest(rows[order]).own_ns
     codes, place = np.unique(rank.trace.events.name[rows], return_inverse=True)
     count = np.bincount(place, minlength=len(codes))
     total, owned = summed(place, rank.trace.events.duration_ns[rows], len(codes)), summed(place, own, len(codes))

@@ -23,8 +23,9 @@ _PLANE = re.compile(r"^/device:\w+:(\d+)")
 
 def overview(profile: Profile, ranks: Sequence[Rank], world_size: int | None) -> TraceOverview:
     """Counts, extent and quality of all traces together."""
-    first = min((int(rank.start[rank.timed].min()) for rank in ranks if rank.timed.any()), default=None)
-    last = max((int(rank.end[rank.timed].max()) for rank in ranks if rank.timed.any()), default=None)
+    dated = [rank for rank in ranks if rank.timed.any()]
+    first = min((int(rank.start.min(where=rank.timed, initial=np.iinfo(np.int64).max)) for rank in dated), default=None)
+    last = max((int(rank.end.max(where=rank.timed, initial=np.iinfo(np.int64).min)) for rank in dated), default=None)
     qualities = [trace.quality for trace in profile.traces]
     units = sorted({str(trace.provenance["displayTimeUnit"]) for trace in profile.traces if trace.provenance.get("displayTimeUnit")})
     return TraceOverview(

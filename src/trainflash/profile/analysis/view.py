@@ -78,8 +78,8 @@ class Rank:
         return np.asarray([int(track.kind) for track in self.trace.tracks], np.int8)
 
     def rows(self, *kinds: Kind) -> np.ndarray:
-        """Rows of these kinds that have a time."""
-        found = self.trace.rows(*kinds)
+        """Rows of these kinds that have a time; int32, there are many and few traces have 2 billion events."""
+        found = self.trace.rows(*kinds).astype(np.int32)
         return found[self.timed[found]]
 
     def named(self, rows: np.ndarray, question: Callable[[str], object]) -> np.ndarray:
