@@ -19,6 +19,7 @@ SAYS = {
     "data types": {"dtypes"},
     "input values": {"inputs"},
     "evaluation inputs": {"evaluated inputs", "mode"},
+    "evaluation results": {"evaluation result"},
     "evaluation cadence": {"evaluation cadence"},
     "checkpoint contents": {"checkpoint contents", "checkpoint resume"},
     "resumed from checkpoint": {"checkpoint contents", "checkpoint resume"},

@@ -187,6 +187,10 @@ def test_two_optimizers_are_told_apart_and_a_forward_counts_where_it_is_used(tmp
 def test_evaluation_is_what_no_backward_depends_on(tmp_path):
     _, stream = recorded(tmp_path, "evaluating")
     assert [(line["n"], line["forwards"], line["samples"]) for line in stream.evaluations] == [(3, 2, 20), (6, 2, 20)]
+    for line in stream.evaluations:
+        total, squares, count = line["outputs"]  # the same value for each sample
+        assert (line["results"], count) == (2, 20) and squares > 0
+        assert total**2 == pytest.approx(count * squares, rel=1e-5)
     assert all(update.samples == 6 for update in stream.updates)
     assert [line["n"] for line in stream.checkpoints] == [3, 6]
     assert any(name.startswith("model.0.weight") for name in stream.checkpoints[0]["names"])

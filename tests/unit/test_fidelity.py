@@ -64,6 +64,11 @@ BROKEN = {
     "fewer values updated": (later(weights=(weights(1), weights(2, changed_values=50))), "coverage", "update 2: 100 values updated → 50"),
     "evaluation on less": (later(evaluations=(evaluation(20, samples=16, multiset="bee"),)), "evaluation", "32 samples → 16"),
     "evaluation in train mode": (later(evaluations=(evaluation(10, modes=[list(MODE)]),)), "evaluation", "after update 10: eval"),
+    "evaluation of other weights": (
+        later(evaluations=(evaluation(20, outputs=[61.0, 400.0, 320]),)),
+        "evaluation",
+        "after update 20: other outputs for the same samples, relative difference 0.0028",
+    ),
     "evaluation rarer": (later(evaluations=(evaluation(20),)), "cadence", "3 times → 1 (first difference after update 10)"),
     "checkpoint without optimizer": (
         later(checkpoints=(checkpoint(10, keys="j", names=["model.weight:float32[4, 4]"]), checkpoint(20), checkpoint(30))),
@@ -123,6 +128,27 @@ def test_evaluating_the_same_samples_in_other_batches_is_the_same():
     found = compare(record(), later(evaluations=tuple(evaluation(n, forwards=1) for n in (10, 20, 30))))
     assert found.verdict == "same"
     assert "in 4 forwards → 1" in check_of(found, "evaluation inputs").evidence
+
+
+@pytest.mark.parametrize(
+    ("changes", "ok"),
+    [
+        ({"outputs": [60.0001, 400.001, 320]}, True),
+        ({"outputs": [0.0, 0.0, 0]}, None),  # nothing but a mean was returned
+        ({"outputs": [61.0, 400.0, 352]}, None),  # padded otherwise
+        ({"results": 3, "outputs": [61.0, 400.0, 320]}, None),
+        ({"outputs": [math.nan, 400.0, 320]}, False),
+    ],
+)
+def test_results_of_evaluations_are_compared_where_they_can_be(changes, ok):
+    found = compare(record(stream(evaluations=(evaluation(20),))), record(stream(evaluations=(evaluation(20, **changes),))))
+    assert check_of(found, "evaluation results").ok is ok
+    assert ("evaluation" in found.changed) == (ok is False)
+
+
+def test_results_of_evaluations_say_nothing_of_another_training():
+    far = replace(rounded(1e-7, 1e-7).streams[0], evaluations=(evaluation(20, outputs=[61.0, 400.0, 320]),))
+    assert check_of(compare(record(), record(far)), "evaluation results").ok is None
 
 
 def test_rounding_is_close_and_named():

@@ -19,6 +19,7 @@ _ALL_COARSE, _MORE_COARSE = 0.99, 0.1  # shares of values that bfloat16 holds ex
 _RATE_ROUNDING = 0.02  # a schedule counted in updates meets that in samples between two of its steps
 _RATES_SCALED = 0.8  # of all updates: the rest is warm-up
 _BOUND_WIDTH = 1e-4  # torch divides by the norm plus 1e-6, so clipped norms are equal but for that
+_RESULTS_LIMIT = 1e-3  # relative, of sums over an evaluation; rounding in float32 moves them by 1e-6, averaged weights by 1e-2 and more
 _BOUND_SLACK = 5e-3  # the same bound in bfloat16
 _BOUND_LEAST, _BOUND_SHARE = 3, 0.02  # updates on the bound before it is one: norms that nobody bounds are never equal so often
 _CHANGED_VALUES = 0.02  # share of values that one update changes: tiny gradients may round to nothing
@@ -191,6 +192,27 @@ def evaluation(pair: Pair) -> Outcome:
     counts = {(old[n]["forwards"], new[n]["forwards"]) for n in shared if old[n]["forwards"] != new[n]["forwards"]}
     batches = "".join(f", in {a} forwards → {b}" for a, b in sorted(counts)[:1])
     return Outcome(True, f"the same samples in {len(shared)} evaluations{batches}")
+
+
+def evaluation_results(pair: Pair) -> Outcome:
+    """What the evaluated modules returned for the same samples after the same training: of other weights, or otherwise used?"""
+    if not pair.bitwise:
+        return Outcome(None, "the training itself differs")
+    old, new = _evaluations(pair)
+    compared = 0
+    for n in sorted(set(old) & set(new)):
+        before, after = old[n], new[n]
+        if any(not line.get("results") or line["results"] != line["forwards"] or not line["outputs"][2] for line in (before, after)):
+            continue
+        (total, squares, count), (other, others_squares, others_count) = before["outputs"], after["outputs"]
+        if count != others_count or (before["samples"], before["multiset"]) != (after["samples"], after["multiset"]):
+            continue
+        compared += 1
+        size = max(squares, others_squares)
+        far = max(abs(total - other) / math.sqrt(count * size), abs(squares - others_squares) / size) if size > 0 else 0.0
+        if not far <= _RESULTS_LIMIT:
+            return Outcome(False, f"after update {n}: other outputs for the same samples, relative difference {far:.2g}")
+    return Outcome(True, f"the same outputs in {compared} evaluations") if compared else Outcome(None, "no outputs could be compared")
 
 
 def evaluation_cadence(pair: Pair) -> Outcome:

@@ -45,6 +45,7 @@ RULES = (
     Rule("data types", "precision", checks.types),
     Rule("input values", "numerics", checks_of_data.input_values),
     Rule("evaluation inputs", "evaluation", checks.evaluation),
+    Rule("evaluation results", "evaluation", checks.evaluation_results),
     Rule("evaluation cadence", "cadence", checks.evaluation_cadence),
     Rule("checkpoint contents", "checkpoint", drift.checkpoints),
     Rule("checkpoint cadence", "cadence", drift.checkpoint_cadence),

@@ -25,7 +25,7 @@ _STATE = """
 tid latched started in_fwd in_bwd in_data in_opt in_log in_ckpt eval_depth evaluating eval_by_forward rolling pending steps clock
 last_serial last_loader train_serial train_loaders fresh_train_batch forwards fed_by_forward trains_in_eval_mode
 last_root_training eval_root evaluation trained observers by_position position_ns began_ns gap trace_gap_at trace_gap wake_roots_at
-wake_roots on_batch on_forward on_backward on_update_begin on_update on_boundary on_interval interval_at on_eval
+wake_roots on_batch on_forward on_forward_end on_backward on_update_begin on_update on_boundary on_interval interval_at on_eval
 on_checkpoint on_log on_exit
 """
 
@@ -70,6 +70,7 @@ class Loop:
         self.wake_roots = None
         self.on_batch: list = []
         self.on_forward: list = []
+        self.on_forward_end: list = []
         self.on_backward: list = []
         self.on_update_begin: list = []
         self.on_update: list = []

@@ -100,12 +100,26 @@ def _learn() -> None:
         loop.in_fwd = True
         loop.begin(codes.FWD)
         try:
-            return original(self, *args, **kwargs)
+            result = original(self, *args, **kwargs)
+            if loop.on_forward_end:
+                loop.tell(loop.on_forward_end, self, result)
+            return result
         finally:
             loop.in_fwd = False
             emit(codes.FWD_END)
 
     _torch.nn.Module.__call__ = __call__
+
+
+def _telling(module, run):
+    """`run`, whose result is told to those who asked for it."""
+
+    def told(*args, **kwargs):
+        result = run(*args, **kwargs)
+        loop.tell(loop.on_forward_end, module, result)
+        return result
+
+    return told
 
 
 def _inside_data(run, *args, **kwargs):
@@ -175,6 +189,8 @@ def _place(key: int, module, owner: bool) -> None:
             if loop.rolling:
                 return _inside_data(run, *args, **kwargs)
             loop.begin(20)  # codes.FWD, as a constant for speed
+            if loop.on_forward_end:
+                run = _telling(module, run)
         else:
             loop.forwards += 1
             emit(20)

@@ -23,6 +23,9 @@ class Observer:
     def on_forward(self, module: object, args: tuple, kwargs: dict) -> None:
         """A root module's forward, before it runs."""
 
+    def on_forward_end(self, module: object, result: object) -> None:
+        """What that forward returned; not told when it raised."""
+
     def on_backward(self, tensors: tuple, grad_tensors: object) -> None:
         """The tuple of tensors that backward is called on, before it runs (a scaled loss is seen scaled)."""
 

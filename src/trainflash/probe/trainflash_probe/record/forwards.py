@@ -29,7 +29,11 @@ class Forward:
         self.autocast = state.autocast(found[0].device.type if found else "cpu")
         self.marker = state.graph_marker()
         self.end = None  # the marker of the forward after it
-        self.module_id = id(module)
+        self.outputs = None  # totals of what it returned; only of forwards that may be evaluations
+
+    @property
+    def may_evaluate(self):
+        return self.owns and (self.marker is None or not self.mode[1])
 
 
 class Forwards:
@@ -79,7 +83,7 @@ class Forwards:
         rows = [row for forward in models for row in forward.rows]
         trimmed = [row for forward in models for row in forward.trimmed]
         targets = self._aimed or [row for forward in self._used if not forward.owns for row in forward.rows]
-        paired = len(trimmed) == len(targets) and [tensors.joined(both) for both in zip(trimmed, targets, strict=True)]
+        paired = len(trimmed) == len(targets) and [tensors.joined(both) for both in zip(trimmed, targets)]  # noqa: B905 (Python 3.9)
         self._used, self._aimed = [], []
         return {
             "forwards": len(models),
@@ -109,8 +113,11 @@ class Evaluations:
     def _at(self, updates):
         return self._open.setdefault(
             updates,
-            {"k": "evaluation", "n": updates, "begins": 0, "forwards": 0, "samples": 0, "multiset": 0, "modes": [], "weights": []},
-        )
+            {
+                "k": "evaluation", "n": updates, "begins": 0, "forwards": 0, "samples": 0, "multiset": 0, "modes": [], "weights": [],
+                "results": 0, "outputs": [0.0, 0.0, 0],
+            },
+        )  # fmt: skip
 
     def begin(self, updates):
         self._at(updates)["begins"] += 1
@@ -122,6 +129,15 @@ class Evaluations:
         line["multiset"] = tensors.multiset(forward.rows, line["multiset"])
         if forward.mode not in line["modes"]:
             line["modes"].append(forward.mode)
+        if forward.outputs is not None:
+            self.returned(forward)
+
+    def returned(self, forward):
+        """The outputs of a forward that `add` was given, or is given now."""
+        line = self._at(forward.updates)
+        line["results"] += 1
+        for index, value in enumerate(forward.outputs):
+            line["outputs"][index] += value
 
     def wants_weights(self, updates, module):
         """Whether this module is evaluated for the first time after this update."""

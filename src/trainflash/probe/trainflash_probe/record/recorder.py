@@ -62,6 +62,7 @@ class Recorder(Observer):
         self._forwards = Forwards()
         self._evaluations = Evaluations()
         self._evaluating = False
+        self._running = None  # the newest forward, until it has returned
         self._losses: list = []
         self._loss_types: set = set()
         self._batches: list = []
@@ -97,11 +98,20 @@ class Recorder(Observer):
             return
         if owns:
             self._roots[id(module)] = weakref.ref(module)
+        self._running = forward
         if forward.marker is not None:
             self._forwards.add(forward)
         elif owns:
             self._evaluations.add(forward)
             self._weigh_evaluated(module)
+
+    def on_forward_end(self, module, result):
+        forward, self._running = self._running, None
+        if forward is None or not forward.may_evaluate:
+            return
+        forward.outputs = self._try(tensors.totals, [tensor for _, tensor in tensors.leaves(result)])
+        if forward.marker is None and forward.outputs is not None:
+            self._evaluations.returned(forward)
 
     def on_backward(self, tensors_, grad_tensors):
         grads = grad_tensors if isinstance(grad_tensors, (tuple, list)) else (grad_tensors,) * len(tensors_)

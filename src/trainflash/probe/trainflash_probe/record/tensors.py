@@ -130,6 +130,24 @@ def moments(tensors):
     return total
 
 
+def totals(tensors):
+    """`[sum, sum of squares, how many]` of all floating-point values of tensors with a leading dimension: the same, up to rounding, however
+    the samples are divided into batches. A tensor without one is left out: it may be a mean over its batch."""
+    torch = torch_module()
+    found = [0.0, 0.0, 0]
+    with torch.no_grad():
+        for tensor in tensors:
+            if not tensor.is_floating_point() or not tensor.dim() or tensor.layout is not torch.strided:
+                continue
+            flat = tensor.detach().reshape(-1)
+            for start in range(0, flat.numel(), _CHUNK):
+                part = flat[start : start + _CHUNK].to("cpu", torch.float64)
+                found[0] += float(part.sum())
+                found[1] += float((part * part).sum())
+            found[2] += flat.numel()
+    return found
+
+
 def coarse(tensors):
     """`(values that bfloat16 holds exactly, all values)` of float32 tensors: rounded inputs are told by their bits, not by their type."""
     torch = torch_module()
