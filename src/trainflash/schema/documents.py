@@ -8,6 +8,7 @@ kill at any moment leaves the old file or the new one.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import tempfile
@@ -45,9 +46,23 @@ def from_plain(cls: type[D], plain: Any, source: str = "document") -> D:
             "it was written by another version of trainflash, or is another kind of file",
         )
     try:
-        return msgspec.convert(plain, type=cls, str_keys=True)
+        return _whole(msgspec.convert(plain, type=cls, str_keys=True))
     except msgspec.ValidationError as bad:
         raise UsageError(f"{source}: {bad}", "restore the file, or run the stage that writes it again") from None
+
+
+def _whole(value: Any) -> Any:
+    """`value` with all fields of its dataclasses set: msgspec leaves one that was not given to the class, and would not write it again."""
+    if dataclasses.is_dataclass(value):
+        for field in dataclasses.fields(value):
+            object.__setattr__(value, field.name, _whole(getattr(value, field.name)))
+    elif isinstance(value, dict):
+        for item in value.values():
+            _whole(item)
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            _whole(item)
+    return value
 
 
 def _encode_path(value: Any) -> Any:

@@ -54,6 +54,7 @@ class Finding:
     ceiling: Ceiling | None
     knobs: tuple[str, ...]
     tied_with: tuple[str, ...] = ()
+    also: tuple[str, ...] = ()  # knobs that answer the kind, but that the evidence does not point at; tried after `knobs`
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,20 @@ Change = Literal["same", "close", "order", "numerics", "cadence", "schedule", "b
 
 
 @dataclass(frozen=True)
+class Worth:
+    """Why a candidate stands where it stands in the plan: what it could save, how likely that is, and what finding out costs."""
+
+    saved_share: float  # of the wall time, if the whole cost that it answers were gone
+    chance: float
+    cost_s: float
+
+    @property
+    def score(self) -> float:
+        """Share of the wall time that an hour of experiments like this one is expected to save."""
+        return 3600 * self.saved_share * self.chance / self.cost_s
+
+
+@dataclass(frozen=True)
 class Candidate:
     """One experiment that could be made: exactly one knob at one place with one value."""
 
@@ -85,10 +100,11 @@ class Candidate:
     value: str
     finding: Kind
     location: Location | None
-    risk: Change  # what it may change in the training; same and close need no agreement by name
+    risk: Change  # what it may change in the training; "close" needs `numerics` agreed to, unless it comes out bitwise the same
     diff: str
     why: str
     environment: dict[str, str] = field(default_factory=dict)
+    worth: Worth | None = None  # None: chosen by hand
 
 
 @dataclass(frozen=True)
@@ -112,6 +128,10 @@ class Brief:
     ceiling: Ceiling | None
     keep_the_same: str
     judged_by: str
+    phase: str = ""
+    share: float | None = None  # of the steady wall time
+    try_with: str = ""  # the command that makes an experiment of the patch
+    tried: tuple[str, ...] = ()  # what knobs came to here, or why they do not apply
 
 
 @dataclass(frozen=True)

@@ -95,14 +95,15 @@ class LoaderFacts:
     runqueue_share: float | None = None  # time runnable without a core ÷ wall time while fetching
     slow_samples: tuple[SlowSample, ...] = ()  # slowest first
     batched: bool = False  # the dataset has `__getitems__`, or a batch sampler hands it whole batches
+    starts: int | None = None  # times that its workers were started; None: none was seen
     pass_ms: Spread | None = None  # Data time beyond the usual around each steady pass's begin, until every worker has sent a batch
 
 
 @dataclass(frozen=True)
 class RepeatedWork:
-    """A function of the owner's seen called again with equal arguments and equal result."""
+    """A function of the owner's, or torch's operators in it, seen called again with equal arguments and equal result."""
 
-    location: Location  # the `def` line
+    location: Location  # the `def` line; of operators the costliest line
     qualname: str
     role: Literal["main", "worker"]
     calls: int  # seen while tracing, of those that could have repeated an earlier one
@@ -113,7 +114,8 @@ class RepeatedWork:
     is_method: bool
     result_bytes: int | None
     distinct: int  # distinct argument tuples: seen, or one for each sample where the work is done once a sample
-    during: Literal["fetch", "collate", "gap", "forward"] = "fetch"  # making one sample, joining them, between phases, until backward
+    during: Literal["fetch", "collate", "gap", "forward", "operators"] = "fetch"
+    # making one sample, joining them, between phases, until backward; calls of torch by the function at `location`, its costliest line
 
 
 @dataclass(frozen=True)
@@ -127,11 +129,20 @@ class Setting:
 
 
 @dataclass(frozen=True)
+class Hook:
+    """A function of the owner's that torch calls while the network runs: a hook of modules, parameters or of all of them."""
+
+    location: Location  # the `def` line
+    places: int  # modules and parameters that it hangs on
+
+
+@dataclass(frozen=True)
 class Written:
-    """A line of the owner's that opens a file for writing; `often`: again and again while training."""
+    """A line of the owner's that opens a file for writing, or writes; `often`: again and again. `state`: what it writes is the model's."""
 
     location: Location
     often: bool
+    state: bool = False
 
 
 @dataclass(frozen=True)
@@ -213,6 +224,16 @@ class Recompute:
 
 
 @dataclass(frozen=True)
+class Started:
+    """Processes or threads that the owner's line starts while training, workers of a DataLoader not counted."""
+
+    location: Location | None
+    what: Literal["process", "thread"]
+    count: int  # in the steady part: pools, processes or threads
+    share: float  # time of starting and ending them ÷ steady wall time
+
+
+@dataclass(frozen=True)
 class Memory:
     """Memory of the training process (and its children) and of its device."""
 
@@ -277,6 +298,15 @@ class Updates:
 
 
 @dataclass(frozen=True)
+class Parts:
+    """A batch that goes through the network in parts of one shape, call by call, before one backward."""
+
+    location: Location  # the owner's line that calls the network
+    calls: int  # in a step
+    rows: int  # of a part
+
+
+@dataclass(frozen=True)
 class Numerics:
     """Number formats and layouts of training."""
 
@@ -311,6 +341,20 @@ class Communication:
     syncs_per_step: float | None = None  # gradient reductions; above 1 with accumulation: no no_sync()
     wait_share: float | None = None  # of `share`: waiting for a later rank, not transferring
     location: Location | None = None  # where the owner wraps the model, or calls the costliest collective
+
+
+@dataclass(frozen=True)
+class RankWhatIf:
+    """A step as it would be if ranks were other than they are, predicted from durations between collectives.
+
+    `speedup` is of the work done per second, so twice the ranks would give 2 without waiting and with a free transfer.
+    """
+
+    name: Literal["level", "balanced", "double"]
+    what: str
+    step_ms: float
+    speedup: float
+    assumes: str
 
 
 @dataclass(frozen=True)
@@ -443,6 +487,8 @@ class Summary:
     input_shapes: int | None = None  # distinct shapes of the first input
     data_function: Location | None = None  # the owner's function whose tensors enter the network, where there is no DataLoader
     written: tuple[Written, ...] = ()
+    started: tuple[Started, ...] = ()
+    hooks: tuple[Hook, ...] = ()
     input_tail: InputTail | None = None
     sync_points: tuple[SyncPoint, ...] = ()  # costliest first
     compilation: Compilation | None = None
@@ -452,9 +498,11 @@ class Summary:
     attention: tuple[Attention, ...] = ()
     operators: Operators | None = None
     updates: Updates | None = None
+    parts: Parts | None = None
     numerics: Numerics | None = None
     communication: Communication | None = None
     rank_stats: tuple[RankStat, ...] = ()  # of all ranks seen, by rank; one where there is one
+    rank_what_if: tuple[RankWhatIf, ...] = ()  # empty for one rank, and where the model does not give the measured step
     telemetry: Telemetry | None = None
     device_time: DeviceTime | None = None
     what_if: tuple[WhatIf, ...] = ()

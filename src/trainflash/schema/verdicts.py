@@ -142,6 +142,7 @@ class Experiment:
     verdict: Verdict | None = None
     decision: Literal["pending", "accepted", "rejected", "inconclusive", "failed"] = "pending"
     environment: dict[str, str] = field(default_factory=dict)  # variables that are part of the change: the candidate's alone
+    saved_share: float | None = None  # of the wall time, that its finding's ceiling promised when it was tried
 
 
 @dataclass(frozen=True)
@@ -153,7 +154,7 @@ class LogEntry:
     at_utc: str
     what: str
     why: str = ""
-    experiment: int | None = None
+    experiment: int | None = None  # of a diagnosis: the accepted one that it was made on; of a note: the one that it is about
     parent: int | None = None
     knob: str = ""
     value: str = ""
@@ -161,9 +162,14 @@ class LogEntry:
     diff_digest: str = ""
     command: str = ""
     environment: dict[str, str] = field(default_factory=dict)
-    before_step_ms: float | None = None
+    before_step_ms: float | None = None  # means; of an experiment the medians over its starts
     after_step_ms: float | None = None
-    before: dict[str, PhaseStat] = field(default_factory=dict)
+    before_p95_ms: float | None = None
+    after_p95_ms: float | None = None
+    before_p99_ms: float | None = None
+    after_p99_ms: float | None = None
+    before: dict[str, PhaseStat] = field(default_factory=dict)  # phases of a diagnosis, or of the one that an experiment rests on
+    after: dict[str, PhaseStat] = field(default_factory=dict)  # phases of the diagnosis that followed; only where the log is shown
     speedup: Speedup | None = None
     fidelity: str = ""
     mean_abs_loss_delta: float | None = None
@@ -184,3 +190,5 @@ class Approval:
     at_utc: str
     files: tuple[str, ...]
     undone: bool = False
+    branch: str = ""  # where it was committed; "": into the working tree
+    commit: str = ""
