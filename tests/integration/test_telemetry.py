@@ -26,7 +26,7 @@ def test_a_diagnosis_holds_what_the_machine_did(user):
     samples = telemetry.read(directory / telemetry.FILE)
     assert len(samples) >= 3
     summary = read_document(Summary, directory / "summary.json")
-    assert summary.warmup_steps == 12 and 40 <= summary.steps <= 48
+    assert summary.warmup_steps == 12 and 24 <= summary.steps <= 48  # without those that the probe slowed to look closely
     assert summary.lines == () and summary.sampled_s is None, "sampling was off"
     host = summary.telemetry.host
     assert host.samples >= 1 and host.processes >= 1

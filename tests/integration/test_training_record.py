@@ -117,7 +117,27 @@ for step in range(8):
 print(torch.rand(1).item().hex(), random.random().hex())
 """
 
+RECOMPUTING = """
+from torch.utils.checkpoint import checkpoint
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body, self.head = nn.Sequential(nn.Linear(4, 8), nn.Tanh()), nn.Linear(8, 1)
+    def forward(self, inputs):
+        return self.head(checkpoint(self.body, inputs, use_reentrant=REENTRANT))
+model = Net()
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for step in range(6):
+    optimizer.zero_grad()
+    loss = model(torch.randn(6, 4, requires_grad=True)).pow(2).mean()
+    loss.backward()
+    optimizer.step()
+    print(loss.item().hex())
+"""
+
 PROGRAMS = {
+    "recomputing": RECOMPUTING.replace("REENTRANT", "False"),
+    "recomputing, reentrant": RECOMPUTING.replace("REENTRANT", "True"),
     "accumulation": ACCUMULATION,
     "adversarial": ADVERSARIAL,
     "closure": CLOSURE,
@@ -194,6 +214,13 @@ def test_evaluation_is_what_no_backward_depends_on(tmp_path):
     assert all(update.samples == 6 for update in stream.updates)
     assert [line["n"] for line in stream.checkpoints] == [3, 6]
     assert any(name.startswith("model.0.weight") for name in stream.checkpoints[0]["names"])
+
+
+@pytest.mark.parametrize("program", ["recomputing", "recomputing, reentrant"])
+def test_a_forward_that_backward_does_again_is_no_evaluation(tmp_path, program):
+    _, stream = recorded(tmp_path, program)
+    assert stream.evaluations == ()
+    assert [update.forwards for update in stream.updates] == [1] * 6
 
 
 @pytest.mark.full

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from probe_events import BASE_NS, MS, plain_step, write_run
 
 from trainflash.schema import Location
 from trainflash.summary import summarize
-from trainflash.trace import load
+from trainflash.trace import host_clocks, load
+from trainflash.trace import slim as slimming
+from trainflash.trace.clocks import HostClock
 
 JOINED = {"k": "rank", "world_size": 2, "backend": "gloo"}
 
@@ -30,10 +37,10 @@ def reducing_step(at: float, ready: float, end: float) -> list:
     ]
 
 
-def write_rank(directory, rank: int, ready: float, *, facts: tuple = (), pid: int | None = None, host: str = "a"):
+def write_rank(directory, rank: int, ready: float, *, facts: tuple = (), pid: int | None = None, host: str = "a", **header):
     events = [event for step in range(12) for event in reducing_step(1 + 20 * step, ready, 15)]
     given = [{**JOINED, "rank": rank}, {"k": "wrapper", "name": "DDP", "at": ["/home/me/project/train.py", 9, "main"]}, *facts]
-    write_run(directory, events, facts=given, pid=pid or 7 + rank, rank=0, world_size=1, host=host)
+    write_run(directory, events, facts=given, pid=pid or 7 + rank, rank=0, world_size=1, host=host, **header)
 
 
 def summary_of(directory):
@@ -62,11 +69,11 @@ def test_communication_is_what_backward_did_not_hide_and_mostly_waiting_for_the_
     assert found.wait_share == pytest.approx(0.9)  # nine of the ten milliseconds rank 1 has not arrived
 
 
-def test_ranks_of_two_machines_are_not_compared_by_the_clock(tmp_path):
+def test_ranks_of_two_machines_whose_clocks_are_minutes_apart_are_compared_by_durations(tmp_path):
     write_rank(tmp_path, 0, ready=5)
-    write_rank(tmp_path, 1, ready=14, host="b")
+    write_rank(tmp_path, 1, ready=14, host="b", base_ns=BASE_NS + 300 * 10**9)
     found = summary_of(tmp_path)
-    assert found.communication.wait_share is None
+    assert found.communication.wait_share == pytest.approx(0.9)
     assert found.rank_stats[1].own_ms["Bwd"] == pytest.approx(11.0)
 
 
@@ -120,3 +127,46 @@ def test_a_rank_that_joined_after_its_first_event_is_known_by_what_it_said_then(
     write_rank(tmp_path, 0, ready=5, pid=8)
     assert [(rank.rank, rank.pid, rank.world_size) for rank in load(tmp_path).ranks] == [(0, 8, 2), (1, 9, 2)]
     assert load(tmp_path).ranks[0].step_start_ns[0] == BASE_NS + MS
+
+
+def test_ranks_of_a_very_large_job_are_kept_slim_and_say_the_same(tmp_path):
+    """From rank 64 on only what ranks are compared by is kept."""
+    found = []
+    for folder, ranks in ((tmp_path / "small", (0, 1)), (tmp_path / "large", (64, 65))):
+        folder.mkdir()
+        for rank, ready in zip(ranks, (5, 14), strict=True):
+            write_rank(folder, rank, ready=ready)
+        found.append((load(folder), summary_of(folder)))
+    (full, plain), (slim, same) = found
+    assert [replace(stat, rank=stat.rank % 64) for stat in same.rank_stats] == list(plain.rank_stats)
+    assert same.communication == plain.communication
+    assert [answer.speedup for answer in same.rank_what_if] == [answer.speedup for answer in plain.rank_what_if]
+    assert {"Fwd", "Bwd"} <= set(full.ranks[1].occurrences)
+    assert set(slim.ranks[1].occurrences) == {"Bwd"}
+    held = [sum(column.nbytes for column in rank.phase_ns.values()) for rank in (full.ranks[1], slim.ranks[1])]
+    assert held[1] < held[0]
+
+
+@given(st.lists(st.integers(-(2**63), 2**63 - 1), max_size=8))
+def test_narrow_arrays_hold_the_same_numbers(values):
+    narrow = slimming.narrow(np.array(values, np.int64))
+    assert narrow.tolist() == values
+    for limits in map(np.iinfo, (np.int8, np.int16, np.int32)):
+        if limits.dtype.itemsize < narrow.dtype.itemsize:
+            assert any(not limits.min <= value <= limits.max for value in values)
+
+
+def test_clocks_of_machines_are_laid_over_one_another_by_what_ranks_did_together(tmp_path):
+    write_rank(tmp_path, 0, ready=5)
+    write_rank(tmp_path, 1, ready=14, host="b", base_ns=BASE_NS + 300 * 10**9)
+    write_rank(tmp_path, 2, ready=9, host="b", base_ns=BASE_NS + 300 * 10**9)
+    clocks = host_clocks(load(tmp_path).ranks)
+    assert set(clocks) == {"b"}
+    assert abs(clocks["b"].ahead_ns - 300 * 10**9) <= clocks["b"].error_ns <= 1 * MS  # the last one transfers for a millisecond
+
+
+def test_machines_whose_ranks_did_nothing_together_have_no_common_clock(tmp_path):
+    write_rank(tmp_path, 0, ready=5)
+    events = [event for step in range(12) for event in plain_step(1 + 20 * step)]
+    write_run(tmp_path, events, facts=[{**JOINED, "rank": 1}], pid=8, rank=0, world_size=1, host="b")
+    assert host_clocks(load(tmp_path).ranks)["b"] == HostClock(None, None)

@@ -8,7 +8,7 @@ from trainflash.diagnosis.lines import hottest, lines_in
 from trainflash.diagnosis.memory import memory_used
 from trainflash.diagnosis.signals import Signals
 from trainflash.diagnosis.thresholds import Thresholds
-from trainflash.schema import Evidence, Updates
+from trainflash.schema import Evidence, Location, Updates
 
 FUSABLE = ("Adam", "AdamW", "SGD", "Adagrad")
 FOREACH = (*FUSABLE, "NAdam", "RAdam", "RMSprop", "Adadelta", "Adamax", "Rprop")
@@ -64,39 +64,34 @@ def padding(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
             summary=f"{shown(padded)} of the inputs is padding, so that about {shown(share)} of the time is spent on it",
             evidence=rows,
             location=signals.batches_made_at,
+            knobs=("pad_to_longest", "group_by_length"),
         ),
     )
 
 
 def small_microbatch(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
-    """Gradients are accumulated over many small micro-batches though memory would hold larger ones (T18).
+    """A batch goes through the network in many small parts though memory would hold larger ones (T18).
 
-    `share` is what the fixed costs of all but one backward take: forward and backward × (1 − 1 ÷ backwards) × the part of them that lies
-    in no operator, or in operators below 20 µs. Abstains without accumulation, the census of operators, or figures of memory.
+    Either gradients are accumulated over micro-batches, or parts are fed one by one before one backward. `share` is what the fixed costs
+    of all but one part take: forward and backward × (1 − 1 ÷ parts) × the part of them that lies in no operator, or in operators below
+    20 µs. Abstains without the census of operators, or figures of memory.
     """
-    updates, operators, work = signals.summary.updates, signals.summary.operators, signals.fwd_bwd
-    used = memory_used(signals)
-    if updates is None or operators is None or work is None or used is None or updates.micro_batch is None:
+    work, used, overhead = signals.fwd_bwd, memory_used(signals), fixed_costs(signals, limits)
+    found = _micro_batches(signals, limits) or _parts_of_batches(signals, limits)
+    if found is None or work is None or used is None or overhead is None:
         return ()
-    if updates.optimizers != 1 or updates.backwards_per_step < 2 or updates.micro_batch > limits.micro_rows:
+    times, rows_each, how, location = found
+    share = work * (1 - 1 / times) * overhead
+    if used > limits.recompute_room or overhead < limits.micro_overhead or share < limits.dominant:
         return ()
-    if used > limits.recompute_room or not _accumulates(signals, updates, limits):
-        return ()
-    overhead = fixed_costs(signals, limits)
-    if overhead is None or overhead < limits.micro_overhead:
-        return ()
-    share = work * (1 - 1 / updates.backwards_per_step) * overhead
-    if share < limits.dominant:
-        return ()
-    loader = signals.loader
     rows = [
-        count("rows in a micro-batch", updates.micro_batch),
-        count("backwards per update", updates.backwards_per_step),
+        count("rows in a part", rows_each),
+        count("parts per update", times),
         percent("forward and backward outside large operators", overhead),
         percent("memory used", used),
     ]
     if signals.summary.ranks > 1:
-        rows.append(count("ranks, each with micro-batches of its own", signals.summary.ranks))
+        rows.append(count("ranks, each with parts of its own", signals.summary.ranks))
     return (
         claim(
             "small_microbatch",
@@ -105,12 +100,31 @@ def small_microbatch(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
             share,
             limits,
             phases=BOTH,
-            summary=f"{updates.backwards_per_step:.0f} micro-batches of {updates.micro_batch} rows make one update; "
-            f"about {shown(share)} of the time are costs that each of them pays again",
+            summary=f"{times:.0f} {how} of {rows_each} rows make one update; about {shown(share)} of the time are costs that each of them "
+            "pays again",
             evidence=rows,
-            location=loader.location if loader is not None else updates.location,
+            location=location,
+            knobs=("micro_batch",),
         ),
     )
+
+
+def _micro_batches(signals: Signals, limits: Thresholds) -> tuple[float, int, str, Location | None] | None:
+    """Backwards per update, rows of each, how they are called and where they are made; None where nothing is accumulated."""
+    updates, loader = signals.summary.updates, signals.loader
+    if updates is None or updates.micro_batch is None or updates.optimizers != 1 or updates.backwards_per_step < 2:
+        return None
+    if updates.micro_batch > limits.micro_rows or not _accumulates(signals, updates, limits):
+        return None
+    return updates.backwards_per_step, updates.micro_batch, "micro-batches", loader.location if loader is not None else updates.location
+
+
+def _parts_of_batches(signals: Signals, limits: Thresholds) -> tuple[float, int, str, Location | None] | None:
+    """The same for parts of one batch that are fed one by one."""
+    parts = signals.summary.parts
+    if parts is None or parts.calls < 2 or parts.rows > limits.micro_rows:
+        return None
+    return parts.calls, parts.rows, "parts of a batch, one by one,", parts.location
 
 
 def attention_kernel(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
@@ -142,6 +156,7 @@ def attention_kernel(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
             summary=f"attention {how} takes {shown(total)} of the time{at(first.location)}",
             evidence=rows,
             location=first.location,
+            knobs=("fused_attention",) if first.kind == "hand_written" else (),
         ),
     )
 
@@ -168,6 +183,7 @@ def recompute(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
                 Evidence("memory used", "not measured") if used is None else percent("memory used", used),
             ),
             location=first.location,
+            knobs=("recompute_off",),
         ),
     )
 

@@ -135,9 +135,43 @@ def launch_overhead(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
 def python_in_network(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
     """host_code inside forward or backward: hooks and Python that no operator explains.
 
-    Computing − operators − 50 µs of Python for each of them. Abstains without a census or lines, on a GPU, with several ranks
-    (backward waits for them) and with torch.compile, whose kernels the census does not see.
+    Samples of the owner's hooks, where they reach a bottleneck's share. Else computing − operators − 50 µs of Python for each of them;
+    that abstains without a census or lines, on a GPU, with several ranks (backward waits for them) and with torch.compile, whose kernels
+    the census does not see.
     """
+    return _hooks(signals, limits) or _unexplained(signals, limits)
+
+
+def _hooks(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
+    if signals.on_gpu and signals.host_bound is not True:
+        return ()
+    places = {(hook.location.file, hook.location.function): hook.places for hook in signals.summary.hooks}
+    lines = [line for line in signals.summary.lines if line.role == "main" and line.phase in ("Fwd", "Bwd")]
+    lines = [line for line in lines if (line.location.file, line.location.function) in places]
+    where, share = hottest(lines), sum(line.share for line in lines)
+    if where is None or share < limits.dominant:
+        return ()
+    phase = max(("Fwd", "Bwd"), key=lambda name: sum(line.share for line in lines if line.phase == name))
+    return (
+        claim(
+            "host_code",
+            phase,
+            "host",
+            share,
+            limits,
+            phases=("Fwd", "Bwd"),
+            summary=f"hooks of the program's own take {shown(share)} of the time inside forward and backward{at(where)}",
+            evidence=(
+                percent("samples in hooks, share of wall time", share),
+                count("modules and parameters that the hook hangs on", places[(where.file, where.function)]),
+                Evidence("hottest line", str(where)),
+            ),
+            location=where,
+        ),
+    )
+
+
+def _unexplained(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
     summary = signals.summary
     operators, compute, numerics = summary.operators, signals.compute, summary.numerics
     if operators is None or not compute or signals.on_gpu or summary.ranks > 1 or (numerics is not None and numerics.compiled):

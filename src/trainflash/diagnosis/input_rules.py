@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from trainflash.diagnosis.claims import Claim, claim, count, mean_of, milliseconds, percent, shown
-from trainflash.diagnosis.input_signals import Input
+from trainflash.diagnosis.claims import Claim, at, claim, count, mean_of, milliseconds, percent, shown
+from trainflash.diagnosis.input_signals import Input, started_in
 from trainflash.diagnosis.signals import Signals
 from trainflash.diagnosis.thresholds import Thresholds
 from trainflash.schema import Evidence, RepeatedWork
 
 SLOW_SAMPLES = 5
+WHAT = {"process": "processes or pools of them", "thread": "threads"}
 BESIDE = {"Data": None, "Eval": "evaluation", "Ckpt": "checkpoint", "Log": "logging", "Other": "host_code"}  # Data: the input's own name
 
 
@@ -89,7 +90,14 @@ def collate_beside(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
 
 
 def worker_startup(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
-    """Workers are started again for each pass over the data (T5). Abstains where the start was not timed or workers persist."""
+    """Workers are started again for each pass over the data (T5), or the program starts pools, processes or threads while it trains.
+
+    Abstains where the start was not timed or workers persist.
+    """
+    return (*_loader_startup(signals, limits), *_own_startup(signals, limits))
+
+
+def _loader_startup(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
     start = signals.worker_start
     if start is None or start.share < limits.listed or start.times < 2:
         return ()
@@ -108,13 +116,39 @@ def worker_startup(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
                 milliseconds("start per pass", start.each_ms),
                 count("passes", start.times),
                 count("workers", loader.num_workers),
-                Evidence("persistent_workers", "off"),
+                Evidence("persistent_workers", "on, but the loader is built again" if loader.persistent_workers else "off"),
             ),
             location=loader.location,
-            knobs=("persistent_workers", "dataloader_workers"),
+            knobs=("dataloader_workers",) if loader.persistent_workers else ("persistent_workers", "dataloader_workers"),
             inside="evaluation" if loader.role == "eval" else None,
         ),
     )
+
+
+def _own_startup(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
+    found = [(phase, each) for phase in signals.summary.phases for each in started_in(signals.summary, phase, limits)]
+    claims = []
+    for phase, each in found:
+        if each.share < limits.listed:
+            continue
+        claims.append(
+            claim(
+                "worker_startup",
+                phase,
+                "input" if phase == "Data" else "host",
+                each.share,
+                limits,
+                summary=f"{each.count} times the program starts {WHAT[each.what]} while it trains, for {shown(each.share)} of the time"
+                + at(each.location),
+                evidence=(
+                    percent("starting and ending them, share of wall time", each.share),
+                    count(f"{WHAT[each.what]} started", each.count),
+                ),
+                location=each.location,
+                inside="evaluation" if phase == "Eval" else None,
+            )
+        )
+    return tuple(claims)
 
 
 def repeated_work(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
@@ -134,7 +168,7 @@ def repeated_work(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
                 "input" if in_data else "host",
                 share,
                 limits,
-                summary=f"{work.qualname} did the same work again in {work.repeats} of {work.calls} calls that could show it, "
+                summary=f"{_doer(work)} did the same work again in {work.repeats} of {work.calls} calls that could show it, "
                 f"about {shown(share)} of the time",
                 evidence=(
                     percent("estimated share of wall time", share),
@@ -145,11 +179,15 @@ def repeated_work(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
                     Evidence("arguments can be keys of a cache", "yes" if work.hashable else "no"),
                 ),
                 location=work.location,
-                knobs=("memoize_function",),
+                knobs=("memoize_function",) if work.during != "operators" else (),
                 inside=name,
             )
         )
     return tuple(claims)
+
+
+def _doer(work: RepeatedWork) -> str:
+    return f"what {work.qualname} asks of torch" if work.during == "operators" else work.qualname
 
 
 def _making(signals: Signals, work: RepeatedWork) -> float:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from trainflash.diagnosis.calm import calm_share, stalled_like_compute
 from trainflash.diagnosis.lines import hottest, lines_in
 from trainflash.diagnosis.thresholds import Thresholds
-from trainflash.schema import LoaderFacts, Location, RepeatedWork, Summary
+from trainflash.schema import LoaderFacts, Location, RepeatedWork, Started, Summary
 
 
 @dataclass(frozen=True)
@@ -53,33 +53,61 @@ def phase_of(work: RepeatedWork, summary: Summary) -> str:
             cost[line.phase] = cost.get(line.phase, 0.0) + line.share
     if cost:
         return max(cost, key=lambda phase: cost[phase])
-    if work.during == "forward":
+    if work.during in ("forward", "operators"):
         return "Fwd"
     data = summary.phases.get("Data")
     return "Data" if data is not None and data.share >= work.share * 0.5 else "Other"
 
 
 def worker_start(summary: Summary) -> WorkerStart | None:
-    """Worker start-up of the loader where it costs most, its share bounded by the phase that it is a part of."""
+    """Worker start-up of the loader where it costs most, its share bounded by the phase that it is a part of.
+
+    Loaders that are built again at the same line count as one; those whose workers persist, where they were started again all the same.
+    """
     best: WorkerStart | None = None
+    groups: dict[tuple[Location | None, str], list[LoaderFacts]] = {}
     for loader in summary.loaders:
-        bound = summary.phases.get("Eval" if loader.role == "eval" else "Data")
-        if loader.num_workers == 0 or loader.persistent_workers or bound is None:
+        if loader.num_workers > 0:
+            groups.setdefault((loader.location, loader.role), []).append(loader)
+    for built in groups.values():
+        bound = summary.phases.get("Eval" if built[0].role == "eval" else "Data")
+        restarted = any(not loader.persistent_workers or (loader.starts or 0) > 1 for loader in built) or len(built) > 1
+        spent = [spent for spent in (_starting(loader, summary) for loader in built) if spent is not None]
+        times = sum(each for each, _, _ in spent)
+        if bound is None or not restarted or not times:
             continue
-        # An empty queue has to be filled by persistent workers too: one batch's making is no cost of starting them.
-        fill = sum(spread.mean_ms for spread in (loader.getitem_ms, loader.collate_ms) if spread is not None)
-        if loader.pass_ms is not None:
-            each, times, span_s = loader.pass_ms.mean_ms, loader.pass_ms.n, summary.steady_s
-        elif loader.start_ms is not None:
-            first = loader.first_batch_ms.mean_ms if loader.first_batch_ms is not None else 0.0
-            each, times, span_s = loader.start_ms.mean_ms + first, loader.start_ms.n, summary.wall_s - (summary.startup_s or 0.0)
-        else:
-            continue
-        each = max(0.0, each - fill)
-        share = min(bound.share, times * each / (1000 * span_s)) if span_s > 0 else 0.0
+        each = sum(number * ms for number, ms, _ in spent) / times
+        share = min(bound.share, sum(number * ms / (1000 * span_s) for number, ms, span_s in spent if span_s > 0))
         if best is None or share > best.share:
-            best = WorkerStart(loader, share, each, loader.epochs)
+            best = WorkerStart(built[0], share, each, sum(loader.epochs for loader in built))
     return best
+
+
+def _starting(loader: LoaderFacts, summary: Summary) -> tuple[int, float, float] | None:
+    """Times, milliseconds each, and the span in seconds that they lie in; None where it was not timed."""
+    # An empty queue has to be filled by persistent workers too: one batch's making is no cost of starting them.
+    fill = sum(spread.mean_ms for spread in (loader.getitem_ms, loader.collate_ms) if spread is not None)
+    if loader.pass_ms is not None:
+        return loader.pass_ms.n, max(0.0, loader.pass_ms.mean_ms - fill), summary.steady_s
+    if loader.start_ms is None:
+        return None
+    first = loader.first_batch_ms.mean_ms if loader.first_batch_ms is not None else 0.0
+    return loader.start_ms.n, max(0.0, loader.start_ms.mean_ms + first - fill), summary.wall_s - (summary.startup_s or 0.0)
+
+
+def started_in(summary: Summary, phase: str, limits: Thresholds) -> tuple[Started, ...]:
+    """Processes and threads that the owner's lines of `phase` start again and again."""
+    return tuple(each for each in summary.started if each.count >= limits.started_times and _phase_at(each.location, summary) == phase)
+
+
+def _phase_at(where: Location | None, summary: Summary) -> str:
+    """The phase that most samples of the line, else of its function, lie in; Other without samples."""
+    if where is None:
+        return "Other"
+    here = [line for line in summary.lines if line.role == "main" and line.location.file == where.file]
+    of_line = [line for line in here if line.location.line == where.line]
+    of_function = [line for line in here if line.location.function == where.function]
+    return max(of_line or of_function, key=lambda line: line.share).phase if of_line or of_function else "Other"
 
 
 def read_input(summary: Summary, start: WorkerStart | None, limits: Thresholds) -> Input | None:
@@ -89,6 +117,7 @@ def read_input(summary: Summary, start: WorkerStart | None, limits: Thresholds) 
         return None
     loader = train_loader(summary)
     starting = start.share if start is not None and start.loader.role == "train" else 0.0
+    starting += sum(each.share for each in started_in(summary, "Data", limits))
     share = max(0.0, stat.share - starting)
     usual, late = _tail(summary, share)
     part = _collate_part(loader)

@@ -64,8 +64,8 @@ def syncs(summary: Summary, limits: Thresholds) -> tuple[Sync, ...]:
     return tuple(sorted(found, key=lambda sync: -sync.share))
 
 
-def unnamed(summary: Summary, phase: str, waits: tuple[Sync, ...]) -> list[LineCost]:
-    """The owner's lines in `phase` less what collections, emptied caches and sync points take of them."""
+def unnamed(summary: Summary, phase: str, waits: tuple[Sync, ...], limits: Thresholds) -> list[LineCost]:
+    """The owner's lines in `phase` less what collections, emptied caches, sync points and starting processes take of them."""
     taken: dict[tuple[str, int], float] = {}
     for sync in waits:
         if sync.location is not None and sync.phase == phase:
@@ -74,6 +74,9 @@ def unnamed(summary: Summary, phase: str, waits: tuple[Sync, ...]) -> list[LineC
         _take(taken, summary.collections.location, summary.collections.share)
     if summary.memory is not None and summary.memory.empty_cache_at is not None:
         _take(taken, summary.memory.empty_cache_at, summary.memory.empty_cache_share)
+    for started in summary.started:
+        if started.location is not None and started.count >= limits.started_times:
+            _take(taken, started.location, started.share)
     left = []
     for line in lines_in(summary, phase):
         rest = line.share - taken.get(_line(line.location), 0.0)

@@ -18,6 +18,7 @@ def notes(signals: Signals, rivals: list[Claim], together: Ceiling | None, limit
         *_start(signals, limits),
         *_outside_steady(signals, limits),
         *_reach(signals),
+        *_other_ranks(signals, limits),
         *_machine(signals, limits),
         *_losses(signals),
     )
@@ -72,6 +73,19 @@ def _reach(signals: Signals) -> list[str]:
         found.append(
             f"{len(summary.rank_stats)} processes trained in this run that are not ranks of one job; phases are of the first of them"
         )
+    return found
+
+
+def _other_ranks(signals: Signals, limits: Thresholds) -> list[str]:
+    """What other ranks would give, where it is worth a sentence."""
+    found = []
+    for answer in signals.summary.rank_what_if:
+        if answer.name == "double":
+            found.append(f"{answer.what} about {answer.speedup:.1f} times the work a second ({answer.assumes})")
+        elif 1 - 1 / answer.speedup >= limits.listed:
+            found.append(
+                f"{answer.what} a step would take about {answer.step_ms:.1f} ms, {answer.speedup:.2f} times as fast ({answer.assumes})"
+            )
     return found
 
 

@@ -30,7 +30,7 @@ SLOWS_OPERATORS = (
 def settle(signals: Signals, claims: Iterable[Claim], limits: Thresholds) -> list[Claim]:
     """The claims without what is counted twice. Claims that fall below `limits.listed` are dropped."""
     settled = list(claims)
-    for step in (_straggling, _exchanging, _collecting, _debugged, _launching, _capped):
+    for step in (_straggling, _waiting, _exchanging, _collecting, _debugged, _launching, _capped):
         settled = step(signals, settled, limits)
     return settled
 
@@ -77,6 +77,19 @@ def _straggling(signals: Signals, claims: list[Claim], limits: Thresholds) -> li
         return claims
     general = INPUTS if late.phase == "Data" else {"Other": frozenset({"host_code"})}.get(late.phase, frozenset())
     return _less(claims, late.phase_ms / max(late.stat.step_ms, 1e-9), lambda claim: claim.finding.kind in general, limits)
+
+
+def _waiting(signals: Signals, claims: list[Claim], limits: Thresholds) -> list[Claim]:
+    """Ranks wait for the late one inside their exchange: where the two cannot be told apart, the late rank is the cause."""
+    waits = max((claim.weight for claim in claims if claim.finding.kind == "rank_straggler"), default=None)
+    if waits is None:
+        return claims
+    return [
+        replace(claim, inside="rank_straggler")
+        if claim.finding.kind == "communication" and abs(claim.weight - waits) <= limits.tie
+        else claim
+        for claim in claims
+    ]
 
 
 def _exchanging(signals: Signals, claims: list[Claim], limits: Thresholds) -> list[Claim]:

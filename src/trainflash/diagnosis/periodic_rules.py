@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from trainflash.diagnosis.calm import COMPUTE
 from trainflash.diagnosis.claims import Claim, at, bound, claim, count, megabytes, milliseconds, percent, shown
-from trainflash.diagnosis.lines import hottest
+from trainflash.diagnosis.lines import hottest, lines_in
 from trainflash.diagnosis.signals import Signals
 from trainflash.diagnosis.thresholds import Thresholds
-from trainflash.schema import Activity, Evidence, Location, Written
+from trainflash.schema import Activity, Evidence, LineCost, Location
 
 
 def evaluation(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
@@ -66,7 +67,7 @@ def checkpoint(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
             summary=f"checkpoints take {shown(share)} of the time" + _rhythm(activity),
             evidence=rows,
             location=activity.location if activity is not None else None,
-            knobs=("checkpoint_cadence",),
+            knobs=("async_checkpoint", "checkpoint_cadence"),
         ),
     )
 
@@ -99,62 +100,73 @@ def logging(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
 def host_code(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
     """The owner's own Python between the phases. Abstains without line samples, and on a GPU unless the device is known to wait for it.
 
-    What a line spends in collections, emptied caches and reading tensors belongs to the findings of those names and is left out.
+    What a line spends in collections, emptied caches and reading tensors belongs to the findings of those names and is left out. Code that
+    was seen to write keeps a log, or saves a checkpoint where what it writes is the state of training.
     """
     if signals.other_in_lines is None or not signals.own_lines or (signals.on_gpu and signals.host_bound is not True):
         return ()
     aids = sum(setting.share or 0.0 for setting in signals.summary.settings)  # a profiler's own calls have a finding of their own
-    found = max(0.0, min(signals.other_in_lines, sum(line.share for line in signals.own_lines)) - aids)
-    weight = signals.exposed(min(found, signals.other_calm))
-    if weight < limits.dominant or signals.other_in_lines < limits.explained * signals.other:
+    whole = sum(line.share for line in signals.own_lines)
+    found = max(0.0, min(signals.other_in_lines, whole) - aids)
+    if found < limits.dominant or signals.other_in_lines < limits.explained * signals.other:
         return ()
-    where = hottest(signals.own_lines)
-    if _writes(where, signals.summary.written):
-        return (
-            claim(
-                "logging",
-                "Other",
-                "host",
-                found,
-                limits,
-                weight=weight,
-                summary=f"code that writes a file of its own takes {shown(found)} of the time, most of it at {where}",
-                evidence=(percent("share of wall time", found), Evidence("hottest line", str(where))),
-                location=where,
-                knobs=("logging_cadence",),
-            ),
-        )
-    return (
-        claim(
-            "host_code",
-            "Other",
-            "host",
-            found,
-            limits,
-            weight=weight,
-            summary=f"the program's own code between the phases takes {shown(found)} of the time, most of it at {where}",
-            evidence=(
-                percent("share of wall time", found),
-                percent("time in no phase", signals.other),
-                Evidence("hottest line", str(where)),
-            ),
-            location=where,
+    groups: dict[str, list[LineCost]] = {}
+    for line in signals.own_lines:
+        groups.setdefault(_writes(line.location, signals, limits) or "host_code", []).append(line)
+    claims = []
+    calm = min(found, signals.other_calm)
+    for kind, lines in groups.items():
+        part = sum(line.share for line in lines) / whole
+        weight = signals.exposed(part * (calm if kind == "host_code" else found))  # writing is rare: usual steps do not show it
+        if weight >= limits.listed and (kind != "host_code" or signals.exposed(calm) >= limits.dominant):
+            claims.append(_between_the_phases(kind, found * part, weight, hottest(lines), signals, limits))
+    return tuple(claims)
+
+
+def _between_the_phases(kind: str, share: float, weight: float, where: Location | None, signals: Signals, limits: Thresholds) -> Claim:
+    what = {
+        "logging": "code that writes a file, a database or to a server takes",
+        "checkpoint": "code that writes the state of training by itself takes",
+        "host_code": "the program's own code between the phases takes",
+    }
+    return claim(
+        kind,
+        "Other",
+        "io" if kind == "checkpoint" else "host",
+        share,
+        limits,
+        weight=weight,
+        summary=f"{what[kind]} {shown(share)} of the time, most of it at {where}",
+        evidence=(
+            percent("share of wall time", share),
+            percent("time in no phase", signals.other),
+            Evidence("hottest line", str(where)),
         ),
+        location=where,
+        knobs={"logging": ("logging_cadence",), "checkpoint": ("checkpoint_cadence",)}.get(kind, ()),
     )
 
 
-def _writes(where: Location | None, written: tuple[Written, ...]) -> bool:
-    """Whether the code at `where` keeps a log: its class opens a file for writing, or the function itself does so again and again."""
-    if where is None:
-        return False
-    for place in written:
-        same_file = place.location.file == where.file
+def _writes(where: Location, signals: Signals, limits: Thresholds) -> str | None:
+    """logging or checkpoint where the code at `where` is known to write.
+
+    That is: the function itself writes again and again, or what it writes is state; or its class has opened something to write to. In a
+    function that runs the training loop, only lines close to the write count.
+    """
+    computing = [line.location for name in COMPUTE for line in lines_in(signals.summary, name)]
+    runs = any(place.function == where.function and place.file == where.file for place in computing)
+    logs = False
+    for place in signals.summary.written:
+        if place.location.file != where.file:
+            continue
         owner, _, _ = place.location.function.partition(".")
-        if same_file and "." in place.location.function and where.function.startswith(f"{owner}."):
-            return True
-        if same_file and place.often and where.function.partition(".<locals>")[0] == place.location.function:
-            return True
-    return False
+        same = where.function.partition(".<locals>")[0] == place.location.function.partition(".<locals>")[0]
+        near = same and (not runs or abs(where.line - place.location.line) <= limits.writes_near)
+        if near and place.state:
+            return "checkpoint"
+        of_class = "." in place.location.function and where.function.startswith(f"{owner}.") and not runs
+        logs = logs or (near and place.often) or of_class
+    return "logging" if logs else None
 
 
 def startup(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:

@@ -23,6 +23,7 @@ RECORDING = {
     "distributed_debug": "debugging of communication",
     "blocking_launches": "CUDA_LAUNCH_BLOCKING",
     "debug_build": "a debug build of Python",
+    "python_mode": "a mode that passes each call of torch through Python",
 }
 LIGHT = {
     "dev_mode": "Python's development mode",
@@ -45,7 +46,7 @@ def debug_api(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
     aids, such as verbose logs, by their share.
     """
     work = signals.fwd_bwd
-    settings = [item for item in signals.summary.settings if item.name in WORDS and (item.name != "blocking_launches" or signals.on_gpu)]
+    settings = [item for item in signals.summary.settings if item.name in WORDS and _costs(item, signals, limits)]
     if not settings or work is None:
         return ()
     factor, documented = limits.light_factor, limits.light_factor
@@ -82,6 +83,27 @@ def debug_api(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
             knobs=tuple(dict.fromkeys(KNOBS[item.name] for item in settings if item.name in KNOBS)),
         ),
     )
+
+
+def _costs(item: Setting, signals: Signals, limits: Thresholds) -> bool:
+    """Whether it can cost anything: launches block on a GPU only, and a mode costs by the calls that it sees and by what it does itself.
+
+    That is: its lines but for the hottest, which may be the one that makes the call.
+    """
+    if item.name != "python_mode":
+        return item.name != "blocking_launches" or signals.on_gpu
+    operators = signals.summary.operators
+    by_line: dict[int, float] = {}
+    for line in signals.summary.lines:
+        if line.role == "main" and item.location is not None and _function(line.location) == _function(item.location):
+            by_line[line.location.line] = by_line.get(line.location.line, 0.0) + line.share
+    lines = sorted(by_line.values())
+    calls = operators.per_step * limits.mode_call_us / 1000 / operators.step_ms if operators is not None and operators.step_ms > 0 else 0.0
+    return calls + sum(lines[:-1]) >= limits.listed
+
+
+def _function(location: Location) -> tuple[str, str]:
+    return location.file, location.function
 
 
 def _multiplied(signals: Signals, settings: list[Setting], work: float) -> float:

@@ -82,7 +82,7 @@ def read(summary: Summary, limits: Thresholds) -> Signals:
         other=other,
         other_calm=calm_share(summary, "Other", limits) if "Other" in summary.phases else other,
         other_in_lines=min(other, sum(line.share for line in lines_in(summary, "Other"))) if summary.sampled_s else None,
-        own_lines=tuple(unnamed(summary, "Other", waits)),
+        own_lines=tuple(unnamed(summary, "Other", waits, limits)),
         syncs=waits,
         repeated=tuple(sorted(summary.repeated, key=lambda work: -work.share)),
         repeated_phase={work.location: phase_of(work, summary) for work in summary.repeated},

@@ -59,7 +59,7 @@ def thread_oversubscription(signals: Signals, limits: Thresholds) -> tuple[Claim
             summary=f"{own} compute threads share {threads.cpus:g} cores and wait for each other{at(threads.set_at)}",
             evidence=rows,
             location=threads.set_at,
-            knobs=("torch_threads",),
+            knobs=("torch_threads", "omp_threads"),
         ),
     )
 
@@ -167,6 +167,7 @@ def garbage_collection(signals: Signals, limits: Thresholds) -> tuple[Claim, ...
                 milliseconds("mean each", found.mean_ms),
             ),
             location=found.location,
+            knobs=("gc_collect_off",) if found.called else (),
         ),
     )
 

@@ -38,6 +38,7 @@ class Thresholds:
     tail_part: float = 0.7  # T7: and most of the wait comes from the few late batches
     tail_beyond_compute: float = 2.0  # measured: on a busy machine slow steps cost each phase the same milliseconds, within a factor of two
     tail_usual_seen: float = 0.15  # own: where waits were measured without passes' begins, less has to be guarded against
+    started_times: int = 3  # own: pools or threads that are started once or twice belong to setting up
     repeated_calls: float = 0.2  # own: first calls of the few passes that a run shows count against it; later ones all repeat
     repeated_times: int = 3  # own: fewer may be chance; work done once a step is traced in a few early steps only
 
@@ -55,6 +56,7 @@ class Thresholds:
     padding: float = 0.3  # own: packing or bucketing rarely wins back more than half of what is padded
     debug_factor: float = 1.2  # measured: 1.35 (trace function, cProfile) to 1.8 (tracemalloc) for a tiny network, less for larger ones
     debug_factor_most: float = 2.0  # own: a little above what was measured
+    mode_call_us: float = 2.5  # measured: an empty dispatch mode adds 2.7 µs to each operator, a function mode 0.8 µs
     light_factor: float = 1.1  # measured: 1.03 for development mode and a debugging allocator; Python that allocates more suffers more
     attention_saving: float = 0.4  # measured: the fused kernel takes 0.42 to 0.63 of the hand-written time from 64 keys on, with backward
     attention_keys: int = 64  # measured: with fewer keys the scores stay in the cache, and the step is made of other things
@@ -101,6 +103,7 @@ class Thresholds:
     alloc_retries: int = 3  # own: one may happen while sizes settle
 
     # Interruptions and start-up.
+    writes_near: int = 8  # own: lines around a write in the function that runs the loop; of other functions all lines
     rarer: float = 10.0  # own: the factor for which a cadence's gain is stated; users choose their own
     startup: float = 0.5  # own: half of a run's life is worth a word, though importing torch alone may take seconds
     startup_long_s: float = 15.0  # own: importing large libraries takes seconds; what takes longer is the program's own

@@ -17,11 +17,11 @@ class _UntilTorch:
         if name != "torch":
             return None
         try:
-            from trainflash_probe import imports
+            from trainflash_probe import finders
         except Exception:
             sys.meta_path[:] = [finder for finder in sys.meta_path if finder is not _UntilTorch]
             return None
-        return imports.first_torch_spec(_UntilTorch, name, path, target)
+        return finders.first_torch_spec(_UntilTorch, name, path, target)
 
 
 def _chain():

@@ -1,6 +1,7 @@
-"""Trace → `Summary`: one run's steady part, phase by phase, with what the run was seen to do."""
+"""Trace → `Summary`: one run's steady part, phase by phase, with what the run was seen to do; and its steps in order."""
 
 from trainflash.summary.build import summarize
 from trainflash.summary.steady import Steady, steady_part
+from trainflash.summary.timeline import timeline
 
-__all__ = ["Steady", "steady_part", "summarize"]
+__all__ = ["Steady", "steady_part", "summarize", "timeline"]

@@ -17,6 +17,7 @@ from trainflash.summary import device
 from trainflash.summary.compute import compute_facts
 from trainflash.summary.input import input_tail, loader_facts
 from trainflash.summary.lines import line_costs, worker_lines
+from trainflash.summary.rank_what_if import rank_what_if
 from trainflash.summary.ranks import communication, rank_stats
 from trainflash.summary.repeats import repeated_work
 from trainflash.summary.steady import NS_PER_MS, Steady, spread, steady_part
@@ -60,6 +61,7 @@ def summarize(trace: Trace, *, run: str, project: str, warmup: int | None = None
         repeated=repeated_work(trace, rank, part, {name: stat.share for name, stat in phases.items()}),
         settings=tuple(dict.fromkeys(setting for each in trace.ranks for setting in each.settings)),
         written=rank.written,
+        hooks=rank.hooks,
         activities=_activities(rank),
         threads=_threads(rank),
         versions=dict(rank.versions),
@@ -74,6 +76,7 @@ def summarize(trace: Trace, *, run: str, project: str, warmup: int | None = None
         input_tail=input_tail(rank, part),
         communication=communication(trace, rank, part),
         rank_stats=rank_stats(trace, part),
+        rank_what_if=rank_what_if(trace, part),
         stopped=trace.stopped,
         steady=part.settled,
         **compute_facts(rank, part, phases),

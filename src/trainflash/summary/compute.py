@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from trainflash.schema import Attention, Collections, Compilation, Memory, Operators, PhaseStat, Recompute, SyncPoint
+from trainflash.schema import Attention, Collections, Compilation, Memory, Operators, PhaseStat, Recompute, Started, SyncPoint
 from trainflash.summary.steady import NS_PER_MS, Steady
 from trainflash.trace import RankTrace
 from trainflash.trace.computing import AttentionLine, CensusTrace, ComputeTrace, Counter
@@ -32,10 +32,12 @@ def compute_facts(rank: RankTrace, part: Steady, phases: dict[str, PhaseStat]) -
         "compilation": _compilation(seen, part),
         "collections": _collections(seen, part, grown),
         "recompute": _recompute(seen, part, grown),
+        "started": _started(seen, part, grown),
         "memory": _memory(seen, part, grown),
         "attention": _attention(seen, phases),
         "operators": _operators(seen.censuses),
         "updates": seen.updates,
+        "parts": seen.parts,
         "numerics": seen.numerics,
     }
 
@@ -125,6 +127,11 @@ def _recompute(seen: ComputeTrace, part: Steady, grown: _Growth) -> tuple[Recomp
         if calls >= 0.5 and steps > 0:
             found.append(Recompute(line.location, calls / steps, grown(line.ns) / part.wall_ns))
     return tuple(sorted(found, key=lambda line: -line.share))
+
+
+def _started(seen: ComputeTrace, part: Steady, grown: _Growth) -> tuple[Started, ...]:
+    found = [Started(line.location, line.what, round(grown(line.count)), grown(line.ns) / part.wall_ns) for line in seen.starts]
+    return tuple(sorted((each for each in found if each.count), key=lambda each: -each.share))
 
 
 def _memory(seen: ComputeTrace, part: Steady, grown: _Growth) -> Memory | None:

@@ -49,6 +49,7 @@ def loader_facts(loader: LoaderTrace, trace: Trace, rank: RankTrace, part: Stead
         runqueue_share=_share(made, made.runq_ns),
         slow_samples=_slow_samples(times, loader.batch_size or 1),
         batched=loader.batched or any(worker.batched for worker in workers),
+        starts=len(workers) // loader.num_workers if loader.num_workers and workers else None,
         pass_ms=_passes(loader, rank, part),
     )
 

@@ -1,8 +1,8 @@
 """Ranks beside each other, and what their talking costs.
 
 A rank that computes longer makes the others wait in the next collective, so all ranks' phases look equally long. What tells them apart is
-the time that each spends outside collectives, and who arrives last. Only ranks of one machine share a clock; arrivals are compared
-where all ranks called equally many collectives in a step.
+the time that each spends outside collectives, and who stays shortest inside, compared where all ranks called equally many of them in a
+step. All that is durations on each rank's own clock: machines need not agree on the time.
 """
 
 from __future__ import annotations
@@ -131,23 +131,24 @@ def _who(calls: Collectives, mine: np.ndarray, rank: RankTrace) -> tuple[str, Lo
 
 
 def _wait_share(trace: Trace, rank: RankTrace, part: Steady) -> float | None:
-    """Part of `rank`'s time in collectives in which another rank had not arrived yet; None where arrivals cannot be compared."""
-    others = [other for other in trace.ranks if other is not rank]
-    if len(trace.ranks) != rank.world_size or any(other.collectives is None or other.host != rank.host for other in others):
+    """Part of `rank`'s time in collectives in which another rank had not come yet; None where not all ranks were recorded.
+
+    The rank that stays shortest came last and only transfers; what the others stay longer they wait. No clock is compared.
+    """
+    if len(trace.ranks) != rank.world_size or any(other.collectives is None for other in trace.ranks):
         return None
     waited = inside = 0.0
-    for arrived, host_ns in _matched(rank, others, part):
-        waited += float(np.minimum(host_ns, np.maximum(0, arrived.max(axis=0) - arrived[0])).sum())
-        inside += float(host_ns.sum())
+    for stay in _matched(rank, [other for other in trace.ranks if other is not rank], part):
+        waited += float((stay[0] - stay.min(axis=0)).sum())
+        inside += float(stay[0].sum())
     return waited / inside if inside else None
 
 
-def _matched(rank: RankTrace, others: list[RankTrace], part: Steady) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """For each step in which all ranks made equally many calls: when each arrived (`[ranks, calls]`), and `rank`'s time inside."""
+def _matched(rank: RankTrace, others: list[RankTrace], part: Steady) -> Iterator[np.ndarray]:
+    """For each step in which all ranks made equally many calls: how long each stayed in each (`[ranks, calls]`, ns), `rank` first."""
     all_calls = [each.collectives for each in (rank, *others)]
     spans = [tuple(np.searchsorted(calls.step, part.kept, side=side) for side in ("left", "right")) for calls in all_calls]
     for index in range(len(part.kept)):
         cut = [slice(begin[index], end[index]) for begin, end in spans]
         if len({each.stop - each.start for each in cut}) == 1 and cut[0].stop > cut[0].start:
-            arrived = np.stack([calls.end_ns[each] - calls.host_ns[each] for calls, each in zip(all_calls, cut, strict=True)])
-            yield arrived, all_calls[0].host_ns[cut[0]]
+            yield np.stack([calls.host_ns[each] for calls, each in zip(all_calls, cut, strict=True)])

@@ -12,6 +12,8 @@ from trainflash.trace import RankTrace, RepeatedCall, Trace
 
 LEAST_CALLS = 2
 SUMMED = ("calls", "comparable", "repeats", "distinct", "sampled", "inclusive_ns", "repeat_ns", "window_ns")
+OPERATORS = "operators"  # calls of torch by the owner's lines, from a step's begin to its backward
+AFTER_FORWARD = ("Bwd", "Opt", "Eval", "Ckpt", "Log")
 OFTEN = 0.2  # a function that repeats itself in fewer calls is no cause to drop the functions that it calls
 
 
@@ -79,6 +81,8 @@ class _Parts:
             return min(1.0, data + other)
         if call.where == "forward":
             return min(self._until_backward(), self._shares.get("Fwd", 0.0) + other)
+        if call.where == OPERATORS:
+            return max(0.0, 1.0 - sum(self._shares.get(name, 0.0) for name in AFTER_FORWARD))
         evaluates = call.loader in self._evaluating
         whole = min(self._shares.get("Eval", 0.0), self._waits_of_evaluation()) if evaluates else data
         return whole * self._part(call.role, evaluates, call.where)
@@ -119,11 +123,24 @@ def _merge(seen: list[RepeatedCall], evaluating: set[int]) -> list[RepeatedCall]
     """One entry for each function, role, kind of window, training or evaluation: several workers trace the same functions."""
     groups: dict[tuple, list[RepeatedCall]] = {}
     for call in seen:
-        groups.setdefault((call.location, call.role, call.where, call.loader in evaluating), []).append(call)
-    return [_add_up(group) if len(group) > 1 else group[0] for group in groups.values()]
+        if call.where != OPERATORS:
+            groups.setdefault((call.location, call.role, call.where, call.loader in evaluating), []).append(call)
+        elif call.repeats >= OFTEN * max(1, call.comparable):
+            groups.setdefault((call.location.file, call.qualname, call.role), []).append(call)
+    merged = [_add_up(group) if len(group) > 1 else group[0] for group in groups.values()]
+    return [call for call in merged if call.where != OPERATORS or not _told_as_function(call, merged)]
+
+
+def _told_as_function(call: RepeatedCall, merged: list[RepeatedCall]) -> bool:
+    """Whether the function that makes these calls of torch repeats itself as a whole."""
+    return any(other.where == "forward" and other.repeats and other.qualname == call.qualname for other in merged)
 
 
 def _add_up(group: list[RepeatedCall]) -> RepeatedCall:
+    if group[0].where == OPERATORS:  # different work of one function in the same windows: its costliest line stands for it
+        group = sorted(group, key=lambda call: -call.inclusive_ns)
+        sums = {name: sum(getattr(call, name) for call in group) for name in SUMMED if name != "window_ns"}
+        return replace(group[0], **sums)
     sizes = [call.result_bytes for call in group if call.result_bytes is not None]
     sums = {name: sum(getattr(call, name) for call in group) for name in SUMMED}
     return replace(group[0], hashable=all(call.hashable for call in group), result_bytes=max(sizes, default=None), **sums)

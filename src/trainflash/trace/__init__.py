@@ -4,6 +4,7 @@
 which part is warm-up, what a share is and which location matters is for `summary`.
 """
 
+from trainflash.trace.clocks import host_clocks
 from trainflash.trace.load import load
 from trainflash.trace.model import (
     PARTS,
@@ -47,5 +48,6 @@ __all__ = [
     "ThreadFacts",
     "Trace",
     "WorkerTrace",
+    "host_clocks",
     "load",
 ]

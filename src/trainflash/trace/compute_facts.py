@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from trainflash.schema.summaries import Numerics, Updates
+from trainflash.schema.summaries import Numerics, Parts, Updates
 from trainflash.trace.computing import (
     AttentionCall,
     AttentionLine,
@@ -15,6 +15,8 @@ from trainflash.trace.computing import (
     GcTrace,
     MemoryTrace,
     RecomputeTrace,
+    SizeTrace,
+    StartTrace,
     SyncTrace,
 )
 from trainflash.trace.facts import Facts
@@ -29,11 +31,14 @@ def read_computing(facts: Facts) -> ComputeTrace:
         compilation=_compilation(facts),
         collections=_collections(facts),
         recompute=_recompute(facts),
+        starts=_starts(facts),
         memory=_memory(facts),
         censuses=_censuses(facts),
         attention_lines=_attention_lines(facts),
         updates=_updates(facts),
+        parts=_parts(facts),
         numerics=_numerics(facts),
+        sizes=_sizes(facts),
     )
 
 
@@ -78,6 +83,14 @@ def _recompute(facts: Facts) -> tuple[RecomputeTrace, ...]:
     return tuple(
         RecomputeTrace(facts.location(place), _series(points, values, 0), _series(points, values, 1), steps)
         for (place,), values in _rows(points, 1).items()
+    )
+
+
+def _starts(facts: Facts) -> tuple[StartTrace, ...]:
+    points = facts.all("starts")
+    return tuple(
+        StartTrace(facts.location(place), str(what), _series(points, values, 0), _series(points, values, 1))
+        for (place, what), values in _rows(points, 2).items()
     )
 
 
@@ -169,6 +182,14 @@ def _updates(facts: Facts) -> Updates | None:
     )
 
 
+def _parts(facts: Facts) -> Parts | None:
+    """What most of the steps looked at have in common."""
+    seen = [tuple(map(tuple, fact["part"][:1])) + tuple(fact["part"][1:]) if fact.get("part") else None for fact in facts.all("parts")]
+    usual = max(set(seen), key=seen.count, default=None)
+    location = None if usual is None else facts.location(usual[0])
+    return None if location is None else Parts(location, int(usual[1]), int(usual[2]))
+
+
 def _numerics(facts: Facts) -> Numerics | None:
     fact = facts.newest("numerics")
     if not fact:
@@ -187,4 +208,18 @@ def _numerics(facts: Facts) -> Numerics | None:
         convolutions=int(fact.get("convolutions", 0)),
         channels_last=fact.get("channels_last"),
         compiled=bool(fact.get("compiled")),
+    )
+
+
+def _sizes(facts: Facts) -> SizeTrace | None:
+    fact = facts.newest("sizes")
+    if not fact:
+        return None
+    steps, tokens = int(fact.get("steps", 0)), fact.get("tokens")
+    return SizeTrace(
+        parameters=int(fact["parameters"]),
+        embedding=int(fact["embedding"]),
+        multiplying=int(fact["multiplying"]),
+        samples=int(fact["samples"]) / steps if steps and fact.get("samples") else None,
+        tokens=int(tokens) / steps if steps and tokens else None,
     )

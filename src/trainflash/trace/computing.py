@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from trainflash.schema.runs import Location
-from trainflash.schema.summaries import Numerics, Updates
+from trainflash.schema.summaries import Numerics, Parts, Updates
 
 
 @dataclass(frozen=True)
@@ -64,6 +64,16 @@ class RecomputeTrace:
 
 
 @dataclass(frozen=True)
+class StartTrace:
+    """Processes or threads that one line starts, again and again: how many times, and the time that starting and ending them took."""
+
+    location: Location | None
+    what: str  # "process" or "thread"
+    count: Counter
+    ns: Counter
+
+
+@dataclass(frozen=True)
 class MemoryTrace:
     """Readings of the process's memory; a figure that was never read is None."""
 
@@ -115,6 +125,21 @@ class CensusTrace:
 
 
 @dataclass(frozen=True)
+class SizeTrace:
+    """Parameters of the trained networks, and what entered them in some early steps, of one process.
+
+    `embedding`: in lookup tables; `multiplying`: factors of matrix products. `tokens` and `samples` are a step's, None where not seen;
+    tokens only where all that enters is token ids.
+    """
+
+    parameters: int
+    embedding: int
+    multiplying: int
+    samples: float | None
+    tokens: float | None
+
+
+@dataclass(frozen=True)
 class ComputeTrace:
     """All of it for one process; None or empty where the run carried no such facts."""
 
@@ -122,8 +147,11 @@ class ComputeTrace:
     compilation: CompileTrace | None = None
     collections: GcTrace | None = None
     recompute: tuple[RecomputeTrace, ...] = ()
+    starts: tuple[StartTrace, ...] = ()
     memory: MemoryTrace | None = None
     censuses: tuple[CensusTrace, ...] = ()
     attention_lines: tuple[AttentionLine, ...] = ()
     updates: Updates | None = None
+    parts: Parts | None = None
     numerics: Numerics | None = None
+    sizes: SizeTrace | None = None

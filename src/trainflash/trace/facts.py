@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from trainflash.schema.runs import Location
-from trainflash.schema.summaries import Setting, Written
+from trainflash.schema.summaries import Hook, Setting, Written
 from trainflash.trace.model import BatchTrace, DataFunction, EvalTrace, Fetches, LoaderTrace, LogTrace, Occurrences, SaveTrace, ThreadFacts
 from trainflash.trace.words import Codes, Words
 
@@ -119,14 +119,23 @@ def settings(facts: Facts) -> tuple[Setting, ...]:
     )
 
 
-OPENED_OFTEN = 20
+OPENED_OFTEN = 3  # while training
 
 
 def written(facts: Facts) -> tuple[Written, ...]:
-    """Places that open files for writing, each once."""
-    often = {tuple(fact["at"]) for fact in facts.all("written") if int(fact.get("times", 1)) >= OPENED_OFTEN}
-    places = dict.fromkeys(tuple(fact["at"]) for fact in facts.all("written"))
-    return tuple(Written(location, place in often) for place in places if (location := facts.location(place)) is not None)
+    """Places that write, each once."""
+    rows = facts.all("written")
+    often = {tuple(fact["at"]) for fact in rows if int(fact.get("times", 0)) >= OPENED_OFTEN}
+    state = {tuple(fact["at"]) for fact in rows if fact.get("state")}
+    places = dict.fromkeys(tuple(fact["at"]) for fact in rows)
+    known = ((place, facts.location(place)) for place in places)
+    return tuple(Written(location, place in often, place in state) for place, location in known if location is not None)
+
+
+def hooks(facts: Facts) -> tuple[Hook, ...]:
+    """The owner's functions that torch calls by itself."""
+    rows = [(facts.location(at), int(places)) for fact in facts.all("hooks") for at, places in fact.get("rows", [])]
+    return tuple(Hook(location, places) for location, places in rows if location is not None)
 
 
 def data_functions(facts: Facts) -> tuple[DataFunction, ...]:

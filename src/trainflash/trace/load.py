@@ -17,6 +17,7 @@ from trainflash.trace.accounting import Spans, occurrences, spans, step_of, step
 from trainflash.trace.facts import Facts
 from trainflash.trace.model import RankTrace, RepeatedCall, Samples, Trace, WorkerTrace
 from trainflash.trace.repeats import repeated
+from trainflash.trace.slim import FULL_RANKS, slim
 from trainflash.trace.words import Codes, Words
 from trainflash.trace.words import read as read_words
 
@@ -24,12 +25,13 @@ VERSION = "trainflash-probe.v1"
 
 
 @dataclass(frozen=True)
-class _Process:
+class _Known:
+    """One process without its events: those of many ranks are read one after the other."""
+
     header: dict
     codes: Codes
-    words: Words
+    run_dir: Path
     facts: Facts
-    device_marks: device.Marks | None = None
 
     @property
     def pid(self) -> int:
@@ -38,6 +40,18 @@ class _Process:
     @property
     def swallowed(self) -> dict[str, int]:
         return {place: int(entry["count"]) for place, entry in self.facts.newest("swallowed").get("places", {}).items()}
+
+    def read(self) -> _Process:
+        """The process with its events."""
+        base_ns = int(self.header["base_ns"])
+        words = read_words(self.run_dir / self.header["events"], self.codes, base_ns)
+        return _Process(self.header, self.codes, self.run_dir, self.facts, words, device.read(self.run_dir, self.facts, base_ns))
+
+
+@dataclass(frozen=True)
+class _Process(_Known):
+    words: Words
+    device_marks: device.Marks | None
 
 
 def load(run_dir: Path) -> Trace:
@@ -50,15 +64,21 @@ def load(run_dir: Path) -> Trace:
     run_dir = Path(run_dir)
     if not run_dir.is_dir():
         raise UsageError(f"there is no run in {run_dir}", "run `trainflash diagnose` first")
-    processes = [_process(run_dir, header) for header in _headers(run_dir)]
+    processes = [_known(run_dir, header) for header in _headers(run_dir)]
     repeats = repeated([(process.pid, str(process.header["role"]), process.facts) for process in processes])
     mains = [process for process in processes if process.header["role"] != "worker"]
-    ranks = [rank for rank in (_rank(process, repeats.get(process.pid, ())) for process in mains) if rank.steps]
+    ranks = []
+    for process in mains:
+        rank = _rank(process.read(), repeats.get(process.pid, ()))
+        if rank.steps:
+            ranks.append(rank if rank.rank < FULL_RANKS else slim(rank))
     notices = _notices(run_dir)
     if not ranks:
         raise _no_training(processes, notices)
     parents = {process.pid: process.facts for process in mains}
-    workers = [_worker(process, parents, repeats.get(process.pid, ())) for process in processes if process.header["role"] == "worker"]
+    workers = [
+        _worker(process.read(), parents, repeats.get(process.pid, ())) for process in processes if process.header["role"] == "worker"
+    ]
     ours, others = trainings.longest(ranks)
     return Trace(
         run_dir=str(run_dir),
@@ -83,12 +103,11 @@ def _headers(run_dir: Path) -> list[dict]:
     return headers
 
 
-def _process(run_dir: Path, header: dict) -> _Process:
+def _known(run_dir: Path, header: dict) -> _Known:
     codes = Codes({name: int(code) for name, code in header["codes"].items()}, tuple(header["phases"]))
-    words = read_words(run_dir / header["events"], codes, int(header["base_ns"]))
     root = next(iter(header.get("own", [])), "")
     facts = typed.read(run_dir / header["facts"], root)
-    return _Process(header, codes, words, facts, device.read(run_dir, facts, int(header["base_ns"])))
+    return _Known(header, codes, run_dir, facts)
 
 
 def _notices(run_dir: Path) -> tuple[str, ...]:
@@ -110,7 +129,7 @@ LET_IN = (
 )
 
 
-def _no_training(processes: list[_Process], notices: tuple[str, ...]) -> ProgramFailed:
+def _no_training(processes: list[_Known], notices: tuple[str, ...]) -> ProgramFailed:
     outside = [notice for notice in notices if "could not enter" in notice]
     if outside:
         return ProgramFailed(f"no training seen: {outside[0]} (python -I or -E, or PYTHONPATH was reset)", LET_IN)
@@ -163,6 +182,7 @@ def _rank(process: _Process, repeats: tuple[RepeatedCall, ...]) -> RankTrace:
         data_functions=typed.data_functions(facts),
         settings=typed.settings(facts),
         written=typed.written(facts),
+        hooks=typed.hooks(facts),
         evaluations=typed.evaluations(facts, spent["Eval"]),
         saves=typed.saves(facts),
         logs=typed.logs(facts),

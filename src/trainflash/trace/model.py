@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from trainflash.schema.runs import Location
-from trainflash.schema.summaries import Setting, Written
+from trainflash.schema.summaries import Hook, Setting, Written
 from trainflash.trace.computing import ComputeTrace
 
 
@@ -301,6 +301,7 @@ class RankTrace:
     data_functions: tuple[DataFunction, ...] = ()
     settings: tuple[Setting, ...] = ()
     written: tuple[Written, ...] = ()
+    hooks: tuple[Hook, ...] = ()
     evaluations: tuple[EvalTrace, ...] = ()
     saves: tuple[SaveTrace, ...] = ()
     logs: tuple[LogTrace, ...] = ()

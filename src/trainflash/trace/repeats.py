@@ -49,7 +49,7 @@ def _seen_again(all_facts: list[Facts]) -> float:
 
 def _calls(facts: Facts):
     """(place, call, window) of each traced call, in order."""
-    places = {fact["id"]: tuple(fact["at"]) for fact in facts.all("function")}
+    places = {fact["id"]: (*fact["at"], fact.get("operator", "")) for fact in facts.all("function")}
     for window in facts.all("calls"):
         for row in window.get("rows", []):
             call = dict(zip(FIELDS, row, strict=False))
@@ -84,7 +84,7 @@ def _of_process(role: str, facts: Facts, seen: _Seen, impure: set, again: float)
         comparable = max(len(repeats), round(again * len(rows))) if where == "collate" else sum(could for _, _, could in rows)
         found.append(
             RepeatedCall(
-                location=facts.location(place),
+                location=facts.location(place[:3]),
                 qualname=place[2],
                 role=role,
                 where=where,

@@ -12,19 +12,20 @@ def longest(ranks: Sequence[RankTrace]) -> tuple[tuple[RankTrace, ...], tuple[st
 
     Ranks belong together that joined groups of equal size, under different numbers.
     """
-    trainings: list[list[RankTrace]] = []
+    trainings: list[dict[int, RankTrace]] = []
     for rank in sorted(ranks, key=lambda each: each.process_start_ns):
         own = next((group for group in trainings if _joins(rank, group)), None)
         if own is None:
-            trainings.append(own := [])
-        own.append(rank)
-    chosen = max(trainings, key=_length_ns)
-    others = [f"another training in the same run is left out: {_named(group)}" for group in trainings if group is not chosen]
+            trainings.append(own := {})
+        own[rank.rank] = rank
+    groups = [list(group.values()) for group in trainings]
+    chosen = max(groups, key=_length_ns)
+    others = [f"another training in the same run is left out: {_named(group)}" for group in groups if group is not chosen]
     return tuple(sorted(chosen, key=lambda rank: rank.rank)), tuple(others)
 
 
-def _joins(rank: RankTrace, group: list[RankTrace]) -> bool:
-    return rank.world_size == group[0].world_size and all(rank.rank != other.rank for other in group)
+def _joins(rank: RankTrace, group: dict[int, RankTrace]) -> bool:
+    return rank.rank not in group and rank.world_size == next(iter(group.values())).world_size
 
 
 def _length_ns(group: list[RankTrace]) -> int:

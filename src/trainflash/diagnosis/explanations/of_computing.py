@@ -14,7 +14,11 @@ COMPUTING = (
         "sequences of very different length are padded to the longest, or to a fixed length",
         "trailing runs of equal values in sampled inputs, times forward and backward",
         (
-            Fix("pad to the longest of the batch instead of a fixed length", "nothing, if the padding is masked everywhere"),
+            Fix(
+                "pad to the longest of the batch instead of a fixed length",
+                "nothing, if the padding is masked everywhere",
+                "pad_to_longest",
+            ),
             Fix("put sequences of like length together", "the order of the samples: needs the owner's agreement"),
             Fix("pack several sequences into one row", "what the network sees: needs the owner's agreement"),
         ),
@@ -30,7 +34,7 @@ COMPUTING = (
             Fix(
                 "pad or bucket to a few fixed shapes; drop_last for the rest of an epoch", "the order, or which samples an epoch ends with"
             ),
-            Fix("torch.compile(dynamic=True), or mark the dimension dynamic", "rounding: other kernels"),
+            Fix("torch.compile(dynamic=True), or mark the dimension dynamic", "rounding: other kernels", "compile_dynamic"),
             Fix("cudnn.benchmark off where shapes must vary", "rounding: other algorithms"),
         ),
         RECOMPILATION,
@@ -53,11 +57,13 @@ COMPUTING = (
     Explanation(
         "small_microbatch",
         "many small backwards make one update though memory is free",
-        "gradients are accumulated over micro-batches that are too small to fill the device or to amortise the costs of each call",
-        "backwards per update, rows of a micro-batch, the part of computing outside large operators, memory used; world "
-        "size where above one",
+        "gradients are accumulated over micro-batches, or samples are fed one by one, too small to fill the device or to amortise the "
+        "costs of each call",
+        "backwards per update or calls of the network per batch, rows of each, the part of computing outside large operators, memory used; "
+        "world size where above one",
         (
-            Fix("fewer, larger micro-batches with the same product", SAME_BATCH),
+            Fix("feed the whole batch in one call where its samples have one shape", "rounding; statistics over the batch"),
+            Fix("fewer, larger micro-batches with the same product", SAME_BATCH, "micro_batch"),
             Fix("a larger batch without accumulation", "the effective batch size where the product changes: another training"),
         ),
         TUNING,
@@ -81,10 +87,15 @@ COMPUTING = (
     Explanation(
         "recompute",
         "forward work is done twice, though memory is free",
-        "activation checkpointing was left on after the model or the batch became smaller",
-        "time of checkpointed calls inside backward, against peak memory and its limit",
+        "activation checkpointing, torch's or written by hand, was left on after the model or the batch became smaller",
+        "time of checkpointed calls inside backward, and of what code there computes with gradients switched on, against peak memory and "
+        "its limit",
         (
-            Fix("switch it off, and watch the peak of two steps", "nothing but memory; random masks, unless their state was kept"),
+            Fix(
+                "switch it off, and watch the peak of two steps",
+                "nothing but memory; random masks, unless their state was kept",
+                "recompute_off",
+            ),
             Fix("checkpoint only the heaviest blocks that do not fit", "nothing but memory"),
         ),
         "https://docs.pytorch.org/docs/stable/checkpoint.html",
@@ -101,6 +112,7 @@ COMPUTING = (
             Fix(
                 "F.scaled_dot_product_attention(q, k, v, is_causal=…) in place of the hand-written product",
                 "rounding; dropout's random numbers",
+                "fused_attention",
             ),
             Fix(
                 "feed it what fused kernels take: 16-bit inputs, head sizes that are multiples of 8, is_causal instead of a mask",

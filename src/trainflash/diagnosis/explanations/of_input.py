@@ -68,14 +68,17 @@ INPUT = (
     Explanation(
         "worker_startup",
         "a stall at the start of every epoch",
-        "without persistent_workers all workers end with the epoch and are started again: fork or spawn, imports, open files",
-        "Data time around each pass's begin above a usual step's, times passes, of a loader with workers that do not persist",
+        "without persistent_workers, or with a loader built again, all workers end with the epoch and are started again: fork or spawn, "
+        "imports, open files; or the program starts pools, processes or threads of its own for each batch",
+        "Data time around each pass's begin above a usual step's, times passes, of loaders whose workers were started again; "
+        "the time of starting and ending other processes and threads, by the line that does it",
         (
             Fix(
                 "persistent_workers=True",
                 "the random stream from the second epoch on, where shuffling draws from the global generator",
                 "persistent_workers",
             ),
+            Fix("build the loader or the pool once, before the loop", NOTHING),
             Fix("fewer workers, or none where fetching is cheap", "random numbers drawn in workers", "dataloader_workers"),
             Fix("move heavy work out of the dataset's __init__ and worker_init_fn", NOTHING),
         ),
@@ -86,10 +89,13 @@ INPUT = (
         "repeated_work",
         "the same function is called with the same arguments again and again, with the same result",
         "work that belongs before the loop is done in it: reading a file, tokenising, resizing, building a mask",
-        "a good part of the traced calls of a function of the project repeat an earlier one, with equal arguments and "
-        "result; it stands beside "
-        "the cost of the phase that it is done in",
-        (MEMOIZE, Fix("do it once in __init__ or before the loop", "nothing, if nobody writes into the result")),
+        "a good part of the traced calls of a function of the project, or of torch's operators and frozen networks by a line of it, "
+        "repeat an earlier one, with equal arguments and result; it stands beside the cost of the phase that it is done in",
+        (
+            MEMOIZE,
+            Fix("do it once in __init__ or before the loop", "nothing, if nobody writes into the result"),
+            Fix("keep a constant tensor as a buffer, and the features of a frozen network by sample", "nothing but memory"),
+        ),
         "https://docs.python.org/3/library/functools.html#functools.cache",
     ),
 )

@@ -8,8 +8,9 @@ INTERRUPTIONS = (
     Explanation(
         "logging",
         "training stands still while it writes logs",
-        "every step prints, flushes or sends metrics",
-        "phase Log, number, rhythm and mean time of the calls, how much of it reads tensors",
+        "every step prints, flushes, commits or sends metrics",
+        "phase Log, number, rhythm and mean time of the calls, how much of it reads tensors; code between the phases that was "
+        "seen to write files, a database or to a server",
         (
             Fix("log every n-th step", "which steps the log shows", "logging_cadence"),
             Fix("collect on the device and read once per log line", NOTHING),
@@ -21,7 +22,8 @@ INTERRUPTIONS = (
         "checkpoint",
         "training stands still while the state is written",
         "checkpoints are large, frequent, or written to a slow disk",
-        "phase Ckpt, times, rhythm, mean time, size and rate of writing",
+        "phase Ckpt, times, rhythm, mean time, size and rate of writing; code between the phases that was seen to write what "
+        "looks like the parameters",
         (
             Fix("write less often", "how much work is lost after a crash", "checkpoint_cadence"),
             Fix("write to a local disk and copy later", "where the newest checkpoint lies after a crash"),
@@ -52,7 +54,7 @@ INTERRUPTIONS = (
         "metrics, callbacks, hooks, sampling or bookkeeping run in the training loop",
         "line samples place at least half of the time that lies in no phase in the project's own lines; garbage "
         "collections, emptied caches "
-        "and reading of tensors in them are findings of their own",
+        "and reading of tensors in them are findings of their own; hooks by the samples of their lines inside forward and backward",
         (
             Fix("do it less often or for whole batches at once", "which steps it sees"),
             Fix("replace Python loops over elements by tensor operations", "rounding, if the order of sums changes"),

@@ -8,7 +8,8 @@ SETTINGS = (
     Explanation(
         "debug_api",
         "forward and backward are many times slower than they need be",
-        "a debugging aid was left on: anomaly detection, a profiler, gradcheck, blocking launches, tracing, verbose logs",
+        "a debugging aid was left on: anomaly detection, a profiler, gradcheck, blocking launches, tracing, verbose logs, a dispatch or "
+        "function mode",
         "the setting was seen on during training steps, with the line or variable that switched it on; forward and "
         "backward are a large part",
         (

@@ -39,12 +39,12 @@ def phase(name: str):
 
 def _enter() -> None:
     """Nothing where our `sitecustomize` has run: it brought the finder that waits for torch, or that took its place."""
-    ours = ("_UntilTorch", "_ByHand", "_Watcher")
+    ours = ("_UntilTorch", "_ByHand", "Watcher")
     entered = any(getattr(finder, "__name__", "") in ours for finder in sys.meta_path)
     if not entered and os.environ.get("TRAINFLASH_RUN"):
-        from . import imports
+        from . import finders
 
-        imports.enter()
+        finders.enter()
 
 
 _enter()

@@ -25,7 +25,8 @@ def _run(name: str, callback, module) -> None:
         swallow(f"hook of {name}", error)
 
 
-def _wrap_loader(name: str, spec, done) -> None:
+def wrap_loader(name: str, spec, done) -> None:
+    """Call `done(module)` right after `spec` was executed."""
     loader = spec.loader
     original = loader.exec_module
 
@@ -39,7 +40,8 @@ def _wrap_loader(name: str, spec, done) -> None:
     loader.exec_module = exec_module
 
 
-def _spec_from_others(mine, name: str, path, target):
+def spec_from_others(mine, name: str, path, target):
+    """What the finders beside `mine` find; None: nothing."""
     for finder in list(sys.meta_path):
         find = getattr(finder, "find_spec", None)
         if finder is mine or find is None:
@@ -50,50 +52,14 @@ def _spec_from_others(mine, name: str, path, target):
     return None
 
 
-def first_torch_spec(stub, name: str, path, target):
-    """torch's spec, with a loader that installs the probe once torch has run; the stub finder stays until then."""
-    spec = _spec_from_others(stub, name, path, target)
-    if spec is not None and hasattr(spec.loader, "exec_module"):
-        _wrap_loader(name, spec, lambda module: _torch_is_there(stub, module))
-    return spec
-
-
-def _torch_is_there(stub, torch) -> None:
-    if stub not in sys.meta_path:
-        return
-    sys.meta_path[sys.meta_path.index(stub)] = _Watcher
-    from . import boot
-
-    boot.install(torch)
-
-
-def enter() -> None:
-    """Wait for torch, as `sitecustomize` would have done; where it is there already, install now."""
-    torch = sys.modules.get("torch")
-    try:
-        sys.meta_path.insert(0, _ByHand)
-        if torch is not None:
-            _torch_is_there(_ByHand, torch)
-    except Exception as error:
-        swallow("enter", error)
-
-
-class _ByHand:
-    """The finder that waits for torch where the program let the probe in itself."""
-
-    @staticmethod
-    def find_spec(name, path=None, target=None):
-        return first_torch_spec(_ByHand, name, path, target) if name == "torch" else None
-
-
-class _Watcher:
-    """The finder that takes the stub's place."""
+class Watcher:
+    """The finder that waits for the modules that have callbacks."""
 
     @staticmethod
     def find_spec(name, path=None, target=None):
         if name not in _callbacks:
             return None
-        spec = _spec_from_others(_Watcher, name, path, target)
+        spec = spec_from_others(Watcher, name, path, target)
         if spec is not None and hasattr(spec.loader, "exec_module"):
-            _wrap_loader(name, spec, lambda module: [_run(name, callback, module) for callback in _callbacks.pop(name, ())])
+            wrap_loader(name, spec, lambda module: [_run(name, callback, module) for callback in _callbacks.pop(name, ())])
         return spec

@@ -18,6 +18,11 @@ def is_array(value: object) -> bool:
     return hasattr(value, "__array_interface__") and hasattr(value, "shape") and not is_tensor(value)
 
 
+def is_complete(module: object) -> bool:
+    """Whether all parameters of a network have their shapes: those of lazy modules get them in the first forward."""
+    return not any(hasattr(parameter, "materialize") for parameter in module.parameters())
+
+
 def named_tensors(value: object, name: str = "", depth: int = 0, in_memory: bool = False, wanted=is_tensor) -> list:
     """(lower-case key, tensor) in nested tuples, lists and mappings, at most 32; the name of an unnamed one is "".
 

@@ -22,6 +22,7 @@ CHUNK = 512 * 1024
 _SCRATCH_WORDS = 4096
 
 _clock = time.monotonic_ns
+_dumps = json.dumps  # as it was, before the program's calls of it are noted
 _view = memoryview(bytearray(0)).cast("Q")
 _counter = itertools.count()
 _next = _counter.__next__
@@ -186,7 +187,7 @@ def _open() -> None:
     _map_next_chunk()
     header_fd = _create(f"process-{stem}.json")
     try:
-        os.write(header_fd, json.dumps(header).encode())
+        os.write(header_fd, _dumps(header).encode())
     finally:
         os.close(header_fd)
     _state = "open"
@@ -198,7 +199,7 @@ def fact(kind: str, **values) -> None:
     """Write one fact. Before the first event it waits in memory; on a full disk it is dropped and counted."""
     try:
         values["k"] = kind
-        line = json.dumps(values, default=str).encode() + b"\n"
+        line = _dumps(values, default=str).encode() + b"\n"
         if _state == "unopened":
             if len(_waiting) < 1000:
                 _waiting.append(line)
@@ -213,7 +214,7 @@ def notice(text: str) -> None:
     try:
         fd = os.open(os.path.join(directory, "notice.jsonl"), os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
         try:
-            os.write(fd, json.dumps({"pid": os.getpid(), "notice": text}).encode() + b"\n")
+            os.write(fd, _dumps({"pid": os.getpid(), "notice": text}).encode() + b"\n")
         finally:
             os.close(fd)
     except Exception as error:

@@ -2,7 +2,8 @@
 
 A loss written as an expression, and what a method does around the networks that it calls, belong to the forward; an update written into the
 loop belongs to Opt; but no function tells where they begin. So a few early steps are traced by lines. A line during which torch's count of
-nodes of the graph grew made a part of the graph: Fwd. Lines from the first to the last change of a parameter after backward update: Opt.
+nodes of the graph grew made a part of the graph: Fwd; so did all that ran inside the forward of an autograd function of the owner's.
+Lines from the first to the last change of a parameter after backward update: Opt.
 All other lines (a metric, a schedule) stay what they are. The reader divides the gaps of the other steps as it was in the traced ones.
 """
 
@@ -18,6 +19,7 @@ from ..phases import gaps, own_updates
 from ..phases.loop import loop
 from ..phases.observer import Observer
 from ..writer import fact
+from .calls import FUNCTIONS
 
 AT_STEPS = (9, 12, 22)  # completed steps; a census of operators has 6, 7 and 24
 MAX_ROWS = 20_000  # lines of a step; more would slow it too much to say anything
@@ -37,6 +39,7 @@ class Between(Observer):
         self._tracing = False
         self._step, self._backward_row = -1, 0
         self._line, self._began, self._count, self._state = None, 0, 0, None
+        self._function = None  # frame of an autograd function's forward
         os.register_at_fork(after_in_child=self._forked)
 
     def _forked(self) -> None:
@@ -70,7 +73,7 @@ class Between(Observer):
                 self._state = self._watched.state() if found else None
 
     def _begin(self, step: int) -> None:
-        self._step, self._tracing, self._backward_row, self._watched = step, True, 0, None
+        self._step, self._tracing, self._backward_row, self._watched, self._function = step, True, 0, None, None
         loop.on_backward.append(self.on_backward)
         fact("slowed", step=step)
         frame = sys._getframe(2)
@@ -102,6 +105,8 @@ class Between(Observer):
         if loop.in_fwd or loop.in_bwd or loop.in_data or loop.in_opt or not own.is_own(frame.f_code) or len(self._rows) >= MAX_ROWS:
             return None
         self._note(frame)
+        if self._function is None and frame.f_back is not None and frame.f_back.f_code.co_filename.endswith(FUNCTIONS):
+            self._function = frame
         return self._local
 
     def _local(self, frame, event, argument):
@@ -109,6 +114,8 @@ class Between(Observer):
             self._note(frame)
         elif event == "return":
             self._note(own.own_frame(frame.f_back))
+            if frame is self._function:
+                self._function = None
         return self._local
 
     def _note(self, frame) -> None:
@@ -117,7 +124,8 @@ class Between(Observer):
             ended, count = _clock(), self._nodes()
             state = self._watched.state() if self._watched is not None and not (loop.in_fwd or loop.in_bwd) else self._state
             if len(self._rows) < MAX_ROWS:
-                self._rows.append((self._began, ended, self._line, count != self._count, state != self._state))
+                grew = count != self._count or self._function is not None
+                self._rows.append((self._began, ended, self._line, grew, state != self._state))
             self._line, self._count, self._state = _line_of(frame), count, state
             self._began = _clock()
         except Exception as error:

@@ -5,6 +5,7 @@ Outside windows nothing is traced. A window is not opened while a debugger or a 
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 
@@ -18,10 +19,13 @@ MAX_CALLS_OF_ONE = 200  # of one function in one window: a small one called for 
 MAX_ROWS = 20000  # in one process
 MAX_OVERHEAD_NS = 500_000_000  # our own work in one window: digests of large arguments must not hold a step up for long
 
+FUNCTIONS = os.path.join("torch", "autograd", "function.py")  # calls the forward of an autograd function
+MODES = ("__torch_dispatch__", "__torch_function__")
+
 _GENERATOR = 0x20 | 0x80 | 0x200
 _VARARGS, _VARKEYWORDS = 0x04, 0x08
 
-_functions: dict = {}  # code -> id
+_functions: dict = {}  # code, or (place, operator) -> id
 _rows_written = 0
 
 
@@ -57,6 +61,7 @@ class Window:
         self._began = 0
         self._calls = 0
         self._keep = keep
+        self._function = None  # frame of an autograd function's forward, or of a mode: what it gives is torch's, whatever it looks like
         self.returned: list = []
         self.ns = 0  # traced length, without our own time; known when the window is closed
         self.open = False
@@ -109,6 +114,12 @@ class Window:
         calls_of_it = self._calls_of.get(code, 0)
         if calls_of_it >= MAX_CALLS_OF_ONE:
             return None
+        if self._function is not None:
+            return None
+        if code.co_name in MODES or (frame.f_back is not None and frame.f_back.f_code.co_filename.endswith(FUNCTIONS)):
+            self._function = frame
+            frame.f_trace_lines = False
+            return self._function_local
         began = time.perf_counter_ns()
         self._calls_of[code] = calls_of_it + 1
         self._calls += 1
@@ -125,6 +136,11 @@ class Window:
             return None
         entry["began"], entry["overhead"] = now, self._overhead
         return lambda frame, event, argument: self._local(entry, event, argument)
+
+    def _function_local(self, frame, event, argument):
+        if event == "return":
+            self._function = None
+        return self._function_local
 
     def _entry(self, frame, code) -> dict:
         given = code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & _VARARGS) + bool(code.co_flags & _VARKEYWORDS)
@@ -174,6 +190,16 @@ def _function(code) -> int:
     if number is None:
         number = _functions[code] = len(_functions)
         fact("function", id=number, at=[own.path_of(code), code.co_firstlineno, own.name_of(code)])
+    return number
+
+
+def function_number(place: list, operator: str) -> int:
+    """The number of what is called at a line of the owner's, in rows of calls."""
+    key = (*place, operator)
+    number = _functions.get(key)
+    if number is None:
+        number = _functions[key] = len(_functions)
+        fact("function", id=number, at=list(place), operator=operator)
     return number
 
 

@@ -30,6 +30,7 @@ LONGEST_STEP_S = 5.0  # a longer one may hold more operators than may be recorde
 MOST_COST_S = 0.2  # no second census where the first one cost more
 
 running = None  # the census whose recorder is on
+showing = False  # the lines of attention are looked at
 
 _clock = time.perf_counter
 
@@ -164,7 +165,8 @@ class AttentionLines:
 
     def begin(self) -> None:
         """Wrap the entry points."""
-        self.begun = True
+        global showing
+        self.begun = showing = True
         torch = self._torch
         functional = torch.nn.functional
         for owner, name, kind in (
@@ -212,6 +214,8 @@ class AttentionLines:
 
     def end(self, step: int) -> None:
         """Put everything back, and write."""
+        global showing
+        showing = False
         for owner, name, original, wrapped, had in self._saved:
             if vars(owner).get(name) is not wrapped:
                 continue  # somebody wrapped it after us

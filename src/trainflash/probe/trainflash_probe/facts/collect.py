@@ -14,6 +14,7 @@ from .batches import BatchFacts
 from .between import Between
 from .closer import CloserLook
 from .forwards import ForwardWatch
+from .hooks import HookFacts
 from .settings import SettingFacts
 from .settings import install as install_settings
 from .threads import ThreadFacts
@@ -70,6 +71,6 @@ def install(torch) -> None:
     collectives.install(torch)
     wrappers.install(torch)
     written.install()
-    collectors = (Once(), LogFacts(), BatchFacts(), SettingFacts(torch), ThreadFacts(torch), ForwardWatch(), Between(torch), CloserLook())
-    for observer in (*collectors, compute.install(torch)):
+    collectors = (Once(), LogFacts(), BatchFacts(), SettingFacts(torch), HookFacts(torch), ThreadFacts(torch), ForwardWatch())
+    for observer in (*collectors, Between(torch), CloserLook(), compute.install(torch)):
         loop.add(observer)

@@ -20,7 +20,8 @@ class _TooMuch(Exception):
 class Digest:
     """Content hash of one value; `hashable` is False as soon as a part could not be the key of a dict."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int = MAX_BYTES) -> None:
+        self._most = most
         self._hash = hashlib.blake2b(digest_size=10)
         self._items = 0
         self.bytes = 0
@@ -64,7 +65,7 @@ class Digest:
 
     def _content(self, data, value: object) -> None:
         self.bytes += len(data)
-        if self.bytes > MAX_BYTES:
+        if self.bytes > self._most:
             raise _TooMuch
         self._feed(data, value)
 
@@ -95,7 +96,7 @@ class Digest:
         if array is not None:
             self.hashable = False
             self._hash.update(repr((type(value).__name__, str(array.dtype), array.shape)).encode())
-            if array.nbytes > MAX_BYTES or array.dtype.hasobject:
+            if array.nbytes > self._most or array.dtype.hasobject:
                 raise _TooMuch
             self._content(array.tobytes(), value)
         elif by_identity:
@@ -106,6 +107,8 @@ class Digest:
 
 def _parts_of_sparse(value: object) -> tuple:
     """The dense tensors that a sparse one on the host is made of; none for anything else."""
+    if not _of_torch(value):
+        return ()
     layout = str(getattr(value, "layout", ""))
     if not layout.startswith("torch.sparse") or getattr(value.device, "type", "") != "cpu":
         return ()
@@ -122,9 +125,14 @@ def _as_array(value: object):
     kind = type(value)
     if kind.__module__ == "numpy":
         return value if hasattr(value, "nbytes") and hasattr(value, "shape") else None
-    if kind.__module__.partition(".")[0] == "torch" and hasattr(value, "detach") and getattr(value.device, "type", "") == "cpu":
+    if _of_torch(value) and hasattr(value, "detach") and getattr(value.device, "type", "") == "cpu":
         return value.detach().numpy()
     return None
+
+
+def _of_torch(value: object) -> bool:
+    """Whether its class is torch's own: asking an attribute of another one, a subclass of Tensor too, may run the owner's code."""
+    return type(value).__module__.partition(".")[0] == "torch"
 
 
 def of_arguments(values: list) -> tuple:

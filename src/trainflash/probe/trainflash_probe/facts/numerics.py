@@ -6,7 +6,7 @@ import functools
 from collections import Counter
 
 from ..guard import swallow
-from ..nested import tensors_in
+from ..nested import is_complete, tensors_in
 from ..phases.loop import loop
 from ..phases.observer import Observer
 from ..writer import fact
@@ -53,7 +53,7 @@ class NumericsFacts(Observer):
         """A root that is trained."""
         if not loop.fed_by_forward or loop.evaluating:
             return
-        if id(module) not in self._roots:
+        if id(module) not in self._roots and is_complete(module):
             self._roots.add(id(module))
             self._look_at(module)
         for kind in ("cuda", "cpu"):

@@ -1,5 +1,8 @@
 """Activation checkpointing: who asks for it, how often, and how long forward work takes that is done again inside backward.
 
+Code of the owner's that switches gradients on inside a backward does it by hand: from there to the end of that block, or to the nested
+backward, it computes a graph again.
+
 Under torch.compile the recomputation is part of the compiled graph, where it cannot be seen.
 """
 
@@ -8,6 +11,7 @@ from __future__ import annotations
 import functools
 import sys
 import time
+from threading import get_ident
 
 from .. import imports, own
 from ..guard import swallow
@@ -29,8 +33,48 @@ class Recomputations:
         self.calls: dict = {}  # number of the place -> [calls, ns]
         self.places: list = []
         self.asked_at = None  # where the owner asked Hugging Face's classes for it
+        self._watching = False
         self._known: dict = {}  # (code, line) of the caller -> number of the place
         self._inside = False
+        self._by_hand = None  # entry of the place that recomputes by itself, and since when
+
+    def entered(self, original, is_compiling, torch):
+        """`enable_grad.__enter__`: the first one inside a backward has nested backwards end the time."""
+
+        @functools.wraps(original)
+        def __enter__(manager):
+            result = original(manager)
+            if not is_compiling() and loop.in_bwd and not self._inside and self._by_hand is None and loop.tid == get_ident():
+                try:
+                    frame = sys._getframe(1)
+                    if own.is_own(frame.f_code):
+                        self._watch_backward(torch)
+                        self._by_hand = self._entry(frame), _clock()
+                except Exception as error:
+                    swallow("recompute", error)
+            return result
+
+        return __enter__
+
+    def ended(self, original):
+        """Wherever the time ends."""
+
+        @functools.wraps(original)
+        def end(*args, **kwargs):
+            if self._by_hand is not None and loop.tid == get_ident():
+                entry, began = self._by_hand
+                self._by_hand = None
+                entry[0] += 1
+                entry[1] += _clock() - began
+            return original(*args, **kwargs)
+
+        return end
+
+    def _watch_backward(self, torch) -> None:
+        if not self._watching:
+            self._watching = True
+            for name in ("backward", "grad"):
+                setattr(torch.autograd, name, self.ended(getattr(torch.autograd, name)))
 
     def wrap(self, original, is_compiling):
         """`torch.utils.checkpoint.checkpoint`, timed where it repeats work."""
@@ -130,6 +174,9 @@ def install(torch) -> Recomputations:
         owner = module.TrainingArguments
         owner.__post_init__ = source.configured(owner.__post_init__)
 
+    manager, is_compiling = torch.enable_grad, torch.compiler.is_compiling
+    manager.__enter__ = source.entered(manager.__enter__, is_compiling, torch)
+    manager.__exit__ = source.ended(manager.__exit__)
     imports.after("torch.utils.checkpoint", wrap)
     imports.after("transformers.modeling_utils", watch)
     imports.after("transformers.training_args", configure)

@@ -26,6 +26,7 @@ CLOSE_EVERY = 16
 LONG_SAMPLE_NS = 20_000  # a close look costs some 10 µs a fetch and 0.3 µs a sample: one to two percent of samples and
 LONG_FETCH_NS = 1_000_000  # fetches that take so long, which are all looked at
 LOOK_ON = 256  # fetches after a long one are looked at closely
+LOOK_AGAIN = 4  # after one that took long, who knows why: perhaps it had no core
 EVERY_S = 2.0
 _NAMED = ("samples", "imgs", "images", "files", "paths", "filenames", "file_names", "image_paths", "img_paths", "image_files", "file_list")
 _MAX_ATTRIBUTES = 100
@@ -51,6 +52,10 @@ class Record:
         self._changed = False
         self._next_s = 0.0
         self._next_usual = FIRST
+
+    def seems_long(self) -> None:
+        """The newest fetch took long, for a reason that was not looked at: look at the next ones."""
+        self.close_until = max(self.close_until, self.fetches + LOOK_AGAIN)
 
     def was_long(self) -> None:
         """The newest fetch took long: look closely at those that follow."""

@@ -1,43 +1,195 @@
-"""Where the owner's code opens files for writing: code of the same class between the phases keeps a log, whatever it is called."""
+"""Where the owner's code writes, and what: numbers and words of a log, or the state of training.
+
+Code between the phases that writes keeps a log or saves a checkpoint, whatever it is called and whichever library it writes with. What
+is written tells which of the two: values that look like the parameters, or a binary file of about their size, are state. Files that
+the program opens, databases, serializers, and requests to a server are noted by the owner's line; what they write is as ever.
+"""
 
 from __future__ import annotations
 
 import builtins
 import functools
 import io
+import os
 import sys
 
-from .. import own
+from .. import imports, own
 from ..guard import swallow
+from ..phases.loop import loop
+from ..phases.observer import Observer
 from ..writer import fact
+from .saved_state import file_holds_state, holds_state
 
 MAX_PLACES = 50
-_TELL_AGAIN = (2, 20)  # times that a place has opened a file: once is a log kept open, often is one opened for each line
+MAX_FILES = 16  # files whose size is still to be looked at
+OFTEN = 3  # times that a place has written while training: before, or once, is a log kept open; often, one opened for each line
+_ENDINGS = ".png .jpg .jpeg .svg .pdf .gif .csv .tsv .txt .log .json .jsonl .html .md .xlsx .parquet"
+_NO_STATE = tuple(_ENDINGS.split())
+_CHANGES = ("INSERT", "UPDATE", "REPLACE", "DELETE", "COMMIT")
 
-_opened: dict = {}  # the owner's place -> times
+_times: dict = {}  # the owner's place -> times while training
+_state: set = set()  # places that were seen to write the state of training
+_files: dict = {}  # path of a binary file -> the place that opened it
 
 
 def install() -> None:
-    """Wrap `open`, under both names; everything that it returns is as ever."""
-    original = builtins.open
+    """Wrap what writes, the libraries when the program imports them; everything that they return is as ever."""
+    builtins.open = io.open = _opening(builtins.open)
+    os.fsync = _noting(os.fsync, None)
+    os.replace, os.rename = _renaming(os.replace), _renaming(os.rename)
+    imports.after("sqlite3", _database)
+    for name, functions in _WRITERS.items():
+        imports.after(name, lambda module, functions=functions: _wrap_all(module, functions))
+    imports.after("http.client", lambda module: _wrap(module.HTTPConnection, "request", None))
+    imports.after("matplotlib.figure", lambda module: _wrap(module.Figure, "savefig", None))
+    loop.add(_Sizes())
 
+
+_WRITERS = {  # module -> its functions, with the argument that holds what is written
+    "pickle": (("dump", 0), ("dumps", 0)),
+    "joblib": (("dump", 0),),
+    "cloudpickle": (("dump", 0), ("dumps", 0)),
+    "dill": (("dump", 0), ("dumps", 0)),
+    "numpy": (("save", 1), ("savez", slice(1, None)), ("savez_compressed", slice(1, None)), ("savetxt", 1)),
+    "safetensors.numpy": (("save_file", 0), ("save", 0)),
+    "json": (("dump", None), ("dumps", None)),
+}
+
+
+def _wrap_all(module, functions: tuple) -> None:
+    for name, what in functions:
+        _wrap(module, name, what)
+
+
+def _wrap(owner: object, name: str, what) -> None:
+    original = getattr(owner, name, None)
+    if callable(original):
+        setattr(owner, name, _noting(original, what))
+
+
+def _noting(original, what):
+    """`original`, its caller noted; `what` is the place of the argument that is written, None: it holds no state."""
+
+    @functools.wraps(original)
+    def write(*args, **kwargs):
+        if loop.steps and not loop.in_data:
+            _note(None if what is None else [args[what] if isinstance(what, slice) else args[what : what + 1], kwargs])
+        return original(*args, **kwargs)
+
+    return write
+
+
+def _opening(original):
     @functools.wraps(original)
     def open(file, mode="r", *args, **kwargs):
         if mode != "r" and mode != "rb":
-            _note(mode)
+            _opened(file, mode)
         return original(file, mode, *args, **kwargs)
 
-    builtins.open = io.open = open
+    return open
 
 
-def _note(mode: object) -> None:
+def _renaming(original):
+    @functools.wraps(original)
+    def rename(source, target, *args, **kwargs):
+        result = original(source, target, *args, **kwargs)
+        if _files:
+            try:
+                place = _files.pop(_absolute(source), None)
+                if place is not None:
+                    _files[_absolute(target)] = place
+            except Exception as error:
+                swallow("rename", error)
+        return result
+
+    return rename
+
+
+def _database(module) -> None:
+    """A connection tells of each statement before it runs."""
+
+    def wrapped(original):
+        @functools.wraps(original)
+        def connect(*args, **kwargs):
+            connection = original(*args, **kwargs)
+            try:
+                connection.set_trace_callback(_statement)
+            except Exception as error:
+                swallow("sqlite3", error)
+            return connection
+
+        return connect
+
+    connect = wrapped(module.connect)
+    for each in (module, sys.modules.get("sqlite3.dbapi2")):
+        if each is not None:
+            each.connect = connect
+
+
+def _statement(text: str) -> None:
+    if loop.steps and not loop.in_data and text.lstrip()[:8].upper().startswith(_CHANGES):
+        _note(None)
+
+
+def _opened(file: object, mode: object) -> None:
     try:
-        frame = own.own_frame(sys._getframe(2))
-        if frame is None or not isinstance(mode, str) or not set(mode) & set("wax+"):
+        if not isinstance(mode, str) or not set(mode) & set("wax+"):
             return
-        place = tuple(own.place_of_frame(frame))
-        times = _opened[place] = _opened.get(place, 0) + 1
-        if times in _TELL_AGAIN or (times == 1 and len(_opened) <= MAX_PLACES):
-            fact("written", at=list(place), times=times)
+        place = _note(None)
+        if place is None or "b" not in mode or not isinstance(file, (str, bytes, os.PathLike)):
+            return
+        path = _absolute(file)
+        _look_at_sizes(place)
+        if len(_files) < MAX_FILES and not path.lower().removesuffix(".tmp").endswith(_NO_STATE):
+            _files[path] = place
     except Exception as error:
         swallow("open", error)
+
+
+def _absolute(path: object) -> str:
+    return os.path.abspath(os.fsdecode(path))
+
+
+def _look_at_sizes(place=None) -> None:
+    """Files that the place opened, all without one, are written by now."""
+    for path, at in list(_files.items()):
+        if place is None or at == place:
+            del _files[path]
+            if at not in _state and file_holds_state(path):
+                _tell(at, True)
+
+
+def _note(written: object):
+    """The owner's line that led here writes; `written`: what, where that is known. Gives the place; None without one."""
+    try:
+        frame = own.own_frame(sys._getframe(1))
+        if frame is None or loop.in_log or loop.in_ckpt:
+            return None
+        place = tuple(own.place_of_frame(frame))
+        known = place in _times
+        times = _times[place] = _times.get(place, 0) + bool(loop.steps)
+        state = place not in _state and written is not None and holds_state(written)
+        if state or times == OFTEN or (not known and len(_times) <= MAX_PLACES):
+            _tell(place, state)
+        return place
+    except Exception as error:
+        swallow("written", error)
+        return None
+
+
+def _tell(place: tuple, state: bool) -> None:
+    if state:
+        _state.add(place)
+    fact("written", at=list(place), times=_times.get(place, 0), state=place in _state)
+
+
+class _Sizes(Observer):
+    """Looks at the newest files."""
+
+    def on_interval(self, step: int) -> None:
+        """Those that were opened before this step are complete, or will be looked at when they are opened again."""
+        _look_at_sizes()
+
+    def on_exit(self) -> None:
+        """The last ones."""
+        _look_at_sizes()

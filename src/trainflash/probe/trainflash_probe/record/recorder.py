@@ -88,8 +88,9 @@ class Recorder(Observer):
         self._batches.append([loader_id, [[tensors.describe(tensor), self._try(tensors.digest, [tensor])] for tensor in found]])
 
     def on_forward(self, module, args, kwargs):
-        if not callable(getattr(module, "parameters", None)):
-            return
+        self._running = None
+        if loop.in_bwd or not callable(getattr(module, "parameters", None)):
+            return  # inside a backward it is done again, to have what was not kept: it is no forward of its own
         owns = next(iter(module.parameters()), None) is not None
         if owns and self._nudged is not None and tensors.torch_module().is_grad_enabled():
             state.nudge(module, self._nudged)
@@ -101,6 +102,8 @@ class Recorder(Observer):
         self._running = forward
         if forward.marker is not None:
             self._forwards.add(forward)
+            if owns and not forward.mode[1] and not any(each.requires_grad for each in module.parameters()):
+                self._weigh_evaluated(module)  # an average of weights, evaluated without no_grad
         elif owns:
             self._evaluations.add(forward)
             self._weigh_evaluated(module)

@@ -1,0 +1,70 @@
+"""What the probe sees of a program's own ways, in one real process, and that the program trains as without it."""
+
+from __future__ import annotations
+
+import pytest
+from probed import PROGRAMS, plain, probed
+
+STEPS = "40"
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("own_habits")
+    (folder / "files").mkdir()
+    return probed(folder / "run", "own_habits.py", str(folder / "files"), STEPS, "mode", capture="diagnose")
+
+
+def line(text: str) -> int:
+    """The line of the program that contains `text`."""
+    return next(number for number, each in enumerate((PROGRAMS / "own_habits.py").read_text().splitlines(), 1) if text in each)
+
+
+def test_the_probe_keeps_no_error_from_the_program(run):
+    assert run.returncode == 0, run.output
+    assert run.rank.swallowed == {}
+
+
+def test_losses_are_the_same_to_the_last_bit(run, tmp_path):
+    assert run.output == plain("own_habits.py", str(tmp_path), STEPS, "mode")
+
+
+def test_a_database_is_written_often_and_a_pickled_state_is_known_as_such(run):
+    written = {place.location.function: (place.often, place.state) for place in run.rank.written}
+    assert written["note"] == (True, False)
+    assert written["keep"] == (True, True)
+    assert "feed" not in written and "Net.forward" not in written
+
+
+def test_threads_are_counted_where_they_are_started(run):
+    (started,) = run.rank.computing.starts
+    assert (started.location.function, started.what) == ("main", "thread")
+    assert started.count.value[-1] == pytest.approx(int(STEPS), abs=3) and started.ns.value[-1] > 0
+
+
+def test_a_hook_and_a_mode_are_told_by_their_functions(run):
+    assert [(hook.location.function, hook.places) for hook in run.rank.hooks] == [("note_norm", 1)]
+    mode = next(setting for setting in run.rank.settings if setting.name == "python_mode")
+    assert mode.location.function == "Watch.__torch_dispatch__" and "Watch" in mode.value
+
+
+def test_equal_operators_repeat_and_random_ones_do_not(run):
+    seen = {call.location.line: call for call in run.rank.repeated if call.where == "operators"}
+    equal = seen[line("torch.linalg.eigh")]
+    assert equal.repeats == equal.calls - 1 and equal.qualname == "Net.forward"
+    assert line("torch.randn(40, 40)") not in seen
+
+
+def test_samples_that_are_fed_one_by_one_are_counted(run):
+    parts = run.rank.computing.parts
+    assert (parts.location.function.partition(".")[0], parts.calls, parts.rows) == ("feed", 6, 1)
+
+
+def test_gradients_switched_on_inside_backward_are_recomputation(run):
+    (again,) = run.rank.computing.recompute
+    assert again.location.function == "Rerun.backward" and again.location.line == line("with torch.enable_grad()")
+    assert again.ns.value[-1] > 0 and again.calls.value[-1] >= 6 * (int(STEPS) - 2)
+
+
+def test_neither_an_autograd_function_nor_a_mode_makes_data(run):
+    assert [function.location.function for function in run.rank.data_functions] == ["batches"]

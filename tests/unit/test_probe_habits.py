@@ -1,0 +1,131 @@
+"""Parts of the probe that watch a program's own ways, taken alone: what is state, which code a hook is, and that torch is put back."""
+
+from __future__ import annotations
+
+import functools
+
+import pytest
+import torch
+from probe_events import part
+from torch import nn
+
+NET = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 4))
+SIZE = sum(parameter.numel() for parameter in NET.parameters())
+ARRAYS = {name: value.detach().numpy() for name, value in NET.state_dict().items()}
+
+
+@pytest.fixture
+def saved_state(monkeypatch):
+    module = part("facts.saved_state")
+    monkeypatch.setattr(module, "_parameters", lambda: list(NET.parameters()))
+    return module
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        NET,
+        {"optimizer": torch.optim.SGD(NET.parameters(), 0.1)},
+        {"model": NET.state_dict(), "step": 3},
+        [{"epoch": 1}, ARRAYS],
+        {"0.weight": ARRAYS["0.weight"], "0.bias": ARRAYS["0.bias"]},
+        nn.utils.parameters_to_vector(NET.parameters()).detach(),
+        bytes(SIZE),
+    ],
+)
+def test_what_looks_like_the_parameters_is_state(saved_state, value):
+    assert saved_state.holds_state(value)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"loss": 0.5, "names": ["a", "b"]},
+        torch.tensor(0.5),
+        torch.zeros(3 * SIZE),  # as many numbers, but of no parameter's shape
+        {"2.weight": ARRAYS["2.weight"]},
+        bytes(SIZE - 1),
+        None,
+    ],
+)
+def test_numbers_words_and_samples_of_parameters_are_no_state(saved_state, value):
+    assert not saved_state.holds_state(value)
+
+
+def test_without_parameters_nothing_is_state(monkeypatch):
+    module = part("facts.saved_state")
+    monkeypatch.setattr(module, "_parameters", list)
+    assert not module.holds_state(NET)
+
+
+def test_a_file_is_state_by_its_size(saved_state, tmp_path):
+    for size, state in ((SIZE, True), (SIZE - 1, False)):
+        (tmp_path / "net.bin").write_bytes(bytes(size))
+        assert saved_state.file_holds_state(str(tmp_path / "net.bin")) is state
+    assert not saved_state.file_holds_state(str(tmp_path / "gone.bin"))
+
+
+class Watcher:
+    def __call__(self, *args):
+        return None
+
+    def hook(self, *args):
+        return None
+
+
+def test_the_code_of_a_hook_is_found_behind_methods_partials_and_decorators():
+    code_of = part("facts.hooks")._code_of
+    plain = Watcher.hook.__code__
+    assert code_of(Watcher().hook) is plain
+    assert code_of(functools.partial(functools.partial(Watcher.hook, None), 1)) is plain
+    assert code_of(functools.wraps(Watcher.hook)(lambda: None)) is plain
+    assert code_of(Watcher()) is Watcher.__call__.__code__
+    assert code_of(print) is None and code_of(torch.relu) is None
+
+
+def test_after_a_window_torch_is_what_it_was():
+    module = part("facts.pure_work")
+    watched = (torch, torch.Tensor, torch.nn.functional, torch.linalg, torch.fft, torch.special, torch.jit, nn.Module)
+    before = [dict(vars(owner)) for owner in watched]
+    window = module.PureWork(torch)
+    for _ in range(2):
+        window._begin(11)
+        assert torch.relu is not before[0]["relu"] and "__matmul__" in vars(torch.Tensor)
+        assert torch.equal(torch.relu(torch.ones(3) @ torch.eye(3)), torch.ones(3))
+        window._close(write=False)
+        assert [dict(vars(owner)) for owner in watched] == before
+
+
+def test_what_scripts_or_compiles_ends_the_window_first():
+    window = part("facts.pure_work").PureWork(torch)
+    before = torch.relu
+    window._begin(11)
+    try:
+        torch.jit.script(nn.Linear(2, 2))
+        assert torch.relu is before and not window._open
+    finally:
+        window._close(write=False)
+
+
+def test_only_functions_that_compute_are_watched():
+    is_work = part("facts.pure_work").PureWork._is_work
+    assert is_work("relu", torch.relu) and is_work("softmax", torch.nn.functional.softmax) and is_work("mm", torch.Tensor.mm)
+    for name in ("relu_", "empty", "is_tensor", "manual_seed", "set_num_threads", "Tensor", "no_grad", "float32"):
+        assert not is_work(name, getattr(torch, name)), name
+
+
+def test_tensors_that_are_not_plain_ones_of_the_host_have_no_digest():
+    digest = part("facts.pure_work").PureWork(torch)._digest
+    assert digest((torch.ones(2), torch.float32), by_identity=True) == digest((torch.ones(2), torch.float32), by_identity=True)
+    assert digest((torch.ones(2), torch.device("cpu")), True) == digest((torch.ones(2), torch.device("cpu")), True)
+    assert digest(torch.ones(2), True) != digest(torch.zeros(2), True)
+    assert digest(torch.empty(2, device="meta"), True) is None
+    assert digest(object(), by_identity=False) is None
+
+
+def test_a_lazy_network_is_complete_after_its_first_forward():
+    is_complete = part("nested").is_complete
+    net = nn.Sequential(nn.Linear(4, 4), nn.LazyLinear(2))
+    assert not is_complete(net)
+    net(torch.zeros(1, 4))
+    assert is_complete(net) and is_complete(NET)
