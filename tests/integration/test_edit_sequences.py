@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from trainflash import sandbox, writeback
-from trainflash.errors import TrainFlashError
+from trainflash.errors import TrainFlashError, UsageError
 from trainflash.schema import Command, Experiment, Verdict
 
 SEQUENCES = 1000
@@ -237,7 +237,13 @@ def one_sequence(base: Path, seed: int) -> str:
 def write_back(box, root: Path, seed: int, before: dict) -> str:
     if not sandbox.dirty(box):
         return "no edit"
-    proposal = writeback.propose(box, [accepted(box, sandbox.commit_worktree(box, "one"))])
+    try:
+        commit = sandbox.commit_worktree(box, "one")
+    except UsageError as refused:
+        assert "a link out of the project" in refused.message and _leads_out(Path(box.worktree), root), (seed, refused.message)
+        assert everything(root) == before, (seed, "refused")
+        return "link refused"
+    proposal = writeback.propose(box, [accepted(box, commit)])
     if not proposal.approvable:
         assert everything(root) == before, (seed, "propose")
         return "refused"
@@ -249,6 +255,13 @@ def write_back(box, root: Path, seed: int, before: dict) -> str:
     writeback.undo(box)
     assert everything(root) == before, (seed, "undo")
     return "written and undone"
+
+
+def _leads_out(tree: Path, owners: Path) -> bool:
+    """Whether the candidate put a link at a place where it leads out of the project, and where the owner has none."""
+    links = [path for path in tree.rglob("*") if path.is_symlink()]
+    new = [path for path in links if not (owners / path.relative_to(tree)).is_symlink()]
+    return any(os.path.relpath(os.path.normpath(path.parent / os.readlink(path)), tree).startswith("..") for path in new)
 
 
 def _files(root: Path) -> dict[str, tuple]:

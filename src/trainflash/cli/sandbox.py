@@ -12,7 +12,13 @@ from trainflash.cli.output import Output
 
 @click.group("sandbox", short_help="Make, look at and remove sandboxes.")
 def group() -> None:
-    """Make, look at and remove sandboxes: git worktrees of your project as it is now, edits included."""
+    """Make, look at and remove sandboxes: git worktrees of your project as it is now, edits included.
+
+    \b
+    trainflash sandbox create .
+    trainflash sandbox status
+    trainflash sandbox discard
+    """
 
 
 @group.command("create")
@@ -37,7 +43,11 @@ def create(project: Path, base: Path | None, as_json: bool) -> None:
 @sandbox_option
 @json_option
 def status(sandbox: Path | None, as_json: bool) -> None:
-    """Say what is in the sandbox, which protection holds, and what changed in the project since."""
+    """Say what is in the sandbox, which protection holds, and what changed in the project since.
+
+    \b
+    trainflash sandbox status
+    """
     from trainflash import report
     from trainflash.workflow import answers, session
 
@@ -55,7 +65,11 @@ def status(sandbox: Path | None, as_json: bool) -> None:
 @sandbox_option
 @json_option
 def diff(sandbox: Path | None, as_json: bool) -> None:
-    """Show what the sandbox's worktree changes, as a diff that `git apply` takes."""
+    """Show what the sandbox's worktree changes, as a diff that `git apply` takes.
+
+    \b
+    trainflash sandbox diff > change.diff
+    """
     from trainflash.workflow import session
 
     found = session.existing_session(Path.cwd(), sandbox)
@@ -71,7 +85,12 @@ def diff(sandbox: Path | None, as_json: bool) -> None:
 @sandbox_option
 @json_option
 def discard(everything: bool, sandbox: Path | None, as_json: bool) -> None:
-    """Remove the sandbox's checkouts and its traces in your .git; the log and the reports stay."""
+    """Remove the sandbox's checkouts and its traces in your .git; the log and the reports stay.
+
+    \b
+    trainflash sandbox discard
+    trainflash sandbox discard --all
+    """
     from trainflash.workflow import session
 
     found = session.existing_session(Path.cwd(), sandbox)

@@ -20,18 +20,27 @@ if TYPE_CHECKING:
 @click.option("--experiment", type=int, help="Write back this accepted experiment, with those it was built on.")
 @click.option("--accepted", is_flag=True, help="Write back all accepted experiments.")
 @click.option("--approve", metavar="DIGEST", help="Approve the diff with this digest, reviewed elsewhere (see --dry-run).")
+@click.option("--branch", metavar="NAME", help="Commit it on this branch instead; the working tree stays as it is.")
 @click.option("--dry-run", is_flag=True, help="Show the diff and its digest; change nothing.")
 @click.option("--undo", is_flag=True, help="Give back what stood there before the last write-back.")
 @sandbox_option
 @json_option
 def writeback(
-    experiment: int | None, accepted: bool, approve: str | None, dry_run: bool, undo: bool, sandbox: Path | None, as_json: bool
+    experiment: int | None,
+    accepted: bool,
+    approve: str | None,
+    branch: str | None,
+    dry_run: bool,
+    undo: bool,
+    sandbox: Path | None,
+    as_json: bool,
 ) -> None:
     """Show the proven change and, once you approve exactly this diff, write it into your project.
 
     \b
     trainflash writeback --accepted --dry-run    look at it
     trainflash writeback --accepted              look at it, and approve it on the terminal
+    trainflash writeback --accepted --branch faster    commit it there; your files stay as they are
     trainflash writeback --undo                  take it back
     """
     from trainflash import report
@@ -39,14 +48,16 @@ def writeback(
 
     if sum((experiment is not None, accepted, undo)) != 1:
         raise UsageError("what to write back is missing or given twice", "give one of --accepted, --experiment N or --undo")
+    if undo and branch is not None:
+        raise UsageError("--undo takes no branch", "it takes back the last write-back, wherever it went")
     output = Output(as_json)
     found = session.existing_session(Path.cwd(), sandbox)
     with found.locked():
         if undo:
             given = approving.undo(found)
-            output.answer(answers.approval(given), f"gave back {', '.join(given.files)}")
+            output.answer(answers.approval(given), _undone(given))
             return
-        proposal = approving.propose(found, experiment)
+        proposal = approving.propose(found, experiment, branch)
         if dry_run:
             output.answer(answers.proposal(proposal), report.proposal(proposal))
             return
@@ -54,14 +65,20 @@ def writeback(
             raise Rejected(f"this cannot be approved: {proposal.reason}", "see `trainflash log`")
         if approve is None:
             _ask(output, found, proposal)
-            given = approving.write_back(found, experiment, approved_digest=proposal.digest, how="terminal")
+            given = approving.write_back(found, experiment, approved_digest=proposal.digest, how="terminal", branch=branch)
         else:
-            given = approving.write_back(found, experiment, approved_digest=approve, how="digest")
+            given = approving.write_back(found, experiment, approved_digest=approve, how="digest", branch=branch)
     output.answer(
         answers.approval(given),
-        f"written: {', '.join(given.files)}",
+        f"committed to branch {given.branch} as {given.commit[:10]}: {', '.join(given.files)}"
+        if given.branch
+        else f"written: {', '.join(given.files)}",
         f"undo with: trainflash writeback --undo --sandbox {found.sandbox.directory}",
     )
+
+
+def _undone(given: approving.Approval) -> str:
+    return f"put branch {given.branch} back" if given.branch else f"gave back {', '.join(given.files)}"
 
 
 def _ask(output: Output, found: approving.Session, proposal: approving.writeback.Proposal) -> None:
@@ -76,6 +93,7 @@ def _ask(output: Output, found: approving.Session, proposal: approving.writeback
             f"the owner runs this on a terminal, or approves what --dry-run showed with `--approve {proposal.digest}`",
         )
     output.stderr.print(report.proposal(proposal))
-    if not click.confirm("Write exactly this diff into your project?", default=False, err=True):
+    where = f"Commit exactly this diff on branch {proposal.branch.name}" if proposal.branch else "Write exactly this diff into your project"
+    if not click.confirm(f"{where}?", default=False, err=True):
         refuse(found, proposal.digest, "terminal")
         raise ApprovalNeeded("not approved; nothing was changed", "the experiment stays in the sandbox")

@@ -6,6 +6,8 @@ so that reading never refreshes the owner's index. The owner's ignore rules (als
 
 from __future__ import annotations
 
+import contextlib
+import glob
 import os
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -27,7 +29,14 @@ _IDENTITY = {
     for who in ("AUTHOR", "COMMITTER")
     for what, value in (("NAME", "trainflash"), ("EMAIL", "trainflash@localhost"))
 }
-_ENVIRONMENT = {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "GIT_CONFIG_NOSYSTEM": "1", "LC_ALL": "C", **_IDENTITY}
+_ENVIRONMENT = {
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_ATTR_NOSYSTEM": "1",
+    "LC_ALL": "C",
+    **_IDENTITY,
+}
 _BATCH_BYTES = 64 << 20
 
 
@@ -69,7 +78,8 @@ class Git:
         settings = [part for setting in _SETTINGS for part in ("-c", setting)]
         where = [f"--git-dir={self.git_dir}", f"--work-tree={self.work_tree}"]
         extra = {"GIT_INDEX_FILE": self.index} if self.index else {}
-        return execute(["git", *settings, *where, *arguments], self.work_tree, extra, stdin)
+        with _shared_index_kept(self.git_dir):
+            return execute(["git", *settings, *where, *arguments], self.work_tree, extra, stdin)
 
     def tree(self, commit: str) -> dict[str, TreeEntry]:
         """Every file of a commit or tree by its path."""
@@ -103,6 +113,16 @@ class Git:
             at = start + int(out[at:start].split()[2])
             yield entry, out[start:at]
             at += 1
+
+
+@contextlib.contextmanager
+def _shared_index_kept(git_dir: str) -> Iterator[None]:
+    """Git sets the time of the shared half of a split index whenever it reads it; here it gets its own back."""
+    shared = [(path, os.stat(path)) for path in glob.glob(os.path.join(glob.escape(git_dir), "sharedindex.*"))]
+    yield
+    for path, facts in shared:
+        with contextlib.suppress(OSError):
+            os.utime(path, ns=(facts.st_atime_ns, facts.st_mtime_ns))
 
 
 def execute(command: Sequence[str], cwd: str, extra: dict[str, str], stdin: bytes | None = None) -> tuple[int, bytes, str]:

@@ -10,9 +10,11 @@ from pathlib import Path
 
 from trainflash.errors import UsageError
 from trainflash.sandbox import manifest
-from trainflash.sandbox.git import Git, TreeEntry, discover
-from trainflash.sandbox.lifecycle import ORIGINAL, origins, ref_of, repository_of
-from trainflash.sandbox.snapshot import commit, take, write_checkout
+from trainflash.sandbox.checkout import write_checkout
+from trainflash.sandbox.git import Git, TreeEntry
+from trainflash.sandbox.lifecycle import ORIGINAL, original, origins, repository_of, watched
+from trainflash.sandbox.registration import clear_locks, ref_of
+from trainflash.sandbox.snapshot import commit, take
 from trainflash.schema import Sandbox, Side
 
 _OUTRIGHT = re.compile(r"^--- (\S.*)\n\+\+\+ (\S.*)$", re.MULTILINE)
@@ -52,7 +54,7 @@ def content(sandbox: Sandbox, side: Side) -> str:
 
 def drifted(sandbox: Sandbox) -> tuple[str, ...]:
     """Paths of the original whose content is no longer what the sandbox was made from; ignored files are not looked at."""
-    repository = discover(Path(sandbox.project))
+    repository = original(sandbox)
     if repository is None:
         return ()
     return _changed(repository, sandbox.base_ref, take(repository, Path(sandbox.directory)).tree)
@@ -74,7 +76,8 @@ def status(sandbox: Sandbox) -> Status:
 
 def original_changes(sandbox: Sandbox) -> tuple[str, ...]:
     """What changed in the original since `create`, by stat, ignored files included; one line each (see `manifest.changes`)."""
-    return manifest.changes(manifest.read(Path(sandbox.directory, ORIGINAL)), Path(sandbox.repository))
+    git_dirs, index = watched(sandbox)
+    return manifest.changes(manifest.read(Path(sandbox.directory, ORIGINAL)), Path(sandbox.repository), git_dirs=git_dirs, index=index)
 
 
 def diff(sandbox: Sandbox, ref_from: str | None = None, ref_to: str | None = None) -> str:
@@ -95,7 +98,7 @@ def checkout(sandbox: Sandbox, side: Side, commit: str) -> None:
 
     Raises `UsageError` for a commit that does not descend from the owner's state.
     """
-    git = repository_of(sandbox, sandbox.checkout(side))
+    git = _writable(sandbox, side)
     code, out, _ = git.attempt("rev-parse", "--verify", "--quiet", f"{commit}^{{commit}}")
     sha = out.decode().strip()
     if code or git.attempt("merge-base", "--is-ancestor", sandbox.base_ref, sha)[0]:
@@ -112,7 +115,7 @@ def commit_diff(sandbox: Sandbox, diff: str, message: str) -> str:
     if not diff.strip():
         raise UsageError("the diff is empty", "change at least one line")
     _refuse_absolute(diff)
-    git = repository_of(sandbox, sandbox.worktree)
+    git = _writable(sandbox, "candidate")
     at = git.text("rev-parse", "HEAD")
     _refuse_dirty(sandbox, dirty(sandbox))
     with tempfile.TemporaryDirectory(dir=sandbox.directory, prefix="index-") as folder:
@@ -130,8 +133,15 @@ def commit_diff(sandbox: Sandbox, diff: str, message: str) -> str:
 
 def commit_worktree(sandbox: Sandbox, message: str) -> str:
     """Commit what lies in worktree/ now. Raises `UsageError` when nothing changed, or something outside the project did."""
-    git = repository_of(sandbox, sandbox.worktree)
+    git = _writable(sandbox, "candidate")
     return _commit(sandbox, git, git.text("rev-parse", "HEAD"), take(git, Path(sandbox.directory)).tree, message)
+
+
+def _writable(sandbox: Sandbox, side: Side) -> Git:
+    """Git of a checkout for a command that writes, of which there is one at a time (see `Session.locked`)."""
+    git = repository_of(sandbox, sandbox.checkout(side))
+    clear_locks(git, sandbox.directory)
+    return git
 
 
 def _commit(sandbox: Sandbox, git: Git, parent: str, tree: str, message: str) -> str:

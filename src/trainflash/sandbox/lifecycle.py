@@ -12,7 +12,6 @@ import hashlib
 import json
 import os
 import re
-import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import datetime, timezone
@@ -20,17 +19,17 @@ from pathlib import Path
 
 from trainflash.errors import UsageError
 from trainflash.sandbox import manifest
-from trainflash.sandbox.git import Git, common_dir, discover, execute
-from trainflash.sandbox.snapshot import LARGE_FILE_BYTES, Origin, Snapshot, commit, take, write_checkout
+from trainflash.sandbox.checkout import Origin, write_checkout
+from trainflash.sandbox.git import Git, common_dir, discover
+from trainflash.sandbox.registration import CHECKOUTS, PRIVATE, can_hold, own_repository, ref_of, register, remove, unregister
+from trainflash.sandbox.snapshot import LARGE_FILE_BYTES, Snapshot, commit, take
 from trainflash.schema import Protection, Sandbox, read_document, write_document
 
 DOCUMENT = "sandbox.json"
 FILES = "files.json"  # paths of the owner's state that were taken, and those that git does not ignore but were left out
 ORIGINAL = "original.json"
-_PRIVATE = "repository.git"
-_CHECKOUTS = ("baseline", "worktree")
+_TEMPORARY = ("index-*", "links-*", "merge-*", "proposal-*", ".trainflash-trial-*")  # what a killed command may leave
 _KEPT = ("tuning_log.yaml", "writebacks")
-_NOT_SOURCE = ".venv/\nvenv/\nenv/\n__pycache__/\n*.pyc\nnode_modules/\n.mypy_cache/\n.pytest_cache/\n.ruff_cache/\n.ipynb_checkpoints/\n"
 
 Protect = Callable[[Sandbox], tuple[Protection, str]]
 
@@ -50,15 +49,14 @@ def create(project: Path, base: Path | None = None, *, protect: Protect | None =
     _make_folder(directory)
     with _locked(directory):
         _refuse_existing(directory)
-        repository = repository or _private_repository(directory, project)
-        _sweep(directory, repository)
+        _sweep(directory, repository if repository and can_hold(repository) else None)
         try:
-            made = _fill(directory, project, repository, private=(directory / _PRIVATE).exists())
+            made = _fill(directory, project, repository)
             if protect:
                 protection, reason = protect(made)
                 made = replace(made, protection=protection, protection_reason=reason)
         except BaseException:
-            _sweep(directory, repository)
+            _sweep(directory, repository if repository and can_hold(repository) else None)
             raise
         write_document(directory / DOCUMENT, made)
     if base is not None:
@@ -93,19 +91,17 @@ def discard(sandbox: Sandbox, *, everything: bool = False) -> None:
     """
     directory = Path(sandbox.directory)
     with _locked(directory):
-        private = directory / _PRIVATE
-        if private.exists():
-            repository = Git(str(private), sandbox.project)
-        else:
-            repository = discover(Path(sandbox.repository)) if os.path.isdir(sandbox.repository) else None
+        repository = None
+        if not (directory / PRIVATE).exists() and os.path.isdir(sandbox.repository):
+            repository = discover(Path(sandbox.repository))
         _sweep(directory, repository)
         for entry in list(directory.iterdir()):
             kept = entry.name in _KEPT or entry.name.startswith("report")
             if entry.name != DOCUMENT and (everything or not kept):
-                _remove(entry)
-        _remove(directory / DOCUMENT)
+                remove(entry)
+        remove(directory / DOCUMENT)
         if everything:
-            _remove(directory)
+            remove(directory)
     for link in state_folder().glob(f"{_name(Path(sandbox.project))}@*"):
         if not link.exists():
             link.unlink(missing_ok=True)
@@ -126,12 +122,25 @@ def origins(sandbox: Sandbox, repository: Git) -> dict[str, Origin]:
     return _origins(stamps, {path: entry.oid for path, entry in repository.tree(sandbox.base_ref).items()})
 
 
-def ref_of(directory: str) -> str:
-    """The folder of refs that keep this sandbox's commits."""
-    return "refs/trainflash/" + hashlib.sha256(os.fsencode(directory)).hexdigest()[:12]
+def original(sandbox: Sandbox) -> Git | None:
+    """The original seen through the repository that holds the sandbox's history; None where that is gone."""
+    private = Path(sandbox.directory, PRIVATE)
+    return Git(str(private), sandbox.repository) if private.is_dir() else discover(Path(sandbox.project))
 
 
-def _origins(stamps: dict[str, tuple[int, int, int]], oids: dict[str, str]) -> dict[str, Origin]:
+def watched(sandbox: Sandbox) -> tuple[tuple[str, ...], str]:
+    """The folders of the owner's git and a digest of the entries of its index, as `manifest.changes` takes them."""
+    return _watched(discover(Path(sandbox.project)))
+
+
+def _watched(owners: Git | None) -> tuple[tuple[str, ...], str]:
+    if owners is None:
+        return (), ""
+    entries = owners.run("ls-files", "-z", "-s", "-v")
+    return (owners.git_dir, str(common_dir(owners))), hashlib.sha256(entries).hexdigest()
+
+
+def _origins(stamps: dict[str, manifest.Stamp], oids: dict[str, str]) -> dict[str, Origin]:
     return {path: Origin(oid, stamps[path][1], stamps[path][2]) for path, oid in oids.items() if path in stamps}
 
 
@@ -231,31 +240,19 @@ def _locked(directory: Path) -> Iterator[None]:
         os.close(handle)
 
 
-def _private_repository(directory: Path, project: Path) -> Git:
-    """A repository of our own beside the checkouts, for a project that has none."""
-    folder = directory / _PRIVATE
-    _remove(folder)
-    code, _, said = execute(["git", "init", "--quiet", "--bare", "--template=", str(folder)], str(directory), {})
-    if code:
-        raise UsageError(f"git init: {said.splitlines()[0]}", "install git 2.30 or newer")
-    (folder / "info").mkdir(exist_ok=True)
-    (folder / "info" / "exclude").write_text(_NOT_SOURCE)
-    return Git(str(folder), str(project))
-
-
-def _fill(directory: Path, project: Path, repository: Git, *, private: bool) -> Sandbox:
-    stamps = manifest.scan(Path(repository.work_tree))
+def _fill(directory: Path, project: Path, owners: Git | None) -> Sandbox:
+    repository = owners if owners and can_hold(owners) else own_repository(directory, project, owners)
+    git_dirs, index = _watched(owners)
+    stamps = manifest.scan(Path(repository.work_tree), git_dirs=git_dirs, index=index)
     taken = take(repository, directory)
-    head = repository.attempt("rev-parse", "--verify", "--quiet", "HEAD^{commit}")[1].decode().strip() or None
+    head = (owners or repository).attempt("rev-parse", "--verify", "--quiet", "HEAD^{commit}")[1].decode().strip() or None
     ref = ref_of(str(directory))
     base_ref = commit(repository, taken.tree, [head] if head else [], "The owner's state when the sandbox was created", ref)
     known = _origins(stamps.files, {path: entry.oid for path, entry in taken.files.items()})
-    for name in _CHECKOUTS:
-        checkout = directory / name
-        repository.run("worktree", "add", "--force", "--detach", "--no-checkout", "--lock", str(checkout), base_ref)
-        made = Git(checkout.joinpath(".git").read_text(errors="surrogateescape").removeprefix("gitdir: ").removesuffix("\n"), str(checkout))
+    for name in CHECKOUTS:
+        made = register(repository, directory, name, base_ref)
         made.run("read-tree", base_ref)
-        write_checkout(made, base_ref, checkout, known)
+        write_checkout(made, base_ref, directory / name, known)
     manifest.write(stamps, directory / ORIGINAL)
     (directory / FILES).write_text(json.dumps({"taken": list(taken.files), "left_out": taken.left_out}), encoding="ascii")
     return Sandbox(
@@ -269,14 +266,16 @@ def _fill(directory: Path, project: Path, repository: Git, *, private: bool) -> 
         created_utc=datetime.now(timezone.utc).isoformat(timespec="microseconds"),
         protection="manifest",
         protection_reason="not tried",
-        warnings=_warnings(taken, stamps, private),
+        warnings=_warnings(taken, stamps, owners, repository),
     )
 
 
-def _warnings(taken: Snapshot, stamps: manifest.Manifest, private: bool) -> tuple[str, ...]:
+def _warnings(taken: Snapshot, stamps: manifest.Manifest, owners: Git | None, repository: Git) -> tuple[str, ...]:
     found = []
-    if private:
+    if owners is None:
         found.append("the project is in no git repository: the sandbox keeps its history in one of its own")
+    elif repository is not owners:
+        found.append("the project's repository is not to be written: the sandbox keeps its history in one of its own")
     if taken.left_out:
         some = ", ".join(taken.left_out[:3]) + (", …" if len(taken.left_out) > 3 else "")
         why = f"above {LARGE_FILE_BYTES >> 20} MiB, unreadable, a repository or data"
@@ -288,33 +287,14 @@ def _warnings(taken: Snapshot, stamps: manifest.Manifest, private: bool) -> tupl
 
 def _sweep(directory: Path, repository: Git | None) -> None:
     """Take away the checkouts, layers and temporary files here and what the repository remembers of them."""
-    if repository and os.path.isdir(repository.git_dir):
-        worktrees = common_dir(repository) / "worktrees"
-        ours = {str(directory / name / ".git") for name in _CHECKOUTS}
-        for entry in worktrees.glob("*/gitdir"):
-            if entry.read_text(errors="surrogateescape").removesuffix("\n") in ours:
-                _remove(entry.parent)
-        refs = repository.run("for-each-ref", "--format=delete %(refname)", ref_of(str(directory)))
-        if refs:
-            repository.run("update-ref", "--no-deref", "--stdin", stdin=refs)
-        for folder in (worktrees, worktrees.parent / "refs" / "trainflash"):
-            with contextlib.suppress(OSError):  # not empty: the owner's own, or another sandbox's
-                folder.rmdir()
-    for name in (*_CHECKOUTS, "layers", FILES, ORIGINAL):
-        _remove(directory / name)
-    for pattern in ("index-*", "links-*"):
+    try:
+        if repository:
+            unregister(repository, directory)
+    except OSError as bad:
+        mend = "make the repository writable again, then: trainflash sandbox discard"
+        raise UsageError(f"{bad.filename}: {bad.strerror}", mend) from None
+    for name in (*CHECKOUTS, PRIVATE, "layers", FILES, ORIGINAL):
+        remove(directory / name)
+    for pattern in _TEMPORARY:
         for entry in directory.glob(pattern):
-            _remove(entry)
-
-
-def _remove(path: Path) -> None:
-    """Remove a file or a whole folder, also one whose permissions are against it; absent is fine."""
-    if path.is_symlink() or not path.is_dir():
-        path.unlink(missing_ok=True)
-        return
-    for at, names, _ in os.walk(path):
-        for name in names:
-            folder = os.path.join(at, name)
-            if not os.path.islink(folder):
-                os.chmod(folder, 0o700)
-    shutil.rmtree(path)
+            remove(entry)

@@ -1,17 +1,15 @@
-"""A commit of a work tree exactly as it lies on disk, and a checkout exactly as it was committed.
+"""A commit of a work tree exactly as it lies on disk.
 
-Bytes are stored and written without filters and line-ending conversion, the owner's index is only read, and the commit is built
-in an index of its own. Large files stay out of the commit: a run reads them where they are.
+Bytes are stored without filters and line-ending conversion, the owner's index is only read, and the commit is built in an index of
+its own. Large files stay out of the commit: a run reads them where they are.
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
-import shutil
 import stat
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,14 +40,14 @@ def take(repository: Git, scratch: Path) -> Snapshot:
     Raises `UsageError` where git or the file system refuses, or files keep vanishing while they are read.
     """
     for _ in range(3):
-        files, gitlinks, left_out = _listing(repository)
+        files, gitlinks, left_out, tracked = _listing(repository)
         try:
-            oids = _store(repository, list(files), files, scratch)
+            oids = _store(repository, list(files), files, tracked, scratch)
         except UsageError:
             if all(os.path.lexists(os.path.join(repository.work_tree, path)) for path in files):
                 raise
             continue
-        entries = {path: TreeEntry(_git_mode(facts), oids[path], facts.st_size) for path, facts in files.items()}
+        entries = {path: TreeEntry(git_mode(facts), oids[path], facts.st_size) for path, facts in files.items()}
         entries.update({path: TreeEntry("160000", oid, 0) for path, oid in gitlinks.items()})
         return Snapshot(write_tree(repository, entries, scratch), entries, tuple(sorted(left_out)))
     raise UsageError(f"{repository.work_tree}: files vanish while they are read", "stop what writes there and try again")
@@ -72,43 +70,8 @@ def commit(repository: Git, tree: str, parents: Iterable[str], message: str, ref
     return made
 
 
-@dataclass(frozen=True)
-class Origin:
-    """How one file of the owner's stood when it was stored: its content, time of change and permission bits."""
-
-    oid: str
-    mtime_ns: int
-    mode: int
-
-
-def write_checkout(repository: Git, commit_or_tree: str, folder: Path, origins: Mapping[str, Origin]) -> None:
-    """Make `folder` hold exactly the files of a commit (its `.git` is left alone).
-
-    A file with the content of its origin gets the origin's time and permissions, so that byte code which the owner's interpreter
-    compiled stays valid. Files that already have the content are not written again.
-    """
-    wanted = repository.tree(commit_or_tree)
-    _remove_others(folder, wanted)
-    missing: dict[TreeEntry, list[str]] = {}
-    algorithm = "sha256" if any(len(entry.oid) == 64 for entry in wanted.values()) else "sha1"
-    for path, entry in wanted.items():
-        target = folder / path
-        if entry.mode == "160000":
-            target.mkdir(parents=True, exist_ok=True)
-        elif not _holds(target, entry, algorithm):
-            missing.setdefault(entry, []).append(path)
-    for entry, content in repository.blobs(list(missing)):
-        for path in missing[entry]:
-            _write(folder / path, entry, content)
-            origin = origins.get(path)
-            if origin and origin.oid == entry.oid:
-                if entry.mode != "120000":
-                    os.chmod(folder / path, origin.mode & 0o777 | 0o600)
-                os.utime(folder / path, ns=(origin.mtime_ns, origin.mtime_ns), follow_symlinks=False)
-
-
-def _listing(repository: Git) -> tuple[dict[str, os.stat_result], dict[str, str], list[str]]:
-    """Regular files and links to store with their stat, submodules with their commit, and paths that stay out."""
+def _listing(repository: Git) -> tuple[dict[str, os.stat_result], dict[str, str], list[str], frozenset[str]]:
+    """Regular files and links to store with their stat, submodules with their commit, paths that stay out, objects of the index."""
     root = repository.work_tree
     tracked: dict[str, str] = {}
     gitlinks = {}
@@ -141,7 +104,13 @@ def _listing(repository: Git) -> tuple[dict[str, os.stat_result], dict[str, str]
             if os.path.splitext(path)[1].lower() not in _SOURCE:
                 left_out.append(path)
                 del files[path]
-    return dict(sorted(files.items())), gitlinks, left_out
+    present = frozenset(tracked.values()) if _complete(repository) else frozenset()
+    return dict(sorted(files.items())), gitlinks, left_out, present
+
+
+def _complete(repository: Git) -> bool:
+    """Whether every object of the index is there: a partial clone may lack some."""
+    return bool(repository.attempt("config", "--get", "extensions.partialClone")[0])
 
 
 def _beneath_link(root: str, folder: str, known: dict[str, bool]) -> bool:
@@ -151,14 +120,14 @@ def _beneath_link(root: str, folder: str, known: dict[str, bool]) -> bool:
     return known[folder]
 
 
-def _git_mode(facts: os.stat_result) -> str:
+def git_mode(facts: os.stat_result) -> str:
     if stat.S_ISLNK(facts.st_mode):
         return "120000"
     return "100755" if facts.st_mode & stat.S_IXUSR else "100644"
 
 
-def _store(repository: Git, paths: list[str], files: Mapping[str, os.stat_result], scratch: Path) -> dict[str, str]:
-    """The object of each path, written where git lacks it. The target of a link is stored by way of a file in `scratch`."""
+def _store(repository: Git, paths: list[str], files: Mapping[str, os.stat_result], known: Collection[str], scratch: Path) -> dict[str, str]:
+    """The object of each path, written unless it is one of `known`. The target of a link is stored by way of a file in `scratch`."""
     with tempfile.TemporaryDirectory(dir=scratch, prefix="links-") as folder:
         lines = []
         for number, path in enumerate(paths):
@@ -168,8 +137,17 @@ def _store(repository: Git, paths: list[str], files: Mapping[str, os.stat_result
                 full = os.fsencode(os.path.join(folder, str(number)))
                 Path(os.fsdecode(full)).write_bytes(target)
             lines.append(_quoted(full))
-        out = repository.run("hash-object", "-w", "--no-filters", "--stdin-paths", stdin=b"".join(lines))
-    return dict(zip(paths, out.decode().split(), strict=True))
+        oids = _hash(repository, lines)
+        new = [number for number, oid in enumerate(oids) if oid not in known]
+        for number, oid in zip(new, _hash(repository, [lines[number] for number in new], "-w"), strict=True):
+            oids[number] = oid  # what was written, should the file have changed in between
+    return dict(zip(paths, oids, strict=True))
+
+
+def _hash(repository: Git, lines: list[bytes], *options: str) -> list[str]:
+    if not lines:
+        return []
+    return repository.run("hash-object", *options, "--no-filters", "--stdin-paths", stdin=b"".join(lines)).decode().split()
 
 
 def _quoted(path: bytes) -> bytes:
@@ -177,50 +155,3 @@ def _quoted(path: bytes) -> bytes:
     if b"\n" not in path and b"\r" not in path:
         return path + b"\n"
     return b'"' + path.replace(b"\\", b"\\\\").replace(b'"', b'\\"').replace(b"\n", b"\\n") + b'"\n'
-
-
-def _holds(target: Path, entry: TreeEntry, algorithm: str) -> bool:
-    """Whether `target` has the content and mode of `entry` already."""
-    try:
-        facts = target.lstat()
-    except OSError:
-        return False
-    if _git_mode(facts) != entry.mode or facts.st_size != entry.size or stat.S_ISDIR(facts.st_mode):
-        return False
-    content = os.fsencode(os.readlink(target)) if stat.S_ISLNK(facts.st_mode) else target.read_bytes()
-    return hashlib.new(algorithm, b"blob %d\0" % len(content) + content).hexdigest() == entry.oid
-
-
-def _write(target: Path, entry: TreeEntry, content: bytes) -> None:
-    target.parent.mkdir(parents=True, exist_ok=True)
-    if os.path.lexists(target):
-        target.unlink()
-    if entry.mode == "120000":
-        os.symlink(content, os.fsencode(target))
-        return
-    with open(target, "xb") as file:
-        file.write(content)
-        if entry.mode == "100755":
-            facts = os.fstat(file.fileno())
-            os.fchmod(file.fileno(), facts.st_mode | (facts.st_mode & 0o444) >> 2)
-
-
-def _remove_others(folder: Path, wanted: Mapping[str, TreeEntry]) -> None:
-    """Remove everything in `folder` that is not wanted, or is wanted as another type of thing."""
-    parents = {str(parent) for path in wanted for parent in Path(path).parents}
-    links = {path for path, entry in wanted.items() if entry.mode == "160000"}
-    for at, names, files in os.walk(folder, topdown=True):
-        inside = os.path.relpath(at, folder)
-        for name in [*names, *files]:
-            path = os.path.normpath(os.path.join(inside, name))
-            full = Path(at, name)
-            if path == ".git":
-                continue
-            real_folder = full.is_dir() and not full.is_symlink()
-            if path in links or (path in parents and real_folder) or (path in wanted and path not in links and not real_folder):
-                continue
-            if real_folder:
-                shutil.rmtree(full)
-            else:
-                full.unlink()
-        names[:] = [name for name in names if os.path.normpath(os.path.join(inside, name)) in parents]

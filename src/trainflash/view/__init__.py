@@ -34,7 +34,7 @@ _GIT_CHECKS_LESS = {
     "GIT_CONFIG_KEY_1": "core.trustctime",
     "GIT_CONFIG_VALUE_1": "false",
 }
-_DEVICES = ("/dev", "/proc")
+_DISKS = ("/dev/block", "/dev/disk", "/dev/mapper")
 _CACHES = (".cache", ".triton", ".nv", ".config/matplotlib")
 
 
@@ -163,7 +163,7 @@ def _copied(sandbox: Sandbox, side: Side, layer: Path, run_dir: Path, cwd: str, 
     spec = {
         "mode": protection,
         "cwd": start,
-        "writable": [str(copy), str(temporary), str(run_dir), *_DEVICES, *allowed, *writable],
+        "writable": [str(copy), str(temporary), str(run_dir), "/proc", *_devices(), *allowed, *writable],
         "notes": False,
     }
     environment = {**_environment(layer), "TMPDIR": str(temporary)}
@@ -194,6 +194,12 @@ def _write(layer: Path, spec: dict[str, object]) -> str:
     path = layer / "spec.json"
     path.write_text(json.dumps(spec), encoding="ascii")
     return str(path)
+
+
+def _devices() -> list[str]:
+    """What in /dev may be written: all but links and disks, through which any file could be reached."""
+    entries = (entry for entry in os.scandir("/dev") if not entry.is_symlink() and entry.path not in _DISKS)
+    return sorted(entry.path for entry in entries if not stat.S_ISBLK(entry.stat(follow_symlinks=False).st_mode))
 
 
 def _holds(folder: str, sandbox: Sandbox) -> bool:

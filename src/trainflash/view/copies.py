@@ -6,6 +6,7 @@ them are links, so that data is read where it is. Writing through a link is refu
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 from pathlib import Path
@@ -19,10 +20,13 @@ _SKIPPED = frozenset({"__pycache__"})
 
 def make(sandbox: Sandbox, side: Side, folder: Path) -> dict[str, tuple[int, int]]:
     """Fill `folder`; returns each file's (size, mtime in ns) as it was copied, for `written`."""
-    shutil.copytree(sandbox.checkout(side), folder, symlinks=True)
+    shutil.copytree(sandbox.checkout(side), folder, symlinks=True, ignore=lambda at, _: [".git"] if at == sandbox.checkout(side) else [])
+    _make_repository(sandbox, folder / ".git")
     left = LINKED_FILES
     for path in listing.read(sandbox).theirs:
         target = folder / path
+        if target.is_dir() and not target.is_symlink() and not os.listdir(target):
+            target.rmdir()  # a submodule, of which a checkout has only the folder
         if os.path.lexists(target) or not _parent_is_ours(folder, path) or Path(path).name in _SKIPPED:
             continue
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -34,6 +38,25 @@ def written(folder: Path, before: dict[str, tuple[int, int]]) -> tuple[str, ...]
     """Paths relative to `folder` that are new, changed or gone."""
     now = _stamps(folder)
     return tuple(sorted(path for path in before.keys() | now.keys() if before.get(path) != now.get(path)))
+
+
+def _make_repository(sandbox: Sandbox, made: Path) -> None:
+    """A repository of the copy's own, so that a branch, a stash or a tag made there is none of the owner's; objects are borrowed."""
+    common = listing.git_dir(sandbox)
+    if common is None:
+        return
+    own = Path(listing.own_git_dir(sandbox))
+    (made / "objects" / "info").mkdir(parents=True)
+    (made / "refs").mkdir()
+    (made / "objects" / "info" / "alternates").write_bytes(os.fsencode(os.path.join(common, "objects")) + b"\n")
+    for place, names in ((own, ("HEAD", "index")), (Path(common), ("config", "packed-refs", "shallow", "info/exclude"))):
+        for name in names:
+            with contextlib.suppress(FileNotFoundError):
+                (made / name).parent.mkdir(exist_ok=True)
+                shutil.copyfile(place / name, made / name)
+    for name in ("heads", "tags", "remotes"):
+        if Path(common, "refs", name).is_dir():
+            shutil.copytree(Path(common, "refs", name), made / "refs" / name)
 
 
 def _parent_is_ours(folder: Path, path: str) -> bool:
@@ -48,7 +71,7 @@ def _parent_is_ours(folder: Path, path: str) -> bool:
 
 def _link(original: Path, target: Path, left: int) -> int:
     """Link a file or the files of a folder; returns how many links that took."""
-    whole = original.is_symlink() or not original.is_dir() or (original / "pyvenv.cfg").exists() or (original / ".git").exists()
+    whole = original.is_symlink() or not original.is_dir() or (original / "pyvenv.cfg").exists() or original.name == ".git"
     if whole or left <= 0:
         target.symlink_to(original)
         return 1
@@ -63,6 +86,8 @@ def _link(original: Path, target: Path, left: int) -> int:
 def _stamps(folder: Path) -> dict[str, tuple[int, int]]:
     found = {}
     for at, names, files in os.walk(folder):
+        if at == str(folder) and ".git" in names:
+            names.remove(".git")
         for name in (*files, *(name for name in names if os.path.islink(os.path.join(at, name)))):
             facts = os.lstat(os.path.join(at, name))
             found[os.path.relpath(os.path.join(at, name), folder)] = (facts.st_size, facts.st_mtime_ns)

@@ -12,6 +12,7 @@ import syscalls
 
 _WRITE_FILE, _REFER, _TRUNCATE = 1 << 1, 1 << 13, 1 << 14
 _CHANGES = sum(1 << bit for bit in range(4, 13))  # remove and make of every type
+_NODES = 1 << 6 | 1 << 11  # make device nodes: allowed nowhere
 _VERSION, _RULE_PATH_BENEATH = 1, 1
 
 
@@ -38,7 +39,8 @@ def confine(writable):
     ruleset = syscalls.syscall("landlock rules", syscalls.LANDLOCK_CREATE, ctypes.byref(rules), size, ctypes.c_uint(0))
     try:
         for path in writable:
-            _allow(ruleset, path, handled)
+            _allow(ruleset, path, handled & ~_NODES)
+        syscalls.drop_capabilities()
         syscalls.no_new_privileges()
         syscalls.syscall("landlock", syscalls.LANDLOCK_RESTRICT, ruleset, ctypes.c_uint(0))
     finally:

@@ -25,7 +25,8 @@ class Listing:
 def read(sandbox: Sandbox) -> Listing:
     """List the original. `ours`: not ignored now, or taken at `create`. `theirs`: ignored, or left out of the sandbox.
 
-    A folder with nothing but ignored files is one path of `theirs`. Raises `UsageError` where git or the sandbox's files fail.
+    A folder with nothing but ignored files is one path of `theirs`, and so is a submodule.
+    Raises `UsageError` where git or the sandbox's files fail.
     """
     try:
         stored = json.loads(Path(sandbox.directory, "files.json").read_text(encoding="ascii"))
@@ -34,16 +35,25 @@ def read(sandbox: Sandbox) -> Listing:
         mend = "the sandbox is damaged: trainflash sandbox discard, then create"
         raise UsageError(f"{sandbox.directory}/files.json: {bad}", mend) from None
     now = {path for path in _paths(sandbox, "-c", "-o", "--exclude-standard") if not path.endswith("/")}
+    submodules = {line.split("\t", 1)[1] for line in _paths(sandbox, "-s") if line.startswith("160000 ")}
     ignored = [path.rstrip("/") for path in _paths(sandbox, "-o", "-i", "--exclude-standard", "--directory")]
-    return Listing(frozenset((now | taken) - left_out), tuple(sorted({*ignored, *left_out})))
+    return Listing(frozenset((now | taken) - left_out - submodules), tuple(sorted({*ignored, *left_out, *submodules})))
 
 
 def git_dir(sandbox: Sandbox) -> str | None:
     """The folder that the original's worktrees share; None where the project is in no repository."""
-    if _private(sandbox):
-        return None
+    private = _private(sandbox)
+    if private:
+        borrowed = Path(private, "objects", "info", "alternates")
+        return os.path.dirname(os.fsdecode(borrowed.read_bytes()).removesuffix("\n")) if borrowed.exists() else None
     said = _git(sandbox, "rev-parse", "--git-common-dir")
     return os.path.realpath(os.path.join(sandbox.repository, os.fsdecode(said).removesuffix("\n")))
+
+
+def own_git_dir(sandbox: Sandbox) -> str:
+    """The folder with the original's own HEAD and index: that of its linked worktree where it is one."""
+    private = _private(sandbox)
+    return private or os.fsdecode(_git(sandbox, "rev-parse", "--absolute-git-dir")).removesuffix("\n")
 
 
 def _private(sandbox: Sandbox) -> str | None:
@@ -61,10 +71,13 @@ def _git(sandbox: Sandbox, *arguments: str) -> bytes:
     settings = [part for setting in _SETTINGS for part in ("-c", setting)]
     clean = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     environment = {**clean, "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
+    shared = [(path, os.stat(path)) for path in Path(sandbox.repository, ".git").glob("sharedindex.*")]
     try:
         done = subprocess.run(["git", *settings, *where, *arguments], cwd=sandbox.repository, env=environment, capture_output=True)
     except OSError as bad:
         raise UsageError(f"{sandbox.repository}: {bad.strerror}", "restore the project, or discard its sandbox") from None
+    for path, facts in shared:  # git sets their time whenever it reads a split index
+        os.utime(path, ns=(facts.st_atime_ns, facts.st_mtime_ns))
     if done.returncode:
         said = done.stderr.decode("utf-8", "replace").strip().splitlines() or [f"exit code {done.returncode}"]
         raise UsageError(f"git {arguments[0]}: {said[0]}", f"check the repository: git -C {sandbox.repository} status")

@@ -1,15 +1,16 @@
 """Enters a mount view: private namespace, layers created detached while all is writable, the rest read-only, then the layers attached.
 
 Standard library only; runs in the child. An ordinary user gets a user namespace that maps only the own ids; the program's `exec`
-then loses its capabilities there, so it cannot undo the mounts. Root keeps all but the two that could.
+then loses its capabilities there, so it cannot undo the mounts. Root keeps all but those that could, and finds no disk behind the
+nodes in /dev: a node stays writable on a read-only mount.
 """
 
 import errno
 import os
+import stat
 
 import syscalls
 
-_CAP_SYS_PTRACE, _CAP_SYS_ADMIN = 19, 21
 _SHARED = ("/dev/shm",)
 _WRITABLE_AGAIN = ("/proc", "/dev/pts", "/dev/mqueue")
 
@@ -24,6 +25,7 @@ def enter(spec):
         attached.update(_layered(layer, private_user, notes))
     shared = [os.path.realpath(path) for path in (*_SHARED, *spec["shared"]) if os.path.exists(path)]
     attached.update({path: syscalls.clone_tree(path) for path in shared})
+    attached.update({path: syscalls.clone_tree("/dev/null") for path in _disks()})
     for path in spec["sockets"]:
         try:
             attached.setdefault(path, syscalls.clone_tree(path))
@@ -42,8 +44,22 @@ def enter(spec):
                 raise
             notes.append(bad.strerror)
         os.close(attached[path])
-    syscalls.drop_capabilities((_CAP_SYS_PTRACE, _CAP_SYS_ADMIN))
+    syscalls.drop_capabilities()
     return notes
+
+
+def _disks():
+    """Nodes through which a whole file system could be written."""
+    found = []
+    for at, _, names in os.walk("/dev"):
+        for name in names:
+            try:
+                path = os.path.join(at, name)
+                if stat.S_ISBLK(os.lstat(path).st_mode) and os.access(path, os.W_OK):
+                    found.append(path)
+            except OSError:
+                continue
+    return found
 
 
 def _unshare():

@@ -17,6 +17,9 @@ _MOVE_FROM_FD = 4
 _RDONLY = 1
 _PDEATHSIG, _NO_NEW_PRIVS, _CAPBSET_DROP, _CAP_AMBIENT, _CAP_AMBIENT_LOWER = 1, 38, 24, 47, 3
 _CAPABILITY_V3 = 0x20080522
+# What would lead root round a view: files by handle instead of path, raw devices, other processes' memory and roots, mounts, new nodes.
+_DAC_READ_SEARCH, _SYS_RAWIO, _SYS_PTRACE, _SYS_ADMIN, _MKNOD = 2, 17, 19, 21, 27
+_ROUND_THE_VIEW = (_DAC_READ_SEARCH, _SYS_RAWIO, _SYS_PTRACE, _SYS_ADMIN, _MKNOD)
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.syscall.restype = ctypes.c_long
@@ -69,7 +72,7 @@ def no_new_privileges():
     _call("prctl(NO_NEW_PRIVS)", _libc.prctl, _NO_NEW_PRIVS, ctypes.c_ulong(1), ctypes.c_ulong(0), ctypes.c_ulong(0), ctypes.c_ulong(0))
 
 
-def drop_capabilities(dropped):
+def drop_capabilities(dropped=_ROUND_THE_VIEW):
     """Take capabilities out of every set of this process and all that it starts."""
     for capability in dropped:
         if _libc.prctl(_CAPBSET_DROP, ctypes.c_ulong(capability), 0, 0, 0) < 0 and _holds(capability):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import subprocess
 import sys
@@ -12,25 +13,36 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trainflash.schema import Protection, Sandbox
+from trainflash.view import listing
 
 if TYPE_CHECKING:
     from trainflash.view import View
 
 TRIAL_SECONDS = 60  # a trial takes about 0.1 s; this bounds a hung file system
-# argv: own file, file in the original, file beside the original, file in the run's folder
+# argv: own file, file in the run's folder, then pairs of a guarded path and its device and inode outside. Nothing of the owner's is
+# changed where nothing protects: a file is opened for writing and not written, a folder is known by its identity or as read-only.
 _TRIAL = """
-import sys
-def write(path):
+import os, stat, sys
+def held(path, identity):
+    facts = os.stat(path)
+    if f"{facts.st_dev}:{facts.st_ino}" != identity or os.statvfs(path).f_flag & os.ST_RDONLY:
+        return True
+    if stat.S_ISDIR(facts.st_mode):
+        return False
+    try:
+        os.close(os.open(path, os.O_WRONLY | os.O_NONBLOCK))
+        return False
+    except OSError:
+        return True
+own, run, *guarded = sys.argv[1:]
+for path, identity in zip(guarded[::2], guarded[1::2]):
+    if not held(path, identity):
+        sys.exit(f"a write reached {path}")
+for path in (own, run):
     try:
         open(path, "x").close()
-        return True
     except OSError as bad:
-        print(path, bad.strerror, file=sys.stderr)
-        return False
-own, original, beside, run = sys.argv[1:]
-write(original) if original != own else None
-write(beside)
-sys.exit(0 if write(own) and write(run) else 3)
+        sys.exit(f"{path}: {bad.strerror}")
 """
 
 PLACE = "trainflash-{}"  # folder for layers outside of the sandbox, by user id
@@ -87,33 +99,42 @@ def _fails(sandbox: Sandbox, strategy: Strategy, open_with: Open) -> str | None:
     """Why a strategy does not protect here; None when it does."""
     mark = f".trainflash-trial-{uuid.uuid4().hex[:12]}"
     run_dir = Path(sandbox.directory, mark)
-    original = Path(sandbox.repository, mark)
-    beside = original.parent.parent / mark
     try:
         run_dir.mkdir()
         view = open_with(strategy, run_dir)
     except OSError as bad:
         _remove(run_dir)
         return f"layers cannot be made in {strategy.place}: {bad.strerror}"
+    own, arrived = Path(view.project, mark), run_dir / "arrived"
     try:
-        own = Path(view.project, mark)
-        paths = [str(path) for path in (own, original, beside, run_dir / "arrived")]
-        command = view.argv([sys.executable, "-I", "-S", "-c", _TRIAL, *paths])
-        done = subprocess.run(command, cwd="/", env={**os.environ, **view.env}, capture_output=True, timeout=TRIAL_SECONDS)
-        leaked = [path for path in (original, beside) if os.path.lexists(path)]
-        arrived = (run_dir / "arrived").exists()
+        command = [sys.executable, "-I", "-S", "-c", _TRIAL, str(own), str(arrived), *_guarded(sandbox, strategy.protection)]
+        environment = {**os.environ, **view.env}
+        done = subprocess.run(view.argv(command), cwd="/", env=environment, capture_output=True, timeout=TRIAL_SECONDS)
+        leaked = strategy.protection == "mount" and os.path.lexists(own)  # the same path, outside
+        succeeded = done.returncode == 0 and arrived.exists()
     except subprocess.TimeoutExpired:
         return f"the trial took more than {TRIAL_SECONDS} s"
     finally:
         view.close()
-        for path in (original, beside, run_dir / "arrived", run_dir):
+        for path in (own, arrived, run_dir):
             _remove(path)
     if leaked:
-        return f"a write reached {leaked[0]}"
-    if done.returncode or not arrived:
+        return f"a write reached {own}"
+    if not succeeded:
         said = done.stderr.decode("utf-8", "replace").strip().splitlines() or [f"exit code {done.returncode}"]
         return said[-1].removeprefix("trainflash: the view cannot be entered: ")
     return None
+
+
+def _guarded(sandbox: Sandbox, protection: Protection) -> list[str]:
+    """Paths that a run must not reach, each with what it is outside: folders where mounts protect, else a file that we may write."""
+    if protection == "mount":
+        paths = [sandbox.repository, os.path.dirname(sandbox.repository)]
+    else:
+        tracked = (os.path.join(sandbox.repository, path) for path in sorted(listing.read(sandbox).ours))
+        ours = (path for path in tracked if os.path.isfile(path) and not os.path.islink(path) and os.access(path, os.W_OK))
+        paths = list(itertools.islice(ours, 1))
+    return [word for path in paths for word in (path, f"{os.stat(path).st_dev}:{os.stat(path).st_ino}")]
 
 
 def _remove(path: Path) -> None:

@@ -26,10 +26,10 @@ def chosen(session: Session, n: int | None) -> tuple[Experiment, ...]:
     return tuple(e for e in accepted if e.n <= n)
 
 
-def propose(session: Session, n: int | None) -> writeback.Proposal:
-    """The diff that would be written, and its digest."""
+def propose(session: Session, n: int | None, branch: str | None = None) -> writeback.Proposal:
+    """The diff that would be written, and its digest; with `branch`, what would be committed there."""
     experiments = chosen(session, n)
-    proposal = writeback.propose(session.sandbox, experiments)
+    proposal = writeback.propose(session.sandbox, experiments, branch)
     if len(experiments) == 1:
         return proposal
     combined = session.combination() if experiments == session.accepted() else None
@@ -39,15 +39,23 @@ def propose(session: Session, n: int | None) -> writeback.Proposal:
     return proposal
 
 
-def write_back(session: Session, n: int | None, *, approved_digest: str, how: Literal["terminal", "digest", "elicitation"]) -> Approval:
+def write_back(
+    session: Session,
+    n: int | None,
+    *,
+    approved_digest: str,
+    how: Literal["terminal", "digest", "elicitation"],
+    branch: str | None = None,
+) -> Approval:
     """Write exactly the approved diff. Raises `ApprovalNeeded` when the digest is another, and changes nothing."""
-    proposal = propose(session, n)
+    proposal = propose(session, n, branch)
     try:
         approval = writeback.apply(session.sandbox, proposal, approved_digest=approved_digest, how=how)
     except BaseException:
         session.log(_entry(f"write-back of {proposal.digest[:12]} refused", "refused", how, proposal.digest))
         raise
-    session.log(_entry(f"wrote {len(approval.files)} files back: {', '.join(approval.files)}", "approved", how, approval.digest))
+    where = f" to branch {approval.branch}" if approval.branch else ""
+    session.log(_entry(f"wrote {len(approval.files)} files back{where}: {', '.join(approval.files)}", "approved", how, approval.digest))
     return approval
 
 

@@ -1,5 +1,7 @@
 """The only place that writes into the owner's project: an accepted change, approved by its digest, whole or not at all.
 
+It changes the working tree, or makes a commit on a branch and leaves the working tree alone.
+
 Every write keeps what was there before in `<sandbox>/writebacks/<digest>/`, so that `undo` restores it exactly.
 """
 
@@ -12,23 +14,28 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
+from types import ModuleType
 from typing import Literal
 
 from trainflash.errors import ApprovalNeeded, Rejected, UsageError
 from trainflash.schema import Approval, Experiment, Sandbox, read_document, write_document
+from trainflash.writeback import branch as branches
 from trainflash.writeback import journal
-from trainflash.writeback.proposal import Change, Content, Proposal, make
+from trainflash.writeback.content import Change, Content
+from trainflash.writeback.proposal import Proposal, make
 
 __all__ = ["Change", "Content", "Proposal", "apply", "approvals", "propose", "recover", "undo"]
 
 
-def propose(sandbox: Sandbox, experiments: Sequence[Experiment]) -> Proposal:
+def propose(sandbox: Sandbox, experiments: Sequence[Experiment], branch: str | None = None) -> Proposal:
     """What writing back these experiments would change now; writes nothing (but completes the rollback of a killed write).
+
+    With `branch` it would be committed there, on top of it or of the commit that is checked out, and the working tree stays.
 
     Raises `Rejected` where the owner's later edits meet the change, and `UsageError` where it reaches outside the project.
     """
     with _locked(sandbox):
-        return make(sandbox, experiments)
+        return make(sandbox, experiments, branch)
 
 
 def apply(sandbox: Sandbox, proposal: Proposal, *, approved_digest: str, how: Literal["terminal", "digest", "elicitation"]) -> Approval:
@@ -38,7 +45,7 @@ def apply(sandbox: Sandbox, proposal: Proposal, *, approved_digest: str, how: Li
     be written; nothing is changed then.
     """
     with _locked(sandbox):
-        fresh = make(sandbox, proposal.experiments)
+        fresh = make(sandbox, proposal.experiments, proposal.branch.name if proposal.branch else None)
         for one in (proposal, fresh):  # who made the proposal may know a reason that the files do not show
             if not one.approvable:
                 raise Rejected(f"this is not to be written back: {one.reason}", "write back accepted experiments only")
@@ -47,17 +54,23 @@ def apply(sandbox: Sandbox, proposal: Proposal, *, approved_digest: str, how: Li
                 f"the approval is for {approved_digest[:12] or 'nothing'}, what would be written now is {fresh.digest[:12]}",
                 "review it: trainflash writeback --dry-run, then approve that digest",
             )
-        journal.write(_folder(sandbox) / fresh.digest, Path(sandbox.project), fresh.changes)
+        record, commit = _folder(sandbox) / fresh.digest, ""
+        if fresh.branch:
+            commit = branches.write(record, sandbox, fresh.branch, fresh.changes, _message(fresh))
+        else:
+            journal.write(record, Path(sandbox.project), fresh.changes)
         made = Approval(
             digest=fresh.digest,
             experiments=tuple(one.n for one in fresh.experiments),
             how=how,
             at_utc=datetime.now(timezone.utc).isoformat(timespec="microseconds"),
             files=fresh.files,
+            branch=fresh.branch.name if fresh.branch else "",
+            commit=commit,
         )
         try:
             write_document(_folder(sandbox) / f"{fresh.digest}.json", made)
-            journal.finish(_folder(sandbox) / fresh.digest)
+            _kind(record).finish(record)
         except BaseException:
             _recover(sandbox)
             raise
@@ -75,6 +88,9 @@ def undo(sandbox: Sandbox) -> Approval:
             raise UsageError("there is no write-back to undo", "see trainflash log")
         last = standing[-1]
         record = _folder(sandbox) / last.digest
+        if last.branch:
+            branches.undo(record)
+            return _mark_undone(sandbox, last)
         edited = journal.edited(record)
         if edited:
             raise UsageError(f"{edited[0]} was edited since the write-back", f"restore it by hand; what was there before lies in {record}")
@@ -104,12 +120,22 @@ def _folder(sandbox: Sandbox) -> Path:
 def _recover(sandbox: Sandbox) -> list[str]:
     left: list[str] = []
     standing = {one.digest: one for one in approvals(sandbox) if not one.undone}
-    for record in sorted(path.parent for path in _folder(sandbox).glob("*/journal.json")):
-        if journal.unfinished(record):
-            left += journal.roll_back(record)
+    for record in sorted(path.parent for path in _folder(sandbox).glob("*/*.json")):
+        if _kind(record).unfinished(record):
+            left += _kind(record).roll_back(record)
             if record.name in standing:
                 _mark_undone(sandbox, standing[record.name])
     return left
+
+
+def _kind(record: Path) -> ModuleType:
+    """The module that wrote this record and can take it back."""
+    return branches if (record / branches.RECORD).exists() else journal
+
+
+def _message(proposal: Proposal) -> str:
+    knobs = ", ".join(one.knob for one in proposal.experiments)
+    return f"Faster training: {knobs}\n\nMeasured and written back by trainflash; approved as {proposal.digest[:12]}.\n"
 
 
 def _mark_undone(sandbox: Sandbox, approval: Approval) -> Approval:

@@ -15,14 +15,20 @@ _SETTINGS = (
     "diff.context=3", "diff.interHunkContext=0", "diff.algorithm=myers", "diff.indentHeuristic=true", "gc.auto=0", "safe.directory=*",
 )  # fmt: skip
 _ENVIRONMENT = {"GIT_OPTIONAL_LOCKS": "0", "GIT_CONFIG_NOSYSTEM": "1", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
+_IDENTITY = {
+    f"GIT_{who}_{what}": value
+    for who in ("AUTHOR", "COMMITTER")
+    for what, value in (("NAME", "trainflash"), ("EMAIL", "trainflash@localhost"))
+}
 
 
 @dataclass(frozen=True)
 class Git:
-    """Git in `folder`; with `git_dir`, in that repository alone."""
+    """Git in `folder`; with `git_dir`, in that repository alone; with `index`, with that file for an index."""
 
     folder: str
     git_dir: str = ""
+    index: str = ""
 
     def run(self, *arguments: str, stdin: bytes = b"") -> bytes:
         """Standard output. Raises `UsageError` with git's first line of complaint."""
@@ -43,7 +49,8 @@ class Git:
         except ImportError:
             raise UsageError("git is not installed or not on PATH", "install git 2.30 or newer") from None
         foreign = [f"-u{name}" for name in os.environ if name.startswith("GIT_")]
-        own = [f"{name}={value}" for name, value in _ENVIRONMENT.items()]
+        extra = {"GIT_INDEX_FILE": self.index} if self.index else {}
+        own = [f"{name}={value}" for name, value in {**_ENVIRONMENT, **_IDENTITY, **extra}.items()]
         settings = [part for setting in _SETTINGS for part in ("-c", setting)]
         where = [f"--git-dir={self.git_dir}"] if self.git_dir else []
         with tempfile.TemporaryFile() as source:

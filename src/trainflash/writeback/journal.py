@@ -17,7 +17,7 @@ from pathlib import Path
 
 from trainflash.errors import UsageError
 from trainflash.schema import write_atomically
-from trainflash.writeback.proposal import Change, Content, on_disk
+from trainflash.writeback.content import Change, Content, on_disk
 
 WRITING, DONE = "writing", "done"
 

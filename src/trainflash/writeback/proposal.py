@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import stat
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -12,36 +11,20 @@ from pathlib import Path
 
 from trainflash.errors import Rejected, UsageError
 from trainflash.schema import Experiment, Sandbox, dump_json
+from trainflash.writeback import branch as branches
+from trainflash.writeback.content import Change, Content, on_disk
 from trainflash.writeback.git import Git
 
 _RENEW = "make a sandbox of the project as it is now and measure there: trainflash sandbox discard, then create"
-
-
-@dataclass(frozen=True)
-class Content:
-    """One file: `kind` as git writes it ("100644", "100755", "120000": a link, whose target is `data`)."""
-
-    kind: str
-    data: bytes
-
-    @property
-    def digest(self) -> str:
-        """SHA-256 of kind and bytes."""
-        return hashlib.sha256(self.kind.encode() + b"\0" + self.data).hexdigest()
-
-
-@dataclass(frozen=True)
-class Change:
-    """One file of the project: `path` relative to it; None: absent."""
-
-    path: str
-    before: Content | None
-    after: Content | None
+_COMMIT = "commit your own edits first, or leave --branch away: the change fits your working tree"
 
 
 @dataclass(frozen=True)
 class Proposal:
-    """A write-back that could be made now. `approvable` False: `reason` says why not; `digest` binds diff, state and verdicts."""
+    """A write-back that could be made now. `approvable` False: `reason` says why not; `digest` binds diff, state and verdicts.
+
+    `branch`: where it would be committed; None: it changes the working tree.
+    """
 
     experiments: tuple[Experiment, ...]
     diff: str
@@ -50,52 +33,40 @@ class Proposal:
     approvable: bool
     reason: str
     changes: tuple[Change, ...] = field(default=(), repr=False)
+    branch: branches.Branch | None = None
 
 
-def make(sandbox: Sandbox, experiments: Sequence[Experiment]) -> Proposal:
+def make(sandbox: Sandbox, experiments: Sequence[Experiment], branch: str | None = None) -> Proposal:
     """The proposal for these experiments; the commit of the last one holds those before it.
 
-    Where the owner edited a touched file since `create`, both changes are merged. Raises `Rejected` where they cannot be (with file
-    and line), and `UsageError` where the change reaches outside the project or the sandbox is damaged.
+    Where the owner edited a touched file since `create`, or the branch has another state of it, both changes are merged.
+    Raises `Rejected` where they cannot be (with file and line), and `UsageError` where the change reaches outside the project or the
+    sandbox is damaged.
     """
     if not experiments:
         raise UsageError("no experiment is named", "name one with --experiment N, or use --accepted")
     git = Git(sandbox.worktree)
     last = max(experiments, key=lambda one: int(git.text("rev-list", "--count", f"{sandbox.base_ref}..{one.commit}")))
+    target = branches.find(sandbox, branch) if branch is not None else None
     changes = tuple(
         change
         for path, base, new in _committed(sandbox, git, last.commit)
-        if (change := _merged(sandbox, git, path, base, new)) is not None
+        if (change := _merged(sandbox, git, path, _now(sandbox, git, path, target), base, new, target)) is not None
     )
     diff = _diff(sandbox, git, changes)
     reason = _refusal(sandbox, git, experiments, last)
     if not reason and not changes:
-        reason = "the original has these changes already"
+        reason = f"{'the original' if target is None else f'branch {target.name}'} has these changes already"
     return Proposal(
         tuple(experiments),
         diff.decode("utf-8", "surrogateescape"),
-        _digest(sandbox, diff, changes, experiments),
+        _digest(sandbox, diff, changes, experiments, target),
         tuple(change.path for change in changes),
         not reason,
         reason,
         changes,
+        target,
     )
-
-
-def on_disk(project: Path, path: str) -> Content | None:
-    """The file as it is now; None where there is nothing. Raises `UsageError` for a folder or a special file."""
-    target = project / path
-    try:
-        facts = target.lstat()
-        if stat.S_ISLNK(facts.st_mode):
-            return Content("120000", os.readlink(os.fsencode(target)))
-        if stat.S_ISREG(facts.st_mode):
-            return Content("100755" if facts.st_mode & stat.S_IXUSR else "100644", target.read_bytes())
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except OSError as bad:
-        raise UsageError(f"{target}: {bad.strerror}", "run as the owner of the project") from None
-    raise UsageError(f"{target} is no regular file", "restore the file, or make a new sandbox")
 
 
 def _refusal(sandbox: Sandbox, git: Git, experiments: Sequence[Experiment], last: Experiment) -> str:
@@ -152,25 +123,45 @@ def _refuse_leaving_link(path: str, target: str) -> None:
         raise UsageError(f"{path} would be a link out of the project, to {target}", "link only to files of the project")
 
 
-def _merged(sandbox: Sandbox, git: Git, path: str, base: Content | None, new: Content | None) -> Change | None:
+def _now(sandbox: Sandbox, git: Git, path: str, target: branches.Branch | None) -> Content | None:
+    """The file as it is where the change is to be written."""
+    if target is None:
+        return on_disk(Path(sandbox.project), path)
+    return branches.content(git, target.parent, os.path.join(sandbox.prefix, path))
+
+
+def _merged(
+    sandbox: Sandbox,
+    git: Git,
+    path: str,
+    now: Content | None,
+    base: Content | None,
+    new: Content | None,
+    target: branches.Branch | None,
+) -> Change | None:
     """The change to make to the file as it is now; None when it has the change already."""
-    now = on_disk(Path(sandbox.project), path)
     if now == new:
         return None
     if now == base:
         return Change(path, now, new)
     if now is None or base is None or new is None or "120000" in (now.kind, base.kind, new.kind):
         what = "deleted" if now is None else "made" if base is None else "changed"
+        if target:
+            raise Rejected(f"{path} is not on branch {target.name} as it was measured", _COMMIT)
         raise Rejected(f"{path}: the owner {what} this file since the sandbox was created, and so does the experiment", _RENEW)
-    data = _merge(sandbox, git, path, now.data, base.data, new.data)
+    data, line = _merge(sandbox, git, now.data, base.data, new.data)
+    if data is None and target:
+        raise Rejected(f"{path}{line}: branch {target.name} has something else in the place that changes", _COMMIT)
+    if data is None:
+        raise Rejected(f"{path}{line}: the owner changed the same place since the sandbox was created", _RENEW)
     merged = Content(new.kind if new.kind != base.kind else now.kind, data)
     return None if merged == now else Change(path, now, merged)
 
 
-def _merge(sandbox: Sandbox, git: Git, path: str, now: bytes, base: bytes, new: bytes) -> bytes:
-    """Both changes together. Raises `Rejected` with file and line where they meet."""
+def _merge(sandbox: Sandbox, git: Git, now: bytes, base: bytes, new: bytes) -> tuple[bytes | None, str]:
+    """Both changes together; None where they meet, and then the line as it is shown after the path."""
     if now == base or new == base:
-        return new if now == base else now
+        return (new if now == base else now), ""
     with tempfile.TemporaryDirectory(dir=sandbox.directory, prefix="merge-") as folder:
         names = []
         for name, data in (("now", now), ("base", base), ("new", new)):
@@ -178,9 +169,8 @@ def _merge(sandbox: Sandbox, git: Git, path: str, now: bytes, base: bytes, new: 
             names.append(os.path.join(folder, name))
         code, out, _ = git.attempt("merge-file", "-p", "--quiet", *names)
     if code == 0:
-        return out
-    where = f"{path}:{_conflict_line(out, now)}" if code < 128 else f"{path} (not text)"
-    raise Rejected(f"{where}: the owner changed the same place since the sandbox was created", _RENEW)
+        return out, ""
+    return None, f":{_conflict_line(out, now)}" if code < 128 else " (not text)"
 
 
 def _conflict_line(merged: bytes, now: bytes) -> int:
@@ -211,11 +201,17 @@ def _diff(sandbox: Sandbox, git: Git, changes: Sequence[Change]) -> bytes:
         return own.run("diff-tree", "-p", "-r", "--binary", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color", *trees)
 
 
-def _digest(sandbox: Sandbox, diff: bytes, changes: Sequence[Change], experiments: Sequence[Experiment]) -> str:
-    """SHA-256 over the diff, the commit it started from, the touched files as they are, and every verdict; each part with its length."""
+def _digest(
+    sandbox: Sandbox, diff: bytes, changes: Sequence[Change], experiments: Sequence[Experiment], target: branches.Branch | None
+) -> str:
+    """SHA-256 over the diff, the commit it started from, the touched files as they are, every verdict, and the branch.
+
+    Each part with its length.
+    """
     parts = [diff, sandbox.project.encode("utf-8", "surrogateescape"), sandbox.base_ref.encode()]
     parts += [f"{change.path}\0{change.before.digest if change.before else ''}".encode("utf-8", "surrogateescape") for change in changes]
     parts += [f"{one.n} {one.commit} {one.decision} {dump_json(one.verdict, indent=None)}".encode() for one in experiments]
+    parts += [f"branch {target.name} {target.parent}".encode("utf-8", "surrogateescape")] if target else []
     whole = hashlib.sha256()
     for part in parts:
         whole.update(b"%d:" % len(part) + part)
