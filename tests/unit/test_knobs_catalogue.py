@@ -7,7 +7,7 @@ import yaml
 
 from trainflash import knobs
 from trainflash.errors import UsageError
-from trainflash.knobs import knob_files
+from trainflash.knobs import kinds, knob_files
 from trainflash.schema import KINDS
 
 GOOD = {
@@ -42,7 +42,7 @@ def write(tmp_path, **changes):
 
 def test_a_knob_needs_only_a_file(tmp_path):
     knob = knob_files.load(write(tmp_path))
-    assert knob.edits == (knob_files.CallArgument(calls=("torch.utils.data.DataLoader",), argument="in_order"),)
+    assert knob.edits == (kinds.CallArgument(calls=("torch.utils.data.DataLoader",), argument="in_order"),)
 
 
 @pytest.mark.parametrize(

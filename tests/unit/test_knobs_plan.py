@@ -10,6 +10,7 @@ import pytest
 from knob_scenes import Program, activity, added, finding, git, loader, program, repeated, setting, summary
 
 from trainflash.errors import UsageError
+from trainflash.knobs import splices
 from trainflash.schema import Command, Location, Plan, from_plain, to_plain
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -42,8 +43,9 @@ def test_digits_gets_a_cache_and_workers(tmp_path):
         ("dataloader_workers", "4"),
         ("dataloader_workers", "1"),
     ]
-    assert {each.risk for each in candidates} == {"same"} and briefs == ()
-    assert [each.knob for each in refused] == ["prefetch_factor"]
+    assert {each.risk for each in candidates} == {"same"}
+    assert any("np.memmap" in each.summary or "memmap" in each.summary for each in briefs), "advice has a frame for a patch"
+    assert {"prefetch_factor", "batched_sampling"} <= {each.knob for each in refused}
     for candidate in candidates:
         git(made.root, "apply", "--check", "-", text=candidate.diff)
     assert added(candidates[1]) == ["    train_loader = DataLoader(train_set, batch_size=args.batch_size, shuffle=True, num_workers=3)"]
@@ -95,7 +97,7 @@ def test_docstrings_evaluate_in_larger_batches_and_less_often_only_after_that(tm
         ("eval_cadence", "40", "cadence"),
         ("eval_cadence", "100", "cadence"),
     ]
-    assert [each.knob for each in refused] == ["eval_no_grad"]
+    assert {each.knob for each in refused} == {"eval_no_grad", "eval_inference_mode"}
     for candidate in candidates:
         git(made.root, "apply", "--check", "-", text=candidate.diff)
 
@@ -103,11 +105,25 @@ def test_docstrings_evaluate_in_larger_batches_and_less_often_only_after_that(tm
 def test_brief_where_no_knob_fits(tmp_path):
     made = program(tmp_path, train_py="".join(f"line_{number} = {number}\n" for number in range(1, 61)))
     candidates, refused, briefs = made.plan(summary(), finding("host_code", Location("train.py", 30)), finding("compute"))
-    assert candidates == () and refused == ()
+    assert candidates == () and [each.knob for each in refused] == ["hoist_invariant"]
     (brief,) = briefs
     rows = brief.code.splitlines()
     assert len(rows) == 31 and rows[15] == ">   30  line_30 = 30"
     assert brief.keep_the_same and brief.judged_by
+
+
+def test_a_brief_is_whole_in_itself(tmp_path):
+    body = "".join(f"    step_{number}()\n" for number in range(1, 41))
+    made = program(tmp_path, train_py=f"import os\n\n\n@hook\ndef train():\n{body}\n\ndef other():\n    pass\n")
+    found = finding("host_code", Location("train.py", 20))
+    (brief,) = made.plan(summary(), found)[2]
+    rows = brief.code.splitlines()
+    assert (rows[0].split()[1], rows[-1].split()[1]) == ("@hook", "step_40()"), "the whole function, and nothing else"
+    assert [row for row in rows if row.startswith(">")] == [">   20  " + "    step_15()"]
+    assert (brief.finding, brief.share, brief.phase) == ("host_code", found.share, found.phase)
+    assert "--patch" in brief.try_with and "same order" in brief.keep_the_same and "paired runs" in brief.judged_by
+    outside = finding("host_code", Location("/lib/x.py", 3))
+    assert made.plan(summary(), outside)[2][0].code == ""
 
 
 def test_risk_depends_on_the_run(tmp_path):
@@ -129,7 +145,7 @@ def test_preconditions_refuse_with_their_reason(tmp_path):
     at = Location("train.py", 2)
     _, refused, briefs = made.plan(summary(loaders=(loader("train", at, iterable=True),)), finding("input_io", at))
     assert any("each worker would yield all of it" in each.reason for each in refused)
-    assert [each.finding for each in briefs] == ["input_io"]
+    assert {each.finding for each in briefs} == {"input_io"} and any("shards" in each.summary for each in briefs)
     with pytest.raises(UsageError, match="CUDA"):
         made.propose("pin_memory", summary(loaders=(loader("train", at),)))
     on_gpu = summary(loaders=(loader("train", at),), device="cuda:NVIDIA H200")
@@ -159,6 +175,19 @@ def test_a_file_that_cannot_be_parsed_is_left_alone(tmp_path):
     for name, reason in (("train.py", "cannot be parsed"), ("latin.py", "only UTF-8")):
         _, refused, _ = made.plan(summary(loaders=(loader("train", Location(name, 1)),)), finding("input_io", None, ["dataloader_workers"]))
         assert any(reason in each.reason for each in refused)
+
+
+def test_a_file_that_changes_while_the_edit_is_made_is_refused(tmp_path, monkeypatch):
+    made = program(tmp_path, train_py="from torch.utils.data import DataLoader\ntrain = DataLoader(ds)\n")
+    original = splices.contents
+
+    def late(root, found):
+        (root / "train.py").write_text("from torch.utils.data import DataLoader\n# x\ntrain = DataLoader(ds)  # and more\n")
+        return original(root, found)
+
+    monkeypatch.setattr(splices, "contents", late)
+    with pytest.raises(UsageError, match=r"train\.py: changed while"):
+        made.propose("dataloader_workers", summary(loaders=(loader("train", Location("train.py", 2)),)), value="2")
 
 
 def test_code_outside_the_project_is_never_edited(tmp_path):

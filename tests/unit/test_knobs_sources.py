@@ -97,9 +97,17 @@ def test_option_given_in_the_command_is_refused_by_name(tmp_path, words):
     assert "--num-workers" in caught.value.mend
 
 
-def test_option_given_in_a_shell_script_is_refused(tmp_path):
+def test_option_given_in_a_shell_script_is_changed_there(tmp_path):
+    script = "export A=1\nexec python train.py \\\n  --num-workers 0  # few\n"
+    made, candidate = workers(tmp_path, ARGPARSE, command="bash run.sh", run_sh=script)
+    assert list(made.apply(candidate)) == ["run.sh"]
+    assert made.read("run.sh") == script.replace("workers 0", "workers 2")
+
+
+@pytest.mark.parametrize("words", ["--num-workers $N", '--num-workers "0"', "--num-workers 0 -j 1", "--num-workers"])
+def test_option_that_a_shell_script_does_not_give_plainly_is_refused(tmp_path, words):
     with pytest.raises(UsageError, match="set in the command itself"):
-        workers(tmp_path, ARGPARSE, command="bash run.sh", run_sh="exec python train.py \\\n  --num-workers 0\n")
+        workers(tmp_path, ARGPARSE, command="bash run.sh", run_sh=f"python train.py {words}\n")
 
 
 def test_set_defaults_wins_over_default(tmp_path):

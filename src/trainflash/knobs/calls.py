@@ -1,28 +1,61 @@
-"""Edits of calls: set an argument where its value comes from, replace a call, insert a statement."""
+"""Edits of calls: which call is meant, setting an argument where its value comes from, replacing a call by another."""
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import libcst as cst
 
-from trainflash.knobs import sources
-from trainflash.knobs.expressions import UNKNOWN, argument_node, refuse, same
-from trainflash.knobs.imports import after_imports
-from trainflash.knobs.knob_files import CallArgument, InsertCall, ReplaceCall
+from trainflash.knobs import imports, loading, sources
+from trainflash.knobs.expressions import UNKNOWN, argument_node, literal, refuse, same, spelled_value
+from trainflash.knobs.kinds import CallArgument, RemoveCall, ReplaceCall, UnwrapCall
 from trainflash.knobs.python_source import PythonFile, dotted, has_splat
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.sources import Source
 from trainflash.knobs.splices import Splice
 from trainflash.schema import LoaderFacts, Location
 
+LOADERS = ("torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader")
+Placed = CallArgument | ReplaceCall | RemoveCall | UnwrapCall
+
 
 def call_argument(edit: CallArgument, scene: Scene) -> tuple[Target, ...]:
     """The one place where the argument's value is written. Raises `UsageError` with the reason when there is none, or it is not alone."""
-    file, call = _call(edit, scene)
+    if edit.each:
+        return _each(edit, scene)
+    if edit.written is not None:
+        target = call_argument(dataclasses.replace(edit, written=None), scene)[0]
+        return (dataclasses.replace(target, current=target.current == edit.written, write=lambda value: target.write(edit.written)),)
+    return (_argument(edit, scene, *the_call(edit, scene)),)
+
+
+def _each(edit: CallArgument, scene: Scene) -> tuple[Target, ...]:
+    """All calls at the line as one target; those that have the value already are left out."""
+    place = wanted_location(edit, scene)
+    if place is None:
+        raise refuse(f"the line of {edit.calls[0].split('.')[-1]} is not known", "name it with --at FILE:LINE")
+    file = scene.project.python(place.file)
+    found = [call for call in calls_at(file, edit.calls, place) if not loading.to_host(file, call)]
+    if not found:
+        raise refuse(f"{place}: the copy ends in host memory, and what reads it there would not wait")
+    parts = [_argument(edit, scene, file, call) for call in found]
+    first = next((part for part in parts if not same(part.current, True)), parts[0])
+
+    def write(value: Any) -> tuple[Splice, ...]:
+        return tuple(splice for part in parts if not same(part.current, value) for splice in part.write(value))
+
+    return (dataclasses.replace(first, write=write),)
+
+
+def _argument(edit: CallArgument, scene: Scene, file: PythonFile, call: cst.Call) -> Target:
     here = file.location(call)
     expected = scene.facts.get(edit.fact) if edit.fact is not None else None
     resolver = sources.Resolver(scene.project, UNKNOWN if expected is None else expected)
+    if edit.calls == LOADERS:
+        loading.check(scene.project, file, call, edit.argument, scene.facts.get("device"))
+    if edit.symbol is not None:
+        return _symbol(edit, file, call, resolver)
     found = resolver.argument(file, call, edit.argument, edit.position)
     if found is None and edit.position is not None and has_splat(call, "*"):
         raise refuse(f"{here}: a *splat may pass {edit.argument}")
@@ -33,31 +66,52 @@ def call_argument(edit: CallArgument, scene: Scene) -> tuple[Target, ...]:
     what = f"{edit.argument} of {name} at {here}"
     crowd = _crowd(edit, scene, file, call)
     if found is None:
-        return (_added(edit, file, call, what, crowd, expected, resolver),)
+        return _added(edit, file, call, what, crowd, expected, resolver)
     if expected is not None and not same(found.value, expected):
         raise refuse(f"{found.shown} says {found.value!r}, but the run had {expected!r}: the value comes from elsewhere")
     if not found.chosen and crowd:
         raise refuse(f"{here}: {crowd}")
     blocking = [use for use in found.uses if use.kind != "shown" and not (edit.shared == "loaders" and use.kind == "loader")]
     if found.write is not None and not blocking:
-        return (Target(here, found.value, found.write, f"{what}, from {found.shown}"),)
+        return Target(here, found.value, found.write, f"{what}, from {found.shown}")
     node = argument_node(file, call, edit.argument, edit.position)
     local = [use for use in blocking if use.text.startswith("anchor of ") or use.kind == "loader"]
     alone = node is not None and not resolver.other_callers(file, call)
     if alone and edit.local == "multiply":
-        return (_scaled(file, call, node, found, what),)
+        return _scaled(file, call, node, found, what)
     if alone and edit.local == "literal" and found.value is not UNKNOWN:
         start, end = file.outer_span(node)
-        return (_target(file, call, found.value, start, end, what),)
+        return _target(file, call, found.value, start, end, what)
     if found.write is None:
         raise refuse(f"{what} is {found.shown}, which is computed")
     first = (local or blocking)[0]
     raise refuse(f"{found.shown} is also used at {first.location} (`{first.text}`): changing it would change that too")
 
 
+def _symbol(edit: CallArgument, file: PythonFile, call: cst.Call, resolver: sources.Resolver) -> Target:
+    """The argument as a name of a library, such as a member of an enumeration."""
+    node = argument_node(file, call, edit.argument, edit.position)
+    what = f"{edit.argument} of {(dotted(call.func) or '').split('.')[-1]} at {file.location(call)}"
+    if node is None and (has_splat(call, "**") and resolver.argument(file, call, edit.argument, None) is not None):
+        raise refuse(f"{what} comes from a **splat")
+    if node is not None and file.full_name(node) == edit.symbol:
+        return Target(file.location(call), True, lambda value: (), what)
+    if node is not None and literal(node) is not None:
+        raise refuse(f"{what} is `{file.text(node)}`, chosen by the program")
+    module, name = str(edit.symbol).rsplit(".", 1)
+    owner = module.rsplit(".", 1) if module[module.rfind(".") + 1 :][:1].isupper() else None
+    spelled, needed = imports.reach(file, *(owner or (module, name)))
+    spelled += f".{name}" if owner else ""
+    start, end = file.outer_span(node) if node is not None else (None, None)
+    at, text = insertion(file, call) if node is None else (start, "{}")
+    written = text.format(f"{edit.argument}={spelled}" if node is None else spelled)
+    splices = (*needed, Splice(file.path, at, at if end is None else end, written))
+    return Target(file.location(call), False, lambda value: splices, what, spelled)
+
+
 def replace_call(edit: ReplaceCall, scene: Scene) -> tuple[Target, ...]:
     """The call that `edit` replaces."""
-    file, call = _call(edit, scene)
+    file, call = the_call(edit, scene)
     if not isinstance(call.func, cst.Attribute):
         raise refuse(f"{file.location(call)}: {dotted(call.func)} was imported by name; its counterpart {edit.to} was not")
     start, end = file.span(call.func.attr)[0], file.span(call)[1]
@@ -66,30 +120,7 @@ def replace_call(edit: ReplaceCall, scene: Scene) -> tuple[Target, ...]:
     )
 
 
-def insert_call(edit: InsertCall, scene: Scene) -> tuple[Target, ...]:
-    """The place behind `import module` in the entry script. Raises `UsageError` when the program makes the call already."""
-    project = scene.project
-    if project.entry is None:
-        raise refuse("the script that the command starts cannot be told", "name a Python file in the command")
-    word = edit.absent.split(".")[-1]
-    for other in project.parsed(word):
-        for call in other.calls:
-            if other.full_name(call.func) == edit.absent:
-                raise refuse(f"{other.location(call)}: {edit.absent} is called here already")
-    file = project.python(project.entry)
-    offset, alias = after_imports(file, edit.module)
-    current = scene.facts.get(edit.default_fact)
-
-    def write(value: Any) -> tuple[Splice, ...]:
-        statement = edit.statement.format(value=repr(value)).replace(f"{edit.module}.", f"{alias}.", 1)
-        separator = "" if file.raw[:offset].endswith(b"\n") else file.newline
-        return (Splice(file.path, offset, offset, f"{separator}{file.newline}{statement}{file.newline}"),)
-
-    line = file.raw.count(b"\n", 0, offset)
-    return (Target(Location(file.path, max(1, line)), current, write, f"{edit.absent} after the imports of {file.path}"),)
-
-
-def _wanted_location(edit: CallArgument | ReplaceCall, scene: Scene) -> Location | None:
+def wanted_location(edit: Placed, scene: Scene) -> Location | None:
     """The line of the call: the owner's choice, else what `at` means in this run; None: anywhere in the program."""
     if scene.at is not None or edit.at == "program":
         return scene.at
@@ -101,10 +132,13 @@ def _wanted_location(edit: CallArgument | ReplaceCall, scene: Scene) -> Location
     if edit.at == "threads":
         threads = scene.summary.threads
         return _in_project(threads.set_at if threads is not None else None, "torch.set_num_threads", scene)
-    setting = next((setting for setting in scene.summary.settings if setting.name == edit.setting), None)
-    if setting is None:
-        raise refuse(f"the run did not have {edit.setting} on")
-    return _in_project(setting.location, edit.setting, scene)
+    if edit.at == "setting":
+        setting = next((setting for setting in scene.summary.settings if setting.name == edit.setting), None)
+        if setting is None:
+            raise refuse(f"the run did not have {edit.setting} on")
+        return _in_project(setting.location, edit.setting or "", scene)
+    place = scene.facts.get(edit.at)
+    return None if place is None else _in_project(place, edit.calls[0].split(".")[-1], scene)
 
 
 def _in_project(location: Location | None, what: str, scene: Scene) -> Location:
@@ -115,8 +149,8 @@ def _in_project(location: Location | None, what: str, scene: Scene) -> Location:
     return location  # type: ignore[return-value]
 
 
-def _call(edit: CallArgument | ReplaceCall, scene: Scene) -> tuple[PythonFile, cst.Call]:
-    place = _wanted_location(edit, scene)
+def the_call(edit: Placed, scene: Scene) -> tuple[PythonFile, cst.Call]:
+    place = wanted_location(edit, scene)
     if place is not None:
         file = scene.project.python(place.file)
         return file, _call_at(file, edit.calls, place)
@@ -150,7 +184,15 @@ def _passes(file: PythonFile, call: cst.Call, edit: CallArgument) -> bool:
 
 
 def _call_at(file: PythonFile, calls: tuple[str, ...], place: Location) -> cst.Call:
-    """The call of one of `calls` at the line; the last part of its name is enough, or that it is a subclass's own call."""
+    """The one call of `calls` at the line."""
+    found = calls_at(file, calls, place)
+    if len(found) != 1:
+        raise refuse(f"{place}: more than one call of {' or '.join(sorted({name.split('.')[-1] for name in calls}))} at this line")
+    return found[0]
+
+
+def calls_at(file: PythonFile, calls: tuple[str, ...], place: Location) -> list[cst.Call]:
+    """Calls of `calls` at the line; the last part of a name is enough, or that it is a subclass's own call. At least one."""
     tails = {name.split(".")[-1] for name in calls}
     named, loose = [], []
     for call in file.calls:
@@ -169,10 +211,9 @@ def _call_at(file: PythonFile, calls: tuple[str, ...], place: Location) -> cst.C
             loose.append(call)
     found = named or loose
     exact = [call for call in found if file.lines_of(call)[0] == place.line]
-    if len(exact or found) != 1:
-        names = " or ".join(sorted(tails))
-        raise refuse(f"{place}: {'no call' if not found else 'more than one call'} of {names} at this line")
-    return (exact or found)[0]
+    if not found:
+        raise refuse(f"{place}: no call of {' or '.join(sorted(tails))} at this line")
+    return exact or found
 
 
 def _derived(file: PythonFile, call: cst.Call, tails: set[str]) -> bool:
@@ -200,7 +241,9 @@ def _covers(loader: LoaderFacts, path: str, first: int, last: int) -> bool:
 
 
 def _target(file: PythonFile, call: cst.Call, current: Any, start: int, end: int, what: str) -> Target:
-    return Target(file.location(call), current, lambda value: (Splice(file.path, start, end, repr(value)),), f"{what}, in the call itself")
+    return Target(
+        file.location(call), current, lambda value: (Splice(file.path, start, end, spelled_value(value)),), f"{what}, in the call itself"
+    )
 
 
 def _scaled(file: PythonFile, call: cst.Call, node: cst.BaseExpression, found: Source, what: str) -> Target:
@@ -227,21 +270,23 @@ def _added(
         raise refuse(f"{file.location(call)}: {edit.argument} is not given in the call, and its default is not this knob's to change")
     if crowd:
         raise refuse(f"{file.location(call)}: {crowd}")
+    if not loading.accepts(resolver.project, file, call, edit.argument):
+        raise refuse(f"{file.location(call)}: `{dotted(call.func)}` of this project takes no {edit.argument}")
     others = resolver.other_callers(file, call) if edit.shared == "alone" and edit.at in ("train_loader", "eval_loader") else []
     if others:
         raise refuse(f"{file.location(call)}: the function around it is also called at {others[0].location}")
     if expected is not None and not same(edit.default, expected):
         raise refuse(f"{what} is not given there, but the run had {expected!r}: the value comes from elsewhere")
-    start, text = _insertion(file, call)
+    start, text = insertion(file, call)
     return Target(
         file.location(call),
         edit.default,
-        lambda value: (Splice(file.path, start, start, text.format(f"{edit.argument}={value!r}")),),
+        lambda value: (Splice(file.path, start, start, text.format(f"{edit.argument}={spelled_value(value)}")),),
         f"{what}, added to the call",
     )
 
 
-def _insertion(file: PythonFile, call: cst.Call) -> tuple[int, str]:
+def insertion(file: PythonFile, call: cst.Call) -> tuple[int, str]:
     """Where another argument goes, and how it is set off in this call's way of writing."""
     end = file.span(call)[1] - 1
     if not call.args:

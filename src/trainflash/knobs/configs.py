@@ -1,7 +1,8 @@
-"""Values in YAML, JSON and TOML files: where their text lies, so that a change replaces only that text."""
+"""Values in YAML, JSON, TOML and INI files: where their text lies, so that a change replaces only that text."""
 
 from __future__ import annotations
 
+import configparser
 import json
 import re
 import sys
@@ -59,9 +60,11 @@ def leaves(file: str, raw: bytes) -> tuple[Leaf, ...]:
     """Every scalar under string keys in `raw`. Raises `UsageError` when the file cannot be read as what its name says."""
     try:
         text = raw.decode("utf-8")
-        reader: Callable[[str, str], Iterator[Leaf]] = {"json": _json, "toml": _toml}.get(file.rsplit(".", 1)[-1], _yaml)
+        reader: Callable[[str, str], Iterator[Leaf]] = {"json": _json, "toml": _toml, "ini": _ini, "cfg": _ini}.get(
+            file.rsplit(".", 1)[-1], _yaml
+        )
         return tuple(reader(file, text))
-    except (ValueError, YAMLError, yaml.YAMLError, RecursionError) as bad:
+    except (ValueError, YAMLError, yaml.YAMLError, configparser.Error, RecursionError) as bad:
         raise UsageError(
             f"{file}: cannot be read: {str(bad).splitlines()[0]}", "this file is left alone; make the change by hand"
         ) from None
@@ -78,10 +81,13 @@ def only_changed(file: str, raw: bytes, leaf: Leaf, splice: Splice) -> bool:
 
 def _written(value: Any, before: str, file: str) -> str:
     if isinstance(value, bool):
-        if BOOL_WORDS.get(before) is not None and file.endswith((".yaml", ".yml")):
+        if BOOL_WORDS.get(before) is not None and file.endswith((".yaml", ".yml", ".ini", ".cfg")):
             return before if (before in TRUE_WORDS) is value else BOOL_WORDS[before]
         return "true" if value else "false"
-    return "null" if value is None else repr(value)
+    if isinstance(value, str) and not file.endswith((".json", ".toml")):
+        quote = before[:1] if before[:1] in "'\"" else ""
+        return f"{quote}{value}{quote}"
+    return "null" if value is None else json.dumps(value) if isinstance(value, str) else repr(value)
 
 
 def _offsets(text: str) -> Callable[[int], int]:
@@ -173,6 +179,24 @@ def _toml(file: str, text: str) -> Iterator[Leaf]:
             value = tomllib.loads(f"x = {pair[2]}")["x"]
             if _at(document, path) == value:
                 yield Leaf(file, path, value, at(offset + pair.start(2)), at(offset + pair.end(2)), pair[2])
+        offset += len(line)
+
+
+def _ini(file: str, text: str) -> Iterator[Leaf]:
+    """Plain `key = value` lines under sections, whose value the parser reads as it stands; names of keys are lower case, as it has them."""
+    parsed = configparser.ConfigParser(interpolation=None)
+    parsed.read_string(text.removeprefix("\ufeff"))
+    at, section, offset = _offsets(text), "", 0
+    for line in text.splitlines(keepends=True):
+        header = re.match(r"\[([^\]]+)\]", line)
+        pair = re.match(r"([^\s=:#;][^=:]*?)\s*[=:]\s*(\S+)\s*$", line)
+        if header:
+            section = header[1]
+        elif pair and section and parsed.get(section, pair[1], fallback=None) == pair[2]:
+            words = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
+            plain = re.fullmatch(r"[+-]?\d+", pair[2])
+            value = words.get(pair[2].lower(), int(pair[2]) if plain else pair[2])
+            yield Leaf(file, (section, pair[1].lower()), value, at(offset + pair.start(2)), at(offset + pair.end(2)), pair[2])
         offset += len(line)
 
 

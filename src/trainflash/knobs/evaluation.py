@@ -7,26 +7,30 @@ from typing import Any
 
 import libcst as cst
 
-from trainflash.knobs import facts, imports, sources, uses
+from trainflash.knobs import changes, facts, imports, sources, uses
 from trainflash.knobs.expressions import refuse
-from trainflash.knobs.knob_files import Decorate, Interval
+from trainflash.knobs.kinds import Decorate, Interval, ReplaceCall
 from trainflash.knobs.python_source import PythonFile, decorator_names, descendants, dotted
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
 from trainflash.schema import Location
 
 EVALUATES = re.compile(r"(^|_)(eval|evaluate|evaluation|validate|validation|valid|val|test)(_|$)")
+NEEDS_GRADIENTS = ("torch.autograd.grad", "torch.autograd.functional.", "torch.autograd.backward", "torch.func.", "torch.enable_grad", "torch.autograd.enable_grad")
 HIGHEST = 3  # own: calls that lie between an activity and the condition that guards it
 
 
 def decorate(edit: Decorate, scene: Scene) -> tuple[Target, ...]:
     """The one function that evaluates: named so or calling `.eval()`, and not training. Raises `UsageError` with the reason otherwise."""
-    file, function = _evaluator(scene, edit)
+    file, function = _evaluator(scene)
+    _already(file, function, edit.equivalent)
     here = file.location(function)
-    bound = any(name in ("staticmethod", "classmethod", "property") for name in decorator_names(file, function))
+    scripted = [name for name in decorator_names(file, function) if name.startswith(("torch.jit.", "numba."))]
+    if scripted:
+        raise refuse(f"{here}: {function.name.value} is decorated by {scripted[0]}, which reads its source")
     module, name = edit.decorator.split("(")[0].rsplit(".", 1)
     spelled, needed = imports.reach(file, module, name)
-    start = file.span(function if bound or not function.decorators else function.decorators[0])[0]
+    start = _under_decorators(file, function)
     row = file.raw.rfind(b"\n", 0, start) + 1
     indent = file.raw[row:start].decode("utf-8").removeprefix("\ufeff")
     call = edit.decorator[edit.decorator.index("(") :] if "(" in edit.decorator else ""
@@ -34,7 +38,37 @@ def decorate(edit: Decorate, scene: Scene) -> tuple[Target, ...]:
     return (Target(here, "off", lambda value: splices, f"{function.name.value} at {here}", f"@{spelled}{call}"),)
 
 
-def _evaluator(scene: Scene, edit: Decorate) -> tuple[PythonFile, cst.FunctionDef]:
+def _under_decorators(file: PythonFile, function: cst.FunctionDef) -> int:
+    """Where the function itself begins: a decorator that registers it must be handed the decorated one."""
+    return file.span(function)[0]
+
+
+def replace_within(edit: ReplaceCall, scene: Scene) -> tuple[Target, ...]:
+    """The only call of one of `calls` on or in the function that evaluates, such as `no_grad()`. Raises `UsageError` otherwise."""
+    file, function = _evaluator(scene)
+    found = [call for call in descendants(function, cst.Call) if file.full_name(call.func) in edit.calls]
+    names = " or ".join(sorted({name.split(".")[-1] for name in edit.calls}))
+    if len(found) != 1 or not isinstance(found[0].func, cst.Attribute):
+        how = "no call of" if not found else "several calls, or one that was imported by name, of"
+        raise refuse(f"{how} {names} in {function.name.value} at {file.location(function)}")
+    call = found[0]
+    if edit.to.startswith("inference_mode") and (reason := _outlives(scene, file, function)):
+        raise refuse(reason)
+    start, end = file.span(call.func.attr)[0], file.span(call)[1]  # type: ignore[attr-defined]
+    where = f"{function.name.value} at {file.location(call)}"
+    return (Target(file.location(call), False, lambda value: (Splice(file.path, start, end, edit.to),), where, edit.to),)
+
+
+def _already(file: PythonFile, function: cst.FunctionDef, equivalent: tuple[str, ...]) -> None:
+    if any(name in equivalent for name in decorator_names(file, function)):
+        raise refuse(f"{file.location(function)}: {function.name.value} already runs without gradients")
+    for item in descendants(function.body, cst.WithItem):
+        called = item.item.func if isinstance(item.item, cst.Call) else item.item
+        if file.full_name(called) in equivalent:
+            raise refuse(f"{file.location(item)}: {function.name.value} already runs without gradients here")
+
+
+def _evaluator(scene: Scene) -> tuple[PythonFile, cst.FunctionDef]:
     ran = facts.activity(scene.summary, "Eval")
     place = scene.at or (ran.location if ran is not None else None) or (scene.finding.location if scene.finding is not None else None)
     found: list[tuple[PythonFile, cst.FunctionDef]] = []
@@ -43,26 +77,19 @@ def _evaluator(scene: Scene, edit: Decorate) -> tuple[PythonFile, cst.FunctionDe
         file = scene.project.python(place.file)  # type: ignore[union-attr]
         function = file.function_at(place)  # type: ignore[arg-type]
         if function is not None:
-            reason = _not_evaluating(file, function)
+            reason = _not_evaluating(scene, file, function)
             if not reason:
                 found = [(file, function)]
     if not found:
         functions = [(file, function) for file in scene.project.parsed("def ") for function in file.functions]
-        found = [(file, function) for file, function in functions if not _not_evaluating(file, function) and _loops(function)]
+        found = [(file, function) for file, function in functions if _loops(function) and not _not_evaluating(scene, file, function)]
     if len(found) != 1:
         listed = ", ".join(f"{function.name.value} at {file.location(function)}" for file, function in found[:4])
         raise refuse(": ".join(part for part in ("no single function evaluates and does nothing else", listed, reason) if part))
-    file, function = found[0]
-    if any(name in edit.equivalent for name in decorator_names(file, function)):
-        raise refuse(f"{file.location(function)}: {function.name.value} already runs without gradients")
-    for item in descendants(function.body, cst.WithItem):
-        called = item.item.func if isinstance(item.item, cst.Call) else item.item
-        if file.full_name(called) in edit.equivalent:
-            raise refuse(f"{file.location(item)}: {function.name.value} already runs without gradients here")
-    return file, function
+    return found[0]
 
 
-def _not_evaluating(file: PythonFile, function: cst.FunctionDef) -> str:
+def _not_evaluating(scene: Scene, file: PythonFile, function: cst.FunctionDef) -> str:
     """Why gradients may not be switched off for the whole function; empty when they may."""
     name = function.name.value
     calls = [call for call in descendants(function, cst.Call) if isinstance(call.func, cst.Attribute)]
@@ -75,19 +102,77 @@ def _not_evaluating(file: PythonFile, function: cst.FunctionDef) -> str:
         return f"{name} is a generator"
     if not EVALUATES.search(name) and "eval" not in called:
         return f"{name} does not say that it evaluates"
-    if _calls_trainer(file, function):
-        return f"{name} calls a function that trains"
+    if function.asynchronous is not None:
+        return f"{name} is asynchronous"
+    return _differentiates(scene, file, function) or _is_trained_on(scene, file, function)
+
+
+def _differentiates(scene: Scene, file: PythonFile, function: cst.FunctionDef) -> str:
+    """Why what the function calls needs gradients; networks may differentiate in their own forward."""
+    for where, each in changes.reached(scene.project, file, function):
+        for call in descendants(each, cst.Call):
+            full = where.full_name(call.func) or ""
+            tail = call.func.attr.value if isinstance(call.func, cst.Attribute) else full.split(".")[-1]
+            if full.startswith(NEEDS_GRADIENTS) or tail in ("backward", "zero_grad", "requires_grad_"):
+                return f"{function.name.value} calls a function that trains or needs gradients: `{where.text(call.func)}` at {where.location(call)}"
     return ""
 
 
-def _calls_trainer(file: PythonFile, function: cst.FunctionDef) -> bool:
-    names = {(dotted(call.func) or "").split(".")[-1] for call in descendants(function, cst.Call)}
-    for other in file.functions:
-        if other is not function and other.name.value in names:
-            attributes = {call.func.attr.value for call in descendants(other, cst.Call) if isinstance(call.func, cst.Attribute)}
-            if attributes & {"backward", "zero_grad"}:
-                return True
-    return False
+def _is_trained_on(scene: Scene, file: PythonFile, function: cst.FunctionDef) -> str:
+    """Whether a caller calls `.backward()` on what the function returns."""
+    for where, call in uses.callers(scene.project, file, function):
+        up = where.parent(call)
+        kept = changes.bound_name(where, call)
+        around = next((each for each in where.ancestors(call) if isinstance(each, (cst.FunctionDef, cst.Module))), where.module)
+        for other in descendants(around, cst.Call):
+            if isinstance(other.func, cst.Attribute) and other.func.attr.value == "backward":
+                if other.func is up or (kept is not None and dotted(other.func.value) == kept):
+                    return f"what {function.name.value} returns is trained on at {where.location(other)}"
+    return ""
+
+
+def _outlives(scene: Scene, file: PythonFile, function: cst.FunctionDef) -> str:
+    """Why tensors that evaluation makes may be used in training, where tensors of inference mode fail; empty when they are not."""
+    own = {param.name.value for param in function.params.params}
+    for node in descendants(function.body, cst.Assign):
+        for target in node.targets:
+            name = changes.root(target.target)
+            if isinstance(target.target, cst.Attribute) and name in {*own, "self"}:
+                return f"{file.location(node)}: `{file.text(target.target)}` keeps what evaluation computed"
+    for where in scene.project.parsed("def forward"):
+        for each in where.functions:
+            if each.name.value in ("__init__", "__post_init__") or where.class_of(each) is None:
+                continue
+            for node in descendants(each.body, cst.Assign):
+                kept = any((dotted(target.target) or "").startswith("self.") for target in node.targets)
+                if kept and _is_network(where, each) and not isinstance(node.value, (cst.Integer, cst.Float, cst.Name, cst.SimpleString)):
+                    return f"{where.location(node)}: the network keeps what it computes, and training would meet it again"
+    if any(isinstance(node, cst.Return) and node.value is not None for node in descendants(function.body, cst.Return)):
+        for where, call in uses.callers(scene.project, file, function):
+            kept = changes.bound_name(where, call)
+            around = next((each for each in where.ancestors(call) if isinstance(each, (cst.FunctionDef, cst.Module))), where.module)
+            for read in descendants(around, cst.Name):
+                nearest = next((up for up in where.ancestors(read) if isinstance(up, (cst.FunctionDef, cst.Module))), where.module)
+                if read.value == kept and nearest is around and not _only_shown(where, read):
+                    return f"{where.location(read)}: what evaluation returns is used again"
+    return ""
+
+
+def _is_network(file: PythonFile, function: cst.FunctionDef) -> bool:
+    owner = file.class_of(function)
+    return owner is not None and any(isinstance(each, cst.FunctionDef) and each.name.value == "forward" for each in owner.body.body)
+
+
+def _only_shown(file: PythonFile, name: cst.Name) -> bool:
+    """Whether the name is assigned, compared, formatted or printed."""
+    up, below = file.parent(name), name
+    while isinstance(up, (cst.Attribute, cst.Subscript, cst.Index, cst.SubscriptElement, cst.BinaryOperation)):
+        up, below = file.parent(up), up
+    if isinstance(up, cst.Arg):
+        call = file.parent(up)
+        shown = (dotted(call.func) or "").split(".")[-1] if isinstance(call, cst.Call) else ""
+        return shown in ("print", "float", "int", "min", "max", "round", "info", "log", "add_scalar", "debug", "write", "append", "dumps", "step")
+    return isinstance(up, (cst.AssignTarget, cst.ComparisonTarget, cst.Comparison, cst.FormattedStringExpression, cst.Return, cst.If, cst.AugAssign))
 
 
 def _loops(function: cst.FunctionDef) -> bool:
@@ -136,6 +221,9 @@ def _guard(scene: Scene, file: PythonFile, place: Location, height: int) -> tupl
         numbers = _modulo(inner.test)
         if len(numbers) > 1:
             raise refuse(f"{file.location(inner)}: the condition holds more than one interval")
+        updates = [call for call in descendants(inner.body, cst.Call) if isinstance(call.func, cst.Attribute) and _updates(call.func)]
+        if updates:
+            raise refuse(f"{file.location(updates[0])}: the same condition guards `{file.text(updates[0])}`")
         return file, numbers[0]
     if function is None or height >= HIGHEST:
         return None
@@ -147,5 +235,13 @@ def _guard(scene: Scene, file: PythonFile, place: Location, height: int) -> tupl
     return next(iter(guards.values()), None)
 
 
+def _updates(called: cst.Attribute) -> bool:
+    return called.attr.value in ("backward", "zero_grad", "clip_grad_norm_") or (called.attr.value == "step" and "profil" not in (dotted(called.value) or "prof"))
+
+
 def _modulo(test: cst.BaseExpression) -> list[cst.BaseExpression]:
-    return [node.right for node in descendants(test, cst.BinaryOperation) if isinstance(node.operator, cst.Modulo)]
+    """N of each `… % N == k` and `not … % N`; in another condition a larger N may mean more often."""
+    sides = [each.left for each in descendants(test, cst.Comparison) if [type(one.operator) for one in each.comparisons] == [cst.Equal]]
+    sides += [each.expression for each in descendants(test, cst.UnaryOperation) if isinstance(each.operator, cst.Not)]
+    found = [node for side in sides for node in [side] if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Modulo)]
+    return [node.right for node in found if not isinstance(node.left, (cst.BaseString, cst.FormattedString))]

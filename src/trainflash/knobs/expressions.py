@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 from typing import Any
 
 import libcst as cst
@@ -42,6 +43,11 @@ def literal(node: cst.BaseExpression) -> Any:
         return {"True": True, "False": False, "None": None}[node.value]
     text = string_value(node)
     return UNKNOWN if text is None or sign == -1 else text
+
+
+def spelled_value(value: Any) -> str:
+    """`value` as Python source: text in double quotes, anything else as Python shows it."""
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)
 
 
 def argument_node(file: PythonFile, call: cst.Call, name: str, index: int | None) -> cst.BaseExpression | None:

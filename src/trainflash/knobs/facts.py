@@ -2,7 +2,11 @@
 
 Facts: `train_loader.*`, `eval_loader.*` and `loader.*` (fields of `LoaderFacts`; the last is the one that the finding names),
 `evaluation.*`, `checkpoint.*`, `logging.*` (`Activity`), `threads.*` (`Threads`), `settings.NAME`, `device` ("cpu" or "cuda"), `torch`
-(2.13 is 213), `cpus`, `ranks`, and in expressions `value`, what the edited place says now. None means not measured.
+(2.13 is 213), `cpus`, `ranks`, the other parts of a summary by their names (`updates.*`, `numerics.*`, `memory.*`, `operators.*`,
+`communication.*`, `compilation.*`, `collections.*`; of `recompute`, `attention` and `sync_points` the one that the finding names, else
+the costliest), single figures such as `padding_share` and `input_shapes`, the finding's own place `finding.location`, `memory_used` (most
+of the device's memory or, on a CPU, of the host's, as a share) and `host_memory_used`, and in expressions `value`, what the edited place
+says now. None means not measured. A text in an expression stands in quotes of its own.
 """
 
 from __future__ import annotations
@@ -25,10 +29,13 @@ OPERATORS: dict[type, Callable[[Any, Any], Any]] = {
     ast.FloorDiv: operator.floordiv,
 }
 FUNCTIONS: dict[str, Callable[..., Any]] = {"min": min, "max": max, "floor": math.floor}
-EXPRESSIONS = "use numbers, facts, + - * //, min, max and floor"
+EXPRESSIONS = "use numbers, quoted text, facts, + - * //, min, max and floor"
+PARTS = ("updates", "numerics", "memory", "operators", "communication", "compilation", "collections", "data_function")
+LISTS = ("recompute", "attention", "sync_points")
+FIGURES = ("padding_share", "input_shapes", "epochs", "steps")
 ROOTS = (
     "train_loader", "eval_loader", "loader", "evaluation", "checkpoint", "logging", "threads", "settings", "device", "torch", "cpus",
-    "ranks", "value",
+    "ranks", "value", "finding", "memory_used", "host_memory_used", *PARTS, *LISTS, *FIGURES,
 )  # fmt: skip
 
 
@@ -96,8 +103,21 @@ class Facts:
             "torch": lambda: _version(summary.versions.get("torch", "")),
             "cpus": lambda: None if cpus is None else max(1, math.floor(cpus)),
             "ranks": lambda: summary.ranks,
+            "finding": lambda: self.finding,
+            "memory_used": lambda: memory_used(summary),
+            "host_memory_used": lambda: memory_used(summary, host=True),
         }
+        if root in PARTS or root in FIGURES:
+            return getattr(summary, root)
+        if root in LISTS:
+            return self._named(getattr(summary, root))
         return answers[root]() if root in answers else None
+
+    def _named(self, found: tuple[Any, ...]) -> Any:
+        """Of several the one at the finding's place, else the costliest."""
+        place = self.finding.location if self.finding is not None else None
+        here = [each for each in found if place is not None and each.location == place]
+        return max(here or found, key=lambda each: each.share, default=None)
 
     def loader(self) -> LoaderFacts | None:
         """The loader that the finding names, else the one of the training."""
@@ -119,7 +139,7 @@ class Facts:
         return self._evaluate(tree, current)
 
     def _evaluate(self, node: ast.expr, current: Any) -> Any:
-        if isinstance(node, ast.Constant) and isinstance(node.value, (int, float, bool)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, (int, float, bool, str)):
             return node.value
         if isinstance(node, (ast.Name, ast.Attribute)):
             name = ast.unparse(node)
@@ -154,6 +174,16 @@ def activity(summary: Summary, phase: str) -> Activity | None:
     """The costliest evaluation, checkpoint or logging of the run."""
     found = [each for each in summary.activities if each.phase == phase]
     return max(found, key=lambda each: each.count * each.mean_ms, default=None)
+
+
+def memory_used(summary: Summary, *, host: bool = False) -> float | None:
+    """Most of the device's memory that was used, of the host's where there is no device or `host` asks for it, from 0 to 1."""
+    memory = summary.memory
+    if memory is None:
+        return None
+    pairs = ((memory.device_peak_bytes, memory.device_total_bytes), (memory.host_peak_bytes, memory.host_limit_bytes))
+    used, total = pairs[host or summary.device == "cpu"]
+    return used / total if used is not None and total else None
 
 
 def _version(text: str) -> int | None:

@@ -10,6 +10,7 @@ from trainflash.knobs.expressions import refuse
 from trainflash.knobs.python_source import PythonFile, dotted, string_value
 from trainflash.knobs.splices import Splice
 
+WITH_TORCH = ("torch.nn.functional", "torch.nn", "torch.optim", "torch.utils.data", "torch.backends.cudnn", "torch.amp", "torch.autograd")
 BINDS = (cst.AssignTarget, cst.Param, cst.FunctionDef)
 
 
@@ -27,15 +28,23 @@ def reach(file: PythonFile, module: str, name: str) -> tuple[str, tuple[Splice, 
                 for alias in node.names:
                     if alias.evaluated_name == name:
                         return alias.evaluated_alias or name, ()
+    near = [
+        (alias.evaluated_alias or alias.evaluated_name, f"{dotted(node.module)}.{alias.evaluated_name}")
+        for line in lines
+        for node in line.body
+        if isinstance(node, cst.ImportFrom) and node.module and not node.relative and not isinstance(node.names, cst.ImportStar)
+        for alias in node.names
+    ]
     for line in lines:
         for node in line.body:
             if isinstance(node, cst.Import):
                 for alias in node.names:
-                    full = dotted(alias.name)
-                    if full == module:
-                        return f"{alias.evaluated_alias or module}.{name}", ()
-                    if full is not None and full.startswith(f"{module}.") and alias.asname is None:
-                        return f"{module}.{name}", ()
+                    full = dotted(alias.name) or ""
+                    near.append((alias.evaluated_alias, full) if alias.asname else (full.split(".")[0], full.split(".")[0]))
+    reached = [(local, full) for local, full in near if module == full or (module.startswith(f"{full}.") and _loaded(full, module))]
+    if reached:
+        local, full = max(reached, key=lambda pair: len(pair[1]))
+        return f"{local}{module[len(full) :]}.{name}", ()
     for node in file.nodes:
         if (
             isinstance(node, (cst.Name,))
@@ -46,16 +55,15 @@ def reach(file: PythonFile, module: str, name: str) -> tuple[str, tuple[Splice, 
     return f"{module}.{name}", (_added(file, lines, module),)
 
 
-def after_imports(file: PythonFile, module: str) -> tuple[int, str]:
-    """The offset behind the top imports, and the name that `module` goes by. Raises `UsageError` when the file does not import it."""
+def _loaded(package: str, module: str) -> bool:
+    """Whether importing `package` also loads `module` below it."""
+    return package.split(".")[0] == "torch" and module in WITH_TORCH
+
+
+def after_imports(file: PythonFile) -> int:
+    """The offset behind the imports at the head of the file, behind its docstring where there are none."""
     lines = list(_top_imports(file))
-    for line in lines:
-        for node in line.body:
-            if isinstance(node, cst.Import):
-                for alias in node.names:
-                    if dotted(alias.name) == module or ((dotted(alias.name) or "").startswith(f"{module}.") and alias.asname is None):
-                        return _line_end(file, file.span(lines[-1])[1]), alias.evaluated_alias or module
-    raise refuse(f"{file.path}: does not import {module}")
+    return _line_end(file, file.span(lines[-1])[1]) if lines else _at_head(file, "").start
 
 
 def _top_imports(file: PythonFile) -> Iterator[cst.SimpleStatementLine]:

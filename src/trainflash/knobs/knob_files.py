@@ -1,6 +1,6 @@
 """The knob files: what each says, read and checked. A new knob of an existing edit kind needs only a file in `templates/knobs`.
 
-History of `knob.v1`: first version.
+History of `knob.v1`: first version. The kinds of edits and their fields stand in `kinds`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar, get_args
 
 import yaml
 
@@ -19,86 +19,11 @@ from trainflash import resources
 from trainflash.errors import UsageError
 from trainflash.knobs import facts
 from trainflash.knobs.facts import Condition
+from trainflash.knobs.kinds import EDITS, ROLES, Edit, Exchange, Together
 from trainflash.schema import KINDS, Kind, from_plain
 from trainflash.schema.findings import Change
 
 MEND = "correct the knob file; templates/knobs has examples"
-
-
-@dataclass(frozen=True)
-class CallArgument:
-    """Set `argument` of a call to the value, where that value comes from.
-
-    `at` says which call: the one that made the training loader, the evaluation loader or the loader that the finding names, the one
-    that set the threads, the one that switched `setting` on, or the only one of that name in the program. `shared` says who else may
-    read the edited value: `loaders` other loaders too, `alone` nobody; where it is read elsewhere, `local` edits the call instead.
-    """
-
-    calls: tuple[str, ...]  # dotted names with imports resolved, or `*.method`
-    argument: str
-    at: Literal["train_loader", "eval_loader", "loader", "threads", "setting", "program"] = "program"
-    setting: str | None = None
-    position: int | None = None  # in a positional call, from 0
-    default: bool | int | None = None  # what the call means without the argument
-    fact: str | None = None  # what the run saw, to check the source against
-    add: bool = True  # may the argument be added where it is absent
-    shared: Literal["loaders", "alone"] = "alone"
-    local: Literal["multiply", "literal"] | None = None
-    conflicts: tuple[str, ...] = ()  # arguments beside which it may not stand
-
-
-@dataclass(frozen=True)
-class ReplaceCall:
-    """Replace a call that has no argument to switch it off, such as the context manager `detect_anomaly()`, by another of its module."""
-
-    calls: tuple[str, ...]
-    to: str  # replaces the last name and the arguments
-    at: Literal["setting", "program"] = "setting"
-    setting: str | None = None
-
-
-@dataclass(frozen=True)
-class InsertCall:
-    """Insert a statement behind `import module` of the entry script; refused where `absent` is called already."""
-
-    statement: str  # `{value}` stands for the value
-    module: str
-    absent: str
-    default_fact: str  # what holds without the statement
-
-
-@dataclass(frozen=True)
-class Memoize:
-    """Cache a pure function's results. `memory_share` bounds them, of the memory that is available."""
-
-    memory_share: float = 0.25
-
-
-@dataclass(frozen=True)
-class Decorate:
-    """Put a decorator on the function that evaluates."""
-
-    decorator: str
-    module: str
-    equivalent: tuple[str, ...]  # decorators and contexts that have the same effect
-
-
-@dataclass(frozen=True)
-class Interval:
-    """Change N in the condition `… % N == 0` that guards the activity."""
-
-    phase: Literal["Eval", "Ckpt", "Log"]
-
-
-Edit = CallArgument | ReplaceCall | InsertCall | Memoize | Decorate | Interval
-EDITS: Mapping[str, type] = {
-    "call_argument": CallArgument,
-    "replace_call": ReplaceCall,
-    "insert_call": InsertCall,
-    "memoize": Memoize,
-    "decorate": Decorate,
-    "interval": Interval,
-}
 
 
 @dataclass(frozen=True)
@@ -135,6 +60,7 @@ class Knob:
     requires: tuple[Condition, ...] = ()
     risk_when: tuple[RiskWhen, ...] = ()
     edits: tuple[Any, ...] = ()  # of Edit, converted by kind
+    chance: float = 0.5  # how often it pays where its preconditions hold; a program's own tuning log corrects it
 
 
 def load(path: Path) -> Knob:
@@ -163,7 +89,15 @@ def _edit(plain: Any, where: str) -> Edit:
         raise UsageError(f"{where}.kind: is {kind!r}, one of {', '.join(EDITS)} is needed", MEND)
     fields = {key: value for key, value in plain.items() if key != "kind"}
     _known(EDITS[kind], fields, where)
-    return from_plain(EDITS[kind], fields, where)
+    made = from_plain(EDITS[kind], fields, where)
+    at = getattr(made, "at", "program")
+    if at not in ROLES and at.split(".")[0] not in facts.ROOTS:
+        raise UsageError(f"{where}.at: {at!r} is no role and no fact", MEND)
+    if isinstance(made, Together):
+        return dataclasses.replace(made, edits=tuple(_edit(each, f"{where}.edits[{number}]") for number, each in enumerate(made.edits)))
+    if isinstance(made, Exchange):
+        return dataclasses.replace(made, more=_edit(made.more, f"{where}.more"), less=_edit(made.less, f"{where}.less"))
+    return made
 
 
 def _known(cls: type, plain: Mapping[str, Any], where: str) -> None:
@@ -191,6 +125,8 @@ def _consistent(knob: Knob, path: Path) -> None:
         raise UsageError(f"{path.name}: name: is {knob.name!r}, the file's name says {path.stem!r}", MEND)
     if not knob.answers or not knob.values or not knob.check or not knob.effect.source:
         raise UsageError(f"{path.name}: answers, values, check and effect.source may not be empty", MEND)
+    if not 0 < knob.chance <= 1:
+        raise UsageError(f"{path.name}: chance: is {knob.chance}, a share above 0 and up to 1 is needed", MEND)
     if not set(knob.answers) <= set(KINDS) or knob.risk not in get_args(Change):
         raise UsageError(f"{path.name}: answers or risk is not known", MEND)
 

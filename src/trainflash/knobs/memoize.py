@@ -13,9 +13,9 @@ from typing import Any
 import libcst as cst
 
 from trainflash.errors import UsageError
-from trainflash.knobs import facts, imports, purity
+from trainflash.knobs import changes, facts, imports, purity
 from trainflash.knobs.expressions import refuse
-from trainflash.knobs.knob_files import Memoize
+from trainflash.knobs.kinds import Memoize
 from trainflash.knobs.python_source import PythonFile
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
@@ -73,7 +73,7 @@ def _target(edit: Memoize, scene: Scene, work: RepeatedWork) -> Target:
         raise refuse(f"{name} is cached already")
     if not work.hashable:
         raise refuse(f"{name}: its arguments cannot be keys of a cache")
-    reason = purity.obstacle(scene.project, file, function)
+    reason = purity.obstacle(scene.project, file, function) or changes.lasting(scene.project, file, function)
     if reason is not None:
         raise refuse(f"{name}: {reason}")
     size = _size(scene, work)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import libcst as cst
 
+from trainflash.knobs.expressions import literal, refuse
 from trainflash.knobs.project import Project
 from trainflash.knobs.python_source import PythonFile, dotted, keyword, string_value
 
@@ -27,6 +29,22 @@ class Option:
     @property
     def flag(self) -> str:
         return next((word for word in self.spellings if word.startswith("--")), self.spellings[0] if self.spellings else "")
+
+
+def chosen(option: Option, write: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """`write`, which raises `UsageError` for a value that is none of the option's `choices`."""
+    choices = keyword(option.call, "choices")
+    if choices is None:
+        return write
+
+    def within(value: Any) -> Any:
+        words = choices.value
+        listed = [literal(element.value) for element in words.elements] if isinstance(words, (cst.List, cst.Tuple, cst.Set)) else []
+        if value not in listed:
+            raise refuse(f"{option.file.location(option.call)}: {value!r} is none of the choices of {option.flag}")
+        return write(value)
+
+    return within
 
 
 def declared(project: Project, name: str) -> list[Option]:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import ast
 from pathlib import Path
 from typing import Any, get_args
 
 import yaml
 
 from trainflash.errors import UsageError
-from trainflash.knobs import briefs, calls, evaluation, memoize, splices
+from trainflash.knobs import briefs, locating, splices
 from trainflash.knobs.expressions import same
-from trainflash.knobs.knob_files import CallArgument, Decorate, InsertCall, Interval, Knob, Memoize, ReplaceCall, catalogue
+from trainflash.knobs.kinds import Advice
+from trainflash.knobs.knob_files import Knob, catalogue
 from trainflash.knobs.project import Project
 from trainflash.knobs.python_source import parse
 from trainflash.knobs.scene import Scene, Target, available_memory
@@ -20,14 +21,6 @@ from trainflash.schema.findings import Change
 
 RISKS = get_args(Change)  # from harmless to heavy
 UNANSWERED = ("compute", "hung")  # healthy, or not to be mended by a patch
-LOCATE: dict[type, Callable[[Any, Scene], tuple[Target, ...]]] = {
-    CallArgument: calls.call_argument,
-    ReplaceCall: calls.replace_call,
-    InsertCall: calls.insert_call,
-    Memoize: memoize.memoize,
-    Decorate: evaluation.decorate,
-    Interval: evaluation.interval,
-}
 
 
 def plan(
@@ -45,15 +38,20 @@ def plan(
     for finding in diagnosis.findings:
         scene = Scene(project, summary, finding, None, memory)
         made: list[Candidate] = []
+        frames: list[tuple[Knob, str]] = []
         for knob in _answering(finding):
             try:
+                if isinstance(knob.edits[0], Advice):
+                    _demand(knob, scene)
+                    frames.append((knob, knob.edits[0].frame))
+                    continue
                 made += _candidates(knob, scene, finding.kind, None)
             except UsageError as bad:
                 refusals.setdefault((knob.name, bad.message), Refusal(knob.name, finding.kind, bad.message))
         for candidate in sorted(made, key=lambda each: RISKS.index(each.risk)):
             candidates.setdefault(candidate.diff, candidate)
-        if not made and finding.kind not in UNANSWERED:
-            unanswered.append(briefs.brief(project, finding))
+        if finding.kind not in UNANSWERED and (not made or frames):
+            unanswered += [briefs.brief(project, finding, knob.title, frame) for knob, frame in frames] or [briefs.brief(project, finding)]
     return tuple(candidates.values()), tuple(refusals.values()), tuple(unanswered)
 
 
@@ -84,6 +82,12 @@ def _answering(finding: Finding) -> list[Knob]:
 
 
 def _parsed(knob: Knob, text: str) -> Any:
+    """What a person typed as the value. Raises `UsageError` where the knob takes no such value."""
+    words = [ast.literal_eval(each) for each in knob.values if isinstance(each, str) and each[:1] in "'\""]
+    if words:
+        if text not in words:
+            raise UsageError(f"{knob.name}: {text!r} is no value of this knob", f"it takes {' or '.join(words)}")
+        return text
     try:
         value = yaml.safe_load(text)
     except yaml.YAMLError:
@@ -100,20 +104,25 @@ def _parsed(knob: Knob, text: str) -> Any:
 
 def _candidates(knob: Knob, scene: Scene, kind: Kind, wanted: Any) -> list[Candidate]:
     """The knob's candidates, at least one. Raises `UsageError` with the reason when there is none."""
-    for condition in knob.requires:
-        if not condition.holds(scene.facts):
-            raise UsageError(condition.otherwise, f"see trainflash explain {knob.name}")
+    _demand(knob, scene)
+    if isinstance(knob.edits[0], Advice):
+        raise UsageError(f"{knob.name} has no mechanical edit: {knob.edits[0].frame}", "write the patch, then `optimize try --patch FILE`")
     reasons = []
     for edit in knob.edits:
         try:
-            found = [candidate for target in LOCATE[type(edit)](edit, scene) for candidate in _at_target(knob, scene, target, kind, wanted)]
+            targets = locating.locate(edit, scene)
         except UsageError as bad:
             reasons.append(bad)
             continue
-        if found:
-            return found
+        return [candidate for target in targets for candidate in _at_target(knob, scene, target, kind, wanted)]
     telling = [bad for bad in reasons if not bad.message.startswith("no call of")] or reasons
     raise UsageError("; ".join(dict.fromkeys(bad.message for bad in telling)), telling[0].mend)
+
+
+def _demand(knob: Knob, scene: Scene) -> None:
+    for condition in knob.requires:
+        if not condition.holds(scene.facts):
+            raise UsageError(condition.otherwise, f"see trainflash explain {knob.name}")
 
 
 def _at_target(knob: Knob, scene: Scene, target: Target, kind: Kind, wanted: Any) -> list[Candidate]:
@@ -124,22 +133,32 @@ def _at_target(knob: Knob, scene: Scene, target: Target, kind: Kind, wanted: Any
     fresh = [value for number, value in enumerate(known) if not same(value, target.current) and value not in known[:number]]
     if not fresh:
         raise UsageError(f"already {target.current!r}: {target.where}", "try another value, or another place with --at FILE:LINE")
-    return [_candidate(knob, scene, target, kind, value) for value in fresh]
+    made, refused = [], []
+    for value in fresh:
+        try:
+            made.append(_candidate(knob, scene, target, kind, value))
+        except UsageError as bad:
+            refused.append(bad)
+    if not made:
+        raise refused[0]
+    return made
 
 
 def _candidate(knob: Knob, scene: Scene, target: Target, kind: Kind, value: Any) -> Candidate:
     changes = splices.contents(scene.project.root, target.write(value))
     if not changes:
         raise UsageError(f"already so: {target.where}", "try another value, or another place with --at FILE:LINE")
-    for file, (_, after) in changes.items():
+    for file, (before, after) in changes.items():
+        if before != scene.project.read(file):
+            raise UsageError(f"{file}: changed while the edit was made", "plan again")
         if file.endswith(".py"):
             parse(file, after)
-    risk, because = knob.risk, ""
+    risk, because = target.risk or knob.risk, f"; {target.because}" if target.because else ""
     for other in knob.risk_when:
         if all(condition.holds(scene.facts) for condition in other.when):
-            risk, because = other.risk, f"; {other.because}"
+            risk, because = max(risk, other.risk, key=RISKS.index), f"{because}; {other.because}"
             break
-    before = "" if target.label else f" (was {target.current!r})"
+    was = "" if target.label else f" (was {target.current!r})"
     return Candidate(
         knob=knob.name,
         value=target.label or str(value),
@@ -147,5 +166,5 @@ def _candidate(knob: Knob, scene: Scene, target: Target, kind: Kind, value: Any)
         location=target.location,
         risk=risk,
         diff=splices.unified(changes),
-        why=f"{knob.title}: {target.where}{before}{because}",
+        why=f"{knob.title}: {target.where}{was}{because}",
     )

@@ -16,7 +16,7 @@ from trainflash.knobs import python_source
 from trainflash.knobs.python_source import PythonFile, string_value
 from trainflash.schema import Command, Location
 
-CONFIG_SUFFIXES = (".yaml", ".yml", ".json", ".toml")
+CONFIG_SUFFIXES = (".yaml", ".yml", ".json", ".toml", ".ini", ".cfg")
 SKIPPED = {"__pycache__", "node_modules", "site-packages", "venv", "env", "build", "dist", "wandb", "mlruns"}
 MOST_BYTES = 2_000_000  # own: a larger source or configuration file is data or generated
 MOST_FILES = 5_000  # own: bounds the walk in a project that holds its data set
@@ -116,20 +116,24 @@ class Project:
     def arguments(self) -> tuple[str, ...]:
         """Words of the command; those of a shell script that it names stand behind them."""
         words = list(self.command.argv)
-        for word in self.command.argv:
-            path = self.from_cwd(word) if word.endswith((".sh", ".bash")) else None
-            if path is not None:
-                text = self.read(path).decode("utf-8", "replace")
-                try:
-                    words += shlex.split(text.replace("\\\n", " "), comments=True)
-                except ValueError:
-                    words += text.split()
+        for path in self.scripts:
+            text = self.read(path).decode("utf-8", "replace")
+            try:
+                words += shlex.split(text.replace("\\\n", " "), comments=True)
+            except ValueError:
+                words += text.split()
         return tuple(words)
+
+    @cached_property
+    def scripts(self) -> tuple[str, ...]:
+        """Shell scripts of the project that the command names."""
+        named = [self.from_cwd(word) for word in self.command.argv if word.endswith((".sh", ".bash"))]
+        return tuple(dict.fromkeys(path for path in named if path is not None))
 
     def given(self, options: tuple[str, ...]) -> str | None:
         """How the command itself sets one of `options` (such as `--num-workers`, `-j` or `data.num_workers`), or None."""
         for word in self.arguments:
-            if any(_sets(word, option) for option in options):
+            if any(sets_option(word, option) for option in options):
                 return word
         return None
 
@@ -214,7 +218,7 @@ def _strings(file: PythonFile) -> Iterator[str]:
                 yield text
 
 
-def _sets(word: str, option: str) -> bool:
+def sets_option(word: str, option: str) -> bool:
     """Whether a word of the command sets `option`: `--name`, `--name=v`, a prefix of it, `-j4`, or `name=v` without dashes."""
     name, equals, _ = word.partition("=")
     if name == option:

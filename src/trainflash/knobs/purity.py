@@ -111,7 +111,7 @@ def _randomness(project: Project, file: PythonFile, function: cst.FunctionDef, s
         drawn = module in RANDOM_MODULES or full in ("input", "os.urandom") or (module.startswith("torch") and name in RANDOM_TORCH)
         if drawn or (isinstance(call.func, cst.Attribute) and module.split(".")[0] not in ("torch", "numpy") and name in RANDOM_METHODS):
             return f"`{file.text(call.func)}` at {file.location(call)} draws random numbers or the time, which a cache would freeze"
-        for where, called in _called(project, file, call):
+        for where, called in meant(project, file, call):
             if id(called) not in seen:
                 found = _randomness(project, where, called, seen)
                 if found is not None:
@@ -119,7 +119,8 @@ def _randomness(project: Project, file: PythonFile, function: cst.FunctionDef, s
     return None
 
 
-def _called(project: Project, file: PythonFile, call: cst.Call) -> Iterator[tuple[PythonFile, cst.FunctionDef]]:
+def meant(project: Project, file: PythonFile, call: cst.Call) -> Iterator[tuple[PythonFile, cst.FunctionDef]]:
+    """Functions of the project that `call` may mean, by their name."""
     name = (dotted(call.func) or "").split(".")[-1]
     if not name:
         return

@@ -11,6 +11,7 @@ from trainflash.knobs.facts import Facts
 from trainflash.knobs.project import Project
 from trainflash.knobs.splices import Splice
 from trainflash.schema import Finding, Location, Summary
+from trainflash.schema.findings import Change
 
 MEMINFO = Path("/proc/meminfo")
 CGROUP_LIMITS = (
@@ -44,6 +45,8 @@ class Target:
     write: Callable[[Any], tuple[Splice, ...]]
     where: str  # for a reader, such as "num_workers of the call at train.py:40"
     label: str = ""  # shown as the candidate's value, where the value alone says nothing
+    risk: Change | None = None  # where this place may change more than the knob says
+    because: str = ""
 
 
 def available_memory() -> int | None:

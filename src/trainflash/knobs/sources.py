@@ -15,7 +15,7 @@ import libcst as cst
 from libcst import metadata
 
 from trainflash.errors import UsageError
-from trainflash.knobs import configs, options, uses
+from trainflash.knobs import configs, options, shell, uses
 from trainflash.knobs.expressions import (
     UNKNOWN,
     argument_node,
@@ -28,6 +28,7 @@ from trainflash.knobs.expressions import (
     refuse,
     same,
     short,
+    spelled_value,
 )  # fmt: skip
 from trainflash.knobs.project import Project
 from trainflash.knobs.python_source import PythonFile, descendants, dotted, has_splat, keyword, string_value
@@ -124,7 +125,7 @@ class Resolver:
         start, end = file.span(node)
         here = file.location(node)
         found = Source(
-            literal(node), f"the value at {here}", here, lambda value: (Splice(file.path, start, end, repr(value)),), offset=start
+            literal(node), f"the value at {here}", here, lambda value: (Splice(file.path, start, end, spelled_value(value)),), offset=start
         )
         return found.also(self.other_callers(file, node))
 
@@ -362,6 +363,10 @@ class Resolver:
     def _option(self, option: options.Option, name: str) -> Source:
         given = self.project.given(option.spellings)
         if given is not None:
+            written = shell.option(self.project, option.spellings)
+            if written is not None:
+                shown = f"{option.flag or name} in {written.location}"
+                return Source(written.value, shown, written.location, written.write, offset=written.start)
             raise refuse(f"{given} is set in the command itself", f"change {option.flag} in the command, not in the source")
         here = option.file.location(option.call)
         shown = f"the default of {option.flag or name} at {here}"
@@ -371,7 +376,8 @@ class Resolver:
         if found is None:
             raise refuse(f"{here}: the default of {option.flag} cannot be followed")
         inner = [use for use in found.uses if use.kind != "loader"]
-        return replace(found, shown=shown, uses=tuple(inner))
+        write = found.write if found.write is None else options.chosen(option, found.write)
+        return replace(found, shown=shown, uses=tuple(inner), write=write)
 
     def _fields(self, name: str, only: str | None = None) -> Source | None:
         """The default of the field or class constant `name`: of class `only`, or of any class that is no network or data set."""
@@ -405,8 +411,13 @@ class Resolver:
             [leaf for leaf in leaves if (*leaf.file.split("/")[:-1], *leaf.path)[-n:] == keys],
         )
         fitting = next((group for group in groups if group), [])
-        given = self.project.given((".".join(keys), f"--{'.'.join(keys)}")) if fitting else None
+        spellings = (".".join(keys), f"--{'.'.join(keys)}")
+        given = self.project.given(spellings) if fitting else None
         if given is not None:
+            written = shell.option(self.project, spellings)
+            if written is not None:
+                shown = f"{'.'.join(keys)} in {written.location}"
+                return [Source(written.value, shown, written.location, written.write, offset=written.start)]
             raise refuse(f"{given} is set in the command itself", "change it in the command, not in the configuration")
         return [self._leaf(leaf) for leaf in fitting]
 

@@ -76,6 +76,12 @@ def key_of(node: cst.CSTNode) -> tuple[cst.BaseExpression, str] | None:
     if isinstance(node, cst.Call) and node.args and isinstance(node.func, cst.Attribute) and node.func.attr.value == "get":
         key = string_value(node.args[0].value)
         return None if key is None else (node.func.value, key)
+    typed = (
+        isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value in ("getint", "getboolean", "getfloat")
+    )
+    if typed and node.args and isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
+        key = string_value(node.args[1 if len(node.args) > 1 and node.args[1].keyword is None else 0].value)
+        return None if key is None else (node.func.value, key)
     if isinstance(node, cst.Call) and len(node.args) > 1 and dotted(node.func) == "getattr":
         key = string_value(node.args[1].value)
         return None if key is None else (node.args[0].value, key)

@@ -1,0 +1,375 @@
+"""Edits of how batches are made: one index for a whole batch, and padding to the longest sample instead of a fixed width."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import libcst as cst
+
+from trainflash.knobs import imports
+from trainflash.knobs.calls import the_call
+from trainflash.knobs.expressions import assigned, literal, refuse
+from trainflash.knobs.kinds import BatchedSampling, CallArgument, PadToLongest
+from trainflash.knobs.python_source import PythonFile, descendants, dotted, has_splat, keyword, positional
+from trainflash.knobs.scene import Scene, Target
+from trainflash.knobs.splices import Splice
+
+LOADER = CallArgument(("torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader"), "batch_size", at="train_loader")
+TENSORS = "torch.utils.data.TensorDataset"
+OWN = ("batch_size", "shuffle", "drop_last", "generator")
+OTHERS = ("num_workers", "pin_memory", "persistent_workers", "prefetch_factor", "worker_init_fn", "multiprocessing_context", "timeout")
+READS = ("batch_size", "sampler", "batch_sampler", "drop_last")  # attributes of a loader that would mean something else
+REMADE = ("prepare", "prepare_data_loader", "fit", "setup_dataloaders")  # calls that build the loader anew from those attributes
+CONFIGS = re.compile(r"(arg|cfg|conf|config|opt|opts|option|hp|hparam|param|flag|setting|trial|sweep)s?$|^self$|^cls$")  # what holds options
+HANDED = ("data_collator", "collate_fn")
+SHAPES = {"Parameter", "view", "reshape", "Linear", "LayerNorm", "BatchNorm1d", "Unflatten", "LazyLinear", "register_buffer", "expand", "AvgPool1d"}
+PARTED = {"load", "tolist", "split", "chunk", "unbind", "tensor_split", "array_split", "hsplit", "vsplit", "nonzero", "where", "max", "min", "sort", "topk", "unique", "meshgrid", "loadtxt"}  # may give several, or what is no array
+DEEPEST = 6  # own: chains of names that are followed to a tensor
+
+
+def batched_sampling(edit: BatchedSampling, scene: Scene) -> tuple[Target, ...]:
+    """The training loader's call. Raises `UsageError` where its items are not provably plain reads of tensors."""
+    file, call = the_call(LOADER, scene)
+    here = file.location(call)
+    given = {arg.keyword.value: arg for arg in call.args if arg.keyword is not None}
+    strange = sorted(set(given) - {*OWN, *OTHERS, "dataset"})
+    if strange or has_splat(call, "*") or has_splat(call, "**"):
+        raise refuse(f"{here}: the loader is also given {strange[0] if strange else 'unpacked arguments'}")
+    if (file.full_name(call.func) or "") not in LOADER.calls:
+        raise refuse(f"{here}: `{file.text(call.func)}` is a loader of its own, which may not take a sampler")
+    data = positional(call, 0) or given.get("dataset")
+    size = given.get("batch_size") or positional(call, 1)
+    if data is None or size is None or positional(call, 2) is not None:
+        raise refuse(f"{here}: the loader's arguments are not written as dataset, batch_size and keywords")
+    shuffle = literal(given["shuffle"].value) if "shuffle" in given else False
+    if not isinstance(shuffle, bool):
+        raise refuse(f"{here}: whether it shuffles is not written as True or False")
+    _loader_is_only_iterated(scene)
+    length = _items_are_reads(scene, file, call, data.value)
+    drop = file.text(given["drop_last"].value) if "drop_last" in given else "False"
+    sampler, first = imports.reach(file, "torch.utils.data", "RandomSampler" if shuffle else "SequentialSampler")
+    batches, second = imports.reach(file, "torch.utils.data", "BatchSampler")
+    generator = f", generator={file.text(given['generator'].value)}" if shuffle and "generator" in given else ""
+    made = f"sampler={batches}({sampler}({length}{generator}), {file.text(size.value)}, {drop})"
+    splices = [*first, *second]
+    taken = [given[name] for name in ("shuffle", "drop_last") if name in given]
+    start, end = file.span(size.value)
+    own = "batch_size=None" if size.keyword is None and size is not positional(call, 1) else "None"
+    splices.append(Splice(file.path, start, end, own if not taken else "None"))
+    if taken:
+        a, b = _argument(file, taken[0])
+        splices.append(Splice(file.path, a, b, made))
+        splices += [_without(file, call, arg) for arg in taken[1:]]
+    else:
+        after = file.outer_span(size.value)[1]
+        splices.append(Splice(file.path, after, after, f", {made}"))
+    return (Target(here, None, lambda value: tuple(splices), f"the loader at {here}", "whole batches by one index"),)
+
+
+def _argument(file: PythonFile, arg: cst.Arg) -> tuple[int, int]:
+    """Bytes of an argument without the comma behind it."""
+    return file.span(arg.keyword or arg.value)[0], file.outer_span(arg.value)[1]
+
+
+def _without(file: PythonFile, call: cst.Call, arg: cst.Arg) -> Splice:
+    """Takes `arg` away with the comma in front of it."""
+    before = call.args[list(call.args).index(arg) - 1]
+    return Splice(file.path, file.outer_span(before.value)[1], file.outer_span(arg.value)[1], "")
+
+
+def _loader_is_only_iterated(scene: Scene) -> None:
+    for file in scene.project.parsed():
+        for node in file.nodes:
+            if isinstance(node, cst.Attribute) and node.attr.value in READS and not CONFIGS.search((dotted(node.value) or "").lower()):
+                raise refuse(f"{file.location(node)}: the program reads `{file.text(node)}`, which would be another value")
+            if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value in REMADE:
+                raise refuse(f"{file.location(node)}: `{file.text(node.func)}` makes a loader of its own out of this one")
+
+
+def _items_are_reads(scene: Scene, file: PythonFile, call: cst.Call, data: cst.BaseExpression) -> str:
+    """An expression with the length of the data set; raises `UsageError` unless its items are plain reads of tensors."""
+    loader = scene.facts.get("train_loader")
+    made = _value_of(file, data)
+    if isinstance(made, cst.Call) and file.full_name(made.func) == TENSORS and (loader is None or loader.dataset == "TensorDataset"):
+        if isinstance(data, cst.Name):
+            return data.value
+        if made.args and isinstance(made.args[0].value, cst.Name) and not made.args[0].star:
+            return made.args[0].value.value
+        raise refuse(f"{file.location(call)}: the data set has no name, so its length cannot be asked for")
+    place = loader.dataset_location if loader is not None else None
+    if not scene.project.owns(place):
+        raise refuse(f"{file.location(call)}: the data set is neither a TensorDataset nor a class of this project")
+    where = scene.project.python(place.file)  # type: ignore[union-attr]
+    function = where.function_at(place)  # type: ignore[arg-type]
+    owner = where.class_of(function) if function is not None else None
+    if function is None or owner is None or function.name.value != "__getitem__":
+        raise refuse(f"{place}: is no __getitem__")
+    _only_reads(where, owner, function)
+    if not isinstance(data, cst.Name):
+        raise refuse(f"{file.location(call)}: the data set has no name, so its length cannot be asked for")
+    return data.value
+
+
+def _value_of(file: PythonFile, node: cst.BaseExpression) -> cst.BaseExpression:
+    """What a name was assigned, if once; the node itself otherwise."""
+    if not isinstance(node, cst.Name):
+        return node
+    scope = file.scope(node)
+    found = [assigned(file, each.node) for each in (scope[node.value] if scope is not None else ()) if hasattr(each, "node")]
+    return found[0] if len(found) == 1 and found[0] is not None else node
+
+
+def _only_reads(file: PythonFile, owner: cst.ClassDef, function: cst.FunctionDef) -> None:
+    index = function.params.params[1].name.value if len(function.params.params) == 2 else ""
+    body = function.body.body
+    only = body[0].body[0] if len(body) == 1 and isinstance(body[0], cst.SimpleStatementLine) else None
+    if not isinstance(only, cst.Return) or only.value is None or not index:
+        raise refuse(f"{file.location(function)}: does more than return what it reads")
+    parts = [only.value]
+    if isinstance(only.value, (cst.Tuple, cst.List, cst.Dict)):
+        parts = [element.value for element in only.value.elements]
+    for part in parts:
+        plain = isinstance(part, cst.Subscript) and (dotted(part.value) or "").startswith("self.") and len(part.slice) == 1
+        if not plain or file.text(part.slice[0]) != index or not _array(file, owner, part.value, 0):  # type: ignore[attr-defined]
+            raise refuse(f"{file.location(part)}: `{file.text(part)}` is not known to be the read of a tensor")
+
+
+def _array(file: PythonFile, owner: cst.ClassDef, node: cst.BaseExpression, depth: int) -> bool:
+    """Whether `node` is surely a tensor or an array: made by torch or numpy, or computed from one."""
+    if depth > DEEPEST:
+        return False
+    if isinstance(node, cst.Call):
+        if (file.full_name(node.func) or "").split(".")[0] in ("torch", "numpy"):
+            return (file.full_name(node.func) or "").split(".")[-1] not in PARTED
+        inside = isinstance(node.func, cst.Attribute) and node.func.attr.value not in ("tolist", "item", "split", "chunk", "unbind")
+        return inside and _array(file, owner, node.func.value, depth + 1)  # type: ignore[union-attr]
+    if isinstance(node, (cst.BinaryOperation, cst.Comparison)):
+        others = [node.right] if isinstance(node, cst.BinaryOperation) else [each.comparator for each in node.comparisons]
+        return any(_array(file, owner, side, depth + 1) for side in (node.left, *others))
+    if isinstance(node, cst.Subscript):
+        return _array(file, owner, node.value, depth + 1)
+    name = dotted(node)
+    if name is None:
+        return False
+    stored = [
+        assign.value
+        for assign in descendants(owner, cst.Assign)
+        if any(dotted(target.target) == name for target in assign.targets) and assign.value is not node
+    ]
+    return bool(stored) and all(_array(file, owner, value, depth + 1) for value in stored)
+
+
+# Padding --------------------------------------------------------------------------------------------------------------------------
+
+
+def pad_to_longest(edit: PadToLongest, scene: Scene) -> tuple[Target, ...]:
+    """The fixed width in the training loader's collate function. Raises `UsageError` where the lengths cannot be told."""
+    file, function = _collate(scene)
+    here = file.location(function)
+    rows = _fills(file, function)
+    if not rows:
+        raise refuse(f"{here}: no row is filled by `row[: len(x)] = x` in a loop over the batch")
+    allocations = [(call, width) for call in descendants(function, cst.Call) if (width := _width(file, call)) is not None]
+    fixed = allocations
+    names = {file.text(width) for _, width in fixed}
+    if len(names) != 1:
+        raise refuse(f"{here}: {'no allocation has a fixed width' if not names else 'allocations have different widths'}")
+    _rows_as_they_are(file, function, {name for row in rows for name in _loop_names(row[1])})
+    length, targets, batch = rows[0]
+    if any(row != rows[0] for row in rows) and len({row[1:] for row in rows}) > 1:
+        raise refuse(f"{here}: rows are filled in different loops")
+    width = fixed[0][1]
+    _network_of_any_width(scene, file, function, width)
+    lengths = dict.fromkeys(row[0] for row in rows)
+    longest = f"max(len({length}) for {targets} in {batch})" if len(lengths) == 1 else None
+    if longest is None:
+        longest = f"max(max({', '.join(f'len({each})' for each in lengths)}) for {targets} in {batch})"
+    place = _assigned_once(file, function, width)
+    others = [node for node in _names(function) if file.text(node) == file.text(width) and not _in_width(file, node, fixed) and node is not place]
+    bound = file.text(place if place is not None else width)
+    for node in others:
+        up = file.parent(node)
+        if not isinstance(up, (cst.Slice, cst.AssignTarget)) and not (isinstance(up, cst.Attribute) and up.attr is node):
+            raise refuse(f"{file.location(node)}: {file.text(width)} has another use in {function.name.value}")
+    if _cuts(function):
+        longest = f"min({bound}, {longest})"
+    spots = [place] if place is not None else [node for _, node in fixed]
+    splices = tuple(Splice(file.path, *file.outer_span(node), longest) for node in spots)
+    return (Target(here, None, lambda value: splices, f"{function.name.value} at {here}, which pads to {file.text(width)}", longest),)
+
+
+def _collate(scene: Scene) -> tuple[PythonFile, cst.FunctionDef]:
+    loader = scene.facts.get("train_loader")
+    if loader is not None and scene.at is None and not scene.project.owns(loader.location):
+        file, given = _handed_over(scene)
+    else:
+        file, call = the_call(LOADER, scene)
+        given = keyword(call, "collate_fn")
+    name = dotted(given.value.func if isinstance(given.value, cst.Call) else given.value) if given is not None else None
+    if given is None or name is None:
+        raise refuse(f"{file.path}: the loader has no collate function of its own")
+    tail = name.split(".")[-1]
+    found: list[tuple[PythonFile, cst.FunctionDef]] = []
+    for where in scene.project.parsed(tail):
+        for function in where.functions:
+            owner = where.class_of(function)
+            called = owner is not None and owner.name.value == tail and function.name.value == "__call__"
+            if called or function.name.value == tail:
+                found.append((where, function))
+    if len(found) != 1:
+        raise refuse(f"{file.location(given)}: {'no' if not found else 'more than one'} function {tail} in the program")
+    return found[0]
+
+
+def _handed_over(scene: Scene) -> tuple[PythonFile, cst.Arg]:
+    """The one argument `data_collator=` or `collate_fn=` of the program, where a trainer makes the loader."""
+    found = [
+        (file, arg) for file in scene.project.parsed() for call in file.calls for name in HANDED if (arg := keyword(call, name)) is not None
+    ]
+    if len(found) != 1:
+        raise refuse(f"{'no' if not found else 'more than one'} {' or '.join(HANDED)} is handed over in the program")
+    return found[0]
+
+
+def _width(file: PythonFile, call: cst.Call) -> cst.BaseExpression | None:
+    """The second dimension of `torch.zeros(n, WIDTH)`, `torch.full((n, WIDTH), x)` and the like, where it is a plain name or number."""
+    if file.full_name(call.func) not in (
+        "torch.zeros",
+        "torch.ones",
+        "torch.full",
+        "torch.empty",
+        "numpy.zeros",
+        "numpy.full",
+        "numpy.ones",
+    ):
+        return None
+    sizes: list[Any] = [arg.value for arg in call.args if arg.keyword is None]
+    if sizes and isinstance(sizes[0], (cst.Tuple, cst.List)):
+        sizes = [element.value for element in sizes[0].elements]
+    elif (file.full_name(call.func) or "").endswith("full"):
+        return None
+    if len(sizes) < 2 or not (isinstance(sizes[0], cst.Call) and dotted(sizes[0].func) == "len"):
+        return None
+    return sizes[1] if isinstance(sizes[1], (cst.Name, cst.Attribute, cst.Integer)) else None
+
+
+def _fills(file: PythonFile, function: cst.FunctionDef) -> list[tuple[str, str, str]]:
+    """For each filled row: the name whose length it has, the loop's target for one sample, and the batch it runs over."""
+    found = []
+    batch = [param.name.value for param in function.params.params if param.name.value != "self"]
+    for loop in descendants(function.body, cst.For):
+        pair = _sample(file, loop, batch[0] if batch else "")
+        if pair is None:
+            continue
+        for assign in descendants(loop.body, cst.Assign):
+            for target in assign.targets:
+                last = target.target.slice[-1].slice if isinstance(target.target, cst.Subscript) else None
+                if (
+                    isinstance(last, cst.Slice)
+                    and last.lower is None
+                    and isinstance(last.upper, cst.Call)
+                    and dotted(last.upper.func) == "len"
+                ):
+                    name = file.text(last.upper.args[0].value)
+                    if name.split("[")[0].split(".")[0] in _loop_names(pair[0]):
+                        found.append((name, *pair))
+    return found
+
+
+def _loop_names(target: str) -> set[str]:
+    return {part.strip(" ()") for part in target.split(",")}
+
+
+def _sample(file: PythonFile, loop: cst.For, batch: str) -> tuple[str, str] | None:
+    """The target of one sample, and the batch, for loops over `batch`, `enumerate(batch)` and `zip(rows, batch)`."""
+    source = loop.iter
+    if dotted(source) == batch:
+        return file.text(loop.target), batch
+    if not isinstance(source, cst.Call) or dotted(source.func) not in ("enumerate", "zip") or not isinstance(loop.target, cst.Tuple):
+        return None
+    plain = [arg.value for arg in source.args if arg.keyword is None]
+    place = next((number for number, value in enumerate(plain) if dotted(value) == batch), None)
+    if place is None:
+        return None
+    place = 1 if dotted(source.func) == "enumerate" else place
+    inner = loop.target.elements[place].value
+    return file.text(inner).strip("()") if not isinstance(inner, cst.Name) else inner.value, batch
+
+
+def _names(function: cst.FunctionDef) -> list[Any]:
+    return [*descendants(function.body, cst.Name), *descendants(function.body, cst.Attribute), *descendants(function.body, cst.Integer)]
+
+
+def _cuts(function: cst.FunctionDef) -> bool:
+    """Whether samples may be cut to a length: any slice up to something but a sample's own length."""
+    uppers = [each.upper for each in descendants(function.body, cst.Slice) if each.upper is not None]
+    return any(not (isinstance(upper, cst.Call) and dotted(upper.func) == "len") for upper in uppers)
+
+
+def _rows_as_they_are(file: PythonFile, function: cst.FunctionDef, names: set[str]) -> None:
+    """Samples are as long in the loop as in the batch, cuts aside, and every row is filled from its start."""
+    for assign in descendants(function.body, cst.Assign):
+        for target in assign.targets:
+            held = {each.value for each in descendants(target.target, cst.Name)} if isinstance(target.target, (cst.Name, cst.Tuple)) else set()
+            if held & names and not _keeps_length(file, assign.value, held):
+                raise refuse(f"{file.location(assign)}: `{file.text(assign)}` may change the length of a sample")
+            last = target.target.slice[-1].slice if isinstance(target.target, cst.Subscript) else None
+            if isinstance(last, cst.Slice) and (last.upper is not None or last.lower is not None):
+                plain = isinstance(last.upper, cst.Call) and dotted(last.upper.func) == "len" and last.lower is None
+                if not plain:
+                    raise refuse(f"{file.location(assign)}: `{file.text(assign)}` does not fill a row from its start to a sample's length")
+    for node in descendants(function.body, cst.AugAssign):
+        if dotted(node.target) in names:
+            raise refuse(f"{file.location(node)}: `{file.text(node)}` may change the length of a sample")
+
+
+def _keeps_length(file: PythonFile, value: cst.BaseExpression, names: set[str]) -> bool:
+    """A sample made a tensor, or cut from its start."""
+    if isinstance(value, cst.Call) and file.full_name(value.func) in ("torch.tensor", "torch.as_tensor", "torch.from_numpy", "numpy.asarray"):
+        return bool(value.args) and _keeps_length(file, value.args[0].value, names)
+    if isinstance(value, cst.Subscript) and len(value.slice) == 1 and isinstance(value.slice[0].slice, cst.Slice):
+        cut = value.slice[0].slice
+        return cut.lower is None and cut.step is None and _keeps_length(file, value.value, names)
+    return dotted(value) in names
+
+
+def _network_of_any_width(scene: Scene, file: PythonFile, function: cst.FunctionDef, width: cst.BaseExpression) -> None:
+    """No parameter, buffer or reshaping of the program is made of the width."""
+    name = dotted(width)
+    if name is None:
+        return
+    for where in scene.project.parsed(name.split(".")[-1]):
+        for call in where.calls:
+            tail = (where.full_name(call.func) or "").split(".")[-1] or (call.func.attr.value if isinstance(call.func, cst.Attribute) else "")
+            if where is file and where.inside(call, function):
+                continue
+            if tail in SHAPES and any(_last(each) == _last(width) for arg in call.args for each in descendants(arg.value, (cst.Name, cst.Attribute))):
+                raise refuse(f"{where.location(call)}: `{where.text(call)}` counts on {name}, and a narrower batch may not fit")
+
+
+def _last(node: cst.BaseExpression) -> str:
+    return (dotted(node) or "?").split(".")[-1]
+
+
+def _in_width(file: PythonFile, node: cst.CSTNode, fixed: list[tuple[cst.Call, Any]]) -> bool:
+    return any(file.inside(node, width) for _, width in fixed)
+
+
+def _assigned_once(file: PythonFile, function: cst.FunctionDef, width: cst.BaseExpression) -> cst.BaseExpression | None:
+    """What the width's local name is assigned in the function, where that is one plain name or number."""
+    if not isinstance(width, cst.Name):
+        return None
+    found = [
+        assign.value
+        for assign in descendants(function.body, cst.Assign)
+        if any(dotted(target.target) == width.value for target in assign.targets)
+    ]
+    if len(found) > 1:
+        raise refuse(f"{file.location(found[1])}: {width.value} is assigned more than once")
+    if found and isinstance(found[0], cst.IfExp):
+        fixed = [side for side in (found[0].body, found[0].orelse) if isinstance(side, (cst.Name, cst.Attribute, cst.Integer))]
+        found = fixed if len(fixed) == 1 else found
+    if found and not isinstance(found[0], (cst.Name, cst.Attribute, cst.Integer)):
+        raise refuse(f"{file.location(found[0])}: {width.value} is computed already: `{file.text(found[0])}`")
+    return found[0] if found else None

@@ -1,0 +1,132 @@
+"""Micro-batch against accumulation: one value is multiplied, another divided, so that the rows of an update stay."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import libcst as cst
+
+from trainflash.errors import UsageError
+from trainflash.knobs import sources
+from trainflash.knobs.expressions import refuse
+from trainflash.knobs.kinds import Accumulation, DrawnBatch
+from trainflash.knobs.python_source import PythonFile, descendants, dotted, keyword, string_value
+from trainflash.knobs.scene import Scene, Target
+from trainflash.knobs.sources import Source
+from trainflash.knobs.splices import Splice
+
+
+RATES = ("lr", "learning_rate", "base_lr", "max_lr", "weight_decay")
+
+
+def exchange(more: Target, less: Target) -> tuple[Target, ...]:
+    """Both targets as one; its value is that of `more`."""
+    for part in (more, less):
+        if not isinstance(part.current, int) or isinstance(part.current, bool) or part.current < 1:
+            raise refuse(f"{part.where} is {part.current!r}, not a number that can be exchanged")
+    if less.current < 2:
+        raise refuse(f"{less.where} is 1: there is nothing to exchange")
+
+    def write(value: Any) -> tuple[Splice, ...]:
+        factor, rest = divmod(value, more.current)
+        if rest or factor < 2 or less.current % factor:
+            raise refuse(f"{value!r} rows instead of {more.current!r} do not divide {less.current!r} micro-batches", "choose a divisor")
+        return (*more.write(value), *less.write(less.current // factor))
+
+    return (Target(more.location, more.current, write, f"{more.where}, against {less.where}"),)
+
+
+def accumulation(edit: Accumulation, scene: Scene) -> tuple[Target, ...]:
+    """The number by which the loss is divided before `.backward()`, where the run took as many backwards to an update."""
+    updates = scene.facts.get("updates")
+    if updates is None:
+        raise refuse("how many backwards make an update was not measured")
+    expected = round(updates.backwards_per_step)
+    found = []
+    for file in scene.project.parsed("backward"):
+        for function in _scopes(file):
+            if not any(_tail(call) == "backward" for call in descendants(function, cst.Call)):
+                continue
+            for node in descendants(function, (cst.BinaryOperation, cst.AugAssign)):
+                divides = isinstance(node.operator, (cst.Divide, cst.DivideAssign))
+                if divides:
+                    found.append((file, node.right if isinstance(node, cst.BinaryOperation) else node.value))
+    _is_a_mean(scene, [(file, node) for file, node in found])
+    return (_one(scene, found, expected, "the loss is divided by", shared=True),)
+
+
+def _is_a_mean(scene: Scene, divisors: list[tuple[PythonFile, Any]]) -> None:
+    """Raises `UsageError` where the loss is a sum over rows, or the rate is made of the number that would change."""
+    for file, divisor in divisors:
+        up = file.parent(divisor)
+        value = up.left if isinstance(up, cst.BinaryOperation) else None
+        for call in descendants(value, cst.Call) if value is not None else ():
+            if _tail(call) == "sum":
+                raise refuse(f"{file.location(call)}: the loss is a sum over rows, so larger micro-batches would weigh more")
+    texts = {file.text(divisor) for file, divisor in divisors if isinstance(divisor, (cst.Name, cst.Attribute))}
+    for file in scene.project.parsed():
+        for call in file.calls:
+            reduction = keyword(call, "reduction")
+            if reduction is not None and string_value(reduction.value) == "sum":
+                raise refuse(f"{file.location(call)}: a loss is a sum over rows, so larger micro-batches would weigh more")
+        rates = [arg.value for call in file.calls for name in RATES if (arg := keyword(call, name)) is not None]
+        for assign in (node for node in file.nodes if isinstance(node, cst.Assign)):
+            rates += [assign.value for target in assign.targets if (dotted(target.target) or "").split(".")[-1] in RATES]
+        for rate in rates:
+            if any(file.text(node) in texts for node in descendants(rate, (cst.Name, cst.Attribute))):
+                raise refuse(f"{file.location(rate)}: the learning rate is made of the number of micro-batches")
+
+
+def drawn_batch(edit: DrawnBatch, scene: Scene) -> tuple[Target, ...]:
+    """The number of rows in the function that draws batches, such as `batch_size` in `get_batch`."""
+    updates, place = scene.facts.get("updates"), scene.facts.get("data_function")
+    if updates is None or updates.micro_batch is None:
+        raise refuse("how many rows a micro-batch has was not measured")
+    if not scene.project.owns(place):
+        raise refuse("no function of this project draws the batches")
+    file = scene.project.python(place.file)
+    function = file.function_at(place)
+    if function is None:
+        raise refuse(f"{place}: is no function")
+    found = [
+        (file, node) for node in descendants(function.body, (cst.Name, cst.Attribute)) if not isinstance(file.parent(node), cst.Attribute)
+    ]
+    return (_one(scene, found, updates.micro_batch, f"the rows drawn in {function.name.value}", shared=False),)
+
+
+def _scopes(file: PythonFile) -> list[cst.CSTNode]:
+    return [*file.functions, *(line for line in file.module.body if not isinstance(line, (cst.FunctionDef, cst.ClassDef)))]
+
+
+def _tail(call: cst.Call) -> str:
+    return call.func.attr.value if isinstance(call.func, cst.Attribute) else ""
+
+
+def _one(scene: Scene, nodes: list[tuple[PythonFile, Any]], expected: int, what: str, *, shared: bool) -> Target:
+    """The one typed number among `nodes` whose value the run saw."""
+    found: dict[tuple[object, ...], tuple[PythonFile, Any, Source]] = {}
+    for file, node in nodes:
+        source = _quietly(lambda file=file, node=node: sources.Resolver(scene.project, expected).source(file, node))  # type: ignore[misc]
+        if source is not None and source.write is not None and source.value == expected and not isinstance(source.value, bool):
+            found.setdefault((source.location, source.offset), (file, node, source))
+    if len(found) != 1:
+        raise refuse(f"{what}: {'no' if not found else 'more than one'} number {expected} that somebody typed was found")
+    file, node, source = next(iter(found.values()))
+    function = next((up for up in file.ancestors(node) if isinstance(up, cst.FunctionDef)), None)
+    readers = [use for use in source.uses if use.kind != "shown" and (function is None or not _within(file, function, use.location.line))]
+    if readers and not shared:
+        raise refuse(f"{source.shown} is also used at {readers[0].location} (`{readers[0].text}`): changing it would change that too")
+    return Target(file.location(node), source.value, source.write, f"{what} {source.value}, from {source.shown}")  # type: ignore[arg-type]
+
+
+def _within(file: PythonFile, function: cst.FunctionDef, line: int) -> bool:
+    first, last = file.lines_of(function)
+    return first <= line <= last
+
+
+def _quietly(ask: Callable[[], Source | None]) -> Source | None:
+    try:
+        return ask()
+    except UsageError:
+        return None

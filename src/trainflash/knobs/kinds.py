@@ -1,0 +1,238 @@
+"""Kinds of edits that a knob file may name. A new knob of one of these needs no code; what each takes stands in its docstring.
+
+`at` says which place is meant: a role (`train_loader`, `eval_loader`, `loader`, `threads`, `setting`, `evaluation`, `program`) or a fact
+that holds a place, such as `updates.location` (where the optimizer was made) or `recompute.location`. Where such a fact is unknown, the
+only call of that name in the program is meant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+ROLES = ("train_loader", "eval_loader", "loader", "threads", "setting", "evaluation", "program")
+
+
+@dataclass(frozen=True)
+class CallArgument:
+    """Set `argument` of a call to the value, where that value comes from.
+
+    `at` says which call: the one that made the training loader, the evaluation loader or the loader that the finding names, the one
+    that set the threads, the one that switched `setting` on, one at a place that a fact names, or the only one of that name in the
+    program. `shared` says who else may read the edited value: `loaders` other loaders too, `alone` nobody; where it is read elsewhere,
+    `local` edits the call instead. With `symbol`, `true` is written as that dotted name, imported where needed; with `written`, as that
+    text. `each` edits all calls of that name at the line.
+    """
+
+    calls: tuple[str, ...]  # dotted names with imports resolved, or `*.method`
+    argument: str
+    at: str = "program"
+    setting: str | None = None
+    position: int | None = None  # in a positional call, from 0
+    default: bool | int | str | None = None  # what the call means without the argument
+    fact: str | None = None  # what the run saw, to check the source against
+    add: bool = True  # may the argument be added where it is absent
+    shared: Literal["loaders", "alone"] = "alone"
+    local: Literal["multiply", "literal"] | None = None
+    conflicts: tuple[str, ...] = ()  # arguments beside which it may not stand
+    symbol: str | None = None
+    written: str | None = None
+    each: bool = False
+
+
+@dataclass(frozen=True)
+class ReplaceCall:
+    """Replace a call by another of its module: `detect_anomaly()` by its switch, `no_grad()` in the evaluating function by another."""
+
+    calls: tuple[str, ...]
+    to: str  # replaces the last name and the arguments
+    at: str = "setting"
+    setting: str | None = None
+
+
+@dataclass(frozen=True)
+class InsertCall:
+    """Insert a statement behind the imports of the entry script; refused where `absent` is called or assigned already."""
+
+    statement: str  # `{value}` stands for the value
+    module: str  # imported if it is not yet
+    absent: str
+    default_fact: str | None = None  # what holds without the statement
+    default: bool | int | str | None = None  # the same, where the run does not say
+
+
+@dataclass(frozen=True)
+class AssignedAttribute:
+    """Change the value that the program assigns to `attribute`, a dotted name such as `torch.backends.cudnn.benchmark`."""
+
+    attribute: str
+
+
+@dataclass(frozen=True)
+class Environment:
+    """Set an environment variable where it is written: in a shell script of the command, or as `os.environ["NAME"] = …`."""
+
+    variable: str
+
+
+@dataclass(frozen=True)
+class RemoveCall:
+    """Take away a call that stands as a statement of its own, at the line where the run saw it."""
+
+    calls: tuple[str, ...]
+    at: str
+    setting: str | None = None
+
+
+@dataclass(frozen=True)
+class UnwrapCall:
+    """Turn `wrapper(function, *arguments)` into `function(*arguments)`; `options` are keywords of the wrapper's own, which go with it."""
+
+    calls: tuple[str, ...]
+    at: str
+    options: tuple[str, ...] = ()
+    refused: tuple[str, ...] = ()  # keywords that do more than that
+
+
+@dataclass(frozen=True)
+class ModelStatement:
+    """Insert a statement about the trained network in front of the line that builds its optimizer; `{model}` stands for its name."""
+
+    statement: str
+    absent: tuple[str, ...] = ()  # calls beside which it is refused
+    label: str = ""
+
+
+@dataclass(frozen=True)
+class ForwardBlock:
+    """Put the statements from the network's forward to the loss under `with context:`; the backward pass stays outside."""
+
+    context: str  # `{device}` stands for the kind of device of the run
+    module: str
+    absent: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Memoize:
+    """Cache a pure function's results. `memory_share` bounds them, of the memory that is available."""
+
+    memory_share: float = 0.25
+
+
+@dataclass(frozen=True)
+class Decorate:
+    """Put a decorator on the function that evaluates."""
+
+    decorator: str
+    module: str
+    equivalent: tuple[str, ...]  # decorators and contexts that have the same effect
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Change N in the condition `… % N == 0` that guards the activity."""
+
+    phase: Literal["Eval", "Ckpt", "Log"]
+
+
+@dataclass(frozen=True)
+class FusedAttention:
+    """Put `scaled_dot_product_attention` in place of attention written by hand, where the source proves that it computes the same."""
+
+
+@dataclass(frozen=True)
+class BatchedSampling:
+    """Fetch whole batches by one index instead of sample by sample, from a data set whose items are only reads of tensors."""
+
+
+@dataclass(frozen=True)
+class PadToLongest:
+    """In the loader's collate function, pad to the longest sample of the batch instead of a fixed width."""
+
+
+@dataclass(frozen=True)
+class DeferredRead:
+    """Keep a value that is read every step (`loss.item()`) as a tensor, and read it where it is used, now and then."""
+
+
+@dataclass(frozen=True)
+class Hoist:
+    """Move an assignment out of the loop around it, where nothing in the loop changes what it is made of.
+
+    `what` is `loader`, the DataLoader that the finding names, or `pure`, the line of the finding.
+    """
+
+    what: Literal["loader", "pure"]
+
+
+@dataclass(frozen=True)
+class Background:
+    """Hand a copy of what `calls` would write to a thread that writes it, one after the other."""
+
+    calls: tuple[str, ...]
+    at: str
+
+
+@dataclass(frozen=True)
+class Together:
+    """Several edits that only make sense as one; those that are so already are left out. The value is that of the first."""
+
+    edits: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """Multiply one value and divide another by the same factor, so that their product stays. The value is that of `more`."""
+
+    more: Any
+    less: Any
+
+
+@dataclass(frozen=True)
+class Accumulation:
+    """The number by which a plain loop divides the loss of each micro-batch."""
+
+
+@dataclass(frozen=True)
+class DrawnBatch:
+    """The number of rows in a function of the program's that draws batches, where there is no DataLoader."""
+
+
+@dataclass(frozen=True)
+class Advice:
+    """No mechanical edit: a frame for the patch that a person or an assistant writes."""
+
+    frame: str
+
+
+Edit = (
+    CallArgument | ReplaceCall | InsertCall | AssignedAttribute | Environment | RemoveCall | UnwrapCall | ModelStatement | ForwardBlock
+    | Memoize | Decorate | Interval | FusedAttention | BatchedSampling | PadToLongest | DeferredRead | Hoist | Background | Together
+    | Exchange | Accumulation | DrawnBatch | Advice
+)  # fmt: skip
+EDITS: Mapping[str, type] = {
+    "call_argument": CallArgument,
+    "replace_call": ReplaceCall,
+    "insert_call": InsertCall,
+    "assigned_attribute": AssignedAttribute,
+    "environment": Environment,
+    "remove_call": RemoveCall,
+    "unwrap_call": UnwrapCall,
+    "model_statement": ModelStatement,
+    "forward_block": ForwardBlock,
+    "memoize": Memoize,
+    "decorate": Decorate,
+    "interval": Interval,
+    "fused_attention": FusedAttention,
+    "batched_sampling": BatchedSampling,
+    "pad_to_longest": PadToLongest,
+    "deferred_read": DeferredRead,
+    "hoist": Hoist,
+    "background": Background,
+    "together": Together,
+    "exchange": Exchange,
+    "accumulation": Accumulation,
+    "drawn_batch": DrawnBatch,
+    "advice": Advice,
+}

@@ -1,0 +1,96 @@
+"""What a program does with its loaders and copies that an argument of theirs would break."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from trainflash.knobs.expressions import assigned, refuse
+from trainflash.knobs.project import Project
+from trainflash.knobs.python_source import PythonFile, descendants, dotted, keyword, positional, string_value
+
+HOST_ONLY = ("num_workers", "pin_memory")  # workers cannot use a CUDA device of their parent's, and only host memory is pinned
+
+
+def check(project: Project, file: PythonFile, call: cst.Call, argument: str, device: object) -> None:
+    """Raises `UsageError` where `argument` of a DataLoader would break what the program does with it."""
+    if argument in HOST_ONLY and str(device).startswith("cuda"):
+        data = keyword(call, "dataset")
+        value = data.value if data is not None else first.value if (first := positional(call, 0)) is not None else None
+        moved = _on_device(project, file, value, 0) if value is not None else None
+        if moved is not None:
+            raise refuse(f"{moved}: the data set may lie on the device, where {argument} does not serve")
+    if argument == "persistent_workers":
+        for other in project.parsed("iter"):
+            one_iterator(other, other.module)
+
+
+def one_iterator(file: PythonFile, where: cst.CSTNode) -> None:
+    """Kept workers serve one iterator: a second one, made while the first runs, would start that over. Raises `UsageError`."""
+    for call in descendants(where, cst.Call):
+        name, plain = dotted(call.func), [dotted(arg.value) for arg in call.args]
+        twice = name == "zip" and any(each is not None and plain.count(each) > 1 for each in plain)
+        around = [up.iter for up in file.ancestors(call) if isinstance(up, cst.For)] if name == "iter" and plain else []
+        again = any(dotted(each) == plain[0] for loop in around for each in descendants(loop, (cst.Name, cst.Attribute)) if plain[0])
+        if twice or again:
+            raise refuse(f"{file.location(call)}: `{file.text(call)}` makes a second iterator, but kept workers serve one")
+
+
+def accepts(project: Project, file: PythonFile, call: cst.Call, argument: str) -> bool:
+    """Whether a class or function of the project takes `argument`; what is not the project's is believed to."""
+    name = (dotted(call.func) or "").split(".")[-1]
+    for where in project.parsed(name) if name else ():
+        for owner in (node for node in where.nodes if isinstance(node, cst.ClassDef) and node.name.value == name):
+            for each in owner.body.body:
+                if isinstance(each, cst.FunctionDef) and each.name.value == "__init__":
+                    taken = {param.name.value for param in (*each.params.params, *each.params.kwonly_params)}
+                    return argument in taken or each.params.star_kwarg is not None
+    return True
+
+
+def to_host(file: PythonFile, call: cst.Call) -> bool:
+    """Whether a copy ends in host memory, where nothing waits for it by itself."""
+    first = positional(call, 0) or keyword(call, "device")
+    target = first.value if first is not None else None
+    if isinstance(target, cst.Call) and file.full_name(target.func) == "torch.device" and target.args:
+        target = target.args[0].value
+    return target is not None and (string_value(target) or "").startswith("cpu")
+
+
+def waited_for(project: Project) -> None:
+    """Raises `UsageError` where something in the program needs the host to wait for the device."""
+    for file in project.parsed():
+        for call in file.calls:
+            full = file.full_name(call.func) or ""
+            tail = call.func.attr.value if isinstance(call.func, cst.Attribute) else full.split(".")[-1]
+            later = keyword(call, "non_blocking") is not None and (tail == "copy_" or to_host(file, call))
+            streams = full in ("torch.cuda.Stream", "torch.cuda.stream", "torch.Stream", "torch.cuda.graph") or tail == "elapsed_time"
+            if later or streams:
+                raise refuse(f"{file.location(call)}: `{file.text(call)}` may need the host to wait")
+
+
+def _on_device(project: Project, file: PythonFile, node: cst.CSTNode, depth: int) -> object:
+    """Where the source moves what a data set is made of to the device; None where it does not show."""
+    for call in descendants(node, cst.Call):
+        tail = call.func.attr.value if isinstance(call.func, cst.Attribute) else ""
+        target = positional(call, 0) or keyword(call, "device")
+        placed = keyword(call, "device")
+        named = target is not None and tail == "to" and not _is_type(file, target.value) and not to_host(file, call)
+        if tail == "cuda" or named or (placed is not None and not to_host(file, call)):
+            return file.location(call)
+        owner = (dotted(call.func) or "").split(".")[-1]
+        for where in project.parsed(f"class {owner}") if owner and depth < 2 else ():
+            for each in where.nodes:
+                if isinstance(each, cst.ClassDef) and each.name.value == owner and (found := _on_device(project, where, each.body, 2)) is not None:
+                    return found
+    for name in descendants(node, cst.Name) if depth < 2 else ():
+        scope = file.scope(name)
+        for each in scope[name.value] if scope is not None else ():
+            value = assigned(file, each.node) if hasattr(each, "node") else None
+            if value is not None and not file.inside(node, value) and (found := _on_device(project, file, value, depth + 1)) is not None:
+                return found
+    return None
+
+
+def _is_type(file: PythonFile, node: cst.BaseExpression) -> bool:
+    full = file.full_name(node) or ""
+    return (full.startswith("torch.") and full != "torch.device") or "dtype" in full

@@ -1,0 +1,56 @@
+"""Where each kind of edit can be made in a program: one table from kinds to the functions that find their places."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from trainflash.knobs import attention, batching, calls, evaluation, loops, memoize, network, saving, shell, statements
+from trainflash.knobs import exchange as exchanging
+from trainflash.knobs import kinds as of
+from trainflash.knobs.expressions import same
+from trainflash.knobs.scene import Scene, Target
+from trainflash.knobs.splices import Splice
+
+FINDERS: dict[type, Callable[[Any, Scene], tuple[Target, ...]]] = {
+    of.CallArgument: calls.call_argument,
+    of.ReplaceCall: lambda edit, scene: (evaluation.replace_within if edit.at == "evaluation" else calls.replace_call)(edit, scene),
+    of.InsertCall: statements.insert_call,
+    of.AssignedAttribute: statements.assigned_attribute,
+    of.Environment: shell.environment,
+    of.RemoveCall: statements.remove_call,
+    of.UnwrapCall: statements.unwrap_call,
+    of.ModelStatement: network.model_statement,
+    of.ForwardBlock: network.forward_block,
+    of.Memoize: memoize.memoize,
+    of.Decorate: evaluation.decorate,
+    of.Interval: evaluation.interval,
+    of.FusedAttention: attention.fused_attention,
+    of.BatchedSampling: batching.batched_sampling,
+    of.PadToLongest: batching.pad_to_longest,
+    of.DeferredRead: loops.deferred_read,
+    of.Hoist: loops.hoist,
+    of.Background: saving.background,
+    of.Accumulation: exchanging.accumulation,
+    of.DrawnBatch: exchanging.drawn_batch,
+}
+
+
+def locate(edit: Any, scene: Scene) -> tuple[Target, ...]:
+    """The places of `edit`. Raises `UsageError` with the reason when there is none."""
+    if isinstance(edit, of.Together):
+        return _together(edit, scene)
+    if isinstance(edit, of.Exchange):
+        return exchanging.exchange(locate(edit.more, scene)[0], locate(edit.less, scene)[0])
+    return FINDERS[type(edit)](edit, scene)
+
+
+def _together(edit: of.Together, scene: Scene) -> tuple[Target, ...]:
+    """All edits as one target; a part that is so already is left out of it."""
+    parts = [locate(each, scene)[0] for each in edit.edits]
+    first = next((part for part in parts if part.current is not True), parts[0])
+
+    def write(value: Any) -> tuple[Splice, ...]:
+        return tuple(splice for part in parts if not same(part.current, value) for splice in part.write(value))
+
+    return (Target(first.location, first.current, write, " and ".join(part.where for part in parts)),)

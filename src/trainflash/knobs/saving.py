@@ -1,0 +1,92 @@
+"""Checkpoints beside the training: a thread writes a copy of what the program would have written itself."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from trainflash.knobs import changes, imports
+from trainflash.knobs.calls import the_call
+from trainflash.knobs.expressions import refuse
+from trainflash.knobs.kinds import Background
+from trainflash.knobs.python_source import PythonFile, descendants, dotted
+from trainflash.knobs.scene import Scene, Target
+from trainflash.knobs.splices import Splice
+
+READERS = {"load", "replace", "rename", "move", "copy", "copy2", "copyfile", "remove", "unlink", "getsize", "stat", "symlink", "barrier"}
+MODULES = {"torch", "os", "shutil", "pathlib", "dist"}
+FILES = ("open", "BytesIO", "StringIO", "fdopen", "NamedTemporaryFile", "TemporaryFile", "ZipFile")
+SHOWN = ("print", "info", "debug", "warning", "log", "mkdir", "makedirs")
+POOL = "checkpoint_writer"
+
+
+def background(edit: Background, scene: Scene) -> tuple[Target, ...]:
+    """The call that writes. Raises `UsageError` where the program reads the file again, or passes it on, while it runs."""
+    ran = scene.facts.get("checkpoint")
+    file, call = the_call(edit, scene)  # type: ignore[arg-type]
+    here = file.location(call)
+    if not isinstance(file.parent(call), cst.Expr):
+        raise refuse(f"{here}: what `{dotted(call.func)}` returns is used")
+    if len(call.args) != 2 or any(arg.star or arg.keyword is not None for arg in call.args):
+        raise refuse(f"{here}: `{file.text(call)}` is not called with an object and a path")
+    if any(isinstance(up, cst.With) for up in file.ancestors(call)):
+        raise refuse(f"{here}: the file belongs to a `with`, which would close it before the thread has written")
+    if any(isinstance(up, cst.Try) for up in file.ancestors(call)):
+        raise refuse(f"{here}: a `try` around it would no longer see a failed write")
+    _only_written(file, call)
+    _can_be_copied(file, call)
+    _nobody_reads(scene, file, call)
+    if any(isinstance(node, cst.Name) and node.value == POOL for node in file.nodes):
+        raise refuse(f"{here}: the name {POOL} is taken")
+    deepcopy, first = imports.reach(file, "copy", "deepcopy")
+    pool, second = imports.reach(file, "concurrent.futures", "ThreadPoolExecutor")
+    offset = imports.after_imports(file)
+    what, path = file.text(call.args[0].value), file.text(call.args[1].value)
+    statement = f"{file.newline}{POOL} = {pool}(max_workers=1){file.newline}"
+    submitted = f"{POOL}.submit({file.text(call.func)}, {deepcopy}({what}), {path}).add_done_callback(lambda done: done.result())"
+    splices = (*second, *first, Splice(file.path, offset, offset, statement), Splice(file.path, *file.span(call), submitted))
+    size = f", {ran.bytes} bytes each" if ran is not None and ran.bytes else ""
+    return (Target(here, None, lambda value: splices, f"`{file.text(call.func)}` at {here}{size}", "written by a thread"),)
+
+
+def _only_written(file: PythonFile, call: cst.Call) -> None:
+    """The path is no open file, and nothing behind the call in its function is handed it."""
+    path = call.args[1].value
+    around = next((up for up in file.ancestors(call) if isinstance(up, (cst.FunctionDef, cst.Module))), file.module)
+    name = changes.root(path)
+    for value in (path, *_values(around, name)):
+        if isinstance(value, cst.Call) and (dotted(value.func) or "").split(".")[-1] in FILES:
+            raise refuse(f"{file.location(call)}: `{file.text(path)}` is an open file or buffer, not a path")
+    for other in descendants(around, cst.Call):
+        if other is call or file.inside(call, other) or file.span(other)[0] < file.span(call)[0]:
+            continue
+        tail = (dotted(other.func) or "").split(".")[-1]
+        within = any(file.text(each) == file.text(path) for arg in other.args for each in descendants(arg.value, type(path)))
+        called = isinstance(other.func, cst.Attribute) and name != "" and changes.root(other.func) == name
+        if (within and tail not in SHOWN) or (called and not isinstance(path, cst.Attribute)):
+            raise refuse(f"{file.location(other)}: `{file.text(other)}` may need the file before it is written")
+
+
+def _can_be_copied(file: PythonFile, call: cst.Call) -> None:
+    """`deepcopy` fails on a tensor with a history: a loss that is saved must be a number."""
+    around = next((up for up in file.ancestors(call) if isinstance(up, (cst.FunctionDef, cst.Module))), file.module)
+    saved = [call.args[0].value, *_values(around, changes.root(call.args[0].value))]
+    trained = {dotted(each.func.value) for each in file.calls if isinstance(each.func, cst.Attribute) and each.func.attr.value == "backward"}
+    for value in saved:
+        for name in descendants(value, cst.Name):
+            up = file.parent(name)
+            whole = not isinstance(up, (cst.Attribute, cst.Call)) and not (isinstance(up, cst.Arg) and up.keyword is name)
+            if whole and (name.value in trained or (name.value == "loss" and not isinstance(up, cst.Arg))):
+                raise refuse(f"{file.location(name)}: `{name.value}` may hold its history, and such a tensor cannot be copied")
+
+
+def _values(around: cst.CSTNode, name: str) -> list[cst.BaseExpression]:
+    return [each.value for each in descendants(around, cst.Assign) for target in each.targets if name and dotted(target.target) == name]
+
+
+def _nobody_reads(scene: Scene, file: PythonFile, writing: cst.Call) -> None:
+    for other in scene.project.parsed():
+        for call in other.calls:
+            full = other.full_name(call.func) or ""
+            tail = call.func.attr.value if isinstance(call.func, cst.Attribute) else full
+            if call is not writing and tail in READERS and full.split(".")[0] in MODULES:
+                raise refuse(f"{other.location(call)}: `{other.text(call.func)}` may need the file before it is written")

@@ -1,0 +1,160 @@
+"""Edits of whole statements: insert one behind the imports, change an assigned setting, take a call away, unwrap a call."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import libcst as cst
+
+from trainflash.knobs import imports, loading, sources
+from trainflash.knobs.calls import the_call
+from trainflash.knobs.expressions import literal, refuse, spelled_value
+from trainflash.knobs.kinds import AssignedAttribute, InsertCall, RemoveCall, UnwrapCall
+from trainflash.knobs.python_source import PythonFile, dotted
+from trainflash.knobs.scene import Scene, Target
+from trainflash.knobs.splices import Splice
+from trainflash.schema import Location
+
+
+def insert_call(edit: InsertCall, scene: Scene) -> tuple[Target, ...]:
+    """The place behind the imports of the entry script. Raises `UsageError` when the program does so already."""
+    project = scene.project
+    if project.entry is None:
+        raise refuse("the script that the command starts cannot be told", "name a Python file in the command")
+    for other, node in _mentions(scene, edit.absent):
+        raise refuse(f"{other.location(node)}: {edit.absent} is set here already")
+    file = project.python(project.entry)
+    tail = edit.absent.removeprefix(f"{edit.module}.")
+    spelled, needed = imports.reach(file, edit.module, tail)
+    offset = imports.after_imports(file)
+    current = scene.facts.get(edit.default_fact) if edit.default_fact is not None else None
+    current = edit.default if current is None else current
+
+    def write(value: Any) -> tuple[Splice, ...]:
+        statement = edit.statement.format(value=spelled_value(value)).replace(edit.absent, spelled, 1)
+        separator = "" if file.raw[:offset].endswith(b"\n") or not offset else file.newline
+        return (*needed, Splice(file.path, offset, offset, f"{separator}{file.newline}{statement}{file.newline}"))
+
+    line = file.raw.count(b"\n", 0, offset)
+    return (Target(Location(file.path, max(1, line)), current, write, f"{edit.absent} after the imports of {file.path}"),)
+
+
+def assigned_attribute(edit: AssignedAttribute, scene: Scene) -> tuple[Target, ...]:
+    """The one place where the program assigns to the attribute. Raises `UsageError` when there is none, or more than one."""
+    found = [(file, node) for file, node in _mentions(scene, edit.attribute) if isinstance(node, cst.Assign)]
+    name = edit.attribute.split(".")[-1]
+    if not found:
+        raise refuse(f"no call of {name}: the program does not set {edit.attribute}")
+    if len(found) > 1:
+        raise refuse(f"{edit.attribute} is set at several places: {', '.join(str(file.location(node)) for file, node in found[:4])}")
+    file, node = found[0]
+    here = file.location(node)
+    source = sources.Resolver(scene.project).source(file, node.value)
+    if source is None or source.write is None or [use for use in source.uses if use.kind != "shown"]:
+        raise refuse(f"{here}: what is assigned to {edit.attribute} is not its own: `{file.text(node.value)}`")
+    return (Target(here, source.value, source.write, f"{edit.attribute}, from {source.shown}"),)
+
+
+def _mentions(scene: Scene, name: str) -> list[tuple[PythonFile, cst.CSTNode]]:
+    """Calls of `name` and assignments to it, in the whole program."""
+    found: list[tuple[PythonFile, cst.CSTNode]] = []
+    for file in scene.project.parsed(name.split(".")[-1]):
+        found += [(file, call) for call in file.calls if file.full_name(call.func) == name]
+        for node in file.nodes:
+            if isinstance(node, cst.Assign) and any(_full(file, target.target) == name for target in node.targets):
+                found.append((file, node))
+    return found
+
+
+def _full(file: PythonFile, node: cst.CSTNode) -> str | None:
+    return file.full_name(node) if isinstance(node, (cst.Name, cst.Attribute)) else None
+
+
+def remove_call(edit: RemoveCall, scene: Scene) -> tuple[Target, ...]:
+    """The statement that is nothing but the call. Raises `UsageError` where its value is used."""
+    file, call = the_call(edit, scene)
+    here = file.location(call)
+    if any(name.endswith(".synchronize") for name in edit.calls):
+        loading.waited_for(scene.project)
+    expression = file.parent(call)
+    if isinstance(expression, cst.Assign) and all(dotted(target.target) == "_" for target in expression.targets):
+        small: cst.CSTNode = expression
+    elif isinstance(expression, cst.Expr):
+        small = expression
+    else:
+        raise refuse(f"{here}: what `{file.text(call)}` returns is used")
+    line = file.parent(small)
+    splices = _without(file, small, line)
+    return (Target(here, None, lambda value: splices, f"`{file.text(call)}` at {here}", "taken away"),)
+
+
+def _without(file: PythonFile, small: cst.CSTNode, line: cst.CSTNode | None) -> tuple[Splice, ...]:
+    """The edit that takes `small` out of its line, or its whole line where it stands alone there."""
+    if not isinstance(line, (cst.SimpleStatementLine, cst.SimpleStatementSuite)):
+        raise refuse(f"{file.location(small)}: is part of another statement")
+    start, end = file.span(small)
+    body = list(line.body)
+    if len(body) > 1:
+        number = body.index(small)  # type: ignore[arg-type]
+        if number + 1 < len(body):
+            return (Splice(file.path, start, file.span(body[number + 1])[0], ""),)
+        return (Splice(file.path, file.span(body[number - 1])[0] + len(_bare(file, body[number - 1])), end, ""),)
+    block = file.parent(line) if isinstance(line, cst.SimpleStatementLine) else None
+    if not isinstance(block, (cst.IndentedBlock, cst.Module)) or (isinstance(block, cst.IndentedBlock) and len(block.body) == 1):
+        return _empty_block(file, small, block)
+    return (whole_lines(file, start, end),)
+
+
+def _bare(file: PythonFile, node: cst.CSTNode) -> bytes:
+    """Source of a small statement without the semicolon behind it."""
+    start, end = file.span(node)
+    return file.raw[start:end].rstrip().rstrip(b";").rstrip()
+
+
+def _empty_block(file: PythonFile, small: cst.CSTNode, block: cst.CSTNode | None) -> tuple[Splice, ...]:
+    """The last statement of a block: a plain `if` without else goes with it, where its condition only reads; else `pass` stays."""
+    start, end = file.span(small)
+    guard = file.parent(block) if block is not None else None
+    if isinstance(guard, cst.If) and guard.orelse is None and not isinstance(file.parent(guard), (cst.If, cst.Else)) and _reads(guard.test):
+        around = file.parent(guard)
+        if isinstance(around, (cst.IndentedBlock, cst.Module)) and len(around.body) > 1:
+            return (whole_lines(file, file.span(guard)[0], end),)
+    return (Splice(file.path, start, end, "pass"),)
+
+
+def _reads(test: cst.BaseExpression) -> bool:
+    return not any(isinstance(node, (cst.Call, cst.Await, cst.NamedExpr)) for node in _all(test))
+
+
+def _all(node: cst.CSTNode) -> list[cst.CSTNode]:
+    return [node, *(below for child in node.children for below in _all(child))]
+
+
+def whole_lines(file: PythonFile, start: int, end: int) -> Splice:
+    """Takes away the lines from `start` to `end`, what stands behind on the last one included."""
+    first = file.raw.rfind(b"\n", 0, start) + 1
+    last = file.raw.find(b"\n", end)
+    return Splice(file.path, first, len(file.raw) if last < 0 else last + 1, "")
+
+
+def unwrap_call(edit: UnwrapCall, scene: Scene) -> tuple[Target, ...]:
+    """`wrapper(function, …)`; raises `UsageError` where the arguments cannot be told apart."""
+    file, call = the_call(edit, scene)
+    here = file.location(call)
+    own = [arg for arg in call.args if arg.keyword is not None and arg.keyword.value in edit.options]
+    rest = [arg for arg in call.args if arg not in own]
+    if not rest or rest[0].keyword is not None or any(arg.star for arg in call.args):
+        raise refuse(f"{here}: `{dotted(call.func)}` is called with unpacked arguments, or without a function in front")
+    for arg in rest:
+        if arg.keyword is not None and arg.keyword.value in edit.refused:
+            raise refuse(f"{here}: {arg.keyword.value} does more than `{dotted(call.func)}` alone")
+    for arg in own:
+        if literal(arg.value) not in (True, False, None) and not isinstance(arg.value, (cst.Name, cst.Attribute)):
+            raise refuse(f"{here}: `{file.text(arg)}` may do more than switch")
+    target, arguments = rest[0].value, rest[1:]
+    simple = isinstance(target, (cst.Name, cst.Attribute, cst.Subscript, cst.Call)) or bool(target.lpar)
+    text = file.raw[slice(*file.outer_span(target))].decode("utf-8")
+    inner = ", ".join(file.text(arg).rstrip().rstrip(",").rstrip() for arg in arguments)
+    start, end = file.span(call)
+    written = f"{text if simple else f'({text})'}({inner})"
+    return (Target(here, None, lambda value: (Splice(file.path, start, end, written),), f"`{dotted(call.func)}` at {here}", "unwrapped"),)

@@ -1,0 +1,108 @@
+"""Runs in which a knob's preconditions hold, and a small applier of diffs: what tests over all knobs share."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from pathlib import Path
+
+from knob_scenes import activity, finding, loader, setting, summary
+
+from trainflash.knobs import Knob
+from trainflash.schema import (
+    Attention,
+    Collections,
+    Communication,
+    Compilation,
+    Finding,
+    Location,
+    Memory,
+    Numerics,
+    Operators,
+    Recompute,
+    Summary,
+    SyncPoint,
+    Updates,
+)
+
+GB = 1_000_000_000
+
+
+def run_for(knob: Knob, here: Location, optimizer: Location | None = None, **facts) -> tuple[Summary, Finding]:
+    """A run that saw everything at `here`, with the facts that the knob asks for; `facts` such as `train_loader__num_workers` on top."""
+    parts = {
+        "loader": loader("train", here, num_workers=2, prefetch_factor=2),
+        "numerics": Numerics("float32", None, "highest", False, True, (9, 0), True, False, False, 4, False, False),
+        "updates": Updates("SGD", optimizer, False, False, 9, 999, 1, 4.0, 2),
+        "communication": Communication("nccl", "DDP", 0.3, 9.0, 5.0, 9e6, 0.2, True, False, 25.0, 1.0, 0.1, here),
+        "compilation": Compilation(5, 3, 0.3, 90.0, 0, (), True, False, here),
+        "collections": Collections(50, 50, 0.3, 9.0, 50, here),
+        "memory": Memory(
+            host_peak_bytes=GB, host_limit_bytes=16 * GB, device_peak_bytes=GB, device_total_bytes=80 * GB, empty_cache_calls=5,
+            empty_cache_share=0.2, empty_cache_at=here,
+        ),
+        "operators": Operators(3, 900.0, 9.0, 10.0, 0.5, 100.0, 0.3, 0.4, 0.1),
+        "recompute": Recompute(here, 2.0, 0.2),
+        "attention": Attention("hand_written", here, 0.4, 2.0, (2, 4, 64, 64)),
+        "sync_points": SyncPoint(here, "item", 100, 0.5, 0.2, True),
+    }  # fmt: skip
+    whole = {"device": "cuda:NVIDIA H200", "input_shapes": 1, "padding_share": 0.5, "data_function": here}
+    wanted = {condition.fact: met(condition) for condition in knob.requires}
+    for name, value in {**wanted, **{name.replace("__", "."): value for name, value in facts.items()}}.items():
+        root, _, field = name.partition(".")
+        root = "loader" if root in ("train_loader", "eval_loader") else root
+        if root in parts and field:
+            parts[root] = dataclasses.replace(parts[root], **{field: value})
+        elif root in whole:
+            whole[root] = value
+    threads = dataclasses.replace(summary().threads, set_at=here)
+    if "threads.torch_threads" in (name.replace("__", ".") for name in facts):
+        threads = dataclasses.replace(threads, torch_threads=facts["threads__torch_threads"])
+    made = summary(
+        **{name: part for name, part in parts.items() if name not in ("loader", "recompute", "attention", "sync_points")},
+        **{name: (parts[name],) for name in ("recompute", "attention", "sync_points")},
+        loaders=(dataclasses.replace(parts["loader"], role="eval" if facts.get("role") == "eval" else "train"),),
+        settings=(setting("anomaly_mode", here), setting("profiler", here)),
+        activities=tuple(activity(phase, here, grad_enabled=True) for phase in ("Eval", "Ckpt", "Log")),
+        threads=threads,
+        **whole,
+    )
+    return made, finding(knob.answers[0], here)
+
+
+def met(condition):
+    """A value that meets a condition."""
+    if condition.equals is not None:
+        return condition.equals
+    if condition.differs is not None:
+        return not condition.differs
+    if condition.above is not None:
+        return int(condition.above) + 1
+    if condition.below is not None:
+        return int(condition.below) - 1
+    return "there" if condition.exists else None
+
+
+def applied(root: Path, diff: str) -> dict[str, str]:
+    """The files that a unified diff makes of those in `root`, without writing them; fails where the context does not fit."""
+    result = {}
+    for part in re.split(r"(?m)^--- a/", diff)[1:]:
+        name = part.split("\n", 1)[0].strip()
+        lines = (root / name).read_bytes().decode("utf-8").split("\n")
+        out, at = [], 0
+        for hunk in re.split(r"(?m)^@@ -", part)[1:]:
+            head, _, body = hunk.partition("\n")
+            number = int(re.match(r"(\d+)", head)[1])
+            start = number - (0 if re.match(r"\d+,0 ", head) else 1)
+            out += lines[at:start]
+            at = start
+            for row in body.split("\n")[:-1]:
+                if row.startswith("\\"):
+                    continue
+                if row[:1] in (" ", "-"):
+                    assert lines[at] == row[1:], f"{name}:{at + 1}: {lines[at]!r} is not {row[1:]!r}"
+                    at += 1
+                if row[:1] in (" ", "+"):
+                    out.append(row[1:])
+        result[name] = "\n".join(out + lines[at:])
+    return result

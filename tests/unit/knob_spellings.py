@@ -1,0 +1,29 @@
+"""Cases of edits that are no plain arguments of calls: a program, the line that the run names, and the lines that change or the reason."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import yaml
+
+
+@dataclass(frozen=True)
+class Case:
+    """`here` marks the line that the run names; `gone` and `new` are the changed lines, or `refused` is part of the reason."""
+
+    knob: str
+    how: str
+    source: str
+    here: str
+    new: list[str] = field(default_factory=list)
+    gone: list[str] = field(default_factory=list)
+    refused: str = ""
+    value: str | None = None
+    command: str = "python train.py"
+    files: dict[str, str] = field(default_factory=dict)
+    facts: dict[str, object] = field(default_factory=dict)
+
+
+DATA = Path(__file__).resolve().parents[1] / "data" / "knob_spellings.yaml"
+CASES = tuple(Case(**each) for each in yaml.safe_load(DATA.read_text(encoding="utf-8")))
