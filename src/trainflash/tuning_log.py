@@ -11,7 +11,7 @@ import dataclasses
 import errno
 import fcntl
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +19,7 @@ from typing import Any
 
 from trainflash import redact, schema
 from trainflash.errors import UsageError
-from trainflash.schema import LogEntry
+from trainflash.schema import LogEntry, PhaseStat
 
 _BEGIN = b"---\n"
 _END = b"...\n"
@@ -75,6 +75,21 @@ def read(path: Path) -> Log:
         schema.from_plain(LogEntry, document, f"{path} (entry {n})") for n, document in enumerate(documents, 1) if document is not None
     )
     return Log(entries, torn=bool(data[whole:].strip()))
+
+
+def with_after(entries: Sequence[LogEntry]) -> tuple[LogEntry, ...]:
+    """`entries`, each accepted experiment with the phases of the diagnosis that was made on top of it, where there is one."""
+    after: dict[int, dict[str, PhaseStat]] = {}
+    found: list[LogEntry] = []
+    for entry in reversed(entries):
+        if entry.kind == "diagnosis" and entry.experiment is not None:
+            after[entry.experiment] = entry.before
+        elif entry.kind == "sandbox":  # numbers begin anew
+            after.clear()
+        elif entry.kind == "experiment" and entry.decision == "accepted":
+            entry = dataclasses.replace(entry, after=after.get(entry.experiment or 0, {}))
+        found.insert(0, entry)
+    return tuple(found)
 
 
 @contextmanager

@@ -91,6 +91,8 @@ def _of_fidelity(fidelity: Fidelity | None, allowed: frozenset[str]) -> tuple[bo
     why = "; ".join(fidelity.reasons)
     if fidelity.verdict == "inconclusive":
         return False, f"fidelity: {why or 'inconclusive'}"
+    if fidelity.verdict == "changed" and "failed" in fidelity.changed:
+        return True, f"fidelity: the candidate failed{': ' + why if why else ''}"
     if fidelity.updates <= 0 or not any(check.ok for check in fidelity.checks):
         return False, "fidelity: nothing was compared"
     delta = fidelity.mean_abs_loss_delta

@@ -128,7 +128,7 @@ def test_a_token_reaches_no_report(found, measures):
     brief = Brief("host_code", None, "slow", f'login(token="{TOKEN}")', (), None, "same", "verify")
     write_document(found.plan_path, Plan("diagnose-001", "2025-01-01T00:00:00Z", (), (), (brief,)))
     showing.write_report(found, showing.view(found))
-    for path in (found.report_path, found.log_path, found.experiment_dir(1) / "verdict.json"):
+    for path in (found.report_path, found.log_path, found.experiment_dir(1) / "verdict.json", found.experiment_dir(1) / "experiment.json"):
         assert TOKEN not in path.read_text(), path
     assert "train.py" in found.report_path.read_text()
 
@@ -140,3 +140,90 @@ def test_a_report_can_be_shown_when_the_owner_edited_the_same_place(found, measu
     assert shown.approve_command is None
     assert "cannot be written back now" in shown.stopped_because
     json.dumps(shown.stopped_because)
+
+
+GOOD = "--- a/train.py\n+++ b/train.py\n@@ -1,2 +1,2 @@\n-line 1\n+LINE 1\n line 2\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (b"", "is empty"),
+        (b" \n\n", "is empty"),
+        (b"this is no diff\n", "is no unified diff"),
+        (b"diff --git a/x.bin b/x.bin\nnew file mode 100644\nGIT binary patch\nliteral 3\nKcmZ\n", "binary patch"),
+        (b"diff --git a/x b/x\nBinary files a/x and b/x differ\n", "binary patch"),
+        (b"--- a/train.py\n+++ b/train.py\n@@ -1 +1 @@\n-line 1\n+LINE\0 1\n", "binary patch"),
+        (GOOD.replace("line 1", "line one").encode(), "does not apply"),
+        (GOOD.replace("train.py", "../outside.py").encode(), "does not apply"),
+        (GOOD.replace("train.py", ".git/config").encode(), "does not apply|outside the project"),
+        (GOOD.replace("a/train.py", "/etc/passwd").replace("b/train.py", "/etc/passwd").encode(), "absolute path"),
+        (b"--- /dev/null\n+++ b/sub/.git/hooks/post-checkout\n@@ -0,0 +1 @@\n+rm -rf /\n", "does not apply|outside the project"),
+        (
+            b"diff --git a/l b/l\nnew file mode 120000\n--- /dev/null\n+++ b/l\n@@ -0,0 +1 @@\n+../../x\n\\ No newline at end of file\n",
+            "link",
+        ),
+    ],
+)
+def test_a_patch_that_cannot_be_tried_is_one_clear_line(found, measures, tmp_path, text, says):
+    path = tmp_path / "assistant.diff"
+    path.write_bytes(text)
+    with pytest.raises(UsageError, match=says) as refused:
+        optimizing.try_candidate(found, optimizing.from_patch(path), COMMAND, Demands())
+    assert refused.value.exit_code == 2 and "\n" not in refused.value.message and refused.value.mend
+    assert found.experiments() == () and sandbox.head(found.sandbox) == found.sandbox.base_ref
+
+
+def test_a_patch_is_an_experiment_like_any_other(found, measures, tmp_path):
+    path = tmp_path / "assistant.diff"
+    path.write_text(GOOD)
+    made = optimizing.try_candidate(found, optimizing.from_patch(path, "one pass", "logging"), COMMAND, Demands())
+    assert (made.decision, made.knob, made.finding, made.why) == ("accepted", "patch", "logging", "one pass")
+    with pytest.raises(UsageError, match="no finding 'slow'"):
+        optimizing.from_patch(path, finding="slow")
+    with pytest.raises(UsageError, match="No such file"):
+        optimizing.from_patch(tmp_path / "none.diff")
+    with pytest.raises(UsageError, match=r"Is a directory|is empty"):
+        optimizing.from_patch(tmp_path)
+
+
+def test_the_log_holds_what_a_reader_needs(found, measures):
+    attempt(found, 3)
+    found.note("the parser was it", 1)
+    entries = found.log_entries()
+    tried, said = entries[-2:]
+    assert (tried.experiment, tried.parent, tried.knob, tried.value, tried.finding) == (1, None, "patch", "p.diff", "host_code")
+    assert tried.diff_digest == found.experiment(1).diff_digest and TOKEN not in tried.command
+    assert tried.environment, "on which machine"
+    assert (tried.verdict, tried.decision, tried.by, tried.fidelity) == ("accept", "accepted", "trainflash", "same")
+    assert tried.speedup.ci_low == 1.2 and tried.reasons
+    assert (said.kind, said.experiment, said.what, said.by) == ("note", 1, "the parser was it", "owner or assistant")
+    with pytest.raises(UsageError, match="no experiment 7"):
+        found.note("which?", 7)
+    with pytest.raises(UsageError, match="empty"):
+        found.note("  ")
+
+
+def test_an_entry_that_a_kill_left_out_is_added_once(found, measures):
+    attempt(found, 3)
+    lines = found.log_path.read_bytes()
+    found.log_path.write_bytes(lines[: lines.rindex(b"---\n")])
+    assert not [entry for entry in found.log_entries() if entry.kind == "experiment"]
+    verifying.complete_log(found)
+    verifying.complete_log(found)
+    [entry] = [entry for entry in found.log_entries() if entry.kind == "experiment"]
+    assert (entry.experiment, entry.decision, entry.speedup.mean) == (1, "accepted", 1.3)
+
+
+def test_a_sandbox_that_is_older_than_the_project_says_so(found):
+    said = []
+    project = Path(found.sandbox.project)
+    session.open_session(project, on_progress=lambda label, done, total: said.append(label))
+    assert said == []
+    (project / "train.py").write_text("another\n")
+    (project / "new.sh").write_text("echo\n")
+    again, new = session.open_session(project, on_progress=lambda label, done, total: said.append(label))
+    assert not new and again.sandbox == found.sandbox
+    assert len(said) == 1 and "train.py" in said[0] and "new.sh" in said[0] and "sandbox discard" in said[0]
+    session.open_session(project, Path(found.sandbox.directory), on_progress=lambda label, done, total: said.append(label))
+    assert len(said) == 1, "who names a sandbox knows it"

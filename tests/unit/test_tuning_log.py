@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pytest
 
-from trainflash import tuning_log
+from trainflash import schema, tuning_log
 from trainflash.errors import UsageError
 from trainflash.schema import LogEntry, PhaseStat, Speedup
 
@@ -123,3 +124,43 @@ def test_a_full_disk_leaves_the_log_as_it_was(tmp_path: Path, monkeypatch: pytes
     with pytest.raises(UsageError, match="No space left"):
         tuning_log.append(path, _NOTE)
     assert path.read_bytes() == before
+
+
+def _experiment(n: int, decision: str = "accepted") -> LogEntry:
+    return LogEntry(kind="experiment", at_utc="", what=f"experiment {n}", experiment=n, decision=decision)
+
+
+def _diagnosis(on: int | None, phases: dict[str, PhaseStat]) -> LogEntry:
+    return LogEntry(kind="diagnosis", at_utc="", what="input_cpu", experiment=on, before=phases)
+
+
+def test_an_accepted_experiment_gets_the_phases_of_the_diagnosis_on_top_of_it() -> None:
+    entries = (
+        _diagnosis(None, {"Data": _STAT}), _experiment(1), _diagnosis(1, {"Fwd": _STAT}), _experiment(2, "rejected"), _experiment(3),
+        LogEntry(kind="sandbox", at_utc="", what="another"), _experiment(1), _diagnosis(1, {"Opt": _STAT}),
+    )  # fmt: skip
+    found = tuning_log.with_after(entries)
+    assert [tuple(entry.after) for entry in found if entry.kind == "experiment"] == [("Fwd",), (), (), ("Opt",)]
+    assert [entry.what for entry in found] == [entry.what for entry in entries]
+
+
+def test_garbage_at_the_end_is_set_aside_whatever_it_is(tmp_path: Path) -> None:
+    """What a power cut leaves: zeros, half a character, a piece of another file."""
+    path = tmp_path / "log.yaml"
+    for n, garbage in enumerate((b"\0" * 4096, b"---\nwhat: \xc3", b"\x7fELF...\x00...", b"--- a/x\n+++ b/x\n"), 1):
+        tuning_log.append(path, _NOTE)
+        whole = path.read_bytes()
+        path.write_bytes(whole + garbage)
+        assert tuning_log.read(path) == tuning_log.Log((_NOTE,) * (2 * n - 1), torn=True)
+        tuning_log.append(path, _NOTE)
+        assert tuning_log.read(path) == tuning_log.Log((_NOTE,) * (2 * n), torn=False)
+        assert Path(f"{path}.torn-{n}").read_bytes() == garbage
+
+
+def test_what_was_left_out_of_the_file_stands_in_the_answer(tmp_path: Path) -> None:
+    path = tmp_path / "log.yaml"
+    tuning_log.append(path, _NOTE)
+    tuning_log.append(path, _FULL)
+    for entry, written in zip(tuning_log.read(path).entries, (_NOTE, _FULL), strict=True):
+        assert schema.to_plain(entry) == schema.to_plain(written)
+        assert set(schema.to_plain(entry)) == {"schema", *(field.name for field in dataclasses.fields(LogEntry))}

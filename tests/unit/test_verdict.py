@@ -52,6 +52,15 @@ def test_slower_is_rejected_even_when_fidelity_is_missing():
     assert judge(slower, SAME).reasons[0] == "speed: slower"
 
 
+@pytest.mark.parametrize("updates", [0, 12])
+def test_a_candidate_that_crashed_is_rejected_with_its_evidence(updates):
+    why = "the candidate failed with exit code 137 after 0 updates: out of memory"
+    crashed = fidelity("changed", "failed", updates=updates, checks=(Check("exit code", False, why),), reasons=(why,))
+    verdict = judge(None, crashed, allowed=frozenset({"numerics", "order"}))
+    assert verdict.verdict == "reject"
+    assert verdict.reasons[0] == f"fidelity: the candidate failed: {why}"
+
+
 @pytest.mark.parametrize("tail", ["p95", "p99"])
 def test_a_worse_tail_forbids_acceptance(tail):
     harmed = replace(FASTER, speedup=replace(FASTER.speedup, **{tail: 0.7, f"{tail}_high": 0.9}))

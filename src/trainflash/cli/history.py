@@ -15,7 +15,13 @@ from trainflash.cli.output import Output
 @json_option
 @click.pass_context
 def log(context: click.Context, sandbox: Path | None, as_json: bool) -> None:
-    """Show the tuning log: every experiment, with why, before, after and verdict."""
+    """Show the tuning log: every experiment with before, after and verdict, and a chart of the speed-ups.
+
+    \b
+    trainflash log
+    trainflash log --json
+    trainflash log note --experiment 3 "two cores only: a third worker has nowhere to run"
+    """
     if context.invoked_subcommand:
         context.obj = sandbox
         return
@@ -29,19 +35,21 @@ def log(context: click.Context, sandbox: Path | None, as_json: bool) -> None:
 
 @log.command("note")
 @click.argument("text")
+@click.option("--experiment", "number", type=int, metavar="N", help="The experiment that the note is about.")
 @sandbox_option
 @json_option
 @click.pass_context
-def note(context: click.Context, text: str, sandbox: Path | None, as_json: bool) -> None:
+def note(context: click.Context, text: str, number: int | None, sandbox: Path | None, as_json: bool) -> None:
     """Add a note to the tuning log.
 
     \b
     trainflash log note "workers did not help: the machine has two cores"
+    trainflash log note --experiment 3 "slower because each worker reads the archive again"
     """
     from trainflash.workflow import session
 
     found = session.existing_session(Path.cwd(), sandbox or context.obj)
-    found.note(text)
+    found.note(text, number)
     Output(as_json).answer({"schema": "log_note.v1", "status": "ok", "path": str(found.log_path)}, f"noted in {found.log_path}")
 
 
@@ -49,7 +57,11 @@ def note(context: click.Context, text: str, sandbox: Path | None, as_json: bool)
 @sandbox_option
 @json_option
 def report(sandbox: Path | None, as_json: bool) -> None:
-    """Write report.html again from what is in the sandbox, without running anything."""
+    """Write report.html again from what is in the sandbox, without running anything.
+
+    \b
+    trainflash report
+    """
     from trainflash import report as reports
     from trainflash.workflow import session, showing
 

@@ -15,7 +15,13 @@ from trainflash.errors import EXIT_DONE, Inconclusive, Rejected, UsageError
 
 @click.group("optimize", short_help="Plan changes and try them, one at a time.")
 def group() -> None:
-    """Plan and try changes, one at a time; only what is proven faster and trains the same is kept."""
+    """Plan and try changes, one at a time; only what is proven faster and trains the same is kept.
+
+    \b
+    trainflash optimize plan -- python train.py
+    trainflash optimize try dataloader_workers=2 -- python train.py
+    trainflash optimize auto --budget 20m -- python train.py
+    """
 
 
 @group.command("plan", cls=Launching)
@@ -37,7 +43,7 @@ def plan(sandbox: Path | None, as_json: bool, cmd: tuple[str, ...]) -> None:
         found, _ = session.open_session(Path.cwd(), sandbox, on_progress=progress)
         with found.locked():
             known = diagnosing.latest(found, command) or diagnosing.diagnose(found, command)
-            made = optimizing.plan(found, *known, command)
+            made, _ = optimizing.plan(found, *known, command)
         progress.finish()
     output.answer(answers.plan(made), report.plan(made))
 
@@ -47,6 +53,7 @@ def plan(sandbox: Path | None, as_json: bool, cmd: tuple[str, ...]) -> None:
 @click.option("--at", metavar="FILE:LINE", help="Apply the knob at this place of your source.")
 @click.option("--patch", type=click.Path(path_type=Path), help="Try this unified diff instead of a knob.")
 @click.option("--why", default="", help="Why the patch should help; goes into the tuning log.")
+@click.option("--finding", metavar="KIND", help="The finding that the patch answers, as its brief names it.")
 @click.option("--budget", type=Duration(), help="Time for this experiment, such as 10m.")
 @click.option("--allow", help=ALLOW_HELP)
 @sandbox_option
@@ -57,6 +64,7 @@ def try_(
     at: str | None,
     patch: Path | None,
     why: str,
+    finding: str | None,
     budget: float | None,
     allow: str | None,
     sandbox: Path | None,
@@ -67,7 +75,7 @@ def try_(
 
     \b
     trainflash optimize try dataloader_workers=2 --at train.py:88 -- python train.py
-    trainflash optimize try --patch faster.diff -- python train.py
+    trainflash optimize try --patch faster.diff --finding host_code --why "one pass over the rows" -- python train.py
     """
     from trainflash import report
     from trainflash.workflow import answers, inputs, optimizing, session, verifying
@@ -76,6 +84,9 @@ def try_(
         raise UsageError("give a knob or a patch, not both", "see `trainflash optimize try --help`")
     if not knob and not patch:
         raise UsageError("what to try is missing", "name a knob from `trainflash optimize plan`, or --patch FILE")
+    if (finding or why) and not patch:
+        raise UsageError("--why and --finding say what a patch is for", "give --patch too, or leave them out: a knob knows its own")
+    written = optimizing.from_patch(patch, why, finding) if patch else None
     output = Output(as_json)
     settings = config.load(session.project_of(Path.cwd(), sandbox))
     command = inputs.command(cmd, settings)
@@ -85,11 +96,8 @@ def try_(
     with output.progress() as progress:
         found = replace(found, on_progress=progress)
         with found.locked():
-            if patch:
-                candidate = optimizing.from_patch(patch, why)
-            else:
-                name, _, value = str(knob).partition("=")
-                candidate = optimizing.propose(found, name, value or None, inputs.place(at) if at else None, command)
+            name, _, value = str(knob).partition("=")
+            candidate = written or optimizing.propose(found, name, value or None, inputs.place(at) if at else None, command)
             experiment = optimizing.try_candidate(found, candidate, command, demands)
         progress.finish()
     output.answer(answers.attempt(experiment), report.experiments([experiment]), report.verdict(experiment.verdict))
@@ -105,8 +113,12 @@ def try_(
 def auto(budget: float | None, allow: str | None, sandbox: Path | None, as_json: bool, cmd: tuple[str, ...]) -> None:
     """Diagnose, plan, try one knob at a time, diagnose again, until the program is healthy or the budget is spent.
 
+    A search that was interrupted goes on where it stood when the same command is given again. What changes the training is tried only
+    if it is allowed by name.
+
     \b
     trainflash optimize auto --budget 20m -- python train.py
+    trainflash optimize auto --budget 1h --allow order,cadence -- python train.py
     """
     from trainflash.cli.tune import run_loop
 

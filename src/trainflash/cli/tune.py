@@ -36,7 +36,11 @@ def tune(project: Path, budget: float | None, allow: str | None, sandbox: Path |
 @click.option("--budget", type=Duration(), default=DEMO_BUDGET_S, help="Time for the loop. Default: 270s.")
 @json_option
 def demo(directory: Path | None, budget: float, as_json: bool) -> None:
-    """Run the whole loop on a bundled program: handwritten digits, slow for an ordinary reason."""
+    """Run the whole loop on a bundled program: handwritten digits, slow for an ordinary reason.
+
+    \b
+    trainflash demo
+    """
     from trainflash.workflow import demo as bundled
 
     project = bundled.prepare(directory)
@@ -49,19 +53,20 @@ def run_loop(
 ) -> None:
     """Open or make the sandbox, run the loop, write the report, print the result."""
     from trainflash import report
-    from trainflash.workflow import answers, inputs, optimizing, session, showing
+    from trainflash.workflow import answers, inputs, searching, session, showing
 
     output = Output(as_json)
     settings = config.load(session.project_of(project, sandbox))
     command = inputs.command(cmd, settings)
     demands = inputs.demands(settings, budget_s=budget, allow=allow)
+    searching.refuse_too_little(demands.budget_s)
     output.say(f"tuning `{inputs.shown(command)}` in a sandbox: at most {demands.budget_s / 60:.0f} min, several starts of the program")
     with output.progress() as progress:
         found, new = session.open_session(project, sandbox, on_progress=progress)
         if new:
             output.say(f"new sandbox: {found.sandbox.directory}")
         with found.locked():
-            came_to = optimizing.auto(found, command, demands, budget_s=demands.budget_s)
+            came_to = searching.auto(found, command, demands, budget_s=demands.budget_s)
             shown = showing.view(found, spent_s=came_to.spent_s, stopped_because=came_to.stopped_because)
             showing.write_report(found, shown)
         progress.finish()

@@ -12,7 +12,7 @@ import json
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO
 
@@ -63,6 +63,19 @@ class Process:
     name: str
     tracks: tuple[Track, ...] = ()
     counters: tuple[Counter, ...] = ()
+
+
+def moved(process: Process, by_ns: int, pid: int) -> Process:
+    """The process under another number, with all that its tracks show that much later."""
+
+    def later(times: Sequence[int] | None) -> np.ndarray | None:
+        return None if times is None else np.asarray(times, np.int64) + by_ns
+
+    tracks = (
+        replace(track, parts=tuple(replace(part, start_ns=later(part.start_ns), end_ns=later(part.end_ns)) for part in track.parts))
+        for track in process.tracks
+    )
+    return replace(process, pid=pid, tracks=tuple(tracks))
 
 
 @dataclass(frozen=True)

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import fcntl
-import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from trainflash.errors import UsageError
-from trainflash.schema import dump_json, from_plain, write_atomically
+from trainflash.schema import record_lines
 from trainflash.schema.profile_changes import (
     Counted,
     ProfileAssessment,
@@ -58,32 +55,15 @@ def assess(comparison: ProfileComparison, limits: TrackLimits, *, label: str | N
 
 
 def append(path: Path, assessment: ProfileAssessment) -> None:
-    """Add one line to the history; the file is whole at every moment, and two writers at once both get their line in."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    line = dump_json(replace(assessment, comparison=None), indent=None)
-    with path.with_name(f".{path.name}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        known = path.read_text(encoding="utf-8") if path.exists() else ""
-        if known and not known.endswith("\n"):
-            known += "\n"
-        write_atomically(path, f"{known}{line}\n")
+    """Add one line to the history; two writers at once both get their line in."""
+    record_lines.append(path, replace(assessment, comparison=None))
 
 
 def history(path: Path, tail: int | None = None) -> ProfileHistory:
     """The history in `path`, its last `tail` records in full. Raises `UsageError` when it is missing or holds no record."""
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as bad:
-        reason = getattr(bad, "strerror", None) or "is no text"
-        raise UsageError(f"{path}: {reason}", "trainflash profile track --history FILE writes it") from None
-    records, unreadable = [], 0
-    for line in filter(None, map(str.strip, lines)):
-        try:
-            records.append(from_plain(ProfileAssessment, json.loads(line), str(path)))
-        except (ValueError, UsageError):
-            unreadable += 1
-    if not records:
-        raise UsageError(f"{path}: holds no record of a tracked profile", "trainflash profile track --history FILE writes it")
+    records, unreadable = record_lines.read(
+        path, ProfileAssessment, what="record of a tracked profile", written_by="trainflash profile track --history FILE"
+    )
     records.sort(key=lambda each: each.recorded_at_utc)
     points = tuple(_point(record) for record in records)
     return ProfileHistory(

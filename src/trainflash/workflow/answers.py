@@ -11,7 +11,7 @@ from trainflash.errors import ProgramFailed, TrainFlashError
 from trainflash.profile import Written
 from trainflash.schema import Approval, Diagnosis, Experiment, LogEntry, Plan, Sandbox, Verdict, to_plain
 from trainflash.schema.health import Health
-from trainflash.workflow.optimizing import Outcome
+from trainflash.workflow.searching import Outcome
 from trainflash.writeback import Proposal
 
 _STATUS = {"accept": "ok", "reject": "rejected", "inconclusive": "inconclusive"}
@@ -91,7 +91,9 @@ def outcome(came_to: Outcome, accepted: Sequence[Experiment], command: str, appr
         "speedup": to_plain(combined.speedup) if combined and combined.verdict == "accept" else None,
         "combined": to_plain(combined) if combined else None,
         "spent_s": came_to.spent_s,
+        "ending": came_to.ending,
         "stopped_because": came_to.stopped_because,
+        "briefs": [to_plain(brief) for brief in came_to.briefs],
         "approve": approve,
     }
 

@@ -10,8 +10,9 @@ from trainflash import launch, redact, telemetry, trace
 from trainflash.diagnosis import diagnose as find
 from trainflash.errors import UsageError
 from trainflash.schema import Command, Diagnosis, LogEntry, RunRecord, Summary, read_document, write_document
-from trainflash.summary import steady_part, summarize
+from trainflash.summary import steady_part, summarize, timeline
 from trainflash.workflow import ceilings as what_ifs
+from trainflash.workflow import ordering
 from trainflash.workflow.session import Session, now_utc
 
 # A diagnosis wants an epoch boundary, an evaluation and a repeated sample; a minute shows them in most programs, and
@@ -29,6 +30,7 @@ def diagnose(
     warmup: int | None = None,
     sample_hz: float | None = None,
     seconds: float = SECONDS,
+    give_up_s: float = GIVE_UP_S,
     ceilings: bool = False,
     in_place: bool = False,
     online: bool = False,
@@ -36,7 +38,8 @@ def diagnose(
 ) -> tuple[Diagnosis, Summary]:
     """Diagnose `command` in the sandbox's worktree; raises `ProgramFailed` when it fails or never trains.
 
-    `warmup` steps are left out instead of those that look like warm-up. `sample_hz`: how often lines are sampled, 0 for never.
+    `warmup` steps are left out instead of those that look like warm-up. `sample_hz`: how often lines are sampled, 0 for never. A program
+    that has not come far enough by `give_up_s` is ended.
     With `ceilings` the program is started several more times to measure how much faster it is without what was found.
     """
     run_dir = session.new_run("diagnose")
@@ -58,7 +61,7 @@ def diagnose(
             online=online,
             writable=writable,
             sample_hz=sample_hz,
-            timeout=GIVE_UP_S + seconds,
+            timeout=give_up_s + seconds,
             redact=redact.text,
             on_step=lambda done: session.on_progress(label, done, steps or 0),
         )
@@ -70,12 +73,14 @@ def diagnose(
         what_ifs.measure(session, command, run_dir, diagnosis, summary, in_place=in_place, online=online, writable=writable)
         diagnosis, summary = from_run(session, run_dir, warmup=warmup)
     first = diagnosis.findings[0] if diagnosis.findings else None
+    accepted = () if in_place else session.accepted()
     session.log(
         LogEntry(
             kind="diagnosis",
             at_utc=now_utc(),
             what=first.summary if first else "no finding",
             why=diagnosis.abstained or "",
+            experiment=accepted[-1].n if accepted else None,
             finding=first.kind if first else None,
             command=shlex.join(redact.argv(command.argv)),
             environment={**telemetry.machine(), **summary.versions},
@@ -84,6 +89,16 @@ def diagnose(
         )
     )
     return diagnosis, summary
+
+
+def with_ceilings(
+    session: Session, command: Command, run: str, *, total_s: float, online: bool = False, writable: tuple[str, ...] = ()
+) -> tuple[Diagnosis, Summary]:
+    """The diagnosis of `run` again, with its ceilings measured in more starts of the program: about `total_s` seconds for all of them."""
+    run_dir = session.run_dir(run)
+    known = from_run(session, run_dir)
+    what_ifs.measure(session, command, run_dir, *known, online=online, writable=writable, total_s=total_s)
+    return from_run(session, run_dir)
 
 
 def from_run(session: Session, run_dir: Path, *, warmup: int | None = None) -> tuple[Diagnosis, Summary]:
@@ -101,7 +116,9 @@ def from_run(session: Session, run_dir: Path, *, warmup: int | None = None) -> t
         summary = replace(summary, what_if=measured_ceilings.what_if)
     diagnosis = find(summary)
     diagnosis = replace(diagnosis, notes=(*recorded.others, *diagnosis.notes, *what_ifs.notes(measured_ceilings)))
+    diagnosis = ordering.with_knobs(diagnosis, summary, session.log_entries())
     write_document(run_dir / "summary.json", summary)
+    write_document(run_dir / "timeline.json", timeline(recorded, run=run_dir.name, warmup=warmup))
     write_document(run_dir / "findings.json", diagnosis)
     return diagnosis, summary
 

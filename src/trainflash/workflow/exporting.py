@@ -19,6 +19,7 @@ from trainflash.workflow.session import Session
 
 FILE = "trace.perfetto.json.gz"
 NS_PER_S = 1e9
+PIDS = 1 << 22  # the most that Linux gives; processes of other machines are shown above
 _RATES = {  # growing counters: what their growth a second is called, its unit, and what to divide it by
     "cpu_s": ("cores used by the program", "cores", 1),
     "machine_busy_s": ("cores used on the machine", "cores", 1),
@@ -58,7 +59,7 @@ def export(session: Session, run: str, output: Path | None = None) -> profile.Wr
     session.on_progress(f"export {run}", 0, 0)
     recorded = trace.load(run_dir)
     samples = telemetry.read(run_dir / telemetry.FILE)
-    about = {"run": run, "project": session.sandbox.project, "made_by": "trainflash"}
+    about = {"run": run, "project": session.sandbox.project, "made_by": "trainflash", **_about_clocks(recorded)}
     return profile.write_trace(path, processes(recorded, samples), about)
 
 
@@ -66,25 +67,43 @@ def as_profile(session: Session, run: str) -> Profile:
     """The timeline of `run` as the profile's commands read it. Raises `UsageError` for an unknown run."""
     run_dir = session.run_dir(run)
     recorded = trace.load(run_dir)
-    ranks = []
-    for rank in recorded.ranks:
-        workers = [worker for worker in recorded.workers if worker.parent == rank.pid]
-        ranks.append((rank.rank, (_rank(rank), *(_worker(worker, rank, number) for number, worker in enumerate(workers)))))
+    ranks = [(rank.rank, group) for rank, group in _groups(recorded)]
     samples = telemetry.read(run_dir / telemetry.FILE)
-    return profile_of(ranks, (*_host_counters(samples), *_gpu_counters(samples)), run, {"run": run, "made_by": "trainflash"})
+    about = {"run": run, "made_by": "trainflash", **_about_clocks(recorded)}
+    return profile_of(ranks, (*_host_counters(samples), *_gpu_counters(samples)), run, about)
 
 
 def processes(recorded: Trace, samples: Sequence[telemetry.Sample] = ()) -> tuple[Process, ...]:
     """The rows of one run: ranks first, each followed by its workers, then the machine."""
-    found = []
-    for rank in recorded.ranks:
-        found.append(_rank(rank))
-        mine = [worker for worker in recorded.workers if worker.parent == rank.pid]
-        found += [_worker(worker, rank, number) for number, worker in enumerate(mine)]
+    found = [process for _, group in _groups(recorded) for process in group]
     counters = (*_host_counters(samples), *_gpu_counters(samples))
     if counters:
         found.append(Process(0, "machine", counters=counters))
     return tuple(found)
+
+
+def _groups(recorded: Trace) -> Iterator[tuple[RankTrace, tuple[Process, ...]]]:
+    """Each rank with its process and those of its workers, all on the clock of the first rank's machine."""
+    clocks = trace.host_clocks(recorded.ranks)
+    hosts = list(dict.fromkeys(rank.host for rank in recorded.ranks))
+    for rank in recorded.ranks:
+        workers = [worker for worker in recorded.workers if worker.parent == rank.pid]
+        group = (_rank(rank), *(_worker(worker, rank, number) for number, worker in enumerate(workers)))
+        if rank.host in clocks:
+            ahead_ns, place = clocks[rank.host].ahead_ns or 0, PIDS * hosts.index(rank.host)
+            group = tuple(profile.moved(each, -ahead_ns, pid=place + each.pid) for each in group)
+        yield rank, group
+
+
+def _about_clocks(recorded: Trace) -> dict[str, str]:
+    """What was done to the clocks of other machines, for whoever reads the timeline."""
+    said = []
+    for host, clock in trace.host_clocks(recorded.ranks).items():
+        if clock.ahead_ns is None or clock.error_ns is None:
+            said.append(f"{host}: not known, its rows lie where its own clock puts them")
+        else:
+            said.append(f"{host}: moved by {-clock.ahead_ns / NS_PER_S:+.6f} s, within {clock.error_ns / 1e6:.3f} ms")
+    return {"clocks": "; ".join(said)} if said else {}
 
 
 def _rank(rank: RankTrace) -> Process:

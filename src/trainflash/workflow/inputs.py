@@ -67,7 +67,7 @@ def demands(
         convergence=convergence,
         tolerance=tolerance if tolerance and metric is None else settings.tolerance,
         allowed=frozenset(named),
-        budget_s=budget_s or settings.budget_s,
+        budget_s=settings.budget_s if budget_s is None else budget_s,
         min_gain=settings.min_gain,
         resume=resume,
         online=settings.online,

@@ -1,38 +1,106 @@
-"""From findings to experiments: the plan first, then one knob at a time, each a commit in the sandbox, each with a verdict."""
+"""From findings to experiments: the plan, and one candidate made into a commit of the sandbox with a verdict of its own."""
 
 from __future__ import annotations
 
 import hashlib
-import time
-from dataclasses import dataclass, replace
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from trainflash import knobs, sandbox
-from trainflash.errors import ProgramFailed, TrainFlashError, UsageError
+from trainflash import knobs, redact, sandbox
+from trainflash.errors import ProgramFailed, UsageError
+from trainflash.knobs import briefs
+from trainflash.knobs.project import Project
 from trainflash.schema import (
+    KINDS,
+    Brief,
     Candidate,
     Command,
     Diagnosis,
     Experiment,
     Location,
     Plan,
+    Refusal,
     Summary,
     Verdict,
     write_document,
 )
-from trainflash.workflow import diagnosing, verifying
+from trainflash.workflow import choosing, diagnosing, ordering, verifying
+from trainflash.workflow.choosing import Choice
 from trainflash.workflow.session import Session, now_utc
 from trainflash.workflow.verifying import Demands
 
+LARGEST_PATCH = 4_000_000  # bytes; a training program's change is a few lines, and more is a mistaken file
+LEAST_CEILING = 1.04  # the rule calls anything below it "not faster" (stats.REJECT_GAIN)
+_BINARY = re.compile(rb"^(GIT binary patch|Binary files .* differ)$", re.MULTILINE)
+_HUNK = re.compile(rb"^(@@ -\d+(,\d+)? \+\d+(,\d+)? @@|rename from |deleted file mode|new file mode)", re.MULTILINE)
+NOTHING_TO_MEND = frozenset({"compute", "hung"})
 
-def plan(session: Session, diagnosis: Diagnosis, summary: Summary, command: Command) -> Plan:
-    """Write `plan.yaml`: what could be tried on top of what was accepted, best first."""
-    session.take("candidate", session.tip())
+
+def plan(
+    session: Session,
+    diagnosis: Diagnosis,
+    summary: Summary,
+    command: Command,
+    *,
+    allowed: frozenset[str] = frozenset(),
+    finished: frozenset[int] = frozenset(),
+) -> tuple[Plan, Choice]:
+    """Write `plan.yaml`: what could be tried on top of what was accepted, in the order in which it will be, and briefs for the rest.
+
+    `finished` are experiments of this search. Candidates that need the owner's agreement stand in the plan too.
+    """
+    tip = session.tip()
+    session.take("candidate", tip)
     checkout = sandbox.project_in(session.sandbox, "candidate")
-    candidates, refused, briefs = knobs.plan(diagnosis, summary, checkout, command)
-    made = Plan(run=diagnosis.run, created_utc=now_utc(), candidates=candidates, refused=refused, briefs=briefs)
-    write_document(session.plan_path, made)
-    return made
+    candidates, refused, written = knobs.plan(diagnosis, summary, checkout, command)
+    order = ordering.Order.of(diagnosis, session.log_entries(), ordering.price(session), allowed)
+    candidates = order.sorted(candidates)
+    choice = choosing.choose(
+        candidates,
+        session.experiments(),
+        tip=tip,
+        allowed=allowed,
+        hopeless=hopeless(diagnosis),
+        finished=finished,
+        diff_of=lambda experiment: diff_of(session, experiment),
+    )
+    left = [Refusal(each.knob, each.finding, f"{each.value}: {why}") for each, why in choice.left]
+    project = Project(checkout, command)
+    made = Plan(
+        run=diagnosis.run,
+        created_utc=now_utc(),
+        candidates=tuple(each for each in candidates if each in choice.open or each in choice.unagreed),
+        refused=(*refused, *left),
+        briefs=tuple(_briefs(project, diagnosis, written, (*refused, *left), choice)),
+    )
+    write_document(session.plan_path, replace(made, briefs=tuple(replace(one, code=redact.text(one.code)) for one in made.briefs)))
+    return made, choice
+
+
+def _briefs(
+    project: Project, diagnosis: Diagnosis, written: Iterable[Brief], refused: Sequence[Refusal], choice: Choice
+) -> Iterator[Brief]:
+    """Those of findings that no knob answers, and of findings whose candidates have all been tried; with what came of the knobs."""
+    told = list(written)
+    waiting = {each.finding for each in (*choice.open, *choice.unagreed)}
+    for finding in diagnosis.findings:
+        known = {each.finding for each in told}
+        if finding.kind not in {*waiting, *known, *NOTHING_TO_MEND, *hopeless(diagnosis)}:
+            told.append(briefs.brief(project, finding))
+    for brief in told:
+        tried = tuple(f"{each.knob}: {each.reason}" for each in refused if each.finding == brief.finding)
+        yield replace(brief, tried=tried, code=redact.text(brief.code))
+
+
+def hopeless(diagnosis: Diagnosis) -> frozenset[str]:
+    """Findings too small to be worth an experiment: even without their whole cost the program could not be shown to be faster."""
+    shares: dict[str, float] = {}
+    for finding in diagnosis.findings:
+        if finding.ceiling is not None:
+            shares[finding.kind] = max(shares.get(finding.kind, 0.0), finding.ceiling.speedup)
+    return frozenset(kind for kind, speedup in shares.items() if speedup < LEAST_CEILING)
 
 
 def propose(session: Session, knob: str, value: str | None, at: Location | None, command: Command) -> Candidate:
@@ -45,16 +113,31 @@ def propose(session: Session, knob: str, value: str | None, at: Location | None,
     return knobs.propose(knobs.get(knob), value, at, diagnosis=known[0], summary=known[1], checkout=checkout, command=command)
 
 
-def from_patch(patch: Path, why: str = "") -> Candidate:
-    """A candidate from a patch file that a person or an assistant wrote; its effect on the training is not presumed."""
+def from_patch(patch: Path, why: str = "", finding: str | None = None) -> Candidate:
+    """A candidate from a patch file that a person or an assistant wrote; its effect on the training is not presumed.
+
+    Raises `UsageError` for a file that is no text diff, or a finding that there is not. Whether it applies, and stays within the
+    project, is seen when it is committed.
+    """
+    if finding is not None and finding not in KINDS:
+        raise UsageError(f"there is no finding {finding!r}", "`trainflash explain` lists them")
     try:
-        text = patch.read_bytes().decode("utf-8", "surrogateescape")
+        if patch.stat().st_size > LARGEST_PATCH:
+            raise UsageError(f"{patch}: has more than {LARGEST_PATCH // 1_000_000} MB", "name a unified diff of source files")
+        data = patch.read_bytes()
     except OSError as bad:
         raise UsageError(f"{patch}: {bad.strerror}", "name a unified diff, such as the output of `git diff`") from None
+    if not data.strip():
+        raise UsageError(f"{patch}: is empty", "name a unified diff that changes at least one line")
+    if b"\0" in data or _BINARY.search(data):
+        raise UsageError(f"{patch}: is or holds a binary patch, which nobody can review", "change text files only")
+    if not _HUNK.search(data):
+        raise UsageError(f"{patch}: is no unified diff", "it needs `--- a/FILE`, `+++ b/FILE` and `@@` lines, as `git diff` writes them")
+    text = data.decode("utf-8", "surrogateescape")
     return Candidate(
         knob="patch",
         value=patch.name,
-        finding="host_code",
+        finding=finding or "host_code",  # type: ignore[arg-type]
         location=None,
         risk="same",
         diff=text,
@@ -64,6 +147,11 @@ def from_patch(patch: Path, why: str = "") -> Candidate:
 
 def try_candidate(session: Session, candidate: Candidate, command: Command, demands: Demands) -> Experiment:
     """Commit the candidate on top of what was accepted, judge it, and keep it in `worktree/` only if it was accepted."""
+    return measure(session, make(session, candidate, command, demands).n, demands)
+
+
+def make(session: Session, candidate: Candidate, command: Command, demands: Demands) -> Experiment:
+    """The candidate as a commit on top of what was accepted, not yet judged. Raises `UsageError` when it does not apply there."""
     if demands.budget_s < verifying.LEAST_BUDGET_S:
         raise UsageError(
             f"a budget of {demands.budget_s:.0f} s is too small for a verdict", f"give at least {verifying.LEAST_BUDGET_S:.0f}s"
@@ -90,142 +178,28 @@ def try_candidate(session: Session, candidate: Candidate, command: Command, dema
         command=command,
         environment=candidate.environment,
         created_utc=now_utc(),
+        saved_share=candidate.worth.saved_share if candidate.worth else None,
     )
     session.save(experiment)
     (session.experiment_dir(n) / "change.diff").write_bytes(diff.encode("utf-8", "surrogateescape"))
+    return experiment
+
+
+def measure(session: Session, n: int, demands: Demands) -> Experiment:
+    """Judge an experiment that was made; raises `ProgramFailed`, with the experiment settled, when the program without it fails."""
     try:
         return verifying.verify_experiment(session, n, demands)
     except ProgramFailed as failed:
         judged = Verdict(verdict="inconclusive", speedup=None, fidelity=None, starts=0, reasons=(failed.message,))
-        verifying.settle(session, experiment, judged, None)
+        verifying.settle(session, session.experiment(n), judged, None)
         raise
-
-
-LEAST_LOOP_S = 60.0  # a diagnosis, a short fidelity run and four starts of even a small program
-LEAST_CEILING = 1.04  # the rule calls anything below it "not faster" (stats.REJECT_GAIN)
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What `auto` came to. `combined` is the verdict on all accepted experiments together."""
-
-    experiments: tuple[Experiment, ...]
-    combined: Verdict | None
-    before: Diagnosis
-    after: Diagnosis | None
-    spent_s: float
-    stopped_because: str
-
-
-def auto(session: Session, command: Command, demands: Demands, *, budget_s: float) -> Outcome:
-    """Diagnose, plan and try one knob at a time until the program is healthy, nothing is left, or the budget is spent."""
-    if budget_s < LEAST_LOOP_S:
-        raise UsageError(
-            f"a budget of {budget_s:.0f} s is too small for the loop", f"give at least {LEAST_LOOP_S:.0f}s; `20m` is twenty minutes"
-        )
-    began = time.monotonic()
-
-    def left() -> float:
-        return budget_s - (time.monotonic() - began)
-
-    session.rest()  # a killed command may have left a candidate in worktree/
-    seconds = min(diagnosing.SECONDS, max(15.0, budget_s / 10))
-    diagnosis, summary = diagnosing.diagnose(session, command, seconds=seconds, online=demands.online, writable=demands.writable)
-    first, after = diagnosis, None
-    made: list[Experiment] = []
-    # what was interrupted, or left open by noise, deserves another try
-    tried = {_essence(diff_of(session, one)) for one in session.experiments() if _settled_here(session, one)}
-    longest = verifying.LEAST_BUDGET_S
-    while True:
-        reason = _done(diagnosis)
-        if reason:
-            break
-        hopeless = _hopeless(diagnosis)
-        candidates = [
-            c for c in plan(session, diagnosis, summary, command).candidates if _essence(c.diff) not in tried and c.finding not in hopeless
-        ]
-        allowed = [c for c in candidates if c.risk in {"same", "close"} or c.risk in demands.allowed]
-        if not allowed:
-            reason = _nothing_left(candidates, made)
-            break
-        kept_back = _cost_of_combination(session)
-        if left() - kept_back < longest:
-            reason = (
-                f"what is left of the budget of {budget_s:.0f} s is too little for another experiment ({len(allowed)} more could be tried)"
-            )
-            break
-        candidate = allowed[0]
-        tried.add(_essence(candidate.diff))
-        started = time.monotonic()
-        try:
-            experiment = try_candidate(
-                session, candidate, command, replace(demands, budget_s=max(left() - kept_back, verifying.LEAST_BUDGET_S))
-            )
-        except UsageError as bad:  # the diff does not apply on top of what was accepted
-            session.on_progress(f"{candidate.knob} skipped: {bad.message}", 0, 0)
-            continue
-        longest = max(longest, 0.5 * (time.monotonic() - started))
-        made.append(experiment)
-        if experiment.decision == "accepted":
-            diagnosis, summary = diagnosing.diagnose(session, command, seconds=seconds, online=demands.online, writable=demands.writable)
-            after = diagnosis
-    combined = _combine(session, command, demands, max(left(), 4 * verifying.LEAST_BUDGET_S))
-    session.rest()
-    return Outcome(
-        experiments=tuple(made),
-        combined=combined,
-        before=first,
-        after=after,
-        spent_s=round(time.monotonic() - began, 1),
-        stopped_because=reason,
-    )
-
-
-def _cost_of_combination(session: Session) -> float:
-    """Seconds to keep back so that what was accepted can still be verified together, once there is more than one experiment."""
-    spent = [experiment.verdict.spent_s for experiment in session.accepted() if experiment.verdict]
-    return 1.2 * max(spent, default=0.0)
-
-
-def _combine(session: Session, command: Command, demands: Demands, budget_s: float) -> Verdict | None:
-    try:
-        return verifying.verify_combination(session, command, replace(demands, budget_s=budget_s))
-    except TrainFlashError as bad:
-        return Verdict(verdict="inconclusive", speedup=None, fidelity=None, starts=0, reasons=(bad.message,))
-
-
-def _hopeless(diagnosis: Diagnosis) -> set[str]:
-    """Findings too small to be worth an experiment: even without their whole cost the program could not be shown to be faster."""
-    return {finding.kind for finding in diagnosis.findings if finding.ceiling and finding.ceiling.speedup < LEAST_CEILING}
-
-
-def _settled_here(session: Session, experiment: Experiment) -> bool:
-    """Whether it was decided, in this sandbox and not in one that stood here before."""
-    return experiment.decision not in {"pending", "inconclusive"} and experiment.created_utc >= session.sandbox.created_utc
 
 
 def diff_of(session: Session, experiment: Experiment) -> str:
     """The diff of an experiment against the commit it was built on."""
+    kept = session.experiment_dir(experiment.n) / "change.diff"
+    if kept.is_file():
+        text = kept.read_bytes()
+        if hashlib.sha256(text).hexdigest() == experiment.diff_digest:
+            return text.decode("utf-8", "surrogateescape")
     return sandbox.diff(session.sandbox, experiment.parent_commit, experiment.commit)
-
-
-def _essence(diff: str) -> tuple[str, ...]:
-    """What a diff removes and adds, wherever it stands: an accepted change above it moves its lines."""
-    return tuple(line for line in diff.splitlines() if line.startswith(("+", "-")) and not line.startswith(("+++ /", "--- /")))
-
-
-def _done(diagnosis: Diagnosis) -> str:
-    if diagnosis.abstained:
-        return f"the diagnosis abstains: {diagnosis.abstained}"
-    if diagnosis.findings and diagnosis.findings[0].kind == "compute":
-        return "healthy: the time goes into the training itself"
-    return ""
-
-
-def _nothing_left(candidates: list[Candidate], made: list[Experiment]) -> str:
-    if candidates:
-        names = ", ".join(sorted({f"{c.knob} ({c.risk})" for c in candidates}))
-        return f"needs the owner's agreement (--allow): {names}"
-    if made:
-        return "nothing left to try that these knobs could do"
-    return "no knob fits; `trainflash optimize plan` has the briefs for a person or an assistant"

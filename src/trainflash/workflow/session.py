@@ -27,6 +27,7 @@ from trainflash.schema import (
     read_document,
     write_document,
 )
+from trainflash.workflow import vault
 
 OnProgress = Callable[[str, int, int], None]  # what is done now, how much of it is done, of how much (0: unknown)
 
@@ -60,6 +61,10 @@ class Session:
         return self.directory / "plan.yaml"
 
     @property
+    def search_path(self) -> Path:
+        return self.directory / "search.json"
+
+    @property
     def report_path(self) -> Path:
         return self.directory / "report.html"
 
@@ -90,14 +95,19 @@ class Session:
     def experiments(self) -> tuple[Experiment, ...]:
         """All experiments, in the order in which they were made."""
         paths = (self.directory / "experiments").glob("*/experiment.json")
-        return tuple(sorted((read_document(Experiment, path) for path in paths), key=lambda experiment: experiment.n))
+        return tuple(sorted(map(self._read, paths), key=lambda experiment: experiment.n))
 
     def experiment(self, n: int) -> Experiment:
         path = self.experiment_dir(n) / "experiment.json"
         if not path.is_file():
             known = ", ".join(str(experiment.n) for experiment in self.experiments()) or "none yet"
             raise UsageError(f"no experiment {n} in this sandbox", f"experiments: {known}")
-        return read_document(Experiment, path)
+        return self._read(path)
+
+    def _read(self, path: Path) -> Experiment:
+        """An experiment with its command as it was typed: secrets lie apart (see `vault`)."""
+        experiment = read_document(Experiment, path)
+        return replace(experiment, command=vault.unseal(self.directory, experiment.command))
 
     def accepted(self) -> tuple[Experiment, ...]:
         """The chain of accepted experiments from the owner's state on, each built on the one before it."""
@@ -154,7 +164,8 @@ class Session:
         sandboxes.discard(self.sandbox, everything=everything)
 
     def save(self, experiment: Experiment) -> Experiment:
-        write_document(self.experiment_dir(experiment.n) / "experiment.json", experiment)
+        sealed = replace(experiment, command=vault.seal(self.directory, experiment.command))
+        write_document(self.experiment_dir(experiment.n) / "experiment.json", sealed)
         return experiment
 
     def combination(self, command: Command | None = None) -> Verdict | None:
@@ -188,18 +199,29 @@ class Session:
             found.append((read_document(Diagnosis, path), read_document(Summary, path.with_name("summary.json"))))
         return tuple(found)
 
+    def diagnosis(self, run: str) -> tuple[Diagnosis, Summary] | None:
+        """The diagnosis of one run with its summary; None where it was not finished."""
+        path = self.directory / "runs" / run / "findings.json"
+        if not run or not path.is_file():
+            return None
+        return read_document(Diagnosis, path), read_document(Summary, path.with_name("summary.json"))
+
     def plan(self) -> Plan | None:
         return read_document(Plan, self.plan_path) if self.plan_path.is_file() else None
 
     def log(self, entry: LogEntry) -> None:
         tuning_log.append(self.log_path, replace(entry, at_utc=entry.at_utc or now_utc()))
 
-    def note(self, text: str) -> None:
-        """An entry in words, by the owner or an assistant."""
-        self.log(LogEntry(kind="note", at_utc=now_utc(), what=text, by="owner or assistant"))
+    def note(self, text: str, experiment: int | None = None) -> None:
+        """An entry in words, by the owner or an assistant. Raises `UsageError` for no words, or an experiment that there is not."""
+        if not text.strip():
+            raise UsageError("the note is empty", 'write what you saw, such as `trainflash log note "two cores only"`')
+        knob = self.experiment(experiment).knob if experiment is not None else ""
+        self.log(LogEntry(kind="note", at_utc=now_utc(), what=text, experiment=experiment, knob=knob, by="owner or assistant"))
 
     def log_entries(self) -> tuple[LogEntry, ...]:
-        return tuning_log.read(self.log_path).entries if self.log_path.exists() else ()
+        """All entries, accepted experiments with the phases after them too."""
+        return tuning_log.with_after(tuning_log.read(self.log_path).entries)
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
@@ -220,7 +242,13 @@ class Session:
 def open_session(project: Path, sandbox: Path | None = None, *, on_progress: OnProgress = silent) -> tuple[Session, bool]:
     """The session to work in: the sandbox named, else the newest of `project`, else a new one (then the flag is True)."""
     found = _find(project, sandbox)
-    return (create(project, on_progress=on_progress), True) if found is None else (Session(found, on_progress), False)
+    if found is None:
+        return create(project, on_progress=on_progress), True
+    if sandbox is None and (changed := sandboxes.drifted(found)):
+        names = ", ".join(changed[:3]) + (f" and {len(changed) - 3} more" if len(changed) > 3 else "")
+        renew = "for the present one: `trainflash sandbox discard`, then this command again"
+        on_progress(f"the sandbox holds the project as it was before {names} changed; {renew}", 0, 0)
+    return Session(found, on_progress), False
 
 
 def _find(project: Path, sandbox: Path | None) -> Sandbox | None:

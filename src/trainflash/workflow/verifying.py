@@ -6,12 +6,13 @@ import hashlib
 import json
 import shlex
 import shutil
+import statistics
 import time
 from collections.abc import Collection, Iterable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from trainflash import bench, fidelity, redact, verdict
+from trainflash import bench, fidelity, redact, telemetry, verdict
 from trainflash import sandbox as sandboxes
 from trainflash.errors import UsageError
 from trainflash.schema import Command, Experiment, Fidelity, LogEntry, Runs, SpeedVerdict, Verdict, read_document, to_plain, write_document
@@ -26,7 +27,7 @@ class Demands:
     """What a verdict is held to. `allowed` names the changes the owner agreed to; `budget_s` bounds the timed part.
 
     `resume`: go on only if what was measured before was measured under the same conditions; without it such starts count too, and
-    others are set aside.
+    others are set aside. `take_up`: a check that was finished before a kill counts, as it does with `resume`.
     """
 
     tolerance: float = 1e-3
@@ -34,6 +35,7 @@ class Demands:
     budget_s: float = 600.0
     min_gain: float = 1.02
     resume: bool = False
+    take_up: bool = False
     online: bool = False
     writable: tuple[str, ...] = ()
     metric: str | None = None  # the project's own, as the owner wrote it
@@ -103,7 +105,7 @@ def compare(
             if run.said:
                 speed = replace(speed, reason=f"{speed.reason}; {run.said}")
             speed = bench.with_costs(speed, runs.starts if runs else (), run.costs(), work_ratio=work[1] / work[0])
-            same = fidelity.work.applied(same, fidelity.work.check(directory / "fidelity", kept, _timed(timing), demands.tolerance))
+            same = fidelity.work.applied(same, fidelity.work.check(directory / "fidelity", kept, timed_runs(timing), demands.tolerance))
             write_document(directory / "fidelity.json", same)
     judged = verdict.judge(
         speed, same, allowed=demands.allowed, protection=session.sandbox.protection, spent_s=round(time.monotonic() - began, 1)
@@ -124,7 +126,7 @@ def compare(
     return judged, runs
 
 
-def _timed(timing: Path) -> list[tuple[Path, Path]]:
+def timed_runs(timing: Path) -> list[tuple[Path, Path]]:
     """Run folders of all timed starts that both sides made."""
     found = ((path, path.with_name(path.name.replace("-baseline", "-candidate"))) for path in sorted(timing.glob("start-*-baseline")))
     return [both for both in found if both[1].is_dir()]
@@ -139,15 +141,17 @@ def pair_directory(session: Session, baseline: Command, candidate: Command, cont
 
 def _held_to(demands: Demands) -> str:
     """What a check of the training was asked for; time does not change what it saw, consent does: more is then compared."""
-    plain = asdict(replace(demands, budget_s=0.0, min_gain=0.0, resume=False)) | {"allowed": sorted(demands.allowed)}
+    plain = asdict(replace(demands, budget_s=0.0, min_gain=0.0, resume=False, take_up=False)) | {"allowed": sorted(demands.allowed)}
     return hashlib.sha256(repr(sorted(plain.items())).encode()).hexdigest()
 
 
 def _checked_before(timing: Path, demands: Demands) -> Fidelity | None:
-    """With `resume`: what the check of these two programs found, if it was finished before the timing was interrupted."""
+    """With `resume` or `take_up`: what the check of these two programs found, if it was finished before the timing was interrupted."""
+    if not (demands.resume or demands.take_up):
+        return None
     path = timing / "fidelity.json"
     key = timing / "fidelity.key"
-    if not demands.resume or not path.is_file() or not key.is_file() or key.read_text(encoding="ascii") != _held_to(demands):
+    if not path.is_file() or not key.is_file() or key.read_text(encoding="ascii") != _held_to(demands):
         return None
     return read_document(Fidelity, path)
 
@@ -198,7 +202,11 @@ def _fidelity(session: Session, baseline: Command, candidate: Command, directory
         resume=demands.resume,
         on_progress=session.on_progress,
         baseline_record=kept,
-        bounds=fidelity.Bounds(whole_s=_within(20.0, 0.1 * demands.budget_s, 60.0), most_s=_within(60.0, 0.25 * demands.budget_s, 240.0)),
+        bounds=fidelity.Bounds(
+            whole_s=_within(20.0, 0.1 * demands.budget_s, 60.0),
+            most_s=_within(60.0, 0.25 * demands.budget_s, 240.0),
+            first_update_s=_within(60.0, demands.budget_s, fidelity.Bounds.first_update_s),
+        ),
         online=demands.online,
         writable=demands.writable,
         redact=redact.text,
@@ -263,7 +271,7 @@ def settle(session: Session, experiment: Experiment, judged: Verdict, runs: Runs
     """Save the verdict with the experiment, and one entry in the log."""
     decision = {"accept": "accepted", "reject": "rejected", "inconclusive": "inconclusive"}[judged.verdict]
     settled = session.save(replace(experiment, verdict=judged, decision=decision))
-    session.log(entry_of(settled, runs))
+    session.log(entry_of(session, settled, runs))
     return settled
 
 
@@ -271,6 +279,8 @@ def verify_combination(session: Session, command: Command, demands: Demands) -> 
     """Judge all accepted experiments together against the owner's state; None when nothing was accepted."""
     accepted = session.accepted()
     known = session.combination(command)
+    if known is not None and known.verdict == "reject" and len(accepted) > 1:  # killed before that was drawn from it
+        _settle_combination(session, accepted, command, known, None)
     if not accepted or (known is not None and known.verdict != "inconclusive"):
         return known
     place = session.combination_path(command).with_suffix("")
@@ -314,8 +324,18 @@ def _together(accepted: Collection[Experiment]) -> str:
     return "accepted together: " + ", ".join(f"{experiment.n} ({experiment.knob})" for experiment in accepted)
 
 
-def entry_of(experiment: Experiment, runs: Runs | None) -> LogEntry:
-    """The log's entry of one settled experiment."""
+def complete_log(session: Session) -> None:
+    """Add what a kill left out: the log's entry of an experiment that was settled in this sandbox."""
+    since = session.sandbox.created_utc
+    logged = {entry.experiment for entry in session.log_entries() if entry.kind == "experiment" and entry.at_utc >= since}
+    for experiment in session.experiments():
+        if experiment.decision != "pending" and experiment.created_utc >= since and experiment.n not in logged:
+            session.log(replace(entry_of(session, experiment, None), at_utc=""))
+
+
+def entry_of(session: Session, experiment: Experiment, runs: Runs | None) -> LogEntry:
+    """The log's entry of one settled experiment; `before` holds the phases of the diagnosis that it rests on."""
+    known = diagnosing.latest(session, experiment.command)
     entry = LogEntry(
         kind="experiment",
         at_utc=now_utc(),
@@ -329,18 +349,26 @@ def entry_of(experiment: Experiment, runs: Runs | None) -> LogEntry:
         diff_digest=experiment.diff_digest,
         command=shlex.join(redact.argv(experiment.command.argv)),
         decision=experiment.decision,
+        environment=telemetry.machine() | (known[1].versions if known else {}),
+        before=known[0].phases if known else {},
     )
     return _measured(entry, experiment.verdict, runs) if experiment.verdict else entry
 
 
 def _measured(entry: LogEntry, judged: Verdict, runs: Runs | None) -> LogEntry:
-    counted = [start for start in runs.starts if start.y is not None] if runs else []
-    last = counted[-1] if counted else None
+    def median(name: str) -> float | None:
+        values = [value for start in runs.starts if start.y is not None and (value := getattr(start, name)) is not None] if runs else []
+        return statistics.median(values) if values else None
+
     return replace(
         entry,
-        environment=dict(runs.machine) if runs else {},
-        before_step_ms=last.baseline_step_ms if last else None,
-        after_step_ms=last.candidate_step_ms if last else None,
+        environment={**entry.environment, **(runs.machine if runs else {})},
+        before_step_ms=median("baseline_step_ms"),
+        after_step_ms=median("candidate_step_ms"),
+        before_p95_ms=median("baseline_p95_ms"),
+        after_p95_ms=median("candidate_p95_ms"),
+        before_p99_ms=median("baseline_p99_ms"),
+        after_p99_ms=median("candidate_p99_ms"),
         speedup=judged.speedup,
         fidelity=judged.fidelity.verdict if judged.fidelity else "",
         mean_abs_loss_delta=judged.fidelity.mean_abs_loss_delta if judged.fidelity else None,

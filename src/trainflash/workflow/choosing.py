@@ -1,0 +1,134 @@
+"""Which candidates of a plan may be tried now: not again what is known, values within bounds, nothing that the owner did not agree to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from trainflash.schema import Candidate, Experiment
+
+# A knob with several values at one place: so many are tried at most. Each costs minutes, and what the fifth adds to a value that pays
+# (8 workers, then 16) is rarely more than the noise.
+MOST_VALUES = 4
+# A value that did not pay is tried again on top of another accepted change only where its cost has grown by this factor since: the
+# bottleneck moved. Less is inside what two diagnoses of the same program differ by.
+GROWN = 1.5
+NO_AGREEMENT = frozenset({"same", "close"})
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A plan's candidates, sorted out: what may be tried, what needs the owner's agreement, and why the rest is left."""
+
+    open: tuple[Candidate, ...]
+    unagreed: tuple[Candidate, ...]
+    left: tuple[tuple[Candidate, str], ...]
+
+
+def choose(
+    candidates: Sequence[Candidate],
+    made: Sequence[Experiment],
+    *,
+    tip: str,
+    allowed: frozenset[str],
+    hopeless: frozenset[str] = frozenset(),
+    finished: frozenset[int] = frozenset(),
+    diff_of: Callable[[Experiment], str],
+) -> Choice:
+    """Sort out `candidates`, made on the commit `tip`. `made` are all experiments of this sandbox, oldest first.
+
+    `hopeless` are findings too small to show a gain. `finished` are experiments of this search, for which an open answer counts too:
+    what an earlier one left open deserves another try, whose starts then count together.
+    """
+    decided = [one for one in made if one.decision in {"accepted", "rejected", "failed"} or one.n in finished]
+    essences = {one.n: essence(diff_of(one)) for one in decided}
+    found_open, unagreed, left = [], [], []
+    for each in candidates:
+        why = _why_not(each, decided, essences, tip)
+        if each.finding in hopeless:
+            left.append((each, "its whole cost is too small for a gain that could be shown"))
+        elif why:
+            left.append((each, why))
+        elif each.risk in NO_AGREEMENT or each.risk in allowed:
+            found_open.append(each)
+        else:
+            unagreed.append(each)
+    return Choice(tuple(found_open), tuple(unagreed), tuple(left))
+
+
+def _why_not(candidate: Candidate, decided: Sequence[Experiment], essences: dict[int, tuple[str, ...]], tip: str) -> str:
+    """Why a candidate is not tried (again); "": nothing speaks against it."""
+    own = essence(candidate.diff)
+    for one in decided:
+        if essences[one.n] == own and one.parent_commit == tip:
+            return f"tried in experiment {one.n}: {_outcome(one)}"
+    again = [one for one in decided if essences[one.n] == own]
+    if again and not _grown(candidate, again[-1]):
+        return f"tried in experiment {again[-1].n}: {_outcome(again[-1])}; its cost is no larger since"
+    here = [one for one in decided if _same_place(one, candidate)]
+    return "" if again or not here else _why_no_other_value(candidate, here)
+
+
+def _why_no_other_value(candidate: Candidate, here: Sequence[Experiment]) -> str:
+    """The bounded search over values: on while it pays, and never more than `MOST_VALUES`."""
+    last = here[-1]
+    paid = [one for one in here if one.decision == "accepted"]
+    if _other_training(last):
+        return f"another value changed the training in experiment {last.n}: {_outcome(last)}"
+    if paid and candidate.risk not in NO_AGREEMENT:
+        return f"experiment {paid[-1].n} changed it already; what needs agreement is changed once"
+    if paid and last is not paid[-1]:
+        return f"value {last.value} of experiment {last.n} paid no more on top of {paid[-1].value}"
+    if _turned_back([one.value for one in paid], candidate.value):
+        return f"experiment {paid[-1].n} went past that value, and it paid"
+    if len({one.value for one in here}) >= MOST_VALUES:
+        return f"{MOST_VALUES} values were tried"
+    return ""
+
+
+def _turned_back(paid: Sequence[str], value: str) -> bool:
+    """Whether `value` lies behind the values that paid: a search goes on in the direction of the last two."""
+    numbers, wanted = [number for each in paid if (number := _number(each)) is not None], _number(value)
+    if len(numbers) < 2 or wanted is None:
+        return False
+    return (wanted - numbers[-1]) * (numbers[-1] - numbers[-2]) <= 0
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _same_place(one: Experiment, candidate: Candidate) -> bool:
+    """The same knob in the same function of the same file; lines move when something above them is accepted."""
+    if one.knob != candidate.knob or one.location is None or candidate.location is None:
+        return one.knob == candidate.knob and one.location is None and candidate.location is None
+    return (one.location.file, one.location.function) == (candidate.location.file, candidate.location.function)
+
+
+def _other_training(one: Experiment) -> bool:
+    """Whether it was refused because it trains something else, and not because it crashed or was slow: another value would too."""
+    fidelity = one.verdict.fidelity if one.verdict else None
+    return one.decision == "rejected" and fidelity is not None and fidelity.verdict == "changed" and "failed" not in fidelity.changed
+
+
+def _grown(candidate: Candidate, before: Experiment) -> bool:
+    if _other_training(before) or before.decision != "rejected" or before.saved_share is None or candidate.worth is None:
+        return False
+    return candidate.worth.saved_share > GROWN * before.saved_share
+
+
+def _outcome(one: Experiment) -> str:
+    return one.verdict.reasons[0] if one.verdict and one.verdict.reasons else one.decision
+
+
+def essence(diff: str) -> tuple[str, ...]:
+    """What a diff removes and adds, wherever it stands: an accepted change above it moves its lines."""
+    return tuple(line for line in diff.splitlines() if line.startswith(("+", "-")) and not line.startswith(("+++ /", "--- /")))
+
+
+def names(candidates: Iterable[Candidate]) -> str:
+    """`eval_cadence (cadence), …`, each once."""
+    return ", ".join(sorted({f"{each.knob} ({each.risk})" for each in candidates}))

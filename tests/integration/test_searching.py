@@ -1,0 +1,337 @@
+"""`auto` as a search: its order, its bounds, its end, and that a kill at any moment costs nothing that was finished."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import traceback
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+from search_stage import COMMAND, Stage, die_after, project, read
+
+from trainflash import sandbox
+from trainflash.errors import UsageError
+from trainflash.schema import Plan, Runs, Start, read_document, write_document
+from trainflash.schema.searches import Search
+from trainflash.workflow import choosing, optimizing, ordering, searching, session, verifying
+from trainflash.workflow.verifying import Demands
+
+BUDGET_S = 3600.0
+
+
+SMALL = ("cache", "fused")
+
+
+@pytest.fixture
+def found(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    return session.create(project(tmp_path / "project", SMALL))
+
+
+@pytest.fixture
+def stage(tmp_path, monkeypatch):
+    return Stage(monkeypatch, tmp_path / "measured")
+
+
+@pytest.fixture(scope="module")
+def searched(tmp_path_factory):
+    """A whole search that has come to its end: the session, the stage, and what it came to."""
+    place = tmp_path_factory.mktemp("searched")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(place / "state"))
+        made = session.create(project(place / "project"))
+        stage = Stage(patch, place / "measured")
+        yield made, stage, search(made)
+
+
+def search(found, *, allowed=(), budget_s=BUDGET_S, **options):
+    return searching.auto(found, COMMAND, Demands(budget_s=budget_s, allowed=frozenset(allowed)), budget_s=budget_s, **options)
+
+
+def test_the_whole_search(searched):
+    found, stage, came_to = searched
+    tried = [(one.knob, one.value, one.decision) for one in came_to.experiments]
+    assert tried[0] == ("cache", "1", "accepted"), "the largest measured ceiling first"
+    workers = [(value, decision) for knob, value, decision in tried if knob == "workers"]
+    assert workers == [("1", "accepted"), ("2", "accepted"), ("4", "rejected")], "on while it pays, stop at the first that does not"
+    assert ("order", "1", "accepted") not in tried and all(knob != "order" for knob, _, _ in tried)
+    assert ("crash", "1", "rejected") in tried and ("noisy", "1", "inconclusive") in tried, "the search goes on after them"
+    assert (came_to.ending, "order (order)" in came_to.stopped_because) == ("needs a person", True)
+    assert read(found.sandbox.worktree) | {"cache": "1", "workers": "2"} == read(found.sandbox.worktree)
+    assert came_to.combined.verdict == "accept" and stage.measured[-1] == "together="
+    [combination] = [entry for entry in found.log_entries() if entry.kind == "combination"]
+    assert combination.decision == "accept"
+    assert {each.ceiling.how for each in came_to.before.findings} == {"measured"}, "where two costs are near"
+    assert [one.parent for one in came_to.experiments if one.decision == "accepted"] == [None, 1, 2]
+
+
+def test_what_is_left_stands_in_the_plan_with_its_reason(searched):
+    found, _, came_to = searched
+    left = found.plan()
+    assert any("paid no more on top of 2" in each.reason for each in left.refused)
+    assert [each.knob for each in left.candidates] == ["order"], "what needs agreement stays in the plan"
+    assert {brief.finding for brief in left.briefs} >= {"optimizer", "collate"}, "whose knobs are all tried"
+    assert any("out of memory" in line for brief in left.briefs for line in brief.tried)
+    assert came_to.briefs == left.briefs
+
+
+def test_a_second_search_repeats_nothing_that_was_decided(searched):
+    found, stage, first = searched
+    before, known = Counter(stage.measured), len(found.experiments())
+    second = search(found)
+    assert [one.knob for one in second.experiments] == ["noisy"], "what noise left open deserves another try"
+    assert Counter(stage.measured) - before == Counter(["noisy=1"])
+    assert second.combined == first.combined and len(found.experiments()) == known + 1
+
+
+def test_what_the_owner_agreed_to_is_tried(searched):
+    found, _, _ = searched
+    with_order = search(found, allowed=["order"])
+    assert with_order.experiments[0].knob == "order" and with_order.experiments[0].decision == "accepted"
+
+
+def test_by_hand_it_may_be_tried_again(searched):
+    found, _, _ = searched
+    again = next(one for one in found.experiments() if one.knob == "fused")
+    made = optimizing.try_candidate(found, _same(found, again), COMMAND, Demands())
+    assert made.n == found.experiments()[-1].n and made.decision == "rejected"
+
+
+def _same(found, one):
+    return optimizing.Candidate(one.knob, one.value, one.finding, one.location, one.risk, optimizing.diff_of(found, one), "asked for")
+
+
+def test_a_healthy_program_is_left_alone(found, stage):
+    stage.healthy = True
+    came_to = search(found)
+    assert (came_to.ending, came_to.experiments, came_to.combined, stage.measured) == ("healthy", (), None, [])
+
+
+def test_an_empty_budget_is_one_clear_line(found, stage):
+    with pytest.raises(UsageError, match=r"a budget of 5 s is too small for the loop"):
+        search(found, budget_s=5.0)
+    assert not found.search_path.exists()
+
+
+def test_the_budget_ends_it_with_time_for_all_together(found, stage):
+    """A clock on which every look costs: the search stops, says so, and what was accepted is verified together."""
+    now = [0.0]
+
+    def clock() -> float:
+        now[0] += 45.0
+        return now[0]
+
+    came_to = search(found, budget_s=200.0, clock=clock)
+    assert came_to.ending == "budget" and "1 more could be tried" in came_to.stopped_because
+    assert len(came_to.experiments) == 1 and came_to.combined.verdict == "accept"
+
+
+def test_what_a_start_takes_decides_whether_another_experiment_is_begun(found, stage):
+    """Half a verdict on each of two candidates is none on any."""
+    slow = Start(1, "resident", None, None, "wall", reason="too few steps", spent_s=100.0)
+    write_document(found.directory / "pairs" / "x" / "runs.json", Runs(COMMAND, (slow,), 5))
+    assert ordering.price(found).least_s == 430.0
+    came_to = search(found, budget_s=300.0)
+    assert (came_to.ending, came_to.experiments, stage.measured) == ("budget", (), [])
+
+
+def test_a_program_that_keeps_failing_needs_a_person(found, stage):
+    stage.failing = True
+    came_to = search(found)
+    assert came_to.ending == "needs a person" and came_to.stopped_because.startswith(
+        "2 experiments in a row could not be judged: the baseline failed"
+    )
+    assert {one.decision for one in came_to.experiments} == {"inconclusive"}
+
+
+def test_a_plan_that_does_not_apply_is_a_fault_and_named(found, stage, monkeypatch):
+    real = stage.plan
+
+    def stale(*arguments):
+        return tuple(replace(each, diff=each.diff.replace("-cache = 0", "-cache = 5")) for each in real(*arguments)[0]), (), ()
+
+    monkeypatch.setattr(optimizing.knobs, "plan", stale)
+    with pytest.raises(UsageError, match=r"cache = 1: the diff does not apply"):
+        search(found)
+
+
+def test_any_other_fault_surfaces(found, stage, monkeypatch):
+    def broken(*_, **__):
+        raise UsageError("no space left on the disk", "make room")
+
+    monkeypatch.setattr(verifying.fidelity, "check", broken)
+    with pytest.raises(UsageError, match="no space left"):
+        search(found)
+    assert found.experiment(1).decision == "pending"
+
+
+def test_ceilings_are_measured_where_they_decide(found, stage):
+    known, _ = stage.diagnose(found, COMMAND)
+    cache, fused = known.findings
+    assert not searching.contested(known), "fused cannot overtake cache"
+    near = replace(fused, ceiling=replace(fused.ceiling, speedup=2.0))
+    assert searching.contested(replace(known, findings=(cache, near)))
+    assert not searching.contested(replace(known, findings=(cache, replace(near, knobs=cache.knobs)))), (
+        "the same knob comes first either way"
+    )
+    measured = [replace(each, ceiling=replace(each.ceiling, how="measured")) for each in (cache, near)]
+    assert not searching.contested(replace(known, findings=tuple(measured)))
+    assert not searching.contested(replace(known, abstained="too few steps", findings=(cache, near)))
+    assert not searching.contested(replace(known, findings=()))
+
+
+def test_the_plan_says_why_this_order(found, stage):
+    made, choice = optimizing.plan(found, *stage.diagnose(found, COMMAND), COMMAND)
+    assert read_document(Plan, found.plan_path) == made
+    assert [(each.knob, each.worth.saved_share) for each in made.candidates] == [("cache", 0.6667), ("fused", 0.2308)]
+    assert made.candidates[0].worth.score > made.candidates[1].worth.score > 0
+    assert choice.open == made.candidates
+
+
+def test_an_experiment_that_was_being_measured_goes_on(found, stage, monkeypatch):
+    """Interrupted while it was timed: the same experiment, with the check that was finished."""
+    checks = []
+    real = stage.check
+    monkeypatch.setattr(verifying.fidelity, "check", lambda *a, **k: checks.append(1) or real(*a, **k))
+
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(verifying.bench, "compare", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            search(found)
+    assert len(checks) == 1
+    came_to = search(found)
+    assert came_to.experiments[0].n == 1 and found.experiment(1).decision == "accepted"
+    assert len(checks) == len(came_to.experiments) == 2, "the finished check of experiment 1 was not made again"
+
+
+def run_in_child(tmp_path, found, moments: int) -> int:
+    """The search in a process of its own that is killed after `moments` writes; its wait status."""
+    child = os.fork()
+    if child:
+        return os.waitpid(child, 0)[1]
+    try:
+        with pytest.MonkeyPatch.context() as patch:
+            Stage(patch, tmp_path / "measured", die_after(moments))
+            with found.locked():
+                search(found, allowed=["order"])
+        os._exit(0)
+    except BaseException:
+        traceback.print_exc()
+        os._exit(1)
+
+
+def survive(tmp_path, found, first: int, step: int) -> None:
+    status, moments, kills = -1, first, 0
+    while status != 0:
+        status = run_in_child(tmp_path, found, moments)
+        assert status in {0, signal.SIGKILL}, f"exit {os.waitstatus_to_exitcode(status)} after {kills} kills"
+        moments, kills = moments + step, kills + (status != 0)
+    assert kills > 3
+    settled = list(found.experiments())
+    assert all(one.decision != "pending" for one in settled), "what was being measured went on"
+    again = Counter((one.parent_commit, choosing.essence(optimizing.diff_of(found, one))) for one in settled)
+    assert max(again.values()) == 1, "a finished experiment was made again"
+    logged = Counter(entry.experiment for entry in found.log_entries() if entry.kind == "experiment")
+    assert logged == Counter(one.n for one in settled), "each settled experiment stands in the log, once"
+    assert read(found.sandbox.worktree) | {"cache": "1", "workers": "2", "order": "1"} == read(found.sandbox.worktree)
+    assert sandbox.head(found.sandbox) == found.tip()
+    assert found.combination(COMMAND).verdict == "accept"
+    assert read_document(Search, found.search_path).ending
+
+
+@pytest.fixture
+def whole(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    return session.create(project(tmp_path / "project", ("cache", "workers", "order")))
+
+
+def test_kills_cost_nothing_that_was_finished(whole, tmp_path):
+    survive(tmp_path, whole, 9, 13)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("first", range(4, 24, 2))
+def test_a_kill_at_any_moment_costs_nothing_that_was_finished(whole, tmp_path, first):
+    survive(tmp_path, whole, first, 3)
+
+
+def test_another_question_is_another_search(found, stage, monkeypatch):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(verifying.bench, "compare", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            search(found)
+    known = read_document(Search, found.search_path)
+    assert known.current == 1 and not known.ending
+    came_to = search(replace(found), allowed=["order"])
+    assert came_to.experiments[0].n == 2, "the open experiment was judged by other demands"
+
+
+def test_bad_input_on_the_command_line_is_one_line_and_makes_nothing(user):
+    (user.project / "empty.diff").write_text("")
+    for words, says in (
+        (("optimize", "try", "--patch", "empty.diff", "--", "python", "train.py"), "is empty"),
+        (("optimize", "auto", "--budget", "5s", "--", "python", "train.py"), "too small for the loop"),
+    ):
+        ran = user.trainflash(*words)
+        assert ran.code == 2 and says in ran.err and "Traceback" not in ran.err, ran.err
+    assert user.trainflash("log").code == 2, "no experiment, no log"
+
+
+def crash_patch(user) -> str:
+    """A patch after which the program runs out of memory in its first step."""
+    text = (user.project / "train.py").read_text()
+    (user.project / "train.py").write_text(text.replace("    return value\n", "    raise MemoryError('no room for the cache')\n"))
+    diff = user.git("diff")
+    user.git("checkout", "--", "train.py")
+    path = user.project.parent / "crash.diff"
+    path.write_text(diff)
+    return str(path)
+
+
+@pytest.mark.full
+@pytest.mark.timeout(1800)
+def test_a_patch_that_crashes_is_recorded_and_costs_little(user):
+    ran = user.trainflash("sandbox", "create", ".")
+    assert ran.code == 0, ran.err
+    path = crash_patch(user)
+    tried = user.trainflash("optimize", "try", "--patch", path, "--json", "--", sys.executable, "train.py", timeout=900)
+    assert tried.code == 4, tried.err
+    [one] = tried.document["experiments"]
+    assert one["decision"] == "rejected" and "no room for the cache" in one["verdict"]["reasons"][0]
+    assert one["verdict"]["starts"] == 0, "it was never timed"
+    assert user.trainflash("log", "note", "--experiment", "1", "the cache is larger than memory").code == 0
+    entries = user.trainflash("log", "--json").document["entries"]
+    assert [(entry["kind"], entry["experiment"], entry["decision"]) for entry in entries[-2:]] == [
+        ("experiment", 1, "rejected"), ("note", 1, ""),
+    ]  # fmt: skip
+
+
+@pytest.mark.full
+@pytest.mark.timeout(3600)
+def test_a_search_that_is_killed_goes_on(user):
+    """A real search, killed with SIGKILL while its first experiment is measured; the same command again goes on with it."""
+    command = ["optimize", "auto", "--budget", "20m", "--json", "--", sys.executable, "train.py"]
+    running = subprocess.Popen(
+        user.command(*command), cwd=user.project, env=user.environment, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
+    )
+    for line in running.stderr:
+        if "start 2" in line:
+            break
+    running.kill()
+    running.communicate(timeout=120)
+    went_on = user.trainflash(*command, timeout=2400)
+    assert went_on.code == 0, went_on.err
+    assert "going on with the search" in went_on.err
+    assert [one["n"] for one in went_on.document["experiments"]] == list(range(1, 1 + len(went_on.document["experiments"])))
+    assert sum("diagnose-001" in line for line in went_on.err.splitlines()) == 0, "the diagnosis was finished before the kill"
+    assert went_on.document["accepted"], went_on.document["stopped_because"]
