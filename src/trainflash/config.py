@@ -9,7 +9,7 @@ import os
 import shlex
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,7 @@ class Settings:
     min_gain: float = 1.02  # see stats; may be raised, never lowered
     allow: tuple[str, ...] = ()  # changes that the owner agrees to by name: order, numerics, cadence, …
     writable: tuple[str, ...] = ()  # folders outside the project that a run may write, through a private layer
+    gate: Mapping[str, Any] = field(default_factory=dict)  # tolerances of the gate by name, and its `main_branch`
     online: bool = False  # let W&B, MLflow, Comet and the Hub reach the network
 
 
@@ -41,7 +42,7 @@ def load(project: Path, environment: Mapping[str, str] | None = None) -> Setting
     for path, table in _tables(project):
         settings = _merge(settings, table, str(path))
         break
-    names = {field.name for field in fields(Settings)}
+    names = {each.name for each in fields(Settings)} - {"gate"}
     from_environment = {
         name: environment[f"TRAINFLASH_{name.upper()}"] for name in sorted(names) if environment.get(f"TRAINFLASH_{name.upper()}")
     }
@@ -67,7 +68,7 @@ def _tables(project: Path) -> list[tuple[Path, Mapping[str, Any]]]:
 
 
 def _merge(settings: Settings, table: Mapping[str, Any], source: str) -> Settings:
-    known = {field.name for field in fields(Settings)} | {"budget"}
+    known = {each.name for each in fields(Settings)} | {"budget"}
     values: dict[str, Any] = {}
     for key, value in table.items():
         if key not in known:
@@ -113,6 +114,12 @@ def _min_gain(value: Any) -> float:
     return gain
 
 
+def _table(value: Any) -> dict[str, Any]:
+    if not isinstance(value, Mapping):
+        raise ValueError("must be a table, such as [gate] in trainflash.toml")
+    return dict(value)
+
+
 def _flag(value: Any) -> bool:
     if isinstance(value, bool):
         return value
@@ -129,5 +136,6 @@ _PARSE = {
     "min_gain": _min_gain,
     "allow": _words,
     "writable": _words,
+    "gate": _table,
     "online": _flag,
 }

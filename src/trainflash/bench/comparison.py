@@ -23,6 +23,7 @@ from trainflash.errors import ProgramFailed
 from trainflash.schema import Command, Runs, Sandbox, Side, SpeedVerdict, Start, to_plain, write_document
 
 OnProgress = Callable[[str, int, int], None]
+Judge = Callable[..., SpeedVerdict]  # of the starts so far, like `judge_starts`
 
 GRACE = 1.25  # a start that began within the budget may take so much longer, or its time was wasted
 GRACE_S = 20.0
@@ -62,6 +63,7 @@ def compare(
     redact: Callable[[str], str] | None = None,
     shown: Command | None = None,
     hang_s: float | None = None,
+    judge: Judge | None = None,
 ) -> tuple[Runs, SpeedVerdict]:
     """Measure `baseline` in the sandbox's baseline checkout against `candidate` in its worktree, as both stand.
 
@@ -70,8 +72,8 @@ def compare(
     `resume`, refused. `shown` is the baseline's command as it may be written down. `on_progress` gets what is measured, slices done, and
     of how many. The verdict is `inconclusive` as soon as `budget_s` seconds cannot buy one, and `reject` when the candidate fails by
     itself; it is never `continue`. A program that comes to no step boundary within `hang_s` seconds (or 20 times what that took
-    before) hangs. Raises `ProgramFailed` when the baseline fails or never trains, `UsageError` when resuming something else,
-    `Inconclusive` when the disk is full.
+    before) hangs. `judge` asks another question of the starts than `judge_starts` does, in its words. Raises `ProgramFailed` when the
+    baseline fails or never trains, `UsageError` when resuming something else, `Inconclusive` when the disk is full.
     """
     question = question or Question()
     options = {"online": online, "writable": writable} | ({"redact": redact} if redact else {})
@@ -90,7 +92,7 @@ def compare(
     )  # fmt: skip
     if hang_s is not None:
         bench.hang_s = hang_s
-    run = _Comparison(bench, store, question, kept, began, on_progress or (lambda *_: None), resume)
+    run = _Comparison(bench, store, question, kept, began, on_progress or (lambda *_: None), resume, judge or judge_starts)
     verdict: SpeedVerdict | None = None
     try:
         verdict = replace(run.until_verdict(), unit=_unit(question))
@@ -175,6 +177,7 @@ class _Comparison:
     began: float
     on_progress: OnProgress
     resume: bool
+    judge: Judge
     starts: list[Start] = field(init=False)
     plan: Plan = field(init=False)
     from_before: int = field(init=False)
@@ -186,7 +189,7 @@ class _Comparison:
 
     def until_verdict(self) -> SpeedVerdict:
         while True:
-            verdict = judge_starts(self.starts, min_gain=self.question.min_gain, affordable=self._affordable(), profiles=self._profiles())
+            verdict = self.judge(self.starts, min_gain=self.question.min_gain, affordable=self._affordable(), profiles=self._profiles())
             if verdict.decision != "continue":
                 return self._told(verdict)
             last = self.starts[self.from_before :][-UNUSABLE_IN_A_ROW:]

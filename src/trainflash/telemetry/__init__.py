@@ -5,6 +5,7 @@ cannot be measured: it is None.
 """
 
 from trainflash.telemetry.derive import derive
+from trainflash.telemetry.disks import disk_bytes
 from trainflash.telemetry.gpu import Gpus, GpuSample, gpus
 from trainflash.telemetry.machine import (
     cpu_budget,
@@ -20,5 +21,5 @@ from trainflash.telemetry.samples import FILE, HostSample, Sample, read
 
 __all__ = [
     "FILE", "INTERVAL_S", "GpuSample", "Gpus", "HostSample", "Recorder", "Sample", "Watch", "cpu_budget", "cpu_quota", "derive",
-    "disk_free_bytes", "gpus", "machine", "memory_available_bytes", "memory_limit_bytes", "pressure_cpu", "read", "recording",
+    "disk_bytes", "disk_free_bytes", "gpus", "machine", "memory_available_bytes", "memory_limit_bytes", "pressure_cpu", "read", "recording",
 ]  # fmt: skip
