@@ -198,7 +198,7 @@ def _devices() -> Check:
 
 def _extras() -> Check:
     """Packages that a few commands use when they are there."""
-    known = {"wandb": "profile publish and W&B sources", "xprof": "xprof tables"}
+    known = {"mcp": "the MCP server; pip install 'trainflash[mcp]'", "wandb": "profile publish and W&B sources", "xprof": "xprof tables"}
     there = [name for name in known if find_spec(name)]
     absent = [f"{name} ({use})" for name, use in known.items() if name not in there]
     return Check("optional packages", "ok", ", ".join([*there, *(f"without {each}" for each in absent)]))

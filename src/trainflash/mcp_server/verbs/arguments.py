@@ -1,0 +1,94 @@
+"""What verbs share: the call, and how arguments are annotated: the type, a sentence, and for numbers (least, most)."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from trainflash import config
+from trainflash.errors import UsageError
+from trainflash.mcp_server.roots import Roots
+from trainflash.workflow.phase_sessions import state_folder
+
+OnProgress = Callable[[str, int, int], None]
+
+Project = Annotated[str | None, "The project's directory, below the server's roots. Default: the first root."]
+Sandbox = Annotated[str | None, "Work in this sandbox directory. Default: the project's newest, else a new one."]
+Command = Annotated[
+    list[str] | None, 'The training command as words, such as ["python", "train.py"]. Default: `command` in trainflash.toml.'
+]
+Budget = Annotated[str | None, "Time at most, such as 90s, 20m or 1.5h."]
+Allow = Annotated[
+    str | None,
+    "Changes that the owner agrees to by name, comma-separated: order, numerics, precision, cadence, schedule, batch, shape, coverage, "
+    "evaluation. Ask the owner first.",
+]
+
+
+@dataclass(frozen=True)
+class Call:
+    """Who asks: which paths may be named, and where progress goes."""
+
+    roots: Roots
+    on_progress: OnProgress
+
+    def settings(self, project: str | None, sandbox: str | None) -> config.Settings:
+        """The settings of the project that is meant."""
+        return config.load(self.roots.settings_of(project, sandbox))
+
+    def existing(self, project: str | None, sandbox: str | None) -> Any:
+        """The session of a sandbox that there is."""
+        return self.roots.session(project, sandbox, self.on_progress)
+
+    def any_session(self, project: str | None, sandbox: str | None) -> Any:
+        """The session of the sandbox that there is, else of a new one."""
+        return self.roots.session_or_new(project, sandbox, self.on_progress)
+
+    def sandbox(self, named: str | None) -> Path | None:
+        """The sandbox directory that is named, if any."""
+        return self.roots.inside(named, also_state=True) if named else None
+
+    def file(self, named: str) -> Path:
+        """A file or directory to read, below the roots or in trainflash's own folder."""
+        return self.roots.tree(named)
+
+
+@dataclass(frozen=True)
+class Verb:
+    """One tool. `shape` names its document in `workflow.shapes`; `long` work runs in a worker and can be cancelled."""
+
+    name: str
+    function: Callable[..., dict[str, Any]]
+    title: str
+    shape: str
+    long: bool = False
+    reads_only: bool = False
+
+
+def seconds(budget: str | None) -> float | None:
+    """A budget in seconds. Raises `UsageError` for what is no duration."""
+    try:
+        return None if budget is None else config.parse_duration(budget)
+    except ValueError:
+        raise UsageError(f"{budget!r} is no duration", "write 90s, 20m or 1.5h") from None
+
+
+def words(command: Sequence[str] | None) -> tuple[str, ...]:
+    """The command's words. Raises `UsageError` for a word that no program can be given."""
+    found = tuple(command or ())
+    if any("\0" in word for word in found):
+        raise UsageError("a word of the command holds a NUL", "leave it out")
+    return found
+
+
+def own_file(folder: str, kind: str, suffix: str) -> Path:
+    """A new file in trainflash's own folder: nothing is written where a client says."""
+    place = state_folder() / folder
+    place.mkdir(mode=0o700, parents=True, exist_ok=True)
+    handle, path = tempfile.mkstemp(dir=place, prefix=f"{kind}-", suffix=suffix)
+    os.close(handle)
+    return Path(path)

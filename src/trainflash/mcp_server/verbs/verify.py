@@ -1,0 +1,69 @@
+"""verify: is it faster, and does it still train the same? And what a write-back would write."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from trainflash.errors import UsageError
+from trainflash.mcp_server.verbs.arguments import Allow, Budget, Call, Command, Project, Sandbox, Verb, seconds, words
+
+
+def verify(
+    call: Call,
+    command: Command = None,
+    project: Project = None,
+    sandbox: Sandbox = None,
+    experiment: Annotated[int | None, "Judge this experiment against the state it was built on.", (1, None)] = None,
+    baseline: Annotated[str | None, "Judge this commit of the sandbox …"] = None,
+    candidate: Annotated[str | None, "… against this one. Default without any of the three: all accepted changes together."] = None,
+    metric: Annotated[
+        str | None,
+        "The project's own metric, which decides instead of the loss: a regular expression with one group (on the output), $.path or "
+        "FILE.json:$.path, or MODULE:FUNCTION.",
+    ] = None,
+    tolerance: Annotated[float | None, "Largest mean |loss delta|, or |delta| of the metric, that counts as the same."] = None,
+    convergence: Annotated[bool, "Also train both versions whole under several seeds and compare where they end."] = False,
+    seeds: Annotated[int, "How many seeds convergence trains under.", (1, 100)] = 5,
+    restart_command: Annotated[str | None, "The command that goes on from a checkpoint."] = None,
+    accept_change: Allow = None,
+    budget: Budget = None,
+    resume: Annotated[bool, "Go on with what an interrupted verify left; refuse when machine or versions are others now."] = False,
+) -> dict[str, Any]:
+    """Run baseline and candidate in turn, many times, and judge speed and fidelity; fails closed. Minutes; cancelling keeps the starts."""
+    from trainflash.workflow import answers, inputs, verifying
+
+    if experiment is not None and (baseline or candidate):
+        raise UsageError("experiment and baseline or candidate exclude each other", "name an experiment, or two commits")
+    settings = call.settings(project, sandbox)
+    demands = inputs.demands(
+        settings, budget_s=seconds(budget), allow=accept_change, tolerance=tolerance, resume=resume, metric=metric,
+        restart=restart_command, convergence=seeds if convergence else 0,
+    )  # fmt: skip
+    found = call.existing(project, sandbox)
+    with found.locked():
+        if experiment is not None:
+            typed = inputs.command(words(command), settings) if command else None
+            judged = verifying.verify_experiment(found, experiment, demands, typed).verdict
+        else:
+            judged = verifying.verify_commits(found, baseline, candidate, inputs.command(words(command), settings), demands)
+    return answers.verdict(judged)
+
+
+def preview(
+    call: Call,
+    project: Project = None,
+    sandbox: Sandbox = None,
+    experiment: Annotated[int | None, "This accepted experiment and those below it. Default: all accepted ones.", (1, None)] = None,
+) -> dict[str, Any]:
+    """The diff that a write-back would write, its digest, and whether it can be approved; changes nothing."""
+    from trainflash.workflow import answers, approving
+
+    found = call.existing(project, sandbox)
+    with found.locked():
+        return answers.proposal(approving.propose(found, experiment))
+
+
+VERBS = (
+    Verb("verify", verify, "Judge speed and fidelity", "verify", long=True),
+    Verb("writeback_preview", preview, "Show what a write-back would write", "writeback", reads_only=True),
+)
