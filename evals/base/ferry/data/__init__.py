@@ -1,0 +1,1 @@
+"""Tickets on disk → batches of tensors."""

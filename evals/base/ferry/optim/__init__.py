@@ -1,0 +1,5 @@
+"""Optimizer, schedules, averaging and losses."""
+
+from ferry.optim import schedules
+
+__all__ = ["schedules"]

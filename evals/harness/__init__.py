@@ -1,0 +1,1 @@
+"""Tasks, attempts, judging and scores of `evals/run.py`."""
