@@ -5,7 +5,7 @@ BIN = $(VENV)/bin
 export OMP_NUM_THREADS ?= 1
 PARALLEL ?= -n auto --maxprocesses 4 --dist worksteal
 
-.PHONY: bench-profile demo test test-full bench-probe bench-ceilings bench-attribution bench-planted bench-fidelity bench-verdicts gpu-check lint instructions clean
+.PHONY: bench-sandbox bench-ranks bench-gate bench-what-if bench-profile demo test test-full bench-probe bench-ceilings bench-attribution bench-planted bench-fidelity bench-optimize bench-verdicts gpu-check lint instructions clean
 
 demo: $(VENV)/.ready
 	$(BIN)/trainflash demo
@@ -34,13 +34,31 @@ bench-fidelity: $(VENV)/.ready  ## broken, honest and consent cases of a catalog
 bench-planted: $(VENV)/.ready  ## the first finding on programs that are slow for a known reason; PLANTED="--half kept" and so on
 	$(BIN)/python bench/planted/run.py $(PLANTED)
 
+bench-optimize: $(VENV)/.ready  ## what `optimize auto` saves beside an expert's edit; about ten minutes a program; OPTIMIZE="--only NAME"
+	$(BIN)/python bench/optimize.py $(OPTIMIZE)
+
 bench-verdicts: $(VENV)/.ready  ## false and missed verdicts, live and replayed; about an hour; MINUTES=20 for less
 	$(BIN)/python bench/verdicts.py live --minutes $(or $(MINUTES),60)
 	$(BIN)/python bench/verdicts.py replay
 	$(BIN)/python bench/verdicts.py cost
 
+bench-gate: $(VENV)/.ready  ## false and missed failures of the gate, live and replayed; about an hour; MINUTES=20 for less
+	$(BIN)/python bench/gate.py live --minutes $(or $(MINUTES),60)
+	$(BIN)/python bench/gate.py live --minutes $(or $(MINUTES),60) --factor 0.9 --programs steady,ragged
+	$(BIN)/python bench/gate.py spread --runs 10
+	$(BIN)/python bench/gate.py replay
+
+bench-ranks: $(VENV)/.ready  ## a job of 10,000 ranks and 1,000 steps, read, summarized and diagnosed; two minutes
+	$(BIN)/python bench/many_ranks.py
+
+bench-what-if: $(VENV)/.ready  ## predictions about other ranks, against simulated jobs whose truth is known; seconds
+	$(BIN)/python bench/what_if.py
+
 bench-profile: $(VENV)/.ready  ## how fast traces are read and with how much memory, beside json.load, HTA and protobuf; PROFILE="--mb 4096"
 	$(BIN)/python bench/profile_decode.py $(PROFILE)
+
+bench-sandbox: $(VENV)/.ready  ## `sandbox create` beside a plain `git worktree add`, 20,000 files; SANDBOX="--files 2000"
+	$(BIN)/python bench/sandbox.py $(SANDBOX)
 
 lint: $(VENV)/.ready
 	$(BIN)/ruff check --quiet .

@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = [
     ROOT / name
     for name in ("README.md", "README_zh.md", "CONTRIBUTING.md", "CLAUDE.md", "templates/instructions/trainflash.md", "bench/README.md")
-] + sorted((ROOT / "skills").rglob("*.md"))
+] + [*sorted((ROOT / "skills").rglob("*.md")), *sorted((ROOT / "docs").rglob("*.md")), ROOT / "evals/README.md"]
 FENCE = re.compile(r"^```\w*\n(.*?)^```", re.M | re.S)
 INLINE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
 LINK = re.compile(r"\]\((?!https?:)([^)#]+)\)")
@@ -144,13 +144,39 @@ def test_every_link_leads_somewhere(path):
         "trainflash install . --agent emacs",
         "trainflash verify --experiment two",
         "make tset",
-        "python scripts/gate.py run",
+        "python scripts/gates.py run",
         "python scripts/diagnose.py --setps 3 -- python train.py",
     ],
 )
 def test_the_check_can_fail(line):
     [(words, whole)] = commands(f"```bash\n{line}   # comment\n```\n")
     assert problem(words, whole) is not None
+
+
+def walk(command: click.Command, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    """Every command below `command`, itself included, with its words."""
+    yield path, command
+    for name, below in command.commands.items() if isinstance(command, click.Group) else ():
+        yield from walk(below, (*path, name))
+
+
+COMMANDS = dict(walk(cli, ("trainflash",)))
+
+
+@pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
+def test_help_begins_with_examples_that_parse(path):
+    sentence, examples, *_ = (COMMANDS[path].help or "").split("\n\n")
+    assert sentence and not sentence.startswith("\b")
+    mark, *lines = examples.split("\n")
+    assert mark == "\b", "the examples come first"
+    assert all(line.startswith(" ".join(path)) or len(path) == 1 for line in lines if line.startswith("trainflash"))
+    wrong = []
+    for line in lines:
+        shown = re.split(r" {2,}", line)[0]
+        for words, whole in commands(f"```bash\n{shown}\n```\n"):
+            words = words[: words.index(">")] if ">" in words else words
+            wrong += [f"{line}: {reason}"] if (reason := problem(words, whole)) else []
+    assert wrong == []
 
 
 def test_documents_show_what_the_command_line_has():
@@ -175,7 +201,7 @@ def test_both_readmes_have_the_same_headings_and_commands():
     assert rows[0] == rows[1]
 
 
-@pytest.mark.parametrize("name", ["sandbox", "diagnose", "optimize", "verify", "profile"])
+@pytest.mark.parametrize("name", ["sandbox", "diagnose", "optimize", "verify", "profile", "gate"])
 def test_scripts_run_from_anywhere_without_an_installation(name, tmp_path):
     script = ROOT / "scripts" / f"{name}.py"
     assert len(script.read_text(encoding="utf-8").splitlines()) <= 30

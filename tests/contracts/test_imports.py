@@ -13,7 +13,7 @@ SOURCE = Path(__file__).resolve().parents[2] / "src" / "trainflash"
 
 CORE = {
     "sandbox", "view", "launch", "bench", "fidelity", "verdict", "tuning_log", "writeback", "knobs", "diagnosis", "summary", "trace",
-    "telemetry", "live", "stats", "redact", "resources", "config", "schema", "errors", "install", "report", "profile",
+    "telemetry", "live", "stats", "redact", "resources", "config", "schema", "errors", "install", "report", "profile", "gate",
 }  # fmt: skip
 MAY_IMPORT = {
     "errors": set(),
@@ -38,14 +38,16 @@ MAY_IMPORT = {
     "writeback": {"schema", "errors"},
     "install": {"resources", "errors"},
     "profile": {"schema", "stats", "errors"},
+    "gate": {"schema", "stats", "bench", "trace", "summary", "fidelity", "telemetry", "resources", "redact", "errors"},
     "report": {"schema", "resources"},
     "workflow": CORE,
-    "cli": {"workflow", "report", "install", "config", "errors"},
+    "cli": {"workflow", "report", "gate", "install", "config", "errors", "mcp_server"},
+    "mcp_server": {"workflow", "report", "gate", "profile", "install", "live", "config", "errors"},
     "__main__": {"cli"},
 }
 ONE_HOME = {
-    "torch": set(),
-    "numpy": {"stats", "trace", "summary", "profile"},
+    "torch": {"gate"},
+    "numpy": {"stats", "trace", "summary", "profile", "gate"},
     "scipy": {"stats", "trace", "summary"},
     "yaml": {"schema", "knobs"},
     "ruamel": {"knobs"},
@@ -60,6 +62,12 @@ ONE_HOME = {
     "rich": {"cli", "report"},
     "jinja2": {"report"},
     "matplotlib": {"report"},
+    "ruptures": {"gate"},
+    "mcp": {"mcp_server"},
+    "mcp_types": {"mcp_server"},
+    "pydantic": {"mcp_server"},
+    "anyio": {"mcp_server"},
+    "uvicorn": {"mcp_server"},
 }
 
 
@@ -151,3 +159,9 @@ def test_import_is_light():
 def test_the_command_line_loads_no_torch():
     code = "import sys, trainflash.cli; print(sorted({'torch', 'numpy', 'scipy', 'libcst', 'matplotlib'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+
+
+def test_the_gate_loads_no_torch():
+    names = "from trainflash.gate import BenchConfig, BenchTrain, CollectEnv, EvalConfig, EvalSmall, Workload"
+    code = f"import sys, trainflash.gate; {names}; import trainflash.workflow.gating; print('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "False"

@@ -43,10 +43,49 @@ def test_every_skill_is_sound(skill):
     assert problems(skill) == []
 
 
+PHRASES = {  # words with which users of the documents that TrainFlash came from ask for each
+    "trainflash": ("speed up training in this repo", "training is slow", "throughput", "GPU utilisation"),
+    "trainflash-diagnose": ("bottleneck", "GPU-bound", "data-bound", "comms-bound", "long-tail batches", "sync points", "hung"),
+    "trainflash-optimize": (
+        "num_workers",
+        "persistent_workers",
+        "pin_memory",
+        "prefetch_factor",
+        "torch.compile",
+        "bf16",
+        "channels_last",
+        "SDPA",
+    ),
+    "trainflash-profile": ("profile training", "hotspots", "XPlane", "TensorBoard", "Perfetto", "W&B", "JAX"),
+    "trainflash-sandbox": ("experiments", "uncommitted"),
+    "trainflash-verify": ("faster", "trains the same", "writes it back", "claiming any speed-up"),
+    "trainflash-gate": (
+        "performance benchmarks",
+        "regression gate",
+        "MFU",
+        "step time",
+        "CI",
+        "baseline",
+        "tokens per second",
+        "scaling efficiency",
+    ),
+}
+
+
+@pytest.mark.parametrize("skill", SKILLS, ids=lambda path: path.name)
+def test_descriptions_carry_the_words_that_users_say(skill):
+    description = (skill / "SKILL.md").read_text(encoding="utf-8").split("---\n")[1]
+    assert [phrase for phrase in PHRASES[skill.name] if phrase not in description] == []
+
+
+def test_half_of_the_skills_are_short():
+    lengths = sorted(len((skill / "SKILL.md").read_text(encoding="utf-8").splitlines()) for skill in SKILLS)
+    assert lengths[len(lengths) // 2] < 200
+
+
 def test_the_expected_skills_exist():
-    assert [path.name for path in SKILLS] == [
-        "trainflash", "trainflash-diagnose", "trainflash-optimize", "trainflash-profile", "trainflash-sandbox", "trainflash-verify",
-    ]  # fmt: skip
+    expected = ("", "-diagnose", "-optimize", "-profile", "-sandbox", "-verify")
+    assert {path.name for path in SKILLS} - {"trainflash-gate"} == {f"trainflash{name}" for name in expected}
 
 
 def test_the_check_can_fail(tmp_path):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from trainflash.report import TuneView
+from trainflash.report import Steps, TuneView
 from trainflash.schema import (
     Brief,
     Candidate,
@@ -23,6 +23,7 @@ from trainflash.schema import (
     Refusal,
     Speedup,
     Spread,
+    Timeline,
     Verdict,
 )
 
@@ -234,6 +235,20 @@ NOTHING = replace(
     approve_command=None,
     stopped_because="no knob fits what was found",
 )
+
+
+def timeline(diagnosis: Diagnosis, bins: int = 120, per_bin: int = 2) -> Timeline:
+    """Steps as long as the diagnosis says, with some swing, a slow start, and one checkpoint that takes far longer."""
+    swing = [1.6 if n < 5 else 1.0 + 0.15 * ((n * 7) % 5 - 2) / 2 for n in range(bins)]
+    phases = {name: tuple(stat.mean_ms * each for each in swing) for name, stat in diagnosis.phases.items()}
+    phases["Ckpt"] = tuple(2100.0 if n == 80 else 0.0 for n in range(bins))
+    slowest = tuple(1.2 * sum(column) for column in zip(*phases.values(), strict=True))
+    usual = sum(stat.mean_ms for stat in diagnosis.phases.values())
+    times = Spread(bins * per_bin - 5, usual, usual * 0.98, usual * 1.4, None, max(slowest))
+    return Timeline(diagnosis.run, bins * per_bin, 5, tuple(range(0, bins * per_bin, per_bin)), phases, slowest, times)
+
+
+STEPS = Steps(timeline(BEFORE), timeline(AFTER))
 
 PLAN = Plan(
     run=BEFORE.run,

@@ -10,6 +10,7 @@ import pytest
 
 from trainflash import install as installer
 from trainflash.errors import UsageError
+from trainflash.install import agents, blocks, record
 
 ALL = tuple(installer.AGENTS)
 
@@ -21,6 +22,13 @@ def snapshot(root: Path) -> dict[str, bytes | str | None]:
         name = path.relative_to(root).as_posix()
         found[name] = os.readlink(path) if path.is_symlink() else path.read_bytes() if path.is_file() else None
     return found
+
+
+def kept(report: installer.Report) -> set[str]:
+    """Files that were left alone, each with a reason."""
+    found = [change for change in report.changes if change.action == "keep"]
+    assert all(change.reason for change in found)
+    return {change.path for change in found}
 
 
 @pytest.fixture
@@ -37,7 +45,7 @@ def test_empty_project_gets_rules_skills_and_the_permission(project):
         assert (project / agent.rules).is_file()
         if agent.skills:
             assert (project / agent.skills / "trainflash-verify" / "SKILL.md").is_file()
-    assert json.loads((project / ".claude/settings.json").read_text())["permissions"]["ask"] == list(installer.ASK_FIRST)
+    assert json.loads((project / ".claude/settings.json").read_text())["permissions"]["ask"] == list(agents.ASK_FIRST)
     assert {change.action for change in report.changes} == {"create"}
     assert (project / "CLAUDE.md").read_text() == installer.render("claude")
 
@@ -55,7 +63,7 @@ def test_uninstall_restores_every_byte(project, text):
     before = snapshot(project)
     installer.install(project, ALL)
     during = (project / "CLAUDE.md").read_bytes()
-    assert during.startswith(text) and installer.BEGIN in during
+    assert during.startswith(text) and blocks.BEGIN in during
     assert json.loads((project / ".claude/settings.json").read_bytes())["permissions"]["allow"] == ["Bash(ls:*)"]
     installer.uninstall(project)
     assert snapshot(project) == before
@@ -99,7 +107,7 @@ def test_text_around_the_block_survives_an_upgrade_and_the_removal(project, monk
     installer.install(project, ("claude",))
     with (project / "CLAUDE.md").open("a") as file:
         file.write("after\n")
-    monkeypatch.setattr(installer, "_body", lambda: "newer rules\n")
+    monkeypatch.setattr(agents, "rules", lambda: "newer rules\n")
     installer.install(project, ("claude",))
     text = (project / "CLAUDE.md").read_text()
     assert text.startswith("before\n") and "newer rules" in text and text.endswith("after\n") and "The loop" not in text
@@ -111,8 +119,8 @@ def test_what_the_owner_edited_is_kept(project):
     installer.install(project, ("claude",))
     skill = project / ".claude/skills/trainflash/SKILL.md"
     skill.write_text("my own version\n")
-    assert installer.Change("keep", ".claude/skills/trainflash/SKILL.md") in installer.install(project, ("claude",)).changes
-    assert installer.Change("keep", ".claude/skills/trainflash/SKILL.md") in installer.uninstall(project).changes
+    assert kept(installer.install(project, ("claude",))) == {".claude/skills/trainflash/SKILL.md"}
+    assert kept(installer.uninstall(project)) == {".claude/skills/trainflash/SKILL.md"}
     assert skill.read_text() == "my own version\n"
     assert not (project / ".claude/skills/trainflash-verify").exists()
 
@@ -152,7 +160,7 @@ def test_linked_rule_files_get_one_block(project):
     before = snapshot(project)
     installer.install(project, ("claude", "codex"))
     assert (project / "CLAUDE.md").is_symlink()
-    assert (project / "AGENTS.md").read_bytes().count(installer.BEGIN) == 1
+    assert (project / "AGENTS.md").read_bytes().count(blocks.BEGIN) == 1
     installer.uninstall(project)
     assert snapshot(project) == before
 
@@ -177,21 +185,21 @@ def test_a_link_out_of_the_project_is_refused_before_anything_is_written(project
 def test_a_record_cannot_lead_out_of_the_project(project, tmp_path):
     victim = tmp_path / "victim.txt"
     victim.write_text("precious")
-    record = {"schema": installer.SCHEMA, "files": {"../victim.txt": installer._digest(b"precious")}}
-    (project / installer.RECORD).write_text(json.dumps(record))
+    written = {"schema": record.SCHEMA, "files": {"../victim.txt": record.digest(b"precious")}}
+    (project / record.FILE).write_text(json.dumps(written))
     with pytest.raises(UsageError, match="leads out of the project"):
         installer.uninstall(project)
     assert victim.read_text() == "precious"
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"schema": "trainflash-install.v1", "files": []}', '{"schema": "other"}'])
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"schema": "trainflash-install.v2", "files": []}', '{"schema": "other"}'])
 def test_a_damaged_record_is_said(project, text):
-    (project / installer.RECORD).write_text(text)
+    (project / record.FILE).write_text(text)
     with pytest.raises(UsageError, match="cannot be read"):
         installer.uninstall(project)
 
 
-@pytest.mark.parametrize("marks", [installer.BEGIN, installer.END, installer.END + installer.BEGIN, installer.BEGIN * 2 + installer.END])
+@pytest.mark.parametrize("marks", [blocks.BEGIN, blocks.END, blocks.END + blocks.BEGIN, blocks.BEGIN * 2 + blocks.END])
 def test_damaged_marks_are_said(project, marks):
     (project / "CLAUDE.md").write_bytes(b"mine\n" + marks)
     for action in (lambda: installer.install(project, ("claude",)), lambda: installer.uninstall(project)):

@@ -16,7 +16,7 @@ from rich.console import Console, RenderableType
 from trainflash import report
 from trainflash.errors import ProgramFailed, UsageError
 from trainflash.report import figures
-from trainflash.schema import Evidence, Sandbox, Speedup
+from trainflash.schema import Evidence, Resources, Sandbox, Speedup, WholeRun
 
 HOSTILE = '$x^ <script>alert(1)</script> [bold]x[/bold] [redacted] | `y` \x1b[31mred\u202e "quoted" & more'
 
@@ -227,9 +227,15 @@ def _read(page: str) -> _Page:
     return parser
 
 
-@pytest.mark.parametrize("view", [scenarios.TUNED, scenarios.NOTHING, replace(scenarios.TUNED, after=None, combined=None)])
-def test_the_page_is_whole_offline_and_accessible(view: report.TuneView) -> None:
-    text = report.html(view, scenarios.LOG, scenarios.PLAN)
+@pytest.fixture(scope="module")
+def tuned() -> str:
+    """The page of the tuning, with all that it can hold; drawing it takes a second, so tests share it."""
+    return report.html(scenarios.TUNED, scenarios.LOG, scenarios.PLAN, scenarios.STEPS)
+
+
+@pytest.mark.parametrize("view", [scenarios.TUNED, scenarios.NOTHING])
+def test_the_page_is_whole_offline_and_accessible(view: report.TuneView, tuned: str) -> None:
+    text = tuned if view is scenarios.TUNED else report.html(view, (), None, report.Steps(scenarios.STEPS.before))
     page = _read(text)
     assert page.open == []
     assert page.headings[0] == 1
@@ -247,27 +253,48 @@ def test_the_page_is_whole_offline_and_accessible(view: report.TuneView) -> None
     assert "None" not in re.sub(r"<[^>]*>", "", text)
 
 
-def test_the_page_tells_all() -> None:
-    text = report.html(scenarios.TUNED, scenarios.LOG, scenarios.PLAN)
+def test_the_page_tells_all(tuned: str) -> None:
     for expected in (
         "2.49× faster", "2.49× [2.35, 2.64]", "trainflash writeback --accepted", "data.py:31 in Flowers.__getitem__",
         "1.018× [0.991, 1.046]", "trains differently: order", "Not seen, so not compared: checkpoint, schedule",
         "functools.lru_cache", "the model is on the CPU",
         "A callback sorts all past losses", "python train.py --config configs/flowers.yaml",
     ):  # fmt: skip
+        assert expected in tuned
+
+
+def test_the_same_view_gives_the_same_page(tuned: str) -> None:
+    assert report.html(scenarios.TUNED, scenarios.LOG, scenarios.PLAN, scenarios.STEPS) == tuned
+
+
+def test_the_page_shows_every_step_and_the_tails(tuned: str) -> None:
+    spoken = "; ".join(re.findall(r'aria-label="([^"]+)"', tuned))
+    assert "Steps before, in order, 240 steps, warm-up 5" in spoken and "Steps after" in spoken
+    assert "p95: 243 ms before, 96.3 ms after" in spoken and "p99: " not in spoken
+    assert "2,247 ms" in tuned, "the checkpoint stands out of the picture, and its height is said"
+
+
+def test_without_steps_nothing_is_said_about_them() -> None:
+    text = report.html(replace(scenarios.NOTHING, before=scenarios.BEFORE), (), None)
+    assert "Step by step" not in text and "not measured" in text
+
+
+def test_memory_and_the_whole_run_stand_on_the_page() -> None:
+    judged = replace(
+        scenarios.TUNED.combined,
+        whole_run=WholeRun(1.9, 12_000, 500.0, 263.0, 4.0, 0.0, None),
+        resources=Resources(11.0, 5.2, 310.0, 651.0),
+    )
+    text = report.html(replace(scenarios.NOTHING, combined=judged, experiments=scenarios.EXPERIMENTS[:1]), (), None)
+    for expected in ("1.90× over 12,000 steps: 8 min 20 s → 4 min 23 s", "310 → 651 MB on the host", "11.0 → 5.20 ms a step"):
         assert expected in text
 
 
-def test_the_same_view_gives_the_same_page() -> None:
-    assert report.html(scenarios.TUNED, scenarios.LOG, scenarios.PLAN) == report.html(scenarios.TUNED, scenarios.LOG, scenarios.PLAN)
-
-
-def test_charts_take_their_colours_from_the_page() -> None:
-    text = report.html(scenarios.TUNED, (), None)
-    charts = "".join(re.findall(r"<svg.*?</svg>", text, flags=re.DOTALL))
+def test_charts_take_their_colours_from_the_page(tuned: str) -> None:
+    charts = "".join(re.findall(r"<svg.*?</svg>", tuned, flags=re.DOTALL))
     assert "var(--phase-data)" in charts
     assert not re.search(r"#0000[1-4][0-9a-f]\b", charts)
-    assert set(re.findall(r"var\((--[\w-]+)\)", text)) <= set(re.findall(r"(--[\w-]+):", text))
+    assert set(re.findall(r"var\((--[\w-]+)\)", tuned)) <= set(re.findall(r"(--[\w-]+):", tuned))
 
 
 def test_the_pull_request_summary_is_markdown_with_whole_tables() -> None:

@@ -10,7 +10,8 @@ import sys
 import click
 
 from trainflash import __version__
-from trainflash.cli import diagnose, doctor, history, install, optimize, profile, sandbox, tune, verify, writeback
+from trainflash.cli import diagnose, doctor, gate, gate_compare, history, install, mcp, optimize, profile, sandbox, tune, verify, writeback
+from trainflash.cli.examples_first import arrange
 from trainflash.errors import EXIT_INTERRUPTED, TrainFlashError, UsageError
 
 
@@ -29,10 +30,13 @@ def cli() -> None:
 
 
 for command in (
-    tune.tune, tune.demo, sandbox.group, diagnose.diagnose, optimize.group, verify.verify, writeback.writeback, profile.group,
-    history.log, history.report, history.explain, doctor.doctor, install.install,
+    tune.tune, tune.demo, sandbox.group, diagnose.diagnose, optimize.group, verify.verify, writeback.writeback, profile.group, gate.group,
+    history.log, history.report, history.explain, doctor.doctor, install.install, mcp.mcp,
 ):  # fmt: skip
     cli.add_command(command)
+for command in gate_compare.COMMANDS:
+    gate.group.add_command(command)
+arrange(cli)
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -16,6 +16,9 @@ from trainflash.errors import EXIT_DONE, UsageError
 def doctor(as_json: bool) -> int:
     """Try what trainflash needs on this machine: git, a protected sandbox, the training environment, clocks, stacks, devices.
 
+    \b
+    trainflash doctor
+
     Nothing of yours is changed. Exit code 2 if something is missing that nothing works without.
     """
     from trainflash import report

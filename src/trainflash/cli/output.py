@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 
 class Output:
@@ -46,6 +46,7 @@ class Output:
             BarColumn(bar_width=24),
             TextColumn("{task.fields[count]}"),
             TimeElapsedColumn(),
+            TimeRemainingColumn(compact=True),
         )
         with Progress(*columns, console=self.stderr, transient=False) as bars:
             yield _LiveProgress(bars)

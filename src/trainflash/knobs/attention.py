@@ -227,7 +227,10 @@ def _tensor(file: PythonFile, node: cst.BaseExpression, depth: int) -> cst.CSTNo
     if depth > 2:
         return None
     for part in descendants(node, (cst.Name, cst.Attribute)):
-        owner = next((up for up in file.ancestors(part) if isinstance(up, (cst.ClassDef if isinstance(part, cst.Attribute) else cst.FunctionDef))), None)
+        owner = next(
+            (up for up in file.ancestors(part) if isinstance(up, (cst.ClassDef if isinstance(part, cst.Attribute) else cst.FunctionDef))),
+            None,
+        )
         name = dotted(part)
         if isinstance(part, cst.Name) and (isinstance(file.parent(part), cst.Attribute) or isinstance(file.parent(part), cst.Call)):
             continue
@@ -250,7 +253,11 @@ def _untyped(function: cst.FunctionDef, name: str) -> bool:
     for param in (*function.params.params, *function.params.kwonly_params):
         if param.name.value == name:
             written = param.annotation.annotation if param.annotation is not None else None
-            return not (dotted(written) in ("float", "int") or isinstance(param.default, (cst.Integer, cst.Float)) or name in ("scale", "scaling", "sm_scale"))
+            return not (
+                dotted(written) in ("float", "int")
+                or isinstance(param.default, (cst.Integer, cst.Float))
+                or name in ("scale", "scaling", "sm_scale")
+            )
     return False
 
 

@@ -21,10 +21,43 @@ OWN = ("batch_size", "shuffle", "drop_last", "generator")
 OTHERS = ("num_workers", "pin_memory", "persistent_workers", "prefetch_factor", "worker_init_fn", "multiprocessing_context", "timeout")
 READS = ("batch_size", "sampler", "batch_sampler", "drop_last")  # attributes of a loader that would mean something else
 REMADE = ("prepare", "prepare_data_loader", "fit", "setup_dataloaders")  # calls that build the loader anew from those attributes
-CONFIGS = re.compile(r"(arg|cfg|conf|config|opt|opts|option|hp|hparam|param|flag|setting|trial|sweep)s?$|^self$|^cls$")  # what holds options
+CONFIGS = re.compile(
+    r"(arg|cfg|conf|config|opt|opts|option|hp|hparam|param|flag|setting|trial|sweep)s?$|^self$|^cls$"
+)  # what holds options
 HANDED = ("data_collator", "collate_fn")
-SHAPES = {"Parameter", "view", "reshape", "Linear", "LayerNorm", "BatchNorm1d", "Unflatten", "LazyLinear", "register_buffer", "expand", "AvgPool1d"}
-PARTED = {"load", "tolist", "split", "chunk", "unbind", "tensor_split", "array_split", "hsplit", "vsplit", "nonzero", "where", "max", "min", "sort", "topk", "unique", "meshgrid", "loadtxt"}  # may give several, or what is no array
+SHAPES = {
+    "Parameter",
+    "view",
+    "reshape",
+    "Linear",
+    "LayerNorm",
+    "BatchNorm1d",
+    "Unflatten",
+    "LazyLinear",
+    "register_buffer",
+    "expand",
+    "AvgPool1d",
+}
+PARTED = {
+    "load",
+    "tolist",
+    "split",
+    "chunk",
+    "unbind",
+    "tensor_split",
+    "array_split",
+    "hsplit",
+    "vsplit",
+    "nonzero",
+    "where",
+    "max",
+    "min",
+    "sort",
+    "topk",
+    "unique",
+    "meshgrid",
+    "loadtxt",
+}  # may give several, or what is no array
 DEEPEST = 6  # own: chains of names that are followed to a tensor
 
 
@@ -186,7 +219,9 @@ def pad_to_longest(edit: PadToLongest, scene: Scene) -> tuple[Target, ...]:
     if longest is None:
         longest = f"max(max({', '.join(f'len({each})' for each in lengths)}) for {targets} in {batch})"
     place = _assigned_once(file, function, width)
-    others = [node for node in _names(function) if file.text(node) == file.text(width) and not _in_width(file, node, fixed) and node is not place]
+    others = [
+        node for node in _names(function) if file.text(node) == file.text(width) and not _in_width(file, node, fixed) and node is not place
+    ]
     bound = file.text(place if place is not None else width)
     for node in others:
         up = file.parent(node)
@@ -311,7 +346,9 @@ def _rows_as_they_are(file: PythonFile, function: cst.FunctionDef, names: set[st
     """Samples are as long in the loop as in the batch, cuts aside, and every row is filled from its start."""
     for assign in descendants(function.body, cst.Assign):
         for target in assign.targets:
-            held = {each.value for each in descendants(target.target, cst.Name)} if isinstance(target.target, (cst.Name, cst.Tuple)) else set()
+            held = (
+                {each.value for each in descendants(target.target, cst.Name)} if isinstance(target.target, (cst.Name, cst.Tuple)) else set()
+            )
             if held & names and not _keeps_length(file, assign.value, held):
                 raise refuse(f"{file.location(assign)}: `{file.text(assign)}` may change the length of a sample")
             last = target.target.slice[-1].slice if isinstance(target.target, cst.Subscript) else None
@@ -326,7 +363,12 @@ def _rows_as_they_are(file: PythonFile, function: cst.FunctionDef, names: set[st
 
 def _keeps_length(file: PythonFile, value: cst.BaseExpression, names: set[str]) -> bool:
     """A sample made a tensor, or cut from its start."""
-    if isinstance(value, cst.Call) and file.full_name(value.func) in ("torch.tensor", "torch.as_tensor", "torch.from_numpy", "numpy.asarray"):
+    if isinstance(value, cst.Call) and file.full_name(value.func) in (
+        "torch.tensor",
+        "torch.as_tensor",
+        "torch.from_numpy",
+        "numpy.asarray",
+    ):
         return bool(value.args) and _keeps_length(file, value.args[0].value, names)
     if isinstance(value, cst.Subscript) and len(value.slice) == 1 and isinstance(value.slice[0].slice, cst.Slice):
         cut = value.slice[0].slice
@@ -341,10 +383,14 @@ def _network_of_any_width(scene: Scene, file: PythonFile, function: cst.Function
         return
     for where in scene.project.parsed(name.split(".")[-1]):
         for call in where.calls:
-            tail = (where.full_name(call.func) or "").split(".")[-1] or (call.func.attr.value if isinstance(call.func, cst.Attribute) else "")
+            tail = (where.full_name(call.func) or "").split(".")[-1] or (
+                call.func.attr.value if isinstance(call.func, cst.Attribute) else ""
+            )
             if where is file and where.inside(call, function):
                 continue
-            if tail in SHAPES and any(_last(each) == _last(width) for arg in call.args for each in descendants(arg.value, (cst.Name, cst.Attribute))):
+            if tail in SHAPES and any(
+                _last(each) == _last(width) for arg in call.args for each in descendants(arg.value, (cst.Name, cst.Attribute))
+            ):
                 raise refuse(f"{where.location(call)}: `{where.text(call)}` counts on {name}, and a narrower batch may not fit")
 
 

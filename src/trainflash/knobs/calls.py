@@ -54,6 +54,8 @@ def _argument(edit: CallArgument, scene: Scene, file: PythonFile, call: cst.Call
     resolver = sources.Resolver(scene.project, UNKNOWN if expected is None else expected)
     if edit.calls == LOADERS:
         loading.check(scene.project, file, call, edit.argument, scene.facts.get("device"))
+    if edit.argument == "set_to_none":
+        loading.bears_none(scene.project)
     if edit.symbol is not None:
         return _symbol(edit, file, call, resolver)
     found = resolver.argument(file, call, edit.argument, edit.position)

@@ -11,9 +11,40 @@ from trainflash.knobs.project import Project
 from trainflash.knobs.python_source import PythonFile, descendants, dotted, keyword, string_value
 
 METHODS = purity.CHANGES | {"fill", "sort", "resize", "put", "reverse", "shuffle", "push", "requires_grad_"}
-WRITES = {"print", "save", "dump", "savetxt", "savefig", "to_csv", "write_text", "write_bytes", "makedirs", "mkdir", "info", "warning", "error"}
+WRITES = {
+    "print",
+    "save",
+    "dump",
+    "savetxt",
+    "savefig",
+    "to_csv",
+    "write_text",
+    "write_bytes",
+    "makedirs",
+    "mkdir",
+    "info",
+    "warning",
+    "error",
+}
 SHUFFLES = ("random.shuffle", "numpy.random.shuffle", "heapq.heappush", "heapq.heappop")
-READS = {"print", "len", "str", "repr", "range", "int", "float", "min", "max", "sum", "sorted", "list", "tuple", "enumerate", "zip", "isinstance"}
+READS = {
+    "print",
+    "len",
+    "str",
+    "repr",
+    "range",
+    "int",
+    "float",
+    "min",
+    "max",
+    "sum",
+    "sorted",
+    "list",
+    "tuple",
+    "enumerate",
+    "zip",
+    "isinstance",
+}
 MODULES = ("torch", "numpy", "math", "logging", "tqdm")
 
 

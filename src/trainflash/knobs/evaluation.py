@@ -16,7 +16,14 @@ from trainflash.knobs.splices import Splice
 from trainflash.schema import Location
 
 EVALUATES = re.compile(r"(^|_)(eval|evaluate|evaluation|validate|validation|valid|val|test)(_|$)")
-NEEDS_GRADIENTS = ("torch.autograd.grad", "torch.autograd.functional.", "torch.autograd.backward", "torch.func.", "torch.enable_grad", "torch.autograd.enable_grad")
+NEEDS_GRADIENTS = (
+    "torch.autograd.grad",
+    "torch.autograd.functional.",
+    "torch.autograd.backward",
+    "torch.func.",
+    "torch.enable_grad",
+    "torch.autograd.enable_grad",
+)
 HIGHEST = 3  # own: calls that lie between an activity and the condition that guards it
 
 
@@ -171,8 +178,25 @@ def _only_shown(file: PythonFile, name: cst.Name) -> bool:
     if isinstance(up, cst.Arg):
         call = file.parent(up)
         shown = (dotted(call.func) or "").split(".")[-1] if isinstance(call, cst.Call) else ""
-        return shown in ("print", "float", "int", "min", "max", "round", "info", "log", "add_scalar", "debug", "write", "append", "dumps", "step")
-    return isinstance(up, (cst.AssignTarget, cst.ComparisonTarget, cst.Comparison, cst.FormattedStringExpression, cst.Return, cst.If, cst.AugAssign))
+        return shown in (
+            "print",
+            "float",
+            "int",
+            "min",
+            "max",
+            "round",
+            "info",
+            "log",
+            "add_scalar",
+            "debug",
+            "write",
+            "append",
+            "dumps",
+            "step",
+        )
+    return isinstance(
+        up, (cst.AssignTarget, cst.ComparisonTarget, cst.Comparison, cst.FormattedStringExpression, cst.Return, cst.If, cst.AugAssign)
+    )
 
 
 def _loops(function: cst.FunctionDef) -> bool:
@@ -236,7 +260,9 @@ def _guard(scene: Scene, file: PythonFile, place: Location, height: int) -> tupl
 
 
 def _updates(called: cst.Attribute) -> bool:
-    return called.attr.value in ("backward", "zero_grad", "clip_grad_norm_") or (called.attr.value == "step" and "profil" not in (dotted(called.value) or "prof"))
+    return called.attr.value in ("backward", "zero_grad", "clip_grad_norm_") or (
+        called.attr.value == "step" and "profil" not in (dotted(called.value) or "prof")
+    )
 
 
 def _modulo(test: cst.BaseExpression) -> list[cst.BaseExpression]:

@@ -16,7 +16,6 @@ from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.sources import Source
 from trainflash.knobs.splices import Splice
 
-
 RATES = ("lr", "learning_rate", "base_lr", "max_lr", "weight_decay")
 
 

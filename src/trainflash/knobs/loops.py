@@ -19,7 +19,23 @@ from trainflash.schema import Location
 
 LOADER = CallArgument(("torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader"), "num_workers", at="loader")
 LOOPS = (cst.For, cst.While)
-WHOLE = {"eq", "ne", "gt", "lt", "ge", "le", "argmax", "argmin", "long", "int", "count_nonzero", "numel", "nonzero", "logical_and", "logical_or"}
+WHOLE = {
+    "eq",
+    "ne",
+    "gt",
+    "lt",
+    "ge",
+    "le",
+    "argmax",
+    "argmin",
+    "long",
+    "int",
+    "count_nonzero",
+    "numel",
+    "nonzero",
+    "logical_and",
+    "logical_or",
+}
 MAKES = (
     "arange",
     "zeros",
@@ -155,7 +171,10 @@ def _whole_numbers(file: PythonFile, loop: cst.CSTNode, value: cst.BaseExpressio
     """Whether a tensor may hold whole numbers: it counts, compares or finds places, itself or where its name is assigned in the loop."""
     made = [each.value for each in descendants(loop, cst.Assign) for target in each.targets if dotted(target.target) == dotted(value)]
     for each in (value, *(made if isinstance(value, cst.Name) else ())):
-        if any(isinstance(node, cst.Attribute) and node.attr.value in ("mean", "std", "float", "double") for node in descendants(each, cst.Attribute)):
+        if any(
+            isinstance(node, cst.Attribute) and node.attr.value in ("mean", "std", "float", "double")
+            for node in descendants(each, cst.Attribute)
+        ):
             continue
         if any(True for _ in descendants(each, cst.Comparison)):
             return True
@@ -298,7 +317,9 @@ def _untouched(scene: Scene, file: PythonFile, assign: cst.Assign, name: cst.Nam
             raise refuse(f"{here}: its generator is made anew in the loop, so each pass has the same order")
         loading.one_iterator(file, loop)
         return
-    trains = any(isinstance(call.func, cst.Attribute) and call.func.attr.value in ("step", "backward") for call in descendants(loop, cst.Call))
+    trains = any(
+        isinstance(call.func, cst.Attribute) and call.func.attr.value in ("step", "backward") for call in descendants(loop, cst.Call)
+    )
     if trains and held:
         raise refuse(f"{here}: `{sorted(held)[0]}` may be what the loop trains")
     if any(keyword(call, "requires_grad") is not None for call in descendants(assign.value, cst.Call)):

@@ -70,7 +70,9 @@ def _can_be_copied(file: PythonFile, call: cst.Call) -> None:
     """`deepcopy` fails on a tensor with a history: a loss that is saved must be a number."""
     around = next((up for up in file.ancestors(call) if isinstance(up, (cst.FunctionDef, cst.Module))), file.module)
     saved = [call.args[0].value, *_values(around, changes.root(call.args[0].value))]
-    trained = {dotted(each.func.value) for each in file.calls if isinstance(each.func, cst.Attribute) and each.func.attr.value == "backward"}
+    trained = {
+        dotted(each.func.value) for each in file.calls if isinstance(each.func, cst.Attribute) and each.func.attr.value == "backward"
+    }
     for value in saved:
         for name in descendants(value, cst.Name):
             up = file.parent(name)

@@ -6,17 +6,19 @@ either; what they are given has been through `trainflash.redact`.
 
 from __future__ import annotations
 
-from trainflash.report import profiles
+from trainflash.report import gates, profiles
 from trainflash.report.asking import explanation, proposal
 from trainflash.report.health import health
+from trainflash.report.history import log
 from trainflash.report.live import live
 from trainflash.report.outcomes import experiments, fidelity, tune_result, verdict
 from trainflash.report.page import html
 from trainflash.report.pull_request import markdown
-from trainflash.report.terminal import diagnosis, diff, error, log, plan, sandbox
+from trainflash.report.step_pictures import Steps
+from trainflash.report.terminal import diagnosis, diff, error, plan, sandbox
 from trainflash.report.tune import Headline, TuneView, headline, next_step
 
 __all__ = [
-    "Headline", "TuneView", "diagnosis", "diff", "error", "experiments", "explanation", "fidelity", "headline", "health", "html", "live",
-    "log", "markdown", "next_step", "plan", "profiles", "proposal", "sandbox", "tune_result", "verdict",
+    "Headline", "Steps", "TuneView", "diagnosis", "diff", "error", "experiments", "explanation", "fidelity", "gates", "headline", "health",
+    "html", "live", "log", "markdown", "next_step", "plan", "profiles", "proposal", "sandbox", "tune_result", "verdict",
 ]  # fmt: skip

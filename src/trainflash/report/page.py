@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import jinja2
 from markupsafe import Markup
@@ -11,13 +12,16 @@ from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers.diff import DiffLexer
 
-from trainflash.report import figures, pictures
+from trainflash.report import figures, pictures, step_pictures
+from trainflash.report.step_pictures import Steps
 from trainflash.report.tune import FIDELITY, MARKS, TONES, TuneView, fidelity_words, headline, next_step, phase_names, step_ms
 from trainflash.schema import LogEntry, Plan
 
 
-def html(view: TuneView, log: Sequence[LogEntry], plan: Plan | None) -> str:
+def html(view: TuneView, log: Sequence[LogEntry], plan: Plan | None, steps: Steps | None = None) -> str:
     """The whole page; it loads nothing, reads well dark, light, on a phone and on paper."""
+    steps = steps or Steps()
+    top = step_pictures.top_ms(steps)
     rows = pictures.interval_rows(view.experiments, view.combined)
     phases = phase_names(view.before, view.after)
     return _template().render(
@@ -28,8 +32,11 @@ def html(view: TuneView, log: Sequence[LogEntry], plan: Plan | None) -> str:
         next_step=next_step(view),
         phases=phases,
         steps=(step_ms(view.before), step_ms(view.after)),
-        phase_chart=_both_sizes(lambda size: pictures.phases(view.before, view.after, size)) if phases else None,
-        interval_chart=_both_sizes(lambda size: pictures.intervals(rows, size)) if rows else None,
+        phase_chart=_both_sizes(partial(pictures.phases, view.before, view.after)) if phases else None,
+        interval_chart=_both_sizes(partial(pictures.intervals, rows)) if rows else None,
+        timelines=[_both_sizes(partial(step_pictures.timeline, shown, label, top)) for label, shown in steps.named],
+        warmup=[(label, shown.warmup_steps) for label, shown in steps.named],
+        tail_chart=_both_sizes(partial(step_pictures.tails, steps)) if steps.named else None,
         diff=_diff(view.diff) if view.diff.strip() else None,
     )
 
@@ -55,7 +62,7 @@ def _template() -> jinja2.Template:
         lstrip_blocks=True,
     )
     for name in ("percent", "ms", "number", "seconds", "times", "interval", "cell", "tails", "delta", "loss", "count", "evidence", "words",
-                 "place", "command", "short", "clock", "visible"):  # fmt: skip
+                 "place", "command", "short", "clock", "visible", "whole_run", "memory", "cpu"):  # fmt: skip
         environment.filters[name] = getattr(figures, name)
     environment.filters["fidelity"] = fidelity_words
     environment.globals.update(marks=MARKS, tones=TONES, fidelity_names=FIDELITY, missing=figures.MISSING)

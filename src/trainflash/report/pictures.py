@@ -192,6 +192,7 @@ def _inline(svg: str, name: str, spoken: str) -> str:
     """The `<svg>` element alone: named, without fixed size, ids unique on the page, colours as variables."""
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>\s*", "", svg, flags=re.DOTALL)
+    svg = re.sub(r' d="[^"]*"', lambda path: re.sub(r"(\.\d)\d+", r"\1", path.group()), svg)  # a tenth of a point is finer than a screen
     svg = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{name}-", svg)
     svg = re.sub(r"#0000[1-4][0-9a-f]\b", lambda match: f"var({_STANDS_FOR[match.group()]})", svg)
     opening = re.search(r'viewBox="([^"]+)"', svg)

@@ -1,4 +1,4 @@
-"""Terminal reports of the first stages: sandbox, diagnosis, plan, log, diff, error."""
+"""Terminal reports of the first stages: sandbox, diagnosis, plan, diff, error."""
 
 from __future__ import annotations
 
@@ -16,11 +16,10 @@ from rich.text import Text
 from trainflash.report import figures
 from trainflash.report.ink import PHASE_STYLES, Fitted, bar, bullets, explained, ink, joined, mark, table
 from trainflash.report.tune import phase_names
-from trainflash.schema import Brief, Candidate, Diagnosis, Finding, LogEntry, PhaseStat, Plan, Sandbox
+from trainflash.schema import Brief, Candidate, Diagnosis, Finding, PhaseStat, Plan, Sandbox
 
 _WIDE = 96
 _NARROW = 60
-_LOG_BAR = 14
 _OBJECT_NAMES = re.compile(r"^index ([0-9a-f]{7})[0-9a-f]*\.\.([0-9a-f]{7})[0-9a-f]*", re.MULTILINE)
 
 
@@ -63,15 +62,6 @@ def plan(made: Plan) -> RenderableType:
         parts += bullets([f"{refusal.knob} (for {refusal.finding}): {refusal.reason}" for refusal in made.refused], "✗")
     parts += [_brief(brief) for brief in made.briefs]
     return Group(*parts)
-
-
-def log(entries: Sequence[LogEntry]) -> RenderableType:
-    """Everything tried and decided, oldest first; the bar is the speed-up, its full length that of the largest."""
-    if not entries:
-        return Text("The log is empty.")
-    gains = [entry.speedup.mean for entry in entries if entry.speedup]
-    longest = max(gains, default=1.0)
-    return Fitted(lambda width: _log(entries, longest, width))
 
 
 def diff(text: str) -> RenderableType:
@@ -151,12 +141,21 @@ def finding(n: int, finding: Finding) -> RenderableType:
 
 def _candidates(candidates: Sequence[Candidate], width: int) -> RenderableType:
     wide = width >= _WIDE
-    made = table("#", "Knob", "Where", "May change", *(("Why",) if wide else ()), right=("#",), title="Will be tried, in this order")
+    columns = ("At most", "Chance", "Cost")
+    made = table(
+        "#", "Knob", "Where", "May change", *(columns if wide else ()), right=("#", *columns), title="Will be tried, in this order"
+    )
     for n, candidate in enumerate(candidates, 1):
         where = ink(candidate.location or "whole program")
-        row = [str(n), ink(f"{candidate.knob} = {candidate.value}"), where, mark(candidate.risk, _risk(candidate.risk))]
-        made.add_row(*row, *((ink(candidate.why),) if wide else ()))
-    return made
+        name = ink(f"{candidate.knob} = {candidate.value}")
+        row: list[RenderableType] = [str(n), joined(name, "\n", ink(candidate.why, "bright_black")) if wide else name, where]
+        worth = candidate.worth
+        if worth and wide:
+            weighed = [figures.times(1 / (1 - worth.saved_share)), f"{worth.chance:.0%}", figures.seconds(worth.cost_s)]
+        else:
+            weighed = [figures.DASH] * 3 if wide else []
+        made.add_row(*row, mark(candidate.risk, _risk(candidate.risk)), *weighed)
+    return explained(made)
 
 
 def _risk(risk: str) -> str:
@@ -165,21 +164,6 @@ def _risk(risk: str) -> str:
 
 def _brief(brief: Brief) -> RenderableType:
     head = joined(("For an assistant: ", "bold"), ink(f"{brief.finding} at {figures.place(brief.location)}"))
-    lines = [ink(brief.summary), ink(f"keep the same: {brief.keep_the_same}"), ink(f"judged by: {brief.judged_by}")]
+    lines = [ink(brief.summary), *(ink(f"knobs: {line}") for line in brief.tried)]
+    lines += [ink(f"keep the same: {brief.keep_the_same}"), ink(f"judged by: {brief.judged_by}"), ink(brief.try_with)]
     return Padding(Group(head, *(Padding(line, (0, 0, 0, 3)) for line in lines)), (1, 0, 0, 0))
-
-
-def _log(entries: Sequence[LogEntry], longest: float, width: int) -> RenderableType:
-    wide = width >= _WIDE
-    made = table("When (UTC)", "What", "Speed-up", *(("",) if wide else ()), "Decision", right=("Speed-up",))
-    for entry in entries:
-        decision = (
-            mark(entry.decision, f"{entry.decision} by {entry.by}" if entry.by != "trainflash" else None) if entry.decision else Text("")
-        )
-        gain = figures.times(entry.speedup.mean) if entry.speedup else (figures.DASH if entry.kind in {"experiment", "combination"} else "")
-        drawn = bar(entry.speedup.mean / longest, _LOG_BAR, "cyan") if entry.speedup else Text("")
-        when = figures.clock(entry.at_utc) if width >= _NARROW else figures.clock(entry.at_utc)[11:]
-        number = f"#{entry.experiment} " if entry.experiment is not None else ""
-        what = joined((f"{number}", "bold"), ink(entry.what if number or entry.kind == "combination" else f"{entry.kind}: {entry.what}"))
-        made.add_row(when, what, gain, *((drawn,) if wide else ()), decision)
-    return explained(made)
