@@ -227,3 +227,12 @@ def test_a_sandbox_that_is_older_than_the_project_says_so(found):
     assert len(said) == 1 and "train.py" in said[0] and "new.sh" in said[0] and "sandbox discard" in said[0]
     session.open_session(project, Path(found.sandbox.directory), on_progress=lambda label, done, total: said.append(label))
     assert len(said) == 1, "who names a sandbox knows it"
+
+
+def test_a_command_whose_secrets_are_gone_is_not_run_with_marks_in_their_place(found, measures):
+    made = attempt(found, 3)
+    (found.directory / "secrets.json").unlink()
+    with pytest.raises(UsageError, match="secrets of this command are gone"):
+        verifying.verify_experiment(found, made.n, Demands())
+    again = verifying.verify_experiment(found, made.n, Demands(), COMMAND)
+    assert again.command.argv == COMMAND.argv

@@ -152,6 +152,13 @@ def test_cached_methods_still_pickle_for_spawned_workers(tmp_path, monkeypatch):
         ),
         ("class A(list):\n    def f(self, a):\n        return a\n", "A.f", "not hashable"),
         ("import functools\n@functools.lru_cache(maxsize=2)\ndef f(a):\n    return a\n", "f", "cached already"),
+        ("STATE = {}\ndef f(a):\n    STATE['n'] = a\n    return a\n", "f", "changes what it is given"),
+        ("def f(a):\n    a.append(1)\n    return a\n", "f", "changes what it is given"),
+        ("import torch\ndef f(a):\n    a.add_(1)\n    return a\n", "f", "changes what it is given"),
+        ("def f(a):\n    print(a)\n    return a\n", "f", "it writes"),
+        ("ROWS = []\ndef f(a):\n    return ROWS[a]\nfor i in range(3):\n    ROWS.append(f(0))\n", "f", "reads what is changed"),
+        ("def f(a):\n    return [a]\nrow = f(1)\nrow += [2]\n", "f", "result is changed"),
+        ("import random\ndef f(a):\n    return [a]\nrow = f(1)\nrandom.shuffle(row)\n", "f", "result is changed"),
     ],
 )
 def test_functions_that_must_not_be_cached(tmp_path, source, name, reason):

@@ -11,7 +11,7 @@ from typing import Any
 
 import libcst as cst
 
-from trainflash.knobs import imports
+from trainflash.knobs import imports, scales
 from trainflash.knobs.expressions import literal, refuse
 from trainflash.knobs.kinds import FusedAttention
 from trainflash.knobs.python_source import PythonFile, descendants, dotted, keyword, string_value
@@ -205,7 +205,7 @@ def _down(found: _Found, node: cst.BaseExpression) -> None:
         factor = node.right
         if any(isinstance(call, cst.Call) and not _harmless(file, call) for call in descendants(factor, cst.Call)):
             raise refuse(f"{file.location(node)}: the scale `{file.text(factor)}` is not known to be a number")
-        if (other := _tensor(file, factor, 0)) is not None:
+        if (other := scales.tensor(file, factor, 0)) is not None:
             raise refuse(f"{file.location(other)}: the scale `{file.text(factor)}` is a tensor, which the kernel does not take")
         text = _text(file, factor)
         atom = isinstance(factor, (cst.Name, cst.Attribute, cst.Call, cst.Integer, cst.Float, cst.Subscript))
@@ -216,49 +216,6 @@ def _down(found: _Found, node: cst.BaseExpression) -> None:
         _down(found, node.func.value)
     else:
         _first_product(found, node)
-
-
-def _tensor(file: PythonFile, node: cst.BaseExpression, depth: int) -> cst.CSTNode | None:
-    """What shows that a scale is a tensor: made by torch, or handed to the function without a word about its type."""
-    for call in descendants(node, cst.Call):
-        full = file.full_name(call.func) or ""
-        if full.startswith("torch.") and not full.startswith("torch.finfo"):
-            return call
-    if depth > 2:
-        return None
-    for part in descendants(node, (cst.Name, cst.Attribute)):
-        owner = next(
-            (up for up in file.ancestors(part) if isinstance(up, (cst.ClassDef if isinstance(part, cst.Attribute) else cst.FunctionDef))),
-            None,
-        )
-        name = dotted(part)
-        if isinstance(part, cst.Name) and (isinstance(file.parent(part), cst.Attribute) or isinstance(file.parent(part), cst.Call)):
-            continue
-        if isinstance(part, cst.Name) and owner is not None and _untyped(owner, part.value):
-            return part
-        for assign in descendants(owner, cst.Assign) if owner is not None and name else ():
-            if any(dotted(target.target) == name for target in assign.targets) and not file.inside(node, assign):
-                found = _tensor(file, assign.value, depth + 1) if not isinstance(part, cst.Attribute) else _made(file, assign.value)
-                if found is not None:
-                    return found
-    return None
-
-
-def _made(file: PythonFile, value: cst.BaseExpression) -> cst.CSTNode | None:
-    return next((call for call in descendants(value, cst.Call) if (file.full_name(call.func) or "").startswith("torch.")), None)
-
-
-def _untyped(function: cst.FunctionDef, name: str) -> bool:
-    """Whether `name` is a parameter that may be a tensor: neither declared a number nor named as a factor is."""
-    for param in (*function.params.params, *function.params.kwonly_params):
-        if param.name.value == name:
-            written = param.annotation.annotation if param.annotation is not None else None
-            return not (
-                dotted(written) in ("float", "int")
-                or isinstance(param.default, (cst.Integer, cst.Float))
-                or name in ("scale", "scaling", "sm_scale")
-            )
-    return False
 
 
 def _harmless(file: PythonFile, call: cst.Call) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 import libcst as cst
 
-from trainflash.knobs import imports
+from trainflash.knobs import imports, padding
 from trainflash.knobs.calls import the_call
 from trainflash.knobs.expressions import assigned, literal, refuse
 from trainflash.knobs.kinds import BatchedSampling, CallArgument, PadToLongest
@@ -25,19 +25,6 @@ CONFIGS = re.compile(
     r"(arg|cfg|conf|config|opt|opts|option|hp|hparam|param|flag|setting|trial|sweep)s?$|^self$|^cls$"
 )  # what holds options
 HANDED = ("data_collator", "collate_fn")
-SHAPES = {
-    "Parameter",
-    "view",
-    "reshape",
-    "Linear",
-    "LayerNorm",
-    "BatchNorm1d",
-    "Unflatten",
-    "LazyLinear",
-    "register_buffer",
-    "expand",
-    "AvgPool1d",
-}
 PARTED = {
     "load",
     "tolist",
@@ -208,12 +195,12 @@ def pad_to_longest(edit: PadToLongest, scene: Scene) -> tuple[Target, ...]:
     names = {file.text(width) for _, width in fixed}
     if len(names) != 1:
         raise refuse(f"{here}: {'no allocation has a fixed width' if not names else 'allocations have different widths'}")
-    _rows_as_they_are(file, function, {name for row in rows for name in _loop_names(row[1])})
+    padding.rows_as_they_are(file, function, {name for row in rows for name in _loop_names(row[1])})
     length, targets, batch = rows[0]
     if any(row != rows[0] for row in rows) and len({row[1:] for row in rows}) > 1:
         raise refuse(f"{here}: rows are filled in different loops")
     width = fixed[0][1]
-    _network_of_any_width(scene, file, function, width)
+    padding.network_of_any_width(scene, file, function, width)
     lengths = dict.fromkeys(row[0] for row in rows)
     longest = f"max(len({length}) for {targets} in {batch})" if len(lengths) == 1 else None
     if longest is None:
@@ -227,7 +214,7 @@ def pad_to_longest(edit: PadToLongest, scene: Scene) -> tuple[Target, ...]:
         up = file.parent(node)
         if not isinstance(up, (cst.Slice, cst.AssignTarget)) and not (isinstance(up, cst.Attribute) and up.attr is node):
             raise refuse(f"{file.location(node)}: {file.text(width)} has another use in {function.name.value}")
-    if _cuts(function):
+    if padding.cuts(function):
         longest = f"min({bound}, {longest})"
     spots = [place] if place is not None else [node for _, node in fixed]
     splices = tuple(Splice(file.path, *file.outer_span(node), longest) for node in spots)
@@ -334,68 +321,6 @@ def _sample(file: PythonFile, loop: cst.For, batch: str) -> tuple[str, str] | No
 
 def _names(function: cst.FunctionDef) -> list[Any]:
     return [*descendants(function.body, cst.Name), *descendants(function.body, cst.Attribute), *descendants(function.body, cst.Integer)]
-
-
-def _cuts(function: cst.FunctionDef) -> bool:
-    """Whether samples may be cut to a length: any slice up to something but a sample's own length."""
-    uppers = [each.upper for each in descendants(function.body, cst.Slice) if each.upper is not None]
-    return any(not (isinstance(upper, cst.Call) and dotted(upper.func) == "len") for upper in uppers)
-
-
-def _rows_as_they_are(file: PythonFile, function: cst.FunctionDef, names: set[str]) -> None:
-    """Samples are as long in the loop as in the batch, cuts aside, and every row is filled from its start."""
-    for assign in descendants(function.body, cst.Assign):
-        for target in assign.targets:
-            held = (
-                {each.value for each in descendants(target.target, cst.Name)} if isinstance(target.target, (cst.Name, cst.Tuple)) else set()
-            )
-            if held & names and not _keeps_length(file, assign.value, held):
-                raise refuse(f"{file.location(assign)}: `{file.text(assign)}` may change the length of a sample")
-            last = target.target.slice[-1].slice if isinstance(target.target, cst.Subscript) else None
-            if isinstance(last, cst.Slice) and (last.upper is not None or last.lower is not None):
-                plain = isinstance(last.upper, cst.Call) and dotted(last.upper.func) == "len" and last.lower is None
-                if not plain:
-                    raise refuse(f"{file.location(assign)}: `{file.text(assign)}` does not fill a row from its start to a sample's length")
-    for node in descendants(function.body, cst.AugAssign):
-        if dotted(node.target) in names:
-            raise refuse(f"{file.location(node)}: `{file.text(node)}` may change the length of a sample")
-
-
-def _keeps_length(file: PythonFile, value: cst.BaseExpression, names: set[str]) -> bool:
-    """A sample made a tensor, or cut from its start."""
-    if isinstance(value, cst.Call) and file.full_name(value.func) in (
-        "torch.tensor",
-        "torch.as_tensor",
-        "torch.from_numpy",
-        "numpy.asarray",
-    ):
-        return bool(value.args) and _keeps_length(file, value.args[0].value, names)
-    if isinstance(value, cst.Subscript) and len(value.slice) == 1 and isinstance(value.slice[0].slice, cst.Slice):
-        cut = value.slice[0].slice
-        return cut.lower is None and cut.step is None and _keeps_length(file, value.value, names)
-    return dotted(value) in names
-
-
-def _network_of_any_width(scene: Scene, file: PythonFile, function: cst.FunctionDef, width: cst.BaseExpression) -> None:
-    """No parameter, buffer or reshaping of the program is made of the width."""
-    name = dotted(width)
-    if name is None:
-        return
-    for where in scene.project.parsed(name.split(".")[-1]):
-        for call in where.calls:
-            tail = (where.full_name(call.func) or "").split(".")[-1] or (
-                call.func.attr.value if isinstance(call.func, cst.Attribute) else ""
-            )
-            if where is file and where.inside(call, function):
-                continue
-            if tail in SHAPES and any(
-                _last(each) == _last(width) for arg in call.args for each in descendants(arg.value, (cst.Name, cst.Attribute))
-            ):
-                raise refuse(f"{where.location(call)}: `{where.text(call)}` counts on {name}, and a narrower batch may not fit")
-
-
-def _last(node: cst.BaseExpression) -> str:
-    return (dotted(node) or "?").split(".")[-1]
 
 
 def _in_width(file: PythonFile, node: cst.CSTNode, fixed: list[tuple[cst.Call, Any]]) -> bool:

@@ -27,6 +27,23 @@ WRITES = {
     "error",
 }
 SHUFFLES = ("random.shuffle", "numpy.random.shuffle", "heapq.heappush", "heapq.heappop")
+WHOLE = {
+    "eq",
+    "ne",
+    "gt",
+    "lt",
+    "ge",
+    "le",
+    "argmax",
+    "argmin",
+    "long",
+    "int",
+    "count_nonzero",
+    "numel",
+    "nonzero",
+    "logical_and",
+    "logical_or",
+}
 READS = {
     "print",
     "len",
@@ -167,3 +184,30 @@ def bound_name(file: PythonFile, call: cst.CSTNode) -> str | None:
     if isinstance(up, cst.Assign) and len(up.targets) == 1:
         return dotted(up.targets[0].target)
     return None
+
+
+def views(file: PythonFile, loop: cst.CSTNode, name: str) -> set[str]:
+    """Names that are assigned a part or a view of what `name` holds."""
+    found: set[str] = set()
+    for node in descendants(loop, cst.Assign):
+        value = node.value.func if isinstance(node.value, cst.Call) else node.value
+        if root(value) == name:
+            found |= {target.target.value for target in node.targets if isinstance(target.target, cst.Name)}
+    return found
+
+
+def whole_numbers(file: PythonFile, loop: cst.CSTNode, value: cst.BaseExpression, name: str) -> bool:
+    """Whether a tensor may hold whole numbers: it counts, compares or finds places, itself or where its name is assigned in the loop."""
+    made = [each.value for each in descendants(loop, cst.Assign) for target in each.targets if dotted(target.target) == dotted(value)]
+    for each in (value, *(made if isinstance(value, cst.Name) else ())):
+        if any(
+            isinstance(node, cst.Attribute) and node.attr.value in ("mean", "std", "float", "double")
+            for node in descendants(each, cst.Attribute)
+        ):
+            continue
+        if any(True for _ in descendants(each, cst.Comparison)):
+            return True
+        if any(isinstance(call.func, cst.Attribute) and call.func.attr.value in WHOLE for call in descendants(each, cst.Call)):
+            return True
+    words = {*name.lower().split("_"), *(file.text(value).lower().split("_") if isinstance(value, cst.Name) else ())}
+    return bool(words & {"correct", "correctly", "hits", "count", "counts", "right", "seen", "tokens", "num", "matches", "errors"})

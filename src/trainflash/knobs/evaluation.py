@@ -121,7 +121,8 @@ def _differentiates(scene: Scene, file: PythonFile, function: cst.FunctionDef) -
             full = where.full_name(call.func) or ""
             tail = call.func.attr.value if isinstance(call.func, cst.Attribute) else full.split(".")[-1]
             if full.startswith(NEEDS_GRADIENTS) or tail in ("backward", "zero_grad", "requires_grad_"):
-                return f"{function.name.value} calls a function that trains or needs gradients: `{where.text(call.func)}` at {where.location(call)}"
+                what = f"`{where.text(call.func)}` at {where.location(call)}"
+                return f"{function.name.value} calls a function that trains or needs gradients: {what}"
     return ""
 
 
@@ -132,9 +133,9 @@ def _is_trained_on(scene: Scene, file: PythonFile, function: cst.FunctionDef) ->
         kept = changes.bound_name(where, call)
         around = next((each for each in where.ancestors(call) if isinstance(each, (cst.FunctionDef, cst.Module))), where.module)
         for other in descendants(around, cst.Call):
-            if isinstance(other.func, cst.Attribute) and other.func.attr.value == "backward":
-                if other.func is up or (kept is not None and dotted(other.func.value) == kept):
-                    return f"what {function.name.value} returns is trained on at {where.location(other)}"
+            trains = isinstance(other.func, cst.Attribute) and other.func.attr.value == "backward"
+            if trains and (other.func is up or (kept is not None and dotted(other.func.value) == kept)):
+                return f"what {function.name.value} returns is trained on at {where.location(other)}"
     return ""
 
 
@@ -172,9 +173,9 @@ def _is_network(file: PythonFile, function: cst.FunctionDef) -> bool:
 
 def _only_shown(file: PythonFile, name: cst.Name) -> bool:
     """Whether the name is assigned, compared, formatted or printed."""
-    up, below = file.parent(name), name
+    up = file.parent(name)
     while isinstance(up, (cst.Attribute, cst.Subscript, cst.Index, cst.SubscriptElement, cst.BinaryOperation)):
-        up, below = file.parent(up), up
+        up = file.parent(up)
     if isinstance(up, cst.Arg):
         call = file.parent(up)
         shown = (dotted(call.func) or "").split(".")[-1] if isinstance(call, cst.Call) else ""

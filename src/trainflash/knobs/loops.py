@@ -19,23 +19,6 @@ from trainflash.schema import Location
 
 LOADER = CallArgument(("torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader"), "num_workers", at="loader")
 LOOPS = (cst.For, cst.While)
-WHOLE = {
-    "eq",
-    "ne",
-    "gt",
-    "lt",
-    "ge",
-    "le",
-    "argmax",
-    "argmin",
-    "long",
-    "int",
-    "count_nonzero",
-    "numel",
-    "nonzero",
-    "logical_and",
-    "logical_or",
-}
 MAKES = (
     "arange",
     "zeros",
@@ -75,7 +58,7 @@ def deferred_read(edit: DeferredRead, scene: Scene) -> tuple[Target, ...]:
     if adds and str(scene.facts.get("device")).startswith("mps"):
         raise refuse(f"{here}: sums are kept in float64, which this device does not have")
     value = call.func.value  # type: ignore[union-attr]
-    if _whole_numbers(file, loop, value, target.value):
+    if changes.whole_numbers(file, loop, value, target.value):
         raise refuse(f"{here}: `{file.text(value)}` may be a whole number, and would be shown as a fraction")
     reads = _reads(file, target, loop, adds)
     if not reads:
@@ -165,23 +148,6 @@ def _in_target(file: PythonFile, element: cst.CSTNode) -> bool:
             return False
         below = up
     return False
-
-
-def _whole_numbers(file: PythonFile, loop: cst.CSTNode, value: cst.BaseExpression, name: str) -> bool:
-    """Whether a tensor may hold whole numbers: it counts, compares or finds places, itself or where its name is assigned in the loop."""
-    made = [each.value for each in descendants(loop, cst.Assign) for target in each.targets if dotted(target.target) == dotted(value)]
-    for each in (value, *(made if isinstance(value, cst.Name) else ())):
-        if any(
-            isinstance(node, cst.Attribute) and node.attr.value in ("mean", "std", "float", "double")
-            for node in descendants(each, cst.Attribute)
-        ):
-            continue
-        if any(True for _ in descendants(each, cst.Comparison)):
-            return True
-        if any(isinstance(call.func, cst.Attribute) and call.func.attr.value in WHOLE for call in descendants(each, cst.Call)):
-            return True
-    words = {*name.lower().split("_"), *(file.text(value).lower().split("_") if isinstance(value, cst.Name) else ())}
-    return bool(words & {"correct", "correctly", "hits", "count", "counts", "right", "seen", "tokens", "num", "matches", "errors"})
 
 
 def _loaded(up: cst.CSTNode, node: cst.Name) -> bool:
@@ -308,7 +274,7 @@ def _untouched(scene: Scene, file: PythonFile, assign: cst.Assign, name: cst.Nam
         shuffles = file.full_name(call.func) in changes.SHUFFLES and any(changes.root(arg.value) in held for arg in call.args)
         if shuffles:
             raise refuse(f"{file.location(call)}: `{file.text(call.func)}` changes what `{name.value}` is made of")
-    made = changes.changed(scene.project, file, loop.body, {name.value, *_views(file, loop, name.value)})
+    made = changes.changed(scene.project, file, loop.body, {name.value, *changes.views(file, loop, name.value)})
     if made is not None:
         raise refuse(f"{file.location(made)}: `{file.text(made)}` changes it in the loop")
     if loader:
@@ -344,16 +310,6 @@ def _fixed(scene: Scene, file: PythonFile, assign: cst.Assign, name: str) -> boo
         if not isinstance(place, (cst.FunctionDef, cst.ClassDef)) and not isinstance(value, plain):
             return False
     return True
-
-
-def _views(file: PythonFile, loop: cst.CSTNode, name: str) -> set[str]:
-    """Names that are assigned a part or a view of what `name` holds."""
-    found: set[str] = set()
-    for node in descendants(loop, cst.Assign):
-        value = node.value.func if isinstance(node.value, cst.Call) else node.value
-        if changes.root(value) == name:
-            found |= {target.target.value for target in node.targets if isinstance(target.target, cst.Name)}
-    return found
 
 
 def _targets(node: cst.CSTNode) -> list[cst.BaseExpression]:

@@ -16,7 +16,7 @@ from trainflash import bench, fidelity, redact, telemetry, verdict
 from trainflash import sandbox as sandboxes
 from trainflash.errors import UsageError
 from trainflash.schema import Command, Experiment, Fidelity, LogEntry, Runs, SpeedVerdict, Verdict, read_document, to_plain, write_document
-from trainflash.workflow import diagnosing, owners_run
+from trainflash.workflow import diagnosing, owners_run, vault
 from trainflash.workflow.session import Session, now_utc
 
 LEAST_BUDGET_S = 20.0  # below this not even one start of a small program can be measured
@@ -63,7 +63,10 @@ def compare(
     directory: Path,
     demands: Demands,
 ) -> tuple[Verdict, Runs | None]:
-    """Compare two commits of the sandbox; the files of the comparison go to `directory`. Raises `ProgramFailed` if the baseline fails."""
+    """Compare two commits of the sandbox; the files of the comparison go to `directory`. Raises `ProgramFailed` if the baseline fails,
+    `UsageError` where a secret of a command is gone."""
+    for command in (baseline, candidate):
+        vault.require(command)
     began = time.monotonic()
     before = session.original_changes()
     if demands.budget_s < LEAST_BUDGET_S:
