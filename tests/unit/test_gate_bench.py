@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 from torch.utils.flop_counter import FlopCounterMode
 
 from trainflash.errors import Inconclusive, ProgramFailed, UsageError
-from trainflash.gate import counting, flops, metrics, peaks, program_bench, step_bench, traces, workload
-from trainflash.gate.bench import BenchTrain, _measurement
 from trainflash.gate.config import BenchConfig
-from trainflash.gate.flops import Work
-from trainflash.gate.metrics import Measurement
+from trainflash.gate.measure import counting, flops, metrics, peaks, program_bench, step_bench, traces, workload
+from trainflash.gate.measure.bench import BenchTrain, _measurement
+from trainflash.gate.measure.flops import Work
+from trainflash.gate.measure.metrics import Measurement
 from trainflash.schema import Accelerator, GateEnv, GateMetrics, Stall, StepTimes, from_plain, to_plain
 from trainflash.workflow import gate_answers
 

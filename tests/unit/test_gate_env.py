@@ -10,8 +10,8 @@ import fake_nvml
 import pytest
 
 from trainflash.errors import UsageError
-from trainflash.gate import environment, machine
-from trainflash.gate.environment import CollectEnv, interpreter_of
+from trainflash.gate.machines import environment, machine
+from trainflash.gate.machines.environment import CollectEnv, interpreter_of
 from trainflash.schema import Accelerator, GateEnv, from_plain, to_plain
 from trainflash.telemetry.driver import amd_driver, nvidia_driver
 

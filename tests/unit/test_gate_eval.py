@@ -15,10 +15,10 @@ from torch import nn
 from trainflash.errors import ProgramFailed, UsageError
 from trainflash.fidelity import metric, record
 from trainflash.fidelity.reuse import Run
-from trainflash.gate import adapters, evaluation, probes, shard
-from trainflash.gate.adapters import adapt
 from trainflash.gate.config import EvalConfig
-from trainflash.gate.evaluation import EvalSmall
+from trainflash.gate.evaluate import adapters, evaluation, probes, shard
+from trainflash.gate.evaluate.adapters import adapt
+from trainflash.gate.evaluate.evaluation import EvalSmall
 from trainflash.schema import GateEval, from_plain
 from trainflash.workflow import gating
 

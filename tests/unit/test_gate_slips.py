@@ -16,8 +16,9 @@ from gate_documents import evaluation, metrics, own_metric, saved
 
 from trainflash import resources
 from trainflash.errors import UsageError
-from trainflash.gate import baselines, pairs, runner, workflows, workload
+from trainflash.gate import baselines, pairs, runner, workflows
 from trainflash.gate.comparison import compare
+from trainflash.gate.measure import workload
 from trainflash.gate.tolerances import ToleranceConfig, from_table
 from trainflash.schema import Flops, Start
 from trainflash.workflow import gate_checks, gate_pairs

@@ -10,17 +10,17 @@ from typing import Any
 
 _HOMES = {
     "BenchConfig": "config",
-    "BenchResult": "bench",
+    "BenchResult": "measure.bench",
     "BenchRunner": "runner",
-    "BenchTrain": "bench",
-    "CollectEnv": "environment",
+    "BenchTrain": "measure.bench",
+    "CollectEnv": "machines.environment",
     "CompareBaseline": "comparison",
     "CompareResult": "comparison",
     "EvalConfig": "config",
-    "EvalResult": "evaluation",
-    "EvalSmall": "evaluation",
+    "EvalResult": "evaluate.evaluation",
+    "EvalSmall": "evaluate.evaluation",
     "ToleranceConfig": "tolerances",
-    "Workload": "workload",
+    "Workload": "measure.workload",
 }
 __all__ = sorted(_HOMES)
 

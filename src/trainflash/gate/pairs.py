@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from trainflash import stats
-from trainflash.gate import comparison, metrics, noise
+from trainflash.gate import comparison, noise
+from trainflash.gate.measure import metrics
 from trainflash.gate.tolerances import ToleranceConfig, rule
 from trainflash.schema import Resources, Speedup, SpeedVerdict, Start
 from trainflash.schema.gate_changes import GateCheck

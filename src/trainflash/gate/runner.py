@@ -11,11 +11,11 @@ from typing import Any
 from trainflash import stats
 from trainflash.errors import UsageError
 from trainflash.gate import baselines, comparison
-from trainflash.gate.bench import BenchTrain
 from trainflash.gate.config import BenchConfig, EvalConfig
-from trainflash.gate.environment import CollectEnv
-from trainflash.gate.evaluation import EvalSmall
-from trainflash.gate.metrics import slope
+from trainflash.gate.evaluate.evaluation import EvalSmall
+from trainflash.gate.machines.environment import CollectEnv
+from trainflash.gate.measure.bench import BenchTrain
+from trainflash.gate.measure.metrics import slope
 from trainflash.gate.tolerances import ToleranceConfig
 from trainflash.schema import GateMetrics, to_plain, write_document
 from trainflash.schema.gate_changes import CompareResult

@@ -13,7 +13,8 @@ from trainflash import sandbox as sandboxes
 from trainflash.bench.costs import resources
 from trainflash.errors import ProgramFailed, UsageError
 from trainflash.fidelity import work as seen_work
-from trainflash.gate import comparison, pairs, program_bench, slower
+from trainflash.gate import comparison, pairs, slower
+from trainflash.gate.measure import program_bench
 from trainflash.gate.tolerances import ToleranceConfig, rule
 from trainflash.sandbox import refs
 from trainflash.schema import Command, Runs, Side, SpeedVerdict

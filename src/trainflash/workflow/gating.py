@@ -16,11 +16,11 @@ from trainflash.errors import ProgramFailed, UsageError
 from trainflash.fidelity import metric as owners_metric
 from trainflash.fidelity import outputs, record
 from trainflash.fidelity.reuse import Run
-from trainflash.gate import metrics, program_bench, traces
-from trainflash.gate.bench import BenchTrain
 from trainflash.gate.config import BenchConfig, EvalConfig
-from trainflash.gate.environment import CollectEnv, interpreter_of
-from trainflash.gate.evaluation import EvalSmall, rounded
+from trainflash.gate.evaluate.evaluation import EvalSmall, rounded
+from trainflash.gate.machines.environment import CollectEnv, interpreter_of
+from trainflash.gate.measure import metrics, program_bench, traces
+from trainflash.gate.measure.bench import BenchTrain
 from trainflash.schema import Command, GateEnv, GateEval, GateMetrics, OwnMetric, RunRecord, StepTimes, write_document
 from trainflash.summary import steady_part, summarize
 from trainflash.workflow import capturing, gate_sessions, inputs, replay_blocks

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from trainflash import redact, telemetry
-from trainflash.gate import checkout, machine, torch_facts
+from trainflash.gate.machines import checkout, machine, torch_facts
 from trainflash.schema import Accelerator, GateEnv, to_plain, write_document
 from trainflash.telemetry.cgroups import memory_limits
 from trainflash.telemetry.driver import amd_driver, nvidia_driver

@@ -10,8 +10,8 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
 
-from trainflash.gate import flops
-from trainflash.gate.flops import Work
+from trainflash.gate.measure import flops
+from trainflash.gate.measure.flops import Work
 
 _aten = torch.ops.aten
 _PRODUCTS_OF_ACTIVATIONS = ("bmm", "baddbmm", "_scaled_dot_product", "_flash_attention", "_efficient_attention", "flex_attention")

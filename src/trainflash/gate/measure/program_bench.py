@@ -10,7 +10,7 @@ import numpy as np
 
 from trainflash.errors import UsageError
 from trainflash.fidelity import work as seen_work
-from trainflash.gate.flops import Work
+from trainflash.gate.measure.flops import Work
 from trainflash.schema import GateLine, GatePhase, StepTimes, Summary
 from trainflash.trace import RankTrace, Trace
 

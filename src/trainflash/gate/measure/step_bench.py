@@ -20,11 +20,11 @@ import torch
 from torch.autograd.profiler import record_function
 
 from trainflash.errors import ProgramFailed, UsageError
-from trainflash.gate import counting, group
 from trainflash.gate.config import BenchConfig
-from trainflash.gate.flops import Work
-from trainflash.gate.memory import HostPeak
-from trainflash.gate.workload import Factory, Workload, built, samples_in, tokens_in
+from trainflash.gate.measure import counting, group
+from trainflash.gate.measure.flops import Work
+from trainflash.gate.measure.memory import HostPeak
+from trainflash.gate.measure.workload import Factory, Workload, built, samples_in, tokens_in
 
 REGIONS = ("data", "forward", "loss", "backward", "optimizer_step", "grad_sync")
 REPLAYED = 8  # batches kept for the synthetic mode: enough that no processor cache holds one step's data by chance

@@ -11,9 +11,9 @@ import numpy as np
 
 from trainflash import stats
 from trainflash.errors import Inconclusive, ProgramFailed, UsageError
-from trainflash.gate import flops
 from trainflash.gate.config import BenchConfig
-from trainflash.gate.flops import Work
+from trainflash.gate.measure import flops
+from trainflash.gate.measure.flops import Work
 from trainflash.schema import GateEnv, GateLine, GateMetrics, GatePhase, Scaling, Stall, StepTimes
 
 STALL_LIMIT = 0.05  # of a step: what the gate's own default tolerance (5 % of the throughput) would call a regression

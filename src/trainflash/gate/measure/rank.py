@@ -1,4 +1,4 @@
-"""One process of a benchmark that torchrun starts: `python -m trainflash.gate.rank REQUEST.json`."""
+"""One process of a benchmark that torchrun starts: `python -m trainflash.gate.measure.rank REQUEST.json`."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 from trainflash.errors import TrainFlashError
-from trainflash.gate.bench import BenchTrain
 from trainflash.gate.config import BenchConfig
+from trainflash.gate.measure.bench import BenchTrain
 from trainflash.schema import GateEnv, from_plain
 
 

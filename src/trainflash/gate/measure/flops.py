@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from trainflash.gate.peaks import peak, why_none
+from trainflash.gate.measure.peaks import peak, why_none
 from trainflash.schema import Flops
 
 FORWARD_AND_BACKWARD = 3  # backward makes two products for each one of the forward

@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trainflash.errors import ProgramFailed, UsageError
-from trainflash.gate import metrics, workload
 from trainflash.gate.config import BenchConfig
-from trainflash.gate.environment import CollectEnv
-from trainflash.gate.workload import Factory
+from trainflash.gate.machines.environment import CollectEnv
+from trainflash.gate.measure import metrics, workload
+from trainflash.gate.measure.workload import Factory
 from trainflash.schema import GateEnv, GateMetrics, StepTimes, from_plain, to_plain, write_document
 
 if TYPE_CHECKING:
-    from trainflash.gate.step_bench import Measured
+    from trainflash.gate.measure.step_bench import Measured
 
 BenchResult = GateMetrics
 OnStep = Callable[[str, int, int], None]
@@ -73,7 +73,7 @@ class BenchTrain:
         write_document(Path(path), self._result or self.run())
 
     def _here(self, env: GateEnv, processes: int) -> GateMetrics:
-        from trainflash.gate import step_bench
+        from trainflash.gate.measure import step_bench
 
         factory = workload.load(self._factory) if isinstance(self._factory, str) else self._factory
         total = self.config.warmup_steps + self.config.measure_steps
@@ -108,7 +108,7 @@ class BenchTrain:
             self._on_step(f"bench on {processes} processes" if processes > 1 else "bench on one process", 0, 0)
             command = [
                 sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(processes),
-                "-m", "trainflash.gate.rank", str(request),
+                "-m", "trainflash.gate.measure.rank", str(request),
             ]  # fmt: skip
             done = subprocess.run(command, capture_output=True, text=True, check=False, env=_environment(), errors="replace")
             if done.returncode or not out.is_file():
@@ -123,7 +123,7 @@ class BenchTrain:
 
 
 def _measurement(repeats: list[Measured], processes: int, name: str) -> metrics.Measurement:
-    from trainflash.gate.step_bench import REGIONS
+    from trainflash.gate.measure.step_bench import REGIONS
 
     last = repeats[-1]
     return metrics.Measurement(
@@ -147,7 +147,7 @@ def _measurement(repeats: list[Measured], processes: int, name: str) -> metrics.
 
 def _environment() -> dict[str, str]:
     """Ours, in which trainflash can be imported and each process has its share of the cores unless the owner says otherwise."""
-    here = str(Path(__file__).resolve().parents[2])
+    here = str(Path(__file__).resolve().parents[3])
     before = os.environ.get("PYTHONPATH")
     return {**os.environ, "PYTHONPATH": os.pathsep.join([here, before] if before else [here])}
 

@@ -12,7 +12,7 @@ import torch
 import torch.distributed as distributed
 from torch.autograd.profiler import record_function
 
-from trainflash.gate.workload import Workload
+from trainflash.gate.measure.workload import Workload
 
 
 class Ranks:

@@ -11,8 +11,8 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from trainflash.gate.shard import shard_bytes
-from trainflash.gate.workload import Workload
+from trainflash.gate.evaluate.shard import shard_bytes
+from trainflash.gate.measure.workload import Workload
 
 BYTES = 256
 WIDTH, LAYERS, HEADS, CONTEXT = 64, 2, 4, 64

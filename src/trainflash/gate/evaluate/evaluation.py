@@ -17,10 +17,11 @@ from typing import Any
 import numpy as np
 
 from trainflash.errors import ProgramFailed, UsageError
-from trainflash.gate import probes, shard, workload
-from trainflash.gate.adapters import Adapter, adapt
 from trainflash.gate.config import EvalConfig
-from trainflash.gate.environment import CollectEnv
+from trainflash.gate.evaluate import probes, shard
+from trainflash.gate.evaluate.adapters import Adapter, adapt
+from trainflash.gate.machines.environment import CollectEnv
+from trainflash.gate.measure import workload
 from trainflash.schema import GateEnv, GateEval, ProbeScore, write_document
 
 EvalResult = GateEval
@@ -74,7 +75,7 @@ class EvalSmall:
     def _adapter(self) -> Adapter:
         given = self._model
         if given is None:
-            from trainflash.gate import reference
+            from trainflash.gate.measure import reference
 
             return adapt(reference.model(), name="reference model, untrained", context=reference.CONTEXT)
         if isinstance(given, str):

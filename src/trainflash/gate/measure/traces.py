@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from trainflash.errors import UsageError
-from trainflash.gate import flops
+from trainflash.gate.measure import flops
 from trainflash.schema import write_atomically
 
 _MARKS = (

@@ -1,0 +1,1 @@
+"""On what it was measured: accelerators, driver, versions, limits, commit."""
