@@ -39,8 +39,7 @@ def write_checkout(repository: Git, commit_or_tree: str, folder: Path, origins: 
     wanted = repository.tree(commit_or_tree)
     if os.listdir(folder) in ([], [".git"]) and _may_fill(repository):
         _fill(repository, commit_or_tree, folder)
-        umask = os.umask(0o077)
-        os.umask(umask)
+        umask = _umask()
         for path, entry in wanted.items():
             if entry.mode == "160000":
                 os.makedirs(folder / path, exist_ok=True)
@@ -61,6 +60,12 @@ def write_checkout(repository: Git, commit_or_tree: str, folder: Path, origins: 
         for path in missing[entry]:
             _write(folder / path, entry, content)
             _age(os.path.join(folder, path), entry, origins.get(path))
+
+
+def _umask() -> int:
+    """Of this process, without setting it: other threads make files meanwhile."""
+    with open("/proc/self/status", encoding="ascii", errors="replace") as status:
+        return next((int(line.split()[1], 8) for line in status if line.startswith("Umask:")), 0o022)
 
 
 def _may_fill(repository: Git) -> bool:

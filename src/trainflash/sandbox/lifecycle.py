@@ -13,6 +13,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -249,10 +250,14 @@ def _fill(directory: Path, project: Path, owners: Git | None) -> Sandbox:
     ref = ref_of(str(directory))
     base_ref = commit(repository, taken.tree, [head] if head else [], "The owner's state when the sandbox was created", ref)
     known = _origins(stamps.files, {path: entry.oid for path, entry in taken.files.items()})
-    for name in CHECKOUTS:
-        made = register(repository, directory, name, base_ref)
-        made.run("read-tree", base_ref)
-        write_checkout(made, base_ref, directory / name, known)
+    made = {name: register(repository, directory, name, base_ref) for name in CHECKOUTS}
+
+    def fill(name: str) -> None:
+        made[name].run("read-tree", base_ref)
+        write_checkout(made[name], base_ref, directory / name, known)
+
+    with ThreadPoolExecutor(len(CHECKOUTS)) as pool:  # git writes most of it, in processes of its own
+        list(pool.map(fill, CHECKOUTS))
     manifest.write(stamps, directory / ORIGINAL)
     (directory / FILES).write_text(json.dumps({"taken": list(taken.files), "left_out": taken.left_out}), encoding="ascii")
     return Sandbox(
