@@ -30,37 +30,41 @@ from trainflash.schema.gate import (
 )
 from trainflash.schema.live import Lack, Live, LiveLine, LiveProcess, LiveThread
 from trainflash.schema.runs import PHASES, Command, Location, Protection, RunRecord, Runs, Sandbox, Side, Start
-from trainflash.schema.summaries import (
-    Activity,
+from trainflash.schema.computing import (
     Attention,
     Collections,
-    Communication,
     Compilation,
-    DeviceTime,
-    GpuStat,
-    Hook,
-    HostStat,
-    InputTail,
-    LineCost,
-    LoaderFacts,
     Memory,
     Numerics,
     Operators,
     Parts,
-    PhaseStat,
+    Recompute,
+    Started,
+    SyncPoint,
+    Updates,
+)
+from trainflash.schema.machinery import (
+    Communication,
+    DeviceTime,
+    GpuStat,
+    HostStat,
     RankStat,
     RankWhatIf,
-    Recompute,
+    Telemetry,
+)
+from trainflash.schema.summaries import (
+    Activity,
+    Hook,
+    InputTail,
+    LineCost,
+    LoaderFacts,
+    PhaseStat,
     RepeatedWork,
     Setting,
     SlowSample,
     Spread,
-    Started,
     Summary,
-    SyncPoint,
-    Telemetry,
     Threads,
-    Updates,
     WhatIf,
     Written,
 )

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from trainflash.schema.findings import Finding
+from trainflash.schema.machinery import Telemetry
 from trainflash.schema.runs import Location
-from trainflash.schema.summaries import Telemetry
 
 Role = Literal["training", "worker", "launcher", "helper"]
 

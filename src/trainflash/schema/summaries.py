@@ -8,6 +8,26 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
+from trainflash.schema.computing import (
+    Attention,
+    Collections,
+    Compilation,
+    Memory,
+    Numerics,
+    Operators,
+    Parts,
+    Recompute,
+    Started,
+    SyncPoint,
+    Updates,
+)
+from trainflash.schema.machinery import (
+    Communication,
+    DeviceTime,
+    RankStat,
+    RankWhatIf,
+    Telemetry,
+)
 from trainflash.schema.runs import Location
 
 
@@ -172,272 +192,6 @@ class Activity:
     batches: float | None = None  # Eval: forward calls per evaluation
     batch_size: int | None = None  # Eval: largest leading dimension seen
     bytes: int | None = None  # Ckpt: per checkpoint
-
-
-@dataclass(frozen=True)
-class SyncPoint:
-    """A line of the owner's that made the host wait for the device, or copied a tensor to the host."""
-
-    location: Location | None
-    call: str  # item, cpu, tolist, numpy, bool, print, synchronize, empty_cache, nonzero
-    count: int  # in the steady part
-    mean_ms: float
-    share: float  # host time inside these calls ÷ steady wall time
-    on_device: bool  # the tensor was on a device; False: no wait, only the call's own cost
-    phase: str = "Other"
-
-
-@dataclass(frozen=True)
-class Compilation:
-    """What torch.compile did, from torch's own counters and callbacks."""
-
-    frames: int  # compilations in the whole run
-    steady: int  # of these in the steady part
-    share: float  # time spent compiling ÷ steady wall time
-    mean_ms: float | None
-    graph_breaks: int
-    reasons: tuple[str, ...] = ()  # of recompilations, as torch says them, most frequent first, at most 5
-    by_shape: bool = False  # reasons name a size, stride or an int argument that changed
-    limit_hit: bool = False  # torch gave up and runs the function uncompiled
-    location: Location | None = None  # the call of torch.compile; where there are several, the function that was compiled again
-
-
-@dataclass(frozen=True)
-class Collections:
-    """Python's garbage collector while training."""
-
-    count: int  # in the steady part, all generations
-    full: int  # of generation 2
-    share: float  # of the steady wall time
-    mean_ms: float
-    called: int  # by gc.collect() of the program
-    location: Location | None  # the owner's line that calls gc.collect()
-
-
-@dataclass(frozen=True)
-class Recompute:
-    """Forward work done again during backward (activation checkpointing)."""
-
-    location: Location | None  # the owner's line that asks for it
-    per_step: float  # checkpointed calls
-    share: float  # time spent recomputing ÷ steady wall time
-
-
-@dataclass(frozen=True)
-class Started:
-    """Processes or threads that the owner's line starts while training, workers of a DataLoader not counted."""
-
-    location: Location | None
-    what: Literal["process", "thread"]
-    count: int  # in the steady part: pools, processes or threads
-    share: float  # time of starting and ending them ÷ steady wall time
-
-
-@dataclass(frozen=True)
-class Memory:
-    """Memory of the training process (and its children) and of its device."""
-
-    host_peak_bytes: int | None = None  # resident
-    host_limit_bytes: int | None = None  # the machine's or the control group's, the smaller
-    pressure_share: float | None = None  # time tasks stalled for memory ÷ wall (PSI), where the kernel says it
-    limit_events: int | None = None  # times the control group hit its limit during the run
-    major_faults: float | None = None  # per steady step
-    swapped_bytes: int | None = None
-    device_peak_bytes: int | None = None
-    device_reserved_bytes: int | None = None
-    device_total_bytes: int | None = None
-    alloc_retries: int | None = None
-    empty_cache_calls: int = 0  # by the program while training
-    empty_cache_share: float = 0.0
-    empty_cache_at: Location | None = None
-
-
-@dataclass(frozen=True)
-class Attention:
-    """Attention that does not run in a fused kernel."""
-
-    kind: Literal["hand_written", "math_fallback"]
-    location: Location | None  # the softmax or scaled_dot_product_attention call
-    share: float  # estimated: of the steady wall time, forward and backward
-    per_step: float
-    shape: tuple[int, ...]  # of the scores: batch, heads, queries, keys
-    reason: str = ""  # why a fused kernel was not taken, where known
-
-
-@dataclass(frozen=True)
-class Operators:
-    """Census of the operators of a few early steps, on the host (those steps are left out of all statistics)."""
-
-    steps: int
-    per_step: float  # operator calls, forward, backward and update
-    op_ms: float  # time inside operators per step, outermost ones
-    step_ms: float  # wall of those steps
-    small_share: float  # part of `op_ms` in operators below 20 µs each
-    optimizer_per_step: float | None = None  # operator calls inside the optimizer
-    conv_share: float | None = None  # part of `op_ms`
-    matmul_share: float | None = None
-    copy_share: float | None = None  # copies, casts and layout changes
-    kernels_per_step: float | None = None  # device kernels launched, where a device is used
-
-
-@dataclass(frozen=True)
-class Updates:
-    """How the program updates its parameters."""
-
-    optimizer: str  # class name of the costliest
-    location: Location | None  # where the owner constructs it
-    fused: bool | None
-    foreach: bool | None
-    tensors: int  # parameters in its groups
-    elements: int
-    optimizers: int
-    backwards_per_step: float  # gradient accumulation where above 1 with one optimizer
-    micro_batch: int | None  # leading dimension of a root's first input in training
-    zero_to_none: bool | None = None
-    grad_scaler: bool = False
-
-
-@dataclass(frozen=True)
-class Parts:
-    """A batch that goes through the network in parts of one shape, call by call, before one backward."""
-
-    location: Location  # the owner's line that calls the network
-    calls: int  # in a step
-    rows: int  # of a part
-
-
-@dataclass(frozen=True)
-class Numerics:
-    """Number formats and layouts of training."""
-
-    parameter_dtype: str  # e.g. float32
-    autocast: str | None  # dtype inside autocast during training forwards; None: not used
-    matmul_precision: str | None  # torch.get_float32_matmul_precision()
-    tf32_matmul: bool | None
-    tf32_cudnn: bool | None
-    capability: tuple[int, int] | None  # of the CUDA device
-    bf16_supported: bool | None
-    cudnn_benchmark: bool | None
-    deterministic: bool
-    convolutions: int  # Conv2d and Conv3d modules in trained roots
-    channels_last: bool | None  # layout of 4-d inputs of the roots; None: none seen
-    compiled: bool  # torch.compile is used
-
-
-@dataclass(frozen=True)
-class Communication:
-    """Collectives of the training process, as rank 0 saw them."""
-
-    backend: str
-    wrapper: str  # "DDP", "FSDP", "FSDP2", "collectives"
-    share: float  # host time waiting in collectives that nothing hides ÷ steady wall time
-    per_step_ms: float
-    calls_per_step: float | None
-    bytes_per_step: float | None
-    overlap: float | None  # part of the communication that backward hides, 0 to 1
-    find_unused_parameters: bool | None = None
-    static_graph: bool | None = None
-    bucket_cap_mb: float | None = None
-    syncs_per_step: float | None = None  # gradient reductions; above 1 with accumulation: no no_sync()
-    wait_share: float | None = None  # of `share`: waiting for a later rank, not transferring
-    location: Location | None = None  # where the owner wraps the model, or calls the costliest collective
-
-
-@dataclass(frozen=True)
-class RankWhatIf:
-    """A step as it would be if ranks were other than they are, predicted from durations between collectives.
-
-    `speedup` is of the work done per second, so twice the ranks would give 2 without waiting and with a free transfer.
-    """
-
-    name: Literal["level", "balanced", "double"]
-    what: str
-    step_ms: float
-    speedup: float
-    assumes: str
-
-
-@dataclass(frozen=True)
-class RankStat:
-    """One rank over the steady part, means per step. `own_ms` is phase time without waiting for other ranks."""
-
-    rank: int
-    host: str
-    step_ms: float
-    phases_ms: dict[str, float]
-    own_ms: dict[str, float]
-    waiting_ms: float | None  # in collectives, for others and for transfer
-    steps: int
-    samples_per_step: float | None = None
-    hottest: dict[str, Location] = field(default_factory=dict)  # the owner's line with most sampled time of this rank, by phase
-
-
-@dataclass(frozen=True)
-class GpuStat:
-    """One GPU over the run; shares from 0 to 1, means unless said."""
-
-    index: int
-    name: str
-    samples: int
-    busy: float | None  # utilisation: share of time with any kernel
-    memory_busy: float | None
-    memory_used_bytes: int | None  # most
-    memory_total_bytes: int | None
-    pcie_rx_mb_s: float | None  # host to device
-    pcie_tx_mb_s: float | None
-    power_w: float | None
-    power_limit_w: float | None
-    sm_clock_mhz: float | None
-    sm_clock_max_mhz: float | None
-    temperature_c: float | None  # most
-    throttled: dict[str, float] = field(default_factory=dict)  # reason -> share of samples; idle and user limits left out
-    sawtooth: bool | None = None  # swings between idle and busy
-
-
-@dataclass(frozen=True)
-class HostStat:
-    """The machine and the control group over the run."""
-
-    samples: int
-    cpus: float | None  # budget: affinity and quota, the smaller
-    cpu_used: float | None  # cores used by the program's processes
-    throttled_share: float | None  # time the quota stopped the group ÷ wall
-    throttled_periods: int | None
-    pressure_cpu: float | None
-    load: float | None  # whole machine, cores
-    memory_used_bytes: int | None  # the group's most
-    memory_limit_bytes: int | None
-    memory_events: int | None  # times at the limit, and kills
-    swap_used_bytes: int | None
-    disk_read_mb_s: float | None  # the program's processes, from the device
-    disk_write_mb_s: float | None
-    read_mb_s: float | None  # by read calls, page cache included
-    network_mb_s: float | None  # both directions, the machine's or the namespace's
-    shm_used_bytes: int | None
-    shm_total_bytes: int | None
-    processes: int | None
-    pressure_memory: float | None = None  # share of the time in which some task stalled for memory (PSI)
-    pressure_io: float | None = None
-
-
-@dataclass(frozen=True)
-class Telemetry:
-    """What machine and devices did during the run; None: not measurable here."""
-
-    interval_s: float
-    host: HostStat | None
-    gpus: tuple[GpuStat, ...] = ()
-
-
-@dataclass(frozen=True)
-class DeviceTime:
-    """The device's timeline, by CUDA events at phase boundaries."""
-
-    steps: int  # with complete device times
-    busy_share: float  # device spans of phases with work ÷ steady wall time; a span contains short idle gaps
-    lag_ms: float | None  # median host-to-device lag at the step's end; near 0: the host is the bottleneck
-    lag_share: float | None  # `lag_ms` ÷ mean step
-    dropped: int  # boundaries without an event (full queue, graph capture)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from trainflash.schema.summaries import Numerics, Parts, Updates
+from trainflash.schema.computing import Numerics, Parts, Updates
 from trainflash.trace.computing import (
     AttentionCall,
     AttentionLine,

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from trainflash.schema.computing import Numerics, Parts, Updates
 from trainflash.schema.runs import Location
-from trainflash.schema.summaries import Numerics, Parts, Updates
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,158 @@
+"""What a run was seen to compute: operators, attention, updates, compilation, memory, number formats. Part of `summary.v1`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from trainflash.schema.runs import Location
+
+
+@dataclass(frozen=True)
+class SyncPoint:
+    """A line of the owner's that made the host wait for the device, or copied a tensor to the host."""
+
+    location: Location | None
+    call: str  # item, cpu, tolist, numpy, bool, print, synchronize, empty_cache, nonzero
+    count: int  # in the steady part
+    mean_ms: float
+    share: float  # host time inside these calls ÷ steady wall time
+    on_device: bool  # the tensor was on a device; False: no wait, only the call's own cost
+    phase: str = "Other"
+
+
+@dataclass(frozen=True)
+class Compilation:
+    """What torch.compile did, from torch's own counters and callbacks."""
+
+    frames: int  # compilations in the whole run
+    steady: int  # of these in the steady part
+    share: float  # time spent compiling ÷ steady wall time
+    mean_ms: float | None
+    graph_breaks: int
+    reasons: tuple[str, ...] = ()  # of recompilations, as torch says them, most frequent first, at most 5
+    by_shape: bool = False  # reasons name a size, stride or an int argument that changed
+    limit_hit: bool = False  # torch gave up and runs the function uncompiled
+    location: Location | None = None  # the call of torch.compile; where there are several, the function that was compiled again
+
+
+@dataclass(frozen=True)
+class Collections:
+    """Python's garbage collector while training."""
+
+    count: int  # in the steady part, all generations
+    full: int  # of generation 2
+    share: float  # of the steady wall time
+    mean_ms: float
+    called: int  # by gc.collect() of the program
+    location: Location | None  # the owner's line that calls gc.collect()
+
+
+@dataclass(frozen=True)
+class Recompute:
+    """Forward work done again during backward (activation checkpointing)."""
+
+    location: Location | None  # the owner's line that asks for it
+    per_step: float  # checkpointed calls
+    share: float  # time spent recomputing ÷ steady wall time
+
+
+@dataclass(frozen=True)
+class Started:
+    """Processes or threads that the owner's line starts while training, workers of a DataLoader not counted."""
+
+    location: Location | None
+    what: Literal["process", "thread"]
+    count: int  # in the steady part: pools, processes or threads
+    share: float  # time of starting and ending them ÷ steady wall time
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Memory of the training process (and its children) and of its device."""
+
+    host_peak_bytes: int | None = None  # resident
+    host_limit_bytes: int | None = None  # the machine's or the control group's, the smaller
+    pressure_share: float | None = None  # time tasks stalled for memory ÷ wall (PSI), where the kernel says it
+    limit_events: int | None = None  # times the control group hit its limit during the run
+    major_faults: float | None = None  # per steady step
+    swapped_bytes: int | None = None
+    device_peak_bytes: int | None = None
+    device_reserved_bytes: int | None = None
+    device_total_bytes: int | None = None
+    alloc_retries: int | None = None
+    empty_cache_calls: int = 0  # by the program while training
+    empty_cache_share: float = 0.0
+    empty_cache_at: Location | None = None
+
+
+@dataclass(frozen=True)
+class Attention:
+    """Attention that does not run in a fused kernel."""
+
+    kind: Literal["hand_written", "math_fallback"]
+    location: Location | None  # the softmax or scaled_dot_product_attention call
+    share: float  # estimated: of the steady wall time, forward and backward
+    per_step: float
+    shape: tuple[int, ...]  # of the scores: batch, heads, queries, keys
+    reason: str = ""  # why a fused kernel was not taken, where known
+
+
+@dataclass(frozen=True)
+class Operators:
+    """Census of the operators of a few early steps, on the host (those steps are left out of all statistics)."""
+
+    steps: int
+    per_step: float  # operator calls, forward, backward and update
+    op_ms: float  # time inside operators per step, outermost ones
+    step_ms: float  # wall of those steps
+    small_share: float  # part of `op_ms` in operators below 20 µs each
+    optimizer_per_step: float | None = None  # operator calls inside the optimizer
+    conv_share: float | None = None  # part of `op_ms`
+    matmul_share: float | None = None
+    copy_share: float | None = None  # copies, casts and layout changes
+    kernels_per_step: float | None = None  # device kernels launched, where a device is used
+
+
+@dataclass(frozen=True)
+class Updates:
+    """How the program updates its parameters."""
+
+    optimizer: str  # class name of the costliest
+    location: Location | None  # where the owner constructs it
+    fused: bool | None
+    foreach: bool | None
+    tensors: int  # parameters in its groups
+    elements: int
+    optimizers: int
+    backwards_per_step: float  # gradient accumulation where above 1 with one optimizer
+    micro_batch: int | None  # leading dimension of a root's first input in training
+    zero_to_none: bool | None = None
+    grad_scaler: bool = False
+
+
+@dataclass(frozen=True)
+class Parts:
+    """A batch that goes through the network in parts of one shape, call by call, before one backward."""
+
+    location: Location  # the owner's line that calls the network
+    calls: int  # in a step
+    rows: int  # of a part
+
+
+@dataclass(frozen=True)
+class Numerics:
+    """Number formats and layouts of training."""
+
+    parameter_dtype: str  # e.g. float32
+    autocast: str | None  # dtype inside autocast during training forwards; None: not used
+    matmul_precision: str | None  # torch.get_float32_matmul_precision()
+    tf32_matmul: bool | None
+    tf32_cudnn: bool | None
+    capability: tuple[int, int] | None  # of the CUDA device
+    bf16_supported: bool | None
+    cudnn_benchmark: bool | None
+    deterministic: bool
+    convolutions: int  # Conv2d and Conv3d modules in trained roots
+    channels_last: bool | None  # layout of 4-d inputs of the roots; None: none seen
+    compiled: bool  # torch.compile is used
