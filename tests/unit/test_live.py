@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,8 +14,9 @@ from trainflash.cli import diagnose as command
 from trainflash.cli import main
 from trainflash.errors import UsageError
 from trainflash.live import permission, places, target
+from trainflash.live import window as watching_window
 from trainflash.live.places import Place
-from trainflash.live.stacks import Frame
+from trainflash.live.stacks import Frame, find_spy
 from trainflash.live.triage import triage
 from trainflash.live.window import Counters, Watched, Window
 from trainflash.schema import GpuStat, HostStat, Telemetry
@@ -371,3 +374,25 @@ def test_secrets_stay_out_of_the_answer(monkeypatch):
     monkeypatch.setattr(watching.live, "diagnose", watch)
     watching.watch(1)
     assert "a1B2" not in " ".join(given["shown"])
+
+
+FLAKY_SPY = """#!/bin/sh
+# The real py-spy, but the first recording ends at once without stacks.
+if [ "$1" = record ] && [ ! -e "{mark}" ]; then : > "{mark}"; exit 1; fi
+exec "{spy}" "$@"
+"""
+
+
+def test_a_recording_that_failed_is_begun_again(tmp_path, monkeypatch):
+    spy, mark = tmp_path / "py-spy", tmp_path / "failed"
+    spy.write_text(FLAKY_SPY.format(mark=mark, spy=find_spy()))
+    spy.chmod(0o755)
+    monkeypatch.setattr(watching_window, "find_spy", lambda: str(spy))
+    program = subprocess.Popen([sys.executable, "-c", "import time\nwhile True: time.sleep(0.01)"])
+    try:
+        found = watching_window.watch(target.resolve(program.pid), 6.0, lambda label, done, total: None)
+    finally:
+        program.kill()
+        program.wait()
+    assert mark.exists()
+    assert any(each.main_stacks for each in found.watched)

@@ -81,6 +81,11 @@ class Recording:
         ]  # fmt: skip
         self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
+    @property
+    def failed(self) -> bool:
+        """It ended without stacks: py-spy reads a process that runs on, and gives up where its first look meets a moment of change."""
+        return self._process.poll() is not None and not self._output.exists()
+
     def finish(self) -> dict[int, list[Stack]]:
         """Samples in order, by thread number; empty when none could be taken."""
         try:

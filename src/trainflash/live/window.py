@@ -195,6 +195,10 @@ def _meet(tree: dict[int, processes.Stat], seen: dict[int, Watched], now: float,
 
 
 def _record(seen: dict[int, Watched], spy: str | None, left: float) -> None:
+    for each in seen.values():
+        if each.recording is not None and each.recording.failed and not each.ended:
+            each.recording.finish()
+            each.recording = None  # once more, as long as there is time
     running = sum(each.recording is not None for each in seen.values())
     new = [each for each in seen.values() if each.recording is None and not each.ended]
     if spy is None or left < _LEAST_LEFT_S:
