@@ -1,0 +1,1 @@
+"""Berth occupancy from harbour cameras."""
