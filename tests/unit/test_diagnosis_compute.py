@@ -203,6 +203,13 @@ def test_number_formats_that_a_cpu_runs_well(fine):
     assert kinds(c.number_format(**fine)) == ["compute"]
 
 
+@pytest.mark.parametrize(("optimizer", "kind"), [("Adam", "precision"), ("LBFGS", "compute")])
+def test_float64_is_what_differences_of_gradients_need(optimizer, kind):
+    summary = c.number_format(parameter_dtype="float64")
+    updates = c.heavy_update().updates
+    assert first(replace(summary, updates=replace(updates, optimizer=optimizer))).kind == kind
+
+
 def test_float64_in_tiny_operators_costs_nothing_worth_a_word():
     summary = replace(c.number_format(parameter_dtype="float64"), operators=c.operators(small_share=0.95))
     assert "precision" not in kinds(summary)

@@ -36,6 +36,7 @@ ALL_PYTHON = ("python_tracing", "python_profiler", "tracemalloc", "debug_build")
 KNOBS = {"anomaly_mode": "anomaly_off", "profiler": "profiler_off"}
 BOTH = ("Fwd", "Bwd")
 HALF = ("bfloat16", "float16")
+QUASI_NEWTON = frozenset({"LBFGS"})
 
 
 def debug_api(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
@@ -119,13 +120,18 @@ def precision(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
 
     `share` is a low estimate: forward and backward, less tiny operators, times what the format costs at least. float32 on a GPU counts only
     from compute capability 8.0 on, without autocast, with matrix products or convolutions, and where the device is not waiting for the
-    host (that part is not yet proved on a GPU). Abstains where number formats or operators are unknown.
+    host (that part is not yet proved on a GPU). float64 under L-BFGS is no fault: its curvature comes from differences of nearly equal
+    gradients, of which float32 keeps few digits (Nocedal and Wright, Numerical Optimization, chapters 6 and 7). Abstains where number
+    formats or operators are unknown.
     """
     numerics, work, operators = signals.summary.numerics, signals.fwd_bwd, signals.summary.operators
     if numerics is None or work is None:
         return ()
     dtype = numerics.parameter_dtype.removeprefix("torch.")
     large = 1 - operators.small_share if operators is not None else 1.0
+    updates = signals.summary.updates
+    if dtype == "float64" and updates is not None and updates.optimizer in QUASI_NEWTON:
+        return ()
     if dtype == "float64":
         part, what = limits.double_saving * large, "the network computes in float64"
     elif not signals.on_gpu and (emulated := _emulated(numerics, dtype)) is not None:
