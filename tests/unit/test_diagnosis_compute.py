@@ -325,3 +325,12 @@ def test_recorded_operators_that_look_longer_than_the_step_hide_nothing():
     assert kinds(recorded)[0] == "small_microbatch"
     few = replace(tiny, operators=c.operators(per_step=300.0, op_ms=2 * s.STEP_MS, step_ms=2.2 * s.STEP_MS))
     assert kinds(few) == ["compute"]
+
+
+def test_a_cost_without_its_phase_is_gone_and_what_stood_beside_it_leads():
+    """Recomputing that was measured, in a backward that took no time, must not lead a program whose operators are tiny."""
+    tiny, again = c.tiny_operators(), c.checkpointed_blocks().recompute
+    summary = replace(tiny, recompute=again, phases=tiny.phases | {"Bwd": s.phase(0.0)})
+    found = diagnose(summary).findings
+    assert "recompute" not in {finding.kind for finding in found}
+    assert found[0].kind == "launch_overhead"

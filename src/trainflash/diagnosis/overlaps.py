@@ -150,14 +150,16 @@ def _launching(signals: Signals, claims: list[Claim], limits: Thresholds) -> lis
 def _capped(signals: Signals, claims: list[Claim], limits: Thresholds) -> list[Claim]:
     """Nothing takes more than the phases that it lies in, and a part weighs no more than the whole that it stands beside."""
     phases = signals.summary.phases
-    weights: dict[str, float] = {}
-    for claim in claims:
-        weights[claim.finding.kind] = max(weights.get(claim.finding.kind, 0.0), claim.weight)
-    capped = []
+    fitting = []
     for claim in claims:
         most = sum(max(0.0, phases[name].share) for name in claim.phases if name in phases) if claim.phases else 1.0
         if claim.phases and claim.finding.share > most + 1e-9 and claim.finding.kind != "startup":
             claim = weighed(claim, claim.finding.share - most, limits)
-        whole = weights.get(claim.inside) if claim.inside is not None else None
-        capped.append(claim if whole is None else replace(claim, weight=min(claim.weight, whole)))
-    return capped
+            if claim.weight < limits.listed:
+                continue
+        fitting.append(claim)
+    weights: dict[str, float] = {}
+    for claim in fitting:
+        weights[claim.finding.kind] = max(weights.get(claim.finding.kind, 0.0), claim.weight)
+    whole = [weights.get(claim.inside, 1.0) if claim.inside is not None else 1.0 for claim in fitting]
+    return [replace(claim, weight=min(claim.weight, most)) for claim, most in zip(fitting, whole, strict=True)]
