@@ -25,6 +25,7 @@ from collections import Counter
 from pathlib import Path
 
 import verdicts
+from kept_results import append_lines, read_lines
 from verdicts import prepare, shifted, swapped, upper
 
 from trainflash import bench, launch, stats, trace
@@ -67,22 +68,12 @@ def main() -> int:
     return 0
 
 
-def read(name: str) -> list[dict]:
-    path = RESULTS / name
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
-
-
-def append(name: str, lines: list[dict]) -> None:
-    with (RESULTS / name).open("a", encoding="utf-8") as file:
-        file.writelines(json.dumps(line) + "\n" for line in lines)
-
-
 def measure(minutes: float, factor: float, programs: tuple[str, ...], work: Path) -> None:
     """Live gates in turn, the program that has fewest first, until the time is over; one that was cut off goes on."""
     box = prepare(work)
     ends = time.monotonic() + 60 * minutes
     while time.monotonic() < ends:
-        done = Counter(line["program"] for line in read("live.jsonl") if line["factor"] == factor)
+        done = Counter(line["program"] for line in read_lines(RESULTS / "live.jsonl") if line["factor"] == factor)
         program = min(programs, key=lambda name: (done[name], programs.index(name)))
         directory = work / f"gate-{program}-{factor:g}-{done[program]}"
         command = Command((sys.executable, f"{program}.py"))
@@ -93,7 +84,7 @@ def measure(minutes: float, factor: float, programs: tuple[str, ...], work: Path
         )
         samples = {line["n"]: kept(line) for line in lines_of(directory / "steps.jsonl")}
         marks = {"program": program, "factor": factor, "gate": done[program]}
-        append("starts.jsonl", [{**marks, **to_plain(start), "samples": samples.get(start.n)} for start in runs.starts])
+        append_lines(RESULTS / "starts.jsonl", [{**marks, **to_plain(start), "samples": samples.get(start.n)} for start in runs.starts])
         line = {
             **marks,
             "decision": verdict.decision,
@@ -105,7 +96,7 @@ def measure(minutes: float, factor: float, programs: tuple[str, ...], work: Path
             "reason": verdict.reason,
             "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         }
-        append("live.jsonl", [line])
+        append_lines(RESULTS / "live.jsonl", [line])
         shutil.rmtree(directory, ignore_errors=True)
         print(
             f"{program} {factor:g} #{done[program]}: {verdict.decision} after {line['counted']} starts, {line['program_s']} s", flush=True
@@ -116,7 +107,7 @@ def repeat(program: str, runs: int, work: Path) -> None:
     """p50 of `runs` repeated runs: of one paired start each against the same program, and of the program alone."""
     box = prepare(work)
     command = Command((sys.executable, f"{program}.py"))
-    before = [line for line in read("spread.jsonl") if line["program"] == program]
+    before = [line for line in read_lines(RESULTS / "spread.jsonl") if line["program"] == program]
     for number in range(len(before), runs):
         directory = work / f"spread-{program}"
         shutil.rmtree(directory, ignore_errors=True)
@@ -129,14 +120,14 @@ def repeat(program: str, runs: int, work: Path) -> None:
             "plain_ms": alone(box, command, work / "alone"),
             "load": os.getloadavg()[0],
         }
-        append("spread.jsonl", [line])
+        append_lines(RESULTS / "spread.jsonl", [line])
         print(f"{program} run {number}: plain p50 {line['plain_ms']:.3f} ms, paired p50 {starts}", flush=True)
     print(json.dumps(spread_of(program), indent=1))
 
 
 def spread_of(program: str) -> dict:
     """Largest distance of a run's p50 from the median of all runs: paired (relative to the program beside it), and plain."""
-    lines = [line for line in read("spread.jsonl") if line["program"] == program and line["paired"]]
+    lines = [line for line in read_lines(RESULTS / "spread.jsonl") if line["program"] == program and line["paired"]]
     paired = [math.exp(statistics.fmean(math.log(theirs / ours) for ours, theirs in line["paired"])) for line in lines]
     one = [line["paired"][0][1] / line["paired"][0][0] for line in lines]
     plain = [line["plain_ms"] for line in lines]
@@ -171,7 +162,7 @@ def replay(times: int, seed: int) -> None:
     """Gates drawn from the recorded starts of programs against themselves."""
     pools: dict[str, list[Start]] = {}
     samples: dict[str, list[dict[str, list[float]]]] = {}
-    for line in [*read("starts.jsonl"), *verdicts.read("starts.jsonl")]:
+    for line in [*read_lines(RESULTS / "starts.jsonl"), *read_lines(verdicts.RESULTS / "starts.jsonl")]:
         if line["factor"] != 1.0 or line["y"] is None:
             continue
         pools.setdefault(line["program"], []).append(
@@ -197,7 +188,7 @@ def replay(times: int, seed: int) -> None:
     if not rows:
         print("too few starts are recorded: run `live` first", file=sys.stderr)
         return
-    live = read("live.jsonl")
+    live = read_lines(RESULTS / "live.jsonl")
     equal, lossy = ([line for line in live if (line["factor"] == 1.0) == same] for same in (True, False))
     wrong, of = sum(line["decision"] == "reject" for line in equal) + totals["fail_1"], len(equal) + totals["of_1"]
     summary = {
@@ -207,7 +198,7 @@ def replay(times: int, seed: int) -> None:
         "true_loss_of_10_fails": totals["fail_0.9"] / totals["of_0.9"],
         "true_losses_live": f"{sum(line['decision'] == 'reject' for line in lossy)} of {len(lossy)}",
         "program_s_of_a_gate": statistics.fmean(line["program_s"] for line in equal) if equal else None,
-        "spread": [spread_of(program) for program in dict.fromkeys(line["program"] for line in read("spread.jsonl"))],
+        "spread": [spread_of(program) for program in dict.fromkeys(line["program"] for line in read_lines(RESULTS / "spread.jsonl"))],
     }
     print(json.dumps(summary, indent=1))
     (RESULTS / "replay.json").write_text(json.dumps({"summary": summary, "programs": rows}, indent=1) + "\n", encoding="utf-8")

@@ -31,3 +31,13 @@ class KeptResults:
             beside = self.path.with_name(f".{self.path.name}.tmp")
             beside.write_text(json.dumps(dict(sorted(self.rows.items())), indent=1) + "\n", encoding="utf-8")
             os.replace(beside, self.path)
+
+
+def read_lines(path: Path) -> list[dict]:
+    """All rows of a file of JSON lines; none where there is no file yet."""
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
+
+
+def append_lines(path: Path, rows: list[dict]) -> None:
+    with path.open("a", encoding="utf-8") as file:
+        file.writelines(json.dumps(row) + "\n" for row in rows)

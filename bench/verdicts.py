@@ -25,6 +25,8 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
+from kept_results import append_lines, read_lines
+
 from trainflash import bench, launch, sandbox, stats
 from trainflash.schema import Command, Sandbox, Start, from_plain, to_plain
 
@@ -59,23 +61,13 @@ def main() -> int:
     return 0
 
 
-def read(name: str) -> list[dict]:
-    path = RESULTS / name
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
-
-
-def append(name: str, lines: list[dict]) -> None:
-    with (RESULTS / name).open("a", encoding="utf-8") as file:
-        file.writelines(json.dumps(line) + "\n" for line in lines)
-
-
 def measure(minutes: float, factor: float, programs: tuple[str, ...], work: Path) -> None:
     """Live verdicts in turn, the program that has fewest first, until the time is over; one that was cut off goes on."""
     os.environ["OMP_NUM_THREADS"] = "1"
     box = prepare(work)
     ends = time.monotonic() + 60 * minutes
     while time.monotonic() < ends:
-        done = Counter(line["program"] for line in read("live.jsonl") if line["factor"] == factor)
+        done = Counter(line["program"] for line in read_lines(RESULTS / "live.jsonl") if line["factor"] == factor)
         program = min(programs, key=lambda name: (done[name], programs.index(name)))
         directory = work / f"{program}-{factor:g}-{done[program]}"
         began = time.monotonic()
@@ -84,7 +76,10 @@ def measure(minutes: float, factor: float, programs: tuple[str, ...], work: Path
         runs, verdict = bench.compare(box, Command(argv, env=slower), Command(argv), directory, budget_s=BUDGET_S)
         load = os.getloadavg()[0]
         number = done[program]
-        append("starts.jsonl", [{"program": program, "factor": factor, "verdict": number, **to_plain(start)} for start in runs.starts])
+        append_lines(
+            RESULTS / "starts.jsonl",
+            [{"program": program, "factor": factor, "verdict": number, **to_plain(start)} for start in runs.starts],
+        )
         line = {
             "program": program,
             "factor": factor,
@@ -99,7 +94,7 @@ def measure(minutes: float, factor: float, programs: tuple[str, ...], work: Path
             "reason": verdict.reason,
             "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         }
-        append("live.jsonl", [line])
+        append_lines(RESULTS / "live.jsonl", [line])
         shutil.rmtree(directory, ignore_errors=True)
         took = f"{line['counted']} starts, {line['seconds']} s, load {load:.1f}"
         print(f"{program} {factor:g} #{number}: {verdict.decision}, {took}; {verdict.reason}", flush=True)
@@ -167,7 +162,7 @@ def replay(times: int, seed: int) -> None:
     """Comparisons drawn from the recorded starts of programs against themselves."""
     pools: dict[str, list[Start]] = {}
     unusable = Counter()
-    for line in read("starts.jsonl"):
+    for line in read_lines(RESULTS / "starts.jsonl"):
         if line["factor"] == 1.0:
             start = from_plain(Start, {name: value for name, value in line.items() if name in Start.__dataclass_fields__}, "starts.jsonl")
             if start.y is None:

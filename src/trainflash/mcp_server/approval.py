@@ -15,6 +15,7 @@ from trainflash.mcp_server.roots import Roots
 from trainflash.mcp_server.tools import result
 from trainflash.mcp_server.verbs import guarded
 from trainflash.mcp_server.verbs.arguments import Project, Sandbox
+from trainflash.workflow.session import silent
 
 SCREENS = 60_000  # characters; nobody reads a longer diff in a dialog
 _PLAIN = "\n\t"
@@ -48,7 +49,7 @@ def register(server: MCPServer, roots: Roots) -> None:
 
     def look(project: str | None, sandbox: str | None, experiment: int | None) -> Shown:
         try:
-            return _proposal(roots.session(project, sandbox, _silent), experiment)
+            return _proposal(roots.session(project, sandbox, silent), experiment)
         except TrainFlashError as problem:
             return Shown(None, experiment, problem=problem)
         except OSError as bad:
@@ -133,7 +134,3 @@ def visible(text: str) -> str:
     """Text as it may be shown to somebody who decides on it: what a screen would hide or reorder stands as an escape."""
     shown = text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
     return "".join(each if each in _PLAIN or unicodedata.category(each)[0] != "C" else ascii(each)[1:-1] for each in shown)
-
-
-def _silent(label: str, done: int, total: int) -> None:
-    """Nothing here takes long."""

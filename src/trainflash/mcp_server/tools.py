@@ -19,6 +19,7 @@ from trainflash.mcp_server.jobs import GONE, Jobs
 from trainflash.mcp_server.verbs import VERBS, answer, guarded
 from trainflash.mcp_server.verbs.arguments import Verb
 from trainflash.workflow.phase_sessions import state_folder
+from trainflash.workflow.session import silent
 
 
 def register(server: MCPServer, jobs: Jobs) -> None:
@@ -64,7 +65,7 @@ def _calling(verb: Verb, jobs: Jobs) -> Callable[..., Any]:
             except TrainFlashError as problem:
                 document = guarded(verb.name, partial(_raise, problem))
         else:
-            document = await anyio.to_thread.run_sync(partial(answer, verb.name, arguments, jobs.roots, _silent))
+            document = await anyio.to_thread.run_sync(partial(answer, verb.name, arguments, jobs.roots, silent))
         return result(document)
 
     return call
@@ -86,10 +87,6 @@ def gone(context: Context) -> anyio.Event | None:
     """The event that is set when the client of an HTTP request has gone; None where the connection says so by itself."""
     request = context.request_context.request
     return request.scope.get(GONE) if request is not None and hasattr(request, "scope") else None
-
-
-def _silent(label: str, done: int, total: int) -> None:
-    """Short work shows no progress."""
 
 
 def _raise(problem: TrainFlashError) -> dict[str, Any]:

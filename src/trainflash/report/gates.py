@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import functools
 import re
 
-import jinja2
 from markupsafe import Markup
 from rich.console import Group, RenderableType
 
 from trainflash.report import figures, gate_pictures, ink
 from trainflash.report.profile_sheets import Block, Sheet
+from trainflash.report.rendering import template
 from trainflash.report.tune import MARKS, Tone
 from trainflash.schema.gate_changes import ChangePoint, CompareResult, GateCheck, GateTrend, GateValidation, SlowerPart
 
@@ -136,7 +135,8 @@ def trend_page(found: GateTrend) -> str:
     facts = (f"machine profile {found.machine_profile}", f"{found.records} records in {found.path}")
     sheet = Sheet(title="Gate history", headline=found.said[0], tone=tone, facts=facts, warnings=(), blocks=blocks)
     charts = {series.figure: Markup("".join(_sized(series, size) for size in ("wide", "narrow"))) for series in found.series}
-    return _template().render(sheet=sheet, charts=charts, figures_of=lambda block: ["before", "after", "worse by"])
+    page = template("profile.html.j2", visible=figures.visible)
+    return page.render(sheet=sheet, charts=charts, figures_of=lambda block: ["before", "after", "worse by"])
 
 
 def _change(change: ChangePoint) -> tuple[str, ...]:
@@ -206,16 +206,3 @@ def _spark(values: list[float]) -> str:
     if high == low:
         return _SPARKS[3] * min(len(values), 40)
     return "".join(_SPARKS[round((value - low) / (high - low) * 7)] for value in values[-40:])
-
-
-@functools.cache
-def _template() -> jinja2.Template:
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("trainflash.report"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["visible"] = figures.visible
-    return environment.get_template("profile.html.j2")

@@ -13,6 +13,7 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers.diff import DiffLexer
 
 from trainflash.report import figures, pictures, step_pictures
+from trainflash.report.rendering import template
 from trainflash.report.step_pictures import Steps
 from trainflash.report.tune import FIDELITY, MARKS, TONES, TuneView, fidelity_words, headline, next_step, phase_names, step_ms
 from trainflash.schema import LogEntry, Plan
@@ -54,16 +55,8 @@ def _diff(text: str) -> Markup:
 
 @functools.cache
 def _template() -> jinja2.Template:
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("trainflash.report"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    for name in ("percent", "ms", "number", "seconds", "times", "interval", "cell", "tails", "delta", "loss", "count", "evidence", "words",
-                 "place", "command", "short", "clock", "visible", "whole_run", "memory", "cpu"):  # fmt: skip
-        environment.filters[name] = getattr(figures, name)
-    environment.filters["fidelity"] = fidelity_words
-    environment.globals.update(marks=MARKS, tones=TONES, fidelity_names=FIDELITY, missing=figures.MISSING)
-    return environment.get_template("report.html.j2")
+    names = ("percent", "ms", "number", "seconds", "times", "interval", "cell", "tails", "delta", "loss", "count", "evidence", "words",
+             "place", "command", "short", "clock", "visible", "whole_run", "memory", "cpu")  # fmt: skip
+    made = template("report.html.j2", fidelity=fidelity_words, **{name: getattr(figures, name) for name in names})
+    made.globals.update(marks=MARKS, tones=TONES, fidelity_names=FIDELITY, missing=figures.MISSING)
+    return made

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 
-import jinja2
 from markupsafe import Markup
 from rich.console import Group
 from rich.padding import Padding
 
 from trainflash.report import figures, ink, pictures, profile_pictures, profile_sheets
 from trainflash.report.profile_sheets import Block, Sheet
+from trainflash.report.rendering import template
 from trainflash.schema.profile_changes import ProfileAnswer, ProfileAssessment, ProfileComparison, ProfileHistory
 from trainflash.schema.profiles import ProfileSummary
 
@@ -70,7 +69,8 @@ def html(
     value: ProfileSummary | ProfileComparison | ProfileHistory, assessment: ProfileAssessment | None = None, *, top_k: int = 10
 ) -> str:
     """One page that loads nothing."""
-    return _template().render(sheet=_sheet(value, assessment, top_k), charts=_charts(value), figures_of=_figures)
+    page = template("profile.html.j2", visible=figures.visible)
+    return page.render(sheet=_sheet(value, assessment, top_k), charts=_charts(value), figures_of=_figures)
 
 
 def _sheet(value: Artefact, assessment: ProfileAssessment | None, top_k: int) -> Sheet:
@@ -126,16 +126,3 @@ def _charts(value: ProfileSummary | ProfileComparison | ProfileHistory) -> dict[
     else:
         drawn = [("trend", lambda size: profile_pictures.trend(value, size))]
     return {name: Markup(f'<div class="wide">{draw("wide")}</div><div class="narrow">{draw("narrow")}</div>') for name, draw in drawn}
-
-
-@functools.cache
-def _template() -> jinja2.Template:
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("trainflash.report"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["visible"] = figures.visible
-    return environment.get_template("profile.html.j2")

@@ -6,7 +6,7 @@ import contextlib
 import fcntl
 import hashlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -245,10 +245,14 @@ def open_session(project: Path, sandbox: Path | None = None, *, on_progress: OnP
     if found is None:
         return create(project, on_progress=on_progress), True
     if sandbox is None and (changed := sandboxes.drifted(found)):
-        names = ", ".join(changed[:3]) + (f" and {len(changed) - 3} more" if len(changed) > 3 else "")
         renew = "for the present one: `trainflash sandbox discard`, then this command again"
-        on_progress(f"the sandbox holds the project as it was before {names} changed; {renew}", 0, 0)
+        on_progress(f"the sandbox holds the project as it was before {some_of(changed)} changed; {renew}", 0, 0)
     return Session(found, on_progress), False
+
+
+def some_of(paths: Sequence[str]) -> str:
+    """The first three, and how many more there are."""
+    return ", ".join(paths[:3]) + (f" and {len(paths) - 3} more" if len(paths) > 3 else "")
 
 
 def _find(project: Path, sandbox: Path | None) -> Sandbox | None:

@@ -17,7 +17,7 @@ from trainflash import sandbox as sandboxes
 from trainflash.errors import UsageError
 from trainflash.schema import Command, Experiment, Fidelity, LogEntry, Runs, SpeedVerdict, Verdict, read_document, to_plain, write_document
 from trainflash.workflow import diagnosing, owners_run, vault
-from trainflash.workflow.session import Session, now_utc
+from trainflash.workflow.session import Session, now_utc, some_of
 
 LEAST_BUDGET_S = 20.0  # below this not even one start of a small program can be measured
 
@@ -122,8 +122,7 @@ def compare(
         judged = replace(judged, verdict="reject", reasons=(reason, *judged.reasons))
     drift = sandboxes.drifted(session.sandbox)
     if drift:
-        names = ", ".join(drift[:3]) + (f" and {len(drift) - 3} more" if len(drift) > 3 else "")
-        reason = f"the project was edited since the sandbox was made ({names}): this verdict is about the state before"
+        reason = f"the project was edited since the sandbox was made ({some_of(drift)}): this verdict is about the state before"
         judged = replace(judged, reasons=(*judged.reasons, reason))
     write_document(directory / "verdict.json", judged)
     return judged, runs
