@@ -163,5 +163,5 @@ def test_the_command_line_loads_no_torch():
 
 def test_the_gate_loads_no_torch():
     names = "from trainflash.gate import BenchConfig, BenchTrain, CollectEnv, EvalConfig, EvalSmall, Workload"
-    code = f"import sys, trainflash.gate; {names}; import trainflash.workflow.gating; print('torch' in sys.modules)"
+    code = f"import sys, trainflash.gate; {names}; import trainflash.workflow.gates.gating; print('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "False"

@@ -23,7 +23,7 @@ from trainflash.gate.measure.bench import BenchTrain, _measurement
 from trainflash.gate.measure.flops import Work
 from trainflash.gate.measure.metrics import Measurement
 from trainflash.schema import Accelerator, GateEnv, GateMetrics, Stall, StepTimes, from_plain, to_plain
-from trainflash.workflow import gate_answers
+from trainflash.workflow.gates import answers as gate_answers
 
 PROGRAMS = Path(__file__).with_name("gate_workloads.py")
 ENV = GateEnv(

@@ -25,7 +25,7 @@ from trainflash.gate.comparison import compare, no_baseline
 from trainflash.gate.tolerances import ToleranceConfig
 from trainflash.schema import GateLine, GatePhase, Location, from_plain, to_plain
 from trainflash.schema.gate_changes import CompareResult, GateRecord, GateTrend
-from trainflash.workflow import gate_checks
+from trainflash.workflow.gates import checks as gate_checks
 
 ROOT = Path(__file__).resolve().parents[2]
 TEMPLATE = resources.folder("templates") / "ci" / "perf_gate.yml.template"

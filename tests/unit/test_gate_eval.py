@@ -20,7 +20,7 @@ from trainflash.gate.evaluate import adapters, evaluation, probes, shard
 from trainflash.gate.evaluate.adapters import adapt
 from trainflash.gate.evaluate.evaluation import EvalSmall
 from trainflash.schema import GateEval, from_plain
-from trainflash.workflow import gating
+from trainflash.workflow.gates import gating
 
 SIZES = {"basic_reasoning_25": 25, "format_following_30": 30, "code_sanity_20": 20}
 

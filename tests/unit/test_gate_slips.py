@@ -21,7 +21,8 @@ from trainflash.gate.comparison import compare
 from trainflash.gate.measure import workload
 from trainflash.gate.tolerances import ToleranceConfig, from_table
 from trainflash.schema import Flops, Start
-from trainflash.workflow import gate_checks, gate_pairs
+from trainflash.workflow.gates import checks as gate_checks
+from trainflash.workflow.gates import pairs as gate_pairs
 
 DEFAULT = ToleranceConfig()
 

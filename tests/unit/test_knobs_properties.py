@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from knob_scenes import finding, git, loader, program, repeated, summary
 
-from trainflash.knobs import configs
 from trainflash.knobs.splices import edited
+from trainflash.knobs.surfaces import configs
 from trainflash.schema import Location
 
 comments = st.sampled_from(["", "  # few", "  # é ü 漢", "  # num_workers=9"])

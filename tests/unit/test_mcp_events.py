@@ -15,8 +15,9 @@ from trainflash.diagnosis import diagnose
 from trainflash.errors import UsageError
 from trainflash.summary import summarize
 from trainflash.trace import marked
-from trainflash.workflow import phase_events, phase_summary
-from trainflash.workflow.phase_sessions import PhaseSession, PhaseSessions
+from trainflash.workflow.phases import events as phase_events
+from trainflash.workflow.phases import summary as phase_summary
+from trainflash.workflow.phases.sessions import PhaseSession, PhaseSessions
 
 STEP = (("Data", 6.0), ("Fwd", 2.0), ("Bwd", 1.5), ("Opt", 0.5))
 

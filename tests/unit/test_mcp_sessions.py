@@ -8,8 +8,9 @@ import pytest
 
 from trainflash.errors import UsageError
 from trainflash.trace import marked
-from trainflash.workflow import phase_sessions, phase_summary
-from trainflash.workflow.phase_sessions import PhaseSessions
+from trainflash.workflow.phases import sessions as phase_sessions
+from trainflash.workflow.phases import summary as phase_summary
+from trainflash.workflow.phases.sessions import PhaseSessions
 
 FWD = {"phase": "Fwd", "event": "start", "ts": 1.0}
 

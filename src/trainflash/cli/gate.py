@@ -65,7 +65,8 @@ def env(out: Path | None, as_json: bool, cmd: tuple[str, ...]) -> None:
     trainflash gate env
     trainflash gate env --out env.json -- python train.py
     """
-    from trainflash.workflow import gate_answers, gating
+    from trainflash.workflow.gates import answers as gate_answers
+    from trainflash.workflow.gates import gating
 
     output = Output(as_json)
     found = gating.env(Path.cwd(), cmd)
@@ -94,7 +95,8 @@ def bench(
     trainflash gate bench --world-size 2 -- python train_ddp.py
     trainflash gate bench --workload bench_step.py:build
     """
-    from trainflash.workflow import gate_answers, gating
+    from trainflash.workflow.gates import answers as gate_answers
+    from trainflash.workflow.gates import gating
 
     output = Output(as_json)
     asked = config_of(options)
@@ -148,7 +150,9 @@ def evaluate(
     trainflash gate eval --metric 'val_loss=([0-9.]+)' -- python evaluate.py
     trainflash gate eval --metric 'scores.json:$.accuracy' --better higher -- python evaluate.py
     """
-    from trainflash.workflow import gate_answers, gating, inputs
+    from trainflash.workflow import inputs
+    from trainflash.workflow.gates import answers as gate_answers
+    from trainflash.workflow.gates import gating
 
     output = Output(as_json)
     if bool(cmd) != bool(metric) or (cmd and model):
@@ -186,7 +190,8 @@ def config_of(options: dict[str, Any]) -> Any:
 
 def bench_program(progress: Any, asked: Any, options: dict[str, Any], cmd: tuple[str, ...], sandbox: Path | None, *, in_place: bool) -> Any:
     """The program behind `--`, else the one in the project's settings, benched in its sandbox."""
-    from trainflash.workflow import gating, inputs
+    from trainflash.workflow import inputs
+    from trainflash.workflow.gates import gating
 
     settings = config.load(Path.cwd())
     command = inputs.command(cmd, settings)

@@ -68,7 +68,7 @@ def compare(
     inconclusive between. Stored baselines hold on machines that stay the same and quiet; --against holds on shared runners too.
     Another machine profile is never compared. Exit codes: 0 pass or warn, 4 fail, 3 inconclusive, 2 bad input.
     """
-    from trainflash.workflow import gate_checks
+    from trainflash.workflow.gates import checks as gate_checks
 
     output = Output(as_json)
     project = Path.cwd()
@@ -122,7 +122,11 @@ def run(
     trainflash gate run --against origin/main --metric 'val_loss=([0-9.]+)' -- python train.py
     trainflash gate run --no-compare --repeat 8 -- python train.py
     """
-    from trainflash.workflow import gate_checks, gate_results, gate_runs, gating, inputs
+    from trainflash.workflow import inputs
+    from trainflash.workflow.gates import checks as gate_checks
+    from trainflash.workflow.gates import gating
+    from trainflash.workflow.gates import results as gate_results
+    from trainflash.workflow.gates import runs as gate_runs
 
     output = Output(as_json)
     project = Path.cwd()
@@ -168,7 +172,8 @@ def update_baseline(metrics_file: Path | None, eval_file: Path | None, folder: P
     \b
     trainflash gate update-baseline --metrics perf-gate/metrics.json --eval perf-gate/eval.json
     """
-    from trainflash.workflow import gate_checks, gate_results
+    from trainflash.workflow.gates import checks as gate_checks
+    from trainflash.workflow.gates import results as gate_results
 
     output = Output(as_json)
     measured = gate_checks.Measured(metrics_file, eval_file)
@@ -206,7 +211,8 @@ def history(
     trainflash gate history --html history.html
     """
     from trainflash import report
-    from trainflash.workflow import gate_checks, gate_results
+    from trainflash.workflow.gates import checks as gate_checks
+    from trainflash.workflow.gates import results as gate_results
 
     output = Output(as_json)
     held = gate_checks.tolerances(config.load(Path.cwd()), words)
@@ -252,7 +258,9 @@ def ci(
     trainflash gate ci --metric 'val_loss=([0-9.]+)' --tolerance throughput_drop_pct=3 -- python train.py
     trainflash gate ci --mode stored --runs-on self-hosted,gpu -- torchrun --nproc-per-node 8 train.py
     """
-    from trainflash.workflow import gate_checks, gate_results, inputs
+    from trainflash.workflow import inputs
+    from trainflash.workflow.gates import checks as gate_checks
+    from trainflash.workflow.gates import results as gate_results
 
     settings = config.load(Path.cwd())
     held = {name: float(value) for name, value in vars(gate_checks.tolerances(settings, words)).items()} if words else {}
@@ -289,7 +297,8 @@ def tests(folder: Path, words: tuple[str, ...], out: Path, force: bool, as_json:
     \b
     trainflash gate tests && pytest tests/test_perf_gate.py
     """
-    from trainflash.workflow import gate_checks, gate_results
+    from trainflash.workflow.gates import checks as gate_checks
+    from trainflash.workflow.gates import results as gate_results
 
     gate_checks.write_tests(out, folder, gate_checks.tolerances(config.load(Path.cwd()), words), force=force)
     Output(as_json).answer(gate_results.written("gate_tests", out), str(out))
@@ -308,7 +317,11 @@ def validate(words: tuple[str, ...], out_dir: Path, as_json: bool, cmd: tuple[st
     trainflash gate validate --warmup 20 -- python train.py
     """
     from trainflash import report
-    from trainflash.workflow import gate_checks, gate_results, gate_runs, gating, inputs
+    from trainflash.workflow import inputs
+    from trainflash.workflow.gates import checks as gate_checks
+    from trainflash.workflow.gates import gating
+    from trainflash.workflow.gates import results as gate_results
+    from trainflash.workflow.gates import runs as gate_runs
 
     output = Output(as_json)
     settings = config.load(Path.cwd())
@@ -325,7 +338,9 @@ def validate(words: tuple[str, ...], out_dir: Path, as_json: bool, cmd: tuple[st
 def _paired(
     output: Output, project: Path, settings: config.Settings, held: Any, against: str, cmd: tuple[str, ...], given: dict[str, Any]
 ) -> Any:
-    from trainflash.workflow import gate_pairs, gating, inputs
+    from trainflash.workflow import inputs
+    from trainflash.workflow.gates import gating
+    from trainflash.workflow.gates import pairs as gate_pairs
 
     limits = _limits(given)
     demands = gate_pairs.Demands(
@@ -348,7 +363,7 @@ def _limits(given: dict[str, Any]) -> dict[str, int]:
 
 
 def _quality(given: dict[str, Any]) -> dict[str, Any]:
-    from trainflash.workflow import gate_checks
+    from trainflash.workflow.gates import checks as gate_checks
 
     argv = tuple(shlex.split(given["eval_command"] or ""))
     if argv and not given["metrics"]:
@@ -358,7 +373,7 @@ def _quality(given: dict[str, Any]) -> dict[str, Any]:
 
 def _answer(output: Output, result: Any, summary: Path | None, annotations: bool) -> int:
     from trainflash import report
-    from trainflash.workflow import gate_results
+    from trainflash.workflow.gates import results as gate_results
 
     if summary is not None:
         _write(summary, report.gates.markdown(result))

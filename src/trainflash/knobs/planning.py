@@ -9,12 +9,13 @@ from typing import Any, get_args
 import yaml
 
 from trainflash.errors import UsageError
-from trainflash.knobs import briefs, locating, splices
-from trainflash.knobs.expressions import same
+from trainflash.knobs import briefs, splices
+from trainflash.knobs.edits import locating
 from trainflash.knobs.kinds import Advice
 from trainflash.knobs.knob_files import Knob, catalogue
 from trainflash.knobs.project import Project
-from trainflash.knobs.python_source import parse
+from trainflash.knobs.reading.expressions import same
+from trainflash.knobs.reading.python_source import parse
 from trainflash.knobs.scene import Scene, Target, available_memory
 from trainflash.schema import Brief, Candidate, Command, Diagnosis, Finding, Kind, Location, Refusal, Summary
 from trainflash.schema.findings import Change

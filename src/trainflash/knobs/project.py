@@ -12,8 +12,8 @@ from pathlib import Path, PurePosixPath
 import libcst as cst
 
 from trainflash.errors import UsageError
-from trainflash.knobs import python_source
-from trainflash.knobs.python_source import PythonFile, string_value
+from trainflash.knobs.reading import python_source
+from trainflash.knobs.reading.python_source import PythonFile, string_value
 from trainflash.schema import Command, Location
 
 CONFIG_SUFFIXES = (".yaml", ".yml", ".json", ".toml", ".ini", ".cfg")

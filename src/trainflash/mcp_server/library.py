@@ -16,7 +16,7 @@ from trainflash.errors import TrainFlashError
 from trainflash.mcp_server.roots import Roots
 from trainflash.workflow.explaining import answer, everything, explain
 from trainflash.workflow.guides import Guide, skills
-from trainflash.workflow.phase_sessions import state_folder
+from trainflash.workflow.phases.sessions import state_folder
 from trainflash.workflow.session import existing_session
 
 JSON, YAML, HTML, MARKDOWN = "application/json", "application/yaml", "text/html", "text/markdown"

@@ -14,9 +14,11 @@ from trainflash import __version__
 from trainflash.mcp_server.roots import Roots
 from trainflash.mcp_server.tools import add, result
 from trainflash.mcp_server.verbs import guarded
-from trainflash.workflow import phase_events, phase_sessions, phase_summary
 from trainflash.workflow.explaining import everything
-from trainflash.workflow.phase_sessions import PhaseSessions
+from trainflash.workflow.phases import events as phase_events
+from trainflash.workflow.phases import sessions as phase_sessions
+from trainflash.workflow.phases import summary as phase_summary
+from trainflash.workflow.phases.sessions import PhaseSessions
 
 AT_ONCE = frozenset({"record_trainflash_phase_event"})  # takes 40 µs; handing it to a thread takes longer, and many come
 SessionId = Annotated[str, "The session_id that start_trainflash_session returned."]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from trainflash.errors import UsageError
-from trainflash.workflow.phase_sessions import state_folder
+from trainflash.workflow.phases.sessions import state_folder
 from trainflash.workflow.session import Session, existing_session, open_session
 from trainflash.workflow.session import project_of as owner_of
 

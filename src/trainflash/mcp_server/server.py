@@ -17,7 +17,7 @@ from trainflash.mcp_server import approval, library, phase_tools, tools
 from trainflash.mcp_server.jobs import Jobs
 from trainflash.mcp_server.roots import Roots
 from trainflash.mcp_server.verbs import VERBS
-from trainflash.workflow.phase_sessions import PhaseSessions
+from trainflash.workflow.phases.sessions import PhaseSessions
 
 NAME = "trainflash"
 INSTRUCTIONS = (

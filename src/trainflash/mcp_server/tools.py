@@ -18,7 +18,7 @@ from trainflash.mcp_server import fitting
 from trainflash.mcp_server.jobs import GONE, Jobs
 from trainflash.mcp_server.verbs import VERBS, answer, guarded
 from trainflash.mcp_server.verbs.arguments import Verb
-from trainflash.workflow.phase_sessions import state_folder
+from trainflash.workflow.phases.sessions import state_folder
 from trainflash.workflow.session import silent
 
 

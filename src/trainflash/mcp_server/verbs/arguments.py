@@ -12,7 +12,7 @@ from typing import Annotated, Any
 from trainflash import config
 from trainflash.errors import UsageError
 from trainflash.mcp_server.roots import Roots
-from trainflash.workflow.phase_sessions import state_folder
+from trainflash.workflow.phases.sessions import state_folder
 
 OnProgress = Callable[[str, int, int], None]
 

@@ -16,7 +16,8 @@ Tolerances = Annotated[list[str] | None, "NAME=VALUE instead of the settings' an
 
 def env(call: Call, command: Command = None, project: Project = None) -> dict[str, Any]:
     """What this machine is: accelerators, driver, torch, processor, limits, commit; the same each time. Baselines belong to its profile."""
-    from trainflash.workflow import gate_answers, gating
+    from trainflash.workflow.gates import answers as gate_answers
+    from trainflash.workflow.gates import gating
 
     return gate_answers.env(gating.env(call.roots.project(project), words(command)).env)
 
@@ -33,7 +34,9 @@ def bench(
     stalls: Annotated[bool, "Measure what waiting for data costs: one start more."] = True,
 ) -> dict[str, Any]:
     """Measure how fast the training steps, in a sandbox; `metrics` names the file that gate_compare takes."""
-    from trainflash.workflow import gate_answers, gating, inputs
+    from trainflash.workflow import inputs
+    from trainflash.workflow.gates import answers as gate_answers
+    from trainflash.workflow.gates import gating
 
     settings = call.settings(project, sandbox)
     typed = inputs.command(words(command), settings)
@@ -58,7 +61,9 @@ def evaluate(
     call: Call, metric: Metrics, command: Command = None, project: Project = None, sandbox: Sandbox = None, better: Better = "lower"
 ) -> dict[str, Any]:
     """Run the project's own evaluation in a sandbox and read its metrics; `eval` names the file that gate_compare takes."""
-    from trainflash.workflow import gate_answers, gating, inputs
+    from trainflash.workflow import inputs
+    from trainflash.workflow.gates import answers as gate_answers
+    from trainflash.workflow.gates import gating
 
     if not metric:
         raise UsageError("no metric is named", "say what to read from the evaluation's output")
@@ -91,7 +96,11 @@ def compare(
 
     With `against` many starts of both sides, up to the budget (20 minutes); without, what was measured and a stored baseline.
     """
-    from trainflash.workflow import gate_checks, gate_pairs, gate_results, gating, inputs
+    from trainflash.workflow import inputs
+    from trainflash.workflow.gates import checks as gate_checks
+    from trainflash.workflow.gates import gating
+    from trainflash.workflow.gates import pairs as gate_pairs
+    from trainflash.workflow.gates import results as gate_results
 
     settings = call.settings(project, None)
     held = gate_checks.tolerances(settings, tuple(tolerance or ()))
@@ -118,7 +127,8 @@ def history(
     machine_profile: Annotated[str | None, "Of this machine profile. Default: that of the last record."] = None,
 ) -> dict[str, Any]:
     """Levels and change points of each figure over time, so that many small losses are seen which each passed the gate."""
-    from trainflash.workflow import gate_checks, gate_results
+    from trainflash.workflow.gates import checks as gate_checks
+    from trainflash.workflow.gates import results as gate_results
 
     path = call.roots.inside(str(call.roots.project(project) / file))
     return gate_results.document(gate_checks.trend(path, machine_profile, gate_checks.tolerances(call.settings(project, None))))

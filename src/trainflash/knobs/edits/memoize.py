@@ -13,10 +13,12 @@ from typing import Any
 import libcst as cst
 
 from trainflash.errors import UsageError
-from trainflash.knobs import changes, facts, imports, purity
-from trainflash.knobs.expressions import refuse
+from trainflash.knobs import facts
+from trainflash.knobs.edits import imports
 from trainflash.knobs.kinds import Memoize
-from trainflash.knobs.python_source import PythonFile
+from trainflash.knobs.reading import changes, purity
+from trainflash.knobs.reading.expressions import refuse
+from trainflash.knobs.reading.python_source import PythonFile
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
 from trainflash.schema import LoaderFacts, RepeatedWork

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from trainflash.knobs.project import Project
-from trainflash.knobs.python_source import PythonFile, decorator_names, descendants, dotted
+from trainflash.knobs.reading.python_source import PythonFile, decorator_names, descendants, dotted
 
 CACHES = {"cache", "lru_cache", "cached", "memoize", "cached_property", "cachedmethod"}
 TRANSPARENT = {"torch.no_grad", "torch.inference_mode", "numba.njit", "numba.jit"}  # a cache around these changes nothing they do

@@ -11,7 +11,7 @@ from trainflash.diagnosis import diagnose
 from trainflash.schema import Summary, Telemetry, to_plain
 from trainflash.summary import steady_part, summarize
 from trainflash.trace import Trace, marked
-from trainflash.workflow.phase_sessions import RECORDED, PhaseSession, PhaseSessions
+from trainflash.workflow.phases.sessions import RECORDED, PhaseSession, PhaseSessions
 
 SLACK_NS = 60 * 10**9  # clocks of two programs on one machine, and a call's way
 SNAPSHOT_S = 0.5  # between the two samples that rates are made of

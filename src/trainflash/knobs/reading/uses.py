@@ -9,7 +9,7 @@ from typing import Literal
 import libcst as cst
 
 from trainflash.knobs.project import Project
-from trainflash.knobs.python_source import PythonFile, dotted, string_value
+from trainflash.knobs.reading.python_source import PythonFile, dotted, string_value
 from trainflash.schema import Location
 
 LOG_CALLS = {"print", "info", "debug", "warning", "log", "log_params", "log_hparams", "config", "vars", "pprint"}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import libcst as cst
 
-from trainflash.knobs.expressions import assigned, refuse
 from trainflash.knobs.project import Project
-from trainflash.knobs.python_source import PythonFile, descendants, dotted, keyword, positional, string_value
+from trainflash.knobs.reading.expressions import assigned, refuse
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, keyword, positional, string_value
 
 HOST_ONLY = ("num_workers", "pin_memory")  # workers cannot use a CUDA device of their parent's, and only host memory is pinned
 

@@ -7,11 +7,12 @@ from typing import Any
 
 import libcst as cst
 
-from trainflash.knobs import imports, padding
-from trainflash.knobs.calls import the_call
-from trainflash.knobs.expressions import assigned, literal, refuse
+from trainflash.knobs.edits import imports
+from trainflash.knobs.edits.calls import the_call
 from trainflash.knobs.kinds import BatchedSampling, CallArgument, PadToLongest
-from trainflash.knobs.python_source import PythonFile, descendants, dotted, has_splat, keyword, positional
+from trainflash.knobs.reading import padding
+from trainflash.knobs.reading.expressions import assigned, literal, refuse
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, has_splat, keyword, positional
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
 

@@ -6,11 +6,12 @@ from typing import Any
 
 import libcst as cst
 
-from trainflash.knobs import imports, loading, sources
-from trainflash.knobs.calls import the_call
-from trainflash.knobs.expressions import literal, refuse, spelled_value
+from trainflash.knobs.edits import imports
+from trainflash.knobs.edits.calls import the_call
 from trainflash.knobs.kinds import AssignedAttribute, InsertCall, RemoveCall, UnwrapCall
-from trainflash.knobs.python_source import PythonFile, dotted
+from trainflash.knobs.reading import loading, sources
+from trainflash.knobs.reading.expressions import literal, refuse, spelled_value
+from trainflash.knobs.reading.python_source import PythonFile, dotted
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
 from trainflash.schema import Location

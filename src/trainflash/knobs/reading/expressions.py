@@ -9,7 +9,7 @@ from typing import Any
 import libcst as cst
 
 from trainflash.errors import UsageError
-from trainflash.knobs.python_source import PythonFile, dotted, has_splat, keyword, positional, string_value
+from trainflash.knobs.reading.python_source import PythonFile, dotted, has_splat, keyword, positional, string_value
 
 BY_HAND = "make this change by hand, or name another place with --at FILE:LINE"
 

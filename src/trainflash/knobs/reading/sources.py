@@ -15,8 +15,9 @@ import libcst as cst
 from libcst import metadata
 
 from trainflash.errors import UsageError
-from trainflash.knobs import configs, options, shell, uses
-from trainflash.knobs.expressions import (
+from trainflash.knobs.project import Project
+from trainflash.knobs.reading import uses
+from trainflash.knobs.reading.expressions import (
     UNKNOWN,
     argument_node,
     assigned,
@@ -30,10 +31,10 @@ from trainflash.knobs.expressions import (
     short,
     spelled_value,
 )  # fmt: skip
-from trainflash.knobs.project import Project
-from trainflash.knobs.python_source import PythonFile, descendants, dotted, has_splat, keyword, string_value
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, has_splat, keyword, string_value
+from trainflash.knobs.reading.uses import Use
 from trainflash.knobs.splices import Splice
-from trainflash.knobs.uses import Use
+from trainflash.knobs.surfaces import configs, options, shell
 from trainflash.schema import Location
 
 DEEPEST = 16  # own: real chains of names have up to six links

@@ -16,7 +16,10 @@ from trainflash.profile.sources import Request
 from trainflash.profile.sources import load as read_trace
 from trainflash.schema import Command, GateEval, GateMetrics, to_plain, write_atomically, write_document
 from trainflash.schema.gate_changes import CompareResult, GateValidation
-from trainflash.workflow import gate_checks, gate_pairs, gate_sessions, gating
+from trainflash.workflow.gates import checks as gate_checks
+from trainflash.workflow.gates import gating
+from trainflash.workflow.gates import pairs as gate_pairs
+from trainflash.workflow.gates import sessions as gate_sessions
 from trainflash.workflow.session import OnProgress, silent
 
 IGNORED = "*\n"  # what a run writes is no change of the project

@@ -19,7 +19,7 @@ from trainflash import redact, sandbox, telemetry
 from trainflash.errors import UsageError
 from trainflash.schema import read_document, write_document
 from trainflash.trace import marked
-from trainflash.workflow import phase_events
+from trainflash.workflow.phases import events as phase_events
 from trainflash.workflow.session import now_utc
 
 state_folder = sandbox.state_folder  # where trainflash keeps what it may write without asking

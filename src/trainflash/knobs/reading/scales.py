@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from trainflash.knobs.python_source import PythonFile, descendants, dotted
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted
 
 
 def tensor(file: PythonFile, node: cst.BaseExpression, depth: int) -> cst.CSTNode | None:

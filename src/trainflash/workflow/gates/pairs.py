@@ -20,7 +20,9 @@ from trainflash.sandbox import refs
 from trainflash.schema import Command, Runs, Side, SpeedVerdict
 from trainflash.schema.gate_changes import ComparedRun, CompareResult, GateCheck
 from trainflash.summary import steady_part, summarize
-from trainflash.workflow import gate_sessions, gating, verifying
+from trainflash.workflow import verifying
+from trainflash.workflow.gates import gating
+from trainflash.workflow.gates import sessions as gate_sessions
 from trainflash.workflow.session import OnProgress, Session, silent
 
 FACTS_STEPS = 20  # phases and lines of fewer are mostly noise

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import libcst as cst
 
-from trainflash.knobs.expressions import refuse
-from trainflash.knobs.python_source import PythonFile, descendants, dotted
+from trainflash.knobs.reading.expressions import refuse
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted
 from trainflash.knobs.scene import Scene
 
 SHAPES = {

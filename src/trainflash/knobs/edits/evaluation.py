@@ -7,10 +7,12 @@ from typing import Any
 
 import libcst as cst
 
-from trainflash.knobs import changes, facts, imports, sources, uses
-from trainflash.knobs.expressions import refuse
+from trainflash.knobs import facts
+from trainflash.knobs.edits import imports
 from trainflash.knobs.kinds import Decorate, Interval, ReplaceCall
-from trainflash.knobs.python_source import PythonFile, decorator_names, descendants, dotted
+from trainflash.knobs.reading import changes, sources, uses
+from trainflash.knobs.reading.expressions import refuse
+from trainflash.knobs.reading.python_source import PythonFile, decorator_names, descendants, dotted
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
 from trainflash.schema import Location

@@ -9,10 +9,10 @@ from typing import Any
 
 import libcst as cst
 
-from trainflash.knobs.expressions import literal, refuse
 from trainflash.knobs.kinds import Environment
 from trainflash.knobs.project import Project, sets_option
-from trainflash.knobs.python_source import PythonFile, string_value
+from trainflash.knobs.reading.expressions import literal, refuse
+from trainflash.knobs.reading.python_source import PythonFile, string_value
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
 from trainflash.schema import Location

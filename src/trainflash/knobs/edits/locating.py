@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from trainflash.knobs import attention, batching, calls, evaluation, loops, memoize, network, saving, shell, statements
-from trainflash.knobs import exchange as exchanging
 from trainflash.knobs import kinds as of
-from trainflash.knobs.expressions import same
+from trainflash.knobs.edits import attention, batching, calls, evaluation, loops, memoize, network, saving, statements
+from trainflash.knobs.edits import exchange as exchanging
+from trainflash.knobs.reading.expressions import same
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
+from trainflash.knobs.surfaces import shell
 
 FINDERS: dict[type, Callable[[Any, Scene], tuple[Target, ...]]] = {
     of.CallArgument: calls.call_argument,

@@ -8,9 +8,9 @@ from typing import Any
 
 import libcst as cst
 
-from trainflash.knobs.expressions import literal, refuse
 from trainflash.knobs.project import Project
-from trainflash.knobs.python_source import PythonFile, dotted, keyword, string_value
+from trainflash.knobs.reading.expressions import literal, refuse
+from trainflash.knobs.reading.python_source import PythonFile, dotted, keyword, string_value
 
 DECLARES = {"add_argument", "option", "add_option"}
 SWITCHES = {"store_true": False, "store_false": True}

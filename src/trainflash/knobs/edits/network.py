@@ -7,10 +7,10 @@ from typing import Any
 
 import libcst as cst
 
-from trainflash.knobs import imports
-from trainflash.knobs.expressions import assigned, refuse
+from trainflash.knobs.edits import imports
 from trainflash.knobs.kinds import ForwardBlock, ModelStatement
-from trainflash.knobs.python_source import PythonFile, descendants, dotted
+from trainflash.knobs.reading.expressions import assigned, refuse
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
 

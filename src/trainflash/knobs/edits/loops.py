@@ -7,14 +7,14 @@ from typing import Any
 
 import libcst as cst
 
-from trainflash.knobs import changes, loading, purity, uses
-from trainflash.knobs.calls import insertion, the_call
-from trainflash.knobs.expressions import assigned, refuse
+from trainflash.knobs.edits.calls import insertion, the_call
+from trainflash.knobs.edits.statements import whole_lines
 from trainflash.knobs.kinds import CallArgument, DeferredRead, Hoist
-from trainflash.knobs.python_source import PythonFile, descendants, dotted, has_splat, keyword
+from trainflash.knobs.reading import changes, loading, purity, uses
+from trainflash.knobs.reading.expressions import assigned, refuse
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, has_splat, keyword
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
-from trainflash.knobs.statements import whole_lines
 from trainflash.schema import Location
 
 LOADER = CallArgument(("torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader"), "num_workers", at="loader")

@@ -23,8 +23,9 @@ from trainflash.gate.measure import metrics, program_bench, traces
 from trainflash.gate.measure.bench import BenchTrain
 from trainflash.schema import Command, GateEnv, GateEval, GateMetrics, OwnMetric, RunRecord, StepTimes, write_document
 from trainflash.summary import steady_part, summarize
-from trainflash.workflow import capturing, gate_sessions, inputs, replay_blocks
+from trainflash.workflow import capturing, inputs, replay_blocks
 from trainflash.workflow import session as sessions
+from trainflash.workflow.gates import sessions as gate_sessions
 from trainflash.workflow.profiling import check_place
 from trainflash.workflow.session import OnProgress, Session
 

@@ -7,12 +7,13 @@ from typing import Any
 
 import libcst as cst
 
-from trainflash.knobs import imports, loading, sources
-from trainflash.knobs.expressions import UNKNOWN, argument_node, literal, refuse, same, spelled_value
+from trainflash.knobs.edits import imports
 from trainflash.knobs.kinds import CallArgument, RemoveCall, ReplaceCall, UnwrapCall
-from trainflash.knobs.python_source import PythonFile, dotted, has_splat
+from trainflash.knobs.reading import loading, sources
+from trainflash.knobs.reading.expressions import UNKNOWN, argument_node, literal, refuse, same, spelled_value
+from trainflash.knobs.reading.python_source import PythonFile, dotted, has_splat
+from trainflash.knobs.reading.sources import Source
 from trainflash.knobs.scene import Scene, Target
-from trainflash.knobs.sources import Source
 from trainflash.knobs.splices import Splice
 from trainflash.schema import LoaderFacts, Location
 

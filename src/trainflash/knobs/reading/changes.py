@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from trainflash.knobs import purity, uses
 from trainflash.knobs.project import Project
-from trainflash.knobs.python_source import PythonFile, descendants, dotted, keyword, string_value
+from trainflash.knobs.reading import purity, uses
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, keyword, string_value
 
 METHODS = purity.CHANGES | {"fill", "sort", "resize", "put", "reverse", "shuffle", "push", "requires_grad_"}
 WRITES = {

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from trainflash.knobs.expressions import refuse
-from trainflash.knobs.python_source import PythonFile, dotted, string_value
+from trainflash.knobs.reading.expressions import refuse
+from trainflash.knobs.reading.python_source import PythonFile, dotted, string_value
 from trainflash.knobs.splices import Splice
 
 WITH_TORCH = ("torch.nn.functional", "torch.nn", "torch.optim", "torch.utils.data", "torch.backends.cudnn", "torch.amp", "torch.autograd")

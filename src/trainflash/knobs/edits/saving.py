@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import libcst as cst
 
-from trainflash.knobs import changes, imports
-from trainflash.knobs.calls import the_call
-from trainflash.knobs.expressions import refuse
+from trainflash.knobs.edits import imports
+from trainflash.knobs.edits.calls import the_call
 from trainflash.knobs.kinds import Background
-from trainflash.knobs.python_source import PythonFile, descendants, dotted
+from trainflash.knobs.reading import changes
+from trainflash.knobs.reading.expressions import refuse
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
 

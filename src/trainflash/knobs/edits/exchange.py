@@ -8,12 +8,12 @@ from typing import Any
 import libcst as cst
 
 from trainflash.errors import UsageError
-from trainflash.knobs import sources
-from trainflash.knobs.expressions import refuse
 from trainflash.knobs.kinds import Accumulation, DrawnBatch
-from trainflash.knobs.python_source import PythonFile, descendants, dotted, keyword, string_value
+from trainflash.knobs.reading import sources
+from trainflash.knobs.reading.expressions import refuse
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, keyword, string_value
+from trainflash.knobs.reading.sources import Source
 from trainflash.knobs.scene import Scene, Target
-from trainflash.knobs.sources import Source
 from trainflash.knobs.splices import Splice
 
 RATES = ("lr", "learning_rate", "base_lr", "max_lr", "weight_decay")

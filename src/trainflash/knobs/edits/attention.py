@@ -11,13 +11,14 @@ from typing import Any
 
 import libcst as cst
 
-from trainflash.knobs import imports, scales
-from trainflash.knobs.expressions import literal, refuse
+from trainflash.knobs.edits import imports
+from trainflash.knobs.edits.statements import whole_lines
 from trainflash.knobs.kinds import FusedAttention
-from trainflash.knobs.python_source import PythonFile, descendants, dotted, keyword, string_value
+from trainflash.knobs.reading import scales
+from trainflash.knobs.reading.expressions import literal, refuse
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, keyword, string_value
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
-from trainflash.knobs.statements import whole_lines
 
 PRODUCTS = ("torch.matmul", "torch.bmm")
 SOFTMAX = ("torch.softmax", "torch.nn.functional.softmax")

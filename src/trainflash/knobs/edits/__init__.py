@@ -1,0 +1,1 @@
+"""The edits: where each can be made in a program, and the bytes it replaces."""

@@ -1,0 +1,1 @@
+"""Values outside Python expressions: configuration files, shell scripts and declared options."""
