@@ -11,7 +11,7 @@ import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,7 +38,7 @@ def write_checkout(repository: Git, commit_or_tree: str, folder: Path, origins: 
     """
     wanted = repository.tree(commit_or_tree)
     if os.listdir(folder) in ([], [".git"]) and _may_fill(repository):
-        _fill(repository, commit_or_tree, folder)
+        _fill(repository, commit_or_tree, folder, [path for path in wanted if os.path.basename(path) == _ATTRIBUTES])
         umask = _umask()
         for path, entry in wanted.items():
             if entry.mode == "160000":
@@ -75,14 +75,13 @@ def _may_fill(repository: Git) -> bool:
     return bool(repository.attempt("config", "--get", "attr.tree")[0])
 
 
-def _fill(repository: Git, commit_or_tree: str, folder: Path) -> None:
+def _fill(repository: Git, commit_or_tree: str, folder: Path, attributes: Sequence[str]) -> None:
     """Write all files but those with attributes, by git."""
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix="index-") as scratch:
         own = repository.with_index(Path(scratch, "index"))
         own.run("read-tree", commit_or_tree)
-        attributes = own.run("ls-files", "-z", "--", f":(glob)**/{_ATTRIBUTES}")
         if attributes:
-            own.run("update-index", "-z", "--force-remove", "--stdin", stdin=attributes)
+            own.run("update-index", "-z", "--force-remove", "--stdin", stdin=b"".join(os.fsencode(path) + b"\0" for path in attributes))
         own.run("checkout-index", "--all", "--quiet")
 
 

@@ -132,12 +132,13 @@ def execute(command: Sequence[str], cwd: str, extra: dict[str, str], stdin: byte
     except ImportError:
         raise UsageError("git is not installed or not on PATH", "install git 2.30 or newer") from None
     foreign = [f"-u{name}" for name in os.environ if name.startswith("GIT_")]
-    own = [f"{name}={value}" for name, value in {**_ENVIRONMENT, **extra}.items()]
+    own = [f"{name}={value}" for name, value in {**_ENVIRONMENT, **extra}.items()] if foreign else []
     with tempfile.TemporaryFile() as source:
         source.write(stdin or b"")
         source.seek(0)
         return git.Git(cwd).execute(
-            ["env", *foreign, *own, *command],
+            ["env", *foreign, *own, *command] if foreign else list(command),
+            env={**_ENVIRONMENT, **extra},
             istream=source,
             with_extended_output=True,
             with_exceptions=False,
@@ -151,12 +152,11 @@ def discover(project: Path) -> Git | None:
 
     A project of which an enclosing repository tracks nothing (a repository of dot files in HOME, an ignored folder) counts as in none.
     """
-    answers = []
-    for question in ("--absolute-git-dir", "--show-toplevel"):
-        code, out, _ = execute(["git", "-c", "safe.directory=*", "rev-parse", question], str(project), {})
-        if code:
-            return None
-        answers.append(os.fsdecode(out).removesuffix("\n"))
+    code, answers = _ask(project, "--absolute-git-dir", "--show-toplevel")
+    if code:
+        return None
+    if len(answers) != 2:  # a path with a line break in it
+        answers = ["\n".join(_ask(project, question)[1]) for question in ("--absolute-git-dir", "--show-toplevel")]
     git_dir, root = answers
     repository = Git(git_dir, root)
     if Path(root) != project and not repository.run("ls-files", "-z", "--", str(project)):
@@ -164,6 +164,16 @@ def discover(project: Path) -> Git | None:
     return repository
 
 
+def _ask(project: Path, *questions: str) -> tuple[int, list[str]]:
+    """Exit code and lines of `git rev-parse`."""
+    code, out, _ = execute(["git", "-c", "safe.directory=*", "rev-parse", *questions], str(project), {})
+    return code, os.fsdecode(out).removesuffix("\n").split("\n")
+
+
 def common_dir(repository: Git) -> Path:
-    """The folder that all worktrees of a repository share."""
-    return Path(repository.work_tree, repository.text("rev-parse", "--git-common-dir")).resolve()
+    """The folder that all worktrees of a repository share; gitrepository-layout(5) says where that stands."""
+    try:
+        said = Path(repository.git_dir, "commondir").read_bytes()
+    except FileNotFoundError:
+        return Path(repository.git_dir).resolve()
+    return Path(repository.git_dir, os.fsdecode(said.rstrip(b"\n"))).resolve()

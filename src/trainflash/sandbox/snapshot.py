@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from trainflash.errors import UsageError
-from trainflash.sandbox.git import Git, TreeEntry
+from trainflash.sandbox.git import Git, TreeEntry, common_dir
 
 LARGE_FILE_BYTES = 64 << 20  # a file above this is data or weights, not source; it would be stored once and copied twice
 UNTRACKED_BYTES = 1 << 30  # with more untracked bytes or files than these, only source files of the untracked are taken
@@ -75,13 +75,16 @@ def _listing(repository: Git) -> tuple[dict[str, os.stat_result], dict[str, str]
     root = repository.work_tree
     tracked: dict[str, str] = {}
     gitlinks = {}
-    for line in repository.run("ls-files", "-z", "-s").split(b"\0")[:-1]:
+    untracked: list[str] = []
+    for line in repository.run("ls-files", "-z", "-t", "-s", "-o", "--exclude-standard").split(b"\0")[:-1]:
+        if line.startswith(b"? "):
+            untracked.append(os.fsdecode(line[2:]))
+            continue
         facts, name = line.split(b"\t", 1)
-        mode, oid, _ = facts.decode().split()
+        _, mode, oid, _ = facts.decode().split()
         tracked[os.fsdecode(name)] = oid
         if mode == "160000" and os.path.isdir(os.path.join(root, os.fsdecode(name))):
             gitlinks[os.fsdecode(name)] = oid
-    untracked = [os.fsdecode(name) for name in repository.run("ls-files", "-z", "-o", "--exclude-standard").split(b"\0")[:-1]]
     files: dict[str, os.stat_result] = {}
     left_out = [path.rstrip("/") for path in untracked if path.endswith("/")]  # repositories inside this one
     linked: dict[str, bool] = {"": False}
@@ -110,7 +113,10 @@ def _listing(repository: Git) -> tuple[dict[str, os.stat_result], dict[str, str]
 
 def _complete(repository: Git) -> bool:
     """Whether every object of the index is there: a partial clone may lack some."""
-    return bool(repository.attempt("config", "--get", "extensions.partialClone")[0])
+    try:  # git reads it from this file alone
+        return b"partialclone" not in (common_dir(repository) / "config").read_bytes().lower()
+    except FileNotFoundError:
+        return True
 
 
 def _beneath_link(root: str, folder: str, known: dict[str, bool]) -> bool:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from trainflash.errors import UsageError
+from trainflash.writeback.content import Content
 
 _SETTINGS = (
     "core.hooksPath=/dev/null", "core.fsmonitor=false", "core.autocrlf=false", "core.safecrlf=false", "core.quotePath=false",
@@ -50,14 +52,16 @@ class Git:
             raise UsageError("git is not installed or not on PATH", "install git 2.30 or newer") from None
         foreign = [f"-u{name}" for name in os.environ if name.startswith("GIT_")]
         extra = {"GIT_INDEX_FILE": self.index} if self.index else {}
-        own = [f"{name}={value}" for name, value in {**_ENVIRONMENT, **_IDENTITY, **extra}.items()]
+        own = {**_ENVIRONMENT, **_IDENTITY, **extra}
+        cleaned = ["env", *foreign, *(f"{name}={value}" for name, value in own.items())] if foreign else []
         settings = [part for setting in _SETTINGS for part in ("-c", setting)]
         where = [f"--git-dir={self.git_dir}"] if self.git_dir else []
         with tempfile.TemporaryFile() as source:
             source.write(stdin)
             source.seek(0)
             return git.Git(self.folder).execute(
-                ["env", *foreign, *own, "git", *settings, *where, *arguments],
+                [*cleaned, "git", *settings, *where, *arguments],
+                env=own,
                 istream=source,
                 with_extended_output=True,
                 with_exceptions=False,
@@ -65,7 +69,39 @@ class Git:
                 strip_newline_in_stdout=False,
             )  # type: ignore[return-value]
 
-    def scratch(self, folder: Path) -> Git:
-        """An empty repository in `folder`, for trees that belong nowhere."""
-        self.run("init", "--quiet", "--bare", "--template=", str(folder))
-        return Git(str(folder), str(folder))
+    def blobs(self, oids: Sequence[str]) -> list[bytes]:
+        """The content of each object, as stored (no filter, no line-ending conversion)."""
+        out, at, found = self.run("cat-file", "--batch", stdin="".join(f"{oid}\n" for oid in oids).encode()) if oids else b"", 0, []
+        for oid in oids:
+            start = out.index(b"\n", at) + 1
+            facts = out[at:start].split()
+            if len(facts) != 3:
+                raise UsageError(f"object {oid} is gone", "the sandbox is damaged: discard it and make a new one")
+            at = start + int(facts[2])
+            found.append(out[start:at])
+            at += 1
+        return found
+
+
+def difference(folder: Path, before: Mapping[str, Content], after: Mapping[str, Content]) -> bytes:
+    """Unified diff between two states of some files, binary and mode changes included, by a repository in the empty `folder`."""
+    for path in (folder / "objects", folder / "refs"):
+        path.mkdir()
+    (folder / "HEAD").write_text("ref: refs/heads/before\n")
+    git = Git(str(folder), str(folder))
+    parts = []
+    for name, files in (("before", before), ("after", after)):
+        parts.append(b"commit refs/heads/%s\ncommitter t <t@localhost> 0 +0000\ndata 0\n\n" % name.encode())
+        parts += [
+            b"M %s inline %s\ndata %d\n%s\n" % (content.kind.encode(), _quoted(path), len(content.data), content.data)
+            for path, content in files.items()
+        ]
+    git.run("-c", "fastimport.unpackLimit=1", "fast-import", "--quiet", stdin=b"".join(parts))
+    form = ("-p", "-r", "--binary", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color")
+    return git.run("diff-tree", *form, "refs/heads/before", "refs/heads/after")
+
+
+def _quoted(path: str) -> bytes:
+    """A path as `git fast-import` reads it."""
+    escaped = os.fsencode(path).replace(b"\\", b"\\\\").replace(b'"', b'\\"').replace(b"\n", b"\\n")
+    return b'"' + escaped + b'"'

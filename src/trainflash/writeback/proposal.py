@@ -13,7 +13,7 @@ from trainflash.errors import Rejected, UsageError
 from trainflash.schema import Experiment, Sandbox, dump_json
 from trainflash.writeback import branch as branches
 from trainflash.writeback.content import Change, Content, on_disk
-from trainflash.writeback.git import Git
+from trainflash.writeback.git import Git, difference
 
 _RENEW = "make a sandbox of the project as it is now and measure there: trainflash sandbox discard, then create"
 _COMMIT = "commit your own edits first, or leave --branch away: the change fits your working tree"
@@ -46,15 +46,16 @@ def make(sandbox: Sandbox, experiments: Sequence[Experiment], branch: str | None
     if not experiments:
         raise UsageError("no experiment is named", "name one with --experiment N, or use --accepted")
     git = Git(sandbox.worktree)
-    last = max(experiments, key=lambda one: int(git.text("rev-list", "--count", f"{sandbox.base_ref}..{one.commit}")))
+    above = {one.commit: git.text("rev-list", f"{sandbox.base_ref}..{one.commit}").split() for one in experiments}
+    last = max(experiments, key=lambda one: len(above[one.commit]))
     target = branches.find(sandbox, branch) if branch is not None else None
     changes = tuple(
         change
         for path, base, new in _committed(sandbox, git, last.commit)
         if (change := _merged(sandbox, git, path, _now(sandbox, git, path, target), base, new, target)) is not None
     )
-    diff = _diff(sandbox, git, changes)
-    reason = _refusal(sandbox, git, experiments, last)
+    diff = _diff(sandbox, changes)
+    reason = _refusal(experiments, last, above[last.commit])
     if not reason and not changes:
         reason = f"{'the original' if target is None else f'branch {target.name}'} has these changes already"
     return Proposal(
@@ -69,18 +70,18 @@ def make(sandbox: Sandbox, experiments: Sequence[Experiment], branch: str | None
     )
 
 
-def _refusal(sandbox: Sandbox, git: Git, experiments: Sequence[Experiment], last: Experiment) -> str:
-    """Why these experiments may not be written back; "" when they may. Fails closed."""
+def _refusal(experiments: Sequence[Experiment], last: Experiment, chain: Sequence[str]) -> str:
+    """Why these experiments may not be written back; "" when they may. Fails closed. `chain`: all commits that the last one brings."""
     for one in experiments:
         if one.decision != "accepted":
             return f"experiment {one.n} is {one.decision}, not accepted"
         if one.verdict is None or one.verdict.verdict != "accept":
             return f"experiment {one.n} has no verdict that accepts it"
     commits = {one.commit for one in experiments}
-    for sha in git.text("rev-list", f"{sandbox.base_ref}..{last.commit}").split():
+    for sha in chain:
         if sha not in commits:
             return f"commit {sha[:10]} beneath experiment {last.n} belongs to none of the experiments named"
-    missing = commits - set(git.text("rev-list", f"{sandbox.base_ref}..{last.commit}").split())
+    missing = commits - set(chain)
     if missing:
         return f"experiment {last.n} does not build on commit {min(missing)[:10]} of another experiment named"
     return ""
@@ -89,18 +90,22 @@ def _refusal(sandbox: Sandbox, git: Git, experiments: Sequence[Experiment], last
 def _committed(sandbox: Sandbox, git: Git, commit: str) -> list[tuple[str, Content | None, Content | None]]:
     """Path relative to the project, content in the owner's state, content in the commit."""
     out = git.run("diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", sandbox.base_ref, commit).split(b"\0")[:-1]
-    found = []
+    found: list[tuple[str, list[tuple[str, str]]]] = []  # path, then mode and object of both sides
     for facts, name in zip(out[::2], out[1::2], strict=True):
         old_mode, mode, old_oid, oid, _ = facts.decode().lstrip(":").split()
         path = _inside(sandbox, os.fsdecode(name))
         if "160000" in (old_mode, mode):
             raise UsageError(f"{path} is a submodule", "change submodules by hand")
-        base = Content(old_mode, git.run("cat-file", "blob", old_oid)) if int(old_mode, 8) else None
-        new = Content(mode, git.run("cat-file", "blob", oid)) if int(mode, 8) else None
+        found.append((path, [(old_mode, old_oid), (mode, oid)]))
+    held = sorted({oid for _, sides in found for mode, oid in sides if int(mode, 8)})
+    data = dict(zip(held, git.blobs(held), strict=True))
+    committed = []
+    for path, sides in found:
+        base, new = (Content(mode, data[oid]) if int(mode, 8) else None for mode, oid in sides)
         if new and new.kind == "120000":
             _refuse_leaving_link(path, os.fsdecode(new.data))
-        found.append((path, base, new))
-    return found
+        committed.append((path, base, new))
+    return committed
 
 
 def _inside(sandbox: Sandbox, path: str) -> str:
@@ -183,22 +188,11 @@ def _conflict_line(merged: bytes, now: bytes) -> int:
     return min(places, key=lambda at: abs(at - start), default=start) + 1
 
 
-def _diff(sandbox: Sandbox, git: Git, changes: Sequence[Change]) -> bytes:
+def _diff(sandbox: Sandbox, changes: Sequence[Change]) -> bytes:
     """Unified diff of the original now against the original afterwards, binary and mode changes included."""
     with tempfile.TemporaryDirectory(dir=sandbox.directory, prefix="proposal-") as folder:
-        own = git.scratch(Path(folder))
-        trees = []
-        for side in ("before", "after"):
-            lines = []
-            for change in changes:
-                content: Content | None = getattr(change, side)
-                if content:
-                    oid = own.text("hash-object", "-w", "--no-filters", "--stdin", stdin=content.data)
-                    lines.append(f"{content.kind} {oid}\t".encode() + os.fsencode(change.path) + b"\0")
-            own.run("read-tree", "--empty")
-            own.run("update-index", "-z", "--index-info", stdin=b"".join(lines))
-            trees.append(own.text("write-tree"))
-        return own.run("diff-tree", "-p", "-r", "--binary", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color", *trees)
+        before = {change.path: change.before for change in changes if change.before}
+        return difference(Path(folder), before, {change.path: change.after for change in changes if change.after})
 
 
 def _digest(
