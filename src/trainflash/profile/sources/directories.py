@@ -1,7 +1,7 @@
 """A directory (or archive) of traces → those that belong together.
 
 Rules, in this order; what they leave out is said in the profile's notes.
-1. XPlane protobufs are preferred over JSON, which is derived from them and often capped.
+1. XPlane protobufs are preferred over JSON, which is derived from them and often capped; both over what nsys exported.
 2. Of several recordings (`plugins/profile/<timestamp>/`) the newest one by name.
 3. In one recording of JAX `perfetto_trace.json(.gz)` before the `<host>.trace.json(.gz)` of the same time.
 4. Of one worker's recordings (`<host>_<pid>.<time>.pt.trace.json`, as torch's handler for TensorBoard names them) the newest one.
@@ -22,6 +22,7 @@ from trainflash.profile.sources.files import read_file
 
 _XPLANE = re.compile(r"\.xplane\.pb(\.gz)?$")
 _TRACE = re.compile(r"trace[^/]*\.json(\.gz)?$", re.IGNORECASE)
+_NSYS = re.compile(r"\.sqlite3?$", re.IGNORECASE)
 _JSON = re.compile(r"\.json(\.gz)?$", re.IGNORECASE)
 _SESSION = re.compile(r"(^|.*/)plugins/profile/(?P<time>[^/]+)/[^/]+$")
 _WORKER = re.compile(r"^(?P<worker>.+?)\.(?P<time>\d{10,})\.pt\.trace\.json(\.gz)?$")
@@ -51,7 +52,7 @@ def read(directory: Path, on_file: Callable[[str], None]) -> tuple[Profile, list
     for name in chosen.names:
         on_file(name)
         try:
-            traces.append(read_file(directory / name, name, chosen.xplane))
+            traces += read_file(directory / name, name, chosen.xplane)
         except UsageError as fault:
             notes.append(fault.message)
     if not traces:
@@ -64,12 +65,17 @@ def choose(names: Sequence[str], where: str) -> Chosen:
     """Which of these files (paths with "/") to read. Raises `UsageError` where none is a trace."""
     xplane = [name for name in names if _XPLANE.search(name)]
     traces = [name for name in names if _TRACE.search(PurePosixPath(name).name)]
-    found = xplane or traces or [name for name in names if _JSON.search(name)]
+    exports = [name for name in names if _NSYS.search(name)]
+    found = xplane or traces or exports or [name for name in names if _JSON.search(name)]
     if not found:
-        raise UsageError(f"{where} holds no trace", "name a directory with *.xplane.pb, *.trace.json or *.pt.trace.json, plain or .gz")
+        raise UsageError(
+            f"{where} holds no trace", "name a directory with *.xplane.pb, *.trace.json or *.pt.trace.json, plain or .gz, or nsys' *.sqlite"
+        )
     notes = []
     if xplane and traces:
         notes.append(f"{len(traces)} JSON traces left out: XPlane protobufs are there")
+    if exports and found is not exports:
+        notes.append(f"{len(exports)} SQLite files left out: traces of a profiler inside the program are there")
     found, left = _newest_session(found)
     if left:
         notes.append(f"{len(left)} older recordings left out: {', '.join(left)}")

@@ -1,4 +1,4 @@
-"""One file → one trace: what it holds is seen in its first bytes, not in its name."""
+"""One file → its trace, or those of its processes: what it holds is seen in its first bytes, not in its name."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import BinaryIO
 
 from trainflash.errors import UsageError
 from trainflash.profile.events import Trace
-from trainflash.profile.sources import chrome, xplane
+from trainflash.profile.sources import chrome, nsys, xplane
 from trainflash.profile.sources.streams import Stream
 
+_SQLITE = b"SQLite format 3\0"
 _KNOWN = (
     (b"\x89PNG", "a picture"),
     (b"\xff\xd8\xff", "a picture"),
@@ -18,21 +19,27 @@ _KNOWN = (
     (b"RIFF", "a picture or a sound"),
     (b"%PDF", "a PDF document"),
     (b"PK\x03\x04", "a zip archive"),
-    (b"SQLite format 3", "an SQLite database"),
+    (_SQLITE, "an SQLite database that is packed"),
     (b"\x28\xb5\x2f\xfd", "a zstandard file"),
     (b"\xfd7zXZ", "an xz file"),
     (b"BZh", "a bzip2 file"),
     (b"\x7fELF", "a program"),
 )
 _XPLANE_NAMES = (".pb", ".pb.gz", ".xplane")
-MEND = "name a Kineto, Chrome or Perfetto JSON trace, plain, .gz or .tar, or an .xplane.pb"
+_REPORTS = (".nsys-rep", ".qdrep")
+MEND = "name a Kineto, Chrome or Perfetto JSON trace, plain, .gz or .tar, an .xplane.pb, or the .sqlite that nsys exported"
 
 
-def read_file(path: Path, name: str, xplane_wanted: bool = False) -> Trace:
-    """The trace in this file; `xplane_wanted`: it is a protobuf whatever its name. Raises `UsageError` if it is none."""
+def read_file(path: Path, name: str, xplane_wanted: bool = False) -> tuple[Trace, ...]:
+    """The traces in this file; `xplane_wanted`: it is a protobuf whatever its name. Raises `UsageError` if it holds none."""
+    if name.endswith(_REPORTS):
+        raise UsageError(f"{name} is a report of nsys in its own format", "`nsys export --type sqlite` makes a file that can be read")
     try:
         with path.open("rb") as file:
-            return read_stream(file, name, xplane_wanted)
+            if file.read(len(_SQLITE)) == _SQLITE:
+                return nsys.read(path, name)
+            file.seek(0)
+            return (read_stream(file, name, xplane_wanted),)
     except OSError as fault:
         raise UsageError(f"{path} cannot be read: {fault.strerror or fault}", MEND) from None
 

@@ -16,7 +16,7 @@ from trainflash.profile.sources.files import read_file
 class Request:
     """Exactly one of `trace_file`, `xplane_file`, `profile_dir`, `artifact`, `run_target` is given.
 
-    `trace_file`: JSON traces, one per rank, plain or gzip, or one tar of them. `xplane_file`: XPlane protobufs, one per host.
+    `trace_file`: JSON traces (plain, gzip, one tar of them) or exports of nsys, one per rank. `xplane_file`: XPlane protobufs, one a host.
     `profile_dir`: see `directories`. `artifact`, `run_target`, `entity`, `project`, `alias`, `download_root`: see `wandb_runs`.
     `xplane_output_dir`: where xprof's tables are kept (needs the package xprof); `xplane_count_trace_events`: ask xprof how many events
     its trace viewer would show.
@@ -68,7 +68,7 @@ def _of(paths: list[Path], on_file: Callable[[str], None], xplane: bool) -> Prof
     traces = []
     for path in paths:
         on_file(str(path))
-        traces.append(read_file(_existing(path), path.name, xplane))
+        traces += read_file(_existing(path), path.name, xplane)
     return Profile(directories.by_rank(traces), ", ".join(map(str, paths)))
 
 
