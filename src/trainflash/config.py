@@ -33,6 +33,8 @@ class Settings:
     writable: tuple[str, ...] = ()  # folders outside the project that a run may write, through a private layer
     gate: Mapping[str, Any] = field(default_factory=dict)  # tolerances of the gate by name, and its `main_branch`
     online: bool = False  # let W&B, MLflow, Comet and the Hub reach the network
+    on: str = "here"  # where programs are started: here, or as a job: slurm
+    slurm: Mapping[str, Any] = field(default_factory=dict)  # partition, constraint, time, wait, options (a list of KEY=VALUE)
 
 
 def load(project: Path, environment: Mapping[str, str] | None = None) -> Settings:
@@ -42,7 +44,7 @@ def load(project: Path, environment: Mapping[str, str] | None = None) -> Setting
     for path, table in _tables(project):
         settings = _merge(settings, table, str(path))
         break
-    names = {each.name for each in fields(Settings)} - {"gate"}
+    names = {each.name for each in fields(Settings)} - {"gate", "slurm"}
     from_environment = {
         name: environment[f"TRAINFLASH_{name.upper()}"] for name in sorted(names) if environment.get(f"TRAINFLASH_{name.upper()}")
     }
@@ -114,10 +116,23 @@ def _min_gain(value: Any) -> float:
     return gain
 
 
-def _table(value: Any) -> dict[str, Any]:
+def _table(value: Any, name: str = "[gate]") -> dict[str, Any]:
     if not isinstance(value, Mapping):
-        raise ValueError("must be a table, such as [gate] in trainflash.toml")
+        raise ValueError(f"must be a table, such as {name} in trainflash.toml")
     return dict(value)
+
+
+def _slurm(value: Any) -> dict[str, Any]:
+    table = _table(value, "[slurm]")
+    if isinstance(table.get("options", []), str) or not isinstance(table.get("options", []), (list, tuple)):
+        raise ValueError('options must be a list, such as ["nodes=2", "exclusive"]')
+    return {name: parse_duration(word) if name in {"time", "wait"} else word for name, word in table.items()}
+
+
+def _place(value: Any) -> str:
+    if value not in {"here", "slurm"}:
+        raise ValueError("must be here or slurm")
+    return str(value)
 
 
 def _flag(value: Any) -> bool:
@@ -138,4 +153,6 @@ _PARSE = {
     "writable": _words,
     "gate": _table,
     "online": _flag,
+    "on": _place,
+    "slurm": _slurm,
 }

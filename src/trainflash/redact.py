@@ -11,36 +11,44 @@ plugins mark digests and code. kingfisher is a 49 MB program that would have to 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 REDACTED = "[redacted]"
 
 # Values that are secrets by their shape; the whole match, or its group `secret`, is replaced. Sources: the issuers' own token formats.
-_SHAPES: tuple[tuple[str, str], ...] = (
-    ("AWS access key id", r"\b(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{16}\b"),
-    ("GitHub", r"\bgh[pousr]_[A-Za-z0-9]{36,255}|\bgithub_pat_\w{22,255}"),
-    ("GitLab", r"\bgl(?:pat|oas|dt|rt|rtr|cbt|ptt|ft|imt|agent|soat|ffct)-[\w.-]{20,}"),
-    ("Hugging Face", r"\b(?:hf|api_org)_[A-Za-z0-9]{30,}"),
-    ("Weights & Biases", r"\bwandb_v\d_\w{20,}|\bwandb\W{1,3}login\W{1,3}(?:--relogin\s+)?(?:key\s*=\s*)?[\"']?(?P<secret>[0-9a-f]{40})\b"),
-    ("OpenAI, Anthropic, OpenRouter", r"\bsk-(?=[\w-]{0,200}\d)[A-Za-z0-9_-]{20,}"),
-    ("Slack", r"\bx(?:ox[abceoprs]|app)-[A-Za-z0-9-]{10,}|hooks\.slack\.com/(?:services|workflows)/(?P<secret>[A-Za-z0-9_/+-]{20,})"),
-    ("Google", r"\bAIza[\w-]{35}|\bya29\.[\w-]{20,}|\bGOCSPX-[\w-]{20,}"),
-    ("Azure storage", r"(?i:\b(?:Account|SharedAccess)Key=)(?P<secret>[A-Za-z0-9+/]{40,}={0,2})"),
-    ("Azure signature", r"[?&]sig=(?P<secret>[A-Za-z0-9%+/=]{20,})"),
-    ("JSON web token", r"\beyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]{8,}"),
-    ("credentials in a URL", r"\b[a-z][a-z0-9+.-]{1,20}://[^\s/:@\"'`]{0,200}:(?P<secret>[^\s/@\"'`]{1,300})@"),
-    ("authorization header", r"(?i:\b(?:Bearer|Basic)\s+)(?P<secret>(?=[\w.~+/=-]*\d)[\w.~+/-]{16,}={0,2})"),
-    ("npm", r"\bnpm_[A-Za-z0-9]{36}"),
-    ("PyPI", r"\bpypi-[\w-]{40,}"),
-    ("Stripe", r"\b[rs]k_(?:live|test)_[A-Za-z0-9]{16,}|\bwhsec_[A-Za-z0-9]{24,}"),
-    ("SendGrid", r"\bSG\.[\w-]{16,}\.[\w-]{16,}"),
-    ("Databricks", r"\bdapi[0-9a-f]{32}(?:-\d)?\b"),
-    ("Docker Hub, DigitalOcean", r"\bdckr_(?:pat|oat)_[\w-]{20,}|\bdo[opr]_v1_[0-9a-f]{64}"),
-    ("Groq, NVIDIA, Replicate, xAI", r"\b(?:gsk|r8|xai)[_-][A-Za-z0-9]{32,}|\bnvapi-[\w-]{40,}"),
-    ("Telegram", r"\b\d{8,10}:AA[\w-]{32,34}\b"),
+# In the middle: words of which one stands, in small letters, in every text that has such a value; they are looked for first.
+_SHAPES: tuple[tuple[str, str, str], ...] = (
+    ("AWS access key id", "akia asia abia acca", r"\b(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{16}\b"),
+    ("GitHub", "gho_ ghp_ ghu_ ghs_ ghr_ github_pat", r"\bgh[pousr]_[A-Za-z0-9]{36,255}|\bgithub_pat_\w{22,255}"),
+    ("GitLab", "gl", r"\bgl(?:pat|oas|dt|rt|rtr|cbt|ptt|ft|imt|agent|soat|ffct)-[\w.-]{20,}"),
+    ("Hugging Face", "hf_ api_org_", r"\b(?:hf|api_org)_[A-Za-z0-9]{30,}"),
+    ("Weights & Biases", "wandb", r"\bwandb_v\d_\w{20,}|"
+     r"\bwandb\W{1,3}login\W{1,3}(?:--relogin\s+)?(?:key\s*=\s*)?[\"']?(?P<secret>[0-9a-f]{40})\b"),
+    ("OpenAI, Anthropic, OpenRouter", "sk-", r"\bsk-(?=[\w-]{0,200}\d)[A-Za-z0-9_-]{20,}"),
+    ("Slack", "xox xapp- hooks.slack.com", r"\bx(?:ox[abceoprs]|app)-[A-Za-z0-9-]{10,}|"
+     r"hooks\.slack\.com/(?:services|workflows)/(?P<secret>[A-Za-z0-9_/+-]{20,})"),
+    ("Google", "aiza ya29 gocspx", r"\bAIza[\w-]{35}|\bya29\.[\w-]{20,}|\bGOCSPX-[\w-]{20,}"),
+    ("Azure storage", "accountkey= sharedaccesskey=", r"(?i:\b(?:Account|SharedAccess)Key=)(?P<secret>[A-Za-z0-9+/]{40,}={0,2})"),
+    ("Azure signature", "sig=", r"[?&]sig=(?P<secret>[A-Za-z0-9%+/=]{20,})"),
+    ("JSON web token", "eyj", r"\beyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]{8,}"),
+    ("credentials in a URL", "://", r"\b[a-z][a-z0-9+.-]{1,20}://[^\s/:@\"'`]{0,200}:(?P<secret>[^\s/@\"'`]{1,300})@"),
+    ("authorization header", "bearer basic", r"(?i:\b(?:Bearer|Basic)\s+)(?P<secret>(?=[\w.~+/=-]*\d)[\w.~+/-]{16,}={0,2})"),
+    ("npm", "npm_", r"\bnpm_[A-Za-z0-9]{36}"),
+    ("PyPI", "pypi-", r"\bpypi-[\w-]{40,}"),
+    ("Stripe", "k_live_ k_test_ whsec_", r"\b[rs]k_(?:live|test)_[A-Za-z0-9]{16,}|\bwhsec_[A-Za-z0-9]{24,}"),
+    ("SendGrid", "sg.", r"\bSG\.[\w-]{16,}\.[\w-]{16,}"),
+    ("Databricks", "dapi", r"\bdapi[0-9a-f]{32}(?:-\d)?\b"),
+    ("Docker Hub, DigitalOcean", "dckr_ _v1_", r"\bdckr_(?:pat|oat)_[\w-]{20,}|\bdo[opr]_v1_[0-9a-f]{64}"),
+    ("Groq, NVIDIA, Replicate, xAI", "gsk r8 xai nvapi", r"\b(?:gsk|r8|xai)[_-][A-Za-z0-9]{32,}|\bnvapi-[\w-]{40,}"),
+    ("Telegram", ":aa", r"\b\d{8,10}:AA[\w-]{32,34}\b"),
 )  # fmt: skip
-_SHAPE_PATTERNS = tuple(re.compile(pattern) for _, pattern in _SHAPES)
+_SHAPE_PATTERNS = tuple((hints.split(), re.compile(pattern)) for _, hints, pattern in _SHAPES)
+_NAME_HINTS = ("pass", "secret", "key", "token")
 
+_BEGIN, _BEGINS = "-----BEGIN PRIVATE KEY-----", "PRIVATE KEY"
+_BLOCK_LINES = 2_000  # of a key whose end never comes; a key of 16,384 bits takes 200
+HELD_BYTES = 256 * 1024
+_AROUND = 8 * 1024  # more than any pattern spans
 _KEY_BLOCK = re.compile(r"(-----BEGIN [A-Z ]*PRIVATE KEY(?: BLOCK)?-----)(.*?)(-----END [A-Z ]*PRIVATE KEY(?: BLOCK)?-----|\Z)", re.DOTALL)
 _BLOCK_LINE = re.compile(r"(?m)^([+ -][ \t]*|[ \t]*(?![+ -]))\S.*$")
 
@@ -81,11 +89,63 @@ _OPAQUE = re.compile(r"^(?=.*\d)(?=.*[A-Za-z])[^\s(){}<>]{16,}$")
 
 def text(s: str) -> str:
     """`s` with every secret replaced by `[redacted]`; everything else, line breaks included, as it was."""
-    s = _KEY_BLOCK.sub(_hide_block, s)
-    for pattern in _SHAPE_PATTERNS:
-        s = pattern.sub(_hide_shape, s)
-    s = _ASSIGNMENT.sub(lambda match: _hide_value(match, flag=False), s)
-    return _FLAG.sub(lambda match: _hide_value(match, flag=True), s)
+    lower = s.lower()
+    if "private key" in lower:
+        s = _KEY_BLOCK.sub(_hide_block, s)
+    for hints, pattern in _SHAPE_PATTERNS:
+        if any(hint in lower for hint in hints):
+            s = pattern.sub(_hide_shape, s)
+    if any(hint in lower for hint in _NAME_HINTS):
+        s = _ASSIGNMENT.sub(lambda match: _hide_value(match, flag=False), s)
+        s = _FLAG.sub(lambda match: _hide_value(match, flag=True), s)
+    return s
+
+
+class Stream:
+    """Takes secrets out of bytes as they come, in parts of any size. What comes out has whole lines alone, until `close`.
+
+    A secret is found within its line, a key block over its lines. Bytes that are no text pass unchanged. At most `HELD_BYTES` are held:
+    a longer line is cut where both parts are cleaned as the whole would be, and hidden where there is no such place.
+    """
+
+    def __init__(self, clean: Callable[[str], str] = text) -> None:
+        self._clean = clean
+        self._held = b""
+        self._block_lines = 0  # of a key block that has begun and not ended
+
+    def feed(self, data: bytes) -> bytes:
+        """What can be shown now."""
+        self._held += data
+        end = max(self._held.rfind(b"\n"), self._held.rfind(b"\r")) + 1
+        whole, self._held = self._held[:end], self._held[end:]
+        shown = self._lines(whole) if whole else b""
+        while len(self._held) > HELD_BYTES:
+            shown += self._part_of_a_line()
+        return shown
+
+    def close(self) -> bytes:
+        """What was held: the last line, which has no end."""
+        left, self._held = self._held, b""
+        return self._lines(left) if left else b""
+
+    def _lines(self, data: bytes) -> bytes:
+        lines = data.decode("utf-8", "surrogateescape")
+        begun = f"{_BEGIN}\n" if 0 < self._block_lines <= _BLOCK_LINES else ""
+        shown = self._clean(begun + lines).removeprefix(begun)
+        blocks = list(_KEY_BLOCK.finditer(begun + lines)) if begun or _BEGINS in lines else []
+        is_open = bool(blocks) and not blocks[-1][3]
+        self._block_lines = (self._block_lines if begun else 1) + lines.count("\n") if is_open else 0
+        return shown.encode("utf-8", "surrogateescape")
+
+    def _part_of_a_line(self) -> bytes:
+        for cut in range(HELD_BYTES - _AROUND, HELD_BYTES // 2, -_AROUND // 16):
+            around = (self._held[cut - _AROUND : cut], self._held[cut : cut + _AROUND])
+            first, second = (part.decode("utf-8", "surrogateescape") for part in around)
+            if self._clean(first) + self._clean(second) == self._clean(first + second):
+                whole, self._held = self._held[:cut], self._held[cut:]
+                return self._lines(whole)
+        self._held = self._held[HELD_BYTES:]
+        return REDACTED.encode()
 
 
 def argv(args: Sequence[str]) -> tuple[str, ...]:

@@ -91,7 +91,10 @@ class Started:
         self.processes: int | None = None
         self.peak_bytes: int | None = None
         self._cpu_from = self._cpu_to = 0.0
-        self.process = launch.start(bench.sandbox, side, bench.commands[side], run_dir, capture="timing", pace=pace, **bench.options)
+        command = bench.commands[side]
+        checkout = Path(bench.sandbox.checkout(side), bench.sandbox.prefix, command.cwd)
+        self.elsewhere = bool(launch.daemons.asked(command.argv, checkout))  # the tree is not the program's
+        self.process = launch.start(bench.sandbox, side, command, run_dir, capture="timing", pace=pace, **bench.options)
 
     @property
     def tree_cpu_s(self) -> float:
@@ -106,6 +109,8 @@ class Started:
 
     def weigh(self) -> None:
         """Look at the memory of the tree, best while it is frozen."""
+        if self.elsewhere:
+            return
         self.peak_bytes = max(self.peak_bytes or 0, self.process.peak_bytes() or 0) or None
 
     def quit(self) -> None:
@@ -177,8 +182,8 @@ class Paced(Started):
         return Measured(
             slices=tuple(self.slices),
             startup_s=self.startup_s(),
-            tree_cpu_s=self.tree_cpu_s,
-            processes=self.processes,
+            tree_cpu_s=None if self.elsewhere else self.tree_cpu_s,
+            processes=None if self.elsewhere else self.processes,
             device=bool(self.ready.get("device")),
             work=self.bench.work[self.side],
             peak_bytes=self.peak_bytes,

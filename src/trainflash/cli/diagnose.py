@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import click
 
 from trainflash import config
-from trainflash.cli.options import Launching, command_argument, json_option, sandbox_option
+from trainflash.cli.elsewhere import Submittable
+from trainflash.cli.options import command_argument, json_option, sandbox_option
 from trainflash.cli.output import Output
 
 
-@click.command(cls=Launching, short_help="Where does the time go, and which line is to blame?")
+def _starts(params: Mapping[str, Any]) -> bool:
+    return not params.get("run") and params.get("pid") is None
+
+
+@click.command(cls=Submittable, starts=_starts, short_help="Where does the time go, and which line is to blame?")
 @click.option("--steps", type=click.IntRange(min=1), help="Stop the program after this many training steps.")
 @click.option("--warmup", type=click.IntRange(min=0), help="Leave out so many first steps, instead of finding the warm-up.")
 @click.option("--sample-hz", type=click.FloatRange(min=0, max=1000), help="How often to sample source lines; 0: never. Default: 50.")
@@ -45,6 +52,7 @@ def diagnose(
     trainflash diagnose --ceilings -- python train.py
     trainflash diagnose --steps 200 -- torchrun --nproc-per-node 2 train.py
     trainflash diagnose --pid 4711
+    trainflash diagnose --on slurm --slurm-option ntasks=8 -- srun python train.py
     """
     from trainflash import report
     from trainflash.workflow import answers, diagnosing, inputs, session

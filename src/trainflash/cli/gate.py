@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from trainflash import config
+from trainflash.cli.elsewhere import Submittable
 from trainflash.cli.options import Launching, command_argument, json_option, sandbox_option
 from trainflash.cli.output import Output
 from trainflash.errors import UsageError
@@ -75,7 +76,7 @@ def env(out: Path | None, as_json: bool, cmd: tuple[str, ...]) -> None:
     output.answer(gate_answers.env(found.env), gate_answers.env_lines(found.env))
 
 
-@group.command("bench", cls=Launching)
+@group.command("bench", cls=Submittable)
 @bench_options
 @click.option("--out", type=click.Path(path_type=Path), default=Path("metrics.json"), show_default=True, help="Where metrics.json goes.")
 @click.option("--in-place", is_flag=True, help="Run in the project itself instead of a sandbox; it stands in the result.")

@@ -10,6 +10,7 @@ import click
 
 from trainflash import config
 from trainflash.cli import gate
+from trainflash.cli.elsewhere import Submittable
 from trainflash.cli.gate_options import (
     FILE,
     baselines_option,
@@ -30,7 +31,12 @@ EXIT = {"fail": Rejected.exit_code, "inconclusive": Inconclusive.exit_code}
 BUDGET_S = 1200.0
 
 
-@click.command("compare", cls=Launching, short_help="May this change pass? pass, warn, fail or inconclusive.")
+@click.command(
+    "compare",
+    cls=Submittable,
+    starts=lambda given: given["against"] is not None,
+    short_help="May this change pass? pass, warn, fail or inconclusive.",
+)
 @measured_options
 @click.option("--baseline", type=FILE, help="Compare with this file instead of the machine profile's own.")
 @baselines_option
@@ -88,7 +94,7 @@ def compare(
     return _answer(output, result, summary, annotations)
 
 
-@click.command("run", cls=Launching, short_help="env, bench, eval and compare in one go.")
+@click.command("run", cls=Submittable, short_help="env, bench, eval and compare in one go.")
 @paired_options
 @gate.bench_options
 @quality_options

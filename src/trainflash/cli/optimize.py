@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from trainflash import config
+from trainflash.cli.elsewhere import Submittable, goes_on
 from trainflash.cli.options import ALLOW_HELP, Duration, Launching, command_argument, json_option, sandbox_option
 from trainflash.cli.output import Output
 from trainflash.errors import EXIT_DONE, Inconclusive, Rejected, UsageError
@@ -48,7 +49,7 @@ def plan(sandbox: Path | None, as_json: bool, cmd: tuple[str, ...]) -> None:
     output.answer(answers.plan(made), report.plan(made))
 
 
-@group.command("try", cls=Launching)
+@group.command("try", cls=Submittable)
 @click.argument("knob", required=False, metavar="[KNOB[=VALUE]]")
 @click.option("--at", metavar="FILE:LINE", help="Apply the knob at this place of your source.")
 @click.option("--patch", type=click.Path(path_type=Path), help="Try this unified diff instead of a knob.")
@@ -90,7 +91,7 @@ def try_(
     output = Output(as_json)
     settings = config.load(session.project_of(Path.cwd(), sandbox))
     command = inputs.command(cmd, settings)
-    demands = inputs.demands(settings, budget_s=budget, allow=allow)
+    demands = replace(inputs.demands(settings, budget_s=budget, allow=allow), take_up=goes_on())
     found = session.existing_session(Path.cwd(), sandbox)
     output.say(verifying.cost(demands, found))
     with output.progress() as progress:
@@ -104,7 +105,7 @@ def try_(
     return {"accepted": EXIT_DONE, "rejected": Rejected.exit_code}.get(experiment.decision, Inconclusive.exit_code)
 
 
-@group.command("auto", cls=Launching)
+@group.command("auto", cls=Submittable)
 @click.option("--budget", type=Duration(), help="Time for everything, such as 20m.")
 @click.option("--allow", help=ALLOW_HELP)
 @sandbox_option

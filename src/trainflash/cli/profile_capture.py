@@ -7,11 +7,12 @@ from pathlib import Path
 import click
 
 from trainflash import config
-from trainflash.cli.options import Launching, command_argument, json_option, sandbox_option
+from trainflash.cli.elsewhere import Submittable
+from trainflash.cli.options import command_argument, json_option, sandbox_option
 from trainflash.cli.output import Output
 
 
-@click.command(cls=Launching, short_help="Record a few steps of an unmodified PyTorch program with torch's profiler.")
+@click.command(cls=Submittable, short_help="Record a few steps of an unmodified PyTorch program with torch's profiler.")
 @click.option("--wait", type=click.IntRange(min=0), default=5, show_default=True, help="Steps to let pass first.")
 @click.option(
     "--warmup", type=click.IntRange(min=0), default=2, show_default=True, help="Then steps in which the profiler warms up; not kept."

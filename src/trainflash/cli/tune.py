@@ -8,13 +8,14 @@ from pathlib import Path
 import click
 
 from trainflash import config
-from trainflash.cli.options import ALLOW_HELP, Duration, Launching, command_argument, json_option, sandbox_option
+from trainflash.cli.elsewhere import Submittable
+from trainflash.cli.options import ALLOW_HELP, Duration, command_argument, json_option, sandbox_option
 from trainflash.cli.output import Output
 
 DEMO_BUDGET_S = 270.0  # the loop must end well within six minutes on two busy cores
 
 
-@click.command(cls=Launching, short_help="The whole loop: find, try, prove; ends with what awaits approval.")
+@click.command(cls=Submittable, short_help="The whole loop: find, try, prove; ends with what awaits approval.")
 @click.argument("project", type=click.Path(path_type=Path), default=".")
 @click.option("--budget", type=Duration(), help="Time for everything, such as 20m.")
 @click.option("--allow", help=ALLOW_HELP)

@@ -8,12 +8,13 @@ from pathlib import Path
 import click
 
 from trainflash import config
-from trainflash.cli.options import ALLOW_HELP, Duration, Launching, command_argument, json_option, sandbox_option
+from trainflash.cli.elsewhere import Submittable, goes_on
+from trainflash.cli.options import ALLOW_HELP, Duration, command_argument, json_option, sandbox_option
 from trainflash.cli.output import Output
 from trainflash.errors import EXIT_DONE, Inconclusive, Rejected, UsageError
 
 
-@click.command(cls=Launching, short_help="Is it faster, and does it still train the same?")
+@click.command(cls=Submittable, short_help="Is it faster, and does it still train the same?")
 @click.option("--experiment", type=int, help="Judge this experiment against the state it was built on.")
 @click.option("--baseline", help="Judge this commit of the sandbox …")
 @click.option("--candidate", help="… against this one. Default without any of the three: all accepted changes together.")
@@ -75,6 +76,7 @@ def verify(
         settings, budget_s=budget, allow=accept_change, tolerance=tolerance, resume=resume, metric=metric,
         restart=restart_command, convergence=seeds if convergence else 0,
     )  # fmt: skip
+    demands = replace(demands, take_up=goes_on())
     found = session.existing_session(Path.cwd(), sandbox)
     output.say(verifying.cost(demands, found))
     with output.progress() as progress:

@@ -6,11 +6,12 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from trainflash.errors import ProgramFailed, UsageError
+from trainflash.launch import daemons
 from trainflash.launch.counting import StepCounter, steps_so_far
 from trainflash.launch.environment import OFFLINE, PROBE_DIR, Recording, program_environment
 from trainflash.launch.pacing import Reins
@@ -32,6 +33,7 @@ __all__ = [
     "StepCounter",
     "Usage",
     "busy",
+    "daemons",
     "require_success",
     "run",
     "start",
@@ -71,7 +73,11 @@ def start(sandbox: Sandbox, side: Side, command: Command, run_dir: Path, **optio
     _require_program(command, (Path(sandbox.checkout(side), sandbox.prefix, command.cwd), Path(sandbox.project, command.cwd)))
     run_dir = run_dir.absolute()
     run_dir.mkdir(parents=True, exist_ok=True)
-    view = open_view(sandbox, side, run_dir, cwd=command.cwd, writable=given.writable, in_place=given.in_place)
+    by = daemons.asked(command.argv, Path(sandbox.checkout(side), sandbox.prefix, command.cwd))
+    only = "manifest" if by and not given.in_place else None
+    view = open_view(sandbox, side, run_dir, cwd=command.cwd, writable=given.writable, in_place=given.in_place, only=only)
+    if by == "srun":
+        command = replace(command, env={"SLURM_OVERLAP": "1", **command.env})  # both sides of a pair run in one allocation
     try:
         if given.prepare is not None:
             given.prepare(view)

@@ -73,6 +73,12 @@ def program_environment(
         "TRAINFLASH_PACE": pace_dir,
         "TRAINFLASH_REPLAY": recording.replay,
         "TRAINFLASH_PROFILE": recording.profile,
+        "TRAINFLASH_STEP": _slurm_step(inherited),  # we are in it ourselves: it says nothing about the program's ranks
     }
     environment.update({name: str(value) for name, value in ours.items() if value is not None})
     return environment
+
+
+def _slurm_step(environment: Mapping[str, str]) -> str | None:
+    step = environment.get("SLURM_STEP_ID")
+    return f"{environment.get('SLURM_JOB_ID', '')}.{step}" if step else None

@@ -21,6 +21,7 @@ class Reins:
         self.directory = directory
         for name in ("cmd", "rep"):
             os.mkfifo(directory / name)
+        (directory / "host").write_text(os.uname().nodename, encoding="utf-8")  # a FIFO does not reach another machine
         # Opened for reading too, so that opening does not wait for the program and a write cannot meet a closed pipe.
         self._command = os.open(directory / "cmd", os.O_RDWR | os.O_CLOEXEC | os.O_NONBLOCK)
         self._report = os.open(directory / "rep", os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)

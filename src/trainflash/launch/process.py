@@ -20,6 +20,7 @@ from typing import Protocol as Interface
 
 from trainflash import redact
 from trainflash.launch import footprint, supervise
+from trainflash.launch.output import OutputLog
 from trainflash.launch.pacing import Reins
 from trainflash.schema import Command, Protection, RunRecord, Side, write_document
 
@@ -29,7 +30,6 @@ TAIL_LINES = 40
 _GONE_S = 30.0  # longer than the supervisor takes before it gives up on a process that cannot be ended
 _REFUSED = re.compile(r"\[Errno (?:30|13)\] [^:\n]+: '([^'\n]+)'")
 _REFUSED_SHOWN = 20
-_REDACTED_AT_ONCE = 1 << 20
 
 Status = Literal["finished", "stopped", "failed", "interrupted", "timed_out"]
 Kind = Literal["diagnose", "fidelity", "bench", "ceiling", "profile"]
@@ -85,7 +85,8 @@ class Process:
         self._heard = b""
         self.started_utc = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
         self._control, theirs = socket.socketpair()
-        with theirs, self.log.open("wb") as output:
+        self._output = OutputLog(self.log, clean)
+        with theirs, self._output.sink() as output:
             argv = [sys.executable, "-I", "-S", str(SUPERVISOR), str(theirs.fileno()), "--", *view.argv(identity.command.argv)]
             self.started_ns = time.monotonic_ns()
             self._ended_ns: int | None = None
@@ -175,7 +176,6 @@ class Process:
                 self.reins.close()
             self._control.close()
             self.view.close()
-        self._redact_log()
         self._record = RunRecord(
             id=self.run_dir.name,
             kind=self.identity.kind,
@@ -218,6 +218,7 @@ class Process:
         self._ended_ns = time.monotonic_ns()
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._supervisor.wait(5)
+        self._output.close()
 
     def _clean(self, text: str) -> str:
         return self._redact(text) if self._redact is not None else text
@@ -227,19 +228,6 @@ class Process:
         if self._redact is None:
             return command
         return Command(redact.argv(command.argv), command.cwd, redact.environment(command.env))
-
-    def _redact_log(self) -> None:
-        """Rewrite the log without secrets, some lines at a time: a key block has several."""
-        if self._redact is None or not self.log.exists():
-            return
-        cleaned = self.log.with_name(".output.log")
-        with (
-            self.log.open(encoding="utf-8", errors="replace", newline="") as source,
-            cleaned.open("w", encoding="utf-8", newline="") as target,
-        ):
-            while lines := source.readlines(_REDACTED_AT_ONCE):
-                target.write(self._redact("".join(lines)))
-        cleaned.replace(self.log)
 
     def _refused(self) -> tuple[str, ...]:
         """Paths that the program could not write, as its own messages name them."""

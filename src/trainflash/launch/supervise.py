@@ -21,6 +21,9 @@ PR_SET_CHILD_SUBREAPER = 36
 LINGER_S = 2.0  # what a program leaves behind (a logger's flusher, a resource tracker) may take so long to end by itself
 KILL_S = 20.0  # a process in an uninterruptible wait cannot be ended; give up and say so
 FREEZE_S = 2.0
+CLIENT_S = 8.0  # srun tells every node to end its tasks, which takes one round over the network
+# Their ranks may be children of a daemon, and end only when these are asked to; killed, they could tell nobody.
+CLIENTS = frozenset({"srun", "mpirun", "mpiexec", "orterun", "prterun", "mpiexec.hydra", "mpirun.openmpi", "mpiexec.openmpi"})
 POLL_S = 0.002
 
 Stat = tuple[int, str, float]  # parent, state letter, CPU seconds with those of reaped children
@@ -87,6 +90,7 @@ def thaw(root: int) -> None:
 
 def kill(root: int, reap: bool = False) -> list[int]:
     """End all processes below `root`, stopped ones too; returns those that cannot be ended."""
+    _ask_clients(root, reap)
     deadline = time.monotonic() + KILL_S
     while True:
         left = living(root)
@@ -97,6 +101,26 @@ def kill(root: int, reap: bool = False) -> list[int]:
         if reap:
             _reap({})
         time.sleep(POLL_S)
+
+
+def _ask_clients(root: int, reap: bool) -> None:
+    """Let the clients of launching daemons end what they had started."""
+    clients = [pid for pid in living(root) if _name(pid) in CLIENTS]
+    signal_each(clients, signal.SIGTERM)
+    signal_each(clients, signal.SIGCONT)
+    deadline = time.monotonic() + CLIENT_S
+    while clients and set(clients) & set(living(root)) and time.monotonic() < deadline:
+        if reap:
+            _reap({})
+        time.sleep(POLL_S * 10)
+
+
+def _name(pid: int) -> str:
+    try:
+        with open(f"/proc/{pid}/comm", "rb") as file:
+            return file.read().strip().decode("utf-8", "replace")
+    except OSError:
+        return ""
 
 
 def set_process_option(option: int, value: int) -> None:

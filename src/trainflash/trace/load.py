@@ -14,6 +14,7 @@ from trainflash.trace import between, compute_facts, device, input_facts, traini
 from trainflash.trace import facts as typed
 from trainflash.trace import ranks as together
 from trainflash.trace.accounting import Spans, occurrences, spans, step_of, steps, with_calls
+from trainflash.trace.agreement import disagreements
 from trainflash.trace.facts import Facts
 from trainflash.trace.model import RankTrace, RepeatedCall, Samples, Trace, WorkerTrace
 from trainflash.trace.repeats import repeated
@@ -68,9 +69,11 @@ def load(run_dir: Path) -> Trace:
     repeats = repeated([(process.pid, str(process.header["role"]), process.facts) for process in processes])
     mains = [process for process in processes if process.header["role"] != "worker"]
     ranks = []
+    sources: dict[tuple[tuple[str, int], ...], dict[str, int]] = {}  # 10,000 ranks that run the same files hold one list of them
     for process in mains:
         rank = _rank(process.read(), repeats.get(process.pid, ()))
         if rank.steps:
+            rank = replace(rank, sources=sources.setdefault(tuple(rank.sources.items()), rank.sources))
             ranks.append(rank if rank.rank < FULL_RANKS else slim(rank))
     notices = _notices(run_dir)
     if not ranks:
@@ -85,7 +88,7 @@ def load(run_dir: Path) -> Trace:
         ranks=ours,
         workers=tuple(sorted(workers, key=lambda worker: worker.process_start_ns)),
         notices=notices,
-        others=others,
+        others=(*others, *disagreements(ours)),
         stopped=(run_dir / "stopped.json").exists(),
     )
 
@@ -194,6 +197,7 @@ def _rank(process: _Process, repeats: tuple[RepeatedCall, ...]) -> RankTrace:
         left_out=tuple(sorted({*compute_facts.left_out(facts), *input_facts.slowed(facts)})),
         computing=compute_facts.read_computing(facts),
         host=str(header.get("host", "")),
+        sources=facts.newest("sources").get("files", {}),
         collectives=together.collectives(words, codes, marks, found.start_ns, facts),
         parallel=together.parallel(facts),
         device_timeline=device.timeline(process.device_marks, seen, found.start_ns, codes["step"]) if process.device_marks else None,

@@ -311,6 +311,7 @@ class RankTrace:
     swallowed: dict[str, int] = field(default_factory=dict)
     dropped_events: int = 0
     host: str = ""
+    sources: dict[str, int] = field(default_factory=dict)  # checksums of the owner's files that this rank runs
     collectives: Collectives | None = None  # None: not recorded
     parallel: Parallel | None = None  # None: the process talked to no other
     left_out: tuple[int, ...] = ()  # steps that the probe slowed, because it looked closer
@@ -349,7 +350,7 @@ class WorkerTrace:
 class Trace:
     """Everything one run's probe wrote. `ranks` is sorted by rank and holds the processes that trained together; never empty.
 
-    `others`: a sentence for each other training of the same run.
+    `others`: a sentence for each other training of the same run, and for what the ranks do not have in common.
     """
 
     run_dir: str

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 
+from trainflash import launch
 from trainflash import sandbox as sandboxes
 from trainflash import tuning_log, view, writeback
 from trainflash.errors import UsageError
@@ -139,6 +140,13 @@ class Session:
             aside.write_bytes(sandboxes.diff(self.sandbox, sandboxes.head(self.sandbox)).encode("utf-8", "surrogateescape"))
             self.on_progress(f"edits of worktree/ that are in no experiment were set aside: {aside}", 0, 0)
         sandboxes.checkout(self.sandbox, side, commit)
+
+    def as_run_by(self, command: Command) -> Session:
+        """This session with the protection that runs of `command` have: what a daemon starts (srun) enters no view."""
+        box = self.sandbox
+        if box.protection == "manifest" or not launch.daemons.asked(command.argv, sandboxes.project_in(box, "candidate") / command.cwd):
+            return self
+        return replace(self, sandbox=replace(box, protection="manifest"))
 
     def original_changes(self) -> frozenset[str]:
         """What changed in the original since `create`, where a run could have done it: never under the mount view."""

@@ -68,6 +68,7 @@ def compare(
     for command in (baseline, candidate):
         vault.require(command)
     began = time.monotonic()
+    session = session.as_run_by(baseline)
     before = session.original_changes()
     if demands.budget_s < LEAST_BUDGET_S:
         raise UsageError(f"a budget of {demands.budget_s:.0f} s is too small for a verdict", f"give at least {LEAST_BUDGET_S:.0f}s")

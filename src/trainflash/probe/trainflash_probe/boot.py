@@ -6,7 +6,6 @@ import atexit
 import os
 import random
 import sys
-import threading
 import types
 
 from . import codes, imports, writer
@@ -176,12 +175,7 @@ def _seed(torch) -> None:
 def _after_fork() -> None:
     try:
         writer.after_fork()
-        loop.started = loop.latched = loop.evaluating = loop.rolling = False
-        loop.in_fwd = loop.in_bwd = loop.in_data = False
-        loop.in_opt = loop.in_log = loop.in_ckpt = loop.eval_depth = 0
-        loop.steps, loop.pending = 0, False
-        loop.tid = threading.get_ident()
-        loop.by_position = False
+        loop.after_fork()
         for name in ("facts.lines", "facts.calls", "phases.device"):
             part = sys.modules.get(f"trainflash_probe.{name}")
             if part is not None:

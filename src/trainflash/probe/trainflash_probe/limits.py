@@ -83,7 +83,7 @@ class Limits(Observer):
 
     def _ranks_seen_here(self) -> int:
         """Spawned ranks are told no local size: those of this machine that train, which by now all do."""
-        host, found = os.uname().nodename, 0
+        host, found = process.host(), 0
         for name in os.listdir(directory):
             if name.startswith("process-"):
                 with contextlib.suppress(OSError, ValueError), open(os.path.join(directory, name)) as file:

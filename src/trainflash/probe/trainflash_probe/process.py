@@ -1,4 +1,4 @@
-"""What this process is: start time, role, rank."""
+"""What this process is: start time, role, rank, machine."""
 
 from __future__ import annotations
 
@@ -36,25 +36,72 @@ def _distributed():
     return module if is_initialized is not None and is_initialized() else None
 
 
+# How launchers tell a process its rank, the number of ranks, and how many of them are on this machine: torchrun and accelerate, Open MPI,
+# MPICH and Intel MPI. The task of a Slurm step is the last guess: a launcher may run inside it.
+_LAUNCHERS = (
+    ("RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE"),
+    ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE"),
+    ("PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS"),
+)
+
+
+def in_step() -> bool:
+    """Whether srun started this process for the program: a step around the launcher, as of an interactive shell, says nothing of it."""
+    step = slurm_step(os.environ)
+    return bool(step) and step != os.environ.get("TRAINFLASH_STEP", "")
+
+
+def slurm_step(environment) -> str:
+    """Job and step as one word; "" outside of a step. A batch script is in none."""
+    step = environment.get("SLURM_STEP_ID", "")
+    return "%s.%s" % (environment.get("SLURM_JOB_ID", ""), step) if step else ""
+
+
+def _told(which: int, otherwise: int) -> int:
+    """What the launcher says: 0 for the rank, 1 for the number of ranks, 2 for those of this machine."""
+    for names in _LAUNCHERS:
+        if names[0] in os.environ:
+            return _environment_int(names[which], otherwise)
+    if not in_step():
+        return otherwise
+    if which == 2:
+        return _tasks_here() or otherwise
+    return _environment_int(("SLURM_PROCID", "SLURM_STEP_NUM_TASKS")[which], otherwise)
+
+
+def _tasks_here() -> int:
+    """Tasks of the step on this node: `2(x3),1` says 2, 2, 2, 1."""
+    counts: list = []
+    try:
+        for part in os.environ.get("SLURM_STEP_TASKS_PER_NODE", "").split(","):
+            count, _, times = part.partition("(x")
+            counts += [int(count)] * int(times.rstrip(")") or 1)
+        return counts[_environment_int("SLURM_NODEID", 0)]
+    except (ValueError, IndexError):
+        return 0
+
+
 def rank() -> int:
-    """Rank in the process group; before the program joins one as torchrun, accelerate or Slurm say it, else 0."""
+    """Rank in the process group; before the program joins one as its launcher says it, else 0."""
     distributed = _distributed()
-    if distributed is not None:
-        return distributed.get_rank()
-    return _environment_int("RANK", _environment_int("SLURM_PROCID", 0) if "SLURM_NTASKS" in os.environ else 0)
+    return distributed.get_rank() if distributed is not None else _told(0, 0)
 
 
 def world_size() -> int:
     """Number of ranks, at least 1."""
     distributed = _distributed()
-    if distributed is not None:
-        return distributed.get_world_size()
-    return max(1, _environment_int("WORLD_SIZE", 1))
+    return distributed.get_world_size() if distributed is not None else max(1, _told(1, 1))
 
 
 def local_world_size():
     """Number of ranks on this machine as the launcher says it, else None."""
-    return _environment_int("LOCAL_WORLD_SIZE", 0) or None
+    return _told(2, 0) or None
+
+
+def host() -> str:
+    """The machine; under srun by the name that Slurm gives the node."""
+    node = os.environ.get("SLURMD_NODENAME", "") if in_step() else ""
+    return node or os.uname().nodename
 
 
 base_ns = start_ns()  # event words count from here

@@ -17,6 +17,7 @@ import time
 from . import codes, process
 from .environment import directory
 from .guard import swallow
+from .shown import command_line
 
 CHUNK = 512 * 1024
 _SCRATCH_WORDS = 4096
@@ -52,6 +53,19 @@ def _emit_since_base(code: int) -> None:
 
 
 emit = _emit_since_base if _base else _emit_since_boot  # write one event, now
+
+
+def emit_two(code: int, other: int) -> None:
+    """Write two events that happen at the same time: a step ends and a phase begins."""
+    now = _clock() - _base << 12
+    try:
+        _view[_next()] = now | code
+    except IndexError:
+        _make_room(now | code)
+    try:
+        _view[_next()] = now | other
+    except IndexError:
+        _make_room(now | other)
 
 
 def emit_value(value: int) -> None:
@@ -168,10 +182,10 @@ def _open() -> None:
         "pid": os.getpid(),
         "ppid": os.getppid(),
         "role": process.role,
-        "host": os.uname().nodename,
+        "host": process.host(),
         "rank": process.rank(),
         "world_size": process.world_size(),
-        "argv": list(getattr(sys, "argv", [])),
+        "argv": command_line([str(word) for word in getattr(sys, "argv", [])]),
         "python": sys.version.split()[0],
         "torch": str(getattr(torch, "__version__", "")),
         "start_ns": process.start_ns(),
@@ -214,7 +228,8 @@ def notice(text: str) -> None:
     try:
         fd = os.open(os.path.join(directory, "notice.jsonl"), os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
         try:
-            os.write(fd, _dumps({"pid": os.getpid(), "notice": text}).encode() + b"\n")
+            line = {"pid": os.getpid(), "notice": text, "rank": process.rank(), "world_size": process.world_size(), "host": process.host()}
+            os.write(fd, _dumps(line).encode() + b"\n")
         finally:
             os.close(fd)
     except Exception as error:

@@ -104,7 +104,7 @@ class Census(Observer):
         global running
         self._step = step
         self._saved = loop.trace_gap_at, loop.trace_gap
-        loop.trace_gap_at, loop.trace_gap = step + 1, self.completed
+        loop.trace_gap_after(step + 1, self.completed)
         self._native._enable_profiler_legacy(_config(self._torch))
         running = self
         self._began_s = _clock()
@@ -112,7 +112,7 @@ class Census(Observer):
     def _stop(self):
         global running
         running = None
-        loop.trace_gap_at, loop.trace_gap = self._saved
+        loop.trace_gap_after(*self._saved)
         return self._native._disable_profiler_legacy()
 
     def abort(self) -> None:

@@ -13,6 +13,7 @@ import time
 from .. import own
 from ..guard import swallow
 from ..phases import gaps
+from ..phases.loop import loop
 from ..phases.observer import Observer
 from ..writer import fact
 
@@ -126,13 +127,12 @@ def _truth(rows: list, place: tuple):
 class CloserLook(Observer):
     """Looks for one step, in the process that trains."""
 
-    def on_boundary(self, step: int) -> None:
-        """One comparison in most steps."""
-        if _looking:
-            self.on_exit()
-        elif wanted:
+    def on_look(self, step: int) -> None:
+        """Begin when there is a place to look at."""
+        if wanted and not _looking:
             begin()
             if _looking:
+                loop.call_at(step + 1, self.on_exit)
                 fact("slowed", step=step)
 
     def on_exit(self) -> None:

@@ -9,7 +9,7 @@ from ..phases.logs import LogFacts
 from ..phases.loop import loop
 from ..phases.observer import Observer
 from ..writer import fact
-from . import collectives, compute, lines, wrappers, written
+from . import collectives, compute, lines, sources, wrappers, written
 from .batches import BatchFacts
 from .between import Between
 from .closer import CloserLook
@@ -52,6 +52,7 @@ class Once(Observer):
         fact("device", device=self._device_name())
         versions = {name: str(getattr(sys.modules[name], "__version__", "")) for name in _PACKAGES if name in sys.modules}
         fact("versions", versions=versions)
+        sources.write()
 
     def _device_name(self) -> str:
         device = self._device

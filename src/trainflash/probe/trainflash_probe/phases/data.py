@@ -138,7 +138,9 @@ def _next(original):
         if loop.tid != get_ident() or loop.in_data:
             return original(self)
         serial, number = getattr(self, "_trainflash", (0, 0))
-        if loop.pending or loop.evaluating or loop.gap is not None or not loop.started:
+        if loop.passes(codes.DATA_OF + number):
+            loop.clock.fetched = True
+        elif loop.pending or loop.evaluating or loop.gap is not None or not loop.started:
             try:
                 loop.fetch_begins(serial, number)
             except Exception as error:

@@ -248,6 +248,7 @@ def _give_up(error: BaseException) -> None:
 
 def _route(emit) -> None:
     """Let every hook call `emit`; the line sampler keeps its own, since it runs inside a signal handler."""
+    loop.plain_until = 0
     ours = (_plain_emit, _emit_with_event)
     for name, module in list(sys.modules.items()):
         if name.startswith("trainflash_probe.") and not name.endswith(".lines") and vars(module).get("emit") in ours:

@@ -47,7 +47,7 @@ def _backward(original, is_compiling):
         except Exception as error:
             swallow("backward", error)
         loop.in_bwd = True
-        loop.begin(22)  # codes.BWD, as a constant for speed
+        loop.begin(22) if loop.began_ns else emit(22)  # codes.BWD, as a constant for speed
         try:
             return original(*args, **kwargs)
         finally:
@@ -85,7 +85,7 @@ def _step(original, is_compiling):
             except Exception as error:
                 swallow("update", error)
         loop.in_opt += 1
-        loop.begin(24)  # codes.OPT, as a constant for speed
+        loop.begin(24) if loop.began_ns else emit(24)  # codes.OPT, as a constant for speed
         try:
             result = original(*args, **kwargs)
         finally:

@@ -31,7 +31,7 @@ _windows = 0
 _collate_windows = 0
 _to_collate: list = []  # the chosen samples in the batch that is being fetched, its size, and its loader
 _traced: dict = {}  # (loader, index) -> windows so far
-_regular: dict = {}  # loader -> indices at regular distances
+_regular: dict = {}  # loader -> length of its dataset, and those indices at regular distances that wait for windows
 
 
 def install(torch) -> None:
@@ -186,7 +186,7 @@ class _TracedDataset:
         if not window.begin():
             return self._timed[index]
         _windows += 1
-        _traced[(self._loader, index)] = _traced.get((self._loader, index), 0) + 1
+        _was_traced(self._loader, index)
         try:
             return self._dataset[index]
         finally:
@@ -202,7 +202,7 @@ def _fetch_map(original, fetcher, indices, waited):
     if getattr(dataset, "__getitems__", None) or not fetcher.auto_collation:
         samples.note_batched(record)
         return _fetch_whole(original, fetcher, indices, waited)
-    record.chooses = _windows < MAX_WINDOWS
+    record.chooses = _windows < MAX_WINDOWS and bool(_regular.get(record.loader, (0, True))[1])
     timed = fetcher.dataset = samples.TimedDataset(dataset, record.usual, waited)
     chosen = _chosen(dataset, indices, record.loader, record.fetches)
     if chosen:
@@ -220,24 +220,30 @@ def _chosen(dataset, indices: list, loader: int, number: int) -> frozenset:
     """Which samples of this batch to trace: those at regular distances, and the first one of a few early batches."""
     if _windows >= MAX_WINDOWS:
         return frozenset()
-    regular = _regular_in(indices, dataset, loader)
-    chosen = {index for index in regular if _traced.get((loader, index), 0) < MAX_WINDOWS_OF_ONE}
+    chosen = _regular_in(indices, dataset, loader)
     if number in TRACED_FETCHES and indices and isinstance(indices[0], int):
         chosen.add(indices[0])
     return frozenset(chosen)
 
 
-def _regular_in(indices: object, dataset: object, loader: int) -> frozenset:
-    """Those of `indices` that lie at regular distances in the dataset."""
+def _regular_in(indices: object, dataset: object, loader: int) -> set:
+    """Those of `indices` that lie at regular distances in the dataset and wait for windows."""
     try:
-        length, known = _regular.get(loader, (-1, frozenset()))
+        length, waiting = _regular.get(loader, (-1, set()))
         if length != len(dataset):
             length = len(dataset)
-            known = frozenset(range(0, length, max(1, length // TRACED_INDICES)))
-            _regular[loader] = length, known
-        return known.intersection(indices)
+            regular = range(0, length, max(1, length // TRACED_INDICES))
+            waiting = {index for index in regular if _traced.get((loader, index), 0) < MAX_WINDOWS_OF_ONE}
+            _regular[loader] = length, waiting
+        return waiting.intersection(indices)
     except Exception:  # no length, or indices of a kind of their own
-        return frozenset()
+        return set()
+
+
+def _was_traced(loader: int, index: int) -> None:
+    windows = _traced[(loader, index)] = _traced.get((loader, index), 0) + 1
+    if windows >= MAX_WINDOWS_OF_ONE and loader in _regular:
+        _regular[loader][1].discard(index)
 
 
 def _fetch_whole(original, fetcher, indices, waited):

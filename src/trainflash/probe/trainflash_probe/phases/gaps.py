@@ -17,7 +17,7 @@ from ..nested import arrays_in, is_array, tensors_in
 from ..writer import fact
 from . import own_updates, rollouts
 from .brackets import bracket_code
-from .loop import loop
+from .loop import NEVER, loop
 
 _compiles = False  # while Dynamo compiles what is called in a gap, a trace function of ours would be compiled too
 
@@ -63,8 +63,7 @@ class GapWatch:
 
     def _schedule(self) -> None:
         done = self._next >= len(TRACED_STEPS)
-        loop.trace_gap_at = 1 << 62 if done else TRACED_STEPS[self._next]
-        loop.trace_gap = self.completed
+        loop.trace_gap_after(NEVER if done else TRACED_STEPS[self._next], self.completed)
         self._next += 1
 
     def completed(self) -> None:
@@ -169,6 +168,7 @@ class GapWatch:
             bracket_code(code, namespace)
             if code.co_flags & _GENERATOR and not fetched:  # else a DataLoader is behind it, which says when it works
                 loop.by_position = True
+                loop.plain_until = 0
                 self._running = code
             fact("data_function", at=[own.path_of(code), code.co_firstlineno, own.name_of(code)])
         except Exception as error:

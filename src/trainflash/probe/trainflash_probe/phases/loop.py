@@ -12,21 +12,23 @@ import time
 from .. import codes, own
 from ..environment import diagnose
 from ..guard import swallow
-from ..writer import emit, emit_at, fact, newest_event, set_steps, since_base
+from ..writer import emit, emit_at, emit_two, fact, newest_event, set_steps, since_base
 from . import rollouts
 from .clock_of_steps import StepClock
 from .observer import Observer, TrainFlashStop
 
 EVERY_BOUNDARY_UNTIL = 3  # the roots of the model are learned in these first steps
 RELEARN_EVERY = 512
+NEVER = 1 << 62  # steps
 INTERVAL_NS = 2_000_000_000  # a process that is killed loses the newest figures of so long; its events are complete
+LOOK_EVERY = 8  # steps, where they are short: at other boundaries nobody looks whether there is something to do
 
 _STATE = """
 tid latched started in_fwd in_bwd in_data in_opt in_log in_ckpt eval_depth evaluating eval_by_forward rolling pending steps clock
 last_serial last_loader train_serial train_loaders fresh_train_batch forwards fed_by_forward trains_in_eval_mode
-last_root_training eval_root evaluation trained observers by_position position_ns began_ns gap trace_gap_at trace_gap wake_roots_at
-wake_roots on_batch on_forward on_forward_end on_backward on_update_begin on_update on_boundary on_interval interval_at on_eval
-on_checkpoint on_log on_exit
+last_root_training eval_root evaluation trained observers by_position position_ns began_ns plain_until gap trace_gap_at trace_gap due
+due_at on_batch on_forward on_forward_end on_backward on_update_begin on_update on_boundary on_look on_interval interval_at looked_at
+looked_ns on_eval on_checkpoint on_log on_exit
 """
 
 
@@ -63,11 +65,12 @@ class Loop:
         self.by_position = False  # data comes from a generator that cannot be bracketed: the gap before the forward is Data,
         self.position_ns = 0  # or only its end, so long
         self.began_ns = 0  # time of a boundary whose phase has not begun yet
+        self.plain_until = 0  # completed steps, up to which a boundary is a count and a word and nobody has to be told
         self.gap = None  # a traced window between update and forward; a loader's own work is not part of it
-        self.trace_gap_at = 1 << 62  # completed steps, at which `trace_gap` is called right after the update
+        self.trace_gap_at = NEVER  # completed steps, at which `trace_gap` is called right after the update
         self.trace_gap = None
-        self.wake_roots_at = 1 << 62  # steps, at which `wake_roots` is called at the boundary
-        self.wake_roots = None
+        self.due: dict = {}  # what is called once at a boundary -> at how many completed steps
+        self.due_at = NEVER
         self.on_batch: list = []
         self.on_forward: list = []
         self.on_forward_end: list = []
@@ -75,8 +78,10 @@ class Loop:
         self.on_update_begin: list = []
         self.on_update: list = []
         self.on_boundary: list = []
+        self.on_look: list = []
         self.on_interval: list = []
-        self.interval_at = 0  # nanoseconds, from which on the next boundary calls `on_interval`
+        self.interval_at = 0  # nanoseconds, from which on the next look calls `on_interval`
+        self.looked_at = self.looked_ns = 0  # steps and time of the newest look
         self.on_eval: list = []
         self.on_checkpoint: list = []
         self.on_log: list = []
@@ -85,14 +90,27 @@ class Loop:
     def add(self, observer: Observer) -> None:
         """Tell `observer` from now on what it overrides."""
         self.observers.append(observer)
+        self.plain_until = 0
         for name in vars(Observer):
             if name.startswith("on_") and getattr(type(observer), name) is not getattr(Observer, name):
                 getattr(self, name).append(getattr(observer, name))
+        if (self.on_look or self.on_interval) and self._look not in self.due:
+            self.call_at(1, self._look)
 
     def remove(self, *methods) -> None:
         """Stop to tell these bound methods of an observer."""
         for name in {method.__name__ for method in methods}:
             setattr(self, name, [method for method in getattr(self, name) if method not in methods])
+
+    def after_fork(self) -> None:
+        """A child begins anew, on the thread that forked; what is due is due at its first boundary."""
+        self.started = self.latched = self.evaluating = self.rolling = self.pending = self.by_position = False
+        self.in_fwd = self.in_bwd = self.in_data = False
+        self.in_opt = self.in_log = self.in_ckpt = self.eval_depth = 0
+        self.steps = self.plain_until = self.looked_at = 0
+        self.due = dict.fromkeys(self.due, 1)
+        self.due_at = 1 if self.due else NEVER
+        self.tid = threading.get_ident()
 
     def latch(self, ident: int) -> bool:
         """The first backward or update decides which thread trains; True when that is `ident`."""
@@ -108,6 +126,17 @@ class Loop:
                 method(*args)
             except Exception as error:
                 swallow(f"observer {getattr(method, '__qualname__', method)}", error)
+
+    def call_at(self, steps: int, method) -> None:
+        """Call `method()` once, at the boundary that completes so many steps or the next one; instead of what was said of it before."""
+        self.due[method] = steps
+        self.due_at = min(self.due.values())
+        self.plain_until = 0
+
+    def trace_gap_after(self, steps: int, method) -> None:
+        """Call `method()` right after the update that completes so many steps."""
+        self.trace_gap_at, self.trace_gap = steps, method
+        self.plain_until = 0
 
     # --- step boundaries
 
@@ -126,8 +155,8 @@ class Loop:
             emit_at(codes.STEP, since)
             emit_at(codes.DATA, max(since, since_base() - self.position_ns) if self.position_ns else since)
             emit(codes.DATA_END)
-        if self.steps >= self.wake_roots_at:
-            self.tell([self.wake_roots])
+        if self.steps >= self.due_at:
+            self._call_due()
         for method in self.on_boundary:
             try:
                 method(self.steps)
@@ -135,11 +164,38 @@ class Loop:
                 raise
             except Exception as error:
                 swallow(f"observer {getattr(method, '__qualname__', method)}", error)
-        if self.on_interval:
-            now = self.began_ns or since_base()
-            if now >= self.interval_at:
-                self.interval_at = now + INTERVAL_NS
-                self.tell(self.on_interval, self.steps)
+        told = self.on_boundary or self.by_position or self.gap is not None or emit is not _emit_now
+        self.plain_until = 0 if told else min(self.due_at, self.trace_gap_at) - 1
+
+    def _look(self) -> None:
+        """Now and then: call those who look, and plan the next time; soon, where steps are long."""
+        now = since_base()
+        self.tell(self.on_look, self.steps)
+        if now >= self.interval_at:
+            self.interval_at = now + INTERVAL_NS
+            self.tell(self.on_interval, self.steps)
+        steps, self.looked_at, since, self.looked_ns = self.steps - self.looked_at, self.steps, now - self.looked_ns, now
+        short = since * LOOK_EVERY < INTERVAL_NS * steps
+        self.call_at((self.steps // LOOK_EVERY + 1) * LOOK_EVERY if short else self.steps + 1, self._look)
+
+    def _call_due(self) -> None:
+        now = [method for method, steps in self.due.items() if steps <= self.steps]
+        for method in now:
+            del self.due[method]
+        self.due_at = min(self.due.values(), default=NEVER)
+        self.tell(now)
+
+    def passes(self, code: int) -> bool:
+        """A phase begins at a boundary that nobody has to be told of; False: this is no such boundary, and nothing was done."""
+        if not self.pending or self.steps >= self.plain_until or self.evaluating or self.in_opt or self.in_fwd or self.in_bwd:
+            return False
+        if self.in_log or self.in_ckpt or self.eval_depth or self.in_data:
+            return False
+        self.pending = False
+        self.steps += 1
+        self.forwards = 0
+        emit_two(1, code)  # codes.STEP, as a constant for speed
+        return True
 
     def arrives(self) -> None:
         """A hook begins its bookkeeping: where that ends no other phase, the hook's phase begins now."""

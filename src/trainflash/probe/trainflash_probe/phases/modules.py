@@ -39,18 +39,17 @@ def install(torch) -> None:
     module_class.eval = _eval(module_class.eval, torch.compiler.is_compiling)
     torch.jit.script = _without_slots(torch.jit.script)
     module_class._replicate_for_data_parallel = _unslotted(module_class._replicate_for_data_parallel)
-    loop.wake_roots = _at_boundary
     loop.on_eval.append(_at_evaluation)
     _learn()
 
 
 def _at_boundary() -> None:
-    """Place the slots after the first steps; look again now and then. Sets the step at which the loop calls again."""
+    """Place the slots after the first steps; look again now and then."""
     if _learning and fidelity:
-        loop.wake_roots_at = 1 << 62  # a root that is called once in a while, such as an average that is evaluated, must not be missed
+        pass  # a root that is called once in a while, such as an average that is evaluated, must not be missed
     elif _learning and loop.steps >= EVERY_BOUNDARY_UNTIL:
         _stop_learning()
-        loop.wake_roots_at = (loop.steps // RELEARN_EVERY + 1) * RELEARN_EVERY
+        loop.call_at((loop.steps // RELEARN_EVERY + 1) * RELEARN_EVERY, _at_boundary)
     elif not _learning:
         _learn()
 
@@ -78,7 +77,7 @@ def _learn() -> None:
     if _learning:
         return
     _learning = True
-    loop.wake_roots_at = max(loop.steps + 1, EVERY_BOUNDARY_UNTIL)
+    loop.call_at(max(loop.steps + 1, EVERY_BOUNDARY_UNTIL), _at_boundary)
     original, is_compiling, is_grad_enabled = _original_call, _torch.compiler.is_compiling, _torch.is_grad_enabled
 
     @functools.wraps(original)

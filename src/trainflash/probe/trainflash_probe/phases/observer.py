@@ -38,6 +38,9 @@ class Observer:
     def on_boundary(self, step: int) -> None:
         """`step` steps are complete. May raise `TrainFlashStop`."""
 
+    def on_look(self, step: int) -> None:
+        """At a boundary now and then: every eighth while steps are short, each while they are long."""
+
     def on_interval(self, step: int) -> None:
         """At the first boundary and about every two seconds: write cumulative figures, of which a reader takes the newest."""
 

@@ -25,6 +25,11 @@ def looked_at(step):
     return step < FIRST or (step * 2654435761 >> 7) % ONE_IN == 0
 
 
+def next_looked_at(step):
+    """The first number of complete steps after `step` whose next step is looked at."""
+    return next(later for later in range(step + 1, step + 64 * ONE_IN) if looked_at(later))
+
+
 class Work(Observer):
     """Listens to forwards and backwards only in the steps that are looked at."""
 
@@ -34,6 +39,7 @@ class Work(Observer):
         self._written = 0
         self._open = True  # whoever adds an observer lets it listen
         self._begin(0)
+        loop.call_at(1, self._at_boundary)
         os.register_at_fork(after_in_child=self._forked)
 
     def on_forward(self, module, args, kwargs):
@@ -53,7 +59,8 @@ class Work(Observer):
                 plain = tensor.detach()
                 self._losses.append(float(plain).hex() if plain.device.type == "cpu" else plain.clone())
 
-    def on_boundary(self, step):
+    def _at_boundary(self):
+        step = loop.steps
         if self._open:
             self._lines.append((self._step, self._forwards, self._samples, self._elements, self._backwards, self._losses))
             if len(self._lines) >= _FLUSH and all(isinstance(loss, str) for line in self._lines for loss in line[5]):
@@ -66,6 +73,7 @@ class Work(Observer):
             loop.remove(self.on_forward, self.on_backward)
         self._begin(step)
         self._open = wanted
+        loop.call_at(step + 1 if wanted else next_looked_at(step), self._at_boundary)
 
     def on_exit(self):
         self._flush()

@@ -1,0 +1,35 @@
+"""Which source files of the owner's this rank runs: ranks on machines with a checkout each may run different ones."""
+
+from __future__ import annotations
+
+import os
+import sys
+import zlib
+
+from .. import process
+from ..own import PROBE, _roots
+from ..writer import fact
+
+MOST_FILES = 100
+MOST_BYTES = 1 << 20  # of one file
+
+
+def write() -> None:
+    """Tell path and checksum of the modules that are imported now; a process that trains alone has none to differ from."""
+    if process.world_size() < 2:
+        return
+    found = {}
+    for module in list(sys.modules.values()):
+        path = getattr(module, "__file__", None)
+        name = _inside(os.path.abspath(path)) if isinstance(path, str) else None
+        if name and name not in found and len(found) < MOST_FILES and os.path.getsize(path) <= MOST_BYTES:
+            with open(path, "rb") as file:
+                found[name] = zlib.crc32(file.read())
+    fact("sources", files=found)
+
+
+def _inside(path: str):
+    """The path within the project; None for what is not the owner's."""
+    if not path.endswith(".py") or path.startswith(PROBE) or f"{os.sep}site-packages{os.sep}" in path:
+        return None
+    return next((path[len(root) :] for root in _roots if path.startswith(root)), None)
