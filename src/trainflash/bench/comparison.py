@@ -83,12 +83,8 @@ def compare(
         store.asked = {"first_epoch": question.first_epoch, "work": list(question.work), "unit": question.unit}
         facts = {**fingerprint.machine(), **fingerprint.settings({**os.environ, **baseline.env})}
         compared = _digest(baseline, candidate, question, online, writable)
-        kept = store.begin(
-            compared,
-            facts,
-            _first_plan(question.first_epoch, launch.daemons.asked(baseline.argv, _folder(sandbox, baseline))),
-            resume=resume,
-        )
+        daemon = launch.daemons.asked(baseline.argv, Path(sandbox.baseline, sandbox.prefix, baseline.cwd))
+        kept = store.begin(compared, facts, _first_plan(question.first_epoch, daemon), resume=resume)
     except OSError as bad:
         raise no_room(bad, directory) from None
     bench = Bench(
@@ -332,10 +328,6 @@ def _first_plan(first_epoch: int, daemon: str) -> Plan:
     """`daemon`: what has the processes started elsewhere (srun), where no tree of ours can be frozen."""
     warmup = max(stats.WARMUP_LEAST, first_epoch + 1 if first_epoch else 0)
     return Plan(schedule="sequential" if daemon else "resident", warmup=warmup, least_warmup=warmup)
-
-
-def _folder(sandbox: Sandbox, command: Command) -> Path:
-    return Path(sandbox.baseline, sandbox.prefix, command.cwd)
 
 
 def _unit(question: Question) -> str:

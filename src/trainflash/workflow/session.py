@@ -11,9 +11,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 
-from trainflash import launch
+from trainflash import launch, tuning_log, view, writeback
 from trainflash import sandbox as sandboxes
-from trainflash import tuning_log, view, writeback
 from trainflash.errors import UsageError
 from trainflash.schema import (
     Command,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import zlib
@@ -22,9 +23,11 @@ def write() -> None:
     for module in list(sys.modules.values()):
         path = getattr(module, "__file__", None)
         name = _inside(os.path.abspath(path)) if isinstance(path, str) else None
-        if name and name not in found and len(found) < MOST_FILES and os.path.getsize(path) <= MOST_BYTES:
-            with open(path, "rb") as file:
-                found[name] = zlib.crc32(file.read())
+        if name and name not in found and len(found) < MOST_FILES:
+            with contextlib.suppress(OSError), open(path, "rb") as file:  # modules may name a file that is none
+                content = file.read(MOST_BYTES + 1)
+                if len(content) <= MOST_BYTES:
+                    found[name] = zlib.crc32(content)
     fact("sources", files=found)
 
 
