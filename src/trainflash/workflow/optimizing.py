@@ -146,8 +146,19 @@ def from_patch(patch: Path, why: str = "", finding: str | None = None) -> Candid
 
 
 def try_candidate(session: Session, candidate: Candidate, command: Command, demands: Demands) -> Experiment:
-    """Commit the candidate on top of what was accepted, judge it, and keep it in `worktree/` only if it was accepted."""
-    return measure(session, make(session, candidate, command, demands).n, demands)
+    """Commit the candidate on top of what was accepted, judge it, and keep it in `worktree/` only if it was accepted.
+
+    With `take_up` the experiment goes on that was being judged when this very command was killed.
+    """
+    left = _left_unjudged(session, candidate, command) if demands.take_up else None
+    return measure(session, (left or make(session, candidate, command, demands)).n, demands)
+
+
+def _left_unjudged(session: Session, candidate: Candidate, command: Command) -> Experiment | None:
+    newest = next(reversed(session.experiments()), None)
+    if newest is None or newest.decision != "pending" or newest.parent_commit != session.tip() or newest.command != command:
+        return None
+    return newest if (newest.knob, newest.value, newest.environment) == (candidate.knob, candidate.value, candidate.environment) else None
 
 
 def make(session: Session, candidate: Candidate, command: Command, demands: Demands) -> Experiment:
