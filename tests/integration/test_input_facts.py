@@ -117,3 +117,22 @@ def test_sampling_switched_off_gives_no_lines_and_the_same_losses(tmp_path):
     assert off.output == on.output == alone != ""
     lines = [summarize(run.trace, run="r", project="p").lines for run in (off, on)]
     assert lines[0] == () and lines[1] != ()
+
+
+def test_work_ahead_of_the_training_and_what_a_library_does_for_a_line_are_named(tmp_path):
+    library = tmp_path / "site-packages"
+    library.mkdir()
+    (library / "cleaner.py").write_text("import gc\n\n\ndef clean():\n    gc.collect()\n")
+    run = probed(tmp_path / "run", "ahead.py", str(library), capture="diagnose")
+    assert run.returncode == 0, run.output
+    found = summarize(run.trace, run="r", project="p")
+    source = (PROGRAMS / "ahead.py").read_text().splitlines()
+
+    def line_with(text: str) -> int:
+        return next(number for number, line in enumerate(source, 1) if text in line)
+
+    costliest, seconds = found.startup.lines[0]
+    assert (costliest.line, costliest.function) == (line_with("the line that takes"), "prepare")
+    assert 0.3 < seconds <= found.startup.own_s < found.startup_s
+    assert found.loaders[0].collate_location.function == "Join.__call__"
+    assert found.collections.location.line == line_with("clean()  # collects")

@@ -11,7 +11,7 @@ import scenarios as s
 
 from trainflash.diagnosis import DEFAULT, diagnose
 from trainflash.diagnosis.rules import REPORTED, RULES
-from trainflash.schema import KINDS, Diagnosis, Location, Setting, Summary, Threads, Written, dump_json, from_plain, to_plain
+from trainflash.schema import KINDS, Diagnosis, Location, Setting, StartUp, Summary, Threads, Written, dump_json, from_plain, to_plain
 
 
 def kinds(summary: Summary) -> list[str]:
@@ -348,6 +348,25 @@ def test_startup_gives_way_to_whatever_dominates_the_steady_part():
 def test_startup_of_a_healthy_program_leads_only_where_little_else_happens():
     assert kinds(s.short_run(startup_s=15.9)) == ["compute", "startup"]
     assert kinds(s.short_run(startup_s=16.1)) == ["startup"]
+
+
+def test_startup_names_the_line_of_the_programs_own_work_and_none_for_imports():
+    line = Location("prepare.py", 7, "sort_all")
+    own = StartUp(own_s=30.0, importing_s=2.0, lines=((line, 28.0), (Location("prepare.py", 9, "sort_all"), 2.0)))
+    run = s.short_run(startup_s=36.0)
+    (found,) = diagnose(replace(run, startup=own)).findings
+    assert (found.kind, found.location) == ("startup", line)
+    (found,) = diagnose(replace(run, startup=replace(own, own_s=8.9))).findings
+    assert (found.kind, found.location) == ("startup", None)
+
+
+def test_startup_that_is_the_programs_own_work_leads_what_dominates_less():
+    run = replace(s.slow_getitem(), startup_s=8.0, wall_s=10.0)
+    own = StartUp(own_s=7.0, importing_s=0.5, lines=((Location("prepare.py", 7, "sort_all"), 7.0),))
+    steady = diagnose(run).findings[0].share
+    assert kinds(run) == ["input_cpu", "startup"] and steady < 0.8
+    assert kinds(replace(run, startup=own)) == ["startup", "input_cpu"]
+    assert kinds(replace(run, startup=replace(own, own_s=4.9))) == ["input_cpu", "startup"]
 
 
 def test_a_run_that_we_cut_short_says_nothing_about_startup():

@@ -97,6 +97,7 @@ def loader(iter_at: list[int], made: Fetches, **changes) -> LoaderTrace:
         drop_last=False,
         dataset="Digits",
         dataset_location=Location("data.py", 10, "Digits.__getitem__"),
+        collate_location=None,
         dataset_len=640,
         sample_bytes=256,
         iter_at_ns=np.asarray(iter_at, dtype=np.int64),

@@ -171,9 +171,17 @@ def _writes(where: Location, signals: Signals, limits: Thresholds) -> str | None
 
 def startup(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
     """The run is mostly start-up. Its share is of the whole wall time. Abstains for runs that were cut short."""
-    share, seconds = signals.startup, signals.summary.startup_s
+    share, seconds, ahead = signals.startup, signals.summary.startup_s, signals.summary.startup
     if share is None or seconds is None or share < limits.startup:
         return ()
+    own_s = ahead.own_s if ahead is not None else 0.0
+    lines = [LineCost("main", "", location, s / seconds) for location, s in ahead.lines] if ahead is not None and seconds else []
+    where = hottest(lines) if own_s >= limits.startup_own * seconds else None
+    rows = [percent("share of the whole run", share), count("start-up", seconds, "s"), count("whole run", signals.summary.wall_s, "s")]
+    if ahead is not None:
+        rows += [count("of it in the program's own lines", own_s, "s"), count("of it importing", ahead.importing_s, "s")]
+    own_work = own_s >= limits.startup * signals.summary.wall_s
+    long = seconds >= limits.startup_long_s
     return (
         claim(
             "startup",
@@ -181,15 +189,12 @@ def startup(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
             "host",
             share,
             limits,
-            # Its share is of another whole than those of the steady part. A long start-up outweighs all of that; a short one stands behind
-            # anything that dominates there.
-            weight=0.0 if share < limits.startup_first else share if seconds >= limits.startup_long_s else limits.dominant,
+            # Its share is of another whole than those of the steady part. A long start-up outweighs all of that, and so does one that is
+            # mostly the program's own work; another one stands behind anything that dominates there.
+            weight=share if own_work else 0.0 if share < limits.startup_first else share if long else limits.dominant,
             summary=f"{shown(share)} of this run is start-up before the first step: {seconds:.1f} s of {signals.summary.wall_s:.1f} s",
-            evidence=(
-                percent("share of the whole run", share),
-                count("start-up", seconds, "s"),
-                count("whole run", signals.summary.wall_s, "s"),
-            ),
+            evidence=rows,
+            location=where,
         ),
     )
 

@@ -47,9 +47,11 @@ class Signals:
 
     @property
     def batches_made_at(self) -> Location | None:
-        """Where samples are joined into batches: the hottest line of collating, else the loader, else the data function."""
+        """Where samples are joined: the hottest line of that, else the owner's function for it, else the loader, else the data function."""
         joined = hottest([line for line in self.summary.lines if line.phase == "Data" and line.part == "collate"])
-        return joined or (self.loader.location if self.loader is not None else None) or self.summary.data_function
+        loader = self.loader
+        built = (loader.collate_location or loader.location) if loader is not None else None
+        return joined or built or self.summary.data_function
 
     def hottest(self, phase: str) -> Location | None:
         """The hottest of the owner's lines in `phase`, in the training process."""

@@ -107,6 +107,7 @@ class Thresholds:
     rarer: float = 10.0  # own: the factor for which a cadence's gain is stated; users choose their own
     startup: float = 0.5  # own: half of a run's life is worth a word, though importing torch alone may take seconds
     startup_long_s: float = 15.0  # own: importing large libraries takes seconds; what takes longer is the program's own
+    startup_own: float = 0.25  # own: with less of it in the program's own lines, the rest is importing, which has no line
     startup_first: float = 0.8  # own: a healthy program that trains for a fifth of its run is a start-up problem
 
 

@@ -66,6 +66,7 @@ from trainflash.schema.summaries import (
     Summary,
     Threads,
     WhatIf,
+    StartUp,
     Written,
 )
 from trainflash.schema.timelines import Timeline
@@ -168,6 +169,7 @@ __all__ = [
     "WhatIf",
     "WholeRun",
     "Worth",
+    "StartUp",
     "Written",
     "dump_json",
     "dump_yaml",

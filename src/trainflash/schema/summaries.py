@@ -116,6 +116,7 @@ class LoaderFacts:
     slow_samples: tuple[SlowSample, ...] = ()  # slowest first
     batched: bool = False  # the dataset has `__getitems__`, or a batch sampler hands it whole batches
     starts: int | None = None  # times that its workers were started; None: none was seen
+    collate_location: Location | None = None  # the owner's function that joins samples into a batch; None: a library's
     pass_ms: Spread | None = None  # Data time beyond the usual around each steady pass's begin, until every worker has sent a batch
 
 
@@ -195,6 +196,15 @@ class Activity:
 
 
 @dataclass(frozen=True)
+class StartUp:
+    """Sampled time of the training thread from the import of torch to the first event, before the steady part and outside all shares."""
+
+    own_s: float  # in the owner's lines and what they call
+    importing_s: float
+    lines: tuple[tuple[Location, float], ...]  # seconds of the owner's lines, costliest first
+
+
+@dataclass(frozen=True)
 class WhatIf:
     """A measured replay: how much faster steps are when one cost is taken away in a throw-away run."""
 
@@ -260,5 +270,6 @@ class Summary:
     telemetry: Telemetry | None = None
     device_time: DeviceTime | None = None
     what_if: tuple[WhatIf, ...] = ()
+    startup: StartUp | None = None
     stopped: bool = False  # ended by us at a step boundary: `wall_s` is not the program's own
     steady: bool | None = None  # False: step times never settled within the first half; None: too few steps to tell

@@ -62,6 +62,7 @@ def summarize(trace: Trace, *, run: str, project: str, warmup: int | None = None
         settings=tuple(dict.fromkeys(setting for each in trace.ranks for setting in each.settings)),
         written=rank.written,
         hooks=rank.hooks,
+        startup=rank.startup,
         activities=_activities(rank),
         threads=_threads(rank),
         versions=dict(rank.versions),

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from trainflash.schema.runs import Location
-from trainflash.schema.summaries import Hook, Setting, Written
+from trainflash.schema.summaries import Hook, Setting, StartUp, Written
 from trainflash.trace.model import BatchTrace, DataFunction, EvalTrace, Fetches, LoaderTrace, LogTrace, Occurrences, SaveTrace, ThreadFacts
 from trainflash.trace.words import Codes, Words
 
@@ -132,6 +132,16 @@ def written(facts: Facts) -> tuple[Written, ...]:
     return tuple(Written(location, place in often, place in state) for place, location in known if location is not None)
 
 
+def startup(facts: Facts) -> StartUp | None:
+    """Where the time before the first event went; None where no lines were sampled."""
+    found = facts.newest("ahead")
+    if not found:
+        return None
+    rows = [(facts.location(row[:3]), int(row[3])) for row in found.get("rows", []) if len(row) == 4]
+    lines = tuple((location, ns / 1e9) for location, ns in rows if location is not None)
+    return StartUp(own_s=int(found["own_ns"]) / 1e9, importing_s=int(found["importing_ns"]) / 1e9, lines=lines)
+
+
 def hooks(facts: Facts) -> tuple[Hook, ...]:
     """The owner's functions that torch calls by itself."""
     rows = [(facts.location(at), int(places)) for fact in facts.all("hooks") for at, places in fact.get("rows", [])]
@@ -237,6 +247,7 @@ def _loader(facts: Facts, fact: dict, waits: Waits, own: Fetches, role: str | No
         drop_last=bool(fact["drop_last"]),
         dataset=str(fact["dataset"]),
         dataset_location=facts.location(fact.get("dataset_at")),
+        collate_location=facts.location(fact.get("collate_at")),
         dataset_len=fact.get("dataset_len"),
         sample_bytes=sample_bytes,
         iter_at_ns=iter_at,

@@ -186,6 +186,7 @@ def _rank(process: _Process, repeats: tuple[RepeatedCall, ...]) -> RankTrace:
         settings=typed.settings(facts),
         written=typed.written(facts),
         hooks=typed.hooks(facts),
+        startup=typed.startup(facts),
         evaluations=typed.evaluations(facts, spent["Eval"]),
         saves=typed.saves(facts),
         logs=typed.logs(facts),

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from trainflash.schema.runs import Location
-from trainflash.schema.summaries import Hook, Setting, Written
+from trainflash.schema.summaries import Hook, Setting, StartUp, Written
 from trainflash.trace.computing import ComputeTrace
 
 
@@ -98,6 +98,7 @@ class LoaderTrace:
     drop_last: bool
     dataset: str  # class name
     dataset_location: Location | None  # of `__getitem__` or `__iter__`
+    collate_location: Location | None  # of the owner's code that joins samples
     dataset_len: int | None
     sample_bytes: int | None  # of one element of a batch
     iter_at_ns: np.ndarray  # when each `iter(loader)` began
@@ -302,6 +303,7 @@ class RankTrace:
     settings: tuple[Setting, ...] = ()
     written: tuple[Written, ...] = ()
     hooks: tuple[Hook, ...] = ()
+    startup: StartUp | None = None
     evaluations: tuple[EvalTrace, ...] = ()
     saves: tuple[SaveTrace, ...] = ()
     logs: tuple[LogTrace, ...] = ()

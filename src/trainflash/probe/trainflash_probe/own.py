@@ -55,6 +55,20 @@ def caller() -> list:
     return None if frame is None else place_of_frame(frame)
 
 
+def place_of_own(call, deeper: int = 1) -> list:
+    """[file, first line, qualified name] of the owner's code that calling `call` runs; None for what is all of libraries.
+
+    Functions, methods, partials, objects with `__call__`, and a library's object or function around one of these.
+    """
+    for function in (call, getattr(call, "func", None), getattr(call, "__wrapped__", None), type(call).__call__):  # `call` is callable
+        code = getattr(function, "__code__", None)
+        if code is not None and is_own(code):
+            return place_of_function(function)
+    parts = getattr(call, "__dict__", {}).values() if deeper else ()
+    found = (place_of_own(part, deeper - 1) for part in parts if callable(part) and not isinstance(part, type))
+    return next((place for place in found if place is not None), None)
+
+
 def place_of_function(function) -> list:
     """[file, first line, qualified name] of a Python function or method; None for anything else."""
     code = getattr(function, "__code__", None)

@@ -69,6 +69,7 @@ def install(torch) -> None:
     """Add the collectors."""
     install_settings(torch)
     lines.prepare()
+    lines.start(get_ident())
     collectives.install(torch)
     wrappers.install(torch)
     written.install()

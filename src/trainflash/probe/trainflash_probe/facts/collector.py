@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import functools
 import gc
+import os
 import sys
 import time
 
 from .. import own
 from ..guard import swallow
 from ..writer import fact
+
+_COMPILES = os.path.join("torch", "_dynamo", "")
 
 _clock = time.monotonic_ns
 
@@ -47,12 +50,16 @@ class Collections:
 
         return collect
 
-    def _note(self, caller, ns: int) -> None:
-        """A call by a library (Dynamo collects before it compiles) is no line of the owner's."""
+    def _note(self, frame, ns: int) -> None:
+        """The owner's line that calls it, or calls a library that does; Dynamo, which collects before it compiles, has no such line."""
         try:
-            if not own.is_own(caller.f_code):
+            while frame is not None and not own.is_own(frame.f_code):
+                if _COMPILES in frame.f_code.co_filename:
+                    return
+                frame = frame.f_back
+            if frame is None:
                 return
-            entry = self.called.setdefault(tuple(own.place_of_frame(caller)), [0, 0])
+            entry = self.called.setdefault(tuple(own.place_of_frame(frame)), [0, 0])
             entry[0] += 1
             entry[1] += ns
         except Exception as error:

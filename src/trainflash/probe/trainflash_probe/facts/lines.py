@@ -19,7 +19,7 @@ from .. import codes, own
 from ..environment import number
 from ..guard import swallow
 from ..writer import emit, fact, is_open
-from . import closer
+from . import ahead, closer
 
 _SIGEV_THREAD_ID = 4
 _CLOCK_MONOTONIC = 1
@@ -63,15 +63,18 @@ def prepare() -> None:
 
 
 def start(ident: int, within: str = "") -> None:
-    """Begin to sample thread `ident` of this process; does nothing when it runs already or cannot run.
+    """Begin to sample thread `ident` of this process, or sample that thread from now on; does nothing where it cannot run.
 
     With `within`, lines outside the function of that name do not count: a forked worker's stack goes on in the program that forked it.
     """
     global _within
     hertz = number("TRAINFLASH_SAMPLE_HZ", 50.0)
-    if _timer is not None or hertz <= 0:
+    if hertz <= 0:
         return
     _within = within
+    if _timer is not None:
+        watch(ident)
+        return
     try:
         if not _prepared:
             prepare()
@@ -105,14 +108,18 @@ def _arm(hertz: float) -> None:
 def _sample(signo, frame) -> None:
     global _newest_ns
     try:
-        if _timer is None or not is_open():
+        if _timer is None:
             return
         if _thread != threading.get_ident():
             frame = sys._current_frames().get(_thread)
-        frame = _own_frame(frame)
         now = time.monotonic_ns()
-        tick = _armed_ns + ((_newest_ns - _armed_ns) // _interval_ns + 1) * _interval_ns
-        _newest_ns = now
+        before, _newest_ns = _newest_ns, now
+        if not is_open():
+            ahead.note(frame, now - before)
+            return
+        ahead.tell()
+        frame = _own_frame(frame)
+        tick = _armed_ns + ((before - _armed_ns) // _interval_ns + 1) * _interval_ns
         emit(codes.SAMPLE_OF + (0 if frame is None else _place(frame, now - tick > closer.LATE_NS)))
     except Exception as error:
         swallow("sample", error)
@@ -170,4 +177,5 @@ def after_fork() -> None:
     global _timer
     _timer = None
     _places.clear()
+    ahead.after_fork()
     closer.after_fork()

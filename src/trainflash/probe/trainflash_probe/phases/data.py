@@ -88,7 +88,7 @@ def _arguments(loader) -> dict:
         "dataset_at": own.place_of_function(method),
         "dataset_len": length,
         "collate": getattr(loader.collate_fn, "__qualname__", type(loader.collate_fn).__name__),
-        "collate_at": own.place_of_function(loader.collate_fn),
+        "collate_at": own.place_of_own(loader.collate_fn),
     }
 
 
