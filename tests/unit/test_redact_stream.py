@@ -6,7 +6,7 @@ import random
 import sys
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from secret_kinds import SECRETS, line_of, made
 
@@ -30,6 +30,7 @@ def streamed(data: bytes, sizes: list[int]) -> bytes:
     return shown + stream.close()
 
 
+@settings(deadline=None, max_examples=50)
 @given(st.lists(st.integers(1, 300), min_size=1, max_size=20))
 def test_parts_of_any_size_give_what_the_whole_gives(sizes: list[int]) -> None:
     assert streamed(PRINTED.encode(), sizes).decode() == redact.text(PRINTED)
@@ -59,6 +60,7 @@ def test_a_key_whose_end_never_comes_does_not_hide_the_program_for_ever() -> Non
     assert shown[-1] == b"an ordinary line\n"
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=3000), st.lists(st.integers(1, 500), min_size=1, max_size=5))
 def test_bytes_that_are_no_text_pass_unchanged(data: bytes, sizes: list[int]) -> None:
     whole = redact.text(data.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
