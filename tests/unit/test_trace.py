@@ -16,6 +16,7 @@ from trainflash.errors import ProgramFailed, UsageError
 from trainflash.launch import steps_so_far
 from trainflash.schema.runs import PHASES, Location
 from trainflash.trace import load
+from trainflash.trace.facts import Facts
 
 
 def phases_ms(rank, step: int) -> dict[str, float]:
@@ -238,3 +239,9 @@ def test_reading_is_vectorised(tmp_path):
     assert only_rank(tmp_path).steps == 20_000
     assert time.process_time() - began < len(events) / 100_000 * 5  # five times the floor's time, for a busy machine
     assert os.path.getsize(tmp_path / "events-7.bin") > 1_000_000
+
+
+def test_a_place_without_a_line_is_none():
+    facts = Facts("/p", {})
+    assert facts.location(["/p/train.py", None, "main"]) is None
+    assert facts.location(["/p/train.py", 3, "main"]) == Location("train.py", 3, "main")

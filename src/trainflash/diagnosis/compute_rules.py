@@ -116,7 +116,8 @@ def _micro_batches(signals: Signals, limits: Thresholds) -> tuple[float, int, st
         return None
     if updates.micro_batch > limits.micro_rows or not _accumulates(signals, updates, limits):
         return None
-    return updates.backwards_per_step, updates.micro_batch, "micro-batches", loader.location if loader is not None else updates.location
+    where = loader.location if loader is not None else signals.hottest("Bwd") or updates.location
+    return updates.backwards_per_step, updates.micro_batch, "micro-batches", where
 
 
 def _parts_of_batches(signals: Signals, limits: Thresholds) -> tuple[float, int, str, Location | None] | None:

@@ -39,4 +39,8 @@ def _chain():
 
 if os.environ.get("TRAINFLASH_RUN"):
     sys.meta_path.insert(0, _UntilTorch)
+    if os.environ.get("TRAINFLASH_COPY"):
+        from trainflash_probe import redirect
+
+        redirect.install()
 _chain()

@@ -35,7 +35,7 @@ class Facts:
 
     def location(self, at: object) -> Location | None:
         """[file, line, function] as a location, relative to the project where the file lies inside."""
-        if not isinstance(at, (list, tuple)) or len(at) != 3:
+        if not isinstance(at, (list, tuple)) or len(at) != 3 or not isinstance(at[1], int):
             return None
         name = str(at[0])
         if self.root and name.startswith(self.root.rstrip("/") + "/"):
