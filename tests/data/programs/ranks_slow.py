@@ -1,4 +1,4 @@
-"""Ranks of a data-parallel loop over gloo. Arguments: name=value; see the defaults below. Rank 1 is the slow one where there is one."""
+"""Ranks of a data-parallel loop over gloo. Arguments: name=value; see the defaults below. Rank `late` is the slow one."""
 
 import os
 import sys
@@ -9,7 +9,7 @@ import torch.distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
-OPTIONS = {"slow": "", "ms": 12.0, "steps": 40, "accumulate": 1, "wrap": "ddp", "launch": "env", "reduce_loss": 0, "port": 29621}
+OPTIONS = {"slow": "", "ms": 12.0, "steps": 40, "accumulate": 1, "wrap": "ddp", "launch": "env", "reduce_loss": 0, "port": 29621, "late": 1}
 for argument in sys.argv[1:]:
     name, value = argument.split("=", 1)
     OPTIONS[name] = type(OPTIONS[name])(value)
@@ -53,7 +53,7 @@ def wrapped(model):
 
 def train(rank):
     torch.manual_seed(0)
-    slow = OPTIONS["slow"] if rank == 1 else ""
+    slow = OPTIONS["slow"] if rank == OPTIONS["late"] else ""
     model = wrapped(Net(slow == "backward"))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     loader = torch.utils.data.DataLoader([torch.full((32,), float(i % 7)) for i in range(4 * OPTIONS["steps"] * OPTIONS["accumulate"])], 4)
@@ -88,6 +88,13 @@ if __name__ == "__main__":
     if OPTIONS["launch"] == "spawn":
         torch.multiprocessing.spawn(spawned, args=(OPTIONS["port"],), nprocs=2)
     else:
+        for ours, theirs in {
+            "RANK": ("SLURM_PROCID", "OMPI_COMM_WORLD_RANK"),
+            "WORLD_SIZE": ("SLURM_NTASKS", "OMPI_COMM_WORLD_SIZE"),
+        }.items():
+            os.environ.setdefault(ours, next((os.environ[name] for name in theirs[::-1] if name in os.environ), ""))
+        os.environ.setdefault("MASTER_ADDR", "127.0.0.1")
+        os.environ.setdefault("MASTER_PORT", str(OPTIONS["port"]))
         dist.init_process_group("gloo")
         train(dist.get_rank())
         dist.destroy_process_group()

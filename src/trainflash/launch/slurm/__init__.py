@@ -8,10 +8,10 @@ different nodes at different times, and every start would wait in the queue.
 
 from __future__ import annotations
 
+from trainflash.launch.slurm.login import watch
 from trainflash.launch.slurm.nodes import ask_a_node
 from trainflash.launch.slurm.queue import cancel
 from trainflash.launch.slurm.submission import Submitted, require_slurm, submit
 from trainflash.launch.slurm.wanted import Wanted, wanted
-from trainflash.launch.slurm.watch import watch
 
 __all__ = ["Submitted", "Wanted", "ask_a_node", "cancel", "require_slurm", "submit", "wanted", "watch"]

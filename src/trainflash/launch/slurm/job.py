@@ -19,6 +19,7 @@ ANSWER, PROGRESS, RESULT = "answer.txt", "progress.txt", "result.json"
 ORDERLY_END_S = 45.0  # of the 90 s that Slurm gives between the signal and the end
 TAKEN_AWAY_S = 40.0  # KillWait is 30 s unless an administrator changed it
 _POLL_S = 0.2
+_RUN = "import sys; sys.path.pop(0); from trainflash.cli import main; sys.exit(main())"  # `-m` would import from the project first
 
 
 @dataclass
@@ -44,7 +45,7 @@ class TypedCommand:
         folder = Path(self.folder)
         with (folder / ANSWER).open("wb") as answer, (folder / PROGRESS).open("ab") as progress:
             child = subprocess.Popen(
-                [sys.executable, "-m", "trainflash", *argv],
+                [sys.executable, "-c", _RUN, *argv],
                 cwd=self.cwd,
                 env={**os.environ, **self.environment},
                 stdin=subprocess.DEVNULL,

@@ -13,9 +13,9 @@ RUNS = frozenset({"CONFIGURING", "RUNNING", "COMPLETING", "STAGE_OUT", "SUSPENDE
 UNKNOWN = "UNKNOWN"
 # Reasons of a job that waits which no waiting will change: https://slurm.schedmd.com/job_reason_codes.html
 HOPELESS = frozenset({
-    "AccountNotAllowed", "AccountingPolicy", "AssociationTimeLimit", "BadConstraints", "FrontEndDown", "InvalidAccount", "InvalidQOS",
-    "JobHeldAdmin", "JobHeldUser", "launch failed requeued held", "PartitionDown", "PartitionInactive", "PartitionNodeLimit",
-    "PartitionTimeLimit", "QOSNotAllowed", "QOSTimeLimit", "ReservationDeleted",
+    "AccountNotAllowed", "AccountingPolicy", "AssociationTimeLimit", "BadConstraints", "InvalidAccount", "InvalidQOS",
+    "JobHeldAdmin", "JobHeldUser", "launch failed requeued held", "PartitionConfig", "PartitionDown", "PartitionInactive",
+    "PartitionNodeLimit", "PartitionTimeLimit", "QOSNotAllowed", "QOSTimeLimit", "ReservationDeleted",
 })  # fmt: skip
 
 

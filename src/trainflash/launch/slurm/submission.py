@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 import shutil
 import sys
 from collections.abc import Sequence
@@ -15,7 +16,7 @@ from trainflash.launch.slurm.job import TypedCommand
 from trainflash.launch.slurm.wanted import Wanted
 
 TIMES_OUT = 3  # how often a job that reached its time limit goes on in another one
-WARNED_S = 90  # before Slurm ends a job
+WARNED_S = 90  # before Slurm ends a job; of a short one a fifth
 
 
 @dataclass(frozen=True)
@@ -41,12 +42,13 @@ def submit(commands: Sequence[TypedCommand], wanted: Wanted, folder: Path, name:
 
     # The job's shell becomes our process, because Slurm warns that shell alone ("B:"). No srun around it: a step of ours would hold the
     # resources that the owner's own srun asks for.
-    executor = submitit.SlurmExecutor(folder, max_num_timeout=TIMES_OUT, python=f"exec {_quoted(sys.executable)}")
+    minutes = max(1, math.ceil(wanted.time_s / 60))
+    executor = submitit.SlurmExecutor(folder, max_num_timeout=TIMES_OUT, python=f"exec {shlex.quote(sys.executable)}")
     executor.update_parameters(
         job_name=name,
-        time=max(1, math.ceil(wanted.time_s / 60)),
+        time=minutes,
         use_srun=False,
-        additional_parameters={"requeue": True, **wanted.parameters(), "signal": f"B:USR2@{WARNED_S}"},
+        additional_parameters={"requeue": True, **wanted.parameters(), "signal": f"B:USR2@{min(WARNED_S, 12 * minutes)}"},
     )
     try:
         if len(commands) == 1:
@@ -60,9 +62,3 @@ def submit(commands: Sequence[TypedCommand], wanted: Wanted, folder: Path, name:
             f"Slurm refuses the job: {said[0].partition('error: ')[2] or said[0]}", "`sinfo` lists partitions, limits and features"
         ) from None
     return Submitted(tuple(job.job_id for job in jobs), tuple(Path(command.folder) for command in commands))
-
-
-def _quoted(path: str) -> str:
-    import shlex
-
-    return shlex.quote(path)
