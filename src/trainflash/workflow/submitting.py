@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import signal
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from trainflash import sandbox as sandboxes
+from trainflash.errors import Inconclusive
 from trainflash.launch import slurm
 from trainflash.launch.slurm.job import ANSWER, TypedCommand
 
@@ -62,6 +64,7 @@ def submit_and_wait(
         job_id = slurm.submit([command], wanted, folder, f"trainflash {typed.words[0]}").job_ids[0]
         say(f"job {job_id} is submitted; Ctrl-C cancels it")
         ended = False
+        signal.signal(signal.SIGTERM, _interrupted)  # as Ctrl-C; a lost terminal (SIGHUP) leaves the job to its end
         try:
             code = slurm.watch(job_id, folder, wanted, relay, say)
             ended = True
@@ -69,12 +72,19 @@ def submit_and_wait(
             if not ended:
                 slurm.cancel(job_id)
         answer = (folder / ANSWER).read_text(encoding="utf-8", errors="replace")
+    except Inconclusive:  # what the job said may tell why; the command as it was typed may hold secrets
+        for path in folder.glob("*.pkl"):
+            path.unlink(missing_ok=True)
+        raise
     except BaseException:
-        if not any(folder.glob("*_log.*")):
-            shutil.rmtree(folder, ignore_errors=True)  # nothing was submitted
+        shutil.rmtree(folder, ignore_errors=True)
         raise
     shutil.rmtree(folder, ignore_errors=True)
     return Came(code, answer)
+
+
+def _interrupted(*_: object) -> None:
+    raise KeyboardInterrupt
 
 
 def available() -> tuple[bool, bool]:
