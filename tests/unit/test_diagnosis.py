@@ -11,7 +11,20 @@ import scenarios as s
 
 from trainflash.diagnosis import DEFAULT, diagnose
 from trainflash.diagnosis.rules import REPORTED, RULES
-from trainflash.schema import KINDS, Diagnosis, Location, Setting, StartUp, Summary, Threads, Written, dump_json, from_plain, to_plain
+from trainflash.schema import (
+    KINDS,
+    Diagnosis,
+    LineCost,
+    Location,
+    Setting,
+    StartUp,
+    Summary,
+    Threads,
+    Written,
+    dump_json,
+    from_plain,
+    to_plain,
+)
 
 
 def kinds(summary: Summary) -> list[str]:
@@ -337,6 +350,16 @@ def test_small_costs_of_a_healthy_program_stand_behind():
 def test_many_small_costs_are_not_healthy():
     small = s.run(Eval=0.09, Ckpt=0.09, Log=0.09)
     assert kinds(small) == ["evaluation", "checkpoint", "logging"]
+
+
+def test_padding_is_made_where_batches_are_joined_and_without_a_loader_shown_where_it_is_computed():
+    joins, built, forward = Location("data.py", 40, "pad"), Location("train.py", 9, "main"), Location("model.py", 12, "forward")
+    lines = (LineCost("main", "Fwd", forward, 0.4),)
+    (loader,) = with_loader(s.padded(), collate_location=joins).loaders
+    assert diagnose(replace(s.padded(), loaders=(loader,), lines=lines)).findings[0].location == joins
+    library = replace(loader, collate_location=None, location=built)
+    assert diagnose(replace(s.padded(), loaders=(library,), lines=lines)).findings[0].location == built
+    assert diagnose(replace(s.padded(), loaders=(), data_function=None, lines=lines)).findings[0].location == forward
 
 
 def test_startup_gives_way_to_whatever_dominates_the_steady_part():

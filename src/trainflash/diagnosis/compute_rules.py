@@ -63,7 +63,7 @@ def padding(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
             phases=BOTH,
             summary=f"{shown(padded)} of the inputs is padding, so that about {shown(share)} of the time is spent on it",
             evidence=rows,
-            location=signals.batches_made_at,
+            location=signals.batches_made_at or signals.hottest("Fwd"),
             knobs=("pad_to_longest", "group_by_length"),
         ),
     )
@@ -156,7 +156,7 @@ def attention_kernel(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
             phases=BOTH,
             summary=f"attention {how} takes {shown(total)} of the time{at(first.location)}",
             evidence=rows,
-            location=first.location,
+            location=first.location or signals.hottest("Fwd"),
             knobs=("fused_attention",) if first.kind == "hand_written" else (),
         ),
     )
