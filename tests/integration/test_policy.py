@@ -37,7 +37,8 @@ print(json.dumps(refused))
 
 def table() -> dict[str, dict[str, str]]:
     """What → protection → cell."""
-    rows = [[cell.strip() for cell in line.strip("|\n").split("|")] for line in TABLE.read_text().splitlines() if line.startswith("|")]
+    lines = TABLE.read_text().partition("\n## ")[0].splitlines()
+    rows = [[cell.strip() for cell in line.strip("|\n").split("|")] for line in lines if line.startswith("|")]
     return {row[0]: dict(zip(rows[0][1:], row[1:], strict=True)) for row in rows[2:]}
 
 

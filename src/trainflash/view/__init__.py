@@ -53,10 +53,12 @@ class View:
     spec: str
     uppers: tuple[tuple[str, str], ...] = ()  # (folder with what was written, path in the view)
     copied: dict[str, tuple[int, int]] = dataclasses.field(default_factory=dict, repr=False)
+    moved: tuple[str, str] | None = None  # the original's root and what stands in for it, where that lies at another path
 
     def argv(self, argv: Sequence[str]) -> list[str]:
         """The command that enters the view and becomes `argv`; 125: could not enter, 126 and 127: no such program."""
-        return [sys.executable, "-I", "-S", _ENTER, self.spec, "--", *argv]
+        led = argv if self.moved is None else [copies.led(word, *self.moved) for word in argv]
+        return [sys.executable, "-I", "-S", _ENTER, self.spec, "--", *led]
 
     def written(self) -> tuple[str, ...]:
         """Paths, as the program saw them, that it made, changed or deleted, not counting folders and what is shared; () in place."""
@@ -166,8 +168,10 @@ def _copied(sandbox: Sandbox, side: Side, layer: Path, run_dir: Path, cwd: str, 
         "writable": [str(copy), str(temporary), str(run_dir), "/proc", *_devices(), *allowed, *writable],
         "notes": False,
     }
-    environment = {**_environment(layer), "TMPDIR": str(temporary)}
-    return View(protection, project, start, environment, str(layer), _write(layer, spec), copied=stamps)
+    moved = (os.path.realpath(sandbox.repository), os.path.realpath(copy))
+    ways = dict(zip(("TRAINFLASH_ORIGINAL", "TRAINFLASH_COPY"), moved, strict=True))  # for the probe, which leads imports
+    environment = {**_environment(layer), **ways, "TMPDIR": str(temporary)}
+    return View(protection, project, start, environment, str(layer), _write(layer, spec), copied=stamps, moved=moved)
 
 
 def _plain(sandbox: Sandbox, run_dir: Path, cwd: str) -> View:

@@ -34,6 +34,23 @@ def make(sandbox: Sandbox, side: Side, folder: Path) -> dict[str, tuple[int, int
     return _stamps(folder)
 
 
+def led(word: str, original: str, copy: str) -> str:
+    """A word of a command line, PATH or NAME=PATH, with the copy's path in place of the original's where the copy has that.
+
+    What is one file in both, such as an environment that is linked whole, stays as it is named.
+    """
+    name, equals, value = word.rpartition("=")
+    if not os.path.isabs(value) or os.sep in name:
+        return word
+    folder, last = os.path.split(os.path.normpath(value))
+    real = os.path.join(os.path.realpath(folder), last)
+    if not Path(real).is_relative_to(original):
+        return word
+    there = os.path.normpath(os.path.join(copy, os.path.relpath(real, original)))
+    same = os.path.realpath(os.path.dirname(there)) == os.path.dirname(real)
+    return word if same or not os.path.lexists(there) else f"{name}{equals}{there}"
+
+
 def written(folder: Path, before: dict[str, tuple[int, int]]) -> tuple[str, ...]:
     """Paths relative to `folder` that are new, changed or gone."""
     now = _stamps(folder)
