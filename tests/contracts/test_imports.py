@@ -68,6 +68,7 @@ ONE_HOME = {
     "pydantic": {"mcp_server"},
     "anyio": {"mcp_server"},
     "uvicorn": {"mcp_server"},
+    "submitit": {"launch"},
 }
 
 

@@ -43,7 +43,7 @@ print("%d.%d.%d|%s|%s" % (*sys.version_info[:3], torch, "trainflash_probe.import
 
 def examine(project: Path, on_progress: Progress | None = None) -> Health:
     """All checks. `project` is only asked which disk it lies on; what is tried is tried on a project made for it."""
-    checks = (_interpreter, _program, _git, lambda: _disk(project), _protection, _stacks, _clock, _cores, _shared_memory, _devices, _extras)
+    checks = (_interpreter, _program, _git, lambda: _disk(project), _protection, _stacks, _clock, _cores, _shared_memory, _devices, _cluster, _extras)
     found = []
     for number, check in enumerate(checks):
         if on_progress:
@@ -194,6 +194,20 @@ def _devices() -> Check:
             "GPU counters", "limited", "nvidia-smi is there, NVML answers nothing", "look at nvidia-smi; containers need --gpus all"
         )
     return Check("GPU counters", "ok", "no NVIDIA GPU: programs are judged on the CPU")
+
+
+def _cluster() -> Check:
+    """`--on slurm` needs Slurm's commands, an answering controller and submitit."""
+    name = "Slurm"
+    if shutil.which("sbatch") is None:
+        return Check(name, "ok", "no: sbatch was not found, so everything runs here; --on slurm works on a login node of a cluster")
+    said = _run(["sinfo", "--noheader", "--format=%R %D"])
+    if said is None:
+        return Check(name, "limited", "sbatch is there, but the controller does not answer", "ask for its state: scontrol ping")
+    partitions = ", ".join(f"{line.split()[0]} ({line.split()[1]} nodes)" for line in said.splitlines()[:4] if len(line.split()) == 2)
+    if find_spec("submitit") is None:
+        return Check(name, "limited", f"yes: {partitions}, but without submitit", "pip install 'trainflash[slurm]'")
+    return Check(name, "ok", f"yes: {partitions}; --on slurm works where project, sandbox and this environment are shared with the nodes")
 
 
 def _extras() -> Check:
