@@ -43,7 +43,20 @@ print("%d.%d.%d|%s|%s" % (*sys.version_info[:3], torch, "trainflash_probe.import
 
 def examine(project: Path, on_progress: Progress | None = None) -> Health:
     """All checks. `project` is only asked which disk it lies on; what is tried is tried on a project made for it."""
-    checks = (_interpreter, _program, _git, lambda: _disk(project), _protection, _stacks, _clock, _cores, _shared_memory, _devices, _cluster, _extras)
+    checks = (
+        _interpreter,
+        _program,
+        _git,
+        lambda: _disk(project),
+        _protection,
+        _stacks,
+        _clock,
+        _cores,
+        _shared_memory,
+        _devices,
+        _cluster,
+        _extras,
+    )
     found = []
     for number, check in enumerate(checks):
         if on_progress:
