@@ -17,9 +17,8 @@ from ..environment import directory
 from ..guard import swallow
 from ..phases.brackets import exchange
 from ..phases.loop import loop
-from . import replayer
 from .kept import Shelf
-from .replayer import COLLECT, LIVE, REPLAY
+from .mode import COLLECT, LIVE, REPLAY, mode
 
 MAX_LOOKS = 6  # a function is searched for at so many boundaries
 MAX_RESULTS = 4096  # of a function
@@ -72,12 +71,12 @@ class Places:
 
     def keep(self, keys: tuple, value: object) -> None:
         """Keep a result, except in live blocks; in a worker also for those that start later."""
-        mode = replayer.mode()
-        if mode == LIVE:
+        now = mode()
+        if now == LIVE:
             return
         try:
             self.shelf.keep(keys, value)
-            if process.role == "worker" and mode == COLLECT and self.shelf.items >= max(1, 2 * self._written):
+            if process.role == "worker" and now == COLLECT and self.shelf.items >= max(1, 2 * self._written):
                 self._written = self.shelf.items
                 self.shelf.write(self._file)
         except Exception as error:
@@ -85,7 +84,7 @@ class Places:
 
     def ready(self, key: object) -> bool:
         """Whether results are replayed now and there is one to hand out; a worker that started late looks into the file."""
-        if replayer.mode() != REPLAY:
+        if mode() != REPLAY:
             return False
         if process.role == "worker" and not self._read and not self.shelf.items:
             self._take()
@@ -122,10 +121,10 @@ class Places:
         hand_out = self.shelf.hand_out
 
         def call(*args, **kwargs):
-            mode = replayer.mode()
-            if mode == LIVE:
+            now = mode()
+            if now == LIVE:
                 return original(*args, **kwargs)
-            if mode == REPLAY and not kwargs:  # as cheap as the cache that a fix would be
+            if now == REPLAY and not kwargs:  # as cheap as the cache that a fix would be
                 try:
                     return hand_out(args)
                 except Exception:  # not kept, or no key
@@ -212,7 +211,7 @@ def _prepare(fetcher, kind: str, places: Places) -> None:
     elif hasattr(fetcher, "dataset_iter"):
         if not isinstance(fetcher.dataset_iter, _Items):
             fetcher.dataset_iter = _Items(fetcher.dataset_iter, key, places)
-    elif replayer.mode() != LIVE:
+    elif mode() != LIVE:
         plain = fetcher.auto_collation and not getattr(fetcher.dataset, "__getitems__", None)
         fetcher.dataset = _Replayed(key, places) if plain and places.ready(key) else _Samples(fetcher.dataset, key, places)
 
@@ -264,7 +263,7 @@ class _Items:
         return self
 
     def __next__(self):
-        if replayer.mode() == LIVE:
+        if mode() == LIVE:
             return next(self._items)
         return self._hand_out(self._key) if self._places.ready(self._key) else self._kept()
 

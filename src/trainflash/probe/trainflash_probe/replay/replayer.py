@@ -7,13 +7,12 @@ with steps in which results are kept; then blocks follow in the order live, repl
 or faster favours neither. The first `settle` steps after each switch are not measured. One JSON line a block goes to
 `replay-blocks.jsonl`; the run ends when the launcher leaves `replay-stop`.
 
-All processes of the program read the mode from one byte of a shared file, so that worker processes replay too.
+All processes of the program read the mode from one byte of a shared file (`mode`), so that worker processes replay too.
 """
 
 from __future__ import annotations
 
 import json
-import mmap
 import os
 import threading
 import time
@@ -23,44 +22,24 @@ from ..environment import directory
 from ..phases.loop import loop
 from ..phases.observer import Observer, TrainFlashStop
 from ..writer import notice
+from . import places, switches
+from .mode import COLLECT, LIVE, REPLAY, mode, open_mode, set_mode
 
-COLLECT, LIVE, REPLAY = 0, 1, 2
 COLLECT_STEPS, COLLECT_S, COLLECT_MOST_S = 8, 1.0, 6.0
 BLOCK_STEPS = 10  # a block is over after so many steps and `block_s` seconds …
 LEAST_STEPS, LONG = 3, 4.0  # … or, where steps are long, after a few steps and so many times `block_s`
 INSIST = 3  # how often the program may swallow the stop before the process is ended
 
-_mode = None  # the shared byte
-
-
-def mode() -> int:
-    """COLLECT, LIVE or REPLAY, in any process of the program."""
-    return _mode[0]
-
 
 def observer(torch):
     """Install what can be replayed and return the block keeper; None where nothing can be, and then nothing was changed."""
-    from . import places as replay_places
-    from . import switches as replay_switches
-
     spec = json.loads(os.environ["TRAINFLASH_REPLAY"])
     if process.world_size() > 1:
         notice("replay: several ranks train")
         return None
-    _open_mode()
-    switch = replay_switches.find(torch, spec)
-    return Blocks(spec, switch, replay_places.install(torch, spec) if switch is None else None)
-
-
-def _open_mode() -> None:
-    global _mode
-    fd = os.open(os.path.join(directory, "replay-mode"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    try:
-        if os.fstat(fd).st_size == 0:
-            os.ftruncate(fd, 1)
-        _mode = mmap.mmap(fd, 1)
-    finally:
-        os.close(fd)
+    open_mode()
+    switch = switches.find(torch, spec)
+    return Blocks(spec, switch, places.install(torch, spec) if switch is None else None)
 
 
 class Blocks(Observer):
@@ -122,7 +101,7 @@ class Blocks(Observer):
     def _set(self, new: int, step: int) -> None:
         """Enter a mode; what changes settles before it is measured."""
         changed = new != mode()
-        _mode[0] = new
+        set_mode(new)
         if changed and self._switch is not None:
             self._switch(new == REPLAY)
         self._drop = max(1, self._settle) if changed else 0

@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 
 from .. import imports
-from . import replayer
+from .mode import REPLAY
+from .mode import mode as now
 
 _CHECKPOINT_OPTIONS = ("use_reentrant", "context_fn", "determinism_check", "debug", "early_stop", "preserve_rng_state")
 
@@ -24,7 +25,7 @@ def _anomaly(torch, spec: dict):
     @functools.wraps(enable)
     def set_anomaly_enabled(mode, check_nan=True):
         asked[:] = [mode, check_nan]
-        enable(mode and replayer.mode() != replayer.REPLAY, check_nan)
+        enable(mode and now() != REPLAY, check_nan)
 
     torch.set_anomaly_enabled = set_anomaly_enabled
     torch.is_anomaly_enabled = functools.wraps(is_enabled)(lambda: asked[0])
@@ -57,7 +58,7 @@ def _bypass(torch, module) -> None:
 
     @functools.wraps(original)
     def checkpoint(function, *args, **kwargs):
-        if is_compiling() or replayer.mode() != replayer.REPLAY:
+        if is_compiling() or now() != REPLAY:
             return original(function, *args, **kwargs)
         own = {name: value for name, value in kwargs.items() if name not in _CHECKPOINT_OPTIONS}
         return function(*args, **own)
