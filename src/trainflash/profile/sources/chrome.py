@@ -178,12 +178,15 @@ class _Reader:
         return group, times
 
     def _places(self, group: list) -> np.ndarray:
-        threads = list(map(_TID, group))
         try:
             processes = set(map(_PID, group))
-            if len(processes) == 1:
-                return np.fromiter(map(self.tracks[processes.pop()].__getitem__, threads), np.int32, len(group))
-            return np.fromiter([self.tracks[event.pid][event.tid] for event in group], np.int32, len(group))
+            if len(processes) > 1:
+                return np.fromiter([self.tracks[event.pid][event.tid] for event in group], np.int32, len(group))
+            tracks = self.tracks[processes.pop()]
+            threads = set(map(_TID, group))
+            if len(threads) > 1:
+                return np.fromiter(map(tracks.__getitem__, map(_TID, group)), np.int32, len(group))
+            return np.full(len(group), tracks[threads.pop()], np.int32)
         except TypeError:
             return np.fromiter([self.tracks[_text(event.pid)][_text(event.tid)] for event in group], np.int32, len(group))
 
@@ -223,6 +226,9 @@ class _Reader:
         side: dict[str, tuple[np.ndarray | None, np.ndarray]] = {}
         for arg in family.args:
             if arg.column in side or (arg.only_with and arg.only_with not in side):
+                continue
+            if arg.how in (INTEGERS, REALS) and (whole := values.whole(arg.get, args, arg.how)) is not None:
+                side[arg.column] = (None, whole)
                 continue
             found = list(map(arg.get, args))
             if found.count(None) == len(found):

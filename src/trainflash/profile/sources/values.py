@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 
 from trainflash.profile.building import Interner
+from trainflash.profile.events import INTEGERS, REALS
 
 MANY_TEXTS = 200_000  # distinct texts of one optional column; more are an id in disguise, and would fill the memory
 LARGEST_NS = 1 << 61  # about 73 years; what is further off is no time
@@ -33,13 +34,17 @@ def reals(values: list[Any]) -> tuple[Rows, np.ndarray]:
 
 def numbers(get: Callable[[Any], Any], holders: list) -> tuple[Rows, np.ndarray]:
     """`reals` of what `get` gives for each of `holders`, quick where all have one."""
+    found = whole(get, holders, REALS)
+    return reals([get(holder) for holder in holders]) if found is None else (None, found)
+
+
+def whole(get: Callable[[Any], Any], holders: list, how: str) -> np.ndarray | None:
+    """What `get` gives for each of `holders`, as INTEGERS or REALS; None unless each has one. No list is made in between."""
     try:
-        found = np.fromiter(map(get, holders), np.float64, len(holders))
-        if np.isfinite(found).all():
-            return None, found
+        found = np.fromiter(map(get, holders), np.int64 if how == INTEGERS else np.float64, len(holders))
     except (TypeError, ValueError, OverflowError):
-        pass
-    return reals([get(holder) for holder in holders])
+        return None
+    return found if how == INTEGERS or np.isfinite(found).all() else None
 
 
 def _typed(values: list[Any], dtype: type, one: Callable[[Any], Any]) -> tuple[Rows, np.ndarray]:
