@@ -15,7 +15,7 @@ from trainflash.trace import load
 
 pytestmark = [pytest.mark.full, pytest.mark.timeout(900)]
 
-STRAGGLER = ("slow=backward", "late=2", "ms=150", "steps=2000")
+STRAGGLER = ("slow=backward", "late=2", "ms=400", "steps=2000")
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from typing import Any
 
 from trainflash.errors import ProgramFailed, UsageError
 from trainflash.launch import daemons
+from trainflash.launch.absent import Absent, missing
 from trainflash.launch.counting import StepCounter, steps_so_far
 from trainflash.launch.environment import OFFLINE, PROBE_DIR, Recording, program_environment
 from trainflash.launch.pacing import Reins
@@ -137,13 +138,14 @@ def run(
     """`start`, then wait until the program is over; a non-zero exit is recorded, not raised (see `require_success`).
 
     After `timeout` seconds the tree is ended and the status is `timed_out`. `on_step` gets the number of steps done so far whenever it
-    has changed. A program that trains only where the probe could not enter is stopped; `notice.jsonl` says so.
+    has changed. A program that trains only where the probe could not enter is stopped; `notice.jsonl` says so. One whose
+    ranks wait for others that never start is ended after some minutes.
     Any exception, Ctrl-C too, ends the tree, writes the record as `interrupted` and is raised again.
     """
     process = start(sandbox, side, command, run_dir, **options)
     deadline = None if timeout is None else time.monotonic() + timeout
     seen = 0
-    strangers = Strangers(process.pid, process.run_dir)
+    strangers, absent = Strangers(process.pid, process.run_dir), Absent(process.run_dir)
     try:
         while process.wait(_POLL_S) is None:
             if (on_step is not None or seen == 0) and (now := steps_so_far(process.run_dir)) != seen:
@@ -152,6 +154,8 @@ def run(
                     on_step(seen)
             if seen == 0 and strangers.train_alone():
                 process.kill("stopped")
+            if seen == 0 and absent.for_long():
+                process.kill("timed_out")
             if deadline is not None and time.monotonic() > deadline:
                 process.kill("timed_out")
     finally:
@@ -159,16 +163,20 @@ def run(
     return record
 
 
-def require_success(record: RunRecord) -> RunRecord:
-    """`record`, when the program ended well or was stopped by us. Raises `ProgramFailed` with its last output otherwise."""
+def require_success(record: RunRecord, run_dir: Path | None = None) -> RunRecord:
+    """`record`, when the program ended well or was stopped by us. Raises `ProgramFailed` with its last output otherwise.
+
+    From its `run_dir` the message also says which ranks never started.
+    """
     if record.status in {"finished", "stopped"}:
         return record
     how = {
         "timed_out": f"did not end within {record.wall_s:.0f} s",
         "interrupted": "was interrupted",
     }.get(record.status) or _how_it_ended(record.returncode)
+    absent = missing(run_dir) if run_dir is not None else ""
     raise ProgramFailed(
-        f"{' '.join(record.command.argv)} {how} (run {record.id})",
+        f"{' '.join(record.command.argv)} {how} (run {record.id}){f'; {absent}' if absent else ''}",
         "its own output is shown; make it run by hand first",
         returncode=record.returncode,
         output=record.output_tail,

@@ -65,7 +65,7 @@ def diagnose(
             redact=redact.text,
             on_step=lambda done: session.on_progress(label, done, steps or 0),
         )
-    launch.require_success(record)
+    launch.require_success(record, run_dir)
     if launch.steps_so_far(run_dir) == 0:
         trace.load(run_dir)  # says why there is nothing
     diagnosis, summary = from_run(session, run_dir, warmup=warmup)
