@@ -169,6 +169,15 @@ def test_repeated_work_stands_beside_the_input_that_it_causes():
     assert found.findings[0].tied_with == ()
 
 
+def test_input_that_is_one_result_made_again_each_time_is_repeated_work_first():
+    constant = s.repeated(0.55, repeats=99, distinct=1)
+    assert (constant.calls, constant.distinct) == (100, 1)
+    assert kinds(replace(s.slow_getitem(0.6), repeated=(constant,))) == ["repeated_work", "input_cpu"]
+    assert kinds(replace(s.slow_getitem(0.8), repeated=(constant,))) == ["input_cpu", "repeated_work"]  # a third of it is something else
+    for other in (s.repeated(0.55, repeats=98, distinct=1), s.repeated(0.55, repeats=99, distinct=2)):
+        assert kinds(replace(s.slow_getitem(0.6), repeated=(other,))) == ["input_cpu", "repeated_work"]
+
+
 def test_repeated_work_cannot_cost_more_than_the_waiting_that_it_causes():
     found = diagnose(replace(s.slow_getitem(0.3), repeated=(s.repeated(0.9, role="worker"),)))
     assert [finding.share for finding in found.findings] == pytest.approx([0.3, 0.27])  # a tenth of making a batch is collating

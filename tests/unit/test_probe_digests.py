@@ -6,6 +6,7 @@ from pathlib import PurePath
 
 import numpy as np
 import pytest
+import torch
 from probe_events import part
 
 
@@ -78,3 +79,16 @@ def test_a_tensor_in_another_memory_format_has_the_same_digest():
     plain = torch.randn(64, 32, 3, 3)
     other = plain.to(memory_format=torch.channels_last)
     assert {tensors.digest([each]) for each in (plain, other, other.clone(), plain.clone())} == {tensors.digest([plain])}
+
+
+def test_tensors_of_torch_func_are_compared_by_content():
+    seen = []
+
+    def loss(weights):
+        made = torch.exp(torch.arange(3.0))
+        seen.append((result(made), result(torch.exp(torch.arange(3.0))), result(made + 1)))
+        return (weights * made).sum()
+
+    torch.func.grad_and_value(loss)(torch.ones(3))
+    ((first, same, other),) = seen
+    assert first == same == result(torch.exp(torch.arange(3.0))) and first[0] is not None and other != first

@@ -30,7 +30,7 @@ SLOWS_OPERATORS = (
 def settle(signals: Signals, claims: Iterable[Claim], limits: Thresholds) -> list[Claim]:
     """The claims without what is counted twice. Claims that fall below `limits.listed` are dropped."""
     settled = list(claims)
-    for step in (_straggling, _waiting, _exchanging, _collecting, _debugged, _launching, _capped):
+    for step in (_constant, _straggling, _waiting, _exchanging, _collecting, _debugged, _launching, _capped):
         settled = step(signals, settled, limits)
     return settled
 
@@ -68,6 +68,17 @@ def weighed(claim: Claim, taken: float, limits: Thresholds) -> Claim:
 def _less(claims: list[Claim], taken: float, matches: Callable[[Claim], bool], limits: Thresholds) -> list[Claim]:
     changed = [weighed(claim, taken, limits) if matches(claim) else claim for claim in claims]
     return [claim for claim in changed if not (matches(claim) and claim.weight < limits.listed)]
+
+
+def _constant(signals: Signals, claims: list[Claim], limits: Thresholds) -> list[Claim]:
+    """Input that is nearly all one result, made again each time, is repeated work first: nothing has to be made faster, it is kept."""
+    same = {work.location for work in signals.repeated if work.distinct == 1 and work.repeats == work.calls - 1}
+    for kept in [claim for claim in claims if claim.finding.kind == "repeated_work" and claim.finding.location in same]:
+        whole = next((claim for claim in claims if claim.finding.kind == kept.inside and claim.finding.phase == "Data"), None)
+        if whole is not None and kept.finding.share >= limits.constant * whole.finding.share:
+            first, inside = replace(kept, inside=None), replace(whole, inside="repeated_work")
+            return [first if claim is kept else inside if claim is whole else claim for claim in claims]
+    return claims
 
 
 def _straggling(signals: Signals, claims: list[Claim], limits: Thresholds) -> list[Claim]:

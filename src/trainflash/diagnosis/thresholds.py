@@ -40,6 +40,7 @@ class Thresholds:
     tail_usual_seen: float = 0.15  # own: where waits were measured without passes' begins, less has to be guarded against
     started_times: int = 3  # own: pools or threads that are started once or twice belong to setting up
     repeated_calls: float = 0.2  # own: first calls of the few passes that a run shows count against it; later ones all repeat
+    constant: float = 0.8  # own: of an input's cost; the rest is handing the kept result over
     repeated_times: int = 3  # own: fewer may be chance; work done once a step is traced in a few early steps only
 
     # Compute and settings.

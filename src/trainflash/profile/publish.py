@@ -81,5 +81,6 @@ def publish(planned: ProfilePublication) -> ProfilePublication:
                 logged.wait()
                 return replace(planned, reference=logged.qualified_name)
             return replace(planned, reference=str(Path(run.dir).parent))
-    except wandb.errors.Error as bad:
-        raise UsageError(f"W&B refused it: {str(bad).splitlines()[0]}", "check --entity, --project and the login") from None
+    except (wandb.errors.Error, OSError, ValueError) as bad:  # its own, the network's, and a name that it does not take
+        said = next((line.strip() for line in str(bad).splitlines() if line.strip()), type(bad).__name__)
+        raise UsageError(f"W&B refused it: {said[:300]}", "check --entity, --project and the login") from None

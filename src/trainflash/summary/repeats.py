@@ -133,7 +133,7 @@ def _merge(seen: list[RepeatedCall], evaluating: set[int]) -> list[RepeatedCall]
 
 def _told_as_function(call: RepeatedCall, merged: list[RepeatedCall]) -> bool:
     """Whether the function that makes these calls of torch repeats itself as a whole."""
-    return any(other.where == "forward" and other.repeats and other.qualname == call.qualname for other in merged)
+    return any(other.where in ("forward", "gap") and other.repeats and other.qualname == call.qualname for other in merged)
 
 
 def _add_up(group: list[RepeatedCall]) -> RepeatedCall:

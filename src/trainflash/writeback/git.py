@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from trainflash.errors import UsageError
 from trainflash.writeback.content import Content
@@ -15,6 +16,10 @@ _SETTINGS = (
     "core.hooksPath=/dev/null", "core.fsmonitor=false", "core.autocrlf=false", "core.safecrlf=false", "core.quotePath=false",
     "core.attributesFile=/dev/null", "diff.noprefix=false", "diff.mnemonicPrefix=false", "diff.orderFile=/dev/null",
     "diff.context=3", "diff.interHunkContext=0", "diff.algorithm=myers", "diff.indentHeuristic=true", "gc.auto=0", "safe.directory=*",
+)  # fmt: skip
+_HARMLESS = (
+    "core.hooksPath=/dev/null", "core.fsmonitor=false", "core.safecrlf=false", "core.sparseCheckout=false", "index.sparse=false",
+    "core.splitIndex=false", "core.untrackedCache=false", "gc.auto=0", "safe.directory=*",
 )  # fmt: skip
 _ENVIRONMENT = {"GIT_OPTIONAL_LOCKS": "0", "GIT_CONFIG_NOSYSTEM": "1", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
 _IDENTITY = {
@@ -31,6 +36,12 @@ class Git:
     folder: str
     git_dir: str = ""
     index: str = ""
+
+    settings: ClassVar[tuple[str, ...]] = _SETTINGS
+
+    def path(self, *arguments: str) -> str:
+        """Standard output that is a path."""
+        return os.fsdecode(self.run(*arguments)).removesuffix("\n")
 
     def run(self, *arguments: str, stdin: bytes = b"") -> bytes:
         """Standard output. Raises `UsageError` with git's first line of complaint."""
@@ -51,10 +62,9 @@ class Git:
         except ImportError:
             raise UsageError("git is not installed or not on PATH", "install git 2.30 or newer") from None
         foreign = [f"-u{name}" for name in os.environ if name.startswith("GIT_")]
-        extra = {"GIT_INDEX_FILE": self.index} if self.index else {}
-        own = {**_ENVIRONMENT, **_IDENTITY, **extra}
+        own = self.environment()
         cleaned = ["env", *foreign, *(f"{name}={value}" for name, value in own.items())] if foreign else []
-        settings = [part for setting in _SETTINGS for part in ("-c", setting)]
+        settings = [part for setting in self.settings for part in ("-c", setting)]
         where = [f"--git-dir={self.git_dir}"] if self.git_dir else []
         with tempfile.TemporaryFile() as source:
             source.write(stdin)
@@ -69,6 +79,9 @@ class Git:
                 strip_newline_in_stdout=False,
             )  # type: ignore[return-value]
 
+    def environment(self) -> dict[str, str]:
+        return {**_ENVIRONMENT, **_IDENTITY, **({"GIT_INDEX_FILE": self.index} if self.index else {})}
+
     def blobs(self, oids: Sequence[str]) -> list[bytes]:
         """The content of each object, as stored (no filter, no line-ending conversion)."""
         out, at, found = self.run("cat-file", "--batch", stdin="".join(f"{oid}\n" for oid in oids).encode()) if oids else b"", 0, []
@@ -81,6 +94,24 @@ class Git:
             found.append(out[start:at])
             at += 1
         return found
+
+
+@dataclass(frozen=True)
+class OwnersGit(Git):
+    """Git with the owner's own settings, in the work tree `folder`; what it stores goes into `objects`, not among those `borrowed`."""
+
+    objects: str = ""
+    borrowed: str = ""
+
+    settings: ClassVar[tuple[str, ...]] = _HARMLESS
+
+    def environment(self) -> dict[str, str]:
+        places = {
+            "GIT_OBJECT_DIRECTORY": self.objects,
+            "GIT_ALTERNATE_OBJECT_DIRECTORIES": _quoted(self.borrowed).decode(errors="surrogateescape"),
+        }
+        usual = {name: value for name, value in _ENVIRONMENT.items() if name != "GIT_CONFIG_NOSYSTEM"}
+        return {**usual, **places, "GIT_INDEX_FILE": self.index, "GIT_WORK_TREE": self.folder}
 
 
 def difference(folder: Path, before: Mapping[str, Content], after: Mapping[str, Content]) -> bytes:

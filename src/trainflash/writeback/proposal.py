@@ -14,6 +14,7 @@ from trainflash.schema import Experiment, Sandbox, dump_json
 from trainflash.writeback import branch as branches
 from trainflash.writeback.content import Change, Content, on_disk
 from trainflash.writeback.git import Git, difference
+from trainflash.writeback.staging import as_stored
 
 _RENEW = "make a sandbox of the project as it is now and measure there: trainflash sandbox discard, then create"
 _COMMIT = "commit your own edits first, or leave --branch away: the change fits your working tree"
@@ -49,9 +50,12 @@ def make(sandbox: Sandbox, experiments: Sequence[Experiment], branch: str | None
     above = {one.commit: git.text("rev-list", f"{sandbox.base_ref}..{one.commit}").split() for one in experiments}
     last = max(experiments, key=lambda one: len(above[one.commit]))
     target = branches.find(sandbox, branch) if branch is not None else None
+    committed = _committed(sandbox, git, last.commit)
+    if target is not None:
+        committed = as_stored(sandbox, target.parent, committed)
     changes = tuple(
         change
-        for path, base, new in _committed(sandbox, git, last.commit)
+        for path, base, new in committed
         if (change := _merged(sandbox, git, path, _now(sandbox, git, path, target), base, new, target)) is not None
     )
     diff = _diff(sandbox, changes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import UserDict
 
 MOST = 32  # tensors of one value
@@ -11,6 +12,14 @@ _IN_MEMORY = (dict, UserDict)
 def is_tensor(value: object) -> bool:
     """A tensor of torch's, without torch."""
     return hasattr(value, "data_ptr") and hasattr(value, "is_floating_point")
+
+
+def plain(tensor):
+    """The tensor inside the wrappers of torch.func."""
+    _functorch = sys.modules["torch"]._C._functorch
+    while _functorch.is_functorch_wrapped_tensor(tensor):
+        tensor = _functorch.get_unwrapped(tensor)
+    return tensor
 
 
 def is_array(value: object) -> bool:

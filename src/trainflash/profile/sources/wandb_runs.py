@@ -55,12 +55,14 @@ def download(request: Request) -> Found:
         if not _ARTIFACT.match(request.artifact):
             raise UsageError(f"{request.artifact} is no artifact", "name it as entity/project/name:version")
         reference = request.artifact if ":" in request.artifact else f"{request.artifact}:{request.alias}"
+        api = _api()
         with _said(reference):
-            artifact = _api().artifact(reference)
+            artifact = api.artifact(reference)
             return _fetched(artifact, request.download_root, _run_of(artifact))
     target = run_target(request.run_target or "", request.entity, request.project)
+    api = _api()
     with _said(target.path):
-        run = _api().run(target.path)
+        run = api.run(target.path)
         artifact = _newest(run, request.alias)
         if artifact is not None:
             return _fetched(artifact, request.download_root, run)
@@ -112,8 +114,15 @@ def _has_key(wandb: Any) -> bool:
         return True
     try:
         return bool(wandb.api.api_key)
-    except Exception:  # an unreadable netrc, or another layout of the package: then there is none
+    except (AttributeError, OSError, ValueError, wandb.errors.Error):  # another layout of the package, an unreadable netrc: there is none
         return False
+
+
+def _faults() -> tuple[type[Exception], ...]:
+    """What the package raises: its own errors, those of the network (all are `OSError`), and `ValueError` for what it does not find."""
+    import wandb
+
+    return wandb.errors.Error, OSError, ValueError
 
 
 @contextmanager
@@ -121,9 +130,7 @@ def _said(what: str) -> Iterator[None]:
     """What wandb raises, as one line."""
     try:
         yield
-    except UsageError:
-        raise
-    except Exception as fault:  # wandb raises its own, requests' and the standard library's errors
+    except _faults() as fault:
         line = next((line.strip() for line in str(fault).splitlines() if line.strip()), type(fault).__name__)
         lowered = line.lower()
         denied = any(word in lowered for word in ("api key", "api_key", "login", "permission", "401", "403", "unauthorized"))
@@ -140,7 +147,7 @@ def _newest(run: Any, alias: str) -> Any | None:
 def _run_of(artifact: Any) -> Any | None:
     try:
         return artifact.logged_by()
-    except Exception:  # an artifact whose run was deleted, or may not be read
+    except _faults():  # its run was deleted, or may not be read
         return None
 
 

@@ -58,7 +58,7 @@ def added(profile: Profile, xplanes: Sequence[Path], output_dir: Path | None, co
 def _converter() -> Any | None:
     try:
         from xprof.convert import raw_to_tool_data
-    except Exception:  # whatever a foreign native package raises while it loads: then it is not there
+    except Exception:  # loads TensorFlow's profiler and protobuf, which refuse in ways of their own (VersionError is a bare Exception)
         return None
     return raw_to_tool_data.xspace_to_tool_data
 
@@ -67,7 +67,7 @@ def _table(convert: Any, xplanes: Sequence[Path], tool: str) -> tuple[Any, str |
     """(the table as plain values or None, what went wrong)."""
     try:
         data, _ = convert([str(path) for path in xplanes], tool, {"use_saved_result": False})
-    except Exception as fault:  # a foreign converter on a foreign file
+    except Exception as fault:  # native code and some twenty converters behind one call, none of which says what it raises; it is noted
         return None, str(fault).split("\n")[0][:200] or type(fault).__name__
     if data is None or not str(data).strip():
         return None, None

@@ -5,6 +5,9 @@ from __future__ import annotations
 import hashlib
 import marshal
 import os
+import sys
+
+from ..nested import plain
 
 MAX_BYTES = 4 << 20
 MAX_ITEMS = 2000
@@ -126,8 +129,17 @@ def _as_array(value: object):
     if kind.__module__ == "numpy":
         return value if hasattr(value, "nbytes") and hasattr(value, "shape") else None
     if _of_torch(value) and hasattr(value, "detach") and getattr(value.device, "type", "") == "cpu":
-        return value.detach().numpy()
+        return _numpy(value)
     return None
+
+
+def _numpy(tensor):
+    """Its memory as an array. Inside torch.func every tensor is wrapped, even a detached one, unless torch.func is switched off."""
+    inside = plain(tensor)
+    if inside is tensor:
+        return tensor.detach().numpy()
+    with sys.modules["torch"]._C._DisableFuncTorch():
+        return inside.detach().numpy()
 
 
 def _of_torch(value: object) -> bool:

@@ -13,7 +13,7 @@ import weakref
 from .. import own
 from ..facts.calls import Window
 from ..guard import swallow
-from ..nested import arrays_in, is_array, tensors_in
+from ..nested import arrays_in, is_array, plain, tensors_in
 from ..writer import fact
 from . import own_updates, rollouts
 from .brackets import bracket_code
@@ -92,7 +92,7 @@ class GapWatch:
             return
         call = own_updates.updating(window.returned)
         if call is None:
-            used = {_memory_of(own_updates.plain(each)) for each in parameters} - {0}
+            used = {_memory_of(plain(each)) for each in parameters} - {0}
             made = [call for call in window.returned if any(_memory_of(tensor) in used for tensor in tensors_in(call.value))]
             call = min(made, key=lambda call: call.depth, default=None)
         if call is not None and call.code not in self._found:

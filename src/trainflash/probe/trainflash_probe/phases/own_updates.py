@@ -15,6 +15,7 @@ from threading import get_ident
 
 from .. import codes, own
 from ..guard import swallow
+from ..nested import plain
 from ..writer import emit, fact
 from .brackets import exchange, functions_of
 from .loop import loop
@@ -74,14 +75,6 @@ class _Memory:
         if (self._storage.data_ptr(), self._storage.nbytes()) != (self._begin, self._size):
             return b"moved"
         return b"".join([ctypes.string_at(*piece) for piece in self._pieces])
-
-
-def plain(tensor):
-    """The tensor inside the wrappers of torch.func."""
-    _functorch = sys.modules["torch"]._C._functorch
-    while _functorch.is_functorch_wrapped_tensor(tensor):
-        tensor = _functorch.get_unwrapped(tensor)
-    return tensor
 
 
 def parameters_of(trained: dict) -> list:
