@@ -157,9 +157,14 @@ class FakeArtifact:
         return types.SimpleNamespace(path=["e", "p", "run-1"], name="quick-fox")
 
 
+class WandbError(Exception):
+    """What wandb's own errors are."""
+
+
 def fake_wandb(monkeypatch, **api):
     module = types.ModuleType("wandb")
     module.api = types.SimpleNamespace(api_key=None)
+    module.errors = types.SimpleNamespace(Error=WandbError)
     module.Api = lambda timeout: types.SimpleNamespace(**api)
     monkeypatch.setitem(sys.modules, "wandb", module)
     monkeypatch.setenv("WANDB_API_KEY", "x" * 40)
@@ -180,9 +185,10 @@ def test_a_run_gives_its_newest_profile(tmp_path, monkeypatch):
     assert load(Request(run_target="e/p/run-1", download_root=tmp_path)).traces
 
 
-def test_what_wandb_refuses_is_one_line(monkeypatch):
+@pytest.mark.parametrize("kind", [ValueError, ConnectionError, WandbError])
+def test_what_wandb_refuses_is_one_line(monkeypatch, kind):
     def refuse(path):
-        raise ValueError("Could not find run <Run e/p/gone>\nmore")
+        raise kind("Could not find run <Run e/p/gone>\nmore")
 
     fake_wandb(monkeypatch, run=refuse)
     with pytest.raises(UsageError, match="does not give e/p/gone: Could not find run") as refused:
