@@ -356,6 +356,18 @@ def test_small_costs_of_a_healthy_program_stand_behind():
     assert [(finding.kind, finding.severity) for finding in found] == [("compute", "none"), ("evaluation", "low"), ("checkpoint", "low")]
 
 
+def test_pictures_written_inside_evaluations_are_a_log():
+    picture, network = Location("gan.py", 60, "save_grid"), Location("gan.py", 95, "main")
+    lines = (LineCost("main", "Eval", picture, 0.4), LineCost("main", "Eval", network, 0.1))
+    run = replace(s.evaluating(0.5), lines=lines, written=(Written(picture, often=True, state=False),))
+    found = diagnose(run).findings
+    assert [(finding.kind, finding.phase) for finding in found] == [("logging", "Eval"), ("evaluation", "Eval")]
+    assert found[0].location == picture and [finding.share for finding in found] == pytest.approx([0.4, 0.1])
+    assert kinds(replace(run, written=(Written(picture, often=False, state=True),)))[0] == "checkpoint"
+    for other in (Written(picture, often=False, state=False), Written(replace(picture, line=59), often=True, state=False)):
+        assert kinds(replace(run, written=(other,))) == ["evaluation"]
+
+
 def test_many_small_costs_are_not_healthy():
     small = s.run(Eval=0.09, Ckpt=0.09, Log=0.09)
     assert kinds(small) == ["evaluation", "checkpoint", "logging"]

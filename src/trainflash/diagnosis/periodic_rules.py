@@ -11,10 +11,17 @@ from trainflash.schema import Activity, Evidence, LineCost, Location
 
 
 def evaluation(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
-    """Evaluation takes a large part of training's time. Abstains without the phase Eval."""
-    share, activity = signals.share("Eval"), signals.activity("Eval")
-    if share is None or share < limits.listed:
+    """Evaluation takes a large part of training's time. Abstains without the phase Eval.
+
+    Lines in it that write files are no evaluating: pictures of a generator's progress are a log.
+    """
+    whole, activity = signals.share("Eval"), signals.activity("Eval")
+    if whole is None or whole < limits.listed:
         return ()
+    writing = _writing_inside(whole, signals, limits)
+    share = whole - sum(each.finding.share for each in writing)
+    if share < limits.listed:
+        return writing
     knobs: tuple[str, ...] = ()
     train = signals.loader
     rows = _periodic_evidence(share, activity, limits)
@@ -33,6 +40,7 @@ def evaluation(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
     if busiest is not None:
         rows.append(Evidence("hottest line", str(busiest)))
     return (
+        *writing,
         claim(
             "evaluation",
             "Eval",
@@ -45,6 +53,43 @@ def evaluation(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
             knobs=(*knobs, "eval_cadence"),
         ),
     )
+
+
+def _writing_inside(whole: float, signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
+    """What lines inside evaluations take that themselves write again and again, by what they write: lines near them may evaluate."""
+    kinds = {
+        (place.location.file, place.location.line): "checkpoint" if place.state else "logging"
+        for place in signals.summary.written
+        if place.often or place.state
+    }
+    lines: dict[str, list[LineCost]] = {}
+    for line in lines_in(signals.summary, "Eval"):
+        kind = kinds.get((line.location.file, line.location.line))
+        if kind is not None:
+            lines.setdefault(kind, []).append(line)
+    claims = []
+    for kind, found in lines.items():
+        share, where = min(whole, sum(line.share for line in found)), hottest(found)
+        if share >= limits.listed:
+            claims.append(
+                claim(
+                    kind,
+                    "Eval",
+                    "io" if kind == "checkpoint" else "host",
+                    share,
+                    limits,
+                    summary=f"code that writes {'the state of training' if kind == 'checkpoint' else 'files'} inside evaluations takes "
+                    f"{shown(share)} of the time, most of it at {where}",
+                    evidence=(
+                        percent("share of wall time", share),
+                        percent("evaluations in all", whole),
+                        Evidence("hottest line", str(where)),
+                    ),
+                    location=where,
+                    knobs=("eval_cadence",),
+                )
+            )
+    return tuple(claims)
 
 
 def checkpoint(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
