@@ -47,7 +47,10 @@ def ended(process: subprocess.Popen[str], timeout: float = 600) -> Ran:
 
 
 def faster_patch(user: User, folder: Path) -> Path:
-    source = (user.project / "train.py").read_text()
+    """A change that keeps what was parsed; the program is made shorter first, for the test's sake."""
+    source = (user.project / "train.py").read_text().replace("range(40)", "range(16)").replace("range(30000)", "range(12000)")
+    (user.project / "train.py").write_text(source)
+    user.git("commit", "--quiet", "--all", "--message", "shorter")
     (user.project / "train.py").write_text(source.replace(*FASTER))
     patch = folder / "faster.diff"
     patch.write_text(user.git("diff"))

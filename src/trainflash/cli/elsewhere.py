@@ -14,7 +14,8 @@ from trainflash import config
 from trainflash.cli.options import Duration, Launching
 
 _AGAIN = "again"  # `--on again`: here, going on with what this command left when its job was taken away
-_META = "trainflash.again"
+_META, _PARTS = "trainflash.again", "trainflash.parts"
+Told = Callable[[Mapping[str, Any]], bool]
 _OPTIONS = (
     click.Option(
         ["--on"], type=click.Choice(["here", "slurm", _AGAIN]), metavar="[here|slurm]",
@@ -28,15 +29,19 @@ _OPTIONS = (
         ["--slurm-option"], multiple=True, metavar="KEY[=VALUE]", help="Any other option of sbatch, such as nodes=2, gres=gpu:4, exclusive."
     ),
 )  # fmt: skip
+HERE = (("--on", "here"), ("--on", _AGAIN))  # in a job: the first time, and each time after it was taken away
 _NAMES = tuple(str(option.name) for option in _OPTIONS)
 
 
 class Submittable(Launching):
-    """A command that starts the owner's program, here or in a job. `starts` says whether it does with these options; by default always."""
+    """A command that starts the owner's program, here or in a job. `starts` says whether it does with these options; by default always.
 
-    def __init__(self, *args: Any, starts: Callable[[Mapping[str, Any]], bool] = lambda params: True, **kwargs: Any) -> None:
+    `whole` says whether all of the command is one job; where it is not, the command submits its parts (see `cluster`).
+    """
+
+    def __init__(self, *args: Any, starts: Told = lambda params: True, whole: Told = lambda params: True, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._starts = starts
+        self._starts, self._whole = starts, whole
         self.params = [*self.params[:-1], *_OPTIONS, *self.params[-1:]]
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -54,7 +59,11 @@ class Submittable(Launching):
         if starts and given["on"] in {None, "slurm"}:
             settings = _settings(ctx)
             if given["on"] == "slurm" or settings.on == "slurm":
-                return _submitted(ctx, given, settings.slurm)
+                options = _options(ctx, given)
+                if self._whole(ctx.params):
+                    return _submitted(ctx, settings.slurm, options)
+                ctx.meta[_PARTS] = (settings.slurm, options)
+                return super().invoke(ctx)
         loose = [option.opts[0] for option in _OPTIONS[1:] if given[str(option.name)]]
         if loose and given["on"] is None:
             raise click.UsageError(f"{loose[0]} goes with --on slurm", ctx)
@@ -66,6 +75,11 @@ def goes_on() -> bool:
     return bool(click.get_current_context().meta.get(_META))
 
 
+def cluster() -> tuple[Mapping[str, Any], Mapping[str, Any]] | None:
+    """Settings and options of the jobs that this command is to submit; None: its parts run here."""
+    return click.get_current_context().meta.get(_PARTS)
+
+
 def _settings(ctx: click.Context) -> config.Settings:
     from trainflash.workflow import session
 
@@ -73,12 +87,8 @@ def _settings(ctx: click.Context) -> config.Settings:
     return config.load(session.project_of(ctx.params.get("project") or Path.cwd(), sandbox))
 
 
-def _submitted(ctx: click.Context, given: Mapping[str, Any], settings: Mapping[str, Any]) -> int:
-    from trainflash.workflow import submitting
-
-    words, owners = ctx.meta["trainflash.typed"]
-    typed = submitting.Typed((*_path(ctx), *words), owners, ("--on", "here"), ("--on", _AGAIN))
-    options = {
+def _options(ctx: click.Context, given: Mapping[str, Any]) -> dict[str, Any]:
+    return {
         "partition": given["slurm_partition"],
         "constraint": given["slurm_constraint"],
         "time_s": given["slurm_time"],
@@ -86,19 +96,41 @@ def _submitted(ctx: click.Context, given: Mapping[str, Any], settings: Mapping[s
         "options": given["slurm_option"],
         "budget_s": ctx.params.get("budget"),
     }
+
+
+def _submitted(ctx: click.Context, settings: Mapping[str, Any], options: Mapping[str, Any]) -> int:
+    from trainflash.workflow import submitting
+
+    words, owners = ctx.meta["trainflash.typed"]
+    typed = submitting.Typed((*_path(ctx), *words), owners, *HERE)
     came = submitting.submit_and_wait(
         typed,
         settings,
         options,
         cwd=Path.cwd(),
         sandbox=ctx.params.get("sandbox"),
-        environment={"COLUMNS": str(shutil.get_terminal_size().columns)},
-        relay=lambda text: click.echo(text, err=True, nl=False),
-        say=lambda line: click.echo(line, err=True),
+        environment=environment(),
+        relay=relay,
+        say=say,
     )
     sys.stdout.write(came.answer)
     sys.stdout.flush()
     return came.code
+
+
+def environment() -> dict[str, str]:
+    """What a job must know of our terminal."""
+    return {"COLUMNS": str(shutil.get_terminal_size().columns)}
+
+
+def relay(text: str) -> None:
+    """Show what a job wrote on stderr, as it is."""
+    click.echo(text, err=True, nl=False)
+
+
+def say(line: str) -> None:
+    """One line about a job."""
+    click.echo(line, err=True)
 
 
 def _path(ctx: click.Context) -> tuple[str, ...]:

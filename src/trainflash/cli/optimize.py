@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import click
 
 from trainflash import config
+from trainflash.cli import elsewhere
 from trainflash.cli.elsewhere import Submittable, goes_on
 from trainflash.cli.options import ALLOW_HELP, Duration, Launching, command_argument, json_option, sandbox_option
 from trainflash.cli.output import Output
@@ -49,8 +51,14 @@ def plan(sandbox: Path | None, as_json: bool, cmd: tuple[str, ...]) -> None:
     output.answer(answers.plan(made), report.plan(made))
 
 
-@group.command("try", cls=Submittable)
+@group.command("try", cls=Submittable, whole=lambda params: not params["also"])
 @click.argument("knob", required=False, metavar="[KNOB[=VALUE]]")
+@click.option(
+    "--also",
+    multiple=True,
+    metavar="KNOB[=VALUE]",
+    help="One more knob, judged by itself on the same state; with --on slurm all at once, as an array of jobs. The best is kept.",
+)
 @click.option("--at", metavar="FILE:LINE", help="Apply the knob at this place of your source.")
 @click.option("--patch", type=click.Path(path_type=Path), help="Try this unified diff instead of a knob.")
 @click.option("--why", default="", help="Why the patch should help; goes into the tuning log.")
@@ -62,6 +70,7 @@ def plan(sandbox: Path | None, as_json: bool, cmd: tuple[str, ...]) -> None:
 @command_argument
 def try_(
     knob: str | None,
+    also: tuple[str, ...],
     at: str | None,
     patch: Path | None,
     why: str,
@@ -76,6 +85,7 @@ def try_(
 
     \b
     trainflash optimize try dataloader_workers=2 --at train.py:88 -- python train.py
+    trainflash optimize try pin_memory --also dataloader_workers=4 --also optimizer_fused --on slurm -- python train.py
     trainflash optimize try --patch faster.diff --finding host_code --why "one pass over the rows" -- python train.py
     """
     from trainflash import report
@@ -87,6 +97,8 @@ def try_(
         raise UsageError("what to try is missing", "name a knob from `trainflash optimize plan`, or --patch FILE")
     if (finding or why) and not patch:
         raise UsageError("--why and --finding say what a patch is for", "give --patch too, or leave them out: a knob knows its own")
+    if also and (not knob or at):
+        raise UsageError("--also goes with a knob, without --at", "try a patch, or a place, by itself")
     written = optimizing.from_patch(patch, why, finding) if patch else None
     output = Output(as_json)
     settings = config.load(session.project_of(Path.cwd(), sandbox))
@@ -94,6 +106,8 @@ def try_(
     demands = replace(inputs.demands(settings, budget_s=budget, allow=allow), take_up=goes_on())
     found = session.existing_session(Path.cwd(), sandbox)
     output.say(verifying.cost(demands, found))
+    if also:
+        return _several(output, found, (str(knob), *also), command, demands)
     with output.progress() as progress:
         found = replace(found, on_progress=progress)
         with found.locked():
@@ -103,6 +117,29 @@ def try_(
         progress.finish()
     output.answer(answers.attempt(experiment), report.experiments([experiment]), report.verdict(experiment.verdict))
     return {"accepted": EXIT_DONE, "rejected": Rejected.exit_code}.get(experiment.decision, Inconclusive.exit_code)
+
+
+def _several(output: Output, found: Any, names: tuple[str, ...], command: Any, demands: Any) -> int:
+    """A round of experiments, each typed again in a sandbox and, with --on slurm, in a job of its own."""
+    from trainflash import report
+    from trainflash.workflow import answers, rounds, submitting
+
+    def typed(tried: rounds.Tried) -> submitting.Typed:
+        words = ["optimize", "try", tried.knob, "--sandbox", str(tried.directory), "--budget", f"{demands.budget_s}s"]
+        words += ["--allow", ",".join(sorted(demands.allowed))] if demands.allowed else []
+        return submitting.Typed(tuple(words), ("--", *command.argv), *elsewhere.HERE)
+
+    parts = submitting.Parts(typed, Path.cwd(), elsewhere.environment(), elsewhere.relay, elsewhere.say)
+    cluster = elsewhere.cluster()
+    with output.progress() as progress:
+        found = replace(found, on_progress=progress)
+        with found.locked():
+            run = parts.here if cluster is None else parts.as_array(found.directory / "jobs", *cluster)
+            experiments = rounds.at_once(found, names, command, demands, run)
+        progress.finish()
+    output.answer(answers.attempts(experiments), report.experiments(list(experiments)))
+    decisions = {one.decision for one in experiments}
+    return EXIT_DONE if "accepted" in decisions else Rejected.exit_code if decisions == {"rejected"} else Inconclusive.exit_code
 
 
 @group.command("auto", cls=Submittable)

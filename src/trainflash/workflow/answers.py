@@ -67,16 +67,22 @@ def plan(made: Plan) -> dict[str, Any]:
 
 def attempt(experiment: Experiment) -> dict[str, Any]:
     """`optimize try`: one experiment."""
-    verdict = experiment.verdict
-    accepted = experiment.decision == "accepted"
+    return attempts([experiment])
+
+
+def attempts(experiments: Sequence[Experiment]) -> dict[str, Any]:
+    """`optimize try --also`: several experiments on one state, of which at most one is accepted; the status is that of the best."""
+    accepted = [one for one in experiments if one.decision == "accepted"]
+    verdicts = [one.verdict for one in experiments if one.verdict]
+    statuses = [_STATUS[judged.verdict] for judged in verdicts]
     return {
         "schema": "optimize_try.v1",
-        "status": _STATUS[verdict.verdict] if verdict else "failed",
-        "experiments": [_experiment(experiment)],
-        "accepted": [experiment.n] if accepted else [],
-        "speedup": to_plain(verdict.speedup) if accepted and verdict else None,
-        "spent_s": verdict.spent_s if verdict else 0.0,
-        "stopped_because": "one experiment was asked for",
+        "status": next((status for status in ("ok", "inconclusive", "rejected") if status in statuses), "failed"),
+        "experiments": [_experiment(one) for one in experiments],
+        "accepted": [one.n for one in accepted],
+        "speedup": to_plain(accepted[0].verdict.speedup) if accepted and accepted[0].verdict else None,
+        "spent_s": sum(judged.spent_s for judged in verdicts),
+        "stopped_because": "one experiment was asked for" if len(experiments) == 1 else f"{len(experiments)} experiments were asked for",
     }
 
 

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from trainflash import sandbox as sandboxes
 from trainflash import view
-from trainflash.errors import TrainFlashError, UsageError
-from trainflash.schema import Candidate, Command, Experiment, Verdict
+from trainflash.errors import UsageError
+from trainflash.schema import Candidate, Command, Experiment, Sandbox, Verdict
 from trainflash.workflow import diagnosing, optimizing, verifying
 from trainflash.workflow.session import Session, some_of
 from trainflash.workflow.verifying import Demands
@@ -63,7 +63,7 @@ def _sandboxes(session: Session, knobs: Sequence[str], candidates: Sequence[Cand
     """A sandbox for each, removed in the end: what it held is in the log by then."""
     place = session.directory / "round"
     shutil.rmtree(place, ignore_errors=True)
-    made: list[sandboxes.Sandbox] = []
+    made: list[Sandbox] = []
     try:
         for n, _ in enumerate(candidates, start=1):
             session.on_progress("making sandboxes", n, len(candidates))
@@ -75,7 +75,7 @@ def _sandboxes(session: Session, knobs: Sequence[str], candidates: Sequence[Cand
         shutil.rmtree(place, ignore_errors=True)
 
 
-def _copy(session: Session, base: Path, command: Command) -> sandboxes.Sandbox:
+def _copy(session: Session, base: Path, command: Command) -> Sandbox:
     """A sandbox in the state of `session`: what is accepted, as one experiment, and the newest diagnosis of the command."""
     box = sandboxes.create(Path(session.sandbox.project), base, protect=view.protection)
     mine = Session(box)
@@ -121,20 +121,3 @@ def _judged(tried: Tried, one: Experiment, fault: str) -> Verdict:
 
 def _gain(judged: Verdict) -> float:
     return judged.speedup.mean if judged.speedup else 0.0
-
-
-def one_after_the_other(words: Callable[[Tried], Callable[[], int]]) -> Run:
-    """The same jobs here, in turn: `words` gives what to call for each."""
-
-    def run(tried: Sequence[Tried]) -> list[str]:
-        return [_fault(words(each)) for each in tried]
-
-    return run
-
-
-def _fault(call: Callable[[], int]) -> str:
-    try:
-        code = call()
-    except TrainFlashError as bad:
-        return bad.message
-    return "" if code in {0, 3, 4} else f"it ended with exit code {code}"
