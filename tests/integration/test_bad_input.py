@@ -61,6 +61,16 @@ def test_a_program_that_fails_at_step_three(user):
     assert_says(ran, 6, "AttributeError")
 
 
+@pytest.mark.full
+def test_what_a_program_did_before_it_died_can_be_diagnosed(user):
+    source = (user.project / "train.py").read_text()
+    (user.project / "train.py").write_text(f"{source}\n__import__('os').abort()\n")
+    ran = user.trainflash("diagnose", "--", sys.executable, "train.py")
+    assert_says(ran, 6, "signal 6", "complete steps are kept", "trainflash diagnose --run diagnose-001")
+    again = user.trainflash("diagnose", "--run", "diagnose-001")
+    assert again.code == 0 and "Fwd" in again.out, again.err
+
+
 def test_an_interpreter_without_torch(user, tmp_path):
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "bare")], check=True)
     ran = user.trainflash("diagnose", "--", str(tmp_path / "bare" / "bin" / "python"), "train.py")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from trainflash import launch, redact, telemetry, trace
 from trainflash.diagnosis import diagnose as find
-from trainflash.errors import UsageError
+from trainflash.errors import ProgramFailed, UsageError
 from trainflash.schema import Command, Diagnosis, LogEntry, RunRecord, Summary, read_document, write_document
 from trainflash.summary import steady_part, summarize, timeline
 from trainflash.workflow import ceilings as what_ifs
@@ -65,8 +65,15 @@ def diagnose(
             redact=redact.text,
             on_step=lambda done: session.on_progress(label, done, steps or 0),
         )
-    launch.require_success(record, run_dir)
-    if launch.steps_so_far(run_dir) == 0:
+    steps_seen = launch.steps_so_far(run_dir)
+    try:
+        launch.require_success(record, run_dir)
+    except ProgramFailed as failed:
+        if steps_seen >= LEAST_STEPS:
+            kept = f"its {steps_seen} complete steps are kept: `trainflash diagnose --run {run_dir.name}` says where their time went"
+            failed.mend = f"{failed.mend}; {kept}"
+        raise
+    if steps_seen == 0:
         trace.load(run_dir)  # says why there is nothing
     diagnosis, summary = from_run(session, run_dir, warmup=warmup)
     if ceilings:
