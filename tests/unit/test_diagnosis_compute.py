@@ -78,6 +78,14 @@ def test_accumulation_that_has_its_reasons_is_left_alone(healthy):
     assert "small_microbatch" not in kinds(healthy)
 
 
+@pytest.mark.parametrize(("mean_us", "named"), [(0.9, True), (1.1, False)])
+def test_fewer_fixed_costs_suffice_where_operators_are_short_in_the_mean(mean_us, named):
+    found = c.tiny_micro_batches(overhead=DEFAULT.micro_overhead - 0.05)
+    per_step = 1000 * found.operators.op_ms / (mean_us * DEFAULT.launch_mean_us)
+    short = replace(found, operators=replace(found.operators, per_step=per_step))
+    assert ("small_microbatch" in kinds(short)) is named
+
+
 def test_two_losses_of_one_batch_are_no_accumulation():
     found = c.tiny_micro_batches(backwards=2.0, rows=32)
     one_batch = replace(found.phases["Data"], per_occurrence=s.spread(0.1, s.STEPS))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trainflash.diagnosis.census import fixed_costs
+from trainflash.diagnosis.census import fixed_costs, mean_operator_us
 from trainflash.diagnosis.claims import Claim, at, claim, count, milliseconds, percent, shown
 from trainflash.diagnosis.lines import hottest, lines_in
 from trainflash.diagnosis.memory import memory_used
@@ -74,7 +74,8 @@ def small_microbatch(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
 
     Either gradients are accumulated over micro-batches, or parts are fed one by one before one backward. `share` is what the fixed costs
     of all but one part take: forward and backward × (1 − 1 ÷ parts) × the part of them that lies in no operator, or in operators below
-    20 µs. Abstains without the census of operators, or figures of memory.
+    20 µs; a lower estimate where operators are that short in the mean, since a convolution has fixed costs of its own. Abstains without the
+    census of operators, or figures of memory.
     """
     work, used, overhead = signals.fwd_bwd, memory_used(signals), fixed_costs(signals, limits)
     found = _micro_batches(signals, limits) or _parts_of_batches(signals, limits)
@@ -82,12 +83,15 @@ def small_microbatch(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
         return ()
     times, rows_each, how, location = found
     share = work * (1 - 1 / times) * overhead
-    if used > limits.recompute_room or overhead < limits.micro_overhead or share < limits.dominant:
+    mean_us = mean_operator_us(signals)
+    short = mean_us is not None and mean_us <= limits.launch_mean_us
+    if used > limits.recompute_room or (overhead < limits.micro_overhead and not short) or share < limits.dominant:
         return ()
     rows = [
         count("rows in a part", rows_each),
         count("parts per update", times),
         percent("forward and backward outside large operators", overhead),
+        *([] if mean_us is None else [count("mean operator", mean_us, "µs")]),
         percent("memory used", used),
     ]
     if signals.summary.ranks > 1:
