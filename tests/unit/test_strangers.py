@@ -58,3 +58,11 @@ def test_one_that_the_probe_entered_is_no_stranger(stranger, tmp_path):
         assert time.monotonic() < began + 60
         used = strangers.supervise.process_stat(pid)[2]
     assert len(notices(tmp_path)) == 1
+
+
+def test_no_secret_of_a_strangers_command_is_written_down(tmp_path, monkeypatch):
+    token = "hf_" + "aBcD" * 9
+    monkeypatch.setattr(strangers, "_words_of", lambda pid: ("python", "-I", "train.py", "--hub-token", token))
+    strangers.Strangers(1, tmp_path)._tell(7)
+    said = (tmp_path / "notice.jsonl").read_text()
+    assert token not in said and "train.py --hub-token" in said

@@ -148,6 +148,7 @@ def run(
     strangers, absent = Strangers(process.pid, process.run_dir), Absent(process.run_dir)
     try:
         while process.wait(_POLL_S) is None:
+            process.connections.look()
             if (on_step is not None or seen == 0) and (now := steps_so_far(process.run_dir)) != seen:
                 seen = now
                 if on_step is not None:

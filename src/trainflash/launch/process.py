@@ -20,6 +20,7 @@ from typing import Protocol as Interface
 
 from trainflash import redact
 from trainflash.launch import footprint, supervise
+from trainflash.launch.connections import Connections
 from trainflash.launch.output import OutputLog
 from trainflash.launch.pacing import Reins
 from trainflash.schema import Command, Protection, RunRecord, Side, write_document
@@ -101,6 +102,7 @@ class Process:
                 pass_fds=(theirs.fileno(),),
             )
         self.pid = self._supervisor.pid
+        self.connections = Connections(self.pid)  # looked at by who waits for a run that is not timed
 
     @property
     def log(self) -> Path:
@@ -188,6 +190,7 @@ class Process:
             started_utc=self.started_utc,
             output_tail=self.output_tail(),
             refused_writes=self._refused(),
+            connections=self.connections.seen(),
         )
         write_document(self.run_dir / "run.json", self._record)
         return self._record

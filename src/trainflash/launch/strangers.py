@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from trainflash import redact
 from trainflash.launch import supervise
 
 LOOK_EVERY_S = 1.0
@@ -63,7 +64,7 @@ class Strangers:
         if pid in self._told:
             return
         self._told.add(pid)
-        what = f"a process imported torch, but the probe could not enter it: {_command_of(pid)}"
+        what = f"a process imported torch, but the probe could not enter it: {shlex.join(redact.argv(_words_of(pid)))}"
         with contextlib.suppress(OSError), self._notices.open("a", encoding="utf-8") as out:
             out.write(json.dumps({"pid": pid, "notice": what}) + "\n")
 
@@ -78,7 +79,7 @@ def _has_ancestor(pid: int, among: set[int], tree: dict[int, supervise.Stat]) ->
 
 def _forked(pid: int, parent: int) -> bool:
     """A fork without exec has its parent's command line, and with it the parent's probe."""
-    return _command_of(pid) == _command_of(parent)
+    return _words_of(pid) == _words_of(parent)
 
 
 def _uses_torch(pid: int) -> bool:
@@ -88,9 +89,9 @@ def _uses_torch(pid: int) -> bool:
         return False
 
 
-def _command_of(pid: int) -> str:
+def _words_of(pid: int) -> tuple[str, ...]:
     try:
         words = Path(f"/proc/{pid}/cmdline").read_bytes().rstrip(b"\0").split(b"\0")
     except OSError:
-        return f"process {pid}"
-    return shlex.join(word.decode(errors="replace") for word in words)
+        return ("process", str(pid))
+    return tuple(word.decode(errors="replace") for word in words)

@@ -79,6 +79,7 @@ class RunRecord:
     started_utc: str
     output_tail: str = ""  # last lines of the program's own output, redacted
     refused_writes: tuple[str, ...] = ()
+    connections: tuple[str, ...] = ()  # ADDRESS:PORT outside this machine that the program was seen to be connected to
 
 
 @dataclass(frozen=True)

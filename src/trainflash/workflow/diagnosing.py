@@ -12,7 +12,7 @@ from trainflash.errors import ProgramFailed, UsageError
 from trainflash.schema import Command, Diagnosis, LogEntry, RunRecord, Summary, read_document, write_document
 from trainflash.summary import steady_part, summarize, timeline
 from trainflash.workflow import ceilings as what_ifs
-from trainflash.workflow import ordering
+from trainflash.workflow import ordering, run_notes
 from trainflash.workflow.session import Session, now_utc
 
 # A diagnosis wants an epoch boundary, an evaluation and a repeated sample; a minute shows them in most programs, and
@@ -122,7 +122,7 @@ def from_run(session: Session, run_dir: Path, *, warmup: int | None = None) -> t
     if measured_ceilings is not None:
         summary = replace(summary, what_if=measured_ceilings.what_if)
     diagnosis = find(summary)
-    diagnosis = replace(diagnosis, notes=(*recorded.others, *diagnosis.notes, *what_ifs.notes(measured_ceilings)))
+    diagnosis = replace(diagnosis, notes=(*recorded.others, *diagnosis.notes, *run_notes.of(run_dir), *what_ifs.notes(measured_ceilings)))
     diagnosis = ordering.with_knobs(diagnosis, summary, session.log_entries())
     write_document(run_dir / "summary.json", summary)
     write_document(run_dir / "timeline.json", timeline(recorded, run=run_dir.name, warmup=warmup))
