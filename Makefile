@@ -5,7 +5,7 @@ BIN = $(VENV)/bin
 export OMP_NUM_THREADS ?= 1
 PARALLEL ?= -n auto --maxprocesses 4 --dist worksteal
 
-.PHONY: bench-sandbox bench-ranks bench-gate bench-what-if bench-profile demo test test-full bench-probe bench-ceilings bench-attribution bench-planted bench-fidelity bench-optimize bench-verdicts gpu-check lint instructions clean
+.PHONY: bench-sandbox bench-secrets bench-ranks bench-gate bench-what-if bench-profile demo test test-full bench-probe bench-ceilings bench-attribution bench-planted bench-fidelity bench-optimize bench-verdicts gpu-check lint instructions clean
 
 demo: $(VENV)/.ready
 	$(BIN)/trainflash demo
@@ -59,6 +59,9 @@ bench-profile: $(VENV)/.ready  ## how fast traces are read and with how much mem
 
 bench-sandbox: $(VENV)/.ready  ## `sandbox create` beside a plain `git worktree add`, 20,000 files; SANDBOX="--files 2000"
 	$(BIN)/python bench/sandbox.py $(SANDBOX)
+
+bench-secrets: $(VENV)/.ready  ## what redaction finds and what it hides, beside other detectors where they are there
+	$(BIN)/python bench/secrets_found.py $(SECRETS)
 
 lint: $(VENV)/.ready
 	$(BIN)/ruff check --quiet .
