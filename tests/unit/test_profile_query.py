@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import functools
+import io
 import json
 
 import pytest
-from profile_scenarios import ranks, training
+from profile_scenarios import ranks, training, work
+from rich.console import Console
 
 from trainflash import report
 from trainflash.errors import UsageError
@@ -99,3 +101,22 @@ def test_what_is_not_understood_lists_what_can_be_asked(ask, says):
     with pytest.raises(UsageError) as refused:
         ask()
     assert says in refused.value.mend and "\n" not in refused.value.message + refused.value.mend
+
+
+def on_terminal(answer):
+    console = Console(width=80, file=io.StringIO())
+    console.print(report.profiles.terminal(answer))
+    return console.file.getvalue()
+
+
+def test_in_a_terminal_rows_are_named_and_headings_whole():
+    for known in query.QUESTIONS:
+        text = on_terminal(query.ask(summary(), known.example))
+        assert "duration_us" not in text and "window_us" not in text
+    together = summarize(ranks(*([work("ncclDevKernel_AllReduce", at, 1000 - at)] for at in (0, 900))))
+    assert "all_reduce" in on_terminal(query.ask(together, "Which collective is worst?"))
+    text = on_terminal(query.ask(together, "Which rank is late?"))
+    assert all(heading in text for heading in ("rank", "collectives, ms", "waiting, ms", "came last", "held others, ms"))
+    assert "ms each" in on_terminal(query.select(summary(), "ops", "avg")) and "count" in on_terminal(
+        query.select(summary(), "ops", "count")
+    )

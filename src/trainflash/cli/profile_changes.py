@@ -123,9 +123,11 @@ def track(
     assessment = profiling.track(comparison, profiling.TrackLimits(**limits), label, history_path)
     if output is not None:
         profiling.write_report(output, comparison, assessment, top_k=top_k)
-    said = (*assessment.failures, *assessment.warnings)
-    shown = [*said, str(output)] if output is not None else [report.profiles.terminal(comparison, assessment)]
-    Output(as_json).answer(answers.profile(assessment), f"{assessment.result}", *shown)
+    if output is None:
+        shown = [report.profiles.terminal(comparison, assessment)]
+    else:
+        shown = [assessment.result, *assessment.failures, *assessment.warnings, str(output)]
+    Output(as_json).answer(answers.profile(assessment), *shown)
     return EXIT.get(assessment.result, 0)
 
 
@@ -255,5 +257,9 @@ def publish(
     from trainflash.workflow import answers, profiling
 
     made = profiling.publish(path, reports, profiling.Destination(entity, project, artifact_name, aliases), dry_run=dry_run)
-    where = made.reference or f"{made.entity or 'your default entity'}/{made.project or 'no project named'}/{made.artifact_name}"
-    Output(as_json).answer(answers.profile(made), f"{'would publish' if dry_run else 'published'} {where}", *made.files)
+    Output(as_json).answer(answers.profile(made), f"published {made.reference}" if made.reference else _planned(made), *made.files)
+
+
+def _planned(made: Any) -> str:
+    place = f"project {made.project}" if made.project else "no project: name one with --project, or set WANDB_PROJECT"
+    return f"would publish {made.artifact_name} as {', '.join(made.aliases)} to {made.entity or 'your default entity'}, {place}"

@@ -23,6 +23,7 @@ from trainflash.schema.profiles import HotOp, ProfileSummary
 TOP = 10
 PARTS = ("compute", "communication", "copy", "host", "stall", "other")
 NOTABLE = 0.02  # own: two profiles of one program differ by a hundredth or two; smaller changes are not put into words
+LEAST_OF_OP = 0.001  # of a step: an op that changed by less is neither regressed nor improved
 
 
 def compare(before: ProfileSummary, after: ProfileSummary, *, strict: bool = False, top_k: int = TOP) -> ProfileComparison:
@@ -205,7 +206,10 @@ def _families(before: ProfileSummary, after: ProfileSummary, units: tuple[int, i
 
 
 def _ops(before: ProfileSummary, after: ProfileSummary, units: tuple[int, int]) -> list[OpDelta]:
-    """Largest growth first. An op that only one side lists is compared with nothing only where the other side lists all of its ops."""
+    """Largest growth first, above `LEAST_OF_OP`.
+
+    An op that only one side lists is compared with nothing only where the other side lists all of its ops.
+    """
     old, new = _by_name(before.hot_ops), _by_name(after.hot_ops)
     complete = len(before.hot_ops) < _listed(before), len(after.hot_ops) < _listed(after)
     rows = []
@@ -215,6 +219,8 @@ def _ops(before: ProfileSummary, after: ProfileSummary, units: tuple[int, int]) 
         left, right = old.get(name, (0.0, 0)), new.get(name, (0.0, 0))
         times = delta(_each(left[0], units[0]), _each(right[0], units[1]))
         rows.append(OpDelta(name, times, delta(_each(left[1], units[0]), _each(right[1], units[1]))))
+    least = LEAST_OF_OP * (_each(before.time_breakdown.window_us, units[0]) or 0.0)
+    rows = [row for row in rows if abs(row.per_unit_us.change or 0.0) >= least]
     return sorted(rows, key=lambda row: (-(row.per_unit_us.change or 0.0), row.name))
 
 
@@ -251,11 +257,11 @@ def _with_words(comparison: ProfileComparison, before: ProfileSummary, after: Pr
         if abs(step.ratio - 1) >= NOTABLE:
             way = "shorter" if step.ratio < 1 else "longer"
             said.append(
-                f"a step takes {step.after / 1000:.1f} ms instead of {step.before / 1000:.1f} ms: {abs(1 - step.ratio) * 100:.1f} % {way}, "
-                "by one profile a side"
+                f"the mean step takes {step.after / 1000:.1f} ms instead of {step.before / 1000:.1f} ms: "
+                f"{abs(1 - step.ratio) * 100:.1f} % {way}, by one profile a side"
             )
         else:
-            said.append(f"a step takes as long as before: {step.after / 1000:.1f} ms and {step.before / 1000:.1f} ms")
+            said.append(f"the mean step takes as long as before: {step.after / 1000:.1f} ms and {step.before / 1000:.1f} ms")
     for row in comparison.idle_causes:
         said += _cause_words(row)
     titles = {each.candidate_id: each.title for each in (*before.optimization_candidates, *after.optimization_candidates)}

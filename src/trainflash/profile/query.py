@@ -63,6 +63,7 @@ def select(summary: ProfileSummary, what: str, sort: str | None = None, limit: i
     if what not in SELECTIONS:
         raise UsageError(f"there are no {what!r} in a summary", f"select one of: {', '.join(SELECTIONS)}")
     rows = [to_plain(row) for row in SELECTIONS[what](summary)]
+    facts: dict[str, Any] = {"available": len(rows)}
     if sort and rows:
         words = (sort, _SORTS.get(sort, sort), f"{sort}_us", f"{sort}_duration")
         field = next((name for name in words if name in rows[0]), sort)
@@ -70,9 +71,10 @@ def select(summary: ProfileSummary, what: str, sort: str | None = None, limit: i
             known = sorted(name for name, value in rows[0].items() if not isinstance(value, list | tuple | dict))
             raise UsageError(f"{what} cannot be sorted by {sort!r}", f"sort by one of: {', '.join(known)}")
         rows = _sorted(rows, field, ascending)
+        facts["sorted_by"] = field
     question = f"select {what}" + (f" sort {sort}" if sort else "") + f" limit {limit}"
     said = f"{len(rows[:limit])} of {len(rows)} {what}" + (f", by {sort}" if sort else "")
-    return ProfileAnswer(question, f"select_{what}", summary.digest, said, tuple(rows[:limit]), {"available": len(rows)})
+    return ProfileAnswer(question, f"select_{what}", summary.digest, said, tuple(rows[:limit]), facts)
 
 
 def _sorted(rows: list[dict[str, Any]], field: str, ascending: bool) -> list[dict[str, Any]]:

@@ -9,12 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from trainflash.report import figures
-from trainflash.schema.profile_changes import Delta, ProfileAnswer, ProfileAssessment, ProfileComparison, ProfileHistory, ShareDelta
+from trainflash.schema.profile_changes import Delta, ProfileAssessment, ProfileComparison, ProfileHistory, ShareDelta
 from trainflash.schema.profiles import BreakdownPart, OptimizationCandidate, ProfileSummary
 
 US_PER_MS = 1000
 PARTS = ("compute", "communication", "copy", "host", "stall", "other")
-MOST_COLUMNS = 7
 TONES = {"pass": "good", "fail": "bad"}
 MEMORY = {True: "pinned", False: "pageable", None: ""}
 
@@ -74,7 +73,7 @@ def of_summary(summary: ProfileSummary, top_k: int = 10) -> Sheet:
     facts = (
         f"trace: {summary.source_format}, {seen.num_ranks} of {seen.world_size or seen.num_ranks} ranks, "
         f"{seen.num_complete_events:,} events, digest {summary.digest[:16]}",
-        f"window: {ms(summary.time_breakdown.window_us)} over all ranks; {step_words(summary)}",
+        f"window: {ms(summary.time_breakdown.window_us)}{' over all ranks' if len(summary.ranks) > 1 else ''}; {step_words(summary)}",
         *(f"trainflash explain {name}: what that means and what helps" for name in explain),
     )
     return Sheet(
@@ -99,6 +98,7 @@ def of_comparison(comparison: ProfileComparison, assessment: ProfileAssessment |
     said = comparison.said or ("nothing changed by 2 % or more",)
     warnings = [*(f"unlike: {each}" for each in checked.differences), *checked.notes]
     warnings += ["both sides are the same trace"] if checked.same_trace else []
+    blocks = blocks if comparison.changed else ()
     if assessment is None:
         return Sheet("Profile comparison", said[0], "unsure" if comparison.changed else "good", said[1:], tuple(warnings), _filled(blocks))
     label = f" ({assessment.label})" if assessment.label else ""
@@ -147,22 +147,6 @@ def of_history(history: ProfileHistory) -> Sheet:
     return Sheet("Profile history", f"{history.num_records} records: {counts}; the latest: {latest}", tone, facts, lost, _filled(blocks))
 
 
-def of_answer(answer: ProfileAnswer) -> Sheet:
-    """The answer to one question: the words that name its rows, then their first figures."""
-    known = [name for name in (answer.results[0] if answer.results else {}) if any(_plain(row.get(name)) for row in answer.results)]
-    texts = [name for name in known if all(isinstance(row.get(name), str | None) for row in answer.results)]
-    columns = tuple([*texts[:1], *(name for name in known if name not in texts)][:MOST_COLUMNS])
-    rows = tuple(tuple(_value(row.get(name)) for name in columns) for row in answer.results)
-    block = Block(
-        figures.words(answer.query_type), columns, rows, notes=("durations are microseconds; --json has all fields",) if rows else ()
-    )
-    return Sheet("Answer", answer.said, "good", (), (), _filled((block,)))
-
-
-def _plain(value: object) -> bool:
-    return value is not None and value != "us" and not isinstance(value, list | tuple | dict)
-
-
 def headline(summary: ProfileSummary) -> str:
     """The one sentence at the top."""
     candidates = summary.optimization_candidates
@@ -198,12 +182,6 @@ def number(us: float | None) -> str:
 
 def _filled(blocks: Sequence[Block]) -> tuple[Block, ...]:
     return tuple(block for block in blocks if block.rows or block.items or block.notes)
-
-
-def _value(value: object) -> str:
-    if isinstance(value, float):
-        return f"{value:,.3f}"
-    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else figures.DASH if value is None else str(value)
 
 
 def _delta(value: Delta) -> tuple[str, str, str, str]:

@@ -8,7 +8,7 @@ from markupsafe import Markup
 from rich.console import Group
 from rich.padding import Padding
 
-from trainflash.report import figures, ink, pictures, profile_pictures, profile_sheets
+from trainflash.report import figures, ink, pictures, profile_answers, profile_pictures, profile_sheets
 from trainflash.report.profile_sheets import Block, Sheet
 from trainflash.report.rendering import template
 from trainflash.schema.profile_changes import ProfileAnswer, ProfileAssessment, ProfileComparison, ProfileHistory
@@ -80,7 +80,7 @@ def _sheet(value: Artefact, assessment: ProfileAssessment | None, top_k: int) ->
         return profile_sheets.of_comparison(value, assessment)
     if isinstance(value, ProfileHistory):
         return profile_sheets.of_history(value)
-    return profile_sheets.of_answer(value)
+    return profile_answers.of_answer(value)
 
 
 def _figures(block: Block) -> list[str]:
