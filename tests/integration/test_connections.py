@@ -86,8 +86,10 @@ def test_the_owner_is_told_what_was_refused_and_where_it_connected(tmp_path):
     record = RunRecord(
         "one", "diagnose", Command(("python", "train.py")), "baseline", "mount", "finished", 0, 1.0, "2025-01-01T00:00:00Z",
         refused_writes=("/data/a", "/data/b", "/data/c", "/data/d"), connections=("192.0.2.7:443",),
+        outputs={"runs/model.pt": 90 << 20, "log": 4096}, outputs_files=12, outputs_bytes=95 << 20,
     )  # fmt: skip
     write_document(tmp_path / "run.json", record)
-    refused, connected = run_notes.of(tmp_path)
+    refused, wrote, connected = run_notes.of(tmp_path)
+    assert "12 files, 95 MiB" in wrote and "runs/model.pt, 90 MiB" in wrote
     assert "/data/a, /data/b, /data/c and 1 more" in refused and "`writable`" in refused
     assert "192.0.2.7:443" in connected

@@ -35,6 +35,9 @@ class Plain:
     def argv(self, argv):
         return list(argv)
 
+    def outputs(self):
+        return {}
+
     def close(self):
         self.closed += 1
 

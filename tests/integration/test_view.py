@@ -405,6 +405,23 @@ def test_in_place_runs_in_the_original(box, project, run_dir):
     assert sandbox.original_changes(box) == ("new made",)
 
 
+@pytest.mark.parametrize("protection", ["mount", "landlock", "manifest"])
+def test_what_a_run_wrote_is_said_with_its_size(box, project, run_dir, protection):
+    view = open_view(box, "candidate", run_dir, only=protection)
+    code = "import tempfile; open('data/big', 'wb').write(b'x' * 3_000_000); open('small', 'w').write('x'); tempfile.mkstemp()"
+    try:
+        words = view.argv([sys.executable, "-I", "-S", "-c", code])
+        done = subprocess.run(words, cwd=view.cwd, env={**os.environ, **view.env}, capture_output=True, text=True)
+        if "the view cannot be entered" in done.stderr:
+            pytest.skip("not to be had on this machine")
+        assert done.returncode == 0, done.stderr
+        outputs = view.outputs()
+    finally:
+        view.close()
+    assert list(outputs) == ["data/big", "small"]
+    assert 3_000_000 <= outputs["data/big"] < 4_000_000
+
+
 def test_a_working_folder_that_is_not_there_is_said(box, run_dir):
     with pytest.raises(UsageError, match="no such folder"):
         open_view(box, "baseline", run_dir, cwd="nowhere")

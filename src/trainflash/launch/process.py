@@ -31,6 +31,7 @@ TAIL_LINES = 40
 _GONE_S = 30.0  # longer than the supervisor takes before it gives up on a process that cannot be ended
 _REFUSED = re.compile(r"\[Errno (?:30|13)\] [^:\n]+: '([^'\n]+)'")
 _REFUSED_SHOWN = 20
+_OUTPUTS_SHOWN = 5
 
 Status = Literal["finished", "stopped", "failed", "interrupted", "timed_out"]
 Kind = Literal["diagnose", "fidelity", "bench", "ceiling", "profile"]
@@ -46,6 +47,7 @@ class View(Interface):
     project: str
 
     def argv(self, argv: Sequence[str]) -> list[str]: ...
+    def outputs(self) -> dict[str, int]: ...
     def close(self) -> None: ...
 
 
@@ -171,8 +173,10 @@ class Process:
         """Kill what still runs, close the view and write `run.json`. The same record when called again."""
         if self._record is not None:
             return self._record
+        outputs: dict[str, int] = {}
         try:
             self.kill()
+            outputs = self.view.outputs()
         finally:
             if self.reins is not None:
                 self.reins.close()
@@ -190,6 +194,9 @@ class Process:
             started_utc=self.started_utc,
             output_tail=self.output_tail(),
             refused_writes=self._refused(),
+            outputs=dict(list(outputs.items())[:_OUTPUTS_SHOWN]),
+            outputs_files=len(outputs),
+            outputs_bytes=sum(outputs.values()),
             connections=self.connections.seen(),
         )
         write_document(self.run_dir / "run.json", self._record)

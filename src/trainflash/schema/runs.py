@@ -79,6 +79,9 @@ class RunRecord:
     started_utc: str
     output_tail: str = ""  # last lines of the program's own output, redacted
     refused_writes: tuple[str, ...] = ()
+    outputs: dict[str, int] = field(default_factory=dict)  # the largest files that it made or changed → bytes on disk; gone with its layer
+    outputs_files: int = 0
+    outputs_bytes: int = 0
     connections: tuple[str, ...] = ()  # ADDRESS:PORT outside this machine that the program was seen to be connected to
 
 

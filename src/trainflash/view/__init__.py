@@ -72,6 +72,30 @@ class View:
                 found += [os.path.normpath(os.path.join(at, inside, name)) for name in files]
         return tuple(sorted(found))
 
+    def outputs(self) -> dict[str, int]:
+        """Files that the program made or changed, with their bytes on disk, largest first; they go with `close`. {} in place.
+
+        Without temporary files, byte code and git's own; relative where they lie in the project.
+        """
+        found: dict[str, int] = {}
+        if self.protection in ("landlock", "manifest"):
+            places = [(path, path) for path in self.written()]
+        else:
+            uppers = [(upper, at) for upper, at in self.uppers if at not in layers.TEMPORARY]
+            places = [
+                (os.path.join(folder, name), os.path.normpath(os.path.join(at, os.path.relpath(folder, upper), name)))
+                for upper, at in uppers
+                for folder, _, files in os.walk(upper)
+                for name in files
+            ]
+        for path, shown in places:
+            with contextlib.suppress(OSError):
+                facts = os.lstat(path)
+                if stat.S_ISREG(facts.st_mode) and not {".git", "__pycache__"} & set(Path(shown).parts):
+                    inside = layers.beneath(shown, self.project)
+                    found[os.path.relpath(shown, self.project) if inside else shown] = facts.st_blocks * 512
+        return dict(sorted(found.items(), key=lambda one: -one[1]))
+
     def close(self) -> None:
         """Remove the layers. Safe to repeat; processes that still run in the view lose what they wrote."""
         for path in (self.layer, os.path.dirname(self.spec)):

@@ -17,7 +17,7 @@ from pathlib import Path
 from trainflash.schema import Sandbox, Side
 from trainflash.view import listing
 
-_TEMPORARY = ("/tmp", "/var/tmp")
+TEMPORARY = ("/tmp", "/var/tmp")
 _HOME_FOLDERS = (".cache", ".config", ".local", ".triton", ".nv", ".torch", ".keras", ".matplotlib", ".huggingface", ".wandb")
 _CACHE_VARIABLES = (
     "TMPDIR", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "HF_HOME", "TORCH_HOME", "TORCHINDUCTOR_CACHE_DIR",
@@ -76,7 +76,7 @@ def sockets() -> tuple[str, ...]:
     except OSError:
         return ()
     paths = {line.split(None, 7)[7] for line in lines if len(line.split(None, 7)) > 7}
-    found = {path for path in paths if any(beneath(path, folder) for folder in _TEMPORARY) and _is_socket(path)}
+    found = {path for path in paths if any(beneath(path, folder) for folder in TEMPORARY) and _is_socket(path)}
     return tuple(sorted(found))
 
 
@@ -90,7 +90,7 @@ def _is_socket(path: str) -> bool:
 def _places() -> Iterable[str]:
     """Folders that a program writes to as a matter of course: outermost first, so that inner ones need no layer of their own."""
     named = [os.environ.get(name, "") for name in _CACHE_VARIABLES]
-    wanted = [os.path.realpath(path) for path in (*_TEMPORARY, str(Path.home()), *named) if os.path.isabs(path)]
+    wanted = [os.path.realpath(path) for path in (*TEMPORARY, str(Path.home()), *named) if os.path.isabs(path)]
     folders = [path for path in wanted if path != "/" and os.path.isdir(path) and not beneath(path, "/dev") and not beneath(path, "/proc")]
     return sorted(set(folders), key=lambda path: path.count("/"))
 

@@ -6,9 +6,11 @@ from pathlib import Path
 
 from trainflash.schema import RunRecord, read_document
 
+TOLD_BYTES = 50 << 20  # outputs above this fill a disk where a program is started a hundred times
+
 
 def of(run_dir: Path) -> tuple[str, ...]:
-    """Paths that the program could not write, and where it connected to; () for a run that was killed before it was written down."""
+    """What the program could not write, what it wrote, and where it connected to; () for a run that was killed before it was recorded."""
     path = run_dir / "run.json"
     if not path.is_file():
         return ()
@@ -17,6 +19,10 @@ def of(run_dir: Path) -> tuple[str, ...]:
     if record.refused_writes:
         paths = _some(record.refused_writes)
         notes.append(f"The program could not write {paths}: the sandbox protects it; name a folder in `writable` to allow it.")
+    if record.outputs_bytes >= TOLD_BYTES:
+        name, size = next(iter(record.outputs.items()))
+        files = f"{record.outputs_files} files, {record.outputs_bytes >> 20} MiB"
+        notes.append(f"The run wrote {files}, which are gone with it; the largest is {name}, {size >> 20} MiB.")
     if record.connections:
         notes.append(f"The program connected to {_some(record.connections)}: what it did there is not undone with the sandbox.")
     return tuple(notes)
