@@ -83,7 +83,7 @@ def compare(
         store.asked = {"first_epoch": question.first_epoch, "work": list(question.work), "unit": question.unit}
         facts = {**fingerprint.machine(), **fingerprint.settings({**os.environ, **baseline.env})}
         compared = _digest(baseline, candidate, question, online, writable)
-        daemon = launch.daemons.asked(baseline.argv, Path(sandbox.baseline, sandbox.prefix, baseline.cwd))
+        daemon = launch.daemons.of(sandbox, "baseline", baseline)
         kept = store.begin(compared, facts, _first_plan(question.first_epoch, daemon), resume=resume)
     except OSError as bad:
         raise no_room(bad, directory) from None

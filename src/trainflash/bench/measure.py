@@ -121,18 +121,23 @@ def sequential(bench: Bench, n: int, plan: Plan, on_slice: OnSlice) -> tuple[dic
 
 
 def _unpaced(paced: Paced, plan: Plan) -> tuple[Measured, Plan]:
-    """Let all ranks train freely, end them after enough steps, and read the steps from the events of the first rank."""
+    """Let all ranks train freely, end them after enough steps, and read the steps from the events of the first rank.
+
+    The first slice is the warm-up, or the first epoch where that is passed; the second is what counts.
+    """
     paced.reins.tell("free")
     began = time.monotonic()
     least, most = SEQUENTIAL_STEPS
     bench = paced.bench
+    passed = bench.steps(paced.side, plan.warmup)
     counter = launch.StepCounter(paced.process.run_dir)
     moved_at, seen = began, 0
     while paced.process.alive():
         if (done := counter.read()) != seen:
             moved_at, seen = time.monotonic(), done
         wanted = plan.sequential_steps and bench.steps(paced.side, plan.sequential_steps)
-        if done >= most or (wanted and done >= wanted) or (not wanted and done >= least and time.monotonic() - began > SEQUENTIAL_S):
+        timed = done - passed
+        if timed >= most or (wanted and timed >= wanted) or (not wanted and timed >= least and time.monotonic() - began > SEQUENTIAL_S):
             break
         if time.monotonic() - moved_at > bench.hang_s or bench.left() <= _POLL_S:
             counter.close()
@@ -147,16 +152,20 @@ def _unpaced(paced: Paced, plan: Plan) -> tuple[Measured, Plan]:
         raise StartFailed(paced.side, "crashed", f"the {paced.side} {last_words(record)}", record)
     rank = trace.load(paced.process.run_dir).ranks[0]
     steps = [int(ns) for ns in rank.wall_ns]
-    wanted = bench.steps(paced.side, plan.sequential_steps) if plan.sequential_steps else len(steps)
-    is_over = record.status == "finished" and len(steps) <= wanted
-    steps = steps[:wanted]
+    wanted = bench.steps(paced.side, plan.sequential_steps) if plan.sequential_steps else max(1, len(steps) - passed)
+    is_over = record.status == "finished" and len(steps) <= passed + wanted
+    pieces = (_piece(0, steps[:passed], is_over and len(steps) <= passed), _piece(passed, steps[passed : passed + wanted], is_over))
     startup_s = (int(rank.step_start_ns[min(1, rank.steps)]) - paced.process.started_ns) / 1e9
-    piece = Slice(0, tuple(steps), None, sum(steps), None, 0, 0, is_over)
     measured = Measured(
-        (piece,), startup_s, None, None, device=rank.device != "cpu", paced=False, work=bench.work[paced.side], peak_bytes=paced.peak_bytes
+        pieces, startup_s, None, None, device=rank.device != "cpu", paced=False, work=bench.work[paced.side], peak_bytes=paced.peak_bytes
     )
     made = round(wanted * bench.work[paced.side] / bench.work["baseline"])
     return measured, replace(plan, sequential_steps=plan.sequential_steps or made)
+
+
+def _piece(first: int, steps: Sequence[int], is_over: bool) -> Slice:
+    """Steps of nanoseconds of wall time, which is all that is known of ranks that run freely."""
+    return Slice(first, tuple(steps), None, sum(steps), None, 0, 0, is_over)
 
 
 def _at_work(paced: Paced, before: launch.Usage) -> list[int] | None:

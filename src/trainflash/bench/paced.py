@@ -92,8 +92,7 @@ class Started:
         self.peak_bytes: int | None = None
         self._cpu_from = self._cpu_to = 0.0
         command = bench.commands[side]
-        checkout = Path(bench.sandbox.checkout(side), bench.sandbox.prefix, command.cwd)
-        self.elsewhere = bool(launch.daemons.asked(command.argv, checkout))  # the tree is not the program's
+        self.elsewhere = bool(launch.daemons.of(bench.sandbox, side, command))  # the tree is not the program's
         self.process = launch.start(bench.sandbox, side, command, run_dir, capture="timing", pace=pace, **bench.options)
 
     @property

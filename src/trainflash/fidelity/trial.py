@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from trainflash import launch
 from trainflash.errors import ProgramFailed
 from trainflash.fidelity import judgement, restarting, reuse
 from trainflash.fidelity.attempt import SEED, Attempt, Bounds, Progress, Starter, pause
@@ -192,6 +193,8 @@ class _Trial:
 
     def _together(self) -> _Sides:
         """Both at once; where one fails, which two programs that want the same port or device may, one after the other."""
+        if self._apart():
+            return self._beside(self._alone())
         old = self.starter.start("baseline", "baseline", self.baseline, self.place)
         new = None
         try:
@@ -213,6 +216,21 @@ class _Trial:
             for attempt in (old, new):
                 if attempt is not None:
                     attempt.end()
+
+    def _apart(self) -> bool:
+        """Ranks that a daemon starts often meet at a port made from the job's number: two such jobs at once wait for each other's ranks."""
+        return bool(launch.daemons.of(self.starter.sandbox, "baseline", self.baseline))
+
+    def _alone(self) -> Run:
+        """The baseline's run, with nothing beside it."""
+        old = self.starter.start("baseline", "baseline", self.baseline, self.place)
+        try:
+            self._lead(old)
+            self._must_train(old)
+            self._keep(old, "baseline", whole_question=True)
+        finally:
+            old.end()
+        return self._run_of(old)
 
     def _beside(self, old: Run) -> _Sides:
         """The candidate alone, against a baseline that was recorded earlier."""
@@ -326,7 +344,8 @@ class _Trial:
         wanted = [name for name in names if name not in found]
         target = None if sides.baseline.record.whole else min(sides.baseline.record.updates, sides.candidate.record.updates)
         while wanted:
-            now, wanted = wanted[:_AT_ONCE], wanted[_AT_ONCE:]
+            count = 1 if self._apart() else _AT_ONCE
+            now, wanted = wanted[:count], wanted[count:]
             attempts: list[Attempt] = []
             try:
                 for name in now:

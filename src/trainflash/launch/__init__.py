@@ -74,7 +74,7 @@ def start(sandbox: Sandbox, side: Side, command: Command, run_dir: Path, **optio
     _require_program(command, (Path(sandbox.checkout(side), sandbox.prefix, command.cwd), Path(sandbox.project, command.cwd)))
     run_dir = run_dir.absolute()
     run_dir.mkdir(parents=True, exist_ok=True)
-    by = daemons.asked(command.argv, Path(sandbox.checkout(side), sandbox.prefix, command.cwd))
+    by = daemons.of(sandbox, side, command)
     only = "manifest" if by and not given.in_place else None
     view = open_view(sandbox, side, run_dir, cwd=command.cwd, writable=given.writable, in_place=given.in_place, only=only)
     if by == "srun":

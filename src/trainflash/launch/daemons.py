@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from trainflash.launch.supervise import CLIENTS
+from trainflash.schema import Command, Sandbox, Side
 
 _SLURM = "srun"
 _MPI = CLIENTS - {_SLURM}
@@ -21,6 +22,11 @@ _SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh"})
 _IN_A_SCRIPT = re.compile(r"(?:^|[\s;&|(`])srun(?:\s|$)", re.MULTILINE)
 _COMMENT = re.compile(r"^\s*#.*$", re.MULTILINE)
 _LARGEST_SCRIPT = 100_000  # bytes
+
+
+def of(sandbox: Sandbox, side: Side, command: Command) -> str:
+    """The same for a command that runs in one checkout of a sandbox."""
+    return asked(command.argv, Path(sandbox.checkout(side), sandbox.prefix, command.cwd))
 
 
 def asked(argv: Sequence[str], folder: Path, environment: Mapping[str, str] | None = None) -> str:

@@ -143,7 +143,7 @@ class Session:
     def as_run_by(self, command: Command) -> Session:
         """This session with the protection that runs of `command` have: what a daemon starts (srun) enters no view."""
         box = self.sandbox
-        if box.protection == "manifest" or not launch.daemons.asked(command.argv, sandboxes.project_in(box, "candidate") / command.cwd):
+        if box.protection == "manifest" or not launch.daemons.of(box, "candidate", command):
             return self
         return replace(self, sandbox=replace(box, protection="manifest"))
 
