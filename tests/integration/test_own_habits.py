@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from probed import PROGRAMS, plain, probed
 
+from trainflash.summary import summarize
+
 STEPS = "40"
 
 
@@ -68,3 +70,41 @@ def test_gradients_switched_on_inside_backward_are_recomputation(run):
 
 def test_neither_an_autograd_function_nor_a_mode_makes_data(run):
     assert [function.location.function for function in run.rank.data_functions] == ["batches"]
+
+
+JUDGE = """
+import pickle, torch
+from torch.nn import functional
+_known, _changed = {}, set()
+_PLACES = {"torch": torch, "functional": functional, "linalg": torch.linalg, "fft": torch.fft, "special": torch.special}
+
+
+def _all():
+    return {f"{where}.{name}": value for where, module in _PLACES.items() for name, value in vars(module).items() if callable(value)}
+
+
+def remember():
+    _known.update(_all())
+
+
+def judge():
+    now = _all()
+    _changed.update(name for name, value in _known.items() if now.get(name) is not value and name != "torch.manual_seed")  # torch's own
+    pickle.dumps([torch.mean, functional.gelu])
+
+
+def said():
+    return sorted(_changed)
+"""
+
+
+def test_libraries_see_the_functions_of_torch_as_they_are(tmp_path):
+    library = tmp_path / "site-packages"
+    library.mkdir()
+    (library / "judge.py").write_text(JUDGE)
+    run = probed(tmp_path / "run", "identities.py", str(library), capture="diagnose")
+    assert run.returncode == 0, run.output
+    assert run.output == plain("identities.py", str(library)) and run.output.strip().endswith("[]")
+    found = summarize(run.trace, run="r", project="p")
+    again = {each.location.function: each.repeats for each in found.repeated if each.during == "operators"}
+    assert again["Model.forward"] > 2

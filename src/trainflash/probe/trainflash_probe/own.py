@@ -22,12 +22,17 @@ def is_own(code) -> bool:
     """True when `code` is the owner's; remembered for each code object."""
     known = _known.get(code)
     if known is None:
-        name = code.co_filename
-        path = path_of(code)
-        inside = None if name.startswith("<") else next((path[len(root) - 1 :] for root in _roots if path.startswith(root)), None)
-        known = inside is not None and not path.startswith(PROBE) and not any(part in inside for part in _FOREIGN)
-        _known[code] = known
+        known = _known[code] = is_own_file(code.co_filename)
     return known
+
+
+def is_own_file(name: str) -> bool:
+    """The same of a file's name, as code or a module has it."""
+    if name.startswith("<"):
+        return False
+    path = os.path.normpath(os.path.join(_CWD, name))
+    inside = next((path[len(root) - 1 :] for root in _roots if path.startswith(root)), None)
+    return inside is not None and not path.startswith(PROBE) and not any(part in inside for part in _FOREIGN)
 
 
 def name_of(code) -> str:

@@ -1,7 +1,7 @@
 """Looks into some early steps for operators and frozen modules that do equal work again: masks, tables of positions, constant features.
 
-From a step's begin to its backward the public functions of torch, the methods of tensors and the calls of modules stand behind a wrapper,
-which notes what the owner's lines call without a gradient: digests of arguments and result, and the time. Passes over the data are
+From a step's begin to its backward the public functions of torch (as the owner's modules see them), the methods of tensors and the calls
+of modules stand behind a wrapper, which notes what the owner's lines call without a gradient: digests of arguments and result, and the time. Passes over the data are
 looked at in the same places, because a frozen network sees equal batches again one pass later. Calls of one module on the parts of a
 batch, one by one, are counted too. Never in a program that compiles, and given up before torch.jit looks at functions.
 """
@@ -17,7 +17,7 @@ from threading import get_ident
 
 from ..guard import swallow
 from ..nested import named_tensors
-from ..phases import gaps
+from ..phases import compiled, gaps
 from ..phases.loop import loop
 from ..phases.observer import Observer
 from ..writer import fact
@@ -25,6 +25,7 @@ from . import census, compiles
 from .askers import asker
 from .calls import function_number
 from .digests import Digest
+from .stand_ins import StandIns
 
 AT_STEPS = (11, 14, 16, 21)  # completed steps; other windows have 2 to 7, 9, 12, 19, 22, 24
 MOST_WINDOWS = 10  # with those at the same places of later passes over the data
@@ -34,6 +35,7 @@ MAX_ROWS = 2_000  # in one window
 MAX_BYTES = 64 << 20  # of one value
 MAX_OVERHEAD_NS = 300_000_000  # our own work in one window
 ALIKE = 0.8  # of those calls have inputs of one shape: what differs could not be one batch
+MOST_CLASSES = 1000
 PARTS = 4  # calls of one module in one step, from which on they may be parts of one batch
 
 _OPERATIONS = """
@@ -59,6 +61,7 @@ class PureWork(Observer):
     def __init__(self, torch) -> None:
         self._torch = torch
         self._functions = None  # (owner, name, the function as it was, its wrapper)
+        self._stand_ins = None
         self._plan = list(AT_STEPS)
         self._serial, self._passes, self._pass_began, self._windows = None, 0, 0, 0
         self._positions: set = set()  # steps of a pass that were looked at
@@ -70,6 +73,7 @@ class PureWork(Observer):
         self._own_of_tensor: frozenset = frozenset()
         self._plain = (torch.Tensor, torch.nn.Parameter)
         os.register_at_fork(after_in_child=self.on_exit)
+        compiled.on_call.append(self.on_exit)
         self._began = self._overhead = 0
 
     # --- when
@@ -110,12 +114,15 @@ class PureWork(Observer):
 
     def _begin(self, step: int) -> None:
         if self._functions is None:
-            self._functions = [(owner, name, was, self._wrapped(was, name)) for owner, name, was in self._all()]
+            self._functions = [(owner, name, was, self._wrapped(was, name)) for owner, name, was in self._methods()]
+            self._stand_ins = StandIns(self._torch, self._public_functions())
         self._open, self._inside = True, False
         self._rows, self._parts, self._sizes, self._overhead = [], {}, set(), 0
+        alone = _nobody_overrides(self._torch)
         for owner, name, was, wrapped in self._functions:
-            if getattr(owner, name, None) is was:
+            if (alone or owner is not self._torch.Tensor) and getattr(owner, name, None) is was:
                 setattr(owner, name, wrapped)
+        self._stand_ins.place()
         module = self._torch.nn.Module
         self._call = module.__call__, self._module(module.__call__)
         module.__call__ = self._call[1]
@@ -135,6 +142,7 @@ class PureWork(Observer):
                     delattr(owner, name)
                 else:
                     setattr(owner, name, was)
+        self._stand_ins.take_out()
         module = self._torch.nn.Module
         if module.__call__ is self._call[1]:
             module.__call__ = self._call[0]
@@ -144,21 +152,24 @@ class PureWork(Observer):
             fact("calls", where="operators", window_ns=ns, rows=self._rows)
             self._write_parts()
 
-    def _all(self):
+    def _public_functions(self) -> dict:
+        torch = self._torch
+        made: dict = {}  # id of a function -> its wrapper, one for all its names
+        found: dict = {}
+        for owner in (torch, torch.nn.functional, torch.linalg, torch.fft, torch.special):
+            work = {name: function for name, function in list(vars(owner).items()) if self._is_work(name, function)}
+            found[owner] = {name: made.setdefault(id(each), self._wrapped(each, name)) for name, each in work.items()}
+        return found
+
+    def _methods(self):
         torch = self._torch
         self._own_of_tensor = frozenset(vars(torch.Tensor))
-        seen: set = set()
-        for owner in (torch, torch.nn.functional, torch.linalg, torch.fft, torch.special):
-            for name, function in list(vars(owner).items()):
-                if self._is_work(name, function) and id(function) not in seen:
-                    seen.add(id(function))
-                    yield owner, name, function
         for name in dir(torch.Tensor):
             function = getattr(torch.Tensor, name)
             if name in _ARITHMETIC or (not isinstance(function, property) and self._is_work(name, function)):
                 yield torch.Tensor, name, function
-        for owner, name in ((torch.jit, "script"), (torch.jit, "trace"), (torch, "compile")):
-            yield owner, name, getattr(owner, name)
+        for name in ("script", "trace"):
+            yield torch.jit, name, getattr(torch.jit, name)
 
     @staticmethod
     def _is_work(name: str, function: object) -> bool:
@@ -167,7 +178,7 @@ class PureWork(Observer):
         return type(function).__name__ in ("function", "builtin_function_or_method", "method_descriptor", "wrapper_descriptor")
 
     def _wrapped(self, original, name: str):
-        if name in ("script", "trace", "compile"):
+        if name in ("script", "trace"):
 
             @functools.wraps(original)
             def give_up(*args, **kwargs):
@@ -299,6 +310,20 @@ class _Part:
         if len(tensors) == 1 and first.is_contiguous() and not first.requires_grad:
             with contextlib.suppress(RuntimeError, NotImplementedError):  # a wrapper of torch.func, or a tensor without memory
                 self.begin, self.storage = first.data_ptr(), first.untyped_storage().data_ptr()
+
+
+def _nobody_overrides(torch) -> bool:
+    """Whether no mode is on and no library has tensors of its own: these are handed methods of tensors, and look them up by identity."""
+    if torch._C._len_torch_function_stack():
+        return False
+    todo, seen = [torch.Tensor], 0
+    while todo and seen < MOST_CLASSES:
+        known = todo.pop().__subclasses__()
+        if any(each.__module__.partition(".")[0] != "torch" for each in known):
+            return False
+        todo += known
+        seen += len(known)
+    return True
 
 
 def _needs_grad(value: object) -> bool:
