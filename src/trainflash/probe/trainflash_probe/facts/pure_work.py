@@ -1,9 +1,10 @@
 """Looks into some early steps for operators and frozen modules that do equal work again: masks, tables of positions, constant features.
 
 From a step's begin to its backward the public functions of torch (as the owner's modules see them), the methods of tensors and the calls
-of modules stand behind a wrapper, which notes what the owner's lines call without a gradient: digests of arguments and result, and the time. Passes over the data are
-looked at in the same places, because a frozen network sees equal batches again one pass later. Calls of one module on the parts of a
-batch, one by one, are counted too. Never in a program that compiles, and given up before torch.jit looks at functions.
+of modules stand behind a wrapper, which notes what the owner's lines call without a gradient: digests of arguments and result, and the
+time. Passes over the data are looked at in the same places, because a frozen network sees equal batches again one pass later. Calls of
+one module on the parts of a batch, one by one, are counted too. Never in a program that compiles, and given up before torch.jit looks at
+functions.
 """
 
 from __future__ import annotations
