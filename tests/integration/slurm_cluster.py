@@ -63,8 +63,9 @@ class Cluster:
         return done.stdout
 
     def jobs(self) -> dict[str, str]:
-        """State of each job that is not over, by its number."""
-        return dict(line.split() for line in self.ask("squeue", "--noheader", "--format=%i %T").splitlines())
+        """State of each job that is not over, by its number; without those that only ask a node."""
+        lines = [line.split() for line in self.ask("squeue", "--noheader", "--format=%i %T %j").splitlines()]
+        return {line[0]: line[1] for line in lines if line[2:] != ["trainflash-node"]}
 
     def wait_for(self, state: str, timeout_s: float = 120) -> str:
         """The number of a job in `state`."""

@@ -108,6 +108,7 @@ def test_a_job_that_is_requeued_in_the_middle_of_a_pair_ends_with_the_verdict(su
         (starts,) = box.glob("pairs/*/starts.jsonl")
         before = starts.read_text().splitlines()
         assert len(before) == 1
+        time.sleep(10)  # what is left of the first attempt must be over: Slurm itself leaves two minutes for that
         cluster.ask("scontrol", "update", f"JobId={job}", "StartTime=now")  # a requeued job waits for two minutes otherwise
         found = ended(process)
     finally:
@@ -222,3 +223,34 @@ def test_several_knobs_are_tried_at_once_and_the_best_is_kept(submitter):
     (box,) = (path.parent for path in Path(submitter.environment["XDG_STATE_HOME"]).glob("trainflash/*/sandbox.json"))
     assert "cache" in (box / "worktree" / "train.py").read_text()
     assert "cache" not in (submitter.project / "train.py").read_text()
+
+
+def test_a_pair_of_srun_jobs_comes_to_a_verdict_and_leaves_the_original_alone(submitter, tmp_path):
+    """Both sides run as steps of one allocation, one after the other, in copies of the project that all nodes see."""
+    source = (submitter.project / "ranks.py").read_text()
+    (submitter.project / "ranks.py").write_text(source.replace("time.sleep(ctx.ms / 1000)", "pass"))
+    patch = tmp_path / "no_sleep.diff"
+    patch.write_text(submitter.git("diff"))
+    submitter.git("checkout", "--quiet", "ranks.py")
+    before = fingerprint(submitter.project)
+    assert submitter.trainflash("sandbox", "create", str(submitter.project)).code == 0
+    job = ("slow=backward", "ms=60", "steps=300", f"port={free_ports(1)[0]}")
+    options = (
+        "--budget",
+        "8m",
+        "--on",
+        "slurm",
+        "--slurm-option",
+        "nodes=2",
+        "--slurm-option",
+        "ntasks=2",
+        "--slurm-option",
+        "ntasks-per-node=1",
+    )
+    words = ("--patch", str(patch), *options, "--json", "--", "srun", "python", "ranks.py", *job)
+    found = submitter.trainflash("optimize", "try", *words, timeout=850)
+    assert found.code == 0, found
+    (experiment,) = found.document["experiments"]
+    assert (experiment["decision"], experiment["verdict"]["protection"]) == ("accepted", "manifest")
+    assert experiment["verdict"]["fidelity"]["verdict"] == "same"
+    assert fingerprint(submitter.project) == before

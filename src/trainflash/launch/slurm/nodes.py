@@ -38,7 +38,17 @@ def ask_a_node(wanted: Wanted, folders: list[Path]) -> str:
     "" where no node was free within some seconds. Raises `UsageError` with what the node lacks, or when Slurm refuses the options.
     """
     options = [f"--{name}" if value is True else f"--{name}={value}" for name, value in wanted.of_a_node().items()]
-    command = ["srun", "--quiet", "--nodes=1", "--ntasks=1", "--time=1", f"--immediate={PATIENCE_S}", "--chdir=/", *options]
+    command = [
+        "srun",
+        "--quiet",
+        "--job-name=trainflash-node",
+        "--nodes=1",
+        "--ntasks=1",
+        "--time=1",
+        f"--immediate={PATIENCE_S}",
+        "--chdir=/",
+        *options,
+    ]
     outside = {name: value for name, value in os.environ.items() if not name.startswith("SLURM_") or name == "SLURM_CONF"}
     try:
         done = subprocess.run(
