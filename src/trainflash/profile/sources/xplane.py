@@ -14,6 +14,7 @@ import numpy as np
 
 from trainflash.errors import UsageError
 from trainflash.profile.building import TraceBuilder
+from trainflash.profile.device_lines import Line as RowKinds
 from trainflash.profile.device_lines import kind_by_name, line_of
 from trainflash.profile.events import INTEGERS, REALS, SIDE_COLUMNS, TEXTS, Identity, Kind, Quality, Trace, TrackKind
 from trainflash.profile.sources import values
@@ -92,38 +93,44 @@ class _Reader:
         heads = [head(self.window, *place) for place in plane.lines]
         streams = any(_name(line).startswith("Stream #") for line in heads)
         names = _Names(self, plane)
-        for place, line in zip(plane.lines, heads, strict=True):
-            self._line(plane, process, place, _name(line), names, streams)
+        for place, first in zip(plane.lines, heads, strict=True):
+            self._line(plane, process, place, first, names, streams)
 
-    def _line(self, plane: Plane, process: str, place: tuple[int, int], name: str, names: _Names, streams: bool) -> None:
-        kinds = line_of(plane.name, name, streams)
-        track_kind = kinds.track if kinds else TrackKind.HOST
-        line, pending = Line(), []
+    def _line(self, plane: Plane, process: str, place: tuple[int, int], first: Line, names: _Names, streams: bool) -> None:
+        """Events of one line. Its time stands before them in every file that a profiler wrote; where it does not, they wait for it."""
+        kinds = line_of(plane.name, _name(first), streams)
+        line, waiting = Line(), []
         for block in blocks(self.window, *place, names.wanted, line):
-            pending.append((block, names.columns(block, kinds.device if kinds else None)))
+            side = names.columns(block, kinds.device if kinds else None)
             block.stats = block.data = None
+            if first.timestamp_ns:
+                self._add(plane, process, first, kinds, names, block, side)
+            else:
+                waiting.append((block, side))
+        for block, side in waiting:
+            self._add(plane, process, line, kinds, names, block, side)
         self.total += line.events
         self.unparsed += line.unparsed
         self.aggregated += line.aggregated
         if line.cut_at is not None:
             self.cut_at = line.cut_at if self.cut_at is None else max(self.cut_at, line.cut_at)
-        if not pending:
-            return
+
+    def _add(self, plane: Plane, process: str, line: Line, kinds: RowKinds | None, names: _Names, block: Block, side: Side) -> None:
+        track_kind = kinds.track if kinds else TrackKind.HOST
         track = self.builder.track(process, str(line.id), track_kind)
         facts = {"device": kinds.device, "stream": kinds.stream} if kinds else {}
-        self.builder.describe(track, process_name=plane.name, thread_name=name, **facts)
-        for block, side in pending:
-            index = names.index(block.metadata)
-            start = line.timestamp_ns + block.offset_ps // 1000
-            end = line.timestamp_ns + (block.offset_ps + block.duration_ps) // 1000
-            count = len(start)
-            usual = kinds.kind if kinds else Kind.OTHER
-            kind = np.full(count, usual, np.int8) if usual is not None else names.kinds(track_kind)[index]
-            if usual is Kind.DEVICE_STEP and "step" not in side:
-                side["step"] = names.steps(index)
-            category = np.full(count, self.builder.strings[""], np.int32)
-            columns = {"name": names.ids[index], "category": category, "track": np.full(count, track, np.int32), "kind": kind}
-            self.builder.add_events(side, start_ns=start, duration_ns=end - start, **columns)
+        self.builder.describe(track, process_name=plane.name, thread_name=_name(line), **facts)
+        index = names.index(block.metadata)
+        start = line.timestamp_ns + block.offset_ps // 1000
+        end = line.timestamp_ns + (block.offset_ps + block.duration_ps) // 1000
+        count = len(start)
+        usual = kinds.kind if kinds else Kind.OTHER
+        kind = np.full(count, usual, np.int8) if usual is not None else names.kinds(track_kind)[index]
+        if usual is Kind.DEVICE_STEP and "step" not in side:
+            side["step"] = names.steps(index)
+        category = np.full(count, self.builder.strings[""], np.int32)
+        columns = {"name": names.ids[index], "category": category, "track": np.full(count, track, np.int32), "kind": kind}
+        self.builder.add_events(side, start_ns=start, duration_ns=end - start, **columns)
 
     def text_ids(self, column: str) -> values.Texts:
         return self.texts.setdefault(column, values.Texts(self.builder.strings))
@@ -202,8 +209,13 @@ class _Names:
             _put(side, column, events[plain][finite], found[finite])
         if written.any():
             texts, place = self._distinct(block, rows[written])
-            known = [{column: text} if text not in NO_SCOPES else {} for text in texts]
-            for has, table in _table(known, self._reader).values():
+            if how == TEXTS:
+                ids = self._reader.text_ids(column)
+                table = np.fromiter((-1 if text in NO_SCOPES else ids[text] for text in texts), np.int32, len(texts))
+                found = table[place]
+                _put(side, column, events[written][found >= 0], found[found >= 0])
+                return
+            for has, table in _table([{column: text} for text in texts], self._reader).values():
                 kept = has[place]
                 _put(side, column, events[written][kept], table[place[kept]])
 
