@@ -193,3 +193,11 @@ def test_nonsense_from_the_launcher_ends_the_training(pace, reins):
     reins.tell("run many")
     assert training.ended()
     assert training.stopped
+
+
+def test_a_rank_on_another_machine_trains_freely_and_says_so(pace, reins):
+    """A FIFO on a shared file system does not reach it; the reins are left to a rank that they do reach."""
+    (reins.directory / "host").write_text("another")
+    training = Training(pace, reins)
+    assert training.ended() and training.done == 50 and not training.stopped
+    assert reins.others() and not reins.claimed()

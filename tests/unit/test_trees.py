@@ -141,3 +141,23 @@ def test_memory_that_a_tree_held_counts_and_shared_memory_counts_once(tree):
 
 def test_a_tree_that_is_gone_has_no_memory():
     assert footprint.peak_bytes(2**22 - 1) is None
+
+
+def test_the_client_of_a_launching_daemon_is_asked_before_the_tree_is_killed(tmp_path):
+    """srun and mpirun end ranks that are no children of theirs only when they are asked to; killed, they could tell nobody."""
+    told = tmp_path / "told"
+    client = tmp_path / "srun"
+    client.write_text(f"#!/bin/sh\ntrap 'echo asked > {told}; exit 0' TERM\necho up > {tmp_path}/up\nwhile :; do sleep 0.05; done\n")
+    client.chmod(0o755)
+    parent = subprocess.Popen(["sh", "-c", f"{client}; true"])
+    try:
+        deadline = time.monotonic() + 30
+        while not (tmp_path / "up").exists():
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        supervise.freeze(parent.pid)  # as a side of a pair that waits for its turn
+        assert supervise.kill(parent.pid) == []
+    finally:
+        parent.kill()
+        parent.wait()
+    assert told.read_text() == "asked\n"

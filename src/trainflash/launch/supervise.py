@@ -107,7 +107,8 @@ def _ask_clients(root: int, reap: bool) -> None:
     """Let the clients of launching daemons end what they had started."""
     clients = [pid for pid in living(root) if _name(pid) in CLIENTS]
     signal_each(clients, signal.SIGTERM)
-    signal_each(clients, signal.SIGCONT)
+    if clients:
+        thaw(root)
     deadline = time.monotonic() + CLIENT_S
     while clients and set(clients) & set(living(root)) and time.monotonic() < deadline:
         if reap:
