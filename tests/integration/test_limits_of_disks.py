@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from torture_ground import look, make_project
+from torture_ground import git, look, make_project
 
 from trainflash import sandbox, writeback
 from trainflash.errors import UsageError
@@ -18,6 +18,7 @@ from trainflash.view import open_view
 
 HUGE_BYTES = 300 << 30
 ROOM = "2m"
+HALF = 50_000
 
 
 @pytest.fixture
@@ -59,6 +60,16 @@ def test_300_gigabytes_of_data_cost_no_time_and_no_room(base, protection):
     assert sandbox.original_changes(box) == ()
 
 
+def accepted(box) -> Experiment:
+    """An accepted experiment of what lies in the worktree."""
+    return Experiment(
+        n=1, parent=None, knob="knob", value="1", finding=None, location=None, risk="same", why="test",
+        commit=sandbox.commit_worktree(box, "one"), parent_commit=box.base_ref, diff_digest="", files=(),
+        command=Command(("python", "train.py")), created_utc="2025-01-01T00:00:00+00:00",
+        verdict=Verdict("accept", None, None, 6, ("same",)), decision="accepted",
+    )  # fmt: skip
+
+
 @pytest.fixture
 def small_disk(base):
     """A project on a disk of 2 MiB of its own, with its sandbox elsewhere."""
@@ -80,12 +91,7 @@ def test_a_full_disk_leaves_a_write_back_undone_and_all_as_it_was(small_disk):
     (tree / "pkg" / "old.py").unlink()
     for number in range(8):
         (tree / "pkg" / f"made{number}.py").write_text("# a table\n" * 20_000)
-    one = Experiment(
-        n=1, parent=None, knob="knob", value="1", finding=None, location=None, risk="same", why="test",
-        commit=sandbox.commit_worktree(box, "one"), parent_commit=box.base_ref, diff_digest="", files=(),
-        command=Command(("python", "train.py")), created_utc="2025-01-01T00:00:00+00:00",
-        verdict=Verdict("accept", None, None, 6, ("same",)), decision="accepted",
-    )  # fmt: skip
+    one = accepted(box)
     filler = small_disk / "filler"
     with open(filler, "wb", buffering=0) as file, pytest.raises(OSError, match="No space"):
         while True:
@@ -107,3 +113,43 @@ def test_a_full_disk_leaves_a_write_back_undone_and_all_as_it_was(small_disk):
 def _files(seen: dict[str, tuple]) -> dict[str, tuple]:
     """Without folders, whose times change with every file made in them."""
     return {path: facts for path, facts in seen.items() if len(facts) > 3}
+
+
+@pytest.mark.full
+@pytest.mark.timeout(1800)
+def test_a_hundred_thousand_files(base):
+    """Half of them tracked, half ignored data: made, run in, changed, written back, discarded."""
+    project = make_project(base / "project")
+    for number in range(HALF):
+        for folder in ("src", "data"):
+            path = project / folder / f"part{number % 250}" / f"n{number}.py"
+            if number < 250:
+                path.parent.mkdir(parents=True)
+            path.write_bytes(b"n = %d\n" % number)
+    git(project, "add", ".")
+    git(project, "commit", "-q", "-m", "many")
+    box = sandbox.create(project)
+    assert sandbox.original_changes(box) == () and not sandbox.status(box).dirty
+    run_dir = Path(box.directory, "runs", "one")
+    run_dir.mkdir(parents=True)
+    view = open_view(box, "candidate", run_dir)
+    try:
+        code = (
+            "import os; print(*(sum(len(files) for *_, files in os.walk(part)) for part in ('src', 'data'))); os.unlink('src/part1/n1.py')"
+        )
+        words = view.argv([sys.executable, "-I", "-S", "-c", code])
+        done = subprocess.run(words, cwd=view.cwd, env={**os.environ, **view.env}, capture_output=True, text=True)
+    finally:
+        view.close()
+    linked = int(done.stdout.split()[1])  # beyond a number of links, a folder of data is one link
+    assert done.stdout.split()[0] == str(HALF), done.stderr
+    assert linked == HALF + 2 or view.protection != "mount"
+    Path(box.worktree, "src", "part7", "n7.py").write_text("n = 8\n")
+    one = accepted(box)
+    proposal = writeback.propose(box, [one])
+    assert proposal.files == ("src/part7/n7.py",)
+    writeback.apply(box, proposal, approved_digest=proposal.digest, how="digest")
+    assert git(project, "status", "--porcelain").split() == ["M", "src/part7/n7.py"]
+    writeback.undo(box)
+    sandbox.discard(box, everything=True)
+    assert git(project, "worktree", "list").count("\n") == 1
