@@ -90,10 +90,8 @@ def _learn() -> None:
             loop.forward_begins(self, owner, grad, args, kwargs)
         except Exception as error:
             swallow("forward", error)
-        if loop.rolling:
-            return _inside_data(original, self, *args, **kwargs)
-        if not loop.started:
-            return original(self, *args, **kwargs)
+        if loop.rolling or not loop.started:
+            return _without_parts(original, self, *args, **kwargs)
         if grad and owner and id(self) not in _trained:
             _trained[id(self)] = weakref.ref(self)
         loop.in_fwd = True
@@ -121,8 +119,8 @@ def _telling(module, run):
     return told
 
 
-def _inside_data(run, *args, **kwargs):
-    """A forward of the open span of Data: neither it nor its parts are forwards of the step."""
+def _without_parts(run, *args, **kwargs):
+    """A forward of the open span of Data, or before the training: neither it nor its parts are forwards of a step, and its parts no roots."""
     loop.in_fwd = True
     try:
         return run(*args, **kwargs)
@@ -186,7 +184,7 @@ def _place(key: int, module, owner: bool) -> None:
             except Exception as error:
                 swallow("forward", error)
             if loop.rolling:
-                return _inside_data(run, *args, **kwargs)
+                return _without_parts(run, *args, **kwargs)
             loop.begin(20)  # codes.FWD, as a constant for speed
             if loop.on_forward_end:
                 run = _telling(module, run)
