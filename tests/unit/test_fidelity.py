@@ -146,6 +146,32 @@ def test_results_of_evaluations_are_compared_where_they_can_be(changes, ok):
     assert ("evaluation" in found.changed) == (ok is False)
 
 
+def test_an_evaluation_is_not_hidden_by_a_network_that_answers_in_every_step():
+    always = tuple(evaluation(n, of=["Critic", True], samples=8, multiset=f"a{n}") for n in range(1, 31))
+    before = record(stream(evaluations=(*always, evaluation(10), evaluation(20), evaluation(30))))
+    rarer = compare(before, record(stream(evaluations=(*always, evaluation(20)))))
+    assert rarer.changed == ("cadence",) and "3 times → 1" in check_of(rarer, "evaluation cadence").evidence
+    less = compare(before, record(stream(evaluations=(*always[1:], evaluation(10), evaluation(20), evaluation(30)))))
+    assert "30 times → 29" in check_of(less, "evaluation cadence").evidence
+    other = (*always[:4], evaluation(5, of=["Critic", True], samples=8, multiset="b"), *always[5:])
+    found = compare(before, record(stream(evaluations=(*other, evaluation(10), evaluation(20), evaluation(30)))))
+    assert found.changed == ("evaluation",) and "after update 5" in check_of(found, "evaluation inputs").evidence
+
+
+def test_evaluated_batches_may_be_padded_to_another_width():
+    before = record(stream(evaluations=(evaluation(20, multiset="a", trimmed="t"),)))
+    assert compare(before, record(stream(evaluations=(evaluation(20, multiset="b", trimmed="t"),)))).verdict == "same"
+    other = compare(before, record(stream(evaluations=(evaluation(20, multiset="b", trimmed="u"),))))
+    assert "other samples" in check_of(other, "evaluation inputs").evidence
+
+
+def test_a_network_that_is_evaluated_in_training_mode_is_said_to_be():
+    before = record(stream(evaluations=(evaluation(20),)))
+    after = record(stream(evaluations=(evaluation(20, of=["Net", True], modes=[list(MODE)]),)))
+    found = compare(before, after)
+    assert "after update 20: eval" in check_of(found, "evaluation inputs").evidence and check_of(found, "evaluation cadence").ok
+
+
 def test_results_of_evaluations_say_nothing_of_another_training():
     far = replace(rounded(1e-7, 1e-7).streams[0], evaluations=(evaluation(20, outputs=[61.0, 400.0, 320]),))
     assert check_of(compare(record(), record(far)), "evaluation results").ok is None

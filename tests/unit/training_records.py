@@ -58,7 +58,7 @@ def weights(n: int, shift: float = 0.0, **changes) -> dict:
 
 def evaluation(n: int, **changes) -> dict:
     modes = [["Net", False, 0, 0.0, 0]]
-    line = {"n": n, "begins": 1, "forwards": 4, "samples": 32, "multiset": "beef", "modes": modes, "weights": []}
+    line = {"n": n, "of": ["Net", False], "forwards": 4, "samples": 32, "multiset": "beef", "modes": modes, "weights": []}
     return {**line, "results": line["forwards"], "outputs": [3.0 * n, 400.0, 320], **changes}
 
 

@@ -19,6 +19,8 @@ _ALL_COARSE, _MORE_COARSE = 0.99, 0.1  # shares of values that bfloat16 holds ex
 _RATE_ROUNDING = 0.02  # a schedule counted in updates meets that in samples between two of its steps
 _RATES_SCALED = 0.8  # of all updates: the rest is warm-up
 _BOUND_WIDTH = 1e-4  # torch divides by the norm plus 1e-6, so clipped norms are equal but for that
+SIDES: tuple[Literal["baseline", "candidate"], ...] = ("baseline", "candidate")
+Lines = dict[int, dict[str, Any]]  # by the update that they follow
 _RESULTS_LIMIT = 1e-3  # relative, of sums over an evaluation; rounding in float32 moves them by 1e-6, averaged weights by 1e-2 and more
 _BOUND_SLACK = 5e-3  # the same bound in bfloat16
 _BOUND_LEAST, _BOUND_SHARE = 3, 0.02  # updates on the bound before it is one: norms that nobody bounds are never equal so often
@@ -170,38 +172,51 @@ def coverage(pair: Pair) -> Outcome:
 
 
 def evaluation(pair: Pair) -> Outcome:
-    old, new = _evaluations(pair)
-    if not old and not new:
+    """The same samples in the same mode, wherever both sides evaluate the same kind of network after the same update."""
+    groups = _evaluations(pair)
+    if not groups:
         return Outcome(None, "no evaluation was seen")
-    known = {(line["multiset"], line["samples"]) for line in old.values()}
+    outcomes = [_evaluated_inputs(old, new) for old, new in groups]
+    wrong = next((outcome for outcome in outcomes if outcome is not None and outcome.ok is False), None)
+    if wrong is not None:
+        return wrong
+    shared = [(old[n], new[n]) for old, new in groups for n in sorted(set(old) & set(new))]
+    if not shared:
+        return Outcome(None, "no evaluation was seen on both sides after the same update")
+    counts = {(before["forwards"], after["forwards"]) for before, after in shared if before["forwards"] != after["forwards"]}
+    batches = "".join(f", in {a} forwards → {b}" for a, b in sorted(counts)[:1])
+    return Outcome(True, f"the same samples in {len(shared)} evaluations{batches}")
+
+
+def _evaluated_inputs(old: Lines, new: Lines) -> Outcome | None:
+    """What is wrong with one group's inputs; None where nothing is."""
+    known = {each for line in old.values() for each in _same_samples(line)}
     for n, line in sorted(new.items()):
         before = old.get(n)
-        if before is None and old and (line["multiset"], line["samples"]) not in known:
+        if before is None and old and not known & _same_samples(line):
             return Outcome(False, f"after update {n}: {line['samples']} samples that the baseline never evaluates at once")
         if before is None:
             continue
-        if before["samples"] != line["samples"] or before["multiset"] != line["multiset"]:
+        if not _same_samples(before) & _same_samples(line):
             what = "other samples" if before["samples"] == line["samples"] else f"{before['samples']} samples → {line['samples']}"
             return Outcome(False, f"after update {n}: {what}")
         modes = [sorted({tuple(mode[1:]) for mode in each["modes"]}) for each in (before, line)]
         if modes[0] != modes[1]:
             return Outcome(False, f"after update {n}: {_mode(modes[0])} → {_mode(modes[1])}")
-    shared = sorted(set(old) & set(new))
-    if not shared:
-        return Outcome(None, "no evaluation was seen on both sides after the same update")
-    counts = {(old[n]["forwards"], new[n]["forwards"]) for n in shared if old[n]["forwards"] != new[n]["forwards"]}
-    batches = "".join(f", in {a} forwards → {b}" for a, b in sorted(counts)[:1])
-    return Outcome(True, f"the same samples in {len(shared)} evaluations{batches}")
+    return None
+
+
+def _same_samples(line: dict[str, Any]) -> set[tuple[str, str, int]]:
+    """What two lines of the same samples share: their contents, or these without padding, which other batches make wider or narrower."""
+    return {(name, line[name], line["samples"]) for name in ("multiset", "trimmed") if name in line}
 
 
 def evaluation_results(pair: Pair) -> Outcome:
     """What the evaluated modules returned for the same samples after the same training: of other weights, or otherwise used?"""
     if not pair.bitwise:
         return Outcome(None, "the training itself differs")
-    old, new = _evaluations(pair)
     compared = 0
-    for n in sorted(set(old) & set(new)):
-        before, after = old[n], new[n]
+    for n, before, after in [(n, old[n], new[n]) for old, new in _evaluations(pair) for n in sorted(set(old) & set(new))]:
         if any(not line.get("results") or line["results"] != line["forwards"] or not line["outputs"][2] for line in (before, after)):
             continue
         (total, squares, count), (other, others_squares, others_count) = before["outputs"], after["outputs"]
@@ -216,21 +231,29 @@ def evaluation_results(pair: Pair) -> Outcome:
 
 
 def evaluation_cadence(pair: Pair) -> Outcome:
-    old, new = _evaluations(pair)
-    return cadence(sorted(old), sorted(new), pair)
+    """Each kind of network that is evaluated, by itself: one that answers in every step would hide how often the others are asked."""
+    outcomes = [cadence(sorted(old), sorted(new), pair) for old, new in _evaluations(pair)]
+    wrong = next((outcome for outcome in outcomes if outcome.ok is False), None)
+    return wrong or next(iter(outcomes), cadence([], [], pair))
 
 
-def _evaluations(pair: Pair) -> tuple[dict[int, dict[str, Any]], dict[int, dict[str, Any]]]:
-    sides: tuple[Literal["baseline", "candidate"], ...] = ("baseline", "candidate")
-    old, new = (
-        {
-            pair.place(side, line["n"]): line
-            for line in getattr(pair, side).evaluations
-            if line["forwards"] and line["n"] <= pair.closed_on(side)
-        }
-        for side in sides
-    )
-    return old, new
+def _evaluations(pair: Pair) -> list[tuple[Lines, Lines]]:
+    """Lines of both sides by update, a pair for each kind of network evaluated: its class, in training mode or not.
+
+    A class that is in one mode on one side and in the other on the other side is one kind: that it changed is what must be said.
+    """
+    found: dict[tuple[str, bool], tuple[Lines, Lines]] = {}
+    for index, side in enumerate(SIDES):
+        for line in getattr(pair, side).evaluations:
+            if line["forwards"] and line["n"] <= pair.closed_on(side):
+                name, training = line.get("of") or ("", False)
+                found.setdefault((name, training), ({}, {}))[index][pair.place(side, line["n"])] = line
+    for name, training in list(found):
+        lost, gained = found.get((name, training), ({}, {})), found.get((name, not training), ({}, {}))
+        if lost[0] and not lost[1] and gained[1] and not gained[0]:
+            found[(name, training)] = (lost[0], gained[1])
+            del found[(name, not training)]
+    return [found[key] for key in sorted(found)]
 
 
 def cadence(old: list[int], new: list[int], pair: Pair) -> Outcome:

@@ -111,10 +111,10 @@ def _second_step(pair: Pair) -> float | None:
 
 
 def _evaluated(pair: Pair) -> float | None:
-    later = {line["n"]: line["weights"] for line in pair.candidate.evaluations if line["n"] <= pair.closed}
+    later = {(line["n"], *line.get("of", ())): line["weights"] for line in pair.candidate.evaluations if line["n"] <= pair.closed}
     distances = []
     for line in pair.baseline.evaluations:
-        both = zip(line["weights"], later.get(line["n"], ()), strict=False)
+        both = zip(line["weights"], later.get((line["n"], *line.get("of", ())), ()), strict=False)
         distances += [distance for old, new in both if old and new and (distance := weights_distance(old, new)) is not None]
     return max(distances, default=None)
 

@@ -104,29 +104,31 @@ class Forwards:
 
 
 class Evaluations:
-    """Evaluation forwards by the number of updates done before them."""
+    """Evaluation forwards by the number of updates done before them, and by what ran: the class of the module and whether in training mode.
+
+    So a network that answers in each step without gradients (a teacher, a generator for its critic) is told from the evaluation at its end.
+    """
 
     def __init__(self):
-        self._open = {}
+        self._open = {}  # (updates, class, training mode) -> line
         self._weighed = 0
 
-    def _at(self, updates):
+    def _at(self, updates, mode):
+        name, training = mode[:2]
         return self._open.setdefault(
-            updates,
+            (updates, name, training),
             {
-                "k": "evaluation", "n": updates, "begins": 0, "forwards": 0, "samples": 0, "multiset": 0, "modes": [], "weights": [],
-                "results": 0, "outputs": [0.0, 0.0, 0],
+                "k": "evaluation", "n": updates, "of": [name, training], "forwards": 0, "samples": 0, "multiset": 0, "trimmed": 0,
+                "modes": [], "weights": [], "results": 0, "outputs": [0.0, 0.0, 0],
             },
         )  # fmt: skip
 
-    def begin(self, updates):
-        self._at(updates)["begins"] += 1
-
     def add(self, forward):
-        line = self._at(forward.updates)
+        line = self._at(forward.updates, forward.mode)
         line["forwards"] += 1
         line["samples"] += len(forward.rows)
         line["multiset"] = tensors.multiset(forward.rows, line["multiset"])
+        line["trimmed"] = tensors.multiset(forward.trimmed, line["trimmed"])
         if forward.mode not in line["modes"]:
             line["modes"].append(forward.mode)
         if forward.outputs is not None:
@@ -134,14 +136,14 @@ class Evaluations:
 
     def returned(self, forward):
         """The outputs of a forward that `add` was given, or is given now."""
-        line = self._at(forward.updates)
+        line = self._at(forward.updates, forward.mode)
         line["results"] += 1
         for index, value in enumerate(forward.outputs):
             line["outputs"][index] += value
 
-    def wants_weights(self, updates, module):
+    def wants_weights(self, forward, module):
         """Whether this module is evaluated for the first time after this update."""
-        line = self._at(updates)
+        line = self._at(forward.updates, forward.mode)
         seen = line.setdefault("modules", [])
         if id(module) in seen or self._weighed >= _WEIGHED_LIMIT:
             return False
@@ -149,14 +151,14 @@ class Evaluations:
         self._weighed += 1
         return True
 
-    def weigh(self, updates, found):
-        self._at(updates)["weights"].append(found)
+    def weigh(self, forward, found):
+        self._at(forward.updates, forward.mode)["weights"].append(found)
 
     def finished(self, until):
         """Lines of evaluations made after at most `until` updates, in order; they are forgotten."""
-        for updates in sorted(number for number in self._open if number <= until):
-            line = self._open.pop(updates)
+        for key in sorted(key for key in self._open if key[0] <= until):
+            line = self._open.pop(key)
             line.pop("modules", None)
-            line["multiset"] = f"{line['multiset']:x}"
-            if line["forwards"] or line["begins"]:
+            line.update(multiset=f"{line['multiset']:x}", trimmed=f"{line['trimmed']:x}")
+            if line["forwards"]:
                 yield line

@@ -103,10 +103,10 @@ class Recorder(Observer):
         if forward.marker is not None:
             self._forwards.add(forward)
             if owns and not forward.mode[1] and not any(each.requires_grad for each in module.parameters()):
-                self._weigh_evaluated(module)  # an average of weights, evaluated without no_grad
+                self._weigh_evaluated(forward, module)  # an average of weights, evaluated without no_grad
         elif owns:
             self._evaluations.add(forward)
-            self._weigh_evaluated(module)
+            self._weigh_evaluated(forward, module)
 
     def on_forward_end(self, module, result):
         forward, self._running = self._running, None
@@ -165,8 +165,6 @@ class Recorder(Observer):
 
     def on_eval(self, begin):
         self._evaluating = bool(begin)
-        if begin:
-            self._evaluations.begin(self._updates)
 
     def on_checkpoint(self, obj, target):
         self._save(obj, target)
@@ -249,10 +247,10 @@ class Recorder(Observer):
         self._write(line)
         self._last_weights = self._updates
 
-    def _weigh_evaluated(self, module):
-        if self._evaluations.wants_weights(self._updates, module):
+    def _weigh_evaluated(self, forward, module):
+        if self._evaluations.wants_weights(forward, module):
             found = self._try(state.weights, list(module.parameters()), list(module.buffers()))
-            self._evaluations.weigh(self._updates, found)
+            self._evaluations.weigh(forward, found)
 
     def _living(self):
         return [module for module in (reference() for reference in self._roots.values()) if module is not None]
