@@ -120,7 +120,7 @@ def _telling(module, run):
 
 
 def _without_parts(run, *args, **kwargs):
-    """A forward of the open span of Data, or before the training: neither it nor its parts are forwards of a step, and its parts no roots."""
+    """A forward in an open span of Data, or before the training: it and its parts are no forwards of a step, its parts no roots."""
     loop.in_fwd = True
     try:
         return run(*args, **kwargs)
