@@ -29,7 +29,7 @@ def attempt(do, *arguments):
         do(*arguments)
     except OSError as bad:
         print("refused", arguments[0], bad.errno)
-here, original, home = Path.cwd(), Path(sys.argv[1]), Path(os.environ["HOME"])
+here, original, home = Path.cwd(), Path(os.fsdecode(bytes.fromhex(sys.argv[1]))), Path(os.environ["HOME"])
 write = lambda path: open(path, "w").close()
 folders = [here, here / "data", here.parent, home, home / "new", original, original / "data", original.parent, Path("/etc"), Path("/usr")]
 for folder in folders:
@@ -181,7 +181,7 @@ def test_what_a_candidate_deletes_and_what_the_owner_makes_later_are_not_seen(bo
 def test_a_program_that_writes_everywhere_changes_nothing_but_its_run_folder(box, project, home, run_dir):
     before, before_home = look(project.parent), look(home)
     with opened(box, "candidate", run_dir) as view:
-        done = python(view, ATTACK, str(project))
+        done = python(view, ATTACK, os.fsencode(project).hex())
         assert "alive" in done.stdout, done.stderr
         assert python(view, STAMPS, str(project / "train.py"), str(project / "data" / "x.bin"), str(home)).returncode in (0, 1)
         script = f"rm -rf -- * .git; echo x > '{run_dir}/arrived'; echo x > /dev/shm/$$; rm /dev/shm/$$"
@@ -364,7 +364,7 @@ def test_landlock_refuses_writes_to_the_original(box, project, home, run_dir):
     with opened(box, "candidate", run_dir, only="landlock") as view:
         assert view.protection == "landlock"
         assert view.project != str(project)
-        done = python(view, ATTACK, str(project))
+        done = python(view, ATTACK, os.fsencode(project).hex())
         assert "alive" in done.stdout, done.stderr
         assert f"refused {project}/train.py" in done.stdout
     with opened(box, "candidate", run_dir, only="landlock") as view:

@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from trainflash.view import View
 
 TRIAL_SECONDS = 60  # a trial takes about 0.1 s; this bounds a hung file system
-# argv: own file, file in the run's folder, then pairs of a guarded path and its device and inode outside. Nothing of the owner's is
-# changed where nothing protects: a file is opened for writing and not written, a folder is known by its identity or as read-only.
+# argv: own file, file in the run's folder, then pairs of a guarded path and its device and inode outside. The paths are in hexadecimal:
+# without a mount view, words of a command that name the original are led to its copy, and the trial has to reach the original itself.
+# Nothing of the owner's is changed where nothing protects: a file is opened for writing and not written, a folder is known by its
+# identity or as read-only.
 _TRIAL = """
 import os, stat, sys
 def held(path, identity):
@@ -36,6 +38,7 @@ def held(path, identity):
         return True
 own, run, *guarded = sys.argv[1:]
 for path, identity in zip(guarded[::2], guarded[1::2]):
+    path = os.fsdecode(bytes.fromhex(path))
     if not held(path, identity):
         sys.exit(f"a write reached {path}")
 for path in (own, run):
@@ -134,7 +137,7 @@ def _guarded(sandbox: Sandbox, protection: Protection) -> list[str]:
         tracked = (os.path.join(sandbox.repository, path) for path in sorted(listing.read(sandbox).ours))
         ours = (path for path in tracked if os.path.isfile(path) and not os.path.islink(path) and os.access(path, os.W_OK))
         paths = list(itertools.islice(ours, 1))
-    return [word for path in paths for word in (path, f"{os.stat(path).st_dev}:{os.stat(path).st_ino}")]
+    return [word for path in paths for word in (os.fsencode(path).hex(), f"{os.stat(path).st_dev}:{os.stat(path).st_ino}")]
 
 
 def _remove(path: Path) -> None:
