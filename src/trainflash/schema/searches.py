@@ -16,6 +16,7 @@ class Search:
     asked: str  # digest of the command and of what verdicts are held to: another question is another search
     base_ref: str
     began_utc: str
+    earlier: int = 0  # experiments that there were when it began: what has a higher number is its own
     first_run: str = ""  # the very first diagnosis
     diagnosed: dict[str, str] = field(default_factory=dict)  # commit → run of its diagnosis
     experiments: tuple[int, ...] = ()  # those that came to their end

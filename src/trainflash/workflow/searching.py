@@ -151,7 +151,8 @@ class _Loop:
         if known is not None and not known.ending and (known.asked, known.base_ref) == (asked, self.session.sandbox.base_ref):
             self.session.on_progress(f"going on with the search of {known.began_utc}", 0, 0)
             return known
-        return Search(asked, self.session.sandbox.base_ref, now_utc())
+        earlier = max((each.n for each in self.session.experiments()), default=0)
+        return Search(asked, self.session.sandbox.base_ref, now_utc(), earlier)
 
     def _save(self, **changes: object) -> None:
         self.search = replace(self.search, **changes)  # type: ignore[arg-type]
@@ -197,7 +198,7 @@ class _Loop:
             self._finished(one.n)
 
     def _ours(self, one: Experiment) -> bool:
-        made_now = one.decision == "pending" and one.created_utc >= self.search.began_utc and one.command == self.command
+        made_now = one.decision == "pending" and one.n > self.search.earlier and one.command == self.command
         return one.n not in self.search.experiments and (one.n == self.search.current or made_now)
 
     def _made(self, candidate: Candidate, demands: Demands) -> Experiment:
