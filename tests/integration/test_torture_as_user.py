@@ -51,6 +51,8 @@ def test_no_act_of_an_ordinary_user_hurts_the_original():
         shutil.rmtree(base)
     if "ERROR: file or directory not found" in done.stderr or "PermissionError" in done.stderr:
         pytest.skip("this checkout cannot be read by other users")
+    if "No module named pytest" in done.stderr:
+        pytest.skip("other users cannot read this environment's packages")
     assert done.returncode == 0, done.stdout[-5000:] + done.stderr
     if "not to be had on this machine" in done.stdout:
         pytest.skip("ordinary users get no user namespace here")

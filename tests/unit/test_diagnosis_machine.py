@@ -313,3 +313,14 @@ def test_work_repeated_in_an_evaluation_stands_beside_it():
 def test_an_interruption_says_what_a_rarer_one_would_bring(summary):
     finding = first(summary)
     assert f"10 times less often it would bring at most {1 / (1 - 0.9 * finding.share):.2f}" in evidence(finding)
+
+
+@pytest.mark.parametrize(("workers", "fetching"), [(0, 0.5), (2, 2)])
+def test_copying_files_from_the_page_cache_is_input_and_output_though_it_computes(workers, fetching):
+    def of(rate: float) -> str:
+        loader = s.loader(num_workers=workers, fetch_cpu_share=1.0)
+        machine = Telemetry(0.5, m.host(read_mb_s=rate))
+        return kinds(replace(s.slow_getitem(0.5), loaders=(loader,), telemetry=machine))[0]
+
+    most = DEFAULT.copied_mb_s * fetching
+    assert (of(1.01 * most), of(0.99 * most)) == ("input_io", "input_cpu")

@@ -124,7 +124,8 @@ def read_input(summary: Summary, start: WorkerStart | None, limits: Thresholds) 
     cpu, waits = _cpu_share(summary, loader, stat.share), limits.io_cpu_share
     if loader is not None and loader.num_workers > 0:
         waits = limits.io_cpu_share_of_workers
-    name = _name(loader, part, cpu is not None and cpu < waits, usual, late, summary, limits)
+    reads = (cpu is not None and cpu < waits) or _copies_files(summary, loader, share, limits)
+    name = _name(loader, part, reads, usual, late, summary, limits)
     return Input(
         share=share,
         calm=min(share, calm_share(summary, "Data", limits)),
@@ -155,7 +156,7 @@ def _tail(summary: Summary, share: float) -> tuple[float | None, float | None]:
 def _name(
     loader: LoaderFacts | None,
     collate: float | None,
-    waits: bool,
+    reads: bool,
     usual: float | None,
     late: float | None,
     summary: Summary,
@@ -171,11 +172,20 @@ def _name(
     bursty = loader is not None and usual is not None and usual <= most and late is not None and late >= limits.tail_part
     if bursty and _keeps_up(loader, summary, usually=known) is not False and (known or not stalled_like_compute(summary, "Data", limits)):
         return "input_tail"
-    if waits:
+    if reads:
         return "input_io"
     if collate is not None and collate >= limits.collate_majority:
         return "collate"
     return "input_cpu"
+
+
+def _copies_files(summary: Summary, loader: LoaderFacts | None, share: float, limits: Thresholds) -> bool:
+    """Whether fetching is mostly copying what read calls bring from the page cache: that computes, and is input and output all the same."""
+    host = summary.telemetry.host if summary.telemetry is not None else None
+    if host is None or host.read_mb_s is None:
+        return False
+    fetching = loader.num_workers if loader is not None and loader.num_workers > 0 else share  # seconds of it in a second, at most
+    return fetching > 0 and host.read_mb_s >= limits.copied_mb_s * fetching
 
 
 def _keeps_up(loader: LoaderFacts | None, summary: Summary, usually: bool) -> bool | None:
