@@ -220,13 +220,12 @@ def startup(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
     if share is None or seconds is None or share < limits.startup:
         return ()
     own_s = ahead.own_s if ahead is not None else 0.0
-    lines = [LineCost("main", "", location, s / seconds) for location, s in ahead.lines] if ahead is not None and seconds else []
+    lines = [LineCost("main", "", location, s / seconds) for location, s in ahead.lines] if ahead is not None else []
     where = hottest(lines) if own_s >= limits.startup_own * seconds else None
     rows = [percent("share of the whole run", share), count("start-up", seconds, "s"), count("whole run", signals.summary.wall_s, "s")]
     if ahead is not None:
         rows += [count("of it in the program's own lines", own_s, "s"), count("of it importing", ahead.importing_s, "s")]
     own_work = own_s >= limits.startup * signals.summary.wall_s
-    long = seconds >= limits.startup_long_s
     return (
         claim(
             "startup",
@@ -236,7 +235,13 @@ def startup(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
             limits,
             # Its share is of another whole than those of the steady part. A long start-up outweighs all of that, and so does one that is
             # mostly the program's own work; another one stands behind anything that dominates there.
-            weight=share if own_work else 0.0 if share < limits.startup_first else share if long else limits.dominant,
+            weight=share
+            if own_work
+            else 0.0
+            if share < limits.startup_first
+            else share
+            if seconds >= limits.startup_long_s
+            else limits.dominant,
             summary=f"{shown(share)} of this run is start-up before the first step: {seconds:.1f} s of {signals.summary.wall_s:.1f} s",
             evidence=rows,
             location=where,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 
@@ -10,7 +11,6 @@ _CWD = os.getcwd()
 _FOREIGN = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 _given = [entry for entry in os.environ.get("TRAINFLASH_OWN", "").split(os.pathsep) if entry] or [_CWD]
 _roots = tuple({os.path.join(path, "") for entry in _given for path in (os.path.abspath(entry), os.path.realpath(entry))})
-_known: dict = {}  # code object -> bool
 
 
 def path_of(code) -> str:
@@ -19,15 +19,13 @@ def path_of(code) -> str:
 
 
 def is_own(code) -> bool:
-    """True when `code` is the owner's; remembered for each code object."""
-    known = _known.get(code)
-    if known is None:
-        known = _known[code] = is_own_file(code.co_filename)
-    return known
+    """True when `code` is the owner's."""
+    return is_own_file(code.co_filename)
 
 
+@functools.lru_cache(maxsize=None)
 def is_own_file(name: str) -> bool:
-    """The same of a file's name, as code or a module has it."""
+    """The same of a file's name, as code or a module has it; remembered."""
     if name.startswith("<"):
         return False
     path = os.path.normpath(os.path.join(_CWD, name))
@@ -45,11 +43,13 @@ def place_of_frame(frame) -> list:
     return [path_of(frame.f_code), frame.f_lineno or frame.f_code.co_firstlineno, name_of(frame.f_code)]
 
 
-def own_frame(frame):
-    """The innermost frame of the owner's code at or outside `frame`; None when there is none."""
+def own_frame(frame, ends=None):
+    """The innermost frame of the owner's code at or outside `frame`; None when there is none, or code that `ends` says ends the search."""
     while frame is not None:
         if is_own(frame.f_code):
             return frame
+        if ends is not None and ends(frame.f_code):
+            return None
         frame = frame.f_back
     return None
 

@@ -53,10 +53,7 @@ class Collections:
     def _note(self, frame, ns: int) -> None:
         """The owner's line that calls it, or calls a library that does; Dynamo, which collects before it compiles, has no such line."""
         try:
-            while frame is not None and not own.is_own(frame.f_code):
-                if _COMPILES in frame.f_code.co_filename:
-                    return
-                frame = frame.f_back
+            frame = own.own_frame(frame, ends=lambda code: _COMPILES in code.co_filename)
             if frame is None:
                 return
             entry = self.called.setdefault(tuple(own.place_of_frame(frame)), [0, 0])

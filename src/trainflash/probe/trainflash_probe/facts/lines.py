@@ -118,22 +118,11 @@ def _sample(signo, frame) -> None:
             ahead.note(frame, now - before)
             return
         ahead.tell()
-        frame = _own_frame(frame)
+        frame = own.own_frame(frame, ends=lambda code: code.co_name == _within)
         tick = _armed_ns + ((before - _armed_ns) // _interval_ns + 1) * _interval_ns
         emit(codes.SAMPLE_OF + (0 if frame is None else _place(frame, now - tick > closer.LATE_NS)))
     except Exception as error:
         swallow("sample", error)
-
-
-def _own_frame(frame):
-    while frame is not None:
-        code = frame.f_code
-        if own.is_own(code):
-            return frame
-        if code.co_name == _within:
-            return None
-        frame = frame.f_back
-    return None
 
 
 def _place(frame, late: bool) -> int:

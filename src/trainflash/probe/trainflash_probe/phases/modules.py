@@ -45,13 +45,15 @@ def install(torch) -> None:
 
 def _at_boundary() -> None:
     """Place the slots after the first steps; look again now and then."""
-    if _learning and fidelity:
+    if not _learning:
+        _learn()
+    elif fidelity:
         pass  # a root that is called once in a while, such as an average that is evaluated, must not be missed
-    elif _learning and loop.steps >= EVERY_BOUNDARY_UNTIL:
+    elif loop.steps < EVERY_BOUNDARY_UNTIL:  # a forked child counts its steps anew
+        loop.call_at(EVERY_BOUNDARY_UNTIL, _at_boundary)
+    else:
         _stop_learning()
         loop.call_at((loop.steps // RELEARN_EVERY + 1) * RELEARN_EVERY, _at_boundary)
-    elif not _learning:
-        _learn()
 
 
 def _at_evaluation(begin: bool) -> None:

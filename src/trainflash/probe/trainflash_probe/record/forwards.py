@@ -113,8 +113,8 @@ class Evaluations:
         self._open = {}  # (updates, class, training mode) -> line
         self._weighed = 0
 
-    def _at(self, updates, mode):
-        name, training = mode[:2]
+    def _at(self, forward):
+        updates, (name, training) = forward.updates, forward.mode[:2]
         return self._open.setdefault(
             (updates, name, training),
             {
@@ -124,7 +124,7 @@ class Evaluations:
         )  # fmt: skip
 
     def add(self, forward):
-        line = self._at(forward.updates, forward.mode)
+        line = self._at(forward)
         line["forwards"] += 1
         line["samples"] += len(forward.rows)
         line["multiset"] = tensors.multiset(forward.rows, line["multiset"])
@@ -136,14 +136,14 @@ class Evaluations:
 
     def returned(self, forward):
         """The outputs of a forward that `add` was given, or is given now."""
-        line = self._at(forward.updates, forward.mode)
+        line = self._at(forward)
         line["results"] += 1
         for index, value in enumerate(forward.outputs):
             line["outputs"][index] += value
 
     def wants_weights(self, forward, module):
         """Whether this module is evaluated for the first time after this update."""
-        line = self._at(forward.updates, forward.mode)
+        line = self._at(forward)
         seen = line.setdefault("modules", [])
         if id(module) in seen or self._weighed >= _WEIGHED_LIMIT:
             return False
@@ -152,7 +152,7 @@ class Evaluations:
         return True
 
     def weigh(self, forward, found):
-        self._at(forward.updates, forward.mode)["weights"].append(found)
+        self._at(forward)["weights"].append(found)
 
     def finished(self, until):
         """Lines of evaluations made after at most `until` updates, in order; they are forgotten."""
