@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from trainflash.schema import RunRecord, read_document
+from trainflash.workflow.session import some_of
 
 TOLD_BYTES = 50 << 20  # outputs above this fill a disk where a program is started a hundred times
 
@@ -17,16 +18,12 @@ def of(run_dir: Path) -> tuple[str, ...]:
     record = read_document(RunRecord, path)
     notes = []
     if record.refused_writes:
-        paths = _some(record.refused_writes)
+        paths = some_of(record.refused_writes)
         notes.append(f"The program could not write {paths}: the sandbox protects it; name a folder in `writable` to allow it.")
     if record.outputs_bytes >= TOLD_BYTES:
         name, size = next(iter(record.outputs.items()))
         files = f"{record.outputs_files} files, {record.outputs_bytes >> 20} MiB"
         notes.append(f"The run wrote {files}, which are gone with it; the largest is {name}, {size >> 20} MiB.")
     if record.connections:
-        notes.append(f"The program connected to {_some(record.connections)}: what it did there is not undone with the sandbox.")
+        notes.append(f"The program connected to {some_of(record.connections)}: what it did there is not undone with the sandbox.")
     return tuple(notes)
-
-
-def _some(names: tuple[str, ...]) -> str:
-    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
