@@ -43,8 +43,8 @@ bench-verdicts: $(VENV)/.ready  ## false and missed verdicts, live and replayed;
 	$(BIN)/python bench/verdicts.py cost
 
 bench-gate: $(VENV)/.ready  ## false and missed failures of the gate, live and replayed; about an hour; MINUTES=20 for less
-	$(BIN)/python bench/gate.py live --minutes $(or $(MINUTES),60)
-	$(BIN)/python bench/gate.py live --minutes $(or $(MINUTES),60) --factor 0.9 --programs steady,ragged
+	$(BIN)/python bench/verdicts.py live --minutes $(or $(MINUTES),60)
+	$(BIN)/python bench/verdicts.py live --minutes $(or $(MINUTES),60) --factor 0.9 --programs steady,ragged
 	$(BIN)/python bench/gate.py spread --runs 10
 	$(BIN)/python bench/gate.py replay
 

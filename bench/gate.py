@@ -1,11 +1,10 @@
-"""How often is the gate wrong, and what does it cost? Live gates of programs against themselves, and replays of the recorded starts.
+"""How often is the gate wrong, and what does it cost? Its live decisions, and replays of the recorded starts.
 
-    python bench/gate.py live --minutes 60                 programs against themselves, as many gates as the time allows
-    python bench/gate.py live --minutes 20 --factor 0.9    against a copy that is really 10 % slower
-    python bench/gate.py spread --runs 10                  p50 of repeated runs: paired, and plain beside it
-    python bench/gate.py replay                            labels at random, true losses by shifting; the rules of others beside
+    python bench/gate.py spread --runs 10        p50 of repeated runs: paired, and plain beside it
+    python bench/gate.py replay                  labels at random, true losses by shifting; the rules of others beside
 
-Everything measured is appended to results/gate/ and goes on there after an interruption. The starts of results/verdicts/ are replayed too.
+The live comparisons are those of `bench/verdicts.py live`, whose starts the gate's rule judges as they come. The runs of `spread` are
+appended to results/gate/ and go on there after an interruption.
 For the rules of pytest-benchmark and asv install those two (`pip install pytest-benchmark asv`); without them they are left out.
 """
 
@@ -20,87 +19,41 @@ import shutil
 import statistics
 import sys
 import tempfile
-import time
 from collections import Counter
 from pathlib import Path
 
 import verdicts
 from kept_results import append_lines, read_lines
-from verdicts import prepare, shifted, swapped, upper
+from verdicts import LIMIT, lived, prepare, shifted, swapped, upper
 
 from trainflash import bench, launch, stats, trace
 from trainflash.gate import pairs
-from trainflash.gate.tolerances import ToleranceConfig
-from trainflash.schema import Command, Sandbox, Start, from_plain, to_plain
+from trainflash.schema import Command, Sandbox, Start, from_plain
 
 RESULTS = Path(__file__).resolve().parent / "results" / "gate"
-PROGRAMS = ("steady", "bursty", "ragged", "small_ops", "worker", "threads")
 BUDGET_S = 1800.0
-SAMPLES = 20  # kept of each side of a start: means of as many blocks of steps, what asv would keep of a benchmark
-LIMIT = pairs.limit(ToleranceConfig())
 TRUE_LOSSES = (1.0, 0.95, 0.90, 0.85)  # speed of the change ÷ speed before
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     what = parser.add_subparsers(dest="what", required=True)
-    live = what.add_parser("live")
-    live.add_argument("--minutes", type=float, default=60.0)
-    live.add_argument("--factor", type=float, default=1.0, help="true speed of the change, 1 or less")
     spread = what.add_parser("spread")
     spread.add_argument("--runs", type=int, default=10)
-    for each in (live, spread):
-        each.add_argument("--programs", default=",".join(PROGRAMS) if each is live else "steady,ragged")
-        each.add_argument("--work", type=Path, default=Path(tempfile.gettempdir()) / "trainflash-gate-bench")
+    spread.add_argument("--programs", default="steady,ragged")
+    spread.add_argument("--work", type=Path, default=Path(tempfile.gettempdir()) / "trainflash-gate-bench")
     again = what.add_parser("replay")
     again.add_argument("--times", type=int, default=400, help="gates drawn for each program and true loss")
     again.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
     RESULTS.mkdir(parents=True, exist_ok=True)
     os.environ["OMP_NUM_THREADS"] = "1"
-    if given.what == "live":
-        measure(given.minutes, given.factor, tuple(given.programs.split(",")), given.work)
-    elif given.what == "spread":
+    if given.what == "spread":
         for program in given.programs.split(","):
             repeat(program, given.runs, given.work)
     else:
         replay(given.times, given.seed)
     return 0
-
-
-def measure(minutes: float, factor: float, programs: tuple[str, ...], work: Path) -> None:
-    """Live gates in turn, the program that has fewest first, until the time is over; one that was cut off goes on."""
-    box = prepare(work)
-    ends = time.monotonic() + 60 * minutes
-    while time.monotonic() < ends:
-        done = Counter(line["program"] for line in read_lines(RESULTS / "live.jsonl") if line["factor"] == factor)
-        program = min(programs, key=lambda name: (done[name], programs.index(name)))
-        directory = work / f"gate-{program}-{factor:g}-{done[program]}"
-        command = Command((sys.executable, f"{program}.py"))
-        slower = {"EXTRA": f"{1 / factor - 1:.4f}"} if factor < 1 else {}
-        began = time.monotonic()
-        runs, verdict = bench.compare(
-            box, command, Command(command.argv, env=slower), directory, budget_s=BUDGET_S, judge=pairs.judge_by(LIMIT)
-        )
-        samples = {line["n"]: kept(line) for line in lines_of(directory / "steps.jsonl")}
-        marks = {"program": program, "factor": factor, "gate": done[program]}
-        append_lines(RESULTS / "starts.jsonl", [{**marks, **to_plain(start), "samples": samples.get(start.n)} for start in runs.starts])
-        line = {
-            **marks,
-            "decision": verdict.decision,
-            "speed": to_plain(verdict.speedup) if verdict.speedup else None,
-            "counted": sum(start.y is not None for start in runs.starts),
-            "program_s": round(sum(start.spent_s for start in runs.starts), 1),
-            "took_s": round(time.monotonic() - began, 1),
-            "load": round(os.getloadavg()[0], 2),
-            "reason": verdict.reason,
-            "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-        }
-        append_lines(RESULTS / "live.jsonl", [line])
-        shutil.rmtree(directory, ignore_errors=True)
-        print(
-            f"{program} {factor:g} #{done[program]}: {verdict.decision} after {line['counted']} starts, {line['program_s']} s", flush=True
-        )
 
 
 def repeat(program: str, runs: int, work: Path) -> None:
@@ -112,7 +65,9 @@ def repeat(program: str, runs: int, work: Path) -> None:
         directory = work / f"spread-{program}"
         shutil.rmtree(directory, ignore_errors=True)
         bench.compare(box, command, command, directory, budget_s=BUDGET_S, judge=pairs.judge_by(LIMIT, most_starts=stats.LEAST_STARTS))
-        starts = [[statistics.median(line[side][1]) for side in ("baseline", "candidate")] for line in lines_of(directory / "steps.jsonl")]
+        starts = [
+            [statistics.median(line[side][1]) for side in ("baseline", "candidate")] for line in read_lines(directory / "steps.jsonl")
+        ]
         line = {
             "program": program,
             "run": number,
@@ -144,25 +99,11 @@ def alone(box: Sandbox, command: Command, run_dir: Path, steps: int = 300, warmu
     return statistics.median(float(ns) for ns in trace.load(run_dir).ranks[0].wall_ns[warmup:]) / 1e6
 
 
-def lines_of(path: Path) -> list[dict]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
-
-
-def kept(line: dict) -> dict[str, list[float]]:
-    """Means of blocks of steps, milliseconds, of both sides."""
-    found = {}
-    for side in ("baseline", "candidate"):
-        times = line[side][1]
-        size = max(1, len(times) // SAMPLES)
-        found[side] = [round(statistics.fmean(times[at : at + size]), 5) for at in range(0, size * min(SAMPLES, len(times)), size)]
-    return found
-
-
 def replay(times: int, seed: int) -> None:
     """Gates drawn from the recorded starts of programs against themselves."""
     pools: dict[str, list[Start]] = {}
     samples: dict[str, list[dict[str, list[float]]]] = {}
-    for line in [*read_lines(RESULTS / "starts.jsonl"), *read_lines(verdicts.RESULTS / "starts.jsonl")]:
+    for line in read_lines(verdicts.RESULTS / "starts.jsonl"):
         if line["factor"] != 1.0 or line["y"] is None:
             continue
         pools.setdefault(line["program"], []).append(
@@ -186,18 +127,18 @@ def replay(times: int, seed: int) -> None:
         rows.append(row)
         print(json.dumps(row))
     if not rows:
-        print("too few starts are recorded: run `live` first", file=sys.stderr)
+        print("too few starts are recorded: run `bench/verdicts.py live` first", file=sys.stderr)
         return
-    live = read_lines(RESULTS / "live.jsonl")
-    equal, lossy = ([line for line in live if (line["factor"] == 1.0) == same] for same in (True, False))
-    wrong, of = sum(line["decision"] == "reject" for line in equal) + totals["fail_1"], len(equal) + totals["of_1"]
+    live = lived("gate")
+    equal = live.get("1", {})
+    wrong, of = equal.get("reject", 0) + totals["fail_1"], sum(equal.values()) + totals["of_1"]
+    spent = [line["gate"]["program_s"] for line in read_lines(verdicts.RESULTS / "live.jsonl") if line["factor"] == 1.0 and "gate" in line]
     summary = {
+        "live": live,
         "false_failures": f"{wrong} of {of}",
-        "false_failures_live": f"{sum(line['decision'] == 'reject' for line in equal)} of {len(equal)}",
         "false_failures_upper_95": upper(wrong, of),
         "true_loss_of_10_fails": totals["fail_0.9"] / totals["of_0.9"],
-        "true_losses_live": f"{sum(line['decision'] == 'reject' for line in lossy)} of {len(lossy)}",
-        "program_s_of_a_gate": statistics.fmean(line["program_s"] for line in equal) if equal else None,
+        "program_s_of_a_gate": statistics.fmean(spent) if spent else None,
         "spread": [spread_of(program) for program in dict.fromkeys(line["program"] for line in read_lines(RESULTS / "spread.jsonl"))],
     }
     print(json.dumps(summary, indent=1))

@@ -1,11 +1,14 @@
 """How often is a verdict wrong, and what does it cost? Live comparisons of programs with themselves, and replays of the recorded starts.
 
-    python bench/verdicts.py live --minutes 60             programs against themselves, as many verdicts as the time allows
-    python bench/verdicts.py live --minutes 20 --factor 1.1     against a copy that really burns 10 % more
+    python bench/verdicts.py live --minutes 60                  programs against themselves, as many as the time allows
+    python bench/verdicts.py live --minutes 20 --factor 1.1     the candidate is really 1.1 times as fast: its baseline burns more
+    python bench/verdicts.py live --minutes 20 --factor 0.9     the candidate burns more
     python bench/verdicts.py replay                        labels at random, true speed-ups by shifting; a fixed n beside
     python bench/verdicts.py cost                          what a timed run carries a step, beside the bare program
 
-Everything measured is appended to results/verdicts/ and goes on there after an interruption, within a comparison too.
+The starts of a live comparison are judged as they come by two rules, each until it is decided: is the candidate faster (a verdict), and is
+it slower than the gate tolerates (`bench/gate.py` reads those). Everything measured is appended to results/verdicts/ and goes on there
+after an interruption, within a comparison too.
 """
 
 from __future__ import annotations
@@ -22,19 +25,25 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from kept_results import append_lines, read_lines
 
 from trainflash import bench, launch, sandbox, stats
-from trainflash.schema import Command, Sandbox, Start, from_plain, to_plain
+from trainflash.gate import pairs
+from trainflash.gate.tolerances import ToleranceConfig
+from trainflash.schema import Command, Sandbox, SpeedVerdict, Start, from_plain, to_plain
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "verdicts"
 PROGRAMS = ("steady", "worker", "bursty", "ragged", "small_ops", "files", "threads", "ranks")
 BUDGET_S = 1800.0  # on a busy machine four starts alone can take ten minutes
 MOST_FIXED = 64
+SAMPLES = 20  # kept of each side of a start: means of as many blocks of steps, what asv would keep of a benchmark
+LIMIT = pairs.limit(ToleranceConfig())  # what the gate tolerates
 
 
 def main() -> int:
@@ -42,7 +51,7 @@ def main() -> int:
     what = parser.add_subparsers(dest="what", required=True)
     live = what.add_parser("live")
     live.add_argument("--minutes", type=float, default=60.0)
-    live.add_argument("--factor", type=float, default=1.0, help="how much slower the baseline really is")
+    live.add_argument("--factor", type=float, default=1.0, help="true speed of the candidate, the baseline's is 1")
     live.add_argument("--programs", default=",".join(PROGRAMS))
     live.add_argument("--work", type=Path, default=Path(tempfile.gettempdir()) / "trainflash-verdicts")
     again = what.add_parser("replay")
@@ -61,8 +70,32 @@ def main() -> int:
     return 0
 
 
+class BothRules:
+    """A judge for `bench.compare` that goes on until the speed rule and the gate's rule are both decided; each keeps its first decision."""
+
+    def __init__(self) -> None:
+        self._rules = {"speed": bench.judge_starts, "gate": pairs.judge_by(LIMIT)}
+        self.decided: dict[str, tuple[SpeedVerdict, int]] = {}  # and after how many starts that count
+
+    def __call__(self, starts: list[Start], **asked: Any) -> SpeedVerdict:
+        came = {name: rule(starts, **asked) for name, rule in self._rules.items() if name not in self.decided}
+        self.close(came, starts)
+        return next(
+            (verdict for verdict in came.values() if verdict.decision == "continue"),
+            self.decided["speed"][0] if "speed" in self.decided else None,
+        )
+
+    def close(self, came: dict[str, SpeedVerdict], starts: Sequence[Start]) -> None:
+        counted = sum(start.y is not None for start in starts)
+        self.decided |= {name: (verdict, counted) for name, verdict in came.items() if verdict.decision != "continue"}
+
+    def ended(self, verdict: SpeedVerdict, starts: Sequence[Start]) -> None:
+        """More starts cannot change the answer: what is not decided yet ends in `verdict`."""
+        self.close({name: verdict for name in self._rules if name not in self.decided}, starts)
+
+
 def measure(minutes: float, factor: float, programs: tuple[str, ...], work: Path) -> None:
-    """Live verdicts in turn, the program that has fewest first, until the time is over; one that was cut off goes on."""
+    """Live comparisons in turn, the program that has fewest first, until the time is over; one that was cut off goes on."""
     os.environ["OMP_NUM_THREADS"] = "1"
     box = prepare(work)
     ends = time.monotonic() + 60 * minutes
@@ -71,33 +104,59 @@ def measure(minutes: float, factor: float, programs: tuple[str, ...], work: Path
         program = min(programs, key=lambda name: (done[name], programs.index(name)))
         directory = work / f"{program}-{factor:g}-{done[program]}"
         began = time.monotonic()
-        slower = {"EXTRA": f"{factor - 1:.4f}"} if factor > 1 else {}
         argv = (sys.executable, f"{program}.py")
-        runs, verdict = bench.compare(box, Command(argv, env=slower), Command(argv), directory, budget_s=BUDGET_S)
-        load = os.getloadavg()[0]
-        number = done[program]
-        append_lines(
-            RESULTS / "starts.jsonl",
-            [{"program": program, "factor": factor, "verdict": number, **to_plain(start)} for start in runs.starts],
-        )
+        baseline, candidate = (Command(argv, env={"EXTRA": f"{more:.4f}"} if more > 0 else {}) for more in (factor - 1, 1 / factor - 1))
+        judge = BothRules()
+        runs, verdict = bench.compare(box, baseline, candidate, directory, budget_s=BUDGET_S, judge=judge)
+        judge.ended(verdict, runs.starts)
+        marks = {"program": program, "factor": factor, "verdict": done[program]}
+        samples = {line["n"]: kept(line) for line in read_lines(directory / "steps.jsonl")}
+        append_lines(RESULTS / "starts.jsonl", [{**marks, **to_plain(start), "samples": samples.get(start.n)} for start in runs.starts])
+        spent, counted = seconds_of(runs.starts)
         line = {
-            "program": program,
-            "factor": factor,
-            "decision": verdict.decision,
-            "speedup": to_plain(verdict.speedup) if verdict.speedup else None,
+            **marks,
+            **{name: said_of(verdict, n, spent) for name, (verdict, n) in judge.decided.items()},
             "starts": len(runs.starts),
-            "counted": sum(start.y is not None for start in runs.starts),
-            "seconds": round(sum(start.spent_s for start in runs.starts), 1),
+            "counted": counted,
             "took_s": round(time.monotonic() - began, 1),
-            "load": round(load, 2),
-            "least_detectable": verdict.least_detectable,
-            "reason": verdict.reason,
+            "load": round(os.getloadavg()[0], 2),
             "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         }
         append_lines(RESULTS / "live.jsonl", [line])
         shutil.rmtree(directory, ignore_errors=True)
-        took = f"{line['counted']} starts, {line['seconds']} s, load {load:.1f}"
-        print(f"{program} {factor:g} #{number}: {verdict.decision}, {took}; {verdict.reason}", flush=True)
+        decisions = ", ".join(f"{name} {line[name]['decision']} after {line[name]['counted']}" for name in judge.decided)
+        print(f"{program} {factor:g} #{done[program]}: {decisions}; {line['took_s']} s, load {line['load']}", flush=True)
+
+
+def seconds_of(starts: Sequence[Start]) -> tuple[list[float], int]:
+    """Program time, seconds, up to the end of each start that counts, what did not count included; and how many count."""
+    up_to, spent = [], 0.0
+    for start in starts:
+        spent += start.spent_s
+        if start.y is not None:
+            up_to.append(spent)
+    return up_to, len(up_to)
+
+
+def said_of(verdict: SpeedVerdict, counted: int, spent: list[float]) -> dict:
+    return {
+        "decision": verdict.decision,
+        "counted": counted,
+        "program_s": round(spent[counted - 1], 1) if 0 < counted <= len(spent) else 0.0,
+        "speedup": to_plain(verdict.speedup) if verdict.speedup else None,
+        "least_detectable": verdict.least_detectable,
+        "reason": verdict.reason,
+    }
+
+
+def kept(line: dict) -> dict[str, list[float]]:
+    """Means of blocks of steps, milliseconds, of both sides."""
+    found = {}
+    for side in ("baseline", "candidate"):
+        times = line[side][1]
+        size = max(1, len(times) // SAMPLES)
+        found[side] = [round(statistics.fmean(times[at : at + size]), 5) for at in range(0, size * min(SAMPLES, len(times)), size)]
+    return found
 
 
 def cost(pairs: int, steps: int = 2000, slice_steps: int = 25) -> None:
@@ -201,6 +260,7 @@ def replay(times: int, seed: int) -> None:
     spent = {row["program"]: (row["mean_starts_1"] + row["mean_starts_1.1"]) / 2 * row["start_s"] for row in rows}
     quiet = [row for row in rows if row["accept_1.1"] >= 0.9]
     summary = {
+        "live": lived("speed"),
         "starts": sum(row["starts"] for row in rows),
         "programs": len(rows),
         "false_accepts": f"{totals['accept_1']} of {totals['of_1']}",
@@ -216,6 +276,15 @@ def replay(times: int, seed: int) -> None:
     }
     print(json.dumps(summary, indent=1))
     (RESULTS / "replay.json").write_text(json.dumps({"summary": summary, "programs": rows}, indent=1) + "\n", encoding="utf-8")
+
+
+def lived(rule: str) -> dict[str, dict[str, int]]:
+    """Decisions of the live comparisons, by true speed."""
+    came: dict[str, Counter] = {}
+    for line in read_lines(RESULTS / "live.jsonl"):
+        if rule in line:
+            came.setdefault(f"{line['factor']:g}", Counter())[line[rule]["decision"]] += 1
+    return {factor: dict(counts) for factor, counts in came.items()}
 
 
 def _ratio(spent: dict[str, float], starts: int | None, rows: list[dict]) -> float | None:

@@ -1,8 +1,9 @@
-"""Hooks on backward, autograd.grad, optimizers and GradScaler."""
+"""Hooks on backward, autograd.grad, torch.func's gradients, optimizers and GradScaler."""
 
 from __future__ import annotations
 
 import functools
+import sys
 from threading import get_ident
 
 from .. import codes
@@ -17,6 +18,9 @@ def install(torch) -> None:
     is_compiling = torch.compiler.is_compiling
     torch.autograd.backward = _backward(torch.autograd.backward, is_compiling)
     torch.autograd.grad = _backward(torch.autograd.grad, is_compiling)
+    transforms = sys.modules.get("torch._functorch.eager_transforms")
+    if hasattr(transforms, "grad_and_value_impl"):
+        transforms.grad_and_value_impl = _functional_gradient(transforms.grad_and_value_impl, is_compiling)
     optimizer = torch.optim.Optimizer
     optimizer.__init__ = _constructed(optimizer.__init__)
     hook = optimizer.profile_hook_step
@@ -57,6 +61,39 @@ def _backward(original, is_compiling):
                 loop.mark_update()
 
     return backward
+
+
+def _functional_gradient(original, is_compiling):
+    """`torch.func.grad` runs forward and backward in one call: what `func` takes is forward, all the rest is backward."""
+
+    @functools.wraps(original)
+    def grad_and_value_impl(func, *args, **kwargs):
+        if is_compiling() or loop.in_fwd or loop.in_bwd or loop.in_data or (loop.tid != get_ident() and not loop.latch(get_ident())):
+            return original(func, *args, **kwargs)
+        try:
+            loop.latched = True
+            loop.arrives()
+            loop.loose_forward_begins(True)
+        except Exception as error:
+            swallow("functional gradient", error)
+        loop.begin(codes.BWD)
+        try:
+            return original(_as_forward(func), *args, **kwargs)
+        finally:
+            emit(codes.BWD_END)
+
+    return grad_and_value_impl
+
+
+def _as_forward(func):
+    def forward(*args, **kwargs):
+        emit(codes.FWD)
+        try:
+            return func(*args, **kwargs)
+        finally:
+            emit(codes.FWD_END)
+
+    return forward
 
 
 def _constructed(original):
