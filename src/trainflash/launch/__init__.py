@@ -82,10 +82,12 @@ def start(sandbox: Sandbox, side: Side, command: Command, run_dir: Path, **optio
     try:
         if given.prepare is not None:
             given.prepare(view)
-        return start_in(view, side, command, run_dir, given, pace=given.pace, online=given.online, redact=given.redact)
+        process = start_in(view, side, command, run_dir, given, pace=given.pace, online=given.online, redact=given.redact)
     except BaseException:
         view.close()
         raise
+    process.at_end = lambda: daemons.learn(sandbox, command, run_dir)
+    return process
 
 
 def start_in(
@@ -167,10 +169,13 @@ def run(
 def require_success(record: RunRecord, run_dir: Path | None = None) -> RunRecord:
     """`record`, when the program ended well or was stopped by us. Raises `ProgramFailed` with its last output otherwise.
 
-    From its `run_dir` the message also says which ranks never started.
+    From its `run_dir` the message also says which ranks never started, and what the sandbox did not let it start.
     """
     if record.status in {"finished", "stopped"}:
         return record
+    what, mend = daemons.refused(run_dir) if run_dir is not None else ("", "")
+    if what:
+        raise ProgramFailed(f"{' '.join(record.command.argv)}: {what}", mend, returncode=record.returncode, output=record.output_tail)
     how = {
         "timed_out": f"did not end within {record.wall_s:.0f} s",
         "interrupted": "was interrupted",

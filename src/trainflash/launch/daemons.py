@@ -6,6 +6,8 @@ its own path: so they are given a copy to run in instead, and what they take is 
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -22,11 +24,59 @@ _SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh"})
 _IN_A_SCRIPT = re.compile(r"(?:^|[\s;&|(`])srun(?:\s|$)", re.MULTILINE)
 _COMMENT = re.compile(r"^\s*#.*$", re.MULTILINE)
 _LARGEST_SCRIPT = 100_000  # bytes
+_LEARNT = "daemons.jsonl"  # in the sandbox: commands whose own code asks a daemon, which only a run has shown
 
 
 def of(sandbox: Sandbox, side: Side, command: Command) -> str:
-    """The same for a command that runs in one checkout of a sandbox."""
-    return asked(command.argv, Path(sandbox.checkout(side), sandbox.prefix, command.cwd))
+    """The same for a command that runs in one checkout of a sandbox; also where an earlier run has shown it."""
+    return asked(command.argv, Path(sandbox.checkout(side), sandbox.prefix, command.cwd)) or _learnt(sandbox).get(_digest(command), "")
+
+
+def learn(sandbox: Sandbox, command: Command, run_dir: Path) -> str:
+    """After a run: the word with which the program itself asked a daemon, as its view has told; kept for the runs to come."""
+    told = (_fields(line).get("outside") for line in _lines(run_dir / "notice.jsonl"))
+    word = next((str(each) for each in told if each in {_SLURM, *_MPI}), "")
+    if word and _digest(command) not in _learnt(sandbox):
+        with Path(sandbox.directory, _LEARNT).open("a", encoding="utf-8") as out:
+            out.write(json.dumps({"command": _digest(command), "word": word}) + "\n")
+    return word
+
+
+def refused(run_dir: Path) -> tuple[str, str]:
+    """What a view refused to start, and the mend; empty where it refused nothing."""
+    told = (str(_fields(line).get("notice")) for line in _lines(run_dir / "notice.jsonl") if "outside" in _fields(line))
+    what, _, mend = next((each for each in told if "it was refused" in each), "").partition("; ")
+    return what, mend
+
+
+def hand_on(sandbox: Sandbox, other: Sandbox) -> None:
+    """What was learnt in `sandbox` holds in `other` too."""
+    if lines := _lines(Path(sandbox.directory, _LEARNT)):
+        Path(other.directory, _LEARNT).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+
+
+def _learnt(sandbox: Sandbox) -> dict[str, str]:
+    known = (_fields(line) for line in _lines(Path(sandbox.directory, _LEARNT)))
+    return {str(each["command"]): str(each["word"]) for each in known if {"command", "word"} <= each.keys()}
+
+
+def _digest(command: Command) -> str:
+    return hashlib.sha256(json.dumps([command.cwd, *command.argv]).encode()).hexdigest()[:16]
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return []
+
+
+def _fields(line: str) -> dict[str, object]:
+    try:
+        found = json.loads(line)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def asked(argv: Sequence[str], folder: Path, environment: Mapping[str, str] | None = None) -> str:

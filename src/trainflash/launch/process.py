@@ -81,6 +81,7 @@ class Process:
         self.run_dir = run_dir
         self.reins = reins
         self.returncode: int | None = None
+        self.at_end: Callable[[], object] = lambda: None  # what its starter wants done once it is over
         self.unkillable = 0  # processes that stayed in an uninterruptible wait
         self._redact = clean
         self._why: Status | None = None
@@ -200,6 +201,7 @@ class Process:
             connections=self.connections.seen(),
         )
         write_document(self.run_dir / "run.json", self._record)
+        self.at_end()
         return self._record
 
     def _status(self) -> Status:

@@ -141,6 +141,10 @@ def _no_training(processes: list[_Known], notices: tuple[str, ...]) -> ProgramFa
             "no training seen: torch was not imported, or the probe could not enter (python -I or -E, or PYTHONPATH reset)",
             LET_IN,
         )
+    refused = [notice for notice in notices if "it was refused" in notice]
+    if refused:
+        what, _, mend = refused[0].partition("; ")
+        return ProgramFailed(f"no training seen: {what}", mend)
     unwritten = [notice for notice in notices if "could not write" in notice]
     if unwritten:
         return ProgramFailed(f"no training seen: {unwritten[0]}", "make room or give access there, then run it again")

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from trainflash.errors import UsageError
 from trainflash.schema import Protection, Sandbox, Side
-from trainflash.view import copies, layers, trial
+from trainflash.view import copies, layers, outside, trial
 
 __all__ = ["View", "open_view", "protection"]
 
@@ -132,7 +132,8 @@ def open_view(
         return _plain(sandbox, run_dir, cwd)
     strategy = _strategy(sandbox) if only is None else trial.Strategy(only, "", os.path.join(sandbox.directory, "layers"))
     try:
-        return _open(sandbox, side, strategy, run_dir, cwd, tuple(os.path.realpath(path) for path in writable))
+        folders = tuple(os.path.realpath(path) for path in writable)
+        return _open(sandbox, side, strategy, run_dir, cwd, folders, steps_expected=only is not None)
     except OSError as bad:
         raise UsageError(f"{bad.filename}: {bad.strerror}", "free that place, or put the sandbox elsewhere: --base DIR") from None
 
@@ -148,13 +149,23 @@ def _strategy(sandbox: Sandbox) -> trial.Strategy:
     return trial.find(sandbox, lambda strategy, run_dir: _open(sandbox, "baseline", strategy, run_dir, ".", ()))
 
 
-def _open(sandbox: Sandbox, side: Side, strategy: trial.Strategy, run_dir: Path, cwd: str, writable: tuple[str, ...]) -> View:
+def _open(
+    sandbox: Sandbox,
+    side: Side,
+    strategy: trial.Strategy,
+    run_dir: Path,
+    cwd: str,
+    writable: tuple[str, ...],
+    *,
+    steps_expected: bool = False,
+) -> View:
     layer = Path(strategy.place, uuid.uuid4().hex[:12])
     layer.mkdir(parents=True, mode=0o700)
     try:
         if strategy.protection == "mount":
             return _mounted(sandbox, side, layer, run_dir, cwd, writable)
-        return _copied(sandbox, side, layer, run_dir, cwd, writable, strategy.protection)
+        stand_ins = outside.beside(layer, run_dir, known=steps_expected)
+        return _copied(sandbox, side, layer, run_dir, cwd, writable, strategy.protection, stand_ins)
     except BaseException:
         _remove(str(layer))
         raise
@@ -164,20 +175,31 @@ def _mounted(sandbox: Sandbox, side: Side, layer: Path, run_dir: Path, cwd: str,
     start = _start(sandbox.project, (str(Path(sandbox.checkout(side), sandbox.prefix)), sandbox.project), cwd)
     overlays = layers.build(sandbox, side, layer, writable)
     flat = [inner for overlay in overlays for inner in (overlay, *overlay.instead)]
+    over, agents = outside.covers(layer, run_dir)
     spec = {
         "mode": "mount",
         "cwd": start,
         "overlays": [dataclasses.asdict(overlay) for overlay in overlays],
         "shared": [str(run_dir), *(overlay.plain for overlay in flat if overlay.variables)],
         "sockets": layers.sockets(),
+        "over": over,
         "notes": False,
     }
-    outside = start if os.path.isdir(start) else "/"
+    there = start if os.path.isdir(start) else "/"
     uppers = tuple((overlay.upper, overlay.at) for overlay in flat)
-    return View("mount", sandbox.project, outside, _environment(layer), str(layer), _write(layer, spec), uppers)
+    return View("mount", sandbox.project, there, {**_environment(layer), **agents}, str(layer), _write(layer, spec), uppers)
 
 
-def _copied(sandbox: Sandbox, side: Side, layer: Path, run_dir: Path, cwd: str, writable: tuple[str, ...], protection: Protection) -> View:
+def _copied(
+    sandbox: Sandbox,
+    side: Side,
+    layer: Path,
+    run_dir: Path,
+    cwd: str,
+    writable: tuple[str, ...],
+    protection: Protection,
+    stand_ins: dict[str, str],
+) -> View:
     copy, temporary = layer / "project", layer / "tmp"
     stamps = copies.make(sandbox, side, copy)
     temporary.mkdir()
@@ -194,7 +216,7 @@ def _copied(sandbox: Sandbox, side: Side, layer: Path, run_dir: Path, cwd: str, 
     }
     moved = (os.path.realpath(sandbox.repository), os.path.realpath(copy))
     ways = dict(zip(("TRAINFLASH_ORIGINAL", "TRAINFLASH_COPY"), moved, strict=True))  # for the probe, which leads imports
-    environment = {**_environment(layer), **ways, "TMPDIR": str(temporary)}
+    environment = {**_environment(layer), **ways, **stand_ins, "TMPDIR": str(temporary)}
     return View(protection, project, start, environment, str(layer), _write(layer, spec), copied=stamps, moved=moved)
 
 

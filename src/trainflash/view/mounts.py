@@ -2,7 +2,7 @@
 
 Standard library only; runs in the child. An ordinary user gets a user namespace that maps only the own ids; the program's `exec`
 then loses its capabilities there, so it cannot undo the mounts. Root keeps all but those that could, and finds no disk behind the
-nodes in /dev: a node stays writable on a read-only mount.
+nodes in /dev: a node stays writable on a read-only mount. Programs in `over` are hidden by stand-ins.
 """
 
 import errno
@@ -26,6 +26,7 @@ def enter(spec):
     shared = [os.path.realpath(path) for path in (*_SHARED, *spec["shared"]) if os.path.exists(path)]
     attached.update({path: syscalls.clone_tree(path) for path in shared})
     attached.update({path: syscalls.clone_tree("/dev/null") for path in _disks()})
+    attached.update({path: syscalls.clone_tree(stand_in) for path, stand_in in spec["over"].items()})
     for path in spec["sockets"]:
         try:
             attached.setdefault(path, syscalls.clone_tree(path))

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from trainflash import launch, view
 from trainflash import sandbox as sandboxes
-from trainflash import view
 from trainflash.errors import UsageError
 from trainflash.schema import Candidate, Command, Experiment, Sandbox, Verdict
 from trainflash.workflow import diagnosing, optimizing, verifying
@@ -79,6 +79,7 @@ def _copy(session: Session, base: Path, command: Command) -> Sandbox:
     """A sandbox in the state of `session`: what is accepted, as one experiment, and the newest diagnosis of the command."""
     box = sandboxes.create(Path(session.sandbox.project), base, protect=view.protection)
     mine = Session(box)
+    launch.daemons.hand_on(session.sandbox, box)
     accepted = session.accepted()
     if accepted:
         text = sandboxes.diff(session.sandbox, session.sandbox.base_ref, session.tip())
