@@ -438,6 +438,10 @@ def test_an_ordinary_user_gets_a_mount_view_too(home, project, tmp_path):
     made = sandbox.create(project)
     runs = Path(made.directory, "runs")
     runs.mkdir()
+    asks = tmp_path / "tools" / "srun"  # would start something outside of the view
+    asks.parent.mkdir()
+    asks.write_text("#!/bin/sh\necho bad\n")
+    asks.chmod(0o755)
     for path in (tmp_path, *tmp_path.rglob("*")):
         os.chown(path, 65534, 65534, follow_symlinks=False)
     os.chown(project / "data", 65534, 100)  # as in a project that a group shares
@@ -450,11 +454,12 @@ def test_an_ordinary_user_gets_a_mount_view_too(home, project, tmp_path):
     codecs.lookup("ascii")  # loaded while its folder can still be read
     os.setgroups([]); os.setgid(65534); os.setuid(65534)
     sys.executable = "/usr/bin/python3"
+    os.environ["PATH"] = f"{sys.argv[2]}:{os.environ['PATH']}"
     box = sandbox.load(Path(sys.argv[1]))
     print(protection(box)[0], protection(box)[1], file=sys.stderr)
     view = open_view(box, "candidate", Path(box.directory, "runs"))
     script = "id -u; grep CapEff /proc/self/status; echo x > train.py; echo x > data/new && echo wrote"
-    script += "; rm -rf data pkg; ls; mount -o remount,rw / && echo bad"
+    script += "; rm -rf data pkg; ls; mount -o remount,rw / && echo bad; srun train.py"
     done = subprocess.run(view.argv(["sh", "-c", script]), cwd=view.cwd, capture_output=True, text=True)
     print(view.protection); print(done.stdout); print(done.stderr, file=sys.stderr)
     view.close()
@@ -464,14 +469,16 @@ def test_an_ordinary_user_gets_a_mount_view_too(home, project, tmp_path):
     for parent in closed:
         parent.chmod(parent.stat().st_mode | 0o001)
     try:
-        done = subprocess.run([sys.executable, "-c", textwrap.dedent(code), made.directory], capture_output=True, text=True, cwd="/")
+        done = subprocess.run(
+            [sys.executable, "-c", textwrap.dedent(code), made.directory, asks.parent], capture_output=True, text=True, cwd="/"
+        )
     finally:
         for parent in closed:
             parent.chmod(parent.stat().st_mode & ~0o001)
     if done.stdout.startswith(("landlock", "manifest")):
         pytest.skip(f"no user namespaces here: {done.stderr}")
     assert done.stdout.splitlines()[:4] == ["mount", "65534", "CapEff:\t0000000000000000", "wrote"], done.stderr
-    assert "bad" not in done.stdout
+    assert "bad" not in done.stdout and "it was refused" in done.stderr
     assert look(project) == before
 
 

@@ -39,7 +39,7 @@ def beside(layer: Path, run_dir: Path, *, known: bool) -> dict[str, str]:
     """For a view of copies: variables under which Slurm's programs are found through a stand-in. `known`: such steps are expected."""
     made = []
     if (found := shutil.which(STEPS)) and not known:
-        made.append(_script(layer, STEPS, f"{_telling(_STARTS.format(STEPS), STEPS, run_dir)}exec {shlex.quote(found)} \"$@\"\n"))
+        made.append(_script(layer, STEPS, f'{_telling(_STARTS.format(STEPS), STEPS, run_dir)}exec {shlex.quote(found)} "$@"\n'))
     if shutil.which(JOBS):
         made.append(_script(layer, JOBS, _refusing(_NO_JOBS, "give --on slurm and the command that the job runs", JOBS, run_dir)))
     return {"PATH": os.pathsep.join([os.path.dirname(made[0]), os.environ.get("PATH", os.defpath)])} if made else {}

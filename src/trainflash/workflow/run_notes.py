@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from trainflash import launch
 from trainflash.schema import RunRecord, read_document
 from trainflash.workflow.session import some_of
 
@@ -11,7 +12,7 @@ TOLD_BYTES = 50 << 20  # outputs above this fill a disk where a program is start
 
 
 def of(run_dir: Path) -> tuple[str, ...]:
-    """What the program could not write, what it wrote, and where it connected to; () for a run that was killed before it was recorded."""
+    """What the program could not write or start, what it wrote, where it connected to; () for a run that was killed before its record."""
     path = run_dir / "run.json"
     if not path.is_file():
         return ()
@@ -26,4 +27,7 @@ def of(run_dir: Path) -> tuple[str, ...]:
         notes.append(f"The run wrote {files}, which are gone with it; the largest is {name}, {size >> 20} MiB.")
     if record.connections:
         notes.append(f"The program connected to {some_of(record.connections)}: what it did there is not undone with the sandbox.")
+    what, mend = launch.daemons.refused(run_dir)
+    if what:
+        notes.append(f"{what[:1].upper()}{what[1:]}; {mend}.")
     return tuple(notes)
