@@ -21,6 +21,7 @@ _COMPARE: dict[type, Callable[[Any, Any], Any]] = {
 _SHELL = re.compile(
     r'^[ \t]*if \[ "\$\{?PLANTED_FIX\}?" = "(\w+)" \]; then\n(.*?)(?:^[ \t]*else\n(.*?))?^[ \t]*fi\n', re.MULTILINE | re.DOTALL
 )
+_SHELL_AND = re.compile(r'^([ \t]*)\[ "\$\{?PLANTED_FIX\}?" = "?(\w+)"? \] && (.*\n)', re.MULTILINE)
 
 
 def write(folder: Path, switch: str | None) -> None:
@@ -39,7 +40,8 @@ def write(folder: Path, switch: str | None) -> None:
             made = ast.fix_missing_locations(_Folded(switch, known | imported).visit(tree))
             path.write_text(ast.unparse(made) + "\n", encoding="utf-8")
     for path in folder.rglob("*.sh"):
-        path.write_text(_SHELL.sub(lambda found: _branch(found, switch), path.read_text()))
+        text = _SHELL.sub(lambda found: _branch(found, switch), path.read_text())
+        path.write_text(_SHELL_AND.sub(lambda found: found[1] + found[3] if switch == found[2] else "", text))
     left = [path.name for path in folder.rglob("*") if path.suffix in {".py", ".sh"} and SWITCH in path.read_text()]
     if left:
         raise ValueError(f"{folder.name}: the switch is left in {', '.join(left)}")

@@ -8,6 +8,10 @@ one start called identical programs "faster" in 2 to 19 % of cases.
 All constants below were chosen on measured pairs of identical and of really slowed CPU programs on a busy two-core
 machine (load 1 to 14), where the rule accepted none of 40 pairs of identical programs. Too few or unusable
 starts never lead to a verdict: the answer is `inconclusive` or `continue`, with the reason.
+
+A few starts may look alike by luck, and that luck made most of the false accepts of noisy programs (0.5 to 0.9 % of
+equal ones at a noise of 0.07 to 0.24 a start). The slices of a start say what that start cannot be better than: its
+*scatter* is the standard error that they show, and the noise of a start is never taken to be less than the scatter.
 """
 
 from __future__ import annotations
@@ -28,8 +32,8 @@ LEAST_GAIN = 1.02  # what stays for the life of a process differs by up to 1.8 %
 REJECT_GAIN = 1.04  # ends comparisons of equal programs after 6 to 7 starts; rejects a true 1.05 in at most 1.5 %
 SD_FLOOR = 0.02  # net noise of one start of a steady single process: four lucky starts must not look certain
 QUANTILE = 0.99  # one-sided level of each look, pays for looking up to five times (95 % gave 9.5 % false accepts)
-NOISY_SD = 0.07  # above it …
-NOISY_QUANTILE = 0.9975  # … this level keeps false accepts under 1 % for normal and t3 noise up to an sd of 0.4
+NOISY_SD = 0.05  # above it …
+NOISY_QUANTILE = 0.9985  # … this level: at most 1 false accept in 600 up to an sd of 0.24 where the scatter is half of the noise's variance
 GUARD_QUANTILE = 0.90  # upper end of the 80 % interval of total wall time must still reach the gain
 POWER_QUANTILE = 0.90
 WANTED_GAIN = 1.05  # what a user hopes to see; only used to say how many starts that takes
@@ -70,6 +74,17 @@ def spread(values_ms: Sequence[float]) -> Spread:
         p99_ms=quantile(values, 0.99),
         max_ms=float(values.max()),
     )
+
+
+def standard_error(values: Sequence[float], *, trimmed: bool = False) -> float | None:
+    """Standard error of the mean of `values`, or of their trimmed mean (Winsorized variance). None for fewer than 2 values."""
+    if len(values) < 2:
+        return None
+    ordered = np.sort(np.asarray(values, dtype=float))
+    cut = int(TRIM * ordered.size) if trimmed else 0
+    if cut:
+        ordered = np.clip(ordered, ordered[cut], ordered[-cut - 1])
+    return float(ordered.std(ddof=1)) / ((1 - 2 * cut / ordered.size) * math.sqrt(ordered.size))
 
 
 def trimmed_mean(values: Sequence[float]) -> float:
@@ -119,12 +134,17 @@ class Interval:
         return self.mean + self.half
 
 
-def interval(ys: Sequence[float], *, floor: float = SD_FLOOR) -> Interval:
-    """The rule's interval of mean y: t at level .99 (.9975 when the sd exceeds .07). Raises `Inconclusive` under two values."""
+def interval(ys: Sequence[float], scatters: Sequence[float | None] = (), *, floor: float = SD_FLOOR) -> Interval:
+    """The rule's interval of mean y: t at level .99 (.9985 when the sd exceeds .05). Raises `Inconclusive` under two values.
+
+    `scatters` are those of the starts, None where unknown: the sd is not less than their root mean square.
+    """
     if len(ys) < 2:
         raise Inconclusive(f"{len(ys)} start(s) have no spread", f"measure at least {LEAST_STARTS} starts")
     values = np.asarray(ys, dtype=float)
-    sd = max(float(values.std(ddof=1)), floor)
+    known = [scatter for scatter in scatters if scatter is not None and math.isfinite(scatter)]
+    least = math.sqrt(float(np.mean(np.square(known)))) if known else 0.0
+    sd = max(float(values.std(ddof=1)), floor, least)
     level = NOISY_QUANTILE if sd > NOISY_SD else QUANTILE
     return Interval(len(ys), float(values.mean()), sd, _t(level, len(ys)) * sd / math.sqrt(len(ys)))
 
@@ -149,22 +169,27 @@ def starts_needed(sd: float, gain: float = WANTED_GAIN, *, min_gain: float = LEA
 def decide(
     ys: Sequence[float | None],
     walls: Sequence[float | None],
+    scatters: Sequence[float | None] | None = None,
     *,
     min_gain: float = LEAST_GAIN,
     looks: Sequence[int] = LOOKS,
     affordable: int | None = None,
 ) -> SpeedVerdict:
-    """Accept, reject, inconclusive or continue, from one y per start (`ys`) and the same by total wall time (`walls`).
+    """Accept, reject, inconclusive or continue, from one y per start (`ys`), the same by total wall time (`walls`), and its scatter.
 
     A start whose y or wall is None or not finite does not count. `looks` are the numbers of counted starts at which a
     decision may fall; `affordable` is how many counted starts the budget can reach in all (None: no limit). `min_gain`
-    may be raised, never lowered. Raises `UsageError` for a lower one, and for `ys` and `walls` of unequal length.
+    may be raised, never lowered. Raises `UsageError` for a lower one, and for lists of unequal length.
     """
     if not min_gain >= LEAST_GAIN:
         raise UsageError(f"a gain of {min_gain:g} is inside the noise of a process start", f"ask for {LEAST_GAIN} or more")
     if len(ys) != len(walls):
         raise UsageError(f"{len(ys)} starts but {len(walls)} wall times", "pass one of each per start")
-    pairs = [(y, w) for y, w in zip(ys, walls, strict=True) if y is not None and w is not None and math.isfinite(y) and math.isfinite(w)]
+    scatters = [None] * len(ys) if scatters is None else scatters
+    if len(ys) != len(scatters):
+        raise UsageError(f"{len(ys)} starts but {len(scatters)} scatters", "pass one of each per start")
+    starts = zip(ys, walls, scatters, strict=True)
+    pairs = [(y, w, s) for y, w, s in starts if y is not None and w is not None and math.isfinite(y) and math.isfinite(w)]
     excluded = f" ({len(ys) - len(pairs)} did not count)" if len(pairs) < len(ys) else ""
     n = len(pairs)
     last = max((look for look in looks if affordable is None or look <= affordable), default=0)
@@ -174,7 +199,7 @@ def decide(
         if final:
             return SpeedVerdict("inconclusive", None, f"{reason}, and the budget ends here", None, None)
         return SpeedVerdict("continue", None, reason, None, None)
-    seen = interval([y for y, _ in pairs])
+    seen = interval([y for y, _, _ in pairs], [s for _, _, s in pairs])
     speedup = Speedup(math.exp(seen.mean), math.exp(seen.low), math.exp(seen.high), n)
     detectable = least_detectable(seen.sd, n, min_gain=min_gain)
     needed = starts_needed(seen.sd, max(WANTED_GAIN, min_gain + 0.03), min_gain=min_gain)
@@ -182,7 +207,7 @@ def decide(
     def verdict(decision: str, reason: str) -> SpeedVerdict:
         return SpeedVerdict(decision, speedup, reason + excluded, detectable, needed)  # type: ignore[arg-type]
 
-    guard = _guard([wall for _, wall in pairs])
+    guard = _guard([wall for _, wall, _ in pairs])
     if n in looks:
         decided = _at_look(seen, speedup, guard, min_gain)
         if decided is not None:

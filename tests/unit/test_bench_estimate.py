@@ -86,6 +86,15 @@ def test_wall_time_trims_slices_that_were_disturbed():
     assert start.y_wall > 0.4
 
 
+def test_what_the_slices_scatter_by_is_told_where_they_are_alike():
+    uneasy = with_slices(program(), lambda i, p: piece(p.first, p.steps, 5.0 * (1.1 if i % 2 else 1.0)))
+    assert started(program(), program()).scatter == pytest.approx(0.0, abs=1e-9)
+    assert started(uneasy, program()).scatter == pytest.approx(math.log(1.1) / 2 * math.sqrt(12 / 11) / math.sqrt(12), rel=0.01)
+    assert started(uneasy, program(), even=False).scatter is None
+    few = with_slices(program(slices=4, steps=60), lambda i, p: p)
+    assert started(few, few).scatter is None
+
+
 def test_wall_time_keeps_slices_that_hold_an_evaluation():
     evaluating = with_slices(program(wait_ms=None), lambda i, p: piece(p.first, p.steps, 5.0, None, slow_step=400.0 if i == 3 else 0.0))
     start = started(evaluating, program(wait_ms=None), even=False)

@@ -142,7 +142,8 @@ def judge_starts(
     counted = [start for start in starts if start.y is not None]
     mixed = len({start.clock for start in counted}) > 1
     ys = [start.y_wall if mixed else start.y for start in counted]
-    verdict = stats.decide(ys, [start.y_wall for start in counted], min_gain=min_gain, affordable=affordable)
+    walls, scatters = [start.y_wall for start in counted], [start.scatter for start in counted]
+    verdict = stats.decide(ys, walls, scatters, min_gain=min_gain, affordable=affordable)
     left_out = len(starts) - len(counted)
     if left_out:
         counted_out = "1 more start" if left_out == 1 else f"{left_out} more starts"

@@ -144,13 +144,12 @@ def estimate(
     equal = baseline.work == candidate.work
     per_work = math.log(_done(candidate, theirs) / _done(baseline, ours))
     clock: Literal["net", "wall"] = "net" if net_holds(baseline, ours, candidate, theirs) else "wall"
-    y_wall = math.log(sum(a.wall_ns for a in ours) / sum(b.wall_ns for b in theirs)) + per_work
-    if clock == "net":
-        y = math.log(_net_ns(ours) / _net_ns(theirs)) + per_work
-    elif schedule == "resident" and len(kept) >= TRIM_SLICES and even_slices(ours):
-        y = stats.trimmed_mean([math.log((a.wall_ns / _done(baseline, [a])) / (b.wall_ns / _done(candidate, [b]))) for a, b in kept])
-    else:
-        y = y_wall
+    y_wall = math.log(_wall_ns(ours) / _wall_ns(theirs)) + per_work
+    alike = len(kept) >= TRIM_SLICES and even_slices(ours)  # else the slices differ by what they hold, and not by noise alone
+    trims = alike and clock == "wall" and schedule == "resident"
+    time_ns = _net_ns if clock == "net" else _wall_ns
+    ratios = [math.log((time_ns([a]) / _done(baseline, [a])) / (time_ns([b]) / _done(candidate, [b]))) for a, b in kept]
+    y = stats.trimmed_mean(ratios) if trims else math.log(time_ns(ours) / time_ns(theirs)) + per_work
     start = Start(
         n,
         schedule,
@@ -178,6 +177,7 @@ def estimate(
         baseline_device_peak_mb=_mb(baseline.device_peak_bytes),
         candidate_device_peak_mb=_mb(candidate.device_peak_bytes),
         pinned=baseline.pinned and candidate.pinned,
+        scatter=stats.standard_error(ratios, trimmed=trims) if alike else None,
     )
     return start, warmup
 
@@ -281,8 +281,12 @@ def _net_ns(slices: Sequence[Slice]) -> int:
     return sum(piece.wall_ns - (piece.runq_ns or 0) for piece in slices)
 
 
+def _wall_ns(slices: Sequence[Slice]) -> int:
+    return sum(piece.wall_ns for piece in slices)
+
+
 def _step_ms(slices: Sequence[Slice], clock: str) -> float:
-    total = _net_ns(slices) if clock == "net" else sum(piece.wall_ns for piece in slices)
+    total = _net_ns(slices) if clock == "net" else _wall_ns(slices)
     return total / sum(piece.steps for piece in slices) / 1e6
 
 

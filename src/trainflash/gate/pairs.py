@@ -63,7 +63,7 @@ def judge_by(least: float, most_starts: int = MOST_STARTS) -> Judge:
         if len(ys) < stats.LEAST_STARTS:
             said = f"{len(ys)} of at least {stats.LEAST_STARTS} starts{left_out}"
             return SpeedVerdict("inconclusive" if final else "continue", None, said)
-        seen = stats.interval(ys)
+        seen = stats.interval(ys, [start.scatter for start in counted])
         speedup = Speedup(math.exp(seen.mean), math.exp(seen.low), math.exp(seen.high), len(ys))
         low, high = _wall(counted)
         said = f"speed {speedup.mean:.3f} [{speedup.ci_low:.3f}, {speedup.ci_high:.3f}] over {len(ys)} starts{left_out}"

@@ -116,6 +116,7 @@ class Start:
     baseline_device_peak_mb: float | None = None
     candidate_device_peak_mb: float | None = None
     pinned: bool = False  # each busy process had a core of its own
+    scatter: float | None = None  # standard error of `y` by its slices: this start's noise is not less
 
 
 @dataclass(frozen=True)
