@@ -139,7 +139,7 @@ def test_the_action_is_whole_and_its_steps_are_shell():
     assert named == set(action["inputs"])
 
 
-def run_action(tmp_path, **given):
+def run_action(tmp_path, cwd=None, **given):
     """The action's gate step with a python that writes down what it was asked."""
     action = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
     [step] = [each for each in action["runs"]["steps"] if each.get("id") == "gate"]
@@ -155,7 +155,50 @@ def run_action(tmp_path, **given):
         capture_output=True,
         text=True,
         check=False,
+        cwd=cwd,
     )
+
+
+def committed(project, text):
+    """The commit with this baseline."""
+    (project / "bench" / "baselines").mkdir(parents=True, exist_ok=True)
+    (project / "bench" / "baselines" / f"{PROFILE}.metrics.json").write_text(text)
+    git = ["git", "-C", str(project), "-c", "user.name=owner", "-c", "user.email=owner@example.org"]
+    for words in (["add", "-A"], ["commit", "-qm", text]):
+        subprocess.run([*git, *words], check=True)
+    return subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True).stdout.strip()
+
+
+@pytest.mark.parametrize("fetched", [True, False])
+def test_the_action_takes_the_baselines_of_the_base_and_not_those_of_the_pull_request(tmp_path, fetched):
+    origin, runner = tmp_path / "origin", tmp_path / "runner"
+    subprocess.run(["git", "init", "-q", str(origin)], check=True)
+    base = committed(origin, "the base's")
+    committed(origin, "made easier")
+    project = origin
+    if not fetched:  # the checkout of a pull request holds its newest commit alone
+        project = tmp_path / "checkout"
+        subprocess.run(["git", "clone", "-q", "--depth", "1", f"file://{origin}", str(project)], check=True)
+    done = run_action(tmp_path, project, COMMAND="python train.py", BASE=base, RUNNER_TEMP=str(runner))
+    words = done.stdout.splitlines()
+    assert done.returncode == 4, done.stderr
+    taken = Path(words[words.index("--baselines") + 1])
+    assert (taken / f"{PROFILE}.metrics.json").read_text() == "the base's"
+    assert (project / "bench" / "baselines" / f"{PROFILE}.metrics.json").read_text() == "made easier"
+
+
+def test_the_action_finds_no_baseline_where_the_base_has_none(tmp_path):
+    project = tmp_path / "project"
+    subprocess.run(["git", "init", "-q", str(project)], check=True)
+    (project / "train.py").write_text("pass\n")
+    identity = ["-c", "user.name=owner", "-c", "user.email=owner@example.org"]
+    for words in (["add", "-A"], [*identity, "commit", "-qm", "no baselines"]):
+        subprocess.run(["git", *words], cwd=project, check=True)
+    base = subprocess.run(["git", "rev-parse", "HEAD"], cwd=project, check=True, capture_output=True, text=True).stdout.strip()
+    committed(project, "brought by the pull request")
+    done = run_action(tmp_path, project, COMMAND="python train.py", BASE=base, RUNNER_TEMP=str(tmp_path / "runner"))
+    words = done.stdout.splitlines()
+    assert not Path(words[words.index("--baselines") + 1]).exists()
 
 
 def test_the_action_hands_on_words_and_exit_code(tmp_path):
