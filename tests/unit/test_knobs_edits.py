@@ -276,8 +276,8 @@ SAVE = 'parser.add_argument("--save-interval", type=int, default=100)'
     ("knob", "phase", "text", "old", "new", "value"),
     [
         ("logging_cadence", "Log", "print(", "LOG_EVERY = 10", "LOG_EVERY = 100", "100"),
-        ("checkpoint_cadence", "Ckpt", "torch.save", SAVE, SAVE.replace("100", "200"), "200"),
-        ("eval_cadence", "Eval", "evaluate()", "    if not step % 50:", "    if not step % 100:", "100"),
+        ("checkpoint_cadence", "Ckpt", "torch.save", SAVE, SAVE.replace("100", "500"), "500"),
+        ("eval_cadence", "Eval", "evaluate()", "    if not step % 50:", "    if not step % 250:", "250"),
     ],
 )  # fmt: skip
 def test_intervals(tmp_path, knob, phase, text, old, new, value):
@@ -292,7 +292,7 @@ def test_shared_interval_is_multiplied_where_it_is_used(tmp_path):
     source = CADENCE.replace("if not step % 50", "if step % LOG_EVERY == 0")
     made = program(tmp_path, train_py=source)
     candidate = made.propose("eval_cadence", summary(activities=(activity("Eval", made.line("train.py", "evaluate()")),)))
-    assert added(candidate) == ["    if step % (LOG_EVERY * 2) == 0:"]
+    assert added(candidate) == ["    if step % (LOG_EVERY * 5) == 0:"]
     made.apply(candidate)
 
 
@@ -404,9 +404,9 @@ def test_arguments_of_the_hugging_face_trainer(tmp_path):
     )
     expected = {
         "eval_batch_size": ["    per_device_eval_batch_size=16,"],
-        "eval_cadence": ["    eval_steps=20,"],
+        "eval_cadence": ["    eval_steps=50,"],
         "logging_cadence": ["    logging_steps=10,"],
-        "checkpoint_cadence": ["    save_steps=1000,"],
+        "checkpoint_cadence": ["    save_steps=2500,"],
         "dataloader_workers": ["    dataloader_num_workers=3,"],
     }
     for knob, lines in expected.items():

@@ -94,8 +94,9 @@ def test_docstrings_evaluate_in_larger_batches_and_less_often_only_after_that(tm
     assert [(each.knob, each.value, each.risk) for each in candidates] == [
         ("eval_batch_size", "8", "same"),
         ("eval_batch_size", "32", "same"),
-        ("eval_cadence", "40", "cadence"),
+        ("eval_cadence", "200", "cadence"),
         ("eval_cadence", "100", "cadence"),
+        ("eval_cadence", "40", "cadence"),
     ]
     assert {each.knob for each in refused} == {"eval_no_grad", "eval_inference_mode"}
     for candidate in candidates:

@@ -1,8 +1,8 @@
 """What a knob may ask about a run, by dotted name, and the small language of its conditions and values.
 
 Facts: `train_loader.*`, `eval_loader.*` and `loader.*` (fields of `LoaderFacts`; the last is the one that the finding names),
-`evaluation.*`, `checkpoint.*`, `logging.*` (`Activity`), `threads.*` (`Threads`), `settings.NAME`, `device` ("cpu" or "cuda"), `torch`
-(2.13 is 213), `cpus`, `ranks`, the other parts of a summary by their names (`updates.*`, `numerics.*`, `memory.*`, `operators.*`,
+`evaluation.*`, `checkpoint.*`, `logging.*` (`Activity`, and `times_too_often`, see `cadence`), `threads.*` (`Threads`),
+`settings.NAME`, `device` ("cpu" or "cuda"), `torch` (2.13 is 213), `cpus`, `ranks`, the other parts of a summary by their names (`updates.*`, `numerics.*`, `memory.*`, `operators.*`,
 `communication.*`, `compilation.*`, `collections.*`; of `recompute`, `attention` and `sync_points` the one that the finding names, else
 the costliest), single figures such as `padding_share` and `input_shapes`, the finding's own place `finding.location`, `memory_used` (most
 of the device's memory or, on a CPU, of the host's, as a share) and `host_memory_used`, and in expressions `value`, what the edited place
@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from trainflash.errors import UsageError
+from trainflash.knobs import cadence
 from trainflash.schema import Activity, Finding, LoaderFacts, Summary
 
 OPERATORS: dict[type, Callable[[Any, Any], Any]] = {
@@ -83,6 +84,8 @@ class Facts:
         found = self._root(root)
         if not field or found is None:
             return found
+        if isinstance(found, Activity) and field == "times_too_often":
+            return cadence.times_too_often(self.finding, found, whole=not self.summary.stopped)
         if not hasattr(found, field):
             raise UsageError(f"there is no fact {name!r}", "look at the fields of this part of summary.json")
         return getattr(found, field)

@@ -1,0 +1,55 @@
+"""How much rarer an interruption is proposed: until it costs little, in round numbers, and never so rarely that the run has none left."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from knob_scenes import activity, added, finding, program, summary
+
+from trainflash.knobs.cadence import LARGEST_SHARE, times_too_often
+
+LOOP = """import torch
+
+for step in range(1000):
+    if step % 4 == 0:
+        torch.save({}, "last.pt")
+"""
+
+
+@pytest.mark.parametrize(
+    ("share", "count", "whole", "factor"),
+    [
+        (0.5, 1000, True, 50),
+        (0.5, 30, True, 20),  # 50 times rarer there would be none
+        (0.5, 30, False, 50),  # the run goes on
+        (0.97, 5000, True, 1000),
+        (0.04, 1000, True, 2),
+        (0.03, 1000, True, None),  # it does not matter
+        (0.5, 1, True, None),
+    ],
+)
+def test_factor(share, count, whole, factor):
+    assert times_too_often(replace(finding("checkpoint"), share=share), activity("Ckpt", None, count=count), whole=whole) == factor
+
+
+def test_what_is_left_costs_no_more_than_it_may():
+    for share in (0.05, 0.1, 0.33, 0.6, 0.9, 0.99):
+        factor = times_too_often(replace(finding("logging"), share=share), activity("Log", None), whole=False)
+        rest = share / factor
+        assert rest / (rest + 1 - share) <= LARGEST_SHARE
+
+
+def test_unknown_is_no_factor():
+    assert times_too_often(None, activity("Log", None), whole=True) is None
+    assert times_too_often(finding("logging"), None, whole=True) is None
+
+
+def test_it_is_the_first_value_of_the_plan(tmp_path):
+    made = program(tmp_path, train_py=LOOP)
+    line = made.line("train.py", "torch.save")
+    run = summary(activities=(activity("Ckpt", line, count=250),))
+    candidates, _, _ = made.plan(run, finding("checkpoint", line, ["checkpoint_cadence"]))
+    values = [each for each in candidates if each.knob == "checkpoint_cadence"]
+    assert [each.value for each in values] == ["200", "20", "8"]
+    assert added(values[0]) == ["    if step % 200 == 0:"]
