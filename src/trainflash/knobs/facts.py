@@ -1,12 +1,12 @@
 """What a knob may ask about a run, by dotted name, and the small language of its conditions and values.
 
 Facts: `train_loader.*`, `eval_loader.*` and `loader.*` (fields of `LoaderFacts`; the last is the one that the finding names),
-`evaluation.*`, `checkpoint.*`, `logging.*` (`Activity`, and `times_too_often`, see `cadence`), `threads.*` (`Threads`),
-`settings.NAME`, `device` ("cpu" or "cuda"), `torch` (2.13 is 213), `cpus`, `ranks`, the other parts of a summary by their names (`updates.*`, `numerics.*`, `memory.*`, `operators.*`,
-`communication.*`, `compilation.*`, `collections.*`; of `recompute`, `attention` and `sync_points` the one that the finding names, else
-the costliest), single figures such as `padding_share` and `input_shapes`, the finding's own place `finding.location`, `memory_used` (most
-of the device's memory or, on a CPU, of the host's, as a share) and `host_memory_used`, and in expressions `value`, what the edited place
-says now. None means not measured. A text in an expression stands in quotes of its own.
+`evaluation.*`, `checkpoint.*`, `logging.*` (`Activity`, and `times_too_often`, see `cadence`), `threads.*` (`Threads`), `settings.NAME`,
+`device` ("cpu" or "cuda"), `torch` (2.13 is 213), `cpus`, `ranks`, the other parts of a summary by their names (`updates.*`, `numerics.*`,
+`memory.*`, `operators.*`, `communication.*`, `compilation.*`, `collections.*`; of `recompute`, `attention` and `sync_points` the one that
+the finding names, else the costliest), single figures such as `padding_share` and `input_shapes`, the finding's own place
+`finding.location`, `memory_used` (most of the device's memory or, on a CPU, of the host's, as a share) and `host_memory_used`, and in
+expressions `value`, what the edited place says now. None means not measured. A text in an expression stands in quotes of its own.
 """
 
 from __future__ import annotations
