@@ -20,6 +20,9 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
+AGAIN = "again"  # `--on again`: here, going on with what the command left when its job was taken away
+IN_A_JOB = (("--on", "here"), ("--on", AGAIN))  # what a job types: the first time, and each time after it was taken away
+
 
 @dataclass(frozen=True)
 class Settings:

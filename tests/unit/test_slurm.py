@@ -259,7 +259,7 @@ def test_the_whole_command_travels_and_knows_where_it_is(monkeypatch, tmp_path, 
     assert (seen["given"]["options"], seen["given"]["budget_s"]) == (("nodes=2",), 600)
     inside = [*seen["typed"].words, *seen["typed"].again, *seen["typed"].owners]
     context = cli.commands["optimize"].commands["try"].make_context("try", inside[2:])
-    assert context.params["on"] == elsewhere._AGAIN and context.params["cmd"] == ("srun", "--on", "x")
+    assert context.params["on"] == config.AGAIN and context.params["cmd"] == ("srun", "--on", "x")
 
 
 @pytest.mark.parametrize(

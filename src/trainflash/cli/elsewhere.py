@@ -13,12 +13,11 @@ import click
 from trainflash import config
 from trainflash.cli.options import Duration, Launching
 
-_AGAIN = "again"  # `--on again`: here, going on with what this command left when its job was taken away
 _META, _PARTS = "trainflash.again", "trainflash.parts"
 Told = Callable[[Mapping[str, Any]], bool]
 _OPTIONS = (
     click.Option(
-        ["--on"], type=click.Choice(["here", "slurm", _AGAIN]), metavar="[here|slurm]",
+        ["--on"], type=click.Choice(["here", "slurm", config.AGAIN]), metavar="[here|slurm]",
         help="Where to run: here, or as a Slurm job that runs this same command on its allocation; we wait, and Ctrl-C cancels it.",
     ),
     click.Option(["--slurm-partition"], metavar="NAME", help="Partition of the job."),
@@ -29,7 +28,6 @@ _OPTIONS = (
         ["--slurm-option"], multiple=True, metavar="KEY[=VALUE]", help="Any other option of sbatch, such as nodes=2, gres=gpu:4, exclusive."
     ),
 )  # fmt: skip
-HERE = (("--on", "here"), ("--on", _AGAIN))  # in a job: the first time, and each time after it was taken away
 _NAMES = tuple(str(option.name) for option in _OPTIONS)
 
 
@@ -51,7 +49,7 @@ class Submittable(Launching):
 
     def invoke(self, ctx: click.Context) -> Any:
         given = {name: ctx.params.pop(name) for name in _NAMES}
-        ctx.meta[_META] = given["on"] == _AGAIN
+        ctx.meta[_META] = given["on"] == config.AGAIN
         starts = self._starts(ctx.params)
         if given["on"] == "slurm" and not starts:
             raise click.UsageError("--on slurm is for commands that start your program; this one reads what is there", ctx)
@@ -102,7 +100,7 @@ def _submitted(ctx: click.Context, settings: Mapping[str, Any], options: Mapping
     from trainflash.workflow import submitting
 
     words, owners = ctx.meta["trainflash.typed"]
-    typed = submitting.Typed((*_path(ctx), *words), owners, *HERE)
+    typed = submitting.Typed((*_path(ctx), *words), owners, *config.IN_A_JOB)
     came = submitting.submit_and_wait(
         typed,
         settings,

@@ -127,7 +127,7 @@ def _several(output: Output, found: Any, names: tuple[str, ...], command: Any, d
     def typed(tried: rounds.Tried) -> submitting.Typed:
         words = ["optimize", "try", tried.knob, "--sandbox", str(tried.directory), "--budget", f"{demands.budget_s}s"]
         words += ["--allow", ",".join(sorted(demands.allowed))] if demands.allowed else []
-        return submitting.Typed(tuple(words), ("--", *command.argv), *elsewhere.HERE)
+        return submitting.Typed(tuple(words), ("--", *command.argv), *config.IN_A_JOB)
 
     parts = submitting.Parts(typed, Path.cwd(), elsewhere.environment(), elsewhere.relay, elsewhere.say)
     cluster = elsewhere.cluster()

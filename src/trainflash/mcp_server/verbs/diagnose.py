@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from trainflash.mcp_server.verbs.arguments import Call, Command, Project, Sandbox, Verb, words
+from trainflash.mcp_server.verbs.elsewhere import On, Slurm, in_a_job
 
 
 def diagnose(
@@ -16,6 +17,8 @@ def diagnose(
     warmup: Annotated[int | None, "Leave out so many first steps, instead of finding the warm-up.", (0, None)] = None,
     sample_hz: Annotated[float | None, "How often to sample source lines; 0: never. Default: 50.", (0, 1000)] = None,
     ceilings: Annotated[bool, "Also measure how much faster it is without each cost: several more starts, about 90 s in all."] = False,
+    on: On = None,
+    slurm: Slurm = None,
 ) -> dict[str, Any]:
     """Run the unmodified training command in a sandbox under a probe and name its bottleneck, with evidence and source line.
 
@@ -26,6 +29,9 @@ def diagnose(
     settings = call.settings(project, sandbox)
     typed = inputs.command(words(command), settings)
     found = call.any_session(project, sandbox)
+    given = {"--steps": steps, "--warmup": warmup, "--sample-hz": sample_hz, "--ceilings": ceilings}
+    if (told := in_a_job(call, on, slurm, settings, ["diagnose"], given, typed.argv, found)) is not None:
+        return told
     with found.locked():
         made, _ = diagnosing.diagnose(
             found,

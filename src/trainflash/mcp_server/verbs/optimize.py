@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
 from trainflash.errors import UsageError
 from trainflash.mcp_server.verbs.arguments import Allow, Budget, Call, Command, Project, Sandbox, Verb, seconds, words
+from trainflash.mcp_server.verbs.elsewhere import On, Slurm, in_a_job
 
 
 def plan(call: Call, command: Command = None, project: Project = None, sandbox: Sandbox = None) -> dict[str, Any]:
@@ -34,6 +37,8 @@ def try_(
     finding: Annotated[str | None, "The finding that the patch answers, as its brief names it."] = None,
     budget: Budget = None,
     allow: Allow = None,
+    on: On = None,
+    slurm: Slurm = None,
 ) -> dict[str, Any]:
     """Make one experiment in the sandbox: commit the change, check that it trains the same, then measure it in paired runs.
 
@@ -50,11 +55,35 @@ def try_(
     demands = inputs.demands(settings, budget_s=seconds(budget), allow=allow)
     found = call.existing(project, sandbox)
     written = _from_text(patch, why, finding) if patch is not None else None
+    given = {"--at": at, "--why": why or None, "--finding": finding, "--budget": budget, "--allow": allow}
+    with _as_file(found, patch) as path:
+        verb = ["optimize", "try", *([_no_option(knob)] if knob is not None else [])]
+        if (told := in_a_job(call, on, slurm, settings, verb, {**given, "--patch": path}, typed.argv, found)) is not None:
+            return told
     with found.locked():
         name, _, value = str(knob).partition("=")
         candidate = written or optimizing.propose(found, name, value or None, inputs.place(at) if at else None, typed)
         experiment = optimizing.try_candidate(found, candidate, typed, demands)
     return answers.attempt(experiment)
+
+
+def _no_option(knob: str) -> str:
+    """A word that the command line takes for a knob. Raises `UsageError` for one that it would take for an option."""
+    if knob.startswith("-"):
+        raise UsageError(f"there is no knob {knob}", "knobs stand in optimize_plan")
+    return knob
+
+
+@contextlib.contextmanager
+def _as_file(found: Any, patch: str | None) -> Iterator[str | None]:
+    """The patch in the sandbox, where the nodes of a cluster see it, as long as it is needed."""
+    if patch is None:
+        yield None
+        return
+    with tempfile.NamedTemporaryFile(dir=found.directory, prefix="assistant-", suffix=".diff") as file:
+        file.write(patch.encode("utf-8", "surrogatepass"))
+        file.flush()
+        yield file.name
 
 
 def _from_text(patch: str, why: str, finding: str | None) -> Any:
@@ -67,7 +96,14 @@ def _from_text(patch: str, why: str, finding: str | None) -> Any:
 
 
 def auto(
-    call: Call, command: Command = None, project: Project = None, sandbox: Sandbox = None, budget: Budget = None, allow: Allow = None
+    call: Call,
+    command: Command = None,
+    project: Project = None,
+    sandbox: Sandbox = None,
+    budget: Budget = None,
+    allow: Allow = None,
+    on: On = None,
+    slurm: Slurm = None,
 ) -> dict[str, Any]:
     """The whole loop: diagnose, plan, try one knob at a time, diagnose again, until the program is healthy or the budget is spent.
 
@@ -79,6 +115,9 @@ def auto(
     typed = inputs.command(words(command), settings)
     demands = inputs.demands(settings, budget_s=seconds(budget), allow=allow)
     found = call.any_session(project, sandbox)
+    given = {"--budget": budget, "--allow": allow}
+    if (told := in_a_job(call, on, slurm, settings, ["optimize", "auto"], given, typed.argv, found)) is not None:
+        return told
     with found.locked():
         came_to = searching.auto(found, typed, demands, budget_s=demands.budget_s)
         shown = showing.view(found, spent_s=came_to.spent_s, stopped_because=came_to.stopped_because)

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 from trainflash.errors import UsageError
 from trainflash.mcp_server.verbs.arguments import Allow, Budget, Call, Command, Project, Sandbox, Verb, seconds, words
+from trainflash.mcp_server.verbs.elsewhere import On, Slurm, in_a_job
 
 
 def verify(
@@ -28,6 +29,8 @@ def verify(
     accept_change: Allow = None,
     budget: Budget = None,
     resume: Annotated[bool, "Go on with what an interrupted verify left; refuse when machine or versions are others now."] = False,
+    on: On = None,
+    slurm: Slurm = None,
 ) -> dict[str, Any]:
     """Run baseline and candidate in turn, many times, and judge speed and fidelity; fails closed. Minutes; cancelling keeps the starts."""
     from trainflash.workflow import answers, inputs, verifying
@@ -40,6 +43,14 @@ def verify(
         restart=restart_command, convergence=seeds if convergence else 0,
     )  # fmt: skip
     found = call.existing(project, sandbox)
+    given = {
+        "--experiment": experiment, "--baseline": baseline, "--candidate": candidate, "--metric": metric, "--tolerance": tolerance,
+        "--convergence": convergence, "--seeds": seeds, "--restart-command": restart_command, "--accept-change": accept_change,
+        "--budget": budget, "--resume": resume,
+    }  # fmt: skip
+    owners = inputs.command(words(command), settings).argv if command or experiment is None else ()
+    if (told := in_a_job(call, on, slurm, settings, ["verify"], given, owners, found)) is not None:
+        return told
     with found.locked():
         if experiment is not None:
             typed = inputs.command(words(command), settings) if command else None

@@ -1,0 +1,68 @@
+"""A client of the server sends a diagnosis to the cluster; the SDK's own client checks the answer against the tool's schema."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+from owner import User, fingerprint
+from slurm_cluster import Cluster, cluster
+
+pytest.importorskip("mcp.server.mcpserver")
+
+__all__ = ["cluster"]
+pytestmark = [pytest.mark.full, pytest.mark.timeout(600)]
+
+
+def test_a_diagnosis_as_a_job_over_the_protocol(user: User, cluster: Cluster):
+    import anyio
+    from mcp import StdioServerParameters
+    from mcp.client import Client
+    from mcp.client.stdio import stdio_client
+
+    progress: list[str] = []
+    before = fingerprint(user.project)
+
+    async def heard(value: float, total: float | None, message: str | None) -> None:
+        progress.append(str(message))
+
+    async def talk() -> None:
+        environment = user.environment | cluster.environment
+        server = StdioServerParameters(command=sys.executable, args=["-m", "trainflash", "mcp"], env=environment, cwd=user.project)
+        async with Client(stdio_client(server)) as client:
+            asked = {"command": ["python", "train.py"], "steps": 40, "on": "slurm", "slurm": {"partition": "main", "comment": "client"}}
+            found = await client.call_tool("diagnose", asked, progress_callback=heard, read_timeout_seconds=400)
+            assert not found.is_error, found
+            told = found.structured_content
+            assert told["status"] == "ok" and told["steps"] > 0 and told["protection"] != "in_place"
+            again = await client.call_tool("diagnose_run", {"run": told["run"]})
+            assert (again.structured_content["run"], again.structured_content["steps"]) == (told["run"], told["steps"])
+            refused = await client.call_tool("diagnose", {**asked, "slurm": {"partition": "nowhere"}})
+            assert refused.is_error and "Invalid partition" in refused.structured_content["error"]["message"]
+
+    anyio.run(talk)
+    assert any("is submitted" in line for line in progress) and any("runs on n" in line for line in progress), progress
+    assert cluster.jobs() == {}
+    assert fingerprint(user.project) == before
+
+
+def test_a_cancelled_call_cancels_its_job(user: User, cluster: Cluster):
+    import anyio
+    from mcp import StdioServerParameters
+    from mcp.client import Client
+    from mcp.client.stdio import stdio_client
+
+    async def talk() -> None:
+        environment = user.environment | cluster.environment
+        server = StdioServerParameters(command=sys.executable, args=["-m", "trainflash", "mcp"], env=environment, cwd=user.project)
+        async with Client(stdio_client(server)) as client:
+            async with anyio.create_task_group() as group:
+                asked = {"command": ["python", "train.py"], "steps": 100000, "on": "slurm"}
+                group.start_soon(client.call_tool, "diagnose", asked)
+                await anyio.to_thread.run_sync(cluster.wait_for, "RUNNING")
+                group.cancel_scope.cancel()
+            with anyio.fail_after(60):
+                while await anyio.to_thread.run_sync(cluster.jobs):
+                    await anyio.sleep(0.5)
+
+    anyio.run(talk)
