@@ -35,6 +35,7 @@ def test_slow_samples_are_named_by_index_and_file(tmp_path):
     slow = next(sample for sample in loader.slow_samples if sample.index == 37)
     assert slow.ms > 40 and slow.times in (1, 2) and 0.2 < slow.usual_ms < 10  # less the time that the worker had no core
     assert not loader.batched and loader.runqueue_share is not None
+    assert loader.draws is False
     inside = of_part(found, "worker", "getitem")
     assert inside[0].location.function == "Rows.__getitem__"
     assert all(line.location.function != "main" for line in found.lines if line.role == "worker")
@@ -70,6 +71,7 @@ def test_random_work_never_repeats_and_pure_work_does(tmp_path):
     assert repeated["table"].distinct == 1 and repeated["decode"].distinct == 160
     assert repeated["table"].repeats == repeated["table"].calls and repeated["decode"].repeats == repeated["decode"].calls
     assert min(repeated["table"].share, repeated["decode"].share) > 0.02
+    assert found.loaders[0].draws
 
 
 @pytest.mark.full

@@ -127,6 +127,16 @@ def test_a_brief_is_whole_in_itself(tmp_path):
     assert made.plan(summary(), outside)[2][0].code == ""
 
 
+@pytest.mark.parametrize(("draws", "risk"), [(True, "order"), (False, "same"), (None, "same")])
+@pytest.mark.parametrize(("knob", "workers"), [("dataloader_workers", 0), ("persistent_workers", 2)])
+def test_random_numbers_in_the_data_need_agreement_before_workers_change(tmp_path, knob, workers, draws, risk):
+    made = program(tmp_path, train_py=f"from torch.utils.data import DataLoader\nloader = DataLoader(data, num_workers={workers})\n")
+    at = made.line("train.py", "DataLoader(")
+    run = summary(loaders=(loader("train", at, num_workers=workers, shuffles=False, draws=draws),))
+    candidate = made.propose(knob, run, findings=(finding("worker_startup", at, [knob]),))
+    assert (candidate.risk, "random numbers" in candidate.why) == (risk, draws is True)
+
+
 def test_risk_depends_on_the_run(tmp_path):
     made = program(tmp_path, train_py="from torch.utils.data import DataLoader\ntrain = DataLoader(ds, shuffle=True, num_workers=2)\n")
     at = Location("train.py", 2)

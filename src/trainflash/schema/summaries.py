@@ -114,6 +114,7 @@ class LoaderFacts:
     fetch_cpu_share: float | None  # CPU time ÷ wall time while fetching: near 1 computes, near 0 waits for input/output
     runqueue_share: float | None = None  # time runnable without a core ÷ wall time while fetching
     slow_samples: tuple[SlowSample, ...] = ()  # slowest first
+    draws: bool | None = None  # making a batch draws random numbers, from a global stream or a generator of the data set's
     batched: bool = False  # the dataset has `__getitems__`, or a batch sampler hands it whole batches
     starts: int | None = None  # times that its workers were started; None: none was seen
     collate_location: Location | None = None  # the owner's function that joins samples into a batch; None: a library's

@@ -50,9 +50,15 @@ def loader_facts(loader: LoaderTrace, trace: Trace, rank: RankTrace, part: Stead
         runqueue_share=_share(made, made.runq_ns),
         slow_samples=_slow_samples(times, loader.batch_size or 1),
         batched=loader.batched or any(worker.batched for worker in workers),
+        draws=_any([loader.draws, *(worker.draws for worker in workers)]),
         starts=len(workers) // loader.num_workers if loader.num_workers and workers else None,
         pass_ms=_passes(loader, rank, part),
     )
+
+
+def _any(seen: list[bool | None]) -> bool | None:
+    known = [each for each in seen if each is not None]
+    return any(known) if known else None
 
 
 def _share(made: Fetches, ns: np.ndarray) -> float | None:

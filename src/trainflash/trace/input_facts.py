@@ -25,6 +25,11 @@ def batched(facts: Facts) -> frozenset[int]:
     return frozenset(int(fact["loader"]) for fact in facts.all("batched"))
 
 
+def draws(facts: Facts) -> dict[int, bool]:
+    """By loader (-1 as above) whether making its batches was seen to draw random numbers."""
+    return {int(fact["loader"]): bool(fact["draws"]) for fact in facts.all("draws")}
+
+
 def slowed(facts: Facts) -> set[int]:
     """Steps that were traced, so slower than others."""
     return {int(fact["step"]) for fact in facts.all("slowed")}
@@ -32,8 +37,8 @@ def slowed(facts: Facts) -> set[int]:
 
 def with_samples(loaders: tuple[LoaderTrace, ...], facts: Facts) -> tuple[LoaderTrace, ...]:
     """The loaders of a process with what this process itself saw of their samples."""
-    times, whole = sample_times(facts), batched(facts)
-    return tuple(replace(loader, times=times.get(loader.id), batched=loader.id in whole) for loader in loaders)
+    times, whole, drawn = sample_times(facts), batched(facts), draws(facts)
+    return tuple(replace(loader, times=times.get(loader.id), batched=loader.id in whole, draws=drawn.get(loader.id)) for loader in loaders)
 
 
 def parts(words: Words, codes: Codes, t_ns: np.ndarray, worker: bool) -> np.ndarray:

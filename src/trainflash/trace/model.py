@@ -109,6 +109,7 @@ class LoaderTrace:
     fetches: Fetches  # in this process (num_workers = 0); with workers see `Trace.workers` whose `loader` is this id
     times: SampleTimes | None = None  # of samples, in this process
     batched: bool = False  # the dataset was seen to make whole batches, in this process
+    draws: bool | None = None  # making its batches draws random numbers, in this process
 
 
 @dataclass(frozen=True)
@@ -344,6 +345,7 @@ class WorkerTrace:
     repeated: tuple[RepeatedCall, ...] = ()
     times: SampleTimes | None = None
     batched: bool = False
+    draws: bool | None = None
     swallowed: dict[str, int] = field(default_factory=dict)
     dropped_events: int = 0
 

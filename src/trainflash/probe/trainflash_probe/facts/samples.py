@@ -14,6 +14,7 @@ from collections import deque
 from ..guard import swallow
 from ..runqueue import waited_ns
 from ..writer import fact
+from .draws import Draws
 
 KEPT = 16  # slowest samples of one loader in one process
 FIRST = 16  # samples before the first that can be called slow
@@ -44,6 +45,7 @@ class Record:
         self.fetches = 0
         self.chooses = False  # single samples are fetched, and some of them may be traced
         self.close_until = CLOSE_UNTIL
+        self.draws = Draws(loader)
         self._count = 0
         self._recent: deque = deque(maxlen=MEMORY)
         self._slow: dict = {}  # index -> [ns, times, dataset]

@@ -118,6 +118,7 @@ def _adopt(fetcher):
 
 def _closely(original, run, fetcher, indices, record):
     """A fetch that is timed sample by sample; some of them with its CPU time and its wait for a core."""
+    states = record.draws.before(fetcher.dataset)
     waited, began = waited_ns(), monotonic_ns()
     asks = process.role == "worker" or not record.fetches % ASK_EVERY
     emit(codes.FETCH)
@@ -138,6 +139,7 @@ def _closely(original, run, fetcher, indices, record):
             without_core = 0 if waited is None or now is None else now - waited
             if took - without_core >= samples.LONG_FETCH_NS:
                 record.was_long()
+        record.draws.after(states)
 
 
 def _traced_by_lines(original, fetcher, indices):

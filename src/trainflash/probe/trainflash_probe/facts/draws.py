@@ -1,0 +1,108 @@
+"""Whether making a batch draws random numbers: from a global stream, or from a generator that the dataset or its module holds.
+
+States are compared before and after a fetch; reading them draws nothing.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+from types import ModuleType
+
+from ..guard import swallow
+from ..writer import fact
+
+LOOKS = 16  # first fetches of one loader in one process
+MOST_OBJECTS = 200  # looked through for generators
+LONGEST = 32  # of a list that is looked through, such as a chain of transforms
+
+
+class Draws:
+    """What is known of one loader in this process: `known` is None before the first look."""
+
+    def __init__(self, loader: int) -> None:
+        self.loader = loader
+        self.known: bool | None = None
+        self._looks = 0
+
+    def before(self, dataset: object):
+        """The states in front of a fetch; None where no look is needed."""
+        if self.known or self._looks >= LOOKS:
+            return None
+        self._looks += 1
+        try:
+            generators = _generators(dataset)
+            return generators, _states(generators)
+        except Exception as error:
+            swallow("random streams", error)
+            return None
+
+    def after(self, before) -> None:
+        """Compare with the states behind the fetch, and write down what is new."""
+        if before is None:
+            return
+        try:
+            generators, states = before
+            drew = any(not _equal(a, b) for a, b in zip(states, _states(generators)))
+            if drew or self.known is None:
+                self.known = drew
+                fact("draws", loader=self.loader, draws=drew)
+        except Exception as error:
+            swallow("random streams", error)
+
+
+def _equal(a: object, b: object) -> bool:
+    if hasattr(a, "untyped_storage"):
+        return bool(sys.modules["torch"].equal(a, b))
+    return a == b
+
+
+def _states(generators: list) -> list:
+    found: list = [random.getstate(), sys.modules["torch"].get_rng_state()]
+    if "numpy.random" in sys.modules:
+        found.append(_legacy(sys.modules["numpy.random"]))
+    return found + [_state(each) for each in generators]
+
+
+def _legacy(source) -> tuple:
+    state = source.get_state()
+    return (state[1].tobytes(), *state[2:])
+
+
+def _state(generator):
+    if isinstance(generator, random.Random):
+        return generator.getstate()
+    if hasattr(generator, "bit_generator"):
+        return repr(generator.bit_generator.state)
+    if type(generator).__module__.startswith("numpy"):
+        return _legacy(generator)
+    return generator.get_state()
+
+
+def _kinds() -> tuple:
+    kinds: list = [random.Random, sys.modules["torch"].Generator]
+    if "numpy.random" in sys.modules:
+        numpy = sys.modules["numpy.random"]
+        kinds += [numpy.Generator, numpy.RandomState]
+    return tuple(kinds)
+
+
+def _generators(dataset: object) -> list:
+    """Generators among the attributes of `dataset` and of what they hold, and among the variables of its module."""
+    kinds, found, seen = _kinds(), [], set()
+    module = sys.modules.get(type(dataset).__module__)
+    todo = [value for value in list(vars(module).values()) if isinstance(value, kinds)] if module is not None else []
+    todo.append(dataset)
+    while todo and len(seen) < MOST_OBJECTS:
+        each = todo.pop()
+        if id(each) in seen:
+            continue
+        seen.add(id(each))
+        if isinstance(each, kinds):
+            found.append(each)
+        elif isinstance(each, (list, tuple)):
+            todo += [part for part in each[:LONGEST] if hasattr(part, "__dict__") or isinstance(part, kinds)]
+        elif not isinstance(each, (type, ModuleType)):
+            values = list(getattr(each, "__dict__", {}).values())
+            todo += [part for part in values if isinstance(part, (kinds, list, tuple)) or hasattr(part, "__dict__")]
+    return found
