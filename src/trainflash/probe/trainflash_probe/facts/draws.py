@@ -43,7 +43,7 @@ class Draws:
             return
         try:
             generators, states = before
-            drew = any(not _equal(a, b) for a, b in zip(states, _states(generators)))
+            drew = not all(map(_equal, states, _states(generators)))
             if drew or self.known is None:
                 self.known = drew
                 fact("draws", loader=self.loader, draws=drew)
