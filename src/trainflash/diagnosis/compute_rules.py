@@ -8,7 +8,7 @@ from trainflash.diagnosis.lines import hottest, lines_in
 from trainflash.diagnosis.memory import memory_used
 from trainflash.diagnosis.signals import Signals
 from trainflash.diagnosis.thresholds import Thresholds
-from trainflash.schema import Evidence, Location, Updates
+from trainflash.schema import Attention, Evidence, Location, Updates
 
 FUSABLE = ("Adam", "AdamW", "SGD", "Adagrad")
 FOREACH = (*FUSABLE, "NAdam", "RAdam", "RMSprop", "Adadelta", "Adamax", "Rprop")
@@ -161,9 +161,15 @@ def attention_kernel(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
             summary=f"attention {how} takes {shown(total)} of the time{at(first.location)}",
             evidence=rows,
             location=first.location or signals.hottest("Fwd"),
-            knobs=("fused_attention",) if first.kind == "hand_written" else (),
+            knobs=_for_attention(first),
         ),
     )
+
+
+def _for_attention(found: Attention) -> tuple[str, ...]:
+    if found.kind == "hand_written":
+        return ("fused_attention",)
+    return ("attention_weights_off",) if found.reason == "need_weights=True" else ()
 
 
 def recompute(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:

@@ -142,6 +142,11 @@ class FusedAttention:
 
 
 @dataclass(frozen=True)
+class UnreadWeights:
+    """Pass `need_weights=False` to the attention module at the run's place, where nothing reads its second result."""
+
+
+@dataclass(frozen=True)
 class BatchedSampling:
     """Fetch whole batches by one index instead of sample by sample, from a data set whose items are only reads of tensors."""
 
@@ -208,8 +213,8 @@ class Advice:
 
 Edit = (
     CallArgument | ReplaceCall | InsertCall | AssignedAttribute | Environment | RemoveCall | UnwrapCall | ModelStatement | ForwardBlock
-    | Memoize | Decorate | Interval | FusedAttention | BatchedSampling | PadToLongest | DeferredRead | Hoist | Background | Together
-    | Exchange | Accumulation | DrawnBatch | Advice
+    | Memoize | Decorate | Interval | FusedAttention | UnreadWeights | BatchedSampling | PadToLongest | DeferredRead | Hoist | Background
+    | Together | Exchange | Accumulation | DrawnBatch | Advice
 )  # fmt: skip
 EDITS: Mapping[str, type] = {
     "call_argument": CallArgument,
@@ -225,6 +230,7 @@ EDITS: Mapping[str, type] = {
     "decorate": Decorate,
     "interval": Interval,
     "fused_attention": FusedAttention,
+    "unread_weights": UnreadWeights,
     "batched_sampling": BatchedSampling,
     "pad_to_longest": PadToLongest,
     "deferred_read": DeferredRead,

@@ -106,7 +106,7 @@ COMPUTING = (
         "attention takes a large part of the step, and of memory, for long sequences",
         "the whole matrix of scores is written: softmax(q @ k) by hand, or scaled_dot_product_attention fell back to "
         "its math kernel because "
-        "of data type, head size or mask",
+        "of data type, head size or mask, or an attention module hands out its weights",
         "the calls with their shapes and estimated share; why no fused kernel was taken, where torch says it",
         (
             Fix(
@@ -114,6 +114,7 @@ COMPUTING = (
                 "rounding; dropout's random numbers",
                 "fused_attention",
             ),
+            Fix("need_weights=False in calls of nn.MultiheadAttention whose weights nobody reads", "rounding", "attention_weights_off"),
             Fix(
                 "feed it what fused kernels take: 16-bit inputs, head sizes that are multiples of 8, is_causal instead of a mask",
                 "numerics",

@@ -28,7 +28,7 @@ def call_argument(edit: CallArgument, scene: Scene) -> tuple[Target, ...]:
     if edit.written is not None:
         target = call_argument(dataclasses.replace(edit, written=None), scene)[0]
         return (dataclasses.replace(target, current=target.current == edit.written, write=lambda value: target.write(edit.written)),)
-    return (_argument(edit, scene, *the_call(edit, scene)),)
+    return (at_call(edit, scene, *the_call(edit, scene)),)
 
 
 def _each(edit: CallArgument, scene: Scene) -> tuple[Target, ...]:
@@ -40,7 +40,7 @@ def _each(edit: CallArgument, scene: Scene) -> tuple[Target, ...]:
     found = [call for call in calls_at(file, edit.calls, place) if not loading.to_host(file, call)]
     if not found:
         raise refuse(f"{place}: the copy ends in host memory, and what reads it there would not wait")
-    parts = [_argument(edit, scene, file, call) for call in found]
+    parts = [at_call(edit, scene, file, call) for call in found]
     first = next((part for part in parts if not same(part.current, True)), parts[0])
 
     def write(value: Any) -> tuple[Splice, ...]:
@@ -49,7 +49,8 @@ def _each(edit: CallArgument, scene: Scene) -> tuple[Target, ...]:
     return (dataclasses.replace(first, write=write),)
 
 
-def _argument(edit: CallArgument, scene: Scene, file: PythonFile, call: cst.Call) -> Target:
+def at_call(edit: CallArgument, scene: Scene, file: PythonFile, call: cst.Call) -> Target:
+    """Where the value of the argument of this very call is written. Raises `UsageError` as `call_argument` does."""
     here = file.location(call)
     expected = scene.facts.get(edit.fact) if edit.fact is not None else None
     resolver = sources.Resolver(scene.project, UNKNOWN if expected is None else expected)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from trainflash.knobs import kinds as of
-from trainflash.knobs.edits import attention, batching, calls, evaluation, loops, memoize, network, saving, statements
+from trainflash.knobs.edits import attention, attention_weights, batching, calls, evaluation, loops, memoize, network, saving, statements
 from trainflash.knobs.edits import exchange as exchanging
 from trainflash.knobs.reading.expressions import same
 from trainflash.knobs.scene import Scene, Target
@@ -27,6 +27,7 @@ FINDERS: dict[type, Callable[[Any, Scene], tuple[Target, ...]]] = {
     of.Decorate: evaluation.decorate,
     of.Interval: evaluation.interval,
     of.FusedAttention: attention.fused_attention,
+    of.UnreadWeights: attention_weights.unread_weights,
     of.BatchedSampling: batching.batched_sampling,
     of.PadToLongest: batching.pad_to_longest,
     of.DeferredRead: loops.deferred_read,

@@ -226,7 +226,7 @@ class Resolver:
         if isinstance(function, cst.Lambda):
             raise refuse(f"{file.location(node)}: `{node.value}` is a parameter of a lambda")
         own = self._own_fields(file, function, param, keys)
-        if own is not None:
+        if own is not UNKNOWN:
             return own
         sites = uses.callers(self.project, file, function)
         index = index_of(file, function, param)
@@ -266,11 +266,11 @@ class Resolver:
         outer = [use for use in found.uses if use.kind != "loader"]
         return replace(found, uses=tuple(outer) + tuple(uses.caller_use(*site) for site in not_passed[1:]))
 
-    def _own_fields(self, file: PythonFile, function: cst.FunctionDef, param: cst.Param, keys: tuple[str, ...]) -> Source | None:
-        """`self.key` in a method: what the class assigns to it."""
+    def _own_fields(self, file: PythonFile, function: cst.FunctionDef, param: cst.Param, keys: tuple[str, ...]) -> Any:
+        """`self.key` in a method: what the class assigns to it, None where that has no such key, `UNKNOWN` where it assigns nothing."""
         owner = file.class_of(function)
         if owner is None or not keys or not function.params.params or function.params.params[0] is not param:
-            return None
+            return UNKNOWN
         stored = [
             node.value
             for node in descendants(owner, (cst.Assign, cst.AnnAssign))
@@ -278,7 +278,8 @@ class Resolver:
             if dotted(target) == f"{param.name.value}.{keys[0]}" and node.value is not None
         ]
         if not stored:
-            return self._fields(keys[0], only=owner.name.value) if len(keys) == 1 else self._anywhere(file, param.name, keys)
+            found = self._fields(keys[0], only=owner.name.value) if len(keys) == 1 else self._anywhere(file, param.name, keys)
+            return UNKNOWN if found is None else found
         return self.pick([self.source(file, value, keys[1:]) for value in stored], file.location(owner))
 
     # Keys ---------------------------------------------------------------------------------------------------------------------
