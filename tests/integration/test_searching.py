@@ -9,15 +9,16 @@ import sys
 import traceback
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
-from search_stage import COMMAND, Stage, die_after, project, read
+from search_stage import COMMAND, Stage, candidate, die_after, project, read
 
 from trainflash import sandbox
 from trainflash.errors import UsageError
 from trainflash.schema import Plan, Runs, Start, read_document, write_document
 from trainflash.schema.searches import Search
-from trainflash.workflow import choosing, optimizing, ordering, searching, session, verifying
+from trainflash.workflow import choosing, optimizing, ordering, rounds, searching, session, verifying
 from trainflash.workflow.verifying import Demands
 
 BUDGET_S = 3600.0
@@ -335,3 +336,26 @@ def test_a_search_that_is_killed_goes_on(user):
     assert [one["n"] for one in went_on.document["experiments"]] == list(range(1, 1 + len(went_on.document["experiments"])))
     assert sum("diagnose-001" in line for line in went_on.err.splitlines()) == 0, "the diagnosis was finished before the kill"
     assert went_on.document["accepted"], went_on.document["stopped_because"]
+
+
+def test_a_search_goes_on_from_a_round_that_was_tried_at_once(tmp_path, monkeypatch):
+    """What the round rejected is not tried again; what was proven beside the best is, on top of it; the diagnosis is a new one."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    found = session.create(project(tmp_path / "project", ("cache", "workers", "fused")))
+    stage = Stage(monkeypatch, tmp_path / "measured")
+    monkeypatch.setattr(
+        optimizing, "propose", lambda made, name, value, at, command: candidate(Path(made.sandbox.worktree), name, str(value))
+    )
+
+    def run(tried):
+        for each in tried:
+            optimizing.try_candidate(session.Session(sandbox.load(each.directory)), each.candidate, COMMAND, Demands())
+        return ["" for _ in tried]
+
+    made = rounds.at_once(found, ("cache=1", "workers=1", "fused=1"), COMMAND, Demands(allowed=frozenset({"close"})), run)
+    assert [one.decision for one in made] == ["accepted", "inconclusive", "rejected"]
+    came_to = search(found)
+    tried = [(one.knob, one.value, one.parent, one.decision) for one in came_to.experiments]
+    assert tried[0] == ("workers", "1", 1, "accepted") and not {"cache", "fused"} & {knob for knob, *_ in tried}
+    assert stage.measured[:3] == ["cache=1", "workers=1", "fused=1"] and Counter(stage.measured)["fused=1"] == 1
+    assert came_to.before.run.startswith("diagnose") and read(found.sandbox.worktree)["cache"] == "1"
