@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import shutil
 import sys
 from pathlib import Path
@@ -11,6 +12,10 @@ from owner import User
 from probed import PROGRAMS
 from slurm_cluster import free_ports
 
+from trainflash import launch, sandbox
+from trainflash.errors import ProgramFailed
+from trainflash.launch.absent import Absent
+from trainflash.schema import Command
 from trainflash.trace import load
 
 pytestmark = [pytest.mark.full, pytest.mark.timeout(900)]
@@ -58,3 +63,16 @@ def test_ranks_of_mpirun_are_one_training_and_the_slow_one_is_named(distributed)
     assert ranks == [0, 1, 2]
     assert (finding["kind"], finding["phase"]) == ("rank_straggler", "Bwd")
     assert finding["summary"].startswith("rank 2 ")
+
+
+def test_a_rank_that_never_starts_ends_the_run_by_name(distributed, monkeypatch, tmp_path):
+    """The others wait for it at the rendezvous, for half an hour if they are let."""
+    monkeypatch.setenv("XDG_STATE_HOME", distributed.environment["XDG_STATE_HOME"])
+    monkeypatch.setattr(launch, "Absent", functools.partial(Absent, patience_s=5))
+    first = f"WORLD_SIZE=2 RANK=0 {sys.executable} ranks.py port={free_ports(1)[0]}"
+    (distributed.project / "half.sh").write_text(f"{first} &\nsleep 600\n")
+    box, run_dir = sandbox.create(distributed.project), tmp_path / "run"
+    record = launch.run(box, "candidate", Command(("sh", "half.sh")), run_dir, capture="diagnose", timeout=300)
+    assert record.status == "timed_out" and record.wall_s < 250
+    with pytest.raises(ProgramFailed, match=r"of 2 ranks only 1 started \(.*\): rank 1 never imported torch"):
+        launch.require_success(record, run_dir)
