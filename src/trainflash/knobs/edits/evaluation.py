@@ -10,8 +10,8 @@ import libcst as cst
 from trainflash.knobs import facts
 from trainflash.knobs.edits import imports
 from trainflash.knobs.kinds import Decorate, Interval, ReplaceCall
-from trainflash.knobs.reading import changes, sources, uses
-from trainflash.knobs.reading.expressions import refuse
+from trainflash.knobs.reading import changes, sources, uses, windows
+from trainflash.knobs.reading.expressions import literal, refuse
 from trainflash.knobs.reading.python_source import PythonFile, decorator_names, descendants, dotted
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
@@ -222,16 +222,29 @@ def interval(edit: Interval, scene: Scene) -> tuple[Target, ...]:
     if found is None or not isinstance(found.value, int) or isinstance(found.value, bool) or found.value < 1:
         raise refuse(f"{here}: how often it happens is not a number that somebody typed")
     what = f"the interval in the condition at {here}"
-    if found.write is not None and not [use for use in found.uses if use.kind != "shown"]:
-        return (Target(here, found.value, found.write, f"{what}, from {found.shown}"),)
-    start, end = where.outer_span(number)
-    text = where.raw[start:end].decode("utf-8")
+    test = next(up for up in where.ancestors(number) if isinstance(up, cst.If))
+    along = windows.followers(where, test, number, found.value)
+    last = windows.last_of_window(number, test, found.value)
+    typed = [node for node in along if literal(node) == found.value]
+    named = {where.location(node).line for node in along if node not in typed}
+    others = [use for use in found.uses if use.kind != "shown" and not (use.location.file == where.path and use.location.line in named)]
+
+    def anew(value: int) -> tuple[Splice, ...]:
+        ends = ((last, value - 1),) if last is not None else ()
+        return tuple(Splice(where.path, *where.span(node), repr(new)) for node, new in (*((node, value) for node in typed), *ends))
+
+    if found.write is not None and not others:
+        typing = found.write
+        return (Target(here, found.value, lambda value: (*typing(value), *anew(value)), f"{what}, from {found.shown}"),)
+    places = [number, *(node for node in along if node not in typed)]
 
     def write(value: Any) -> tuple[Splice, ...]:
         factor, rest = divmod(value, found.value)
         if rest or factor < 2:
             raise refuse(f"{what}: {value!r} is no multiple of {found.value!r}, and {found.shown} is shared", "choose a multiple")
-        return (Splice(where.path, start, end, f"({text} * {factor})"),)
+        spans = [where.outer_span(node) for node in places]
+        times = [Splice(where.path, *span, f"({where.raw[slice(*span)].decode('utf-8')} * {factor})") for span in spans]
+        return (*times, *anew(value))
 
     return (Target(here, found.value, write, f"{what}, multiplied there because {found.shown} has other readers"),)
 

@@ -1,0 +1,79 @@
+"""Means over the steps between two reports: what divides them must follow when reports become rarer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import libcst as cst
+
+from trainflash.knobs.reading.expressions import literal, refuse
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted
+
+LOOPS = (cst.For, cst.While)
+
+
+def followers(file: PythonFile, guard: cst.If, number: cst.BaseExpression, value: Any) -> list[cst.BaseExpression]:
+    """Expressions that say the same interval again and must stay equal to it: what divides a sum that each report begins anew.
+
+    `number` is the interval in the condition of `guard`, `value` what it is. Raises `UsageError` where another fixed number divides.
+    """
+    sums = _begun_anew(file, guard)
+    found = []
+    for divisor in _divisors(guard.body, sums):
+        words = {dotted(node) for node in descendants(divisor, (cst.Name, cst.Attribute))} - {None}
+        if words & _counted(file, guard):
+            continue
+        if literal(divisor) == value or _text(file, divisor) == _text(file, number):
+            found.append(divisor)
+            continue
+        raise refuse(f"{file.location(divisor)}: a sum over the steps between two reports is divided by `{file.text(divisor)}`")
+    return found
+
+
+def last_of_window(number: cst.BaseExpression, guard: cst.If, value: int) -> cst.BaseExpression | None:
+    """k in `step % N == k` where it is the last step of N, written as a number: it must stay N - 1."""
+    for each in descendants(guard.test, cst.Comparison):
+        left = each.left
+        if isinstance(left, cst.BinaryOperation) and left.right is number:
+            last = each.comparisons[0].comparator
+            if value > 1 and literal(last) == value - 1:
+                return last
+    return None
+
+
+def _begun_anew(file: PythonFile, guard: cst.If) -> set[str]:
+    """Names that the loop adds to and that the guarded block sets again."""
+    again = {dotted(target.target) for node in descendants(guard.body, cst.Assign) for target in node.targets}
+    again |= {dotted(node.func.value) for node in descendants(guard.body, cst.Call) if _zeroed(node)}  # type: ignore[union-attr]
+    return {name for name in _counted(file, guard) if name in again}
+
+
+def _zeroed(call: cst.Call) -> bool:
+    return isinstance(call.func, cst.Attribute) and call.func.attr.value in ("zero_", "fill_")
+
+
+def _counted(file: PythonFile, guard: cst.If) -> set[str]:
+    """Names that the loop around the guard, or the function where there is none, adds to; and its own variables."""
+    around = next((up for up in file.ancestors(guard) if isinstance(up, (*LOOPS, cst.FunctionDef))), file.module)
+    found = {dotted(node.target) for node in descendants(around, cst.AugAssign)}
+    for node in descendants(around, cst.Assign):
+        if isinstance(node.value, cst.BinaryOperation) and isinstance(node.value.operator, cst.Add):
+            found |= {dotted(each.target) for each in node.targets} & {dotted(node.value.left), dotted(node.value.right)}
+    if isinstance(around, cst.For):
+        found |= {name.value for name in descendants(around.target, cst.Name)}
+    return {name for name in found if name is not None}
+
+
+def _divisors(body: cst.CSTNode, sums: set[str]) -> list[cst.BaseExpression]:
+    found = []
+    for node in descendants(body, (cst.BinaryOperation, cst.AugAssign)):
+        divides = isinstance(node.operator, (cst.Divide, cst.FloorDivide, cst.DivideAssign))
+        top = node.target if isinstance(node, cst.AugAssign) else node.left
+        read = {dotted(each) for each in (top, *descendants(top, (cst.Name, cst.Attribute)))}
+        if divides and read & sums:
+            found.append(node.value if isinstance(node, cst.AugAssign) else node.right)
+    return found
+
+
+def _text(file: PythonFile, node: cst.BaseExpression) -> str:
+    return file.text(node).strip("() ")
