@@ -55,6 +55,7 @@ def run_for(knob: Knob, here: Location, optimizer: Location | None = None, **fac
             parts[root] = dataclasses.replace(parts[root], **{field: value})
         elif root in whole:
             whole[root] = value
+    asked = [condition.fact.removeprefix("settings.") for condition in knob.requires if condition.fact.startswith("settings.")]
     threads = dataclasses.replace(summary().threads, set_at=here)
     if "threads.torch_threads" in (name.replace("__", ".") for name in facts):
         threads = dataclasses.replace(threads, torch_threads=facts["threads__torch_threads"])
@@ -62,7 +63,7 @@ def run_for(knob: Knob, here: Location, optimizer: Location | None = None, **fac
         **{name: part for name, part in parts.items() if name not in ("loader", "recompute", "attention", "sync_points")},
         **{name: (parts[name],) for name in ("recompute", "attention", "sync_points")},
         loaders=(dataclasses.replace(parts["loader"], role="eval" if facts.get("role") == "eval" else "train"),),
-        settings=(setting("anomaly_mode", here), setting("profiler", here)),
+        settings=tuple(setting(name, here) for name in sorted({"anomaly_mode", "profiler", *asked})),
         activities=tuple(activity(phase, here, grad_enabled=True) for phase in ("Eval", "Ckpt", "Log")),
         threads=threads,
         **whole,

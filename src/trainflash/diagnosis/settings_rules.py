@@ -33,7 +33,7 @@ LIGHT = {
 }
 WORDS = HEAVY | RECORDING | LIGHT
 ALL_PYTHON = ("python_tracing", "python_profiler", "tracemalloc", "debug_build")  # slow more than forward and backward
-KNOBS = {"anomaly_mode": "anomaly_off", "profiler": "profiler_off"}
+KNOBS = {"anomaly_mode": "anomaly_off", "profiler": "profiler_off", "tracemalloc": "tracemalloc_off", "gradcheck": "gradcheck_off"}
 BOTH = ("Fwd", "Bwd")
 HALF = ("bfloat16", "float16")
 QUASI_NEWTON = frozenset({"LBFGS"})

@@ -21,8 +21,8 @@ class CallArgument:
     `at` says which call: the one that made the training loader, the evaluation loader or the loader that the finding names, the one
     that set the threads, the one that switched `setting` on, one at a place that a fact names, or the only one of that name in the
     program. `shared` says who else may read the edited value: `loaders` other loaders too, `alone` nobody; where it is read elsewhere,
-    `local` edits the call instead. With `symbol`, `true` is written as that dotted name, imported where needed; with `written`, as that
-    text. `each` edits all calls of that name at the line.
+    `local` edits the call instead. With `symbol`, `true` is written as that dotted name (`around` it the text given), imported where
+    needed; with `written`, as that text. `each` edits all calls of that name at the line.
     """
 
     calls: tuple[str, ...]  # dotted names with imports resolved, or `*.method`
@@ -36,7 +36,9 @@ class CallArgument:
     shared: Literal["loaders", "alone"] = "alone"
     local: Literal["multiply", "literal"] | None = None
     conflicts: tuple[str, ...] = ()  # arguments beside which it may not stand
+    absent: tuple[str, ...] = ()  # calls anywhere in the program beside which it is refused
     symbol: str | None = None
+    around: str = "{}"  # what is written around the symbol
     written: str | None = None
     each: bool = False
 
@@ -78,11 +80,12 @@ class Environment:
 
 @dataclass(frozen=True)
 class RemoveCall:
-    """Take away a call that stands as a statement of its own, at the line where the run saw it."""
+    """Take away a call that stands as a statement of its own or is all that is asserted, at the line where the run saw it."""
 
     calls: tuple[str, ...]
     at: str
     setting: str | None = None
+    absent: tuple[str, ...] = ()  # as of `call_argument`
 
 
 @dataclass(frozen=True)

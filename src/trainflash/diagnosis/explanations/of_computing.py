@@ -49,7 +49,7 @@ COMPUTING = (
             Fix("keep what the guard names constant: a tensor instead of a Python number, no new closure per step", NOTHING),
             Fix("mark changing dimensions dynamic, or pad to a few shapes", "rounding: other kernels"),
             Fix("take the part that changes out of the compiled function", NOTHING),
-            Fix("raise the recompile limit, for a handful of shapes that stay", "nothing but memory and start-up"),
+            Fix("raise the recompile limit, for a handful of shapes that stay", "rounding; memory and start-up", "compile_limit"),
         ),
         RECOMPILATION,
         "T15, T16",

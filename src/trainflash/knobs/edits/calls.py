@@ -58,15 +58,15 @@ def at_call(edit: CallArgument, scene: Scene, file: PythonFile, call: cst.Call) 
         loading.check(scene.project, file, call, edit.argument, scene.facts.get("device"))
     if edit.argument == "set_to_none":
         loading.bears_none(scene.project)
+    name = (dotted(call.func) or "").split(".")[-1]
+    for other in edit.conflicts:
+        if argument_node(file, call, other, None) is not None or resolver.argument(file, call, other, None) is not None:
+            raise refuse(f"{here}: {name} is given {other}, which does not go together with {edit.argument}")
     if edit.symbol is not None:
         return _symbol(edit, file, call, resolver)
     found = resolver.argument(file, call, edit.argument, edit.position)
     if found is None and edit.position is not None and has_splat(call, "*"):
         raise refuse(f"{here}: a *splat may pass {edit.argument}")
-    name = (dotted(call.func) or "").split(".")[-1]
-    for other in edit.conflicts:
-        if resolver.argument(file, call, other, None) is not None:
-            raise refuse(f"{here}: {name} is given {other}, which does not go together with {edit.argument}")
     what = f"{edit.argument} of {name} at {here}"
     crowd = _crowd(edit, scene, file, call)
     if found is None:
@@ -98,19 +98,26 @@ def _symbol(edit: CallArgument, file: PythonFile, call: cst.Call, resolver: sour
     what = f"{edit.argument} of {(dotted(call.func) or '').split('.')[-1]} at {file.location(call)}"
     if node is None and (has_splat(call, "**") and resolver.argument(file, call, edit.argument, None) is not None):
         raise refuse(f"{what} comes from a **splat")
-    if node is not None and file.full_name(node) == edit.symbol:
+    if node is not None and (file.full_name(node) == edit.symbol or _spells(file, node, edit)):
         return Target(file.location(call), True, lambda value: (), what)
-    if node is not None and literal(node) is not None:
+    if node is not None and edit.around == "{}" and literal(node) is not None:
         raise refuse(f"{what} is `{file.text(node)}`, chosen by the program")
     module, name = str(edit.symbol).rsplit(".", 1)
     owner = module.rsplit(".", 1) if module[module.rfind(".") + 1 :][:1].isupper() else None
     spelled, needed = imports.reach(file, *(owner or (module, name)))
-    spelled += f".{name}" if owner else ""
+    spelled = edit.around.format(f"{spelled}.{name}" if owner else spelled)
     start, end = file.outer_span(node) if node is not None else (None, None)
     at, text = insertion(file, call) if node is None else (start, "{}")
     written = text.format(f"{edit.argument}={spelled}" if node is None else spelled)
     splices = (*needed, Splice(file.path, at, at if end is None else end, written))
-    return Target(file.location(call), False, lambda value: splices, what, spelled)
+    return Target(file.location(call), None, lambda value: splices, what, spelled)
+
+
+def _spells(file: PythonFile, node: cst.BaseExpression, edit: CallArgument) -> bool:
+    """Whether `node` is the symbol with what is written around it, however the symbol is reached."""
+    before, _, after = edit.around.partition("{}")
+    text = file.text(node)
+    return bool(before) and text.startswith(before) and text.endswith(f"{str(edit.symbol).split('.')[-1]}{after}")
 
 
 def replace_call(edit: ReplaceCall, scene: Scene) -> tuple[Target, ...]:
@@ -154,6 +161,8 @@ def _in_project(location: Location | None, what: str, scene: Scene) -> Location:
 
 
 def the_call(edit: Placed, scene: Scene) -> tuple[PythonFile, cst.Call]:
+    """The call that `edit` means. Raises `UsageError` where that is not clear, or where a call beside it needs it as it is."""
+    _alone(edit, scene)
     place = wanted_location(edit, scene)
     if place is not None:
         file = scene.project.python(place.file)
@@ -174,6 +183,16 @@ def the_call(edit: Placed, scene: Scene) -> tuple[PythonFile, cst.Call]:
         places = ", ".join(str(file.location(call)) for file, call in found[:4])
         raise refuse(f"{' or '.join(tails)} is called at several places: {places}", "name one with --at FILE:LINE")
     return found[0]
+
+
+def _alone(edit: Placed, scene: Scene) -> None:
+    unwanted = edit.absent if isinstance(edit, (CallArgument, RemoveCall)) else ()
+    for name in unwanted:
+        tail = name.split(".")[-1]
+        for file in scene.project.parsed(tail):
+            for call in file.calls:
+                if _is_named(file, call, tail, unwanted):
+                    raise refuse(f"{file.location(call)}: `{file.text(call.func)}` needs it as it is")
 
 
 def _is_named(file: PythonFile, call: cst.Call, tail: str, calls: tuple[str, ...]) -> bool:

@@ -10,7 +10,10 @@ from trainflash.knobs.reading.expressions import refuse
 from trainflash.knobs.reading.python_source import PythonFile, dotted, string_value
 from trainflash.knobs.splices import Splice
 
-WITH_TORCH = ("torch.nn.functional", "torch.nn", "torch.optim", "torch.utils.data", "torch.backends.cudnn", "torch.amp", "torch.autograd")
+WITH_TORCH = (
+    *("torch.nn.functional", "torch.nn", "torch.optim", "torch.utils.data", "torch.backends.cudnn"),
+    *("torch.amp", "torch.autograd", "torch.profiler"),
+)
 BINDS = (cst.AssignTarget, cst.Param, cst.FunctionDef)
 
 

@@ -80,7 +80,7 @@ def remove_call(edit: RemoveCall, scene: Scene) -> tuple[Target, ...]:
     expression = file.parent(call)
     if isinstance(expression, cst.Assign) and all(dotted(target.target) == "_" for target in expression.targets):
         small: cst.CSTNode = expression
-    elif isinstance(expression, cst.Expr):
+    elif isinstance(expression, cst.Expr) or (isinstance(expression, cst.Assert) and expression.test is call):
         small = expression
     else:
         raise refuse(f"{here}: what `{file.text(call)}` returns is used")
