@@ -92,3 +92,47 @@ def test_tensors_of_torch_func_are_compared_by_content():
     torch.func.grad_and_value(loss)(torch.ones(3))
     ((first, same, other),) = seen
     assert first == same == result(torch.exp(torch.arange(3.0))) and first[0] is not None and other != first
+
+
+TENSORS = {
+    "plain": lambda: torch.randn(3, 4),
+    "sliced": lambda: torch.randn(6, 8)[1:5, ::2],
+    "turned": lambda: torch.randn(3, 4).t(),
+    "expanded": lambda: torch.randn(3, 1).expand(3, 5),
+    "empty": lambda: torch.zeros(0, 4),
+    "number": lambda: torch.tensor(3),
+    "flags": lambda: torch.tensor([True, False]),
+    "half": lambda: torch.randn(5).half(),
+    "complex": lambda: torch.randn(5, dtype=torch.complex64),
+}
+
+
+@pytest.mark.parametrize("kind", TENSORS)
+def test_the_memory_of_a_tensor_is_what_numpy_would_show(kind):
+    tensor = TENSORS[kind]()
+    seen, truth = part("nested").memory_of(tensor), tensor.clone().numpy()
+    assert seen.dtype == truth.dtype and seen.shape == truth.shape and np.array_equal(seen, truth)
+
+
+@pytest.mark.parametrize("made", [lambda: torch.randn(4).bfloat16(), lambda: torch.randn(4, dtype=torch.complex64).conj()])
+def test_a_tensor_that_numpy_cannot_show_has_no_memory(made):
+    with pytest.raises((TypeError, ValueError)):
+        part("nested").memory_of(made())
+    assert result(made()) == (None, 0)
+
+
+def test_a_tensor_whose_memory_was_freed_is_not_read():
+    tensor = torch.randn(64)
+    tensor.untyped_storage().resize_(0)
+    assert result(tensor) == (None, 0)
+
+
+def test_what_was_looked_at_can_still_be_resized():
+    """FSDP frees and fills the storages of its parameters; `Tensor.numpy()` would forbid that for good."""
+    batch = torch.arange(12).reshape(3, 4)
+    weight = torch.nn.Parameter(torch.randn(4, 4))
+    assert None not in (result(batch)[0], result(weight)[0])
+    assert part("facts.padding")._rows(batch).shape == (3, 4)
+    batch.resize_(100)
+    weight.untyped_storage().resize_(0)
+    assert batch.shape == (100,)

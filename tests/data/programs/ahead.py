@@ -1,5 +1,7 @@
 """A program that works before it trains, joins samples by an object of its own and cleans up through a library: `ahead.py FOLDER`."""
 
+import ctypes
+import os
 import sys
 import time
 
@@ -18,6 +20,16 @@ def prepare() -> list:
     return rows
 
 
+def look_for_others() -> None:
+    """As libraries do that take an interrupted sleep for an error."""
+    assert ctypes.CDLL(None).usleep(100_000) == 0
+    child = os.fork()
+    if child == 0:
+        os._exit(0)
+    assert os.waitpid(child, 0) == (child, 0)
+    assert ctypes.CDLL(None).usleep(100_000) == 0
+
+
 class Join:
     def __call__(self, rows):
         return torch.stack(rows)
@@ -28,6 +40,7 @@ def main() -> None:
     torch.manual_seed(0)
     model = torch.nn.Linear(4, 1)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    look_for_others()
     rows = prepare()
     for batch in DataLoader(rows[:160], batch_size=8, collate_fn=Join()):
         model(batch).mean().backward()

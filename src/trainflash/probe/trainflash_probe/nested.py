@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import sys
 from collections import UserDict
 
@@ -25,6 +26,24 @@ def plain(tensor):
 def is_array(value: object) -> bool:
     """An array of NumPy's or of a kind, without NumPy."""
     return hasattr(value, "__array_interface__") and hasattr(value, "shape") and not is_tensor(value)
+
+
+def memory_of(tensor):
+    """The memory of a dense tensor on the host as an array, valid as long as the tensor lives; raises where there is none.
+
+    `Tensor.numpy()` is not used: it marks the storage as one that can't be resized any more, and FSDP and `resize_` refuse it then.
+    """
+    kind = sys.modules["numpy"].dtype(str(tensor.dtype).partition(".")[2])  # TypeError for those that NumPy has not
+    if tensor.is_conj() or tensor.is_neg():
+        raise ValueError("its values are not what lies in memory")
+    shape, strides = tuple(tensor.shape), tuple([kind.itemsize * stride for stride in tensor.stride()])
+    if not tensor.numel():
+        return sys.modules["numpy"].empty(shape, kind)
+    size = kind.itemsize + sum([(count - 1) * strides[i] for i, count in enumerate(shape)])
+    if tensor.storage_offset() * kind.itemsize + size > tensor.untyped_storage().nbytes():
+        raise ValueError("its memory was freed")
+    buffer = (ctypes.c_char * size).from_address(tensor.data_ptr())
+    return sys.modules["numpy"].ndarray(shape, kind, buffer, 0, strides)
 
 
 def is_complete(module: object) -> bool:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 from threading import get_ident
 
-from ..phases.logs import LogFacts
+from ..phases import logs
 from ..phases.loop import loop
 from ..phases.observer import Observer
 from ..writer import fact
-from . import collectives, compute, lines, sources, wrappers, written
+from . import ahead, collectives, compute, lines, sources, wrappers, written
 from .batches import BatchFacts
 from .between import Between
 from .closer import CloserLook
@@ -49,6 +49,7 @@ class Once(Observer):
     def on_boundary(self, step: int) -> None:
         """Tell once, then listen no more."""
         loop.remove(self.on_forward, self.on_backward, self.on_boundary)
+        ahead.tell()
         fact("device", device=self._device_name())
         versions = {name: str(getattr(sys.modules[name], "__version__", "")) for name in _PACKAGES if name in sys.modules}
         fact("versions", versions=versions)
@@ -69,10 +70,10 @@ def install(torch) -> None:
     """Add the collectors."""
     install_settings(torch)
     lines.prepare()
-    lines.start(get_ident())
+    ahead.begin()
     collectives.install(torch)
     wrappers.install(torch)
     written.install()
-    collectors = (Once(), LogFacts(), BatchFacts(), SettingFacts(torch), HookFacts(torch), ThreadFacts(torch), ForwardWatch())
+    collectors = (Once(), logs.tally, BatchFacts(), SettingFacts(torch), HookFacts(torch), ThreadFacts(torch), ForwardWatch())
     for observer in (*collectors, Between(torch), CloserLook(), compute.install(torch)):
         loop.add(observer)

@@ -10,8 +10,8 @@ from threading import get_ident
 from .. import codes, imports, own
 from ..guard import swallow
 from ..phases.loop import loop
-from ..phases.observer import Observer
-from ..writer import emit, emit_value, fact, is_open
+from ..phases.tally import Tally
+from ..writer import emit, emit_value, fact
 
 OPERATIONS = (
     *("all_reduce", "all_reduce_coalesced", "reduce", "broadcast", "gather", "scatter", "barrier", "monitored_barrier", "send", "recv"),
@@ -20,18 +20,16 @@ OPERATIONS = (
     *("all_gather_object", "gather_object", "broadcast_object_list", "scatter_object_list", "send_object_list", "recv_object_list"),
     "_broadcast_coalesced",  # DDP's buffers
 )
-MAX_LINES = 300
 
 _inside = False  # a call inside another one is part of it
-_lines: dict = {}  # (place, operation) -> [calls, ns, bytes]
-_changed = False
+_tally = Tally("collectives", most=300)  # calls, nanoseconds and bytes of each operation
 
 
 def install(torch) -> None:
     """Wrap the collectives as soon as there are any."""
     is_compiling = torch.compiler.is_compiling
     imports.after("torch.distributed", lambda module: _wrap(module, is_compiling))
-    loop.add(CollectiveFacts())
+    loop.add(_tally)
 
 
 def _wrap(package, is_compiling) -> None:
@@ -111,37 +109,11 @@ def _bytes(value: object) -> int:
 
 
 def _note(operation: str, began: int, size: int) -> None:
-    global _changed
     try:
         ns = time.monotonic_ns() - began
         emit(codes.COLLECTIVE)
         emit_value(ns)
         emit_value(size)
-        place = own.caller()
-        key = (None if place is None else tuple(place), operation)
-        entry = _lines.get(key)
-        if entry is None:
-            if len(_lines) >= MAX_LINES:
-                return
-            entry = _lines[key] = [0, 0, 0]
-        entry[0] += 1
-        entry[1] += ns
-        entry[2] += size // 2
-        _changed = True
+        _tally.add(own.caller(), operation, ns, size // 2)
     except Exception as error:
         swallow("collective", error)
-
-
-class CollectiveFacts(Observer):
-    """Writes the calls by line so far, now and then and at exit; a reader takes the newest."""
-
-    def on_interval(self, step: int) -> None:
-        """Write what has changed."""
-        self.on_exit()
-
-    def on_exit(self) -> None:
-        """Write what has changed."""
-        global _changed
-        if _changed and is_open():
-            _changed = False
-            fact("collectives", lines=[[place, operation, *entry] for (place, operation), entry in _lines.items()])

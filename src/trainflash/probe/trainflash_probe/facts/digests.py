@@ -7,7 +7,7 @@ import marshal
 import os
 import sys
 
-from ..nested import plain
+from ..nested import memory_of, plain
 
 MAX_BYTES = 4 << 20
 MAX_ITEMS = 2000
@@ -137,9 +137,9 @@ def _numpy(tensor):
     """Its memory as an array. Inside torch.func every tensor is wrapped, even a detached one, unless torch.func is switched off."""
     inside = plain(tensor)
     if inside is tensor:
-        return tensor.detach().numpy()
+        return memory_of(tensor.detach())
     with sys.modules["torch"]._C._DisableFuncTorch():
-        return inside.detach().numpy()
+        return memory_of(inside.detach())
 
 
 def _of_torch(value: object) -> bool:

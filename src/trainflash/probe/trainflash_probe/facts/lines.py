@@ -115,9 +115,7 @@ def _sample(signo, frame) -> None:
         now = time.monotonic_ns()
         before, _newest_ns = _newest_ns, now
         if not is_open():
-            ahead.note(frame, now - before)
             return
-        ahead.tell()
         frame = own.own_frame(frame, ends=lambda code: code.co_name == _within)
         tick = _armed_ns + ((before - _armed_ns) // _interval_ns + 1) * _interval_ns
         emit(codes.SAMPLE_OF + (0 if frame is None else _place(frame, now - tick > closer.LATE_NS)))

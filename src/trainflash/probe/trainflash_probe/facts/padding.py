@@ -6,6 +6,8 @@ in length, and they stand at one end only. Borders of images, one-hot rows and c
 
 from __future__ import annotations
 
+from ..nested import memory_of
+
 MIN_WIDTH = 4
 MIN_WAVE = 1000  # samples; a shorter 2-d float row is a row of features
 MOST_ELEMENTS = 1 << 16  # of one batch that are looked at
@@ -139,4 +141,4 @@ def _says_target(name: str) -> bool:
 def _rows(tensor):
     tensor = tensor.detach()
     per_row = tensor.numel() // tensor.shape[0]
-    return tensor[: max(2, MOST_ELEMENTS // max(1, per_row))].numpy()
+    return memory_of(tensor[: max(2, MOST_ELEMENTS // max(1, per_row))])

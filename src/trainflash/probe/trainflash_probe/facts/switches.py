@@ -78,7 +78,7 @@ def verbose(torch, compiles: bool) -> dict:
         found.update(_compilers())
     if torch.distributed.is_available() and torch.distributed.is_initialized():
         found.update(_communication(torch))
-    records = sum(count for (_, source), (count, _) in logs._lines.items() if source == "logging")
+    records = sum(count for (_, source), (count, _) in logs.tally.sums.items() if source == "logging")
     if logging.getLogger().getEffectiveLevel() <= logging.DEBUG and loop.steps and records > RECORDS_PER_STEP * loop.steps:
         found["verbose_logging"] = f"root logger at DEBUG: {records / loop.steps:.1f} records a step"
     return found

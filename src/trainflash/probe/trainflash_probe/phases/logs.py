@@ -13,15 +13,13 @@ from threading import get_ident
 from .. import codes, imports, own
 from ..environment import diagnose
 from ..guard import swallow
-from ..writer import emit, fact, is_open
+from ..writer import emit
 from .loop import loop
-from .observer import Observer
+from .tally import Tally
 
-MAX_LINES = 500
 _PROGRESS = ("refresh", "set_postfix", "set_postfix_str", "set_description", "set_description_str")
 
-_lines: dict = {}  # (place, source) -> [count, ns]
-_changed = False
+tally = Tally("logs", most=500)  # calls and nanoseconds of each source
 
 
 def install(torch) -> None:
@@ -103,32 +101,8 @@ def _span(original, source: str, args: tuple, kwargs: dict):
 
 
 def _count(source: str, ns: int) -> None:
-    global _changed
     try:
         frame = own.own_frame(sys._getframe(2))
-        key = (None if frame is None else tuple(own.place_of_frame(frame)), source)
-        entry = _lines.get(key)
-        if entry is None:
-            if len(_lines) >= MAX_LINES:
-                return
-            entry = _lines[key] = [0, 0]
-        entry[0] += 1
-        entry[1] += ns
-        _changed = True
+        tally.add(None if frame is None else own.place_of_frame(frame), source, ns)
     except Exception as error:
         swallow("log facts", error)
-
-
-class LogFacts(Observer):
-    """Writes the counts so far, now and then and at exit; a reader takes the newest."""
-
-    def on_interval(self, step: int) -> None:
-        """Write what has changed."""
-        self.on_exit()
-
-    def on_exit(self) -> None:
-        """Write what has changed."""
-        global _changed
-        if _changed and is_open():
-            _changed = False
-            fact("logs", lines=[[place, source, count, ns] for (place, source), (count, ns) in _lines.items()])
