@@ -30,19 +30,25 @@ for step in range(1000):
     ],
 )
 def test_factor(share, count, whole, factor):
-    assert times_too_often(replace(finding("checkpoint"), share=share), activity("Ckpt", None, count=count), whole=whole) == factor
+    assert (
+        times_too_often(replace(finding("checkpoint"), share=share), activity("Ckpt", None, count=count), steps=5000, whole=whole) == factor
+    )
 
 
 def test_what_is_left_costs_no_more_than_it_may():
     for share in (0.05, 0.1, 0.33, 0.6, 0.9, 0.99):
-        factor = times_too_often(replace(finding("logging"), share=share), activity("Log", None), whole=False)
+        factor = times_too_often(replace(finding("logging"), share=share), activity("Log", None), steps=9, whole=False)
         rest = share / factor
         assert rest / (rest + 1 - share) <= LARGEST_SHARE
 
 
-def test_unknown_is_no_factor():
-    assert times_too_often(None, activity("Log", None), whole=True) is None
-    assert times_too_often(finding("logging"), None, whole=True) is None
+def test_without_a_finding_there_is_no_factor():
+    assert times_too_often(None, activity("Log", None), steps=100, whole=True) is None
+
+
+def test_where_it_was_not_counted_the_steps_bound_it():
+    assert times_too_often(finding("logging"), None, steps=12, whole=True) == 10
+    assert times_too_often(finding("logging"), None, steps=12, whole=False) == 50
 
 
 def test_it_is_the_first_value_of_the_plan(tmp_path):

@@ -86,6 +86,54 @@ def dataset_loader(**changes):
     return loader(dataset_location=Location("train.py", 13), **changes)
 
 
+def test_what_is_changed_before_the_function_exists_does_not_change_it(tmp_path):
+    source = """import numpy as np
+
+values = np.ones((9, 3))
+values[:, 1] += 4
+
+
+def stats():
+    return values.mean(axis=0), values.std(axis=0)
+
+
+for step in range(9):
+    mean, std = stats()
+"""
+    made = program(tmp_path, train_py=source)
+    run = summary(repeated=(repeated(made.line("train.py", "def stats"), "stats", distinct=1),))
+    assert added(made.propose("memoize_function", run)) == ["import functools", "@functools.cache"]
+    later = source.replace("for step in range(9):\n", "for step in range(9):\n    values[0] += 1\n")
+    (tmp_path / "train.py").write_text(later)
+    with pytest.raises(UsageError, match="it reads what is changed"):
+        made.propose("memoize_function", run)
+
+
+def test_the_collate_function_that_the_run_saw_is_narrowed_whoever_makes_the_loader(tmp_path):
+    source = """import torch
+from transformers import Trainer
+
+
+class PadToMax:
+    def __init__(self, width=512):
+        self.width = width
+
+    def __call__(self, rows):
+        ids = torch.zeros(len(rows), self.width, dtype=torch.long)
+        for k, row in enumerate(rows):
+            ids[k, : len(row)] = torch.tensor(row)
+        return ids
+
+
+Trainer(net, args, data_collator=PadToMax()).train()
+"""
+    made = program(tmp_path, train_py=source)
+    collate = made.line("train.py", "def __call__")
+    train = loader("train", made.line("train.py", ".train()"), collate_location=collate)
+    candidate = made.propose("pad_to_longest", summary(loaders=(train,), padding_share=0.8))
+    assert added(candidate) == ["        ids = torch.zeros(len(rows), max(len(row) for row in rows), dtype=torch.long)"]
+
+
 def test_cache_on_the_item_function_of_a_data_set(tmp_path):
     made, candidate = memo(tmp_path, DATASET, "Digits.__getitem__", loaders=(dataset_loader(),), result_bytes=3100)
     assert added(candidate) == ["import functools", "    @functools.cache"]

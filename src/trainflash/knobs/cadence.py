@@ -12,16 +12,18 @@ LARGEST_SHARE = 0.035
 ROUND = (1, 2, 5)
 
 
-def times_too_often(finding: Finding | None, activity: Activity | None, *, whole: bool) -> int | None:
+def times_too_often(finding: Finding | None, activity: Activity | None, *, steps: int, whole: bool) -> int | None:
     """By how much the interval must grow until it costs no more than `LARGEST_SHARE`, as 1, 2 or 5 times a power of ten.
 
-    `whole`: the run was seen to its end, and what it does must still happen once. None where nothing is too often, or nothing is known.
+    `whole`: the run was seen to its end of so many `steps`, and what it does must still happen once. None where nothing is too often, or
+    nothing is known.
     """
-    if finding is None or activity is None or not LARGEST_SHARE < finding.share < 1:
+    if finding is None or not LARGEST_SHARE < finding.share < 1:
         return None
     needed = finding.share * (1 - LARGEST_SHARE) / (LARGEST_SHARE * (1 - finding.share))
     rounded = next(each for each in _round_numbers() if each >= needed)
-    most = activity.count if whole else rounded
+    happens = activity.count if activity is not None else steps
+    most = happens if whole else rounded
     fitting = rounded if rounded <= most else max((each for each in _round_numbers(most)), default=1)
     return fitting if fitting > 1 else None
 

@@ -82,10 +82,10 @@ class Facts:
         if root == "settings":
             return next((setting.value for setting in self.summary.settings if setting.name == field), None)
         found = self._root(root)
+        if field == "times_too_often" and (found is None or isinstance(found, Activity)):
+            return cadence.times_too_often(self.finding, found, steps=self.summary.steps, whole=not self.summary.stopped)
         if not field or found is None:
             return found
-        if isinstance(found, Activity) and field == "times_too_often":
-            return cadence.times_too_often(self.finding, found, whole=not self.summary.stopped)
         if not hasattr(found, field):
             raise UsageError(f"there is no fact {name!r}", "look at the fields of this part of summary.json")
         return getattr(found, field)

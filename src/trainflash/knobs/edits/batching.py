@@ -224,6 +224,11 @@ def pad_to_longest(edit: PadToLongest, scene: Scene) -> tuple[Target, ...]:
 
 def _collate(scene: Scene) -> tuple[PythonFile, cst.FunctionDef]:
     loader = scene.facts.get("train_loader")
+    if loader is not None and scene.at is None and scene.project.owns(loader.collate_location):
+        seen = scene.project.python(loader.collate_location.file)
+        function = seen.function_at(loader.collate_location)
+        if function is not None:
+            return seen, function
     if loader is not None and scene.at is None and not scene.project.owns(loader.location):
         file, given = _handed_over(scene)
     else:

@@ -60,7 +60,7 @@ def at_call(edit: CallArgument, scene: Scene, file: PythonFile, call: cst.Call) 
         loading.bears_none(scene.project)
     name = (dotted(call.func) or "").split(".")[-1]
     for other in edit.conflicts:
-        if argument_node(file, call, other, None) is not None or resolver.argument(file, call, other, None) is not None:
+        if _given(file, call, other, resolver):
             raise refuse(f"{here}: {name} is given {other}, which does not go together with {edit.argument}")
     if edit.symbol is not None:
         return _symbol(edit, file, call, resolver)
@@ -90,6 +90,14 @@ def at_call(edit: CallArgument, scene: Scene, file: PythonFile, call: cst.Call) 
         raise refuse(f"{what} is {found.shown}, which is computed")
     first = (local or blocking)[0]
     raise refuse(f"{found.shown} is also used at {first.location} (`{first.text}`): changing it would change that too")
+
+
+def _given(file: PythonFile, call: cst.Call, name: str, resolver: sources.Resolver) -> bool:
+    """Whether the call passes `name` as anything but a False or None that stands in the call itself."""
+    node = argument_node(file, call, name, None)
+    if node is None:
+        return resolver.argument(file, call, name, None) is not None
+    return literal(node) not in (False, None)
 
 
 def _symbol(edit: CallArgument, file: PythonFile, call: cst.Call, resolver: sources.Resolver) -> Target:

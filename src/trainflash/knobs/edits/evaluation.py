@@ -216,14 +216,13 @@ def interval(edit: Interval, scene: Scene) -> tuple[Target, ...]:
     guard = _guard(scene, file, place, 0)  # type: ignore[arg-type]
     if guard is None:
         raise refuse(f"{place}: no condition of the form `step % N == 0` guards it")
-    where, number = guard
+    where, number, test, body = guard
     here = where.location(number)
     found = sources.Resolver(scene.project).source(where, number)
     if found is None or not isinstance(found.value, int) or isinstance(found.value, bool) or found.value < 1:
         raise refuse(f"{here}: how often it happens is not a number that somebody typed")
     what = f"the interval in the condition at {here}"
-    test = next(up for up in where.ancestors(number) if isinstance(up, cst.If))
-    along = windows.followers(where, test, number, found.value)
+    along = windows.followers(where, test, body, number, found.value)
     last = windows.last_of_window(number, test, found.value)
     typed = [node for node in along if literal(node) == found.value]
     named = {where.location(node).line for node in along if node not in typed}
@@ -249,22 +248,31 @@ def interval(edit: Interval, scene: Scene) -> tuple[Target, ...]:
     return (Target(here, found.value, write, f"{what}, multiplied there because {found.shown} has other readers"),)
 
 
-def _guard(scene: Scene, file: PythonFile, place: Location, height: int) -> tuple[PythonFile, cst.BaseExpression] | None:
-    inner = None
+Guard = tuple[PythonFile, cst.BaseExpression, cst.If, list[cst.CSTNode]]  # the interval, its condition, and all that it guards
+
+
+def _guard(scene: Scene, file: PythonFile, place: Location, height: int) -> Guard | None:
+    inner: tuple[cst.If, list[cst.BaseExpression], list[cst.CSTNode]] | None = None
     for node in file.nodes:
         if isinstance(node, cst.If):
             first, last = file.lines_of(node.body)
-            if (first <= place.line <= last and _modulo(node.test)) or (file.lines_of(node)[0] == place.line and _modulo(node.test)):
-                inner = node
+            if (first <= place.line <= last or file.lines_of(node)[0] == place.line) and (numbers := _modulo(node.test)):
+                inner = node, numbers, [node.body]
+                continue
+            left = windows.left_early(file, node)
+            behind = bool(left) and file.lines_of(left[0])[0] <= place.line <= file.lines_of(left[-1])[1]
+            if behind and (numbers := _unless(node.test)):
+                inner = node, numbers, left
     function = file.function_at(place)
-    if inner is not None and (function is None or file.inside(inner, function)):
-        numbers = _modulo(inner.test)
+    if inner is not None and (function is None or file.inside(inner[0], function)):
+        test, numbers, body = inner
         if len(numbers) > 1:
-            raise refuse(f"{file.location(inner)}: the condition holds more than one interval")
-        updates = [call for call in descendants(inner.body, cst.Call) if isinstance(call.func, cst.Attribute) and _updates(call.func)]
+            raise refuse(f"{file.location(test)}: the condition holds more than one interval")
+        calls = [call for each in body for call in descendants(each, cst.Call)]
+        updates = [call for call in calls if isinstance(call.func, cst.Attribute) and _updates(call.func)]
         if updates:
             raise refuse(f"{file.location(updates[0])}: the same condition guards `{file.text(updates[0])}`")
-        return file, numbers[0]
+        return file, numbers[0], test, body
     if function is None or height >= HIGHEST:
         return None
     sites = uses.callers(scene.project, file, function)
@@ -273,6 +281,15 @@ def _guard(scene: Scene, file: PythonFile, place: Location, height: int) -> tupl
     if len(guards) > 1 or (guards and None in found):
         raise refuse(f"{file.location(function)}: is called under several conditions")
     return next(iter(guards.values()), None)
+
+
+def _unless(test: cst.BaseExpression) -> list[cst.BaseExpression]:
+    """N of a condition that is no more than `… % N` or `… % N != k`, under which a block is left."""
+    side = test
+    if isinstance(test, cst.Comparison) and [type(one.operator) for one in test.comparisons] == [cst.NotEqual]:
+        side = test.left
+    modulo = isinstance(side, cst.BinaryOperation) and isinstance(side.operator, cst.Modulo)
+    return [side.right] if modulo and not isinstance(side.left, (cst.BaseString, cst.FormattedString)) else []  # type: ignore[union-attr]
 
 
 def _updates(called: cst.Attribute) -> bool:

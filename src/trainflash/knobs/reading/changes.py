@@ -95,10 +95,17 @@ def lasting(project: Project, file: PythonFile, function: cst.FunctionDef) -> st
         if tail in WRITES or any(set(mode) & set("wax+") for mode in modes):
             return f"it writes (`{file.text(call.func)}` at {file.location(call)})"
     shared = {name for name in outside if any(_assigns(line, name) for line in file.module.body)}
-    node = changed(project, file, file.module, shared)
-    if node is not None:
-        return f"it reads what is changed at {file.location(node)}"
+    for statement in _after(file, function):
+        node = changed(project, file, statement, shared)
+        if node is not None:
+            return f"it reads what is changed at {file.location(node)}"
     return _result_changed(project, file, function)
+
+
+def _after(file: PythonFile, function: cst.FunctionDef) -> list[cst.CSTNode]:
+    """The module without what it runs in front of the function's definition, when nobody can have called it yet."""
+    own = next((number for number, each in enumerate(file.module.body) if each is function or file.inside(function, each)), 0)
+    return [each for number, each in enumerate(file.module.body) if number >= own or isinstance(each, (cst.FunctionDef, cst.ClassDef))]
 
 
 def _assigns(line: cst.CSTNode, name: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import libcst as cst
@@ -12,14 +13,33 @@ from trainflash.knobs.reading.python_source import PythonFile, descendants, dott
 LOOPS = (cst.For, cst.While)
 
 
-def followers(file: PythonFile, guard: cst.If, number: cst.BaseExpression, value: Any) -> list[cst.BaseExpression]:
+def left_early(file: PythonFile, guard: cst.If) -> list[cst.CSTNode]:
+    """What stands behind `if …: return` or `if …: continue` in its block; empty where the condition does anything else."""
+    body = guard.body.body
+    only = body[0] if len(body) == 1 else None
+    only = only.body[0] if isinstance(only, cst.SimpleStatementLine) and len(only.body) == 1 else only
+    leaves = isinstance(only, cst.Continue) or (isinstance(only, cst.Return) and only.value is None)
+    block = file.parent(guard)
+    around = file.parent(block) if block is not None else None
+    if not leaves or guard.orelse is not None or not isinstance(around, (cst.FunctionDef, *LOOPS)):
+        return []
+    if isinstance(only, cst.Continue) is not isinstance(around, LOOPS):
+        return []
+    rows = list(block.body)  # type: ignore[union-attr]
+    return rows[rows.index(guard) + 1 :]
+
+
+def followers(
+    file: PythonFile, guard: cst.If, body: Sequence[cst.CSTNode], number: cst.BaseExpression, value: Any
+) -> list[cst.BaseExpression]:
     """Expressions that say the same interval again and must stay equal to it: what divides a sum that each report begins anew.
 
-    `number` is the interval in the condition of `guard`, `value` what it is. Raises `UsageError` where another fixed number divides.
+    `number` is the interval in the condition of `guard`, which guards `body`; `value` is what it is. Raises `UsageError` where another
+    fixed number divides.
     """
-    sums = _begun_anew(file, guard)
+    sums = _begun_anew(file, guard, body)
     found = []
-    for divisor in _divisors(guard.body, sums):
+    for divisor in _divisors(body, sums):
         words = {dotted(node) for node in descendants(divisor, (cst.Name, cst.Attribute))} - {None}
         if words & _counted(file, guard):
             continue
@@ -41,10 +61,10 @@ def last_of_window(number: cst.BaseExpression, guard: cst.If, value: int) -> cst
     return None
 
 
-def _begun_anew(file: PythonFile, guard: cst.If) -> set[str]:
+def _begun_anew(file: PythonFile, guard: cst.If, body: Sequence[cst.CSTNode]) -> set[str]:
     """Names that the loop adds to and that the guarded block sets again."""
-    again = {dotted(target.target) for node in descendants(guard.body, cst.Assign) for target in node.targets}
-    again |= {dotted(node.func.value) for node in descendants(guard.body, cst.Call) if _zeroed(node)}  # type: ignore[union-attr]
+    again = {dotted(target.target) for part in body for node in descendants(part, cst.Assign) for target in node.targets}
+    again |= {dotted(node.func.value) for part in body for node in descendants(part, cst.Call) if _zeroed(node)}  # type: ignore[union-attr]
     return {name for name in _counted(file, guard) if name in again}
 
 
@@ -64,9 +84,9 @@ def _counted(file: PythonFile, guard: cst.If) -> set[str]:
     return {name for name in found if name is not None}
 
 
-def _divisors(body: cst.CSTNode, sums: set[str]) -> list[cst.BaseExpression]:
+def _divisors(body: Sequence[cst.CSTNode], sums: set[str]) -> list[cst.BaseExpression]:
     found = []
-    for node in descendants(body, (cst.BinaryOperation, cst.AugAssign)):
+    for node in (each for part in body for each in descendants(part, (cst.BinaryOperation, cst.AugAssign))):
         divides = isinstance(node.operator, (cst.Divide, cst.FloorDivide, cst.DivideAssign))
         top = node.target if isinstance(node, cst.AugAssign) else node.left
         read = {dotted(each) for each in (top, *descendants(top, (cst.Name, cst.Attribute)))}
