@@ -25,6 +25,7 @@ class Communication:
     syncs_per_step: float | None = None  # gradient reductions; above 1 with accumulation: no no_sync()
     wait_share: float | None = None  # of `share`: waiting for a later rank, not transferring
     location: Location | None = None  # where the owner wraps the model, or calls the costliest collective
+    operation: str = ""  # the costliest collective beside the reductions of a wrapper, by torch's name for it
 
 
 @dataclass(frozen=True)

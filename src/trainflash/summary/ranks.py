@@ -108,6 +108,7 @@ def communication(trace: Trace, rank: RankTrace, part: Steady) -> Communication 
         syncs_per_step=reductions / steps if how.wrapper == "DDP" else None,
         wait_share=None if _on_device(rank) else _wait_share(trace, rank, part),
         location=location,
+        operation=rank.parallel.lines[0].operation if rank.parallel.lines else "",
     )
 
 
