@@ -198,6 +198,11 @@ class Exchange:
 
 
 @dataclass(frozen=True)
+class SkipSync:
+    """Let DistributedDataParallel reduce gradients with the last micro-batch of an update only."""
+
+
+@dataclass(frozen=True)
 class Accumulation:
     """The number by which a plain loop divides the loss of each micro-batch."""
 
@@ -217,7 +222,7 @@ class Advice:
 Edit = (
     CallArgument | ReplaceCall | InsertCall | AssignedAttribute | Environment | RemoveCall | UnwrapCall | ModelStatement | ForwardBlock
     | Memoize | Decorate | Interval | FusedAttention | UnreadWeights | BatchedSampling | PadToLongest | DeferredRead | Hoist | Background
-    | Together | Exchange | Accumulation | DrawnBatch | Advice
+    | Together | Exchange | SkipSync | Accumulation | DrawnBatch | Advice
 )  # fmt: skip
 EDITS: Mapping[str, type] = {
     "call_argument": CallArgument,
@@ -241,6 +246,7 @@ EDITS: Mapping[str, type] = {
     "background": Background,
     "together": Together,
     "exchange": Exchange,
+    "skip_sync": SkipSync,
     "accumulation": Accumulation,
     "drawn_batch": DrawnBatch,
     "advice": Advice,

@@ -6,7 +6,19 @@ from collections.abc import Callable
 from typing import Any
 
 from trainflash.knobs import kinds as of
-from trainflash.knobs.edits import attention, attention_weights, batching, calls, evaluation, loops, memoize, network, saving, statements
+from trainflash.knobs.edits import (
+    attention,
+    attention_weights,
+    batching,
+    calls,
+    evaluation,
+    loops,
+    memoize,
+    network,
+    saving,
+    skip_sync,
+    statements,
+)
 from trainflash.knobs.edits import exchange as exchanging
 from trainflash.knobs.reading.expressions import same
 from trainflash.knobs.scene import Scene, Target
@@ -33,6 +45,7 @@ FINDERS: dict[type, Callable[[Any, Scene], tuple[Target, ...]]] = {
     of.DeferredRead: loops.deferred_read,
     of.Hoist: loops.hoist,
     of.Background: saving.background,
+    of.SkipSync: skip_sync.skip_sync,
     of.Accumulation: exchanging.accumulation,
     of.DrawnBatch: exchanging.drawn_batch,
 }
