@@ -16,10 +16,10 @@ from .phases.loop import loop
 
 def install(torch) -> None:
     """Install all hooks. A part that fails is counted and left out."""
-    from .phases import checkpoints, compiled, data, engine, fetches, frameworks, logs, losses, modules, transfers
+    from .phases import checkpoints, compiled, data, engine, fetches, frameworks, logs, losses, modules, transfers, unseen
 
     _seed(torch)
-    for part in (engine, modules, compiled, losses, data, fetches, checkpoints, logs, transfers):
+    for part in (engine, modules, compiled, losses, data, fetches, checkpoints, logs, transfers, unseen):
         _try(part.__name__, lambda part=part: part.install(torch))
     _try("frameworks", frameworks.install)
     if capture != "fidelity":

@@ -11,6 +11,8 @@ import time
 
 from .. import own
 from ..guard import swallow
+from ..phases import unseen
+from ..phases.loop import loop
 from ..writer import fact
 from .digests import of_arguments, of_result
 
@@ -114,7 +116,7 @@ class Window:
         calls_of_it = self._calls_of.get(code, 0)
         if calls_of_it >= MAX_CALLS_OF_ONE:
             return None
-        if self._function is not None:
+        if self._function is not None or unseen.recorded():
             return None
         if code.co_name in MODES or (frame.f_back is not None and frame.f_back.f_code.co_filename.endswith(FUNCTIONS)):
             self._function = frame
@@ -126,7 +128,8 @@ class Window:
         entry = None
         try:
             frame.f_trace_lines = False
-            entry = self._entry(frame, code)
+            with loop.unseen():
+                entry = self._entry(frame, code)
             self._stack.append(entry)
         except Exception as error:
             swallow("tracer", error)
@@ -166,10 +169,11 @@ class Window:
             if entry in self._stack:
                 del self._stack[self._stack.index(entry) :]
             ns = now - entry["began"] - (self._overhead - entry["overhead"])
-            if self._keep:
-                self.returned.append(Returned(entry, result, ns, self._state()))
-            if entry["arguments"] is not None and self.open:
-                self._note(entry, ns, result)
+            with loop.unseen():
+                if self._keep:
+                    self.returned.append(Returned(entry, result, ns, self._state()))
+                if entry["arguments"] is not None and self.open:
+                    self._note(entry, ns, result)
         except Exception as error:
             swallow("tracer", error)
         self._overhead += time.perf_counter_ns() - now

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
+from contextlib import nullcontext
 
 from .. import codes, own
 from ..environment import diagnose
@@ -28,7 +29,7 @@ tid latched started in_fwd in_bwd in_data in_opt in_log in_ckpt eval_depth evalu
 last_serial last_loader train_serial train_loaders fresh_train_batch forwards fed_by_forward trains_in_eval_mode
 last_root_training eval_root evaluation trained observers by_position position_ns began_ns plain_until gap trace_gap_at trace_gap due
 due_at on_batch on_forward on_forward_end on_backward on_update_begin on_update on_boundary on_look on_interval interval_at looked_at
-looked_ns on_eval on_checkpoint on_log on_exit
+looked_ns on_eval on_checkpoint on_log on_exit unseen
 """
 
 
@@ -86,6 +87,7 @@ class Loop:
         self.on_checkpoint: list = []
         self.on_log: list = []
         self.on_exit: list = []
+        self.unseen = nullcontext  # what observers ask of tensors is hidden in there
 
     def add(self, observer: Observer) -> None:
         """Tell `observer` from now on what it overrides."""
@@ -121,11 +123,12 @@ class Loop:
 
     def tell(self, methods: list, *args) -> None:
         """Call observers; what they raise is counted."""
-        for method in methods:
-            try:
-                method(*args)
-            except Exception as error:
-                swallow(f"observer {getattr(method, '__qualname__', method)}", error)
+        with self.unseen():
+            for method in methods:
+                try:
+                    method(*args)
+                except Exception as error:
+                    swallow(f"observer {getattr(method, '__qualname__', method)}", error)
 
     def call_at(self, steps: int, method) -> None:
         """Call `method()` once, at the boundary that completes so many steps or the next one; instead of what was said of it before."""

@@ -81,10 +81,11 @@ def _learn() -> None:
     _learning = True
     loop.call_at(max(loop.steps + 1, EVERY_BOUNDARY_UNTIL), _at_boundary)
     original, is_compiling, is_grad_enabled = _original_call, _torch.compiler.is_compiling, _torch.is_grad_enabled
+    tracing = _torch._C._get_tracing_state  # torch.jit.trace writes down what is done with tensors, and names them by our variables
 
     @functools.wraps(original)
     def __call__(self, *args, **kwargs):
-        if is_compiling() or loop.in_fwd or loop.tid != get_ident():
+        if is_compiling() or loop.in_fwd or loop.tid != get_ident() or tracing() is not None:
             return original(self, *args, **kwargs)
         grad = is_grad_enabled()
         owner = _remember(self)
@@ -172,12 +173,12 @@ class _Slot:
 def _place(key: int, module, owner: bool) -> None:
     reference = weakref.ref(module)
     previous = module.__dict__.get("_compiled_call_impl")
-    is_compiling, is_grad_enabled = _torch.compiler.is_compiling, _torch.is_grad_enabled
+    is_compiling, is_grad_enabled, tracing = _torch.compiler.is_compiling, _torch.is_grad_enabled, _torch._C._get_tracing_state
 
     def call(slot, *args, **kwargs):
         module = reference()
         run = previous or module._call_impl
-        if is_compiling() or loop.in_fwd or loop.tid != get_ident():
+        if is_compiling() or loop.in_fwd or loop.tid != get_ident() or tracing() is not None:
             return run(*args, **kwargs)
         if loop.pending or loop.evaluating or loop.on_forward or (owner and (loop.eval_depth or not is_grad_enabled())):
             try:

@@ -26,6 +26,7 @@ import os
 import time
 import weakref
 
+from ..nested import plain
 from ..phases import losses
 from ..phases.loop import loop
 from ..phases.observer import Observer
@@ -129,10 +130,11 @@ class Recorder(Observer):
         scaled = self._scaled.get(id(tensor))
         if scaled is not None and scaled[0]() is tensor:
             tensor = scaled[1]
-        value = tensor.detach().double()
-        if grad is not None and tensor.numel() > 1:
-            value = value * grad.detach().double()
-        return float(value.sum())
+        with tensors.torch_module()._C._DisableFuncTorch():  # of a loss under vmap the sum over all that it was mapped over
+            value = plain(tensor).detach().double()
+            if grad is not None and value.numel() > 1:
+                value = value * plain(grad).detach().double()
+            return float(value.sum())
 
     def on_update_begin(self, optimizer):
         ordinal = self._ordinal(optimizer)

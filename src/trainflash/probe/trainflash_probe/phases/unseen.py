@@ -1,0 +1,34 @@
+"""What the probe asks of tensors is hidden from the owner's subclasses and modes: they may count it, change it or refuse it.
+
+While torch.jit traces, nothing may be asked: it writes down what is done with its tensors, and names them by the variables of our frames.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+
+from .loop import loop
+
+
+def recorded() -> bool:
+    """Whether torch.jit traces on this thread."""
+    return sys.modules["torch"]._C._get_tracing_state() is not None
+
+
+def install(torch) -> None:
+    """From now on observers are told things unseen."""
+    inside, modes = torch._C, torch._C._len_torch_dispatch_stack
+    without_modes = sys.modules["torch.utils._python_dispatch"]._disable_current_modes
+
+    def unseen():
+        if not modes():
+            return inside.DisableTorchFunction()
+        stack = contextlib.ExitStack()
+        stack.enter_context(without_modes())
+        stack.enter_context(inside.DisableTorchFunction())
+        return stack
+
+    with unseen():
+        pass
+    loop.unseen = unseen
