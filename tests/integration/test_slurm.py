@@ -90,36 +90,78 @@ def test_a_straggler_among_four_ranks_on_two_nodes_is_named_soon(submitter):
     assert named_ns - ranks[0].end_ns < 30e9  # how long 30 steps take is up to the machine
 
 
-@pytest.mark.parametrize("how", ["killed", "warned"])
-def test_a_job_that_is_requeued_in_the_middle_of_a_pair_ends_with_the_verdict(submitter, cluster, tmp_path, how):
-    patch = faster_patch(submitter, tmp_path)
-    assert submitter.trainflash("sandbox", "create", str(submitter.project)).code == 0
-    words = ("optimize", "try", "--patch", str(patch), "--budget", "6m", "--json", "--on", "slurm", "--", "python", "train.py")
-    process = started(submitter, *words)
+def requeued(user: User, cluster: Cluster, patch: Path, how: str, budget: str = "6m") -> tuple[Ran, list[dict], list[dict]]:
+    """A pair whose job is taken away while its second start is measured, and goes on; the starts kept before, and at the end."""
+    assert user.trainflash("sandbox", "create", str(user.project)).code == 0
+    process = started(user, *trying(patch, budget))
     try:
-        (box,) = (path.parent for path in Path(submitter.environment["XDG_STATE_HOME"]).glob("trainflash/*/sandbox.json"))
-        deadline = time.monotonic() + 400
+        box = sandbox_of(user)
+        deadline = time.monotonic() + 700
         while not list(box.glob("pairs/*/start-02-candidate/process-*.json")):
             assert time.monotonic() < deadline and process.poll() is None, ended(process)
             time.sleep(0.2)
         job = cluster.wait_for("RUNNING")
         cluster.ask("scontrol", "requeue", job) if how == "killed" else cluster.ask("scancel", "--signal=USR2", "--batch", job)
         assert cluster.wait_for("PENDING") == job
-        (starts,) = box.glob("pairs/*/starts.jsonl")
-        before = starts.read_text().splitlines()
-        assert len(before) == 1
+        before = starts_of(box)
         time.sleep(10)  # what is left of the first attempt must be over: Slurm itself leaves two minutes for that
         cluster.ask("scontrol", "update", f"JobId={job}", "StartTime=now")  # a requeued job waits for two minutes otherwise
-        found = ended(process)
+        found = ended(process, 1200)
     finally:
         process.kill()
-    assert found.code == 0, found.err
     assert f"job {job} was requeued" in found.err
+    return found, before, starts_of(box)
+
+
+def trying(patch: Path, budget: str = "6m") -> tuple[str, ...]:
+    return ("optimize", "try", "--patch", str(patch), "--budget", budget, "--json", "--on", "slurm", "--", "python", "train.py")
+
+
+def sandbox_of(user: User) -> Path:
+    (document,) = Path(user.environment["XDG_STATE_HOME"]).glob("trainflash/*/sandbox.json")
+    return document.parent
+
+
+def starts_of(box: Path) -> list[dict]:
+    (kept,) = box.glob("pairs/*/starts.jsonl")
+    return [json.loads(line) for line in kept.read_text().splitlines()]
+
+
+@pytest.mark.parametrize("how", ["killed", "warned"])
+def test_a_job_that_is_requeued_in_the_middle_of_a_pair_ends_with_the_verdict(submitter, cluster, tmp_path, how):
+    found, before, starts = requeued(submitter, cluster, faster_patch(submitter, tmp_path), how)
+    assert found.code == 0, found.err
     (experiment,) = found.document["experiments"]
     assert (experiment["n"], experiment["decision"]) == (1, "accepted")
-    assert starts.read_text().splitlines()[:1] == before
+    assert (len(before), starts[:1]) == (1, before)
     assert "1 of the starts were measured before and count on" in " ".join(experiment["verdict"]["reasons"])
     assert not list(Path(submitter.environment["XDG_STATE_HOME"]).glob("trainflash/jobs/*"))
+
+
+@pytest.mark.timeout(2400)
+@pytest.mark.parametrize("change", ["faster", "nothing"])
+def test_a_requeued_pair_gets_the_verdict_that_it_gets_undisturbed(submitter, cluster, tmp_path, change):
+    """The same decision, intervals that overlap, and each start counted once."""
+    patch = faster_patch(submitter, tmp_path)
+    if change == "nothing":
+        source = (submitter.project / "train.py").read_text()
+        (submitter.project / "train.py").write_text(source.replace("    return value\n", "    found = value\n    return found\n"))
+        patch.write_text(submitter.git("diff"))
+        submitter.git("checkout", "--quiet", "train.py")
+    assert submitter.trainflash("sandbox", "create", str(submitter.project)).code == 0
+    undisturbed = submitter.trainflash(*trying(patch, "10m"), timeout=1200)
+    assert undisturbed.code in (0, 4), undisturbed.err
+    alone = starts_of(sandbox_of(submitter))
+    assert submitter.trainflash("sandbox", "discard", "--all").code == 0
+    disturbed, before, starts = requeued(submitter, cluster, patch, "killed", "10m")
+    one, other = (found.document["experiments"][0] for found in (undisturbed, disturbed))
+    print(change, *((each["decision"], each["verdict"]["speedup"], each["verdict"]["reasons"]) for each in (one, other)), sep="\n")
+    assert one["decision"] == other["decision"] == {"faster": "accepted", "nothing": "rejected"}[change]
+    assert one["verdict"]["speedup"]["ci_low"] <= other["verdict"]["speedup"]["ci_high"]
+    assert other["verdict"]["speedup"]["ci_low"] <= one["verdict"]["speedup"]["ci_high"]
+    assert [start["n"] for start in starts] == list(range(1, len(starts) + 1)) and starts[: len(before)] == before
+    for judged, kept in ((one, alone), (other, starts)):
+        assert judged["verdict"]["starts"] == len([start for start in kept if start["y"] is not None])
 
 
 def test_a_queue_that_never_schedules_has_a_limit_and_a_line(submitter, cluster):
