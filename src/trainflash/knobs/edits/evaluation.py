@@ -218,7 +218,8 @@ def interval(edit: Interval, scene: Scene) -> tuple[Target, ...]:
         raise refuse(f"{place}: no condition of the form `step % N == 0` guards it")
     where, number, test, body = guard
     here = where.location(number)
-    found = sources.Resolver(scene.project).source(where, number)
+    seen = ran.every_steps if ran is not None and scene.at is None else None
+    found = sources.Resolver(scene.project, sources.UNKNOWN if seen is None else round(seen)).source(where, number)
     if found is None or not isinstance(found.value, int) or isinstance(found.value, bool) or found.value < 1:
         raise refuse(f"{here}: how often it happens is not a number that somebody typed")
     what = f"the interval in the condition at {here}"

@@ -9,7 +9,7 @@ from typing import Any
 import libcst as cst
 
 from trainflash.errors import UsageError
-from trainflash.knobs.reading.python_source import PythonFile, dotted, has_splat, keyword, positional, string_value
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, has_splat, keyword, positional, string_value
 
 BY_HAND = "make this change by hand, or name another place with --at FILE:LINE"
 
@@ -90,6 +90,19 @@ def index_of(file: PythonFile, function: cst.FunctionDef, param: cst.Param) -> i
         return None
     static = any(dotted(each.decorator) == "staticmethod" for each in function.decorators)
     return ordered.index(param) - (1 if file.class_of(function) is not None and not static else 0)
+
+
+def given_to(owner: cst.CSTNode, name: str) -> list[cst.BaseExpression]:
+    """What assignments in `owner` give to the dotted `name`, also where they unpack a tuple that is written out."""
+    found = []
+    for node in descendants(owner, (cst.Assign, cst.AnnAssign)):
+        for target in [each.target for each in node.targets] if isinstance(node, cst.Assign) else [node.target]:
+            if dotted(target) == name and node.value is not None:
+                found.append(node.value)
+            if isinstance(target, (cst.Tuple, cst.List)) and isinstance(node.value, (cst.Tuple, cst.List)):
+                pairs = zip(target.elements, node.value.elements, strict=False)
+                found += [given.value for part, given in pairs if dotted(part.value) == name]
+    return found
 
 
 def class_values(body: cst.IndentedBlock, name: str) -> list[cst.BaseExpression]:

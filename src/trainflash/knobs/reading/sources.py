@@ -23,6 +23,7 @@ from trainflash.knobs.reading.expressions import (
     assigned,
     class_values,
     fallback,
+    given_to,
     index_of,
     literal,
     order,
@@ -184,7 +185,7 @@ class Resolver:
             value = assigned(file, target)
             if value is None:
                 return self._anywhere(file, node, keys)
-            found = self._changed_dict(file, assignment, keys) or self.source(file, value, keys)
+            found = self._changed_dict(file, assignment, value, keys) or self.source(file, value, keys)
         if found is None or keys:
             return found
         constant = assignment.scope is file.scope(file.module)
@@ -192,34 +193,59 @@ class Resolver:
         return found.also(use for use in others if use.location != file.location(target))
 
     def _imported(self, file: PythonFile, node: cst.Name, keys: tuple[str, ...]) -> Source | None:
-        module, _, name = file.imported.get(node.value, "").rpartition(".")
-        for other in self.project.parsed(name):
-            if uses.is_module(other.path, module):
-                for up in other.module.body:
-                    for assign in descendants(up, (cst.Assign, cst.AnnAssign)) if isinstance(up, cst.SimpleStatementLine) else ():
-                        targets = [each.target for each in assign.targets] if isinstance(assign, cst.Assign) else [assign.target]
-                        if any(dotted(target) == name for target in targets) and assign.value is not None:
-                            found = self.source(other, assign.value, keys)
-                            return None if found is None else found.also(uses.of_constant(node, self.project))
+        full = file.imported.get(node.value, "")
+        module, _, name = full.rpartition(".")
+        for where, word, rest in ((module, name, keys), (full, keys[0] if keys else "", keys[1:])):
+            constant = self._constant(where, word) if word else None
+            if constant is not None:
+                other, target, value = constant
+                found = self.source(other, value, rest)
+                return (
+                    None
+                    if found is None
+                    else found.also(uses.of_constant(target, self.project) if rest is not keys else uses.of_constant(node, self.project))
+                )
         return self._anywhere(file, node, keys)
 
-    def _changed_dict(self, file: PythonFile, assignment, keys: tuple[str, ...]) -> Source | None:
+    def _constant(self, module: str, name: str) -> tuple[PythonFile, cst.Name, cst.BaseExpression] | None:
+        """The variable `name` of a module of the project, and what is assigned to it first."""
+        for other in self.project.parsed(name):
+            if not uses.is_module(other.path, module):
+                continue
+            for up in other.module.body:
+                for assign in descendants(up, (cst.Assign, cst.AnnAssign)) if isinstance(up, cst.SimpleStatementLine) else ():
+                    targets = [each.target for each in assign.targets] if isinstance(assign, cst.Assign) else [assign.target]
+                    for target in targets:
+                        if isinstance(target, cst.Name) and target.value == name and assign.value is not None:
+                            return other, target, assign.value
+        return None
+
+    def _changed_dict(self, file: PythonFile, assignment, value: cst.BaseExpression, keys: tuple[str, ...]) -> Source | None:
         """A dict that is changed after its literal: `d["key"] = value` counts, `d.update(…)` with unknown content is refused."""
         if not keys:
             return None
-        found = []
+        found, perhaps = [], False
         for access in assignment.references:
             up = file.parent(access.node)
             place = uses.key_of(up) if isinstance(up, cst.Subscript) else None
             if place is not None and place[1] == keys[0] and isinstance(file.parent(up), cst.AssignTarget) and len(keys) == 1:
                 found.append(self.source(file, file.parent(file.parent(up)).value))
+                perhaps = perhaps or self._conditional(file, up, value)
             if isinstance(up, cst.Attribute) and up.attr.value in ("update", "setdefault") and isinstance(file.parent(up), cst.Call):
                 call = file.parent(up)
                 if keyword(call, keys[0]) is not None or keys[0] in file.text(call) or any(arg.keyword is None for arg in call.args):
                     raise refuse(f"{file.location(up)}: `{short(file.text(call))}` may set {keys[0]!r} again")
+        if perhaps:
+            return self.pick([self.source(file, value, keys), *found], file.location(assignment.node))
         if len(found) > 1:
             raise refuse(f"{file.location(assignment.node)}: {keys[0]!r} is set more than once")
         return found[0] if found else None
+
+    @staticmethod
+    def _conditional(file: PythonFile, node: cst.CSTNode, value: cst.BaseExpression) -> bool:
+        """Whether `node` runs under a condition that does not also hold for `value`."""
+        branches = (cst.If, cst.Else, cst.Try, cst.For, cst.While, cst.Match)
+        return any(isinstance(up, branches) and not file.inside(value, up) for up in file.ancestors(node))
 
     def _parameter(self, file: PythonFile, node: cst.Name, param: cst.Param, keys: tuple[str, ...]) -> Source | None:
         function = next(up for up in file.ancestors(param) if isinstance(up, (cst.FunctionDef, cst.Lambda)))
@@ -271,12 +297,7 @@ class Resolver:
         owner = file.class_of(function)
         if owner is None or not keys or not function.params.params or function.params.params[0] is not param:
             return UNKNOWN
-        stored = [
-            node.value
-            for node in descendants(owner, (cst.Assign, cst.AnnAssign))
-            for target in ([each.target for each in node.targets] if isinstance(node, cst.Assign) else [node.target])
-            if dotted(target) == f"{param.name.value}.{keys[0]}" and node.value is not None
-        ]
+        stored = given_to(owner, f"{param.name.value}.{keys[0]}")
         if not stored:
             found = self._fields(keys[0], only=owner.name.value) if len(keys) == 1 else self._anywhere(file, param.name, keys)
             return UNKNOWN if found is None else found
@@ -443,7 +464,8 @@ class Resolver:
         return Source(leaf.value, f"{'.'.join(leaf.path)} at {here}", here, write, tuple(shared))
 
     def _unwritten(self, found: Source | None, keys: tuple[str, ...]) -> Source | None:
-        """`found`, unless the program assigns to the same key; an unset option whose default is None does not count."""
+        """`found`, unless the program assigns to the same key what the run may have had; an unset option whose default is None does not
+        count."""
         for file, value in uses.writes_to(self.project, keys):
             try:
                 follower = Resolver(self.project)
@@ -451,6 +473,9 @@ class Resolver:
                 other = follower.source(file, value)
             except UsageError:
                 other = None
+            told = other is not None and other.value is not UNKNOWN and not same(other.value, self.expected)
+            if told and found is not None and same(found.value, self.expected):
+                continue  # the run had what was typed, and not this
             if other is None or other.value is not None:
                 raise refuse(f"{file.location(value)}: {keys[-1]} is assigned again here, so the typed value may not count")
         return found

@@ -44,7 +44,7 @@ def _loads(file: PythonFile, node: cst.CSTNode, name: str) -> bool:
         return (
             isinstance(up, (cst.AnnAssign, cst.Param)) and node is not getattr(up, "target", None) and node is not getattr(up, "name", None)
         )
-    if isinstance(up, cst.Arg) and up.keyword is node:
+    if (isinstance(up, cst.Arg) and up.keyword is node) or _unpacked_to(file, node):
         return False
     return not (isinstance(up, cst.Attribute) and up.attr is node)
 
@@ -56,9 +56,16 @@ def of_key(file: PythonFile, node: cst.CSTNode, keys: tuple[str, ...], project: 
         for other in where.nodes:
             if (where is file and (other is node or file.inside(node, other))) or not reads_key(other, keys):
                 continue
-            if not isinstance(where.parent(other), STORES) and not _callee(where, other):
+            if not isinstance(where.parent(other), STORES) and not _unpacked_to(where, other) and not _callee(where, other):
                 found.append(_use(where, other))
     return found
+
+
+def _unpacked_to(file: PythonFile, node: cst.CSTNode) -> bool:
+    """Whether `node` is one of several targets of an assignment."""
+    up = file.parent(node)
+    around = file.parent(up) if isinstance(up, cst.Element) else None
+    return isinstance(around, (cst.Tuple, cst.List)) and isinstance(file.parent(around), cst.AssignTarget)
 
 
 def _callee(file: PythonFile, node: cst.CSTNode) -> bool:
