@@ -25,6 +25,15 @@ def _run(name: str, callback, module) -> None:
         swallow(f"hook of {name}", error)
 
 
+def exchange(owner: object, name: str, value: object) -> None:
+    """`owner.name = value`, and the same in the module where pickle would look for what stood there."""
+    original = getattr(owner, name)
+    home = sys.modules.get(getattr(original, "__module__", None) or "")
+    setattr(owner, name, value)
+    if home is not None and getattr(home, name, None) is original:
+        setattr(home, name, value)
+
+
 def wrap_loader(name: str, spec, done) -> None:
     """Call `done(module)` right after `spec` was executed."""
     loader = spec.loader

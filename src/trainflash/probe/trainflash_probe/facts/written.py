@@ -35,8 +35,9 @@ _files: dict = {}  # path of a binary file -> the place that opened it
 def install() -> None:
     """Wrap what writes, the libraries when the program imports them; everything that they return is as ever."""
     builtins.open = io.open = _opening(builtins.open)
-    os.fsync = _noting(os.fsync, None)
-    os.replace, os.rename = _renaming(os.replace), _renaming(os.rename)
+    _wrap(os, "fsync", None)
+    for name in ("replace", "rename"):
+        imports.exchange(os, name, _renaming(getattr(os, name)))
     imports.after("sqlite3", _database)
     for name, functions in _WRITERS.items():
         imports.after(name, lambda module, functions=functions: _wrap_all(module, functions))
@@ -64,7 +65,7 @@ def _wrap_all(module, functions: tuple) -> None:
 def _wrap(owner: object, name: str, what) -> None:
     original = getattr(owner, name, None)
     if callable(original):
-        setattr(owner, name, _noting(original, what))
+        imports.exchange(owner, name, _noting(original, what))
 
 
 def _noting(original, what):
@@ -123,7 +124,7 @@ def _database(module) -> None:
     connect = wrapped(module.connect)
     for each in (module, sys.modules.get("sqlite3.dbapi2")):
         if each is not None:
-            each.connect = connect
+            imports.exchange(each, "connect", connect)
 
 
 def _statement(text: str) -> None:

@@ -326,6 +326,7 @@ class _Epochs:
         loader = tensors.torch_module().utils.data.DataLoader
         begin = loader.__iter__
 
+        @functools.wraps(begin)
         def watched(this):
             self._begun = True
             return begin(this)
@@ -349,6 +350,7 @@ def _watch_scaler(scaled):
     if scale is None:
         return
 
+    @functools.wraps(scale)
     def watched(this, outputs):
         result = scale(this, outputs)
         if isinstance(outputs, tensors.torch_module().Tensor) and result is not outputs:

@@ -11,6 +11,7 @@ import functools
 import os
 from threading import get_ident
 
+from .. import imports
 from ..guard import swallow
 from ..phases.loop import loop
 from . import state, tensors
@@ -28,7 +29,8 @@ class Saves:
         self._busy = False
         torch.save = torch.serialization.save = self._saver(torch.save)
         torch.load = torch.serialization.load = self._loader(torch.load)
-        os.replace, os.rename = self._moved(os.replace), self._moved(os.rename)
+        for name in ("replace", "rename"):
+            imports.exchange(os, name, self._moved(getattr(os, name)))
 
     def finish(self):
         """Read back what has not been overwritten."""
