@@ -69,8 +69,8 @@ def digest(value) -> str:
 
 
 def pickled(model):
-    things = [open, torch.save, torch.compile, torch.autograd.grad, torch.autograd.backward, F.mse_loss, F.cross_entropy, os.replace,
-              os.fsync, torch.optim.SGD, nn.Module, DataLoader, logging.getLogger("a"), sqlite3.connect, pickle.dump, gc.collect]  # fmt: skip
+    things = [open, torch.save, torch.compile, torch.autograd.grad, torch.autograd.backward, F.mse_loss, F.cross_entropy, os.replace]
+    things += [os.fsync, torch.optim.SGD, nn.Module, DataLoader, logging.getLogger("a"), sqlite3.connect, pickle.dump, gc.collect]
     return [pickle.loads(pickle.dumps(thing)) is thing for thing in things]
 
 
