@@ -15,8 +15,8 @@ from trainflash.knobs.edits import imports
 from trainflash.knobs.edits.statements import whole_lines
 from trainflash.knobs.kinds import FusedAttention
 from trainflash.knobs.reading import scales
-from trainflash.knobs.reading.expressions import literal, refuse
-from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, keyword, string_value
+from trainflash.knobs.reading.expressions import given_to, literal, refuse
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, keyword, positional, string_value
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
 
@@ -256,7 +256,7 @@ def _masked(found: _Found, call: cst.Call) -> None:
             found.causal = True
             found.steps.append(local[0])
             return
-    elif _is_causal(file, mask):
+    elif _is_causal(file, mask) or _corner_of_causal(file, mask):
         found.causal = True
         return
     if isinstance(mask, cst.Comparison) and len(mask.comparisons) == 1 and isinstance(mask.comparisons[0].operator, cst.Equal):
@@ -299,6 +299,31 @@ def _is_causal(file: PythonFile, node: cst.BaseExpression) -> bool:
     if len(sizes) == 1 and isinstance(inner.args[0].value, (cst.Tuple, cst.List)):
         sizes = [file.text(element.value) for element in inner.args[0].value.elements]
     return len(sizes) == 2 and sizes[0] == sizes[1] and sizes[0] != "1"
+
+
+def _corner_of_causal(file: PythonFile, mask: cst.BaseExpression) -> bool:
+    """`self.future[:t, :t]` of a buffer that is causal: the same square corner is causal too, for scores of that size."""
+    if not isinstance(mask, cst.Subscript) or len(mask.slice) != 2 or dotted(mask.value) is None:
+        return False
+    ends = []
+    for part in mask.slice:
+        cut = part.slice
+        if not isinstance(cut, cst.Slice) or cut.lower is not None or cut.upper is None or cut.step is not None:
+            return False
+        ends.append(file.text(cut.upper))
+    owner = next((up for up in file.ancestors(mask) if isinstance(up, cst.ClassDef)), None)
+    name = dotted(mask.value) or ""
+    if owner is None or ends[0] != ends[1] or not name.startswith("self."):
+        return False
+    made = [call for call in descendants(owner, cst.Call) if _buffers(call, name.removeprefix("self."))]
+    values = [given.value for call in made if (given := positional(call, 1) or keyword(call, "tensor")) is not None]
+    values += given_to(owner, name)
+    return len(values) == 1 and _is_causal(file, values[0])
+
+
+def _buffers(call: cst.Call, name: str) -> bool:
+    first = positional(call, 0) or keyword(call, "name")
+    return dotted(call.func) == "self.register_buffer" and first is not None and string_value(first.value) == name
 
 
 def _minus_infinity(file: PythonFile, node: cst.BaseExpression) -> bool:
