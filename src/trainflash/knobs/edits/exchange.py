@@ -8,9 +8,10 @@ from typing import Any
 import libcst as cst
 
 from trainflash.errors import UsageError
-from trainflash.knobs.kinds import Accumulation, DrawnBatch
+from trainflash.knobs.edits import calls
+from trainflash.knobs.kinds import Accumulation, CallArgument, DrawnBatch, Exchange
 from trainflash.knobs.reading import sources
-from trainflash.knobs.reading.expressions import refuse
+from trainflash.knobs.reading.expressions import argument_node, assigned, refuse
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, keyword, string_value
 from trainflash.knobs.reading.sources import Source
 from trainflash.knobs.scene import Scene, Target
@@ -42,6 +43,13 @@ def accumulation(edit: Accumulation, scene: Scene) -> tuple[Target, ...]:
     if updates is None:
         raise refuse("how many backwards make an update was not measured")
     expected = round(updates.backwards_per_step)
+    found = _divisors(scene)
+    _is_a_mean(scene, found)
+    return (_one(scene, found, expected, "the loss is divided by", shared=True),)
+
+
+def _divisors(scene: Scene) -> list[tuple[PythonFile, cst.BaseExpression]]:
+    """What something is divided by in functions that call `.backward()`."""
     found = []
     for file in scene.project.parsed("backward"):
         for function in _scopes(file):
@@ -51,8 +59,54 @@ def accumulation(edit: Accumulation, scene: Scene) -> tuple[Target, ...]:
                 divides = isinstance(node.operator, (cst.Divide, cst.DivideAssign))
                 if divides:
                     found.append((file, node.right if isinstance(node, cst.BinaryOperation) else node.value))
-    _is_a_mean(scene, [(file, node) for file, node in found])
-    return (_one(scene, found, expected, "the loss is divided by", shared=True),)
+    return found
+
+
+def derived(edit: Exchange, scene: Scene) -> tuple[Target, ...]:
+    """Rows alone, where the program works the micro-batches out as `rows of an update // rows`. Raises `UsageError` otherwise."""
+    if not isinstance(edit.more, CallArgument):
+        raise refuse("the rows of a micro-batch are no argument of a call")
+    file, call = calls.the_call(edit.more, scene)
+    rows = argument_node(file, call, edit.more.argument, edit.more.position)
+    if isinstance(edit.less, CallArgument):
+        where, other = calls.the_call(edit.less, scene)
+        given = argument_node(where, other, edit.less.argument, edit.less.position)
+        times = [(where, given)] if given is not None else []
+    else:
+        times = _divisors(scene)
+        _is_a_mean(scene, times)
+    quotients = [part for where, node in times if where is file and (part := _quotient(file, node)) is not None]
+    fitting = {id(each): each for each in quotients if rows is not None and file.text(each.right) == file.text(rows)}
+    if len(fitting) != 1:
+        raise refuse(f"{file.location(call)}: the number of micro-batches is not worked out from their rows")
+    quotient = next(iter(fitting.values()))
+    expected = scene.facts.get(edit.more.fact) if edit.more.fact is not None else None
+    source = sources.Resolver(scene.project, sources.UNKNOWN if expected is None else expected).source(file, rows)  # type: ignore[arg-type]
+    whole = sources.Resolver(scene.project).source(file, quotient.left)
+    if source is None or source.write is None or whole is None or not isinstance(whole.value, int) or not isinstance(source.value, int):
+        raise refuse(f"{file.location(quotient)}: `{file.text(quotient)}` is not made of numbers that somebody typed")
+    lines = {*file.lines_of(quotient), *file.lines_of(rows)}  # type: ignore[arg-type]
+    for use in source.uses:
+        if use.kind == "other" and not (use.location.file == file.path and use.location.line in lines):
+            raise refuse(f"{source.shown} is also used at {use.location} (`{use.text}`): changing it would change that too")
+    typing, total = source.write, whole.value
+
+    def write(value: Any) -> tuple[Splice, ...]:
+        if value < 1 or total % value or total < value:
+            raise refuse(f"{value!r} rows do not divide the {total} of an update", "choose a divisor")
+        return typing(value)
+
+    what = f"{edit.more.argument}, from {source.shown}, of which `{file.text(quotient)}` follows"
+    return (Target(file.location(call), source.value, write, what),)
+
+
+def _quotient(file: PythonFile, node: cst.BaseExpression) -> cst.BinaryOperation | None:
+    """`a // b`, or the name that is assigned it once."""
+    scope = file.scope(node) if isinstance(node, cst.Name) else None
+    if scope is not None:
+        stored = [value for each in scope[node.value] if hasattr(each, "node") and (value := assigned(file, each.node)) is not None]
+        node = stored[0] if len(stored) == 1 else node
+    return node if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.FloorDivide) else None
 
 
 def _is_a_mean(scene: Scene, divisors: list[tuple[PythonFile, Any]]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from trainflash.errors import UsageError
 from trainflash.knobs import kinds as of
 from trainflash.knobs.edits import (
     attention,
@@ -56,7 +57,13 @@ def locate(edit: Any, scene: Scene) -> tuple[Target, ...]:
     if isinstance(edit, of.Together):
         return _together(edit, scene)
     if isinstance(edit, of.Exchange):
-        return exchanging.exchange(locate(edit.more, scene)[0], locate(edit.less, scene)[0])
+        try:
+            return exchanging.exchange(locate(edit.more, scene)[0], locate(edit.less, scene)[0])
+        except UsageError as bad:
+            try:
+                return exchanging.derived(edit, scene)
+            except UsageError:
+                raise bad from None
     return FINDERS[type(edit)](edit, scene)
 
 
