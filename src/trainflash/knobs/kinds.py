@@ -90,11 +90,15 @@ class RemoveCall:
 
 @dataclass(frozen=True)
 class UnwrapCall:
-    """Turn `wrapper(function, *arguments)` into `function(*arguments)`; `options` are keywords of the wrapper's own, which go with it."""
+    """Turn `wrapper(function, *arguments)` into `function(*arguments)`; `options` are keywords of the wrapper's own, which go with it.
+
+    With `segments` the wrapper runs a `torch.nn.Sequential` in parts, whose number stands behind it and goes, too.
+    """
 
     calls: tuple[str, ...]
     at: str
     options: tuple[str, ...] = ()
+    segments: bool = False
     refused: tuple[str, ...] = ()  # keywords that do more than that
 
 

@@ -10,7 +10,7 @@ from trainflash.knobs.edits import imports
 from trainflash.knobs.edits.calls import the_call
 from trainflash.knobs.kinds import AssignedAttribute, InsertCall, RemoveCall, UnwrapCall
 from trainflash.knobs.reading import loading, sources
-from trainflash.knobs.reading.expressions import literal, refuse, spelled_value
+from trainflash.knobs.reading.expressions import given_to, literal, refuse, spelled_value
 from trainflash.knobs.reading.python_source import PythonFile, dotted
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
@@ -138,6 +138,14 @@ def whole_lines(file: PythonFile, start: int, end: int) -> Splice:
     return Splice(file.path, first, len(file.raw) if last < 0 else last + 1, "")
 
 
+def _is_sequential(file: PythonFile, call: cst.Call, target: cst.BaseExpression) -> None:
+    """Raises `UsageError` unless `target` is assigned a `torch.nn.Sequential` and nothing else: a list cannot be called."""
+    name, owner = dotted(target), next((up for up in file.ancestors(call) if isinstance(up, cst.ClassDef)), file.module)
+    made = given_to(owner if (name or "").startswith("self.") else file.module, name) if name is not None else []
+    if not made or not all(isinstance(each, cst.Call) and file.full_name(each.func) == "torch.nn.Sequential" for each in made):
+        raise refuse(f"{file.location(call)}: `{file.text(target)}` is not known to be a torch.nn.Sequential")
+
+
 def unwrap_call(edit: UnwrapCall, scene: Scene) -> tuple[Target, ...]:
     """`wrapper(function, …)`; raises `UsageError` where the arguments cannot be told apart."""
     file, call = the_call(edit, scene)
@@ -153,6 +161,11 @@ def unwrap_call(edit: UnwrapCall, scene: Scene) -> tuple[Target, ...]:
         if literal(arg.value) not in (True, False, None) and not isinstance(arg.value, (cst.Name, cst.Attribute)):
             raise refuse(f"{here}: `{file.text(arg)}` may do more than switch")
     target, arguments = rest[0].value, rest[1:]
+    if edit.segments:
+        _is_sequential(file, call, target)
+        if len(arguments) != 2 or any(arg.keyword is not None for arg in arguments):
+            raise refuse(f"{here}: `{dotted(call.func)}` is not given its number of parts and one input")
+        arguments = arguments[1:]
     simple = isinstance(target, (cst.Name, cst.Attribute, cst.Subscript, cst.Call)) or bool(target.lpar)
     text = file.raw[slice(*file.outer_span(target))].decode("utf-8")
     inner = ", ".join(file.text(arg).rstrip().rstrip(",").rstrip() for arg in arguments)
