@@ -10,6 +10,7 @@ import sys
 from types import ModuleType
 
 from ..guard import swallow
+from ..phases.loop import loop
 from ..writer import fact
 
 LOOKS = 16  # first fetches of one loader in one process
@@ -32,7 +33,8 @@ class Draws:
         self._looks += 1
         try:
             generators = _generators(dataset)
-            return generators, _states(generators)
+            with loop.unseen():
+                return generators, _states(generators)
         except Exception as error:
             swallow("random streams", error)
             return None
@@ -43,7 +45,8 @@ class Draws:
             return
         try:
             generators, states = before
-            drew = not all(map(_equal, states, _states(generators)))
+            with loop.unseen():
+                drew = not all(map(_equal, states, _states(generators)))
             if drew or self.known is None:
                 self.known = drew
                 fact("draws", loader=self.loader, draws=drew)
