@@ -7,15 +7,14 @@ thread (`tid`), which is the main thread until the first backward or optimizer s
 from __future__ import annotations
 
 import threading
-import time
 from contextlib import nullcontext
 
-from .. import codes, own
-from ..environment import diagnose
+from .. import codes
 from ..guard import swallow
 from ..writer import emit, emit_at, emit_two, fact, newest_event, set_steps, since_base
 from . import rollouts
 from .clock_of_steps import StepClock
+from .evaluations import EvaluationFacts
 from .observer import Observer, TrainFlashStop
 
 EVERY_BOUNDARY_UNTIL = 3  # the roots of the model are learned in these first steps
@@ -270,7 +269,9 @@ class Loop:
         self.forwards += 1
         self.fed_by_forward = owner and grad
         if self.evaluation is not None and owner:
-            self._count_eval_batch(grad, args, kwargs)
+            loader = -1 if self.last_loader in self.train_loaders else self.last_loader
+            with self.unseen():
+                self.evaluation.batch(grad, args, kwargs, loader)
         if self.on_forward:
             self.tell(self.on_forward, module, args, kwargs)
 
@@ -379,28 +380,13 @@ class Loop:
 
     def begin_evaluation_facts(self) -> None:
         """Begin to collect what `end_evaluation_facts` writes."""
-        place = own.caller() if diagnose else None
-        self.evaluation = {"t": time.monotonic_ns(), "at": place, "batches": 0, "batch_size": None, "grad": None}
+        self.evaluation = EvaluationFacts()
 
     def end_evaluation_facts(self) -> None:
         """Write the facts of the evaluation that ends."""
         if self.evaluation is not None:
-            fact("eval", **self.evaluation)
+            self.evaluation.write()
         self.evaluation = None
-
-    def _count_eval_batch(self, grad: bool, args: tuple, kwargs: dict) -> None:
-        evaluation = self.evaluation
-        evaluation["batches"] += 1
-        if evaluation["grad"] is None:
-            evaluation["grad"] = grad
-        if not diagnose:
-            return
-        first = args[0] if args else next(iter(kwargs.values()), None)
-        shape = getattr(first, "shape", None)
-        if shape and type(shape[0]) is int:  # a tensor while jit traces
-            evaluation["batch_size"] = max(evaluation["batch_size"] or 0, int(shape[0]))
-        if self.last_loader >= 0 and "loader" not in evaluation and self.last_loader not in self.train_loaders:
-            evaluation["loader"] = self.last_loader
 
 
 _emit_now = emit  # where a device is timed, `emit` is exchanged for one that records an event too, which can't be done afterwards
