@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shutil
 import sys
 import tempfile
@@ -56,7 +57,7 @@ def main(argv: list[str] | None = None) -> int:
 
 def _calibrate(arguments: argparse.Namespace, chosen: list[all_tasks.Task]) -> int:
     arguments.out.mkdir(parents=True, exist_ok=True)
-    tools = Tools(arguments.python.absolute().parent, arguments.trainflash)
+    tools = _tools(arguments)
     path = arguments.out / "calibration.json"
     found = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     for task in chosen:
@@ -74,12 +75,20 @@ def _calibrate(arguments: argparse.Namespace, chosen: list[all_tasks.Task]) -> i
     return 0
 
 
+def _tools(arguments: argparse.Namespace) -> Tools:
+    """The assistant's working directory is another one: paths are made absolute here."""
+    command = arguments.trainflash.absolute() if arguments.trainflash else None
+    if command is not None and not os.access(command, os.X_OK):
+        raise ValueError(f"{command} is not a command: name the trainflash command with --trainflash")
+    return Tools(arguments.python.absolute().parent, command, tuple(arguments.passed))
+
+
 def _attempts(arguments: argparse.Namespace, chosen: list[all_tasks.Task]) -> int:
     if not arguments.agent:
         raise ValueError("name the assistant with --agent, or calibrate with --calibrate")
     arguments.out.mkdir(parents=True, exist_ok=True)
     dropped = {} if arguments.uncalibrated else _not_calibrated(arguments.out, chosen)
-    tools = Tools(arguments.python.absolute().parent, arguments.trainflash, tuple(arguments.passed))
+    tools = _tools(arguments)
     scores: list[Score] = []
     in_sight = False
     for task in (task for task in chosen if task.name not in dropped):

@@ -158,7 +158,9 @@ def test_an_arm_without_the_tool_it_needs_is_refused(tmp_path):
         attempts.environment(attempts.Tools(Path(sys.executable).parent, None), tmp_path, "cli")
 
 
-@pytest.mark.parametrize("line", [["--task", "nothing-such"], [], ["--agent", "x"]])
+@pytest.mark.parametrize(
+    "line", [["--task", "nothing-such"], [], ["--agent", "x"], ["--agent", "x", "--uncalibrated", "--trainflash", "no/such/command"]]
+)
 def test_bad_use_is_said(tmp_path, line):
     done = subprocess.run(
         [sys.executable, str(ROOT / "evals/run.py"), *line, "--out", str(tmp_path)], capture_output=True, text=True, check=False
