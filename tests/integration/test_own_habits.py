@@ -38,6 +38,10 @@ def test_a_database_is_written_often_and_a_pickled_state_is_known_as_such(run):
     assert "feed" not in written and "Net.forward" not in written
 
 
+def test_a_log_call_that_nobody_is_shown_is_known_and_asking_first_is_none(run):
+    assert [place.location.line for place in run.rank.written if place.unheard] == [line("the loss is %s")]
+
+
 def test_threads_are_counted_where_they_are_started(run):
     (started,) = run.rank.computing.starts
     assert (started.location.function, started.what) == ("main", "thread")

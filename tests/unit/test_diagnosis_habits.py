@@ -51,6 +51,15 @@ def test_code_that_writes_is_named_by_what_it_writes(state, kind):
     assert first(between((SAVE, 0.4))).kind == "host_code"
 
 
+def test_a_message_that_nobody_is_shown_is_logging_on_its_own_line_alone():
+    quiet = (Written(SAVE, often=True, unheard=True),)
+    found = first(replace(between((SAVE, 0.4)), written=quiet))
+    assert (found.kind, found.location, found.knobs) == ("logging", SAVE, ())
+    beside = replace(SAVE, line=SAVE.line + 1)
+    assert first(replace(between((beside, 0.4)), written=quiet)).kind == "host_code"
+    assert first(replace(between((SAVE, 0.4)), written=(replace(quiet[0], often=False),))).kind == "host_code"
+
+
 def test_state_that_was_written_once_is_a_checkpoint_all_the_same():
     assert first(replace(between((SAVE, 0.4)), written=(Written(SAVE, often=False, state=True),))).kind == "checkpoint"
 

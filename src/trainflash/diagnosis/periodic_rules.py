@@ -169,8 +169,10 @@ def host_code(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
 
 
 def _between_the_phases(kind: str, share: float, weight: float, where: Location | None, signals: Signals, limits: Thresholds) -> Claim:
+    unheard = where is not None and any(place.unheard and str(place.location) == str(where) for place in signals.summary.written)
     what = {
         "logging": "code that writes a file, a database or to a server takes",
+        "unheard": "log messages that are put together and shown to nobody take",
         "checkpoint": "code that writes the state of training by itself takes",
         "host_code": "the program's own code between the phases takes",
     }
@@ -181,14 +183,14 @@ def _between_the_phases(kind: str, share: float, weight: float, where: Location 
         share,
         limits,
         weight=weight,
-        summary=f"{what[kind]} {shown(share)} of the time, most of it at {where}",
+        summary=f"{what['unheard' if unheard else kind]} {shown(share)} of the time, most of it at {where}",
         evidence=(
             percent("share of wall time", share),
             percent("time in no phase", signals.other),
             Evidence("hottest line", str(where)),
         ),
         location=where,
-        knobs={"logging": ("logging_cadence",), "checkpoint": ("checkpoint_cadence",)}.get(kind, ()),
+        knobs=() if unheard else {"logging": ("logging_cadence",), "checkpoint": ("checkpoint_cadence",)}.get(kind, ()),
     )
 
 
@@ -196,13 +198,16 @@ def _writes(where: Location, signals: Signals, limits: Thresholds) -> str | None
     """logging or checkpoint where the code at `where` is known to write.
 
     That is: the function itself writes again and again, or what it writes is state; or its class has opened something to write to. In a
-    function that runs the training loop, only lines close to the write count.
+    function that runs the training loop, only lines close to the write count. So does a log call that nobody is shown, by itself.
     """
     computing = [line.location for name in COMPUTE for line in lines_in(signals.summary, name)]
     runs = any(place.function == where.function and place.file == where.file for place in computing)
     logs = False
     for place in signals.summary.written:
         if place.location.file != where.file:
+            continue
+        if place.unheard:  # of its function that line alone
+            logs = logs or (place.often and place.location.line == where.line)
             continue
         owner, _, _ = place.location.function.partition(".")
         same = where.function.partition(".<locals>")[0] == place.location.function.partition(".<locals>")[0]

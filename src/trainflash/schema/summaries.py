@@ -160,11 +160,15 @@ class Hook:
 
 @dataclass(frozen=True)
 class Written:
-    """A line of the owner's that opens a file for writing, or writes; `often`: again and again. `state`: what it writes is the model's."""
+    """A line of the owner's that opens a file for writing, or writes; `often`: again and again. `state`: what it writes is the model's.
+
+    `unheard`: it is a log call whose level nobody listens to.
+    """
 
     location: Location
     often: bool
     state: bool = False
+    unheard: bool = False
 
 
 @dataclass(frozen=True)

@@ -127,9 +127,10 @@ def written(facts: Facts) -> tuple[Written, ...]:
     rows = facts.all("written")
     often = {tuple(fact["at"]) for fact in rows if int(fact.get("times", 0)) >= OPENED_OFTEN}
     state = {tuple(fact["at"]) for fact in rows if fact.get("state")}
+    unheard = {tuple(fact["at"]) for fact in rows if fact.get("unheard")}
     places = dict.fromkeys(tuple(fact["at"]) for fact in rows)
     known = ((place, facts.location(place)) for place in places)
-    return tuple(Written(location, place in often, place in state) for place, location in known if location is not None)
+    return tuple(Written(location, place in often, place in state, place in unheard) for place, location in known if location is not None)
 
 
 def startup(facts: Facts) -> StartUp | None:

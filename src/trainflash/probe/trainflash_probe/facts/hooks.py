@@ -11,7 +11,7 @@ import itertools
 import sys
 
 from .. import own
-from ..phases import own_updates
+from ..phases import own_updates, unseen
 from ..phases.loop import loop
 from ..phases.observer import Observer
 from ..writer import fact
@@ -59,12 +59,11 @@ class HookFacts(Observer):
     def _look(self) -> None:
         if loop.evaluating or loop.eval_depth:
             return
-        for length, item in self._stacks:
-            for index in range(length()):
-                kind = type(item(index))
-                times = self._seen[kind] = self._seen.get(kind, 0) + 1
-                if times == SEEN:
-                    self._tell_mode(kind)
+        modes = [item(index) for length, item in self._stacks for index in range(length())]
+        for kind in map(type, [*unseen.hidden, *modes]):
+            times = self._seen[kind] = self._seen.get(kind, 0) + 1
+            if times == SEEN:
+                self._tell_mode(kind)
 
     def _tell_mode(self, kind: type) -> None:
         method = kind.__dict__.get("__torch_dispatch__") or kind.__dict__.get("__torch_function__")

@@ -2,7 +2,8 @@
 
 Code between the phases that writes keeps a log or saves a checkpoint, whatever it is called and whichever library it writes with. What
 is written tells which of the two: values that look like the parameters, or a binary file of about their size, are state. Files that
-the program opens, databases, serializers, and requests to a server are noted by the owner's line; what they write is as ever.
+the program opens, databases, serializers, requests to a server, and log calls at a level that is off are noted by the owner's line; what
+they write is as ever.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import builtins
 import functools
 import io
+import logging
 import os
 import sys
 
@@ -38,6 +40,7 @@ def install() -> None:
     _wrap(os, "fsync", None)
     for name in ("replace", "rename"):
         imports.exchange(os, name, _renaming(getattr(os, name)))
+    logging.Logger.isEnabledFor = _asking(logging.Logger.isEnabledFor)
     imports.after("sqlite3", _database)
     for name, functions in _WRITERS.items():
         imports.after(name, lambda module, functions=functions: _wrap_all(module, functions))
@@ -78,6 +81,24 @@ def _noting(original, what):
         return original(*args, **kwargs)
 
     return write
+
+
+def _asking(original):
+    """A log call of the owner's whose message nobody is shown: it was put together all the same."""
+
+    @functools.wraps(original)
+    def isEnabledFor(self, level):
+        heard = original(self, level)
+        if not heard and loop.steps and not loop.in_data:
+            try:
+                caller = sys._getframe(1)
+                if caller.f_globals is vars(logging) and caller.f_back is not None and own.is_own(caller.f_back.f_code):
+                    _note(None, unheard=True)
+            except Exception as error:
+                swallow("unheard", error)
+        return heard
+
+    return isEnabledFor
 
 
 def _opening(original):
@@ -160,7 +181,7 @@ def _look_at_sizes(place=None) -> None:
                 _tell(at, True)
 
 
-def _note(written: object):
+def _note(written: object, unheard: bool = False):
     """The owner's line that led here writes; `written`: what, where that is known. Gives the place; None without one."""
     try:
         frame = own.own_frame(sys._getframe(1))
@@ -171,17 +192,17 @@ def _note(written: object):
         times = _times[place] = _times.get(place, 0) + bool(loop.steps)
         state = place not in _state and written is not None and holds_state(written)
         if state or times == OFTEN or (not known and len(_times) <= MAX_PLACES):
-            _tell(place, state)
+            _tell(place, state, unheard)
         return place
     except Exception as error:
         swallow("written", error)
         return None
 
 
-def _tell(place: tuple, state: bool) -> None:
+def _tell(place: tuple, state: bool, unheard: bool = False) -> None:
     if state:
         _state.add(place)
-    fact("written", at=list(place), times=_times.get(place, 0), state=place in _state)
+    fact("written", at=list(place), times=_times.get(place, 0), state=place in _state, unheard=unheard)
 
 
 class _Sizes(Observer):

@@ -10,6 +10,8 @@ import sys
 
 from .loop import loop
 
+hidden: list = []  # modes of the owner's that are off for the moment
+
 
 def recorded() -> bool:
     """Whether torch.jit traces on this thread."""
@@ -25,6 +27,8 @@ def install(torch) -> None:
         if not modes():
             return inside.DisableTorchFunction()
         stack = contextlib.ExitStack()
+        hidden.extend(inside._get_dispatch_stack_at(index) for index in range(modes()))
+        stack.callback(hidden.clear)
         stack.enter_context(without_modes())
         stack.enter_context(inside.DisableTorchFunction())
         return stack
