@@ -106,6 +106,13 @@ def tiny_micro_batches(
     )
 
 
+def unseen_micro_batches(*, backwards: float = 8.0, forwards: float = 8.0) -> Summary:
+    """Micro-batches that a generator hands over, which nobody saw: no loader, no fetches."""
+    found = tiny_micro_batches(backwards=backwards)
+    computed = {name: replace(found.phases[name], per_occurrence=s.spread(1.0, int(forwards * s.STEPS))) for name in ("Fwd", "Bwd")}
+    return replace(found, loaders=(), phases=found.phases | computed | {"Data": s.phase(0.01)})
+
+
 def handmade_attention(share: float = 0.5, *, keys: int = 256, kind: str = "hand_written") -> Summary:
     found = Attention(kind, ATTENTION_LINE, share, 4.0, (4, 8, keys, keys), "a mask and need_weights" if kind == "math_fallback" else "")
     return replace(s.healthy(), attention=(found,))

@@ -59,6 +59,13 @@ def test_micro_batches_are_named_where_their_loader_is_built():
     assert finding.share == pytest.approx(0.89 * 7 / 8 * finding_overhead(), abs=0.02)
 
 
+def test_micro_batches_of_a_generator_are_known_by_their_forwards():
+    assert first(c.unseen_micro_batches()).kind == "small_microbatch"
+    few = DEFAULT.micro_parts - 1
+    for losses in (c.unseen_micro_batches(forwards=1.0), c.unseen_micro_batches(backwards=few, forwards=few)):
+        assert "small_microbatch" not in kinds(losses)
+
+
 def finding_overhead() -> float:
     return 1 - 0.3 / 0.98
 

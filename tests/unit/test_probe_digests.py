@@ -94,6 +94,28 @@ def test_tensors_of_torch_func_are_compared_by_content():
     assert first == same == result(torch.exp(torch.arange(3.0))) and first[0] is not None and other != first
 
 
+def large_digest(array):
+    digest = part("facts.digests").Digest(most=64 << 20)
+    digest.add(array, by_identity=False)
+    return digest.hex()
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64, np.uint8, bool])
+def test_large_arrays_are_compared_by_all_of_their_content(kind):
+    rows = np.random.default_rng(0).integers(0, 2 if kind is bool else 200, (1201, 1203)).astype(kind)
+    rows = np.concatenate([rows] * 4) if rows.nbytes < 2 << 20 else rows
+    known = large_digest(rows)
+    assert large_digest(rows.copy()) == known
+    for at in ((0, 0), (-1, -1), (700, 333)):
+        other = rows.copy()
+        other[at] = not other[at] if kind is bool else other[at] + 1
+        assert large_digest(other) != known
+    assert large_digest(rows[::-1].copy()) != known and large_digest(rows.reshape(-1)) != known
+    swapped = rows.copy()
+    swapped[[0, 1]] = swapped[[1, 0]]
+    assert large_digest(swapped) != known
+
+
 TENSORS = {
     "plain": lambda: torch.randn(3, 4),
     "sliced": lambda: torch.randn(6, 8)[1:5, ::2],

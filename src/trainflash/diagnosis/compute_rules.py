@@ -290,7 +290,11 @@ def _accumulates(signals: Signals, updates: Updates, limits: Thresholds) -> bool
         return True
     if loader is not None and loader.batch_size is not None and updates.micro_batch is not None:
         return updates.micro_batch * updates.backwards_per_step <= loader.batch_size * 1.01
-    return False
+    forward = signals.summary.phases.get("Fwd")
+    forwards = forward.per_occurrence.n if forward is not None and forward.per_occurrence is not None else 0
+    # A generator hands batches over unseen. So many backwards, each after a forward of its own, are no losses of one batch.
+    own_forwards = forwards >= updates.backwards_per_step * max(1, signals.summary.steps)
+    return loader is None and updates.backwards_per_step >= limits.micro_parts and own_forwards
 
 
 def _by_hand(updates: Updates) -> bool:

@@ -74,6 +74,7 @@ class Thresholds:
     shapes_many: int = 8  # T16: torch's recompile limit, beyond which a function runs uncompiled
     recompilations: int = 2  # own: one recompilation (static to dynamic shape) belongs to every program with a second shape
     micro_rows: int = 64  # own: with more rows a micro-batch is no longer small
+    micro_parts: float = 6  # own: a step of losses on rows of their own (critics, views, tasks) seldom has more
     micro_overhead: float = 0.3  # own: least part of forward and backward in fixed costs before fewer, larger ones can pay
     batches_each: float = 1.5  # own: an update that takes this many batches or more accumulates
 

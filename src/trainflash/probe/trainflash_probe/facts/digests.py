@@ -10,6 +10,8 @@ import sys
 from ..nested import memory_of, plain
 
 MAX_BYTES = 4 << 20
+LARGE = 1 << 20  # bytes of an array
+SOME = 8192
 MAX_ITEMS = 2000
 MAX_DEPTH = 5
 MANY_ITEMS = 64  # a longer list of plain values is written in one go
@@ -101,11 +103,24 @@ class Digest:
             self._hash.update(repr((type(value).__name__, str(array.dtype), array.shape)).encode())
             if array.nbytes > self._most or array.dtype.hasobject:
                 raise _TooMuch
-            self._content(array.tobytes(), value)
+            if array.nbytes > LARGE and array.flags.c_contiguous:
+                self.bytes += array.nbytes
+                self._feed(_of_large(array), value)
+            else:
+                self._content(array.tobytes(), value)
         elif by_identity:
             self._feed(b"%d" % id(value), value)
         else:
             raise _TooMuch
+
+
+def _of_large(array) -> bytes:
+    """A sum and an exclusive or of all words, and some thousands of the words themselves: far faster than a hash, without a copy."""
+    numpy = sys.modules["numpy"]
+    flat = array.reshape(-1).view(numpy.uint8)
+    words = flat[: flat.size - flat.size % 8].view(numpy.uint64)
+    some = words[:: max(1, words.size // SOME)].tobytes() + flat[words.size * 8 :].tobytes()
+    return b"%d %d " % (words.sum(dtype=numpy.uint64), numpy.bitwise_xor.reduce(words)) + some
 
 
 def _parts_of_sparse(value: object) -> tuple:
