@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from trainflash import config
-from trainflash.cli import cli, elsewhere, main
+from trainflash.cli import cli, main
 from trainflash.errors import Inconclusive, UsageError
 from trainflash.launch import daemons, slurm
 from trainflash.launch.slurm import login as watching

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from trainflash.diagnosis.calm import COMPUTE
+from trainflash.diagnosis.census import LEAST_MS
 from trainflash.diagnosis.claims import Claim, at, claim, count, megabytes, milliseconds, percent, shown
 from trainflash.diagnosis.signals import Signals
 from trainflash.diagnosis.thresholds import Thresholds
@@ -214,7 +215,7 @@ def _compute_spread(signals: Signals) -> float | None:
     if not stats or any(stat.p50_ms is None or stat.p95_ms is None for stat in stats):
         return None
     usual = sum(stat.p50_ms for stat in stats)
-    return sum(stat.p95_ms for stat in stats) / usual if usual > 0 else None
+    return sum(stat.p95_ms for stat in stats) / usual if usual > LEAST_MS else None
 
 
 def _gpu_throttled(gpu: GpuStat, lost: float, reasons: dict[str, float], share: float, limits: Thresholds) -> Claim:
