@@ -196,6 +196,13 @@ def test_a_data_function_without_loader_is_input():
     assert "dataloader_workers" not in finding.knobs
 
 
+def test_data_that_the_network_itself_makes_is_no_input():
+    made = s.hand_made_batches()
+    forward = LineCost("main", "Fwd", Location("train.py", 30, "get_batch"), 0.2)
+    assert "input_cpu" not in kinds(replace(made, lines=(*made.lines, forward)))
+    assert kinds(replace(made, lines=(*made.lines, replace(forward, location=Location("train.py", 30, "forward")))))[0] == "input_cpu"
+
+
 def test_a_data_function_that_waits_is_bound_by_io():
     finding = diagnose(s.hand_made_batches(cpu_seconds=1.8)).findings[0]
     assert (finding.kind, finding.bound_by) == ("input_io", "io")

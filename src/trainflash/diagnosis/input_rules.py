@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from trainflash.diagnosis.claims import Claim, at, claim, count, mean_of, milliseconds, percent, shown
 from trainflash.diagnosis.input_signals import Input, started_in
+from trainflash.diagnosis.lines import lines_in
 from trainflash.diagnosis.signals import Signals
 from trainflash.diagnosis.thresholds import Thresholds
 from trainflash.schema import Evidence, RepeatedWork
@@ -17,7 +18,7 @@ def input_cost(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
     """input_cpu, input_io, input_tail or collate: training waits for batches (T1, T4, T7, T8). Abstains without the phase Data."""
     data = signals.data
     least = limits.listed if data is None or not data.receives else limits.handing_over
-    if data is None or signals.exposed(data.calm) < least:
+    if data is None or signals.exposed(data.calm) < least or _made_by_the_network(signals, data):
         return ()
     memoizable = data.name in ("input_cpu", "input_io", "collate") and bool(_memoizable(signals, limits))
     knobs = ("memoize_function",) if memoizable else ()
@@ -40,6 +41,14 @@ def input_cost(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
             knobs=knobs,
         ),
     )
+
+
+def _made_by_the_network(signals: Signals, data: Input) -> bool:
+    """Whether most of the making is a forward of what is trained: a generator's pictures for its critic, a policy's steps."""
+    if data.loader is not None or data.location is None:
+        return False
+    computing = {(line.location.file, line.location.function) for line in lines_in(signals.summary, "Fwd")}
+    return (data.location.file, data.location.function) in computing
 
 
 def tail_beside(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
