@@ -381,3 +381,13 @@ def test_two_at_once_do_not_meet(project):
     assert sorted(child.returncode for child in children) == [0, 1]
     assert any(b"UsageError" in text for text in said)
     assert sandbox.newest(project) is not None
+
+
+def test_a_project_that_was_edited_since_is_told_and_one_that_only_ran_is_not(project):
+    made = sandbox.create(project)
+    (project / "__pycache__").mkdir(exist_ok=True)
+    (project / "__pycache__" / "train.cpython-311.pyc").write_bytes(b"bytecode")
+    assert sandbox.drifted(made) == ()
+    edited = next(path for path in sorted(project.glob("*.py")))
+    edited.write_text(edited.read_text() + "# later\n")
+    assert sandbox.drifted(made) == (edited.name,)

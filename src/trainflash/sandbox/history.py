@@ -53,11 +53,12 @@ def content(sandbox: Sandbox, side: Side) -> str:
 
 
 def drifted(sandbox: Sandbox) -> tuple[str, ...]:
-    """Paths of the original whose content is no longer what the sandbox was made from; ignored files are not looked at."""
+    """Paths of the original whose content is no longer what the sandbox was made from; ignored files and bytecode are not looked at."""
     repository = original(sandbox)
     if repository is None:
         return ()
-    return _changed(repository, sandbox.base_ref, take(repository, Path(sandbox.directory)).tree)
+    changed = _changed(repository, sandbox.base_ref, take(repository, Path(sandbox.directory)).tree)
+    return tuple(path for path in changed if "__pycache__" not in Path(path).parts)
 
 
 def status(sandbox: Sandbox) -> Status:
