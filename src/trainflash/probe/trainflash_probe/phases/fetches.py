@@ -118,7 +118,7 @@ def _adopt(fetcher):
 
 def _closely(original, run, fetcher, indices, record):
     """A fetch that is timed sample by sample; some of them with its CPU time and its wait for a core."""
-    states = record.draws.before(fetcher.dataset)
+    states = record.draws.before(getattr(fetcher, "dataset", None))
     waited, began = waited_ns(), monotonic_ns()
     asks = process.role == "worker" or not record.fetches % ASK_EVERY
     emit(codes.FETCH)
