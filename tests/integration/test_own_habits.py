@@ -59,6 +59,8 @@ def test_equal_operators_repeat_and_random_ones_do_not(run):
     equal = seen[line("torch.linalg.eigh")]
     assert equal.repeats == equal.calls - 1 and equal.qualname == "Net.forward"
     assert line("torch.randn(40, 40)") not in seen
+    in_loss = seen[line("torch.cdist")]
+    assert in_loss.repeats == in_loss.calls - 1 and in_loss.qualname == "Smooth.forward"
 
 
 def test_samples_that_are_fed_one_by_one_are_counted(run):

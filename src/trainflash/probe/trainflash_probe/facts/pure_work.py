@@ -213,8 +213,8 @@ class PureWork(Observer):
             if self._inside or not self._open or loop.tid != get_ident() or loop.in_data or loop.in_bwd or loop.evaluating:
                 return original(module, *args, **kwargs)
             self._count_parts(module, sys._getframe(1), args, kwargs)
-            if is_grad_enabled() and next((True for each in module.parameters() if each.requires_grad), False):
-                return original(module, *args, **kwargs)
+            if is_grad_enabled() and (_needs_grad((*args, *kwargs.values())) or _is_trained(module)):
+                return original(module, *args, **kwargs)  # what it calls is looked at by itself
             self._inside = True
             try:
                 began = _clock()
@@ -331,6 +331,10 @@ def _needs_grad(value: object) -> bool:
     if isinstance(value, (tuple, list)):
         return any(_needs_grad(item) for item in value)
     return bool(getattr(value, "requires_grad", False))
+
+
+def _is_trained(module) -> bool:
+    return next((True for each in module.parameters() if each.requires_grad), False)
 
 
 def install(torch) -> None:
