@@ -15,7 +15,7 @@ import threading
 import time
 
 from .. import own
-from ..environment import number
+from ..environment import sample_hz
 from ..guard import swallow
 from ..writer import fact, is_open
 
@@ -32,17 +32,16 @@ _watch = None
 
 def begin() -> None:
     """Watch the main thread until there is a file of events; does nothing where another thread imports torch."""
-    hertz = number("TRAINFLASH_SAMPLE_HZ", 50.0)
-    if hertz <= 0 or threading.current_thread() is not threading.main_thread():
+    if not sample_hz() or threading.current_thread() is not threading.main_thread():
         return
-    _start(1 / min(hertz, 1000.0))
-    os.register_at_fork(before=_pause, after_in_parent=lambda: _start(1 / min(hertz, 1000.0)))
+    _start()
+    os.register_at_fork(before=_pause, after_in_parent=_start)
 
 
-def _start(every_s: float) -> None:
+def _start() -> None:
     global _watch
     if not _over:
-        _watch = _Watch(threading.get_ident(), every_s)
+        _watch = _Watch(threading.get_ident(), 1 / sample_hz())
 
 
 def _pause() -> None:

@@ -16,8 +16,7 @@ from .loop import loop
 
 def install(torch) -> None:
     """Wrap torch.save now, the others when the program imports them."""
-    save = _saver(torch.save)
-    torch.save = torch.serialization.save = save
+    imports.exchange(torch, "save", _saver(torch.save))
     imports.after("safetensors.torch", lambda module: setattr(module, "save_file", _saver(module.save_file)))
     imports.after("torch.distributed.checkpoint.state_dict_saver", lambda module: setattr(module, "save", _saver(module.save)))
 
