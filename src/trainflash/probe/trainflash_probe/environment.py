@@ -15,8 +15,3 @@ def number(name: str, otherwise):
         return type(otherwise)(float(os.environ[name])) if otherwise is not None else float(os.environ[name])
     except (KeyError, ValueError):
         return otherwise
-
-
-def sample_hz() -> float:
-    """Looks a second at the owner's lines; 0: none."""
-    return max(0.0, min(number("TRAINFLASH_SAMPLE_HZ", 50.0), 1000.0))

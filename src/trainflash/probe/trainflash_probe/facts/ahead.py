@@ -15,7 +15,7 @@ import threading
 import time
 
 from .. import own
-from ..environment import sample_hz
+from ..environment import number
 from ..guard import swallow
 from ..writer import fact, is_open
 
@@ -32,16 +32,17 @@ _watch = None
 
 def begin() -> None:
     """Watch the main thread until there is a file of events; does nothing where another thread imports torch."""
-    if not sample_hz() or threading.current_thread() is not threading.main_thread():
+    hertz = number("TRAINFLASH_SAMPLE_HZ", 50.0)
+    if hertz <= 0 or threading.current_thread() is not threading.main_thread():
         return
-    _start()
-    os.register_at_fork(before=_pause, after_in_parent=_start)
+    _start(1 / min(hertz, 1000.0))
+    os.register_at_fork(before=_pause, after_in_parent=lambda: _start(1 / min(hertz, 1000.0)))
 
 
-def _start() -> None:
+def _start(every_s: float) -> None:
     global _watch
     if not _over:
-        _watch = _Watch(threading.get_ident(), 1 / sample_hz())
+        _watch = _Watch(threading.get_ident(), every_s)
 
 
 def _pause() -> None:

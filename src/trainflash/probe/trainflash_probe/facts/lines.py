@@ -16,7 +16,7 @@ import threading
 import time
 
 from .. import codes, own
-from ..environment import sample_hz
+from ..environment import number
 from ..guard import swallow
 from ..writer import emit, fact, is_open
 from . import ahead, closer
@@ -68,8 +68,8 @@ def start(ident: int, within: str = "") -> None:
     With `within`, lines outside the function of that name do not count: a forked worker's stack goes on in the program that forked it.
     """
     global _within
-    hertz = sample_hz()
-    if not hertz:
+    hertz = number("TRAINFLASH_SAMPLE_HZ", 50.0)
+    if hertz <= 0:
         return
     _within = within
     if _timer is not None:
@@ -80,7 +80,7 @@ def start(ident: int, within: str = "") -> None:
             prepare()
         if _prepared and signal.getsignal(signal.SIGRTMIN + _SIGNAL_OFFSET) is _sample:
             watch(ident)
-            _arm(hertz)
+            _arm(min(hertz, 1000.0))
     except Exception as error:
         swallow("line sampler", error)
 

@@ -16,7 +16,8 @@ from .loop import loop
 
 def install(torch) -> None:
     """Wrap torch.save now, the others when the program imports them."""
-    imports.exchange(torch, "save", _saver(torch.save))
+    save = _saver(torch.save)
+    torch.save = torch.serialization.save = save
     imports.after("safetensors.torch", lambda module: setattr(module, "save_file", _saver(module.save_file)))
     imports.after("torch.distributed.checkpoint.state_dict_saver", lambda module: setattr(module, "save", _saver(module.save)))
 

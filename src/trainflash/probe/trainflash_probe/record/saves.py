@@ -27,8 +27,8 @@ class Saves:
         self._load = torch.load
         self._files: dict = {}  # path -> number of updates when it was saved
         self._busy = False
-        imports.exchange(torch, "save", self._saver(torch.save))
-        imports.exchange(torch, "load", self._loader(torch.load))
+        torch.save = torch.serialization.save = self._saver(torch.save)
+        torch.load = torch.serialization.load = self._loader(torch.load)
         for name in ("replace", "rename"):
             imports.exchange(os, name, self._moved(getattr(os, name)))
 
