@@ -16,12 +16,12 @@ def run(tmp_path_factory):
 
 def test_the_wait_is_given_to_forward_backward_and_update(run):
     assert run.returncode == 0, run.output
-    host = {name: float(values[10:].mean()) / 1e6 for name, values in run.rank.phase_ns.items()}
+    host = {name: float(np.median(values[10:])) / 1e6 for name, values in run.rank.phase_ns.items()}
     assert host["Other"] + host["Log"] > 5, "the host waits in .item()"
     summary = summarize(run.trace, run="r", project="p")
     assert summary.timeline == "device"
     assert not summary.swallowed, summary.swallowed
-    found = {name: stat.mean_ms for name, stat in summary.phases.items()}
+    found = {name: stat.p50_ms or 0.0 for name, stat in summary.phases.items()}
     assert found["Bwd"] > found["Fwd"] > found["Opt"]
     assert found["Bwd"] > host["Bwd"] + 2
     assert found["Other"] + found["Log"] < (host["Other"] + host["Log"]) / 2

@@ -103,6 +103,17 @@ def test_one_pegged_worker_computes():
     assert max(roles["training"].doing, key=roles["training"].doing.get) == "waiting for data"
 
 
+def test_single_looks_stand_in_for_a_recording_that_fails(tmp_path, monkeypatch):
+    spy = tmp_path / "py-spy"
+    spy.write_text(f'#!/bin/sh\n[ "$1" = dump ] && exec {window.find_spy()} "$@"\nexit 1\n')
+    spy.chmod(0o755)
+    monkeypatch.setattr(window, "find_spy", lambda: str(spy))
+    with training("serial") as pid:
+        found = watched(pid, seconds=2)
+    finding = first(found)
+    assert (finding.kind, finding.location.function) == ("input_cpu", "parse")
+
+
 @pytest.mark.full
 def test_a_transform_in_the_main_process_computes():
     with training("serial") as pid:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -26,6 +27,9 @@ _MOST_LOOKED_AT = 4
 _HERTZ = 20.0
 _ALL_HERTZ = 160.0  # of all processes together: py-spy takes about 1 ms of CPU a sample
 _LEAST_LEFT_S = 2.0  # a process that begins later is not sampled
+_FIRST_LOOKS = 3
+_LOOKS_INSTEAD = 50  # single looks at a process whose samples did not come
+_LOOKS_INSTEAD_S = 10.0
 _NS_PER_S = 1e9
 
 
@@ -138,7 +142,7 @@ def watch(target: Target, seconds: float, on_progress: OnProgress, root: Path = 
     lacks = [] if spy else [permission.no_spy()]
     if spy:
         try:
-            look(spy, target.roots[0])
+            _readable(spy, target.roots[0])
         except Refused as bad:
             lacks.append(permission.refused(target.roots[0], str(bad), root))
             spy = None
@@ -170,6 +174,8 @@ def watch(target: Target, seconds: float, on_progress: OnProgress, root: Path = 
     finally:
         watcher.close()
         _finish(seen)
+    if spy:
+        _look_instead(spy, seen)
     for each in seen.values():
         each.role = _role(each, seen, target, root)
         tell = places.worker_place if each.role == "worker" else places.place
@@ -177,6 +183,15 @@ def watch(target: Target, seconds: float, on_progress: OnProgress, root: Path = 
     _leave_launchers(seen)
     kept = tuple(each for each in seen.values() if not each.ended or each.stacks)
     return Window(target, lasted, kept, derive(samples), tuple(lacks))
+
+
+def _readable(spy: str, pid: int) -> None:
+    """Raises `Refused` when no look at `pid` succeeds; one alone may meet a moment of change."""
+    for _ in range(_FIRST_LOOKS - 1):
+        with contextlib.suppress(Refused):
+            look(spy, pid)
+            return
+    look(spy, pid)
 
 
 def _meet(tree: dict[int, processes.Stat], seen: dict[int, Watched], now: float, root: Path) -> None:
@@ -235,6 +250,19 @@ def _finish(seen: dict[int, Watched]) -> None:
                 each.recording.stop()
             each.stacks = each.recording.finish()
             each.recording = None
+
+
+def _look_instead(spy: str, seen: dict[int, Watched]) -> None:
+    """Look at what lives on and was not sampled: py-spy gives a recording up where its first looks meet moments of change."""
+    missed = [each for each in seen.values() if not each.ended and not each.stacks][:_MOST_WATCHED]
+    until = time.monotonic() + _LOOKS_INSTEAD_S
+    for _ in range(_LOOKS_INSTEAD if missed else 0):
+        for each in missed:
+            if time.monotonic() > until:
+                return
+            with contextlib.suppress(Refused):
+                for thread, stack in look(spy, each.pid).stacks.items():
+                    each.stacks.setdefault(thread, []).append(stack)
 
 
 def counters(pid: int, root: Path = HOST) -> dict[int, Counters]:
