@@ -7,6 +7,7 @@ import json
 import pytest
 
 from trainflash.cli import cli, main
+from trainflash.cli.output import Output
 
 
 def parsed(*words: str) -> dict:
@@ -60,3 +61,17 @@ def test_every_way_out_is_one_document(monkeypatch, capsys, error, code):
 def test_an_infinite_tolerance_is_none(capsys):
     assert main(["verify", "--tolerance", "inf", "--", "python"]) == 2
     assert "tolerance" in capsys.readouterr().err
+
+
+def test_a_log_of_long_work_says_how_much_time_is_left(capsys):
+    now = [0.0]
+    with Output(as_json=True).progress() as plain:
+        plain._clock = lambda: now[0]
+        for now[0], done in ((0.0, 0), (10.0, 1), (40.0, 4), (300.0, 10), (330.0, 12)):
+            plain("starts", done, 12)
+    assert capsys.readouterr().err.splitlines() == [
+        "starts: 0/12",
+        "starts: 4/12, about 80 s left",
+        "starts: 10/12, about 60 s left",
+        "starts: 12/12",
+    ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -75,21 +75,36 @@ class _LiveProgress:
 
 
 class _PlainProgress:
-    """For logs: a line when a stage begins, and one at most every 30 s while it lasts."""
+    """For logs: a line when a stage begins, and one at most every 30 s while it lasts, with the time left where its end is known."""
 
     EVERY_S = 30.0
 
-    def __init__(self, output: Output) -> None:
+    def __init__(self, output: Output, clock: Callable[[], float] = time.monotonic) -> None:
         self._output = output
+        self._clock = clock
         self._label = ""
         self._said = 0.0
+        self._began = 0.0, 0  # when, and how much was done already
 
     def __call__(self, label: str, done: int, total: int) -> None:
-        now = time.monotonic()
-        if label == self._label and now - self._said < self.EVERY_S:
+        now = self._clock()
+        if label != self._label:
+            self._began = now, done
+        elif now - self._said < self.EVERY_S:
             return
         self._label, self._said = label, now
-        self._output.say(f"{label}: {done}/{total}" if total else f"{label}: {done}" if done else label)
+        count = f": {done}/{total}" if total else f": {done}" if done else ""
+        self._output.say(f"{label}{count}{self._left(now, done, total)}")
+
+    def _left(self, now: float, done: int, total: int) -> str:
+        began, before = self._began
+        if not before < done < total:
+            return ""
+        return f", about {_time((now - began) / (done - before) * (total - done))} left"
 
     def finish(self) -> None:
         """Nothing is pending: each line was printed whole."""
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
