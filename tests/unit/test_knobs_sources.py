@@ -104,7 +104,7 @@ def test_option_given_in_a_shell_script_is_changed_there(tmp_path):
     assert made.read("run.sh") == script.replace("workers 0", "workers 2")
 
 
-@pytest.mark.parametrize("words", ["--num-workers $N", '--num-workers "0"', "--num-workers 0 -j 1", "--num-workers"])
+@pytest.mark.parametrize("words", ["--num-workers $N", '--num-workers "$(nproc)"', "--num-workers 0 -j 1", "--num-workers"])
 def test_option_that_a_shell_script_does_not_give_plainly_is_refused(tmp_path, words):
     with pytest.raises(UsageError, match="set in the command itself"):
         workers(tmp_path, ARGPARSE, command="bash run.sh", run_sh=f"python train.py {words}\n")

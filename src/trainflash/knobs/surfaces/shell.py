@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,7 +19,10 @@ from trainflash.knobs.splices import Splice
 from trainflash.schema import Location
 
 WORD = re.compile(r"(?:[^\s'\";|&<>()\\]|\\.|'[^']*'|\"(?:[^\"\\]|\\.)*\")+")
-PLAIN = re.compile(r"[\w.+-]*")  # a value that means what it says: no variable, no substitution, no quotes
+# A value that means what it says; one that stands unless a variable is given from outside; one that another variable holds.
+TYPED = re.compile(r"(?P<quote>[\"']?)(?P<text>[\w.+-]+)(?P=quote)")
+DEFAULT = re.compile(r'(?P<quote>"?)\$\{(?P<name>\w+):?[-=](?P<text>[\w.+-]+)\}(?P=quote)')
+HELD = re.compile(r'(?P<quote>"?)\$(?P<brace>\{)?(?P<name>\w+)(?(brace)\})(?P=quote)')
 
 
 @dataclass(frozen=True)
@@ -63,13 +67,12 @@ def option(project: Project, options: tuple[str, ...]) -> Written | None:
                 continue
             name, equals, value = text.partition("=")
             if equals:
-                found.append(Written(path, start + len(name) + 1, start + len(text), value, line))
+                found.append(_typed(project, path, value, start + len(name) + 1, line))
             elif number + 1 < len(words) and text.startswith("-") and not re.fullmatch(r"-\w\d+", text):
-                after, begin, row = words[number + 1]
-                found.append(Written(path, begin, begin + len(after), after, row))
+                found.append(_typed(project, path, *words[number + 1]))
             else:
                 return None
-    return found[0] if len(found) == 1 and found[0].text and PLAIN.fullmatch(found[0].text) else None
+    return found[0] if len(found) == 1 else None
 
 
 def environment(edit: Environment, scene: Scene) -> tuple[Target, ...]:
@@ -81,10 +84,9 @@ def environment(edit: Environment, scene: Scene) -> tuple[Target, ...]:
     for path in project.scripts:
         for text, start, line in _words(project, path):
             if text.startswith(f"{name}="):
-                value = text[len(name) + 1 :]
-                found = Written(path, start + len(name) + 1, start + len(text), value, line)
-                if not PLAIN.fullmatch(value) or not value:
-                    raise refuse(f"{found.location}: `{text}` is computed, nothing typed to change")
+                found = _typed(project, path, text[len(name) + 1 :], start + len(name) + 1, line)
+                if found is None:
+                    raise refuse(f"{Location(path, line)}: `{text}` is computed, nothing typed to change")
                 written.append(Target(found.location, found.value, found.write, f"{name} at {found.location}"))
     for file, node in _in_python(scene, name):
         if literal(node) is None or string_value(node) is None:
@@ -95,6 +97,33 @@ def environment(edit: Environment, scene: Scene) -> tuple[Target, ...]:
         what = "is set nowhere in the program or its scripts" if not written else f"is set at several places ({', '.join(sorted(values))})"
         raise refuse(f"no call of {name}: {name} {what}" if not written else f"{name} {what}", f"run the command with {name}=…")
     return (written[0],)
+
+
+def _typed(project: Project, path: str, word: str, start: int, line: int) -> Written | None:
+    """The typed text that decides what `word` at `start` means; None where it is computed, or said from outside.
+
+    `24`, `"24"`; the 24 of `${N:-24}` where nothing sets N; that of `$N` where N is set once in the script and used nowhere else.
+    """
+    if typed := TYPED.fullmatch(word):
+        return Written(path, start + typed.start("text"), start + typed.end("text"), typed["text"], line)
+    named = DEFAULT.fullmatch(word) or HELD.fullmatch(word)
+    if named is None or _from_outside(project, named["name"]):
+        return None
+    name = named["name"]
+    given = [found for found in _words(project, path) if found[0].startswith(f"{name}=")]
+    if named.re is DEFAULT:
+        elsewhere = [found for found in given if found[1] + len(name) + 1 != start]
+        return None if elsewhere else Written(path, start + named.start("text"), start + named.end("text"), named["text"], line)
+    uses = sum(len(re.findall(rf"\$\{{?{name}\b", text)) for text, _, _ in _words(project, path))
+    if len(given) != 1 or uses != 1:
+        return None
+    text, begin, row = given[0]
+    return _typed(project, path, text[len(name) + 1 :], begin + len(name) + 1, row)
+
+
+def _from_outside(project: Project, name: str) -> bool:
+    """Whether a variable has a value before the script begins."""
+    return name in os.environ or name in project.command.env or any(word.startswith(f"{name}=") for word in project.command.argv)
 
 
 def _python_target(file: PythonFile, node: cst.BaseExpression, name: str) -> Target:
