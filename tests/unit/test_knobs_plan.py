@@ -144,7 +144,7 @@ def test_risk_depends_on_the_run(tmp_path):
     found = finding("worker_startup", at, ["persistent_workers"])
     candidates, _, _ = made.plan(summary(loaders=(train,)), found)
     persistent = [each for each in candidates if each.knob == "persistent_workers"]
-    assert [each.risk for each in persistent] == ["order"] and "global generator" in persistent[0].why
+    assert [each.risk for each in persistent] == ["order"] and "seeds new workers" in persistent[0].why
     assert candidates[-1] is persistent[0], "harmless ones come first"
     own = dataclasses.replace(train, own_generator=True)
     candidates, _, _ = made.plan(summary(loaders=(own,)), found)

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 import torch
 from probe_events import part
+from torch.utils.data import BatchSampler, DataLoader, DistributedSampler, RandomSampler, TensorDataset
 
 draws = part("facts.draws")
+data = part("phases.data")
 
 
 class Holder:
@@ -83,3 +85,20 @@ def test_objects_that_hold_each_other_end(told):
     first.other, second.other, first.many = second, first, list(range(100_000))
     look(draws.Draws(0), first, lambda: None)
     assert [each["draws"] for each in told] == [False]
+
+
+def loaders():
+    own = torch.Generator().manual_seed(0)
+    plain = TensorDataset(torch.zeros(8))
+    yield "global", DataLoader(plain, shuffle=True), False
+    yield "the loader's, which seeds workers too", DataLoader(plain, shuffle=True, generator=own), False
+    yield "given to both", DataLoader(plain, sampler=RandomSampler(plain, generator=own), generator=own), False
+    yield "the sampler's", DataLoader(plain, sampler=RandomSampler(plain, generator=own)), True
+    batches = BatchSampler(RandomSampler(plain, generator=own), 2, drop_last=False)
+    yield "the batch sampler's", DataLoader(plain, batch_sampler=batches), True
+    yield "made anew each epoch", DataLoader(plain, sampler=DistributedSampler(plain, num_replicas=2, rank=0)), True
+
+
+@pytest.mark.parametrize(("loader", "own"), [pytest.param(loader, own, id=name) for name, loader, own in loaders()])
+def test_a_generator_is_the_order_s_own_where_nothing_else_draws_from_it(loader, own):
+    assert data._arguments(loader)["own_generator"] is own

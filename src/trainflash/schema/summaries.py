@@ -100,7 +100,7 @@ class LoaderFacts:
     pin_memory: bool
     prefetch_factor: int | None
     shuffles: bool
-    own_generator: bool
+    own_generator: bool  # the order comes from one that nothing else draws from
     iterable: bool
     dataset: str  # class name
     dataset_location: Location | None  # its `__getitem__` or `__iter__`

@@ -82,7 +82,7 @@ def _arguments(loader) -> dict:
         "prefetch_factor": loader.prefetch_factor,
         "drop_last": bool(loader.drop_last),
         "shuffles": "Random" in type(loader.sampler).__name__ or bool(getattr(loader.sampler, "shuffle", False)),
-        "own_generator": loader.generator is not None,
+        "own_generator": _own_generator(loader),
         "iterable": iterable,
         "dataset": type(dataset).__name__,
         "dataset_at": own.place_of_function(method),
@@ -90,6 +90,15 @@ def _arguments(loader) -> dict:
         "collate": getattr(loader.collate_fn, "__qualname__", type(loader.collate_fn).__name__),
         "collate_at": own.place_of_own(loader.collate_fn),
     }
+
+
+def _own_generator(loader) -> bool:
+    """Whether the order comes from a generator that nothing else draws from. The loader's own also gives each new set of workers a seed."""
+    sampler = getattr(loader.batch_sampler, "sampler", None) or loader.sampler
+    generator = getattr(sampler, "generator", None)
+    if generator is not None:
+        return generator is not loader.generator
+    return isinstance(getattr(sampler, "seed", None), int) and hasattr(sampler, "epoch")  # as DistributedSampler: made anew each epoch
 
 
 def _iter(original):
