@@ -98,3 +98,42 @@ def test_diagnose_plan_and_explain(user):
     assert plan["candidates"][0]["knob"] == "memoize_function"
     assert plan["candidates"][0]["diff"].startswith("--- a/train.py")
     assert user.trainflash("explain", plan["candidates"][0]["knob"]).code == 0
+
+
+CHECKED = """
+import argparse
+
+import torch
+from torch import nn
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--steps", type=int, default=400)
+parser.add_argument("--check", action="store_true")
+args = parser.parse_args()
+torch.manual_seed(0)
+torch.set_num_threads(1)
+torch.autograd.set_detect_anomaly(args.check)
+model = nn.Sequential(*[layer for _ in range(12) for layer in (nn.Linear(64, 64), nn.Tanh())], nn.Linear(64, 1))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+x, y = torch.randn(4096, 64), torch.randn(4096, 1)
+for step in range(args.steps):
+    rows = torch.randint(0, 4096, (32,))
+    loss = nn.functional.mse_loss(model(x[rows]), y[rows])
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+print(loss.item())
+"""
+
+
+@pytest.mark.full
+def test_what_the_command_itself_switches_on_is_tried_without_it_and_told(user):
+    (user.project / "train.py").write_text(CHECKED)
+    before = fingerprint(user.project)
+    ran = user.trainflash("tune", ".", "--budget", "150s", "--json", "--", sys.executable, "train.py", "--check", "--steps", "1500")
+    assert ran.code == 0, ran.err
+    assert ran.document["accepted"] and ran.document["approve"] is None
+    assert ran.document["run_as"] == f"{sys.executable} train.py --steps 1500"
+    refused = user.trainflash("writeback", "--accepted", "--dry-run", "--json").document
+    assert not refused["approvable"] and ran.document["run_as"] in refused["reason"]
+    assert fingerprint(user.project) == before

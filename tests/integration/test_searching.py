@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -14,11 +15,22 @@ from pathlib import Path
 import pytest
 from search_stage import COMMAND, Stage, candidate, die_after, project, read
 
-from trainflash import sandbox
+from trainflash import report, sandbox
 from trainflash.errors import UsageError
-from trainflash.schema import Plan, Runs, Start, read_document, write_document
+from trainflash.schema import (
+    Candidate,
+    Command,
+    Plan,
+    Runs,
+    Speedup,
+    SpeedVerdict,
+    Start,
+    WordChange,
+    read_document,
+    write_document,
+)
 from trainflash.schema.searches import Search
-from trainflash.workflow import choosing, optimizing, ordering, rounds, searching, session, verifying
+from trainflash.workflow import approving, choosing, optimizing, ordering, rounds, searching, session, showing, verifying
 from trainflash.workflow.verifying import Demands
 
 BUDGET_S = 3600.0
@@ -237,7 +249,7 @@ def survive(tmp_path, found, first: int, step: int) -> None:
     assert kills > 3
     settled = list(found.experiments())
     assert all(one.decision != "pending" for one in settled), "what was being measured went on"
-    again = Counter((one.parent_commit, choosing.essence(optimizing.diff_of(found, one))) for one in settled)
+    again = Counter((one.parent_commit, choosing.essence(optimizing.diff_of(found, one), one.words)) for one in settled)
     assert max(again.values()) == 1, "a finished experiment was made again"
     logged = Counter(entry.experiment for entry in found.log_entries() if entry.kind == "experiment")
     assert logged == Counter(one.n for one in settled), "each settled experiment stands in the log, once"
@@ -359,3 +371,35 @@ def test_a_search_goes_on_from_a_round_that_was_tried_at_once(tmp_path, monkeypa
     assert tried[0] == ("workers", "1", 1, "accepted") and not {"cache", "fused"} & {knob for knob, *_ in tried}
     assert stage.measured[:3] == ["cache=1", "workers=1", "fused=1"] and Counter(stage.measured)["fused=1"] == 1
     assert came_to.before.run.startswith("diagnose") and read(found.sandbox.worktree)["cache"] == "1"
+
+
+def test_changes_of_the_command_stand_on_one_another_and_beside_changes_of_files(found, stage, monkeypatch):
+    typed = Command(("python", "train.py", "--workers", "0", "--check"))
+    ran: list[tuple[str, str]] = []
+
+    def compare(box, baseline, changed, place, **options):
+        ran.append((shlex.join(baseline.argv), shlex.join(changed.argv)))
+        return Runs(typed, (), 5), SpeedVerdict("accept", Speedup(1.3, 1.2, 1.4, 4), "faster")
+
+    monkeypatch.setattr(verifying.bench, "compare", compare)
+
+    def words(value: str, *changes: WordChange) -> Candidate:
+        return Candidate("option", value, "input_cpu", None, "same", "", f"option {value}", words=changes)
+
+    first = optimizing.try_candidate(found, words("2", WordChange(3, "0", "2")), typed, Demands())
+    assert (first.decision, first.files, first.commit != first.parent_commit) == ("accepted", (), True)
+    alone = approving.propose(found, None)
+    assert (alone.approvable, alone.run_as) == (False, "python train.py --workers 2 --check") and alone.run_as in alone.reason
+    assert showing.view(found).approve_command is None and showing.view(found).run_as == alone.run_as
+    optimizing.try_candidate(found, words("off", WordChange(4, "--check", None)), typed, Demands())
+    optimizing.try_candidate(found, candidate(Path(found.sandbox.worktree), "cache", "1"), typed, Demands())
+    with pytest.raises(UsageError, match="no '0' as its word 4"):
+        verifying.verify_experiment(found, 1, Demands(), Command(("python", "train.py")))
+    assert verifying.verify_combination(found, typed, Demands()).verdict == "accept"
+    one, two, three = "--workers 0 --check", "--workers 2 --check", "--workers 2"
+    assert [(a.removeprefix("python train.py "), b.removeprefix("python train.py ")) for a, b in ran] == [
+        (one, two), (two, three), (three, three), (one, three),
+    ]  # fmt: skip
+    proposal = approving.propose(found, None)
+    assert (proposal.approvable, proposal.files, proposal.run_as) == (True, ("train.py",), "python train.py --workers 2")
+    assert "start the training as `python train.py --workers 2`" in report.next_step(showing.view(found))

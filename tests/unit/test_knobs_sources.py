@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
 import textwrap
 
 import pytest
-from knob_scenes import added, finding, loader, program, removed, summary
+from knob_scenes import added, finding, loader, program, removed, setting, summary
 
 from trainflash.errors import UsageError
 
@@ -90,11 +91,65 @@ def test_default_of_an_argparse_option(tmp_path):
         made.propose("dataloader_workers", after, value="2")
 
 
-@pytest.mark.parametrize("words", ["--num-workers 0", "--num-workers=0", "--num-w 0", "-j 0", "-j0"])
-def test_option_given_in_the_command_is_refused_by_name(tmp_path, words):
+@pytest.mark.parametrize("words", ["--num-workers 0", "--num-workers=0", "--num-w 0", "-j 0", "-j0", "--num-workers 0 --lr 1e-3"])
+@pytest.mark.parametrize(
+    "before", ["python train.py", "python -m train", "torchrun --nproc-per-node 1 train.py", "env A=0 python -u train.py"]
+)
+def test_option_given_in_the_command_is_changed_there(tmp_path, words, before):
+    made, candidate = workers(tmp_path, ARGPARSE, command=f"{before} {words}")
+    assert candidate.diff == "" and "--num-workers in the command" in candidate.why
+    assert shlex.join(made.command.with_words(candidate.words).argv) == f"{before} {words.replace('0', '2', 1)}"
+
+
+@pytest.mark.parametrize(
+    "words", ["--num-workers", "--num-workers 0 -j 1", "--num-workers four,", "--num-workers=", "--num-workers --lr 1"]
+)
+def test_option_that_the_command_does_not_give_plainly_is_refused_by_name(tmp_path, words):
     with pytest.raises(UsageError, match=r"is set in the command itself") as caught:
         workers(tmp_path, ARGPARSE, command=f"python train.py {words}")
     assert "--num-workers" in caught.value.mend
+
+
+def test_a_variable_in_the_command_is_changed_there(tmp_path):
+    made = program(tmp_path, "env OMP_NUM_THREADS=16 python train.py", train_py="import torch\n")
+    candidate = made.propose("omp_threads", summary(), value="4", findings=(finding("thread_oversubscription"),))
+    assert made.command.with_words(candidate.words).argv == ("env", "OMP_NUM_THREADS=4", "python", "train.py")
+
+
+SWITCH = """
+parser = argparse.ArgumentParser()
+parser.add_argument("--keep", action="store_true")
+parser.add_argument("--no-pin", dest="pin", action="store_false")
+args = parser.parse_args()
+train = DataLoader(ds, batch_size=4, num_workers=2, persistent_workers=args.keep)
+"""
+
+
+def kept(tmp_path, source: str, command: str):
+    made = program(tmp_path, train_py=f"import argparse\nfrom torch.utils.data import DataLoader\n{source}", command=command)
+    at = made.line("train.py", "DataLoader(ds")
+    run = summary(loaders=(loader("train", at, num_workers=2, persistent_workers="--keep" in command, shuffles=False),))
+    return made, made.propose("persistent_workers", run, findings=(finding("worker_startup", at, ["persistent_workers"]),))
+
+
+def test_a_switch_is_put_behind_the_command(tmp_path):
+    made, candidate = kept(tmp_path, SWITCH, "python train.py --no-pin")
+    assert made.command.with_words(candidate.words).argv == ("python", "train.py", "--no-pin", "--keep")
+
+
+def test_a_switch_of_another_parser_is_left_alone(tmp_path):
+    with pytest.raises(UsageError):
+        kept(tmp_path, SWITCH + "parser.add_subparsers()\n", "python train.py")
+
+
+def test_a_switch_is_taken_out_of_the_command(tmp_path):
+    source = "parser = argparse.ArgumentParser()\nparser.add_argument('--check', action='store_true')\nargs = parser.parse_args()\n"
+    source += "torch.autograd.set_detect_anomaly(args.check)\n"
+    made = program(tmp_path, train_py=f"import argparse, torch\n{source}", command="python train.py --check --lr 1")
+    at = made.line("train.py", "set_detect")
+    run = summary(settings=(setting("anomaly_mode", at),))
+    candidate = made.propose("anomaly_off", run, findings=(finding("debug_api", at, ["anomaly_off"]),))
+    assert made.command.with_words(candidate.words).argv == ("python", "train.py", "--lr", "1")
 
 
 def test_option_given_in_a_shell_script_is_changed_there(tmp_path):

@@ -180,7 +180,7 @@ def spellings(call: str, start: str, name: str, old: object, new: object) -> dic
     if not isinstance(old, bool):
         script = f"exec python train.py \\\n  --the-option {old}\n"
         kept["flag in a script"] = ({**train(parse + made.format("args.the_option")), "run.sh": script}, "bash run.sh", "run.sh")
-        kept["flag in the command"] = (train(parse + made.format("args.the_option")), f"python train.py --the-option {old}", "refused")
+        kept["flag in the command"] = (train(parse + made.format("args.the_option")), f"python train.py --the-option {old}", "command")
         hydra = (
             "@hydra.main(config_path='.', config_name='conf')\ndef main(cfg):\n    made = "
             + made.format("cfg.train.the_option").partition("= ")[2]
@@ -222,6 +222,12 @@ def test_argument_in_every_spelling(tmp_path, knob, edit, how):
             proposed(made, knob.name, f"{call}(", value, facts)
         return
     candidate = proposed(made, knob.name, f"{call}(", value, facts)
+    if where == "command":
+        changed_to = made.command.with_words(candidate.words)
+        assert (candidate.diff, changed_to.argv) == ("", ("python", "train.py", "--the-option", str(new)))
+        with pytest.raises(UsageError):  # a second application changes nothing
+            proposed(Program(made.root, changed_to), knob.name, f"{call}(", value, facts_for(edit, new))
+        return
     result = applied(made.root, candidate.diff)
     assert list(result) == [where]
     before = files[where]

@@ -71,4 +71,4 @@ def run_loop(
             shown = showing.view(found, spent_s=came_to.spent_s, stopped_because=came_to.stopped_because)
             showing.write_report(found, shown)
         progress.finish()
-    output.answer(answers.outcome(came_to, found.accepted(), name, shown.approve_command), report.tune_result(shown))
+    output.answer(answers.outcome(came_to, found.accepted(), name, shown.approve_command, shown.run_as), report.tune_result(shown))

@@ -17,7 +17,7 @@ from trainflash.knobs.project import Project
 from trainflash.knobs.reading.expressions import same
 from trainflash.knobs.reading.python_source import parse
 from trainflash.knobs.scene import Scene, Target, available_memory
-from trainflash.schema import Brief, Candidate, Command, Diagnosis, Finding, Kind, Location, Refusal, Summary
+from trainflash.schema import Brief, Candidate, Command, Diagnosis, Finding, Kind, Location, Refusal, Summary, WordChange
 from trainflash.schema.findings import Change
 
 RISKS = get_args(Change)  # from harmless to heavy
@@ -33,7 +33,7 @@ def plan(
     """
     project = Project(checkout, command)
     memory = available_memory() if memory_bytes is None else memory_bytes
-    candidates: dict[str, Candidate] = {}
+    candidates: dict[tuple[str, tuple[WordChange, ...]], Candidate] = {}
     refusals: dict[tuple[str, str], Refusal] = {}
     unanswered: list[Brief] = []
     for finding in diagnosis.findings:
@@ -50,7 +50,7 @@ def plan(
             except UsageError as bad:
                 refusals.setdefault((knob.name, bad.message), Refusal(knob.name, finding.kind, bad.message))
         for candidate in sorted(made, key=lambda each: RISKS.index(each.risk)):
-            candidates.setdefault(candidate.diff, candidate)
+            candidates.setdefault((candidate.diff, candidate.words), candidate)
         if finding.kind not in UNANSWERED and (not made or frames):
             unanswered += [briefs.brief(project, finding, knob.title, frame) for knob, frame in frames] or [briefs.brief(project, finding)]
     return tuple(candidates.values()), tuple(refusals.values()), tuple(unanswered)
@@ -146,8 +146,10 @@ def _at_target(knob: Knob, scene: Scene, target: Target, kind: Kind, wanted: Any
 
 
 def _candidate(knob: Knob, scene: Scene, target: Target, kind: Kind, value: Any) -> Candidate:
-    changes = splices.contents(scene.project.root, target.write(value))
-    if not changes:
+    edits = target.write(value)
+    words = splices.in_order(each for each in edits if isinstance(each, WordChange))
+    changes = splices.contents(scene.project.root, [each for each in edits if isinstance(each, splices.Splice)])
+    if not changes and not words:
         raise UsageError(f"already so: {target.where}", "try another value, or another place with --at FILE:LINE")
     for file, (before, after) in changes.items():
         if before != scene.project.read(file):
@@ -168,4 +170,5 @@ def _candidate(knob: Knob, scene: Scene, target: Target, kind: Kind, value: Any)
         risk=risk,
         diff=splices.unified(changes),
         why=f"{knob.title}: {target.where}{was}{because}",
+        words=words,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePosixPath
@@ -99,17 +99,26 @@ class Project:
     @cached_property
     def entry(self) -> str | None:
         """The Python file that the command starts; None when it cannot be told."""
-        arguments = list(self.arguments)
-        for number, word in enumerate(arguments):
-            if word in ("-m", "--module") and number + 1 < len(arguments):
-                base = arguments[number + 1].replace(".", "/")
+        found = self._entry(self.arguments)
+        return found[1] if found else None
+
+    @cached_property
+    def entry_word(self) -> int | None:
+        """Which word of the command itself names the entry; None where a shell script does, or nobody."""
+        found = self._entry(self.command.argv)
+        return found[0] if found else None
+
+    def _entry(self, words: Sequence[str]) -> tuple[int, str] | None:
+        for number, word in enumerate(words):
+            if word in ("-m", "--module") and number + 1 < len(words):
+                base = words[number + 1].replace(".", "/")
                 found = self.from_cwd(f"{base}.py") or self.from_cwd(f"{base}/__main__.py")
                 if found:
-                    return found
+                    return number + 1, found
             if word.endswith(".py"):
                 found = self.from_cwd(word)
                 if found:
-                    return found
+                    return number, found
         return None
 
     @cached_property

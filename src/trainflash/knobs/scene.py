@@ -9,7 +9,7 @@ from typing import Any
 
 from trainflash.knobs.facts import Facts
 from trainflash.knobs.project import Project
-from trainflash.knobs.splices import Splice
+from trainflash.knobs.splices import Edit
 from trainflash.schema import Finding, Location, Summary
 from trainflash.schema.findings import Change
 
@@ -42,7 +42,7 @@ class Target:
 
     location: Location
     current: Any
-    write: Callable[[Any], tuple[Splice, ...]]
+    write: Callable[[Any], tuple[Edit, ...]]
     where: str  # for a reader, such as "num_workers of the call at train.py:40"
     label: str = ""  # shown as the candidate's value, where the value alone says nothing
     risk: Change | None = None  # where this place may change more than the knob says

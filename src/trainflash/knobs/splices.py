@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from trainflash.errors import UsageError
+from trainflash.schema import WordChange
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,9 @@ class Splice:
     text: str
 
 
+Edit = Splice | WordChange
+
+
 def edited(before: bytes, splices: Iterable[Splice]) -> bytes:
     """`before` with all splices made; insertions at one place keep their order. Raises `UsageError` when two of them overlap."""
     after, last = before, len(before) + 1
@@ -34,6 +38,11 @@ def edited(before: bytes, splices: Iterable[Splice]) -> bytes:
         after = after[: splice.start] + splice.text.encode("utf-8") + after[splice.end :]
         last = splice.start
     return after
+
+
+def in_order(words: Iterable[WordChange]) -> tuple[WordChange, ...]:
+    """`words`, each once, in an order in which none moves the place of another: what is left out goes last, from the end."""
+    return tuple(sorted(dict.fromkeys(words), key=lambda each: (each.after is None, -each.at)))
 
 
 def contents(root: Path, splices: Iterable[Splice]) -> dict[str, tuple[bytes, bytes]]:

@@ -94,9 +94,10 @@ def _proposal(session: Any, experiment: int | None) -> Shown:
             f"the owner runs `trainflash writeback --sandbox {session.sandbox.directory}` on a terminal",
         )
         return Shown(session, experiment, made.digest, problem=long)
+    also = f"From then on start the training as: {visible(made.run_as)}\n" if made.run_as else ""
     message = (
         f"TrainFlash asks to write this change into {visible(session.sandbox.project)}.\n"
-        f"Files: {visible(', '.join(made.files))}\nDigest: {made.digest}\n\n{visible(made.diff)}"
+        f"Files: {visible(', '.join(made.files))}\nDigest: {made.digest}\n{also}\n{visible(made.diff)}"
     )
     return Shown(session, experiment, made.digest, message)
 

@@ -24,6 +24,7 @@ class Proposed(Protocol):
     digest: str
     approvable: bool
     reason: str
+    run_as: str
 
 
 def proposal(made: Proposed) -> RenderableType:
@@ -34,7 +35,9 @@ def proposal(made: Proposed) -> RenderableType:
         parts.append(ink(experiment.why))
         if experiment.verdict:
             parts.append(verdict(experiment.verdict))
-    parts += [Text(), diff(made.diff), Text()]
+    parts += [Text(), diff(made.diff), Text()] if made.diff else [Text()]
+    if made.run_as and made.approvable:
+        parts.append(ink(f"From then on start the training as: {made.run_as}"))
     parts.append(ink(f"digest {made.digest}" if made.approvable else f"cannot be approved: {made.reason}"))
     return Group(*parts)
 

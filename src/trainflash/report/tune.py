@@ -41,6 +41,7 @@ class TuneView:
     stopped_because: str
     spent_s: float
     project: str = ""
+    run_as: str = ""  # the command that what was accepted makes of the owner's
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,10 @@ def fidelity_words(fidelity: Fidelity | None) -> str:
 def next_step(view: TuneView) -> str:
     """What the owner does now, in one sentence."""
     if view.approve_command:
-        return "Nothing in your project has changed yet. Read the diff; to write it back, run:"
+        also = f" From then on start the training as `{view.run_as}`." if view.run_as else ""
+        return f"Nothing in your project has changed yet.{also} Read the diff; to write it back, run:"
+    if view.run_as:
+        return f"No file of your project needs to change. Start the training as `{view.run_as}`."
     if view.combined is not None and view.combined.verdict == "inconclusive":
         return "Nothing in your project has changed. Run it again on a quieter machine or with a larger budget."
     if view.combined is not None and view.combined.verdict == "reject":

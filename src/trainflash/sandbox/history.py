@@ -132,6 +132,16 @@ def commit_diff(sandbox: Sandbox, diff: str, message: str) -> str:
     return _commit(sandbox, git, at, tree, message)
 
 
+def commit_nothing(sandbox: Sandbox, message: str) -> str:
+    """A commit of its own that leaves all files as they are, for an experiment that changes the command alone."""
+    git = _writable(sandbox, "candidate")
+    at = git.text("rev-parse", "HEAD")
+    _refuse_dirty(sandbox, dirty(sandbox))
+    made = commit(git, git.text("rev-parse", f"{at}^{{tree}}"), [at], message, ref_of(sandbox.directory))
+    _move(sandbox, git, made)
+    return made
+
+
 def commit_worktree(sandbox: Sandbox, message: str) -> str:
     """Commit what lies in worktree/ now. Raises `UsageError` when nothing changed, or something outside the project did."""
     git = _writable(sandbox, "candidate")

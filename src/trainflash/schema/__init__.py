@@ -29,7 +29,7 @@ from trainflash.schema.gate import (
     StepTimes,
 )
 from trainflash.schema.live import Lack, Live, LiveLine, LiveProcess, LiveThread
-from trainflash.schema.runs import PHASES, Command, Location, Protection, RunRecord, Runs, Sandbox, Side, Start
+from trainflash.schema.runs import PHASES, Command, Location, Protection, RunRecord, Runs, Sandbox, Side, Start, WordChange
 from trainflash.schema.computing import (
     Attention,
     Collections,
@@ -82,6 +82,7 @@ from trainflash.schema.verdicts import (
     SpeedVerdict,
     Verdict,
     WholeRun,
+    as_changed,
 )
 
 __all__ = [
@@ -168,9 +169,11 @@ __all__ = [
     "Verdict",
     "WhatIf",
     "WholeRun",
+    "WordChange",
     "Worth",
     "StartUp",
     "Written",
+    "as_changed",
     "dump_json",
     "dump_yaml",
     "from_plain",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
-from trainflash.schema.runs import Location
+from trainflash.schema.runs import Location, WordChange
 from trainflash.schema.summaries import PhaseStat
 
 KINDS = (
@@ -104,6 +104,7 @@ class Candidate:
     diff: str
     why: str
     environment: dict[str, str] = field(default_factory=dict)
+    words: tuple[WordChange, ...] = ()  # of the command; a change of these alone has an empty diff
     worth: Worth | None = None  # None: chosen by hand
 
 

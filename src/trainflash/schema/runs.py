@@ -6,8 +6,11 @@ History: v1, first version.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal
+
+from trainflash.errors import UsageError
 
 PHASES = ("Data", "H2D", "Fwd", "Bwd", "Opt", "Eval", "Ckpt", "Log", "Other")
 Protection = Literal["mount", "landlock", "manifest", "in_place"]
@@ -27,12 +30,33 @@ class Location:
 
 
 @dataclass(frozen=True)
+class WordChange:
+    """One word of a command that an experiment changes: replaced, left out (`after` None), or put behind the last one (`before` None)."""
+
+    at: int  # its place in `Command.argv`, as the accepted experiments beneath left it
+    before: str | None
+    after: str | None
+
+
+@dataclass(frozen=True)
 class Command:
     """The user's command as typed after `--`, and where: `cwd` is relative to the project; `env` holds our additions only."""
 
     argv: tuple[str, ...]
     cwd: str = "."
     env: dict[str, str] = field(default_factory=dict)
+
+    def with_words(self, changes: Sequence[WordChange]) -> Command:
+        """The command with these words changed, one after the other. Raises `UsageError` where it has other words in their places."""
+        words = list(self.argv)
+        for change in changes:
+            if change.before is None:
+                words.append(change.after or "")
+            elif words[change.at : change.at + 1] != [change.before]:
+                raise UsageError(f"the command has no {change.before!r} as its word {change.at + 1}", "use the command it was made with")
+            else:
+                words[change.at : change.at + 1] = [] if change.after is None else [change.after]
+        return replace(self, argv=tuple(words))
 
 
 @dataclass(frozen=True)

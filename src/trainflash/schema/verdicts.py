@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal
 
 from trainflash.schema.findings import Change, Kind
-from trainflash.schema.runs import Command, Location
+from trainflash.schema.runs import Command, Location, WordChange
 from trainflash.schema.summaries import PhaseStat
 
 # Changes in kind that an owner may agree to by name. Nobody can agree to fewer updates or samples, another loss, other gradients or
@@ -142,7 +143,19 @@ class Experiment:
     verdict: Verdict | None = None
     decision: Literal["pending", "accepted", "rejected", "inconclusive", "failed"] = "pending"
     environment: dict[str, str] = field(default_factory=dict)  # variables that are part of the change: the candidate's alone
+    words: tuple[WordChange, ...] = ()  # of the command, that are part of the change
     saved_share: float | None = None  # of the wall time, that its finding's ceiling promised when it was tried
+
+
+def as_changed(command: Command, experiments: Iterable[Experiment]) -> Command:
+    """The command with the variables and words that are part of these changes, in their order.
+
+    Raises `UsageError` where it is another command than the one whose words they change.
+    """
+    for experiment in experiments:
+        changed = command.with_words(experiment.words)
+        command = replace(changed, env={**command.env, **experiment.environment})
+    return command
 
 
 @dataclass(frozen=True)

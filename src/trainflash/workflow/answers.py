@@ -86,7 +86,7 @@ def attempts(experiments: Sequence[Experiment]) -> dict[str, Any]:
     }
 
 
-def outcome(came_to: Outcome, accepted: Sequence[Experiment], command: str, approve: str | None) -> dict[str, Any]:
+def outcome(came_to: Outcome, accepted: Sequence[Experiment], command: str, approve: str | None, run_as: str) -> dict[str, Any]:
     """`optimize auto` and `tune`."""
     combined = came_to.combined
     return {
@@ -101,6 +101,7 @@ def outcome(came_to: Outcome, accepted: Sequence[Experiment], command: str, appr
         "stopped_because": came_to.stopped_because,
         "briefs": [to_plain(brief) for brief in came_to.briefs],
         "approve": approve,
+        "run_as": run_as,
     }
 
 
@@ -119,6 +120,7 @@ def proposal(made: Proposal) -> dict[str, Any]:
         "files": list(made.files),
         "approvable": made.approvable,
         "reason": made.reason,
+        "run_as": made.run_as,
     }
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
-from trainflash import writeback
+from trainflash import redact, writeback
 from trainflash.errors import UsageError
-from trainflash.schema import Approval, Experiment, LogEntry
+from trainflash.schema import Approval, Experiment, LogEntry, as_changed
 from trainflash.workflow.session import Session, now_utc
 
 
@@ -29,7 +31,10 @@ def chosen(session: Session, n: int | None) -> tuple[Experiment, ...]:
 def propose(session: Session, n: int | None, branch: str | None = None) -> writeback.Proposal:
     """The diff that would be written, and its digest; with `branch`, what would be committed there."""
     experiments = chosen(session, n)
-    proposal = writeback.propose(session.sandbox, experiments, branch)
+    proposal = replace(writeback.propose(session.sandbox, experiments, branch), run_as=run_as(experiments))
+    if proposal.run_as and not any(one.files for one in experiments):
+        reason = f"no file changes, only the command does: from now on type `{proposal.run_as}`"
+        return replace(proposal, approvable=False, reason=reason)
     if len(experiments) == 1:
         return proposal
     combined = session.combination() if experiments == session.accepted() else None
@@ -37,6 +42,15 @@ def propose(session: Session, n: int | None, branch: str | None = None) -> write
         reason = "these experiments were not verified together; run `trainflash verify` on the combination, or write back the first alone"
         return replace(proposal, approvable=False, reason=reason)
     return proposal
+
+
+def run_as(experiments: Sequence[Experiment]) -> str:
+    """The owner's command as these experiments change it, without secrets; "" where they leave it as it is."""
+    if not any(one.words or one.environment for one in experiments):
+        return ""
+    changed = as_changed(replace(experiments[0].command, env={}), experiments)
+    variables = (f"{name}={value}" for name, value in redact.environment(changed.env).items())
+    return shlex.join((*variables, *redact.argv(changed.argv)))
 
 
 def write_back(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shlex
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 from trainflash import launch, redact, telemetry, trace
 from trainflash.diagnosis import diagnose as find
 from trainflash.errors import ProgramFailed, UsageError
-from trainflash.schema import Command, Diagnosis, LogEntry, RunRecord, Summary, read_document, write_document
+from trainflash.schema import Command, Diagnosis, LogEntry, RunRecord, Summary, as_changed, read_document, write_document
 from trainflash.summary import steady_part, summarize, timeline
 from trainflash.workflow import ceilings as what_ifs
 from trainflash.workflow import ordering, run_notes
@@ -137,9 +138,12 @@ def protection(session: Session, run: str) -> str | None:
 
 
 def latest(session: Session, command: Command) -> tuple[Diagnosis, Summary] | None:
-    """The newest diagnosis of this command in the sandbox, if any."""
+    """The newest diagnosis of this command in the sandbox, if any: as what was accepted changes it, or as it was typed."""
+    names = {redact.argv(command.argv)}
+    with contextlib.suppress(UsageError):  # another command than the one whose words were changed
+        names.add(redact.argv(as_changed(command, session.accepted()).argv))
     for path in sorted((session.directory / "runs").glob("diagnose-*/findings.json"), reverse=True):
         record = path.with_name("run.json")
-        if record.is_file() and read_document(RunRecord, record).command.argv == redact.argv(command.argv):
+        if record.is_file() and read_document(RunRecord, record).command.argv in names:
             return read_document(Diagnosis, path), read_document(Summary, path.with_name("summary.json"))
     return None

@@ -24,6 +24,7 @@ from trainflash.schema import (
     Refusal,
     Summary,
     Verdict,
+    as_changed,
     write_document,
 )
 from trainflash.workflow import choosing, diagnosing, ordering, verifying
@@ -54,6 +55,7 @@ def plan(
     tip = session.tip()
     session.take("candidate", tip)
     checkout = sandbox.project_in(session.sandbox, "candidate")
+    command = as_changed(command, session.accepted())
     candidates, refused, written = knobs.plan(diagnosis, summary, checkout, command)
     order = ordering.Order.of(diagnosis, session.log_entries(), ordering.price(session), allowed)
     candidates = order.sorted(candidates)
@@ -110,6 +112,7 @@ def propose(session: Session, knob: str, value: str | None, at: Location | None,
         raise UsageError("this command was not diagnosed in this sandbox yet", "run `trainflash diagnose -- CMD` with it first")
     session.take("candidate", session.tip())
     checkout = sandbox.project_in(session.sandbox, "candidate")
+    command = as_changed(command, session.accepted())
     return knobs.propose(knobs.get(knob), value, at, diagnosis=known[0], summary=known[1], checkout=checkout, command=command)
 
 
@@ -158,7 +161,8 @@ def _left_unjudged(session: Session, candidate: Candidate, command: Command) -> 
     newest = next(reversed(session.experiments()), None)
     if newest is None or newest.decision != "pending" or newest.parent_commit != session.tip() or newest.command != command:
         return None
-    return newest if (newest.knob, newest.value, newest.environment) == (candidate.knob, candidate.value, candidate.environment) else None
+    same = all(getattr(newest, name) == getattr(candidate, name) for name in ("knob", "value", "environment", "words"))
+    return newest if same else None
 
 
 def make(session: Session, candidate: Candidate, command: Command, demands: Demands) -> Experiment:
@@ -171,7 +175,9 @@ def make(session: Session, candidate: Candidate, command: Command, demands: Dema
     accepted = session.accepted()
     session.take("candidate", parent_commit)
     n = 1 + max((experiment.n for experiment in session.experiments()), default=0)
-    commit = sandbox.commit_diff(session.sandbox, candidate.diff, f"experiment {n}: {candidate.knob} {candidate.value}".rstrip())
+    said = f"experiment {n}: {candidate.knob} {candidate.value}".rstrip()
+    alone = bool(candidate.words) and not candidate.diff
+    commit = sandbox.commit_nothing(session.sandbox, said) if alone else sandbox.commit_diff(session.sandbox, candidate.diff, said)
     diff = sandbox.diff(session.sandbox, parent_commit, commit)
     experiment = Experiment(
         n=n,
@@ -188,6 +194,7 @@ def make(session: Session, candidate: Candidate, command: Command, demands: Dema
         files=tuple(sorted({line[6:] for line in diff.splitlines() if line.startswith(("+++ b/", "--- a/"))})),
         command=command,
         environment=candidate.environment,
+        words=candidate.words,
         created_utc=now_utc(),
         saved_share=candidate.worth.saved_share if candidate.worth else None,
     )

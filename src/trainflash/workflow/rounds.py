@@ -55,7 +55,7 @@ def at_once(session: Session, knobs: Sequence[str], command: Command, demands: D
 
 
 def same(one: Candidate, other: Candidate) -> bool:
-    return (one.diff, one.environment) == (other.diff, other.environment)
+    return (one.diff, one.environment, one.words) == (other.diff, other.environment, other.words)
 
 
 @contextlib.contextmanager
@@ -83,9 +83,11 @@ def _copy(session: Session, base: Path, command: Command) -> Sandbox:
     accepted = session.accepted()
     if accepted:
         text = sandboxes.diff(session.sandbox, session.sandbox.base_ref, session.tip())
-        commit = sandboxes.commit_diff(box, text, "what was accepted before") if text.strip() else box.base_ref
-        environment = verifying.with_environment(Command(()), accepted).env
-        mine.save(replace(accepted[-1], n=1, parent=None, commit=commit, parent_commit=box.base_ref, environment=environment))
+        said = "what was accepted before"
+        commit = sandboxes.commit_diff(box, text, said) if text.strip() else sandboxes.commit_nothing(box, said)
+        environment = {name: value for one in accepted for name, value in one.environment.items()}
+        words = tuple(word for one in accepted for word in one.words)
+        mine.save(replace(accepted[-1], n=1, parent=None, commit=commit, parent_commit=box.base_ref, environment=environment, words=words))
     known = diagnosing.latest(session, command)
     if known is not None:
         source, target = session.run_dir(known[0].run), mine.directory / "runs" / known[0].run

@@ -23,6 +23,7 @@ from trainflash.schema import (
     Plan,
     Summary,
     Verdict,
+    as_changed,
     read_document,
     to_plain,
     write_document,
@@ -167,7 +168,7 @@ class _Loop:
         run = self.search.diagnosed.get(tip)
         known = self.session.diagnosis(run) if run else None
         if known is None:
-            command = verifying.with_environment(self.command, self.session.accepted())
+            command = as_changed(self.command, self.session.accepted())
             known = diagnosing.diagnose(
                 self.session,
                 command,

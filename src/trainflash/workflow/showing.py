@@ -20,7 +20,7 @@ def view(session: Session, *, spent_s: float = 0.0, stopped_because: str = "") -
         rest = ", ".join(str(experiment.n) for experiment in accepted[len(ready) :])
         stopped_because = f"{stopped_because}; not verified together yet: {rest} (trainflash verify)".lstrip("; ")
     command, refused = approve_command(session)
-    if refused:
+    if refused and any(one.files for one in ready):
         stopped_because = f"{stopped_because}; cannot be written back now: {refused}".lstrip("; ")
     newest: Diagnosis | None = diagnoses[-1] if len(diagnoses) > 1 and accepted else None
     return report.TuneView(
@@ -33,6 +33,7 @@ def view(session: Session, *, spent_s: float = 0.0, stopped_because: str = "") -
         report_path=str(session.report_path),
         log_path=str(session.log_path),
         approve_command=command,
+        run_as=approving.run_as(ready),
         stopped_because=stopped_because,
         spent_s=spent_s or sum(experiment.verdict.spent_s for experiment in session.experiments() if experiment.verdict),
     )

@@ -8,14 +8,26 @@ import shlex
 import shutil
 import statistics
 import time
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from trainflash import bench, fidelity, redact, telemetry, verdict
 from trainflash import sandbox as sandboxes
 from trainflash.errors import UsageError
-from trainflash.schema import Command, Experiment, Fidelity, LogEntry, Runs, SpeedVerdict, Verdict, read_document, to_plain, write_document
+from trainflash.schema import (
+    Command,
+    Experiment,
+    Fidelity,
+    LogEntry,
+    Runs,
+    SpeedVerdict,
+    Verdict,
+    as_changed,
+    read_document,
+    to_plain,
+    write_document,
+)
 from trainflash.workflow import diagnosing, owners_run, vault
 from trainflash.workflow.session import Session, now_utc, some_of
 
@@ -238,8 +250,8 @@ def verify_experiment(session: Session, n: int, demands: Demands, command: Comma
     experiment = session.experiment(n)
     if command is not None:
         experiment = replace(experiment, command=replace(command, env={**experiment.command.env, **command.env}))
-    baseline = with_environment(experiment.command, _below(session, experiment))
-    candidate = with_environment(baseline, (experiment,))
+    baseline = as_changed(experiment.command, _below(session, experiment))
+    candidate = as_changed(baseline, (experiment,))
     for other in session.accepted():
         if other.parent_commit == experiment.parent_commit and other.n != n:
             raise UsageError(
@@ -264,12 +276,6 @@ def _below(session: Session, experiment: Experiment) -> list[Experiment]:
     return found
 
 
-def with_environment(command: Command, experiments: Iterable[Experiment]) -> Command:
-    """The command with the variables that are part of these changes."""
-    added = {name: value for experiment in experiments for name, value in experiment.environment.items()}
-    return replace(command, env={**command.env, **added}) if added else command
-
-
 def settle(session: Session, experiment: Experiment, judged: Verdict, runs: Runs | None) -> Experiment:
     """Save the verdict with the experiment, and one entry in the log."""
     decision = {"accept": "accepted", "reject": "rejected", "inconclusive": "inconclusive"}[judged.verdict]
@@ -287,7 +293,7 @@ def verify_combination(session: Session, command: Command, demands: Demands) -> 
     if not accepted or (known is not None and known.verdict != "inconclusive"):
         return known
     place = session.combination_path(command).with_suffix("")
-    judged, runs = compare(session, session.sandbox.base_ref, session.tip(), command, with_environment(command, accepted), place, demands)
+    judged, runs = compare(session, session.sandbox.base_ref, session.tip(), command, as_changed(command, accepted), place, demands)
     _settle_combination(session, accepted, command, judged, runs)
     return judged
 
@@ -313,7 +319,7 @@ def verify_commits(session: Session, baseline: str | None, candidate: str | None
         return judged
     directory = session.combination_path(command).with_suffix("") if together else session.new_run("verify")
     try:
-        changed = with_environment(command, accepted) if candidate is None else command
+        changed = as_changed(command, accepted) if candidate is None else command
         commits = baseline or session.sandbox.base_ref, candidate or session.tip()
         judged, runs = compare(session, *commits, command, changed, directory, demands)
         if together:

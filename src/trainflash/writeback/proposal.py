@@ -35,6 +35,7 @@ class Proposal:
     reason: str
     changes: tuple[Change, ...] = field(default=(), repr=False)
     branch: branches.Branch | None = None
+    run_as: str = ""  # the command that the owner types from then on, where an experiment changes that too
 
 
 def make(sandbox: Sandbox, experiments: Sequence[Experiment], branch: str | None = None) -> Proposal:

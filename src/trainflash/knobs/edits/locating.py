@@ -23,7 +23,7 @@ from trainflash.knobs.edits import (
 from trainflash.knobs.edits import exchange as exchanging
 from trainflash.knobs.reading.expressions import same
 from trainflash.knobs.scene import Scene, Target
-from trainflash.knobs.splices import Splice
+from trainflash.knobs.splices import Edit
 from trainflash.knobs.surfaces import shell
 
 FINDERS: dict[type, Callable[[Any, Scene], tuple[Target, ...]]] = {
@@ -72,7 +72,7 @@ def _together(edit: of.Together, scene: Scene) -> tuple[Target, ...]:
     parts = [locate(each, scene)[0] for each in edit.edits]
     first = next((part for part in parts if part.current is not True), parts[0])
 
-    def write(value: Any) -> tuple[Splice, ...]:
+    def write(value: Any) -> tuple[Edit, ...]:
         return tuple(splice for part in parts if not same(part.current, value) for splice in part.write(value))
 
     return (Target(first.location, first.current, write, " and ".join(part.where for part in parts)),)

@@ -34,8 +34,8 @@ from trainflash.knobs.reading.expressions import (
 )  # fmt: skip
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, has_splat, keyword, string_value
 from trainflash.knobs.reading.uses import Use
-from trainflash.knobs.splices import Splice
-from trainflash.knobs.surfaces import configs, options, shell
+from trainflash.knobs.splices import Edit, Splice
+from trainflash.knobs.surfaces import command, configs, options, shell
 from trainflash.schema import Location
 
 DEEPEST = 16  # own: real chains of names have up to six links
@@ -72,7 +72,7 @@ class Source:
     value: Any
     shown: str
     location: Location
-    write: Callable[[Any], tuple[Splice, ...]] | None
+    write: Callable[[Any], tuple[Edit, ...]] | None
     uses: tuple[Use, ...] = ()
     offset: int = 0  # of its text in the file, to tell two of one line apart
     chosen: bool = False  # one of several callers passes it, told apart by its value
@@ -384,23 +384,38 @@ class Resolver:
         return self._unwritten(self.pick(found, where), keys)
 
     def _option(self, option: options.Option, name: str) -> Source:
-        given = self.project.given(option.spellings)
-        if given is not None:
-            written = shell.option(self.project, option.spellings)
-            if written is not None:
-                shown = f"{option.flag or name} in {written.location}"
-                return Source(written.value, shown, written.location, written.write, offset=written.start)
-            raise refuse(f"{given} is set in the command itself", f"change {option.flag} in the command, not in the source")
         here = option.file.location(option.call)
+        if option.implied is not None and option.default is None:
+            return self._switch(option, name, here)
+        if self.project.given(option.spellings) is not None:
+            found = self._typed(option.spellings, option.flag or name, here)
+            return replace(found, write=options.chosen(option, found.write))
         shown = f"the default of {option.flag or name} at {here}"
         if option.default is None:
-            return Source(option.implied, shown, here, None)
+            return Source(None, shown, here, None)
         found = self.source(option.file, option.default)
         if found is None:
             raise refuse(f"{here}: the default of {option.flag} cannot be followed")
         inner = [use for use in found.uses if use.kind != "loader"]
         write = found.write if found.write is None else options.chosen(option, found.write)
         return replace(found, shown=shown, uses=tuple(inner), write=write)
+
+    def _switch(self, option: options.Option, name: str, here: Location) -> Source:
+        given = self.project.given(option.spellings)
+        if given is not None and given not in self.project.command.argv:
+            raise refuse(f"{given} is set in the command itself", f"change {option.flag} in the command's script")
+        value, write = command.switch(self.project, option.spellings, option.implied)
+        return Source(value, f"{option.flag or name} in the command, declared at {here}", here, write)
+
+    def _typed(self, spellings: tuple[str, ...], name: str, here: Location) -> Source:
+        """The value that the command gives to an option or key declared at `here`: in its scripts, or in its own words."""
+        written = shell.option(self.project, spellings)
+        if written is not None:
+            return Source(written.value, f"{name} in {written.location}", written.location, written.write, offset=written.start)
+        word = command.option(self.project, spellings)
+        if word is not None:
+            return Source(word.value, f"{name} in the command, declared at {here}", here, word.write, offset=word.at)
+        raise refuse(f"{self.project.given(spellings)} is set in the command itself", f"change {name} in the command, not in the source")
 
     def _fields(self, name: str, only: str | None = None) -> Source | None:
         """The default of the field or class constant `name`: of class `only`, or of any class that is no network or data set."""
@@ -413,9 +428,10 @@ class Resolver:
                     call = value if isinstance(value, cst.Call) else None
                     default = keyword(call, "default") if call is not None and (dotted(call.func) or "").endswith("field") else None
                     found.append(self.source(file, default.value if default is not None else value))
-        given = self.project.given((f"--{name}", f"--{name.replace('_', '-')}", name))
-        if found and given is not None:
-            raise refuse(f"{given} is set in the command itself", f"change {name} in the command, not in the source")
+        spellings = (f"--{name}", f"--{name.replace('_', '-')}", name)
+        if found and self.project.given(spellings) is not None:
+            known = [source for source in found if source is not None]
+            return self._typed(spellings, name, known[0].location) if known else None
         return self.pick(found, Location(self.project.entry or ".", 1)) if found else None
 
     def _config(self, keys: tuple[str, ...], where: Location) -> Source | None:
@@ -435,13 +451,8 @@ class Resolver:
         )
         fitting = next((group for group in groups if group), [])
         spellings = (".".join(keys), f"--{'.'.join(keys)}")
-        given = self.project.given(spellings) if fitting else None
-        if given is not None:
-            written = shell.option(self.project, spellings)
-            if written is not None:
-                shown = f"{'.'.join(keys)} in {written.location}"
-                return [Source(written.value, shown, written.location, written.write, offset=written.start)]
-            raise refuse(f"{given} is set in the command itself", "change it in the command, not in the configuration")
+        if fitting and self.project.given(spellings) is not None:
+            return [self._typed(spellings, ".".join(keys), self._leaf(fitting[0]).location)]
         return [self._leaf(leaf) for leaf in fitting]
 
     def _read(self, path: str) -> tuple[configs.Leaf, ...]:

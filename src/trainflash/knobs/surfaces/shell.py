@@ -16,11 +16,12 @@ from trainflash.knobs.reading.expressions import literal, refuse
 from trainflash.knobs.reading.python_source import PythonFile, string_value
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
+from trainflash.knobs.surfaces import command
+from trainflash.knobs.surfaces.words import TYPED, spelled, value_of
 from trainflash.schema import Location
 
 WORD = re.compile(r"(?:[^\s'\";|&<>()\\]|\\.|'[^']*'|\"(?:[^\"\\]|\\.)*\")+")
-# A value that means what it says; one that stands unless a variable is given from outside; one that another variable holds.
-TYPED = re.compile(r"(?P<quote>[\"']?)(?P<text>[\w.+-]+)(?P=quote)")
+# A value that stands unless a variable is given from outside; one that another variable holds.
 DEFAULT = re.compile(r'(?P<quote>"?)\$\{(?P<name>\w+):?[-=](?P<text>[\w.+-]+)\}(?P=quote)')
 HELD = re.compile(r'(?P<quote>"?)\$(?P<brace>\{)?(?P<name>\w+)(?(brace)\})(?P=quote)')
 
@@ -37,11 +38,7 @@ class Written:
 
     @property
     def value(self) -> Any:
-        """The text as a number or switch where it is one."""
-        lowered = {"true": True, "false": False}.get(self.text.lower())
-        if lowered is not None:
-            return lowered
-        return int(self.text) if re.fullmatch(r"[+-]?\d+", self.text) else self.text
+        return value_of(self.text)
 
     @property
     def location(self) -> Location:
@@ -49,10 +46,7 @@ class Written:
 
     def write(self, value: Any) -> tuple[Splice, ...]:
         """The edit that writes `value` there, in the spelling of the old one."""
-        text = str(value)
-        if isinstance(value, bool):
-            text = text if self.text[:1].isupper() else text.lower()
-        return (Splice(self.file, self.start, self.end, text),)
+        return (Splice(self.file, self.start, self.end, spelled(self.text, value)),)
 
 
 def option(project: Project, options: tuple[str, ...]) -> Written | None:
@@ -76,11 +70,12 @@ def option(project: Project, options: tuple[str, ...]) -> Written | None:
 
 
 def environment(edit: Environment, scene: Scene) -> tuple[Target, ...]:
-    """Where the variable is given its value: in a script of the command, or in `os.environ`. Raises `UsageError` when unclear."""
+    """Where the variable is given its value: in a script of the command, in its own words, or in `os.environ`.
+
+    Raises `UsageError` when that is unclear.
+    """
     name, project = edit.variable, scene.project
-    if any(word.startswith(f"{name}=") for word in project.command.argv):
-        raise refuse(f"{name} is set in the command itself", f"change {name} in the command")
-    written: list[Target] = []
+    written = [_of_command(project, name)] if any(word.startswith(f"{name}=") for word in project.command.argv) else []
     for path in project.scripts:
         for text, start, line in _words(project, path):
             if text.startswith(f"{name}="):
@@ -97,6 +92,13 @@ def environment(edit: Environment, scene: Scene) -> tuple[Target, ...]:
         what = "is set nowhere in the program or its scripts" if not written else f"is set at several places ({', '.join(sorted(values))})"
         raise refuse(f"no call of {name}: {name} {what}" if not written else f"{name} {what}", f"run the command with {name}=…")
     return (written[0],)
+
+
+def _of_command(project: Project, name: str) -> Target:
+    word = command.variable(project, name)
+    if word is None:
+        raise refuse(f"{name} is set in the command itself", f"change {name} in the command")
+    return Target(Location(project.entry or ".", 1), word.value, word.write, f"{name} in the command")
 
 
 def _typed(project: Project, path: str, word: str, start: int, line: int) -> Written | None:

@@ -122,7 +122,7 @@ def auto(
         came_to = searching.auto(found, typed, demands, budget_s=demands.budget_s)
         shown = showing.view(found, spent_s=came_to.spent_s, stopped_because=came_to.stopped_because)
         showing.write_report(found, shown)
-    return answers.outcome(came_to, found.accepted(), "optimize_auto", shown.approve_command)
+    return answers.outcome(came_to, found.accepted(), "optimize_auto", shown.approve_command, shown.run_as)
 
 
 VERBS = (
