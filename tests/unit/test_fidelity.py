@@ -117,6 +117,41 @@ def test_another_order_over_whole_epochs_is_order_alone():
     assert check_of(found, "loss").ok is None
 
 
+def test_an_epoch_that_the_program_breaks_off_is_not_compared_as_a_whole_one():
+    cut = [
+        record(replace(stream, updates=stream.updates[:26], weights=stream.weights[:5]))
+        for stream in (record().streams[0], shuffled().streams[0])
+    ]
+    found = compare(*cut)
+    assert found.changed == ("order",)
+    assert check_of(found, "samples").evidence.startswith("the same samples in each of 2 whole epochs")
+
+
+def moved_at(*untouched: str) -> tuple[dict, ...]:
+    """Weights looked at after updates 1, 5, 15, 20 and 30; at the later three, `untouched` is what stays as it is ("": nothing)."""
+    names = dict(zip((15, 20, 30), untouched, strict=True))
+    return tuple(weights(n, updated=3 if names.get(n) else 4, untouched=[names[n]] if names.get(n) else []) for n in (1, 5, 15, 20, 30))
+
+
+@pytest.mark.parametrize(
+    ("baseline", "candidate", "changed"),
+    [
+        (("a", "", ""), ("b", "", ""), False),
+        (("", "a", ""), ("a", "a", ""), False),
+        (("", "", ""), ("a", "a", "a"), True),
+        (("a", "a", "a"), ("", "", ""), True),
+        (("", "a", ""), ("a", "a", "a"), False),
+    ],
+    ids=["wavers", "wavers more", "frozen", "thawed", "wavers always"],
+)
+def test_other_samples_leave_other_gradients_at_zero(baseline, candidate, changed):
+    ours = record(replace(record().streams[0], weights=moved_at(*baseline)))
+    updates = (*ours.streams[0].updates[:10], *shuffled().streams[0].updates[10:])
+    theirs = record(replace(shuffled().streams[0], updates=updates, weights=moved_at(*candidate)))
+    found = compare(ours, theirs)
+    assert found.changed == (("order", "coverage") if changed else ("order",))
+
+
 def test_another_order_without_a_whole_epoch_cannot_clear_the_samples():
     cut = [Record((replace(each.streams[0], updates=each.streams[0].updates[:8]),)) for each in (record(), shuffled())]
     found = compare(*cut)

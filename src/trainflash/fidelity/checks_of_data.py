@@ -114,11 +114,16 @@ def _values(updates: Iterable[Update]) -> tuple[int, float]:
 
 
 def _whole_epochs(pair: Pair) -> list[tuple[tuple[int, int], tuple[int, int]]]:
-    """Sum of the sample hashes, and samples, of each epoch that was seen from its begin to its end, on both sides."""
-    return list(zip(_epochs(pair.baseline, pair, pair.baseline_whole), _epochs(pair.candidate, pair, pair.candidate_whole), strict=False))
+    """Sum of the sample hashes, and samples, of each epoch that was seen from its begin to its end, on both sides.
+
+    A program that ends at a number of steps breaks its last epoch off: where the baseline does, that one is compared on neither side.
+    """
+    ours, theirs = (_epochs(*side, pair) for side in ((pair.baseline, pair.baseline_whole), (pair.candidate, pair.candidate_whole)))
+    broken_off = len(ours) > 1 and ours[-1][1] < ours[-2][1]
+    return list(zip(ours[:-1] if broken_off else ours, theirs, strict=False))
 
 
-def _epochs(stream: Stream, pair: Pair, whole: bool) -> list[tuple[int, int]]:
+def _epochs(stream: Stream, whole: bool, pair: Pair) -> list[tuple[int, int]]:
     length = len(stream.updates) if pair.rebatched else pair.length
     starts = list(epoch_starts(stream, length))
     if whole and length == len(stream.updates):
