@@ -3,7 +3,8 @@
 For each program, in a copy with a repository of its own:
 
   expert   the hand edit that the program carries (planted/sides.py), timed against the slow side
-  auto     `optimize auto` under a budget, with consent to exactly those kinds of change that the expert's edit makes
+  auto     `optimize auto` under a budget, with consent to exactly those kinds of change that the expert's edit makes (to evaluate,
+           save or log less often is a change of cadence, whether a check can see it or not)
   usual    all the usual knobs at once (usual_knobs.py), timed in the same way, whatever it does to the training
 
 "Broken" is judged without our own checks: the program ends well, makes as many steps, and prints the loss that it printed before, to 1e-3
@@ -48,6 +49,7 @@ RESULTS = HERE / "results" / "optimize.json"
 ARMS = ("expert", "auto", "usual")
 LAST_LINE = re.compile(r"(\d+) steps in ([\d.]+)s, loss (\S+)")
 SAME_LOSS = 1e-3
+SELDOM = dict.fromkeys(("evaluation", "checkpoint", "logging"), frozenset({"cadence"}))
 GOOD, MEDIAN_WANTED, MEAN_WANTED = 1.05, 0.9, 0.7  # an expert's gain below the first is inside the noise and scores nothing
 
 
@@ -189,7 +191,7 @@ def compared(program: Program, found: session.Session, diff: str, name: str, bud
 
 def auto(program: Program, found: session.Session, row: dict, budget_s: float) -> dict[str, Any]:
     command = Command(tuple(command_of(program)))
-    allowed = frozenset(row.get("expert", {}).get("changed", ())) & frozenset(CONSENTS)
+    allowed = (frozenset(row.get("expert", {}).get("changed", ())) | SELDOM.get(row["kind"], frozenset())) & frozenset(CONSENTS)
     found = replace(found, on_progress=said)
     with found.locked():
         came_to = searching.auto(found, command, Demands(budget_s=budget_s, allowed=allowed), budget_s=budget_s)
