@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from pathlib import PurePath
 
 import numpy as np
@@ -20,14 +21,36 @@ def result(value):
 
 @pytest.mark.parametrize("value", [1, 2.5, "text", b"bytes", (1, ("a", None)), PurePath("/a/b")])
 def test_values_that_can_be_keys_are_hashable(value):
-    digest, hashable = arguments(value)
+    digest, hashable, _ = arguments(value)
     assert digest and hashable
 
 
 @pytest.mark.parametrize("value", [[1], {"a": 1}, np.zeros(3), (1, [2])])
 def test_values_that_cannot_are_compared_all_the_same(value):
-    digest, hashable = arguments(value)
+    digest, hashable, _ = arguments(value)
     assert digest and not hashable
+
+
+@pytest.mark.parametrize("value", [torch.zeros(3), torch.eye(3).to_sparse(), (1, torch.zeros(2))], ids=["dense", "sparse", "in a tuple"])
+def test_tensors_are_keys_by_identity_and_compared_by_content(value):
+    digest, hashable, tensors = arguments(value)
+    assert digest and hashable and len(tensors) == 1
+    assert tensors[0] is (value[1] if isinstance(value, tuple) else value)
+
+
+def test_what_learns_is_no_key():
+    assert arguments(torch.nn.Parameter(torch.zeros(3)))[1] is False
+    assert arguments([torch.zeros(3)])[1] is False
+
+
+def test_equal_tensors_are_one_key_only_where_they_are_the_same():
+    same = part("facts.calls")._same_tensors
+    kept, other = torch.zeros(3), torch.zeros(3)
+    assert same((1, "a"), [weakref.ref(kept)]) and same((1, "a"), [weakref.ref(kept)])
+    assert not same((1, "a"), [weakref.ref(other)]), "another object with equal content"
+    gone = weakref.ref(torch.ones(2))
+    assert same((2, "b"), [gone]) and not same((2, "b"), [gone]), "one that lived for a call only"
+    assert same((3, "c"), []) and same((3, "c"), [])
 
 
 def test_type_order_and_content_count():

@@ -11,8 +11,8 @@ from trainflash.knobs.edits import imports
 from trainflash.knobs.kinds import CallArgument, RemoveCall, ReplaceCall, UnwrapCall
 from trainflash.knobs.reading import loading, sources
 from trainflash.knobs.reading.expressions import UNKNOWN, argument_node, literal, refuse, same, spelled_value
+from trainflash.knobs.reading.origins import Source
 from trainflash.knobs.reading.python_source import PythonFile, dotted, has_splat
-from trainflash.knobs.reading.sources import Source
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
 from trainflash.schema import LoaderFacts, Location

@@ -12,8 +12,8 @@ from trainflash.knobs.edits import calls
 from trainflash.knobs.kinds import Accumulation, CallArgument, DrawnBatch, Exchange
 from trainflash.knobs.reading import sources
 from trainflash.knobs.reading.expressions import argument_node, assigned, refuse
+from trainflash.knobs.reading.origins import Source
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, keyword, string_value
-from trainflash.knobs.reading.sources import Source
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
 

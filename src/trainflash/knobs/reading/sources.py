@@ -7,36 +7,34 @@ Everything else is refused with the reason.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import libcst as cst
 from libcst import metadata
 
-from trainflash.errors import UsageError
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import uses
 from trainflash.knobs.reading.expressions import (
     UNKNOWN,
     argument_node,
     assigned,
-    class_values,
     fallback,
     given_to,
     index_of,
     literal,
     order,
     refuse,
-    same,
     short,
     spelled_value,
 )  # fmt: skip
+from trainflash.knobs.reading.named import Names
+from trainflash.knobs.reading.origins import Source, pick
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, has_splat, keyword, string_value
 from trainflash.knobs.reading.uses import Use
-from trainflash.knobs.splices import Edit, Splice
-from trainflash.knobs.surfaces import command, configs, options, shell
-from trainflash.schema import Location
+from trainflash.knobs.splices import Splice
+from trainflash.knobs.surfaces import options
 
 DEEPEST = 16  # own: real chains of names have up to six links
 LOADS = {"load", "safe_load", "full_load", "unsafe_load", "loads"}
@@ -65,23 +63,6 @@ ARITHMETIC: dict[type, Callable[[Any, Any], Any]] = {
 }
 
 
-@dataclass(frozen=True)
-class Source:
-    """A value and where it is written. `write` makes the edit; None: the value is computed, `shown` says how."""
-
-    value: Any
-    shown: str
-    location: Location
-    write: Callable[[Any], tuple[Edit, ...]] | None
-    uses: tuple[Use, ...] = ()
-    offset: int = 0  # of its text in the file, to tell two of one line apart
-    chosen: bool = False  # one of several callers passes it, told apart by its value
-
-    def also(self, more: Iterable[Use]) -> Source:
-        """The same source with `more` readers."""
-        return replace(self, uses=self.uses + tuple(more))
-
-
 class Resolver:
     """Follows one value through the program. `expected` is what the run saw, `UNKNOWN` where it was not seen."""
 
@@ -89,6 +70,7 @@ class Resolver:
         self.project = project
         self.expected = expected
         self._depth = 0
+        self._names = Names(self)
 
     def source(self, file: PythonFile, node: cst.BaseExpression, keys: tuple[str, ...] = ()) -> Source | None:
         """The source of `node`, or of what `keys` pick from it; None when it provably has no such key.
@@ -103,6 +85,12 @@ class Resolver:
         finally:
             self._depth -= 1
 
+    def unseen(self) -> Resolver:
+        """Follows another value of the program, which the run did not show, from the depth reached here."""
+        other = Resolver(self.project)
+        other._depth = self._depth + 1
+        return other
+
     def _source(self, file: PythonFile, node: cst.BaseExpression, keys: tuple[str, ...]) -> Source | None:
         if not keys and literal(node) is not UNKNOWN:
             return self._literal(file, node)
@@ -111,7 +99,7 @@ class Resolver:
         if isinstance(node, cst.Dict):
             return self._dict(file, node, keys)
         if isinstance(node, cst.IfExp):
-            return self.pick([self.source(file, node.body, keys), self.source(file, node.orelse, keys)], file.location(node))
+            return pick([self.source(file, node.body, keys), self.source(file, node.orelse, keys)], file.location(node), self.expected)
         if isinstance(node, cst.BinaryOperation) and not keys:
             return self._computed(file, node)
         if isinstance(node, cst.BooleanOperation) and isinstance(node.operator, cst.Or):
@@ -146,21 +134,6 @@ class Resolver:
         value = UNKNOWN if isinstance(node.operator, cst.FloorDivide) and right.value == 0 else apply(left.value, right.value)
         return Source(value, f"`{short(file.text(node))}`", file.location(node), None, chosen=left.chosen or right.chosen)
 
-    def pick(self, found: list[Source | None], where: Location) -> Source | None:
-        """The one source among `found`: all the same, or the only one with the expected value. Raises `UsageError` when unclear."""
-        known = [source for source in found if source is not None]
-        if not known:
-            return None
-        places = {(source.location, source.shown, source.offset): source for source in known}
-        if len(places) == 1 and len(known) == len(found):
-            return known[0].also(use for source in known[1:] for use in source.uses)
-        fitting = [source for source in places.values() if same(source.value, self.expected)]
-        if len(fitting) == 1 and all(source.value is not UNKNOWN for source in known):
-            times = sum(1 for source in known if (source.location, source.offset) == (fitting[0].location, fitting[0].offset))
-            return replace(fitting[0], chosen=times == 1)
-        listed = ", ".join(f"{source.shown} ({source.value!r})" for source in list(places.values())[:4])
-        raise refuse(f"{where}: the value may come from several places: {listed}")
-
     # Names --------------------------------------------------------------------------------------------------------------------
 
     def _name(self, file: PythonFile, node: cst.Name, keys: tuple[str, ...]) -> Source | None:
@@ -169,7 +142,7 @@ class Resolver:
         if not assignments:
             return self._anywhere(file, node, keys)
         found = [self._assignment(file, node, assignment, keys) for assignment in sorted(assignments, key=lambda each: order(file, each))]
-        return self.pick(found, file.location(node))
+        return pick(found, file.location(node), self.expected)
 
     def _assignment(self, file: PythonFile, node: cst.Name, assignment, keys: tuple[str, ...]) -> Source | None:
         if isinstance(assignment, metadata.ImportAssignment):
@@ -236,7 +209,7 @@ class Resolver:
                 if keyword(call, keys[0]) is not None or keys[0] in file.text(call) or any(arg.keyword is None for arg in call.args):
                     raise refuse(f"{file.location(up)}: `{short(file.text(call))}` may set {keys[0]!r} again")
         if perhaps:
-            return self.pick([self.source(file, value, keys), *found], file.location(assignment.node))
+            return pick([self.source(file, value, keys), *found], file.location(assignment.node), self.expected)
         if len(found) > 1:
             raise refuse(f"{file.location(assignment.node)}: {keys[0]!r} is set more than once")
         return found[0] if found else None
@@ -270,7 +243,7 @@ class Resolver:
             if default is None and not found:
                 return self._anywhere(file, node, keys)
             found.append(default)
-        picked = self.pick(found, file.location(node))
+        picked = pick(found, file.location(node), self.expected)
         if picked is not None and not picked.chosen:
             picked = picked.also(uses.caller_use(*site) for site in sites[1:])
         return picked
@@ -283,7 +256,7 @@ class Resolver:
             option for option in declared if any(file.inside(option.call, each) for each in function.decorators if option.file is file)
         ]
         if declared:
-            return self._option(declared[0], param.name.value)
+            return self._names.option(declared[0], param.name.value)
         if param.default is None:
             return None
         found = self.source(file, param.default, keys)
@@ -299,9 +272,9 @@ class Resolver:
             return UNKNOWN
         stored = given_to(owner, f"{param.name.value}.{keys[0]}")
         if not stored:
-            found = self._fields(keys[0], only=owner.name.value) if len(keys) == 1 else self._anywhere(file, param.name, keys)
+            found = self._names.fields(keys[0], only=owner.name.value) if len(keys) == 1 else self._anywhere(file, param.name, keys)
             return UNKNOWN if found is None else found
-        return self.pick([self.source(file, value, keys[1:]) for value in stored], file.location(owner))
+        return pick([self.source(file, value, keys[1:]) for value in stored], file.location(owner), self.expected)
 
     # Keys ---------------------------------------------------------------------------------------------------------------------
 
@@ -336,15 +309,15 @@ class Resolver:
         if not keys and full in ("int", "bool", "float") and len(node.args) == 1:
             return self.source(file, node.args[0].value)
         if keys and name in PARSES:
-            return self._named(keys, file.location(node), config=False)
+            return self._names.anything(keys, file.location(node), config=False)
         if keys and name in LOADS and full.split(".")[0] not in NOT_CONFIG:
-            return self._config(keys, file.location(node))
+            return self._names.configured(keys, file.location(node))
         if keys and (name == "dict" or name in WRAPPERS) and not any(arg.star == "*" for arg in node.args):
             given = keyword(node, keys[0])
             if given is not None:
                 return self.source(file, given.value, keys[1:])
             inner = [arg.value for arg in node.args if arg.keyword is None]
-            return self.pick([self.source(file, value, keys) for value in inner], file.location(node)) if inner else None
+            return pick([self.source(file, value, keys) for value in inner], file.location(node), self.expected) if inner else None
         if keys:
             return self._made(file, node, keys)
         raise refuse(f"{file.location(node)}: `{short(file.text(node))}` is computed, nothing typed to change")
@@ -360,136 +333,15 @@ class Resolver:
                 if isinstance(found, cst.FunctionDef) and found.name.value == name and other.class_of(found) is None:
                     returned = [each.value for each in descendants(found, cst.Return) if each.value is not None]
                     if returned:
-                        return self.pick([self.source(other, value, keys) for value in returned], other.location(found))
+                        return pick([self.source(other, value, keys) for value in returned], other.location(found), self.expected)
         return self._anywhere(file, node, keys)
 
     def _anywhere(self, file: PythonFile, node: cst.CSTNode, keys: tuple[str, ...], only: str | None = None) -> Source | None:
         if not keys:
             raise refuse(f"{file.location(node)}: `{short(file.text(node))}` is computed, nothing typed to change")
         if only is not None:
-            return self._fields(keys[0], only=only) if len(keys) == 1 else None
-        return self._named(keys, file.location(node), config=True)
-
-    def _named(self, keys: tuple[str, ...], where: Location, *, config: bool) -> Source | None:
-        """By name alone, where the object cannot be followed: options, fields of classes and configuration keys of that name."""
-        found: list[Source | None] = [
-            self._option(option, keys[-1]) for option in options.declared(self.project, keys[-1]) if len(keys) == 1
-        ]
-        if config:
-            fields = self._fields(keys[-1])
-            found += [fields] if fields is not None else []
-            found += self._leaves(keys)
-        if not found:
-            raise refuse(f"{where}: no option, field or configuration key {'.'.join(keys)!r} was found in the program")
-        return self._unwritten(self.pick(found, where), keys)
-
-    def _option(self, option: options.Option, name: str) -> Source:
-        here = option.file.location(option.call)
-        if option.implied is not None and option.default is None:
-            return self._switch(option, name, here)
-        if self.project.given(option.spellings) is not None:
-            found = self._typed(option.spellings, option.flag or name, here)
-            return replace(found, write=options.chosen(option, found.write))
-        shown = f"the default of {option.flag or name} at {here}"
-        if option.default is None:
-            return Source(None, shown, here, None)
-        found = self.source(option.file, option.default)
-        if found is None:
-            raise refuse(f"{here}: the default of {option.flag} cannot be followed")
-        inner = [use for use in found.uses if use.kind != "loader"]
-        write = found.write if found.write is None else options.chosen(option, found.write)
-        return replace(found, shown=shown, uses=tuple(inner), write=write)
-
-    def _switch(self, option: options.Option, name: str, here: Location) -> Source:
-        given = self.project.given(option.spellings)
-        if given is not None and given not in self.project.command.argv:
-            raise refuse(f"{given} is set in the command itself", f"change {option.flag} in the command's script")
-        value, write = command.switch(self.project, option.spellings, option.implied)
-        return Source(value, f"{option.flag or name} in the command, declared at {here}", here, write)
-
-    def _typed(self, spellings: tuple[str, ...], name: str, here: Location) -> Source:
-        """The value that the command gives to an option or key declared at `here`: in its scripts, or in its own words."""
-        written = shell.option(self.project, spellings)
-        if written is not None:
-            return Source(written.value, f"{name} in {written.location}", written.location, written.write, offset=written.start)
-        word = command.option(self.project, spellings)
-        if word is not None:
-            return Source(word.value, f"{name} in the command, declared at {here}", here, word.write, offset=word.at)
-        raise refuse(f"{self.project.given(spellings)} is set in the command itself", f"change {name} in the command, not in the source")
-
-    def _fields(self, name: str, only: str | None = None) -> Source | None:
-        """The default of the field or class constant `name`: of class `only`, or of any class that is no network or data set."""
-        found: list[Source | None] = []
-        for file in self.project.parsed(name):
-            for owner in (node for node in file.nodes if isinstance(node, cst.ClassDef)):
-                if (only is not None and owner.name.value != only) or not isinstance(owner.body, cst.IndentedBlock):
-                    continue
-                for value in class_values(owner.body, name):
-                    call = value if isinstance(value, cst.Call) else None
-                    default = keyword(call, "default") if call is not None and (dotted(call.func) or "").endswith("field") else None
-                    found.append(self.source(file, default.value if default is not None else value))
-        spellings = (f"--{name}", f"--{name.replace('_', '-')}", name)
-        if found and self.project.given(spellings) is not None:
-            known = [source for source in found if source is not None]
-            return self._typed(spellings, name, known[0].location) if known else None
-        return self.pick(found, Location(self.project.entry or ".", 1)) if found else None
-
-    def _config(self, keys: tuple[str, ...], where: Location) -> Source | None:
-        found = self._leaves(keys)
-        if not found:
-            return None
-        return self._unwritten(self.pick(list(found), where), keys)
-
-    def _leaves(self, keys: tuple[str, ...]) -> list[Source]:
-        """Configuration keys that end in `keys`, the best fitting ones only: whole path, end of a path, path below a file's folder."""
-        leaves = [leaf for path in self.project.configs for leaf in self._read(path)]
-        n = len(keys)
-        groups = (
-            [leaf for leaf in leaves if leaf.path == keys],
-            [leaf for leaf in leaves if leaf.path[-n:] == keys],
-            [leaf for leaf in leaves if (*leaf.file.split("/")[:-1], *leaf.path)[-n:] == keys],
-        )
-        fitting = next((group for group in groups if group), [])
-        spellings = (".".join(keys), f"--{'.'.join(keys)}")
-        if fitting and self.project.given(spellings) is not None:
-            return [self._typed(spellings, ".".join(keys), self._leaf(fitting[0]).location)]
-        return [self._leaf(leaf) for leaf in fitting]
-
-    def _read(self, path: str) -> tuple[configs.Leaf, ...]:
-        try:
-            return configs.leaves(path, self.project.read(path))
-        except UsageError:
-            return ()
-
-    def _leaf(self, leaf: configs.Leaf) -> Source:
-        raw = self.project.read(leaf.file)
-        here = Location(leaf.file, raw.count(b"\n", 0, leaf.start) + 1)
-
-        def write(value: Any) -> tuple[Splice, ...]:
-            splice = leaf.splice(value)
-            if not same(leaf.value, value) and not configs.only_changed(leaf.file, raw, leaf, splice):
-                raise refuse(f"{here}: the key {'.'.join(leaf.path)} cannot be changed alone")
-            return (splice,)
-
-        shared = [Use(here, "other", f"anchor of {'.'.join(leaf.path)}")] * max(0, leaf.shared - 1)
-        return Source(leaf.value, f"{'.'.join(leaf.path)} at {here}", here, write, tuple(shared))
-
-    def _unwritten(self, found: Source | None, keys: tuple[str, ...]) -> Source | None:
-        """`found`, unless the program assigns to the same key what the run may have had; an unset option whose default is None does not
-        count."""
-        for file, value in uses.writes_to(self.project, keys):
-            try:
-                follower = Resolver(self.project)
-                follower._depth = self._depth + 1
-                other = follower.source(file, value)
-            except UsageError:
-                other = None
-            told = other is not None and other.value is not UNKNOWN and not same(other.value, self.expected)
-            if told and found is not None and same(found.value, self.expected):
-                continue  # the run had what was typed, and not this
-            if other is None or other.value is not None:
-                raise refuse(f"{file.location(value)}: {keys[-1]} is assigned again here, so the typed value may not count")
-        return found
+            return self._names.fields(keys[0], only=only) if len(keys) == 1 else None
+        return self._names.anything(keys, file.location(node), config=True)
 
     # Arguments ----------------------------------------------------------------------------------------------------------------
 
@@ -502,4 +354,4 @@ class Resolver:
                 raise refuse(f"{file.location(call)}: the source of {name} was not found")
             return found
         found_in = [found for arg in call.args if arg.star == "**" and (found := self.source(file, arg.value, (name, *keys))) is not None]
-        return self.pick(found_in, file.location(call)) if found_in else None
+        return pick(found_in, file.location(call), self.expected) if found_in else None

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+import weakref
 
 from .. import own
 from ..guard import swallow
@@ -19,6 +20,7 @@ from .digests import of_arguments, of_result
 MAX_CALLS = 1500  # in one window
 MAX_CALLS_OF_ONE = 200  # of one function in one window: a small one called for each byte must not hide those around it
 MAX_ROWS = 20000  # in one process
+MAX_HELD = 2000  # calls whose tensors are remembered
 MAX_OVERHEAD_NS = 500_000_000  # our own work in one window: digests of large arguments must not hold a step up for long
 
 FUNCTIONS = os.path.join("torch", "autograd", "function.py")  # calls the forward of an autograd function
@@ -28,6 +30,7 @@ _GENERATOR = 0x20 | 0x80 | 0x200
 _VARARGS, _VARKEYWORDS = 0x04, 0x08
 
 _functions: dict = {}  # code, or (place, operator) -> id
+_tensors: dict = {}  # (function, digest of the arguments) -> weak references to the tensors among them
 _rows_written = 0
 
 
@@ -149,11 +152,12 @@ class Window:
         given = code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & _VARARGS) + bool(code.co_flags & _VARKEYWORDS)
         names = code.co_varnames[:given]
         values = [frame.f_locals.get(name) for name in names]
-        digest, hashable = (None, False) if code.co_flags & _GENERATOR else of_arguments(values)
+        digest, hashable, tensors = (None, False, []) if code.co_flags & _GENERATOR else of_arguments(values)
         return {
             "code": code,
             "arguments": digest,
             "hashable": hashable,
+            "tensors": [weakref.ref(tensor) for tensor in tensors],
             "is_method": bool(names) and names[0] in ("self", "cls"),
             "caller": self._stack[-1]["code"] if self._stack else None,
             "depth": len(self._stack),
@@ -186,7 +190,18 @@ class Window:
             return
         place = _function(entry["code"])
         caller = -1 if entry["caller"] is None else _function(entry["caller"])
-        self._rows.append([place, entry["arguments"], digest, max(0, ns), caller, self._where, entry["hashable"], entry["is_method"], size])
+        hashable = entry["hashable"] and _same_tensors((place, entry["arguments"]), entry["tensors"])
+        self._rows.append([place, entry["arguments"], digest, max(0, ns), caller, self._where, hashable, entry["is_method"], size])
+
+
+def _same_tensors(key: tuple, tensors: list) -> bool:
+    """Whether the tensors of a call are the very ones of the last call with equal arguments: a cache knows tensors by identity."""
+    if not tensors:
+        return True
+    known = _tensors.get(key)
+    if known is None and len(_tensors) < MAX_HELD:
+        _tensors[key] = tensors
+    return known is None or all(a() is not None and a() is b() for a, b in zip(known, tensors, strict=False))
 
 
 def _function(code) -> int:
@@ -211,4 +226,5 @@ def after_fork() -> None:
     """A forked child writes its own table of functions."""
     global _rows_written
     _functions.clear()
+    _tensors.clear()
     _rows_written = 0

@@ -23,7 +23,10 @@ class _TooMuch(Exception):
 
 
 class Digest:
-    """Content hash of one value; `hashable` is False as soon as a part could not be the key of a dict."""
+    """Content hash of one value; `hashable` is False as soon as a part could not be the key of a dict.
+
+    Tensors that nothing is learned from are keys by their identity, whatever they hold: `tensors` names them.
+    """
 
     def __init__(self, most: int = MAX_BYTES) -> None:
         self._most = most
@@ -31,6 +34,7 @@ class Digest:
         self._items = 0
         self.bytes = 0
         self.hashable = True
+        self.tensors: list = []
 
     def hex(self) -> str:
         """20 hexadecimal digits."""
@@ -92,14 +96,16 @@ class Digest:
     def _other(self, value: object, by_identity: bool) -> None:
         parts = _parts_of_sparse(value)
         if parts:
-            self.hashable = False
+            self._meet(value)
             self._hash.update(repr((type(value).__name__, str(value.layout), tuple(value.shape))).encode())
+            met = self.tensors, self.hashable
             for part in parts:
                 self._other(part, by_identity)
+            self.tensors, self.hashable = met
             return
         array = _as_array(value)
         if array is not None:
-            self.hashable = False
+            self._meet(value)
             self._hash.update(repr((type(value).__name__, str(array.dtype), array.shape)).encode())
             if array.nbytes > self._most or array.dtype.hasobject:
                 raise _TooMuch
@@ -112,6 +118,12 @@ class Digest:
             self._feed(b"%d" % id(value), value)
         else:
             raise _TooMuch
+
+    def _meet(self, value: object) -> None:
+        if _of_torch(value) and not getattr(value, "requires_grad", True):
+            self.tensors = [*self.tensors, value]
+        else:
+            self.hashable = False
 
 
 def _of_large(array) -> bytes:
@@ -163,14 +175,14 @@ def _of_torch(value: object) -> bool:
 
 
 def of_arguments(values: list) -> tuple:
-    """(digest, hashable) of the arguments of a call; (None, False) when they cannot be compared."""
+    """(digest, hashable, tensors) of the arguments of a call; (None, False, []) when they cannot be compared."""
     digest = Digest()
     try:
         for value in values:
             digest.add(value, by_identity=True)
     except Exception:
-        return None, False
-    return digest.hex(), digest.hashable
+        return None, False, []
+    return digest.hex(), digest.hashable, digest.tensors
 
 
 def of_result(value: object) -> tuple:

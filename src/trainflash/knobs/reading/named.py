@@ -1,0 +1,159 @@
+"""What is found by its name alone: options, fields of classes, configuration keys, and what the command gives to them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Protocol
+
+import libcst as cst
+
+from trainflash.errors import UsageError
+from trainflash.knobs.project import Project
+from trainflash.knobs.reading import uses
+from trainflash.knobs.reading.expressions import UNKNOWN, class_values, refuse, same
+from trainflash.knobs.reading.origins import Source, pick
+from trainflash.knobs.reading.python_source import PythonFile, dotted, keyword
+from trainflash.knobs.reading.uses import Use
+from trainflash.knobs.splices import Splice
+from trainflash.knobs.surfaces import command, configs, options, shell
+from trainflash.schema import Location
+
+
+class Follower(Protocol):
+    """Follows expressions to their sources: what `sources.Resolver` does, on which this file does not depend."""
+
+    project: Project
+    expected: Any  # what the run saw
+
+    def source(self, file: PythonFile, node: cst.BaseExpression, keys: tuple[str, ...] = ()) -> Source | None: ...
+
+    def unseen(self) -> Follower: ...
+
+
+class Names:
+    """Looks names up in the program that `follow` reads; `follow` takes the defaults and assigned values found there further."""
+
+    def __init__(self, follow: Follower) -> None:
+        self._follow = follow
+        self._project = follow.project
+
+    def anything(self, keys: tuple[str, ...], where: Location, *, config: bool) -> Source | None:
+        """Options of that name, with `config` fields of classes and configuration keys too. Raises `UsageError` when there are none."""
+        found: list[Source | None] = [
+            self.option(option, keys[-1]) for option in options.declared(self._project, keys[-1]) if len(keys) == 1
+        ]
+        if config:
+            fields = self.fields(keys[-1])
+            found += [fields] if fields is not None else []
+            found += self._leaves(keys)
+        if not found:
+            raise refuse(f"{where}: no option, field or configuration key {'.'.join(keys)!r} was found in the program")
+        return self._unwritten(pick(found, where, self._follow.expected), keys)
+
+    def option(self, option: options.Option, name: str) -> Source:
+        """What an option is set to: by the command, else by its default."""
+        here = option.file.location(option.call)
+        if option.implied is not None and option.default is None:
+            return self._switch(option, name, here)
+        if self._project.given(option.spellings) is not None:
+            found = self._typed(option.spellings, option.flag or name, here)
+            return replace(found, write=options.chosen(option, found.write))
+        shown = f"the default of {option.flag or name} at {here}"
+        if option.default is None:
+            return Source(None, shown, here, None)
+        found = self._follow.source(option.file, option.default)
+        if found is None:
+            raise refuse(f"{here}: the default of {option.flag} cannot be followed")
+        inner = [use for use in found.uses if use.kind != "loader"]
+        write = found.write if found.write is None else options.chosen(option, found.write)
+        return replace(found, shown=shown, uses=tuple(inner), write=write)
+
+    def _switch(self, option: options.Option, name: str, here: Location) -> Source:
+        given = self._project.given(option.spellings)
+        if given is not None and given not in self._project.command.argv:
+            raise refuse(f"{given} is set in the command itself", f"change {option.flag} in the command's script")
+        value, write = command.switch(self._project, option.spellings, option.implied)
+        return Source(value, f"{option.flag or name} in the command, declared at {here}", here, write)
+
+    def _typed(self, spellings: tuple[str, ...], name: str, here: Location) -> Source:
+        """The value that the command gives to an option or key declared at `here`: in its scripts, or in its own words."""
+        written = shell.option(self._project, spellings)
+        if written is not None:
+            return Source(written.value, f"{name} in {written.location}", written.location, written.write, offset=written.start)
+        word = command.option(self._project, spellings)
+        if word is not None:
+            return Source(word.value, f"{name} in the command, declared at {here}", here, word.write, offset=word.at)
+        raise refuse(f"{self._project.given(spellings)} is set in the command itself", f"change {name} in the command, not in the source")
+
+    def fields(self, name: str, only: str | None = None) -> Source | None:
+        """The default of the field or class constant `name`: of class `only`, or of any class that is no network or data set."""
+        found: list[Source | None] = []
+        for file in self._project.parsed(name):
+            for owner in (node for node in file.nodes if isinstance(node, cst.ClassDef)):
+                if (only is not None and owner.name.value != only) or not isinstance(owner.body, cst.IndentedBlock):
+                    continue
+                for value in class_values(owner.body, name):
+                    call = value if isinstance(value, cst.Call) else None
+                    default = keyword(call, "default") if call is not None and (dotted(call.func) or "").endswith("field") else None
+                    found.append(self._follow.source(file, default.value if default is not None else value))
+        spellings = (f"--{name}", f"--{name.replace('_', '-')}", name)
+        if found and self._project.given(spellings) is not None:
+            known = [source for source in found if source is not None]
+            return self._typed(spellings, name, known[0].location) if known else None
+        return pick(found, Location(self._project.entry or ".", 1), self._follow.expected) if found else None
+
+    def configured(self, keys: tuple[str, ...], where: Location) -> Source | None:
+        """The configuration key `keys`; None when no file has it."""
+        found = self._leaves(keys)
+        if not found:
+            return None
+        return self._unwritten(pick(list(found), where, self._follow.expected), keys)
+
+    def _leaves(self, keys: tuple[str, ...]) -> list[Source]:
+        """Configuration keys that end in `keys`, the best fitting ones only: whole path, end of a path, path below a file's folder."""
+        leaves = [leaf for path in self._project.configs for leaf in self._read(path)]
+        n = len(keys)
+        groups = (
+            [leaf for leaf in leaves if leaf.path == keys],
+            [leaf for leaf in leaves if leaf.path[-n:] == keys],
+            [leaf for leaf in leaves if (*leaf.file.split("/")[:-1], *leaf.path)[-n:] == keys],
+        )
+        fitting = next((group for group in groups if group), [])
+        spellings = (".".join(keys), f"--{'.'.join(keys)}")
+        if fitting and self._project.given(spellings) is not None:
+            return [self._typed(spellings, ".".join(keys), self._leaf(fitting[0]).location)]
+        return [self._leaf(leaf) for leaf in fitting]
+
+    def _read(self, path: str) -> tuple[configs.Leaf, ...]:
+        try:
+            return configs.leaves(path, self._project.read(path))
+        except UsageError:
+            return ()
+
+    def _leaf(self, leaf: configs.Leaf) -> Source:
+        raw = self._project.read(leaf.file)
+        here = Location(leaf.file, raw.count(b"\n", 0, leaf.start) + 1)
+
+        def write(value: Any) -> tuple[Splice, ...]:
+            splice = leaf.splice(value)
+            if not same(leaf.value, value) and not configs.only_changed(leaf.file, raw, leaf, splice):
+                raise refuse(f"{here}: the key {'.'.join(leaf.path)} cannot be changed alone")
+            return (splice,)
+
+        shared = [Use(here, "other", f"anchor of {'.'.join(leaf.path)}")] * max(0, leaf.shared - 1)
+        return Source(leaf.value, f"{'.'.join(leaf.path)} at {here}", here, write, tuple(shared))
+
+    def _unwritten(self, found: Source | None, keys: tuple[str, ...]) -> Source | None:
+        """`found`, unless the program assigns to the same key what the run may have had; an unset option whose default is None does not
+        count."""
+        for file, value in uses.writes_to(self._project, keys):
+            try:
+                other = self._follow.unseen().source(file, value)
+            except UsageError:
+                other = None
+            told = other is not None and other.value is not UNKNOWN and not same(other.value, self._follow.expected)
+            if told and found is not None and same(found.value, self._follow.expected):
+                continue  # the run had what was typed, and not this
+            if other is None or other.value is not None:
+                raise refuse(f"{file.location(value)}: {keys[-1]} is assigned again here, so the typed value may not count")
+        return found
