@@ -180,3 +180,13 @@ def test_the_same_sample_is_known_by_its_key_when_augmentation_draws_it_anew():
     assert compare(forward, backward).changed == ("order",)
     lost = record(stream(drawn([begin + 1 + place // 2 for begin in (0, 10, 20) for place in range(EPOCH)], 2)))
     assert "samples" in compare(forward, lost).changed
+
+
+def test_checkpoints_that_come_later_than_the_run_went_are_left_open_where_the_owner_agrees_to_their_cadence():
+    many = tuple(checkpoint(n) for n in (5, 10, 15, 20, 25))
+    ours, theirs = (record(stream(checkpoints=made), whole=False) for made in (many, ()))
+    assert "checkpoint" in compare(ours, theirs).changed
+    agreed = compare(ours, theirs, agreed=frozenset({"cadence"}))
+    assert agreed.changed == ("cadence",) and check_of(agreed, "checkpoint contents").ok is None
+    ended = [replace(each, whole=True) for each in (ours, theirs)]
+    assert "checkpoint" in compare(*ended, agreed=frozenset({"cadence"})).changed, "at its end it has written none"

@@ -101,8 +101,12 @@ def warmup_of(baseline: Measured, candidate: Measured) -> int | None:
             own = before if passed else stats.WARMUP_LEAST
         else:
             drop = stats.find_warmup(times)
-            if drop is None:
-                return None
+            if drop is None:  # steady from the middle on, perhaps: on a busy machine other work may have slowed the first half
+                middle = len(times) // 2
+                later = stats.find_warmup(times[middle:])
+                if later is None:
+                    return None
+                drop = middle + later
             own = before + drop if drop > stats.WARMUP_LEAST else max(stats.WARMUP_LEAST, before if passed else 0)
         found.append(math.ceil(own * side.work / baseline.work))
     return max(found)

@@ -124,8 +124,10 @@ def checkpoints(pair: Pair) -> Outcome:
     old, new = _checkpoints(pair)
     if not old:
         return Outcome(None, "no checkpoint was seen")
-    if not new and (pair.candidate_whole or len(old) >= _MISSED):
+    if not new and (pair.candidate_whole or (len(old) >= _MISSED and "cadence" not in pair.agreed)):
         return Outcome(False, f"{len(old)} checkpoints → none")
+    if not new and "cadence" in pair.agreed:
+        return Outcome(None, f"{len(old)} checkpoints → none so far; its own end was not seen")
     torn = _torn(pair.candidate)
     if torn and not _torn(pair.baseline):
         return Outcome(False, torn)

@@ -68,6 +68,7 @@ def compare(
     controls: Sequence[Record] | None = None,
     metric: Check | None = None,
     limits: Limits | None = None,
+    agreed: frozenset[str] = frozenset(),
 ) -> Fidelity:
     """Does the candidate still train the same?
 
@@ -75,10 +76,11 @@ def compare(
     record of the baseline, `nudged` one whose initial weights were changed by one unit in the last place; without them every difference
     counts as the candidate's. `controls` are further baseline runs that differ by chance, for what cannot be compared update by update;
     `metric` is the answer of the project's own metric, which then decides instead of `tolerance`.
+    `agreed` are changes in kind that the owner agrees to: what they alone may hide is left open instead of held against the candidate.
     Raises nothing: what cannot be compared is `inconclusive`, with the reason.
     """
     limits = limits or Limits()
-    pairs = _pairs(baseline_record, candidate_record)
+    pairs = _pairs(baseline_record, candidate_record, agreed)
     if pairs is None:
         return _unpaired(baseline_record, candidate_record, tolerance)
     noise = measure_noise(baseline_record, rerun, nudged)
@@ -193,16 +195,16 @@ def change_of(check: str) -> str:
     return _CHANGE.get(check, check)
 
 
-def hard_changes(baseline: Record, candidate: Record) -> frozenset[str]:
+def hard_changes(baseline: Record, candidate: Record, agreed: frozenset[str] = frozenset()) -> frozenset[str]:
     """What has changed in kind, by hard signals alone; empty when there is nothing to compare (yet)."""
-    return _changes(_hard(_pairs(baseline, candidate) or ()))
+    return _changes(_hard(_pairs(baseline, candidate, agreed) or ()))
 
 
-def _pairs(old: Record, new: Record) -> tuple[Pair, ...] | None:
+def _pairs(old: Record, new: Record, agreed: frozenset[str] = frozenset()) -> tuple[Pair, ...] | None:
     left, right = ([stream for stream in record.streams if stream.updates] for record in (old, new))
     if not left or [stream.rank for stream in left] != [stream.rank for stream in right]:
         return None
-    return tuple(Pair(a, b, old.whole, new.whole) for a, b in zip(left, right, strict=True))
+    return tuple(Pair(a, b, old.whole, new.whole, agreed=agreed) for a, b in zip(left, right, strict=True))
 
 
 def _unpaired(old: Record, new: Record, tolerance: float) -> Fidelity:

@@ -141,8 +141,8 @@ class _Trial:
             new.end()
         if known is None or new.failed or record.updates < 0.9 * min(known.updates, sides.candidate.record.updates):
             return replace(found, not_judged=(*found.not_judged, "another seed"))
-        second = judgement.compare(known, record, tolerance=self.tolerance)
-        changed = set(second.changed) if found.verdict == "same" else judgement.hard_changes(known, record)
+        second = judgement.compare(known, record, tolerance=self.tolerance, agreed=self.allowed)
+        changed = set(second.changed) if found.verdict == "same" else judgement.hard_changes(known, record, self.allowed)
         changed -= {"numerics"}
         evidence = f"{second.updates} updates under a second seed: {second.verdict if not changed else '; '.join(second.reasons[:2])}"
         checks = (*found.checks, Check("another seed", not changed, evidence))
@@ -160,6 +160,7 @@ class _Trial:
             rerun=known.get("rerun"),
             nudged=known.get("nudged"),
             controls=controls,
+            agreed=self.allowed,
             metric=self.metric.compare(sides.baseline, sides.candidate) if self.metric else None,
         )
 
@@ -314,7 +315,7 @@ class _Trial:
         return all(len(seen_occasions(stream, part, False)) == len(judgement.OCCASIONS) for stream in record.streams)
 
     def _hopeless(self, old: Attempt, new: Attempt) -> bool:
-        found = judgement.hard_changes(replace(old.record, whole=False), replace(new.record, whole=False))
+        found = judgement.hard_changes(replace(old.record, whole=False), replace(new.record, whole=False), self.allowed)
         if not found & _HOPELESS - self.allowed:
             return False
         old.stop()
