@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from trainflash.launch.supervise import CLIENTS
-from trainflash.schema import Command, Sandbox, Side
+from trainflash.schema import Command, Sandbox, Side, notices
 
 _SLURM = "srun"
 _MPI = CLIENTS - {_SLURM}
@@ -45,8 +45,7 @@ def learn(sandbox: Sandbox, command: Command, run_dir: Path) -> str:
 def refused(run_dir: Path) -> tuple[str, str]:
     """What a view refused to start, and the mend; empty where it refused nothing."""
     told = (str(_fields(line).get("notice")) for line in _lines(run_dir / "notice.jsonl") if "outside" in _fields(line))
-    what, _, mend = next((each for each in told if "it was refused" in each), "").partition("; ")
-    return what, mend
+    return notices.refused(told)
 
 
 def hand_on(sandbox: Sandbox, other: Sandbox) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from trainflash.errors import ProgramFailed, UsageError
+from trainflash.schema.notices import refused
 from trainflash.schema.runs import PHASES, Location
 from trainflash.trace import between, compute_facts, device, input_facts, trainings
 from trainflash.trace import facts as typed
@@ -141,9 +142,8 @@ def _no_training(processes: list[_Known], notices: tuple[str, ...]) -> ProgramFa
             "no training seen: torch was not imported, or the probe could not enter (python -I or -E, or PYTHONPATH reset)",
             LET_IN,
         )
-    refused = [notice for notice in notices if "it was refused" in notice]
-    if refused:
-        what, _, mend = refused[0].partition("; ")
+    what, mend = refused(notices)
+    if what:
         return ProgramFailed(f"no training seen: {what}", mend)
     unwritten = [notice for notice in notices if "could not write" in notice]
     if unwritten:

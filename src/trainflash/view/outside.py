@@ -13,18 +13,20 @@ import shlex
 import shutil
 from pathlib import Path
 
+from trainflash.schema.notices import refusal
+
 STEPS, JOBS = "srun", "sbatch"
 # MPI's clients reach other machines by ssh, unless one of these names something else.
 _AGENTS = ("OMPI_MCA_plm_rsh_agent", "PRTE_MCA_plm_ssh_agent", "HYDRA_LAUNCHER_EXEC")
 _MPI = "mpirun"
 _STARTS = "the program calls {}, whose processes start outside of the sandbox"
 _AGAIN = "give the same command again: it then runs in copies of the project"
-_NO_JOBS = "the program calls sbatch, whose job would run outside of the sandbox and after it: it was refused"
+_NO_JOBS = "the program calls sbatch, whose job would run outside of the sandbox and after it"
 
 
 def covers(layer: Path, run_dir: Path) -> tuple[dict[str, str], dict[str, str]]:
     """For a mount view: what lies over which of Slurm's programs there, and variables for those of MPI. Made in `layer`."""
-    refused = {name: _refusing(f"{_STARTS.format(name)}: it was refused", _AGAIN, name, run_dir) for name in (STEPS, _MPI)}
+    refused = {name: _refusing(_STARTS.format(name), _AGAIN, name, run_dir) for name in (STEPS, _MPI)}
     jobs = _refusing(_NO_JOBS, "give --on slurm and the command that the job runs", JOBS, run_dir)
     over = {
         os.path.realpath(found): _script(layer, name, text)
@@ -46,7 +48,8 @@ def beside(layer: Path, run_dir: Path, *, known: bool) -> dict[str, str]:
 
 
 def _refusing(what: str, mend: str, name: str, run_dir: Path) -> str:
-    return f"{_telling(f'{what}; {mend}', name, run_dir)}echo {shlex.quote(f'trainflash: {what}; {mend}')} >&2\nexit 1\n"
+    notice = refusal(what, mend)
+    return f"{_telling(notice, name, run_dir)}echo {shlex.quote(f'trainflash: {notice}')} >&2\nexit 1\n"
 
 
 def _telling(what: str, name: str, run_dir: Path) -> str:
