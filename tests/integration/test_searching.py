@@ -403,3 +403,31 @@ def test_changes_of_the_command_stand_on_one_another_and_beside_changes_of_files
     proposal = approving.propose(found, None)
     assert (proposal.approvable, proposal.files, proposal.run_as) == (True, ("train.py",), "python train.py --workers 2")
     assert "start the training as `python train.py --workers 2`" in report.next_step(showing.view(found))
+
+
+def test_time_that_is_left_goes_to_the_most_promising_open_answer_once(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    made = session.create(project(tmp_path / "project", ("noisy", "unstable")))
+    stage = Stage(monkeypatch, tmp_path / "measured")
+    seen: list[str] = []
+
+    def compare(box, baseline, changed, place, **options):
+        name, _ = stage._change(box)
+        seen.append(name)
+        gain = {"noisy": 1.2, "unstable": 1.4}[name]
+        if seen.count("unstable") > 1 and name == "unstable":
+            return Runs(COMMAND, (), 5), SpeedVerdict("accept", Speedup(1.4, 1.2, 1.6, 6), "faster")
+        return Runs(COMMAND, (), 5), SpeedVerdict("inconclusive", Speedup(gain, 0.9, 2.0, 5), "5 of 6 starts")
+
+    monkeypatch.setattr(verifying.bench, "compare", compare)
+    came_to = search(made)
+    assert seen == ["noisy", "unstable", "unstable"], "the larger gain is gone on with, and nothing twice"
+    assert [(one.knob, one.decision) for one in came_to.experiments if one.knob == "unstable"] == [("unstable", "accepted")]
+
+
+def test_an_open_answer_without_a_gain_is_left(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    made = session.create(project(tmp_path / "project", ("noisy",)))
+    stage = Stage(monkeypatch, tmp_path / "measured")
+    came_to = search(made)
+    assert came_to.ending != "budget" and stage.measured == ["noisy=1"]

@@ -7,7 +7,7 @@ from trainflash.diagnosis.claims import Claim, at, bound, claim, count, megabyte
 from trainflash.diagnosis.lines import hottest, lines_in
 from trainflash.diagnosis.signals import Signals
 from trainflash.diagnosis.thresholds import Thresholds
-from trainflash.schema import Activity, Evidence, LineCost, Location
+from trainflash.schema import Activity, Evidence, LineCost, Location, Written
 
 
 def evaluation(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
@@ -169,7 +169,7 @@ def host_code(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
 
 
 def _between_the_phases(kind: str, share: float, weight: float, where: Location | None, signals: Signals, limits: Thresholds) -> Claim:
-    unheard = where is not None and any(place.unheard and str(place.location) == str(where) for place in signals.summary.written)
+    unheard = any(_unheard_at(where, place) for place in signals.summary.written)
     what = {
         "logging": "code that writes a file, a database or to a server takes",
         "unheard": "log messages that are put together and shown to nobody take",
@@ -207,7 +207,7 @@ def _writes(where: Location, signals: Signals, limits: Thresholds) -> str | None
         if place.location.file != where.file:
             continue
         if place.unheard:  # of its function that line alone
-            logs = logs or (place.often and place.location.line == where.line)
+            logs = logs or (place.often and _unheard_at(where, place))
             continue
         owner, _, _ = place.location.function.partition(".")
         same = where.function.partition(".<locals>")[0] == place.location.function.partition(".<locals>")[0]
@@ -217,6 +217,11 @@ def _writes(where: Location, signals: Signals, limits: Thresholds) -> str | None
         of_class = "." in place.location.function and where.function.startswith(f"{owner}.") and not runs
         logs = logs or (near and place.often) or of_class
     return "logging" if logs else None
+
+
+def _unheard_at(where: Location | None, place: Written) -> bool:
+    """Whether `place` is a log call on the line `where` that nobody is shown."""
+    return place.unheard and where is not None and str(place.location) == str(where)
 
 
 def startup(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:

@@ -21,5 +21,6 @@ class Search:
     diagnosed: dict[str, str] = field(default_factory=dict)  # commit → run of its diagnosis
     experiments: tuple[int, ...] = ()  # those that came to their end
     current: int | None = None  # the one that is being measured
+    gone_on_with: tuple[int, ...] = ()  # those that ended open and got the time that was left
     ending: Ending = ""  # "": not at its end yet
     stopped_because: str = ""

@@ -120,6 +120,11 @@ class Verdict:
     least_detectable: float | None = None  # smallest speed-up that this noise could show with 90 % power
     starts_needed: int | None = None  # for a true 1.05, with this noise
 
+    @property
+    def gain(self) -> float:
+        """The speed-up that was seen, whatever the verdict on it; 0 where none was measured."""
+        return self.speedup.mean if self.speedup else 0.0
+
 
 @dataclass(frozen=True)
 class Experiment:

@@ -103,7 +103,7 @@ def _written_down(
     """The experiments in the sandbox that asked, all on the same parent; accepted is the one with the largest proven gain."""
     made = [optimizing.make(session, each.candidate, command, demands) for each in tried]
     judged = [_judged(each, one, fault) for each, one, fault in zip(tried, made, faults, strict=True)]
-    best = max((at for at, one in enumerate(judged) if one.verdict == "accept"), key=lambda at: _gain(judged[at]), default=None)
+    best = max((at for at, one in enumerate(judged) if one.verdict == "accept"), key=lambda at: judged[at].gain, default=None)
     settled = []
     for at, (one, found) in enumerate(zip(made, judged, strict=True)):
         if found.verdict == "accept" and best is not None and at != best:
@@ -120,7 +120,3 @@ def _judged(tried: Tried, one: Experiment, fault: str) -> Verdict:
     if newest is not None and newest.verdict is not None and newest.diff_digest == one.diff_digest:
         return newest.verdict
     return Verdict(verdict="inconclusive", speedup=None, fidelity=None, starts=0, reasons=(fault or "it was not judged",))
-
-
-def _gain(judged: Verdict) -> float:
-    return judged.speedup.mean if judged.speedup else 0.0

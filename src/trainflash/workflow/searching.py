@@ -126,7 +126,12 @@ class _Loop:
             )
             ending = self._ending(diagnosis) or self._nothing_open(choice) or self._spent(choice)
             if ending is not None:
-                break
+                again = self._worth_more(ending[0])
+                if again is None:
+                    break
+                self._save(gone_on_with=(*self.search.gone_on_with, again.n))
+                self._measure(again, replace(self._share(several=False), take_up=True))
+                continue
             share = self._share(several=len(choice.open) > 1)
             self._measure(self._made(choice.open[0], share), share)
         combined = self._together()
@@ -202,6 +207,22 @@ class _Loop:
         made_now = one.decision == "pending" and one.n > self.search.earlier and one.command == self.command
         return one.n not in self.search.experiments and (one.n == self.search.current or made_now)
 
+    def _worth_more(self, ending: Ending) -> Experiment | None:
+        """Where nothing else is open and time is left: the experiment on this state that ended open with the largest gain so far.
+
+        Its starts count on. Each is gone on with once: what then stays open needs a quieter machine.
+        """
+        price = ordering.price(self.session)
+        if ending not in {"needs a person", "nothing left"} or self.failures or self._left() - self._kept_back() < price.least_s:
+            return None
+        unsettled = [
+            one
+            for one in map(self.session.experiment, self.search.experiments)
+            if one.decision == "inconclusive" and one.parent_commit == self.session.tip() and one.n not in self.search.gone_on_with
+        ]
+        promising = [one for one in unsettled if one.verdict and one.verdict.gain > self.demands.min_gain]
+        return max(promising, key=lambda one: one.verdict.gain if one.verdict else 0.0, default=None)
+
     def _made(self, candidate: Candidate, demands: Demands) -> Experiment:
         """The candidate as an experiment. It was planned on this very commit: one that does not apply is a fault, and is told by name."""
         try:
@@ -221,7 +242,7 @@ class _Loop:
         self._finished(one.n)
 
     def _finished(self, n: int) -> None:
-        self._save(current=None, experiments=(*self.search.experiments, n))
+        self._save(current=None, experiments=tuple(dict.fromkeys((*self.search.experiments, n))))
 
     def _share(self, *, several: bool) -> Demands:
         """What the next experiment may spend of what the verdict on all together leaves; `several`: others wait for their turn."""

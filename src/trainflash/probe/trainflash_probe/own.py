@@ -20,17 +20,24 @@ def path_of(code) -> str:
 
 def is_own(code) -> bool:
     """True when `code` is the owner's."""
-    return is_own_file(code.co_filename)
+    return inside(code.co_filename) is not None
+
+
+def is_own_file(name: str) -> bool:
+    """The same of a file's name, as code or a module has it."""
+    return inside(name) is not None
 
 
 @functools.lru_cache(maxsize=None)
-def is_own_file(name: str) -> bool:
-    """The same of a file's name, as code or a module has it; remembered."""
+def inside(name: str):
+    """The path below the root in which the owner's file of that name lies; None for what is not the owner's; remembered."""
     if name.startswith("<"):
-        return False
+        return None
     path = os.path.normpath(os.path.join(_CWD, name))
-    inside = next((path[len(root) - 1 :] for root in _roots if path.startswith(root)), None)
-    return inside is not None and not path.startswith(PROBE) and not any(part in inside for part in _FOREIGN)
+    root = next((root for root in _roots if path.startswith(root)), None)
+    if root is None or path.startswith(PROBE) or any(part in path[len(root) - 1 :] for part in _FOREIGN):
+        return None
+    return path[len(root) :]
 
 
 def name_of(code) -> str:

@@ -7,8 +7,7 @@ import os
 import sys
 import zlib
 
-from .. import process
-from ..own import PROBE, _roots
+from .. import own, process
 from ..writer import fact
 
 MOST_FILES = 100
@@ -22,17 +21,10 @@ def write() -> None:
     found = {}
     for module in list(sys.modules.values()):
         path = getattr(module, "__file__", None)
-        name = _inside(os.path.abspath(path)) if isinstance(path, str) else None
+        name = own.inside(os.path.abspath(path)) if isinstance(path, str) and path.endswith(".py") else None
         if name and name not in found and len(found) < MOST_FILES:
             with contextlib.suppress(OSError), open(path, "rb") as file:  # modules may name a file that is none
                 content = file.read(MOST_BYTES + 1)
                 if len(content) <= MOST_BYTES:
                     found[name] = zlib.crc32(content)
     fact("sources", files=found)
-
-
-def _inside(path: str):
-    """The path within the project; None for what is not the owner's."""
-    if not path.endswith(".py") or path.startswith(PROBE) or f"{os.sep}site-packages{os.sep}" in path:
-        return None
-    return next((path[len(root) :] for root in _roots if path.startswith(root)), None)
