@@ -249,7 +249,7 @@ def survive(tmp_path, found, first: int, step: int) -> None:
     assert kills > 3
     settled = list(found.experiments())
     assert all(one.decision != "pending" for one in settled), "what was being measured went on"
-    again = Counter((one.parent_commit, choosing.essence(optimizing.diff_of(found, one), one.words)) for one in settled)
+    again = Counter((one.parent_commit, choosing.essence(optimizing.diff_of(found, one), one)) for one in settled)
     assert max(again.values()) == 1, "a finished experiment was made again"
     logged = Counter(entry.experiment for entry in found.log_entries() if entry.kind == "experiment")
     assert logged == Counter(one.n for one in settled), "each settled experiment stands in the log, once"

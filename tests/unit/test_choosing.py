@@ -126,8 +126,8 @@ def test_every_search_ends(outcomes, ladder):
         if not found.open:
             break
         first = found.open[0]
-        assert (tip, essence(first.diff, first.words)) not in seen
-        seen.add((tip, essence(first.diff, first.words)))
+        assert (tip, essence(first.diff, first)) not in seen
+        seen.add((tip, essence(first.diff, first)))
         past.append((made(n, first, decision, parent=tip), first))
         tip = f"c{n}" if decision == "accepted" else tip
     assert len({of.value for _, of in past}) <= MOST_VALUES

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import textwrap
+from dataclasses import replace
 
 import pytest
 from knob_scenes import added, finding, loader, program, removed, setting, summary
@@ -114,6 +115,16 @@ def test_a_variable_in_the_command_is_changed_there(tmp_path):
     made = program(tmp_path, "env OMP_NUM_THREADS=16 python train.py", train_py="import torch\n")
     candidate = made.propose("omp_threads", summary(), value="4", findings=(finding("thread_oversubscription"),))
     assert made.command.with_words(candidate.words).argv == ("env", "OMP_NUM_THREADS=4", "python", "train.py")
+
+
+def test_a_variable_that_is_set_before_the_command_is_given_to_the_candidate(tmp_path, monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "16")
+    made = program(tmp_path, "python train.py", train_py="import torch\n")
+    candidate = made.propose("omp_threads", summary(), value="4", findings=(finding("thread_oversubscription"),))
+    assert (candidate.diff, candidate.words, candidate.environment) == ("", (), {"OMP_NUM_THREADS": "4"})
+    accepted = replace(made.command, env={"OMP_NUM_THREADS": "4"})
+    with pytest.raises(UsageError, match="already 4"):
+        replace(made, command=accepted).propose("omp_threads", summary(), value="4", findings=(finding("thread_oversubscription"),))
 
 
 SWITCH = """

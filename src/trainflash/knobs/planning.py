@@ -33,7 +33,7 @@ def plan(
     """
     project = Project(checkout, command)
     memory = available_memory() if memory_bytes is None else memory_bytes
-    candidates: dict[tuple[str, tuple[WordChange, ...]], Candidate] = {}
+    candidates: dict[tuple[Any, ...], Candidate] = {}
     refusals: dict[tuple[str, str], Refusal] = {}
     unanswered: list[Brief] = []
     for finding in diagnosis.findings:
@@ -50,7 +50,7 @@ def plan(
             except UsageError as bad:
                 refusals.setdefault((knob.name, bad.message), Refusal(knob.name, finding.kind, bad.message))
         for candidate in sorted(made, key=lambda each: RISKS.index(each.risk)):
-            candidates.setdefault((candidate.diff, candidate.words), candidate)
+            candidates.setdefault((candidate.diff, candidate.words, tuple(candidate.environment.items())), candidate)
         if finding.kind not in UNANSWERED and (not made or frames):
             unanswered += [briefs.brief(project, finding, knob.title, frame) for knob, frame in frames] or [briefs.brief(project, finding)]
     return tuple(candidates.values()), tuple(refusals.values()), tuple(unanswered)
@@ -149,7 +149,8 @@ def _candidate(knob: Knob, scene: Scene, target: Target, kind: Kind, value: Any)
     edits = target.write(value)
     words = splices.in_order(each for each in edits if isinstance(each, WordChange))
     changes = splices.contents(scene.project.root, [each for each in edits if isinstance(each, splices.Splice)])
-    if not changes and not words:
+    variables = {each.name: each.text for each in edits if isinstance(each, splices.Variable)}
+    if not (changes or words or variables):
         raise UsageError(f"already so: {target.where}", "try another value, or another place with --at FILE:LINE")
     for file, (before, after) in changes.items():
         if before != scene.project.read(file):
@@ -170,5 +171,6 @@ def _candidate(knob: Knob, scene: Scene, target: Target, kind: Kind, value: Any)
         risk=risk,
         diff=splices.unified(changes),
         why=f"{knob.title}: {target.where}{was}{because}",
+        environment=variables,
         words=words,
     )

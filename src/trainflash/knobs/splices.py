@@ -25,7 +25,15 @@ class Splice:
     text: str
 
 
-Edit = Splice | WordChange
+@dataclass(frozen=True)
+class Variable:
+    """Start the program with `name` set to `text`, which nothing in the project does."""
+
+    name: str
+    text: str
+
+
+Edit = Splice | WordChange | Variable
 
 
 def edited(before: bytes, splices: Iterable[Splice]) -> bytes:

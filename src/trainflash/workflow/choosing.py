@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from trainflash.schema import Candidate, Experiment, WordChange
+from trainflash.schema import Candidate, Experiment
 
 # A knob with several values at one place: so many are tried at most. Each costs minutes, and what the fifth adds to a value that pays
 # (8 workers, then 16) is rarely more than the noise.
@@ -41,7 +41,7 @@ def choose(
     what an earlier one left open deserves another try, whose starts then count together.
     """
     decided = [one for one in made if one.decision in {"accepted", "rejected", "failed"} or one.n in finished]
-    essences = {one.n: essence(diff_of(one), one.words) for one in decided}
+    essences = {one.n: essence(diff_of(one), one) for one in decided}
     found_open, unagreed, left = [], [], []
     for each in candidates:
         why = _why_not(each, decided, essences, tip)
@@ -58,7 +58,7 @@ def choose(
 
 def _why_not(candidate: Candidate, decided: Sequence[Experiment], essences: dict[int, tuple[str, ...]], tip: str) -> str:
     """Why a candidate is not tried (again); "": nothing speaks against it."""
-    own = essence(candidate.diff, candidate.words)
+    own = essence(candidate.diff, candidate)
     for one in decided:
         if essences[one.n] == own and one.parent_commit == tip:
             return f"tried in experiment {one.n}: {_outcome(one)}"
@@ -124,10 +124,11 @@ def _outcome(one: Experiment) -> str:
     return one.verdict.reasons[0] if one.verdict and one.verdict.reasons else one.decision
 
 
-def essence(diff: str, words: Sequence[WordChange]) -> tuple[str, ...]:
+def essence(diff: str, change: Candidate | Experiment) -> tuple[str, ...]:
     """What a change removes and adds, wherever it stands: an accepted change above it moves its lines, one of the command its words."""
     lines = (line for line in diff.splitlines() if line.startswith(("+", "-")) and not line.startswith(("+++ /", "--- /")))
-    return (*lines, *(f"{word.before} -> {word.after}" for word in words))
+    words = (f"{word.before} -> {word.after}" for word in change.words)
+    return (*lines, *words, *(f"{name}={value}" for name, value in sorted(change.environment.items())))
 
 
 def names(candidates: Iterable[Candidate]) -> str:

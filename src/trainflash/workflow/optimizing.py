@@ -176,7 +176,7 @@ def make(session: Session, candidate: Candidate, command: Command, demands: Dema
     session.take("candidate", parent_commit)
     n = 1 + max((experiment.n for experiment in session.experiments()), default=0)
     said = f"experiment {n}: {candidate.knob} {candidate.value}".rstrip()
-    alone = bool(candidate.words) and not candidate.diff
+    alone = bool(candidate.words or candidate.environment) and not candidate.diff
     commit = sandbox.commit_nothing(session.sandbox, said) if alone else sandbox.commit_diff(session.sandbox, candidate.diff, said)
     diff = sandbox.diff(session.sandbox, parent_commit, commit)
     experiment = Experiment(

@@ -15,7 +15,7 @@ from trainflash.knobs.project import Project, sets_option
 from trainflash.knobs.reading.expressions import literal, refuse
 from trainflash.knobs.reading.python_source import PythonFile, string_value
 from trainflash.knobs.scene import Scene, Target
-from trainflash.knobs.splices import Splice
+from trainflash.knobs.splices import Splice, Variable
 from trainflash.knobs.surfaces import command
 from trainflash.knobs.surfaces.words import TYPED, spelled, value_of
 from trainflash.schema import Location
@@ -70,7 +70,7 @@ def option(project: Project, options: tuple[str, ...]) -> Written | None:
 
 
 def environment(edit: Environment, scene: Scene) -> tuple[Target, ...]:
-    """Where the variable is given its value: in a script of the command, in its own words, or in `os.environ`.
+    """Where the variable is given its value: in a script of the command, in its own words, in `os.environ`, or before all that.
 
     Raises `UsageError` when that is unclear.
     """
@@ -87,6 +87,9 @@ def environment(edit: Environment, scene: Scene) -> tuple[Target, ...]:
         if literal(node) is None or string_value(node) is None:
             raise refuse(f"{file.location(node)}: `{file.text(node)}` is computed, nothing typed to change")
         written.append(_python_target(file, node, name))
+    if not written and (given := project.command.env.get(name, os.environ.get(name))) is not None:
+        where = f"{name} in the environment"
+        return (Target(Location(project.entry or ".", 1), value_of(given), lambda value: (Variable(name, spelled(given, value)),), where),)
     values = {str(target.current) for target in written}
     if len(written) != 1:
         what = "is set nowhere in the program or its scripts" if not written else f"is set at several places ({', '.join(sorted(values))})"

@@ -23,14 +23,9 @@ def is_own(code) -> bool:
     return inside(code.co_filename) is not None
 
 
-def is_own_file(name: str) -> bool:
-    """The same of a file's name, as code or a module has it."""
-    return inside(name) is not None
-
-
 @functools.lru_cache(maxsize=None)
 def inside(name: str):
-    """The path below the root in which the owner's file of that name lies; None for what is not the owner's; remembered."""
+    """Path below the owner's root of a file, named as code or a module names it; None for what is not the owner's; remembered."""
     if name.startswith("<"):
         return None
     path = os.path.normpath(os.path.join(_CWD, name))

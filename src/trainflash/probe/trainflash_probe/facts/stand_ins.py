@@ -79,4 +79,4 @@ class StandIns:
 
 def _is_own(module) -> bool:
     file = vars(module).get("__file__")
-    return isinstance(file, str) and own.is_own_file(file)
+    return isinstance(file, str) and own.inside(file) is not None
