@@ -36,9 +36,7 @@ class Likeness:
             if FIXED:
                 pairs += [(find.number, other) for other in self._nearest_of(find.number, find.stamp, finds)]
                 continue
-            close = heapq.nsmallest(
-                self.neighbours + 1, finds, key=lambda other: (distance(find.stamp, other.stamp), other.number)
-            )
+            close = heapq.nsmallest(self.neighbours + 1, finds, key=lambda other: (distance(find.stamp, other.stamp), other.number))
             pairs += [(find.number, other.number) for other in close if other.number != find.number][: self.neighbours]
         return torch.tensor(pairs).T
 

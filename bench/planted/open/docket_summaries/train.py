@@ -45,7 +45,9 @@ def main() -> None:
     entries = make(settings["data"]["entries"], settings["data"]["seed"])
     encoder = Encoder([text for text, _ in entries], **settings["encoding"])
     order = torch.Generator().manual_seed(settings["data"]["seed"])
-    loader = DataLoader(entries, settings["data"]["batch_size"], shuffle=True, collate_fn=Collator(encoder), drop_last=True, generator=order)
+    loader = DataLoader(
+        entries, settings["data"]["batch_size"], shuffle=True, collate_fn=Collator(encoder), drop_last=True, generator=order
+    )
     model = DocketClassifier(len(encoder), len(MATTERS), encoder.max_tokens, **settings["model"])
     optimizer = torch.optim.AdamW(model.parameters(), training["lr"], weight_decay=training["weight_decay"])
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: min(1.0, (step + 1) / 30))

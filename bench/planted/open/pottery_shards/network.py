@@ -14,9 +14,7 @@ class Excite(nn.Module):
 
 
 def stage(inside: int, outside: int) -> nn.Sequential:
-    return nn.Sequential(
-        nn.Conv2d(inside, outside, 3, stride=2, padding=1), nn.BatchNorm2d(outside), nn.SiLU(), Excite(outside)
-    )
+    return nn.Sequential(nn.Conv2d(inside, outside, 3, stride=2, padding=1), nn.BatchNorm2d(outside), nn.SiLU(), Excite(outside))
 
 
 class ShardNet(nn.Module):

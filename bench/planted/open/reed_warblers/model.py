@@ -24,9 +24,7 @@ class SongNet(nn.Module):
     def __init__(self, classes: int, width: int) -> None:
         super().__init__()
         self.stem = nn.Conv2d(1, width // 2, 5, stride=2, padding=2)
-        self.stages = nn.Sequential(
-            Residual(width // 2, width), Residual(width, width * 2), Residual(width * 2, width * 2)
-        )
+        self.stages = nn.Sequential(Residual(width // 2, width), Residual(width, width * 2), Residual(width * 2, width * 2))
         self.head = nn.Linear(width * 2, classes)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:

@@ -1,6 +1,6 @@
 """Classify customs declarations by tariff code.
 
-    python classify.py --batch-size 32 --dim 96
+python classify.py --batch-size 32 --dim 96
 """
 
 import argparse

@@ -16,9 +16,7 @@ class CatchNet(nn.Module):
     def __init__(self, channels: int, width: int, vessels: int) -> None:
         super().__init__()
         self.vessel = nn.Embedding(vessels, 384)
-        self.conv = nn.Sequential(
-            nn.Conv1d(channels, width, 5, padding=2), nn.GELU(), nn.Conv1d(width, width, 5, padding=2), nn.GELU()
-        )
+        self.conv = nn.Sequential(nn.Conv1d(channels, width, 5, padding=2), nn.GELU(), nn.Conv1d(width, width, 5, padding=2), nn.GELU())
         self.head = nn.Sequential(nn.Linear(width + 384, 256), nn.GELU(), nn.Linear(256, 1))
 
     def forward(self, batch: dict[str, torch.Tensor]) -> torch.Tensor:

@@ -10,7 +10,9 @@ from meadow.tasks import Task
 class Growth(nn.Module):
     def __init__(self, inputs: int, width: int) -> None:
         super().__init__()
-        self.body = nn.Sequential(nn.Linear(inputs, width), nn.Tanh(), nn.Linear(width, width), nn.Tanh(), nn.Linear(width, width), nn.Tanh())
+        self.body = nn.Sequential(
+            nn.Linear(inputs, width), nn.Tanh(), nn.Linear(width, width), nn.Tanh(), nn.Linear(width, width), nn.Tanh()
+        )
         self.head = nn.Linear(width, 1)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
