@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import libcst as cst
@@ -75,19 +75,19 @@ def derived(edit: Exchange, scene: Scene) -> tuple[Target, ...]:
     else:
         times = _divisors(scene)
         _is_a_mean(scene, times)
-    quotients = [part for where, node in times if where is file and (part := _quotient(file, node)) is not None]
-    fitting = {id(each): each for each in quotients if rows is not None and file.text(each.right) == file.text(rows)}
+    quotients = [part for where, node in times if (part := _quotient(scene, where, node)) is not None]
+    fitting = {id(part): (where, part) for where, part in quotients if rows is not None and _is_rows(where, part, file, rows)}
     if len(fitting) != 1:
         raise refuse(f"{file.location(call)}: the number of micro-batches is not worked out from their rows")
-    quotient = next(iter(fitting.values()))
+    made_in, quotient = next(iter(fitting.values()))
     expected = scene.facts.get(edit.more.fact) if edit.more.fact is not None else None
     source = sources.Resolver(scene.project, sources.UNKNOWN if expected is None else expected).source(file, rows)  # type: ignore[arg-type]
-    whole = sources.Resolver(scene.project).source(file, quotient.left)
+    whole = sources.Resolver(scene.project).source(made_in, quotient.left)
     if source is None or source.write is None or whole is None or not isinstance(whole.value, int) or not isinstance(source.value, int):
-        raise refuse(f"{file.location(quotient)}: `{file.text(quotient)}` is not made of numbers that somebody typed")
-    lines = {*file.lines_of(quotient), *file.lines_of(rows)}  # type: ignore[arg-type]
+        raise refuse(f"{made_in.location(quotient)}: `{made_in.text(quotient)}` is not made of numbers that somebody typed")
+    lines = {(where.path, line) for where, node in ((made_in, quotient), (file, rows)) for line in where.lines_of(node)}  # type: ignore[arg-type]
     for use in source.uses:
-        if use.kind == "other" and not (use.location.file == file.path and use.location.line in lines):
+        if use.kind == "other" and (use.location.file, use.location.line) not in lines:
             raise refuse(f"{source.shown} is also used at {use.location} (`{use.text}`): changing it would change that too")
     typing, total = source.write, whole.value
 
@@ -96,17 +96,36 @@ def derived(edit: Exchange, scene: Scene) -> tuple[Target, ...]:
             raise refuse(f"{value!r} rows do not divide the {total} of an update", "choose a divisor")
         return typing(value)
 
-    what = f"{edit.more.argument}, from {source.shown}, of which `{file.text(quotient)}` follows"
+    what = f"{edit.more.argument}, from {source.shown}, of which `{made_in.text(quotient)}` follows"
     return (Target(file.location(call), source.value, write, what),)
 
 
-def _quotient(file: PythonFile, node: cst.BaseExpression) -> cst.BinaryOperation | None:
-    """`a // b`, or the name that is assigned it once."""
+def _quotient(scene: Scene, file: PythonFile, node: cst.BaseExpression) -> tuple[PythonFile, cst.BinaryOperation] | None:
+    """`a // b`, the name that is assigned it once, or the property that returns it."""
     scope = file.scope(node) if isinstance(node, cst.Name) else None
     if scope is not None:
         stored = [value for each in scope[node.value] if hasattr(each, "node") and (value := assigned(file, each.node)) is not None]
         node = stored[0] if len(stored) == 1 else node
-    return node if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.FloorDivide) else None
+    if isinstance(node, cst.Attribute):
+        returned = list(_returned(scene, node.attr.value))
+        file, node = returned[0] if len(returned) == 1 else (file, node)
+    return (file, node) if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.FloorDivide) else None
+
+
+def _returned(scene: Scene, name: str) -> Iterator[tuple[PythonFile, cst.BaseExpression]]:
+    """What properties of that name return in the program's classes."""
+    for file in scene.project.parsed(name, "property"):
+        for function in file.functions:
+            if function.name.value == name and any((dotted(each.decorator) or "").endswith("property") for each in function.decorators):
+                yield from ((file, each.value) for each in descendants(function, cst.Return) if each.value is not None)
+
+
+def _is_rows(where: PythonFile, quotient: cst.BinaryOperation, file: PythonFile, rows: cst.BaseExpression) -> bool:
+    """Whether the rows of a batch are what is divided by: the same text, or the same field of the object whose property this is."""
+    if where is file and where.text(quotient.right) == file.text(rows):
+        return True
+    fields = [each.attr.value for each in (quotient.right, rows) if isinstance(each, cst.Attribute)]
+    return len(fields) == 2 and fields[0] == fields[1] and dotted(quotient.right) == f"self.{fields[0]}"
 
 
 def _is_a_mean(scene: Scene, divisors: list[tuple[PythonFile, Any]]) -> None:
