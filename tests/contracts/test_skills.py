@@ -12,7 +12,7 @@ from skills_ref import validate
 
 from trainflash import knobs
 from trainflash.diagnosis.rules import REPORTED
-from trainflash.schema import KINDS, profiles
+from trainflash.schema import KINDS, profile_ops, profile_times, profiles
 
 ROOT = Path(__file__).resolve().parents[2]
 SKILLS = sorted(path for path in (ROOT / "skills").iterdir() if path.is_dir())
@@ -124,8 +124,8 @@ def unknown_names(text: str) -> list[str]:
         "loss_delta",
     }
     fields |= {"mean_abs_loss_delta", "stopped_because", "spent_s", "wall_s", "zero_grad"}
-    fields |= set(get_args(profiles.IdleCauseName)) | set(get_args(profiles.BreakdownMode))
-    classes = (made for made in vars(profiles).values() if dataclasses.is_dataclass(made))
+    fields |= set(get_args(profile_times.IdleCauseName)) | set(get_args(profile_times.BreakdownMode))
+    classes = (made for part in (profiles, profile_times, profile_ops) for made in vars(part).values() if dataclasses.is_dataclass(made))
     fields |= {each.name for made in classes for each in dataclasses.fields(made)}
     known = set(REPORTED) | {knob.name for knob in knobs.catalogue()} | fields
     named = set(re.findall(r"`([a-z]+(?:_[a-z0-9]+)+)`", text)) | set(re.findall(r"trainflash (?:explain|optimize try) ([a-z_]+)", text))

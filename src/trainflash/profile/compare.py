@@ -18,7 +18,8 @@ from trainflash.schema.profile_changes import (
     StepClassDelta,
     StepTimeDelta,
 )
-from trainflash.schema.profiles import HotOp, ProfileSummary
+from trainflash.schema.profile_ops import HotOp
+from trainflash.schema.profiles import ProfileSummary
 
 TOP = 10
 PARTS = ("compute", "communication", "copy", "host", "stall", "other")

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 from trainflash.report import figures
 from trainflash.schema.profile_changes import Delta, ProfileAssessment, ProfileComparison, ProfileHistory, ShareDelta
-from trainflash.schema.profiles import BreakdownPart, OptimizationCandidate, ProfileSummary
+from trainflash.schema.profile_times import BreakdownPart
+from trainflash.schema.profiles import OptimizationCandidate, ProfileSummary
 
 US_PER_MS = 1000
 PARTS = ("compute", "communication", "copy", "host", "stall", "other")

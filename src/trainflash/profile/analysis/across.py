@@ -16,7 +16,8 @@ from trainflash.profile.analysis.provenance import device_names
 from trainflash.profile.analysis.steps import RankSteps
 from trainflash.profile.analysis.view import Work
 from trainflash.profile.events import Kind
-from trainflash.schema.profiles import CommunicationOp, DeviceUse, RankUse
+from trainflash.schema.profile_ops import CommunicationOp
+from trainflash.schema.profile_times import DeviceUse, RankUse
 
 MOST_EXAMPLES = 3
 

@@ -15,7 +15,7 @@ import numpy as np
 from trainflash.profile.analysis.collectives import Collectives
 from trainflash.profile.analysis.figures import share, us
 from trainflash.profile.analysis.thresholds import DEFAULT, Thresholds
-from trainflash.schema.profiles import Alignment, Straggler
+from trainflash.schema.profile_times import Alignment, Straggler
 
 POINT_TO_POINT = {"send", "receive"}  # of one rank with another: no event of the whole group
 MOST_NAMED = 10

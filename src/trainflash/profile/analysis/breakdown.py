@@ -13,7 +13,7 @@ from trainflash.profile.analysis.figures import ratio, share, us
 from trainflash.profile.analysis.intervals import EMPTY, Spans, clipped, common, joined, shared_out, span, union, without
 from trainflash.profile.analysis.view import CALLS, Rank, Work
 from trainflash.profile.events import Kind
-from trainflash.schema.profiles import BreakdownMode, BreakdownPart, Overlap, TimeBreakdown
+from trainflash.schema.profile_times import BreakdownMode, BreakdownPart, Overlap, TimeBreakdown
 
 PARTS = ("compute", "communication", "copy", "host", "stall")
 

@@ -20,7 +20,8 @@ from trainflash.profile.analysis.regions import Regions
 from trainflash.profile.analysis.view import Rank
 from trainflash.profile.events import Profile
 from trainflash.schema import to_plain
-from trainflash.schema.profiles import NOT_HASHED, BreakdownMode, ProfileSummary
+from trainflash.schema.profile_times import BreakdownMode
+from trainflash.schema.profiles import NOT_HASHED, ProfileSummary
 
 HOT_OPS = 25
 MOST_REGIONS = 100

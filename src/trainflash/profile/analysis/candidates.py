@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 
 from trainflash.profile.analysis.thresholds import DEFAULT, Thresholds
 from trainflash.schema import Evidence
-from trainflash.schema.profiles import IdleCause, OptimizationCandidate, ProfileSummary
+from trainflash.schema.profile_times import IdleCause
+from trainflash.schema.profiles import OptimizationCandidate, ProfileSummary
 
 US_PER_MS = 1000
 

@@ -12,7 +12,7 @@ from trainflash.profile.analysis.figures import us
 from trainflash.profile.analysis.intervals import clipped, union, without
 from trainflash.profile.analysis.view import Work
 from trainflash.profile.events import Kind
-from trainflash.schema.profiles import CopyStat
+from trainflash.schema.profile_ops import CopyStat
 
 _DIRECTIONS = (("HtoD", "H2D"), ("DtoH", "D2H"), ("DtoD", "D2D"), ("PtoP", "P2P"), ("HtoH", "H2H"), ("HtoA", "H2D"), ("AtoH", "D2H"))
 _BETWEEN = re.compile(r"\((?P<source>[A-Za-z]+)\s*->\s*(?P<target>[A-Za-z]+)\)")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from trainflash.schema.profiles import DurationStats
+from trainflash.schema.profile_times import DurationStats
 
 NS_PER_US = 1000
 

@@ -15,7 +15,8 @@ from trainflash.profile.analysis.regions import Regions
 from trainflash.profile.analysis.tallies import largest, pairs, summed
 from trainflash.profile.analysis.thresholds import DEFAULT, Thresholds
 from trainflash.profile.events import Kind
-from trainflash.schema.profiles import GapBeforeOp, GapRegionContext, HostActivity, IdleCauseName
+from trainflash.schema.profile_ops import GapBeforeOp, GapRegionContext, HostActivity
+from trainflash.schema.profile_times import IdleCauseName
 
 MOST_ACTIVITIES = 5
 MOST_CONTEXTS_EACH = 3

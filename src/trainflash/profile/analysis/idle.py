@@ -26,7 +26,7 @@ from trainflash.profile.analysis.intervals import EMPTY, Spans, common, joined, 
 from trainflash.profile.analysis.thresholds import DEFAULT, Thresholds
 from trainflash.profile.analysis.view import CALLS
 from trainflash.profile.events import Kind
-from trainflash.schema.profiles import Idle, IdleCause, IdleCauseName
+from trainflash.schema.profile_times import Idle, IdleCause, IdleCauseName
 
 CAUSES: tuple[IdleCauseName, ...] = get_args(IdleCauseName)
 

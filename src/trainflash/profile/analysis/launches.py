@@ -12,7 +12,7 @@ from trainflash.profile.analysis.figures import ratio, stats, us
 from trainflash.profile.analysis.thresholds import DEFAULT, Thresholds
 from trainflash.profile.analysis.view import CALLS
 from trainflash.profile.events import Kind
-from trainflash.schema.profiles import CudaGraphs, Launches
+from trainflash.schema.profile_ops import CudaGraphs, Launches
 
 
 def launches(timelines: Sequence[Timeline], steps: int, limits: Thresholds = DEFAULT) -> Launches | None:

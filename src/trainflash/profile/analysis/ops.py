@@ -14,7 +14,7 @@ from trainflash.profile.analysis.breakdown import Timeline
 from trainflash.profile.analysis.figures import share, us
 from trainflash.profile.analysis.tallies import largest, pairs, summed
 from trainflash.profile.analysis.view import Rank, Work
-from trainflash.schema.profiles import HotOp, SemanticFamilyAggregate
+from trainflash.schema.profile_ops import HotOp, SemanticFamilyAggregate
 
 MOST_EACH = 8  # launching operators, shapes, … of a name that are kept while ranks are added up
 PRODUCTS = {"aten::mm": (0, 1), "aten::bmm": (0, 1), "aten::addmm": (1, 2), "aten::baddbmm": (1, 2)}  # name → its operands

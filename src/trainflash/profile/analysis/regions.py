@@ -14,7 +14,7 @@ from trainflash.profile.analysis.nesting import Nest, paths
 from trainflash.profile.analysis.tallies import summed
 from trainflash.profile.analysis.view import Rank
 from trainflash.profile.events import Kind
-from trainflash.schema.profiles import RegionAggregate
+from trainflash.schema.profile_ops import RegionAggregate
 
 BETWEEN = "/"
 NO_REGION = "(no region)"

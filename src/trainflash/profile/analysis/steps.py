@@ -13,7 +13,7 @@ from trainflash.profile.analysis.figures import stats, us
 from trainflash.profile.analysis.thresholds import DEFAULT, Thresholds
 from trainflash.profile.analysis.view import WORKING, Rank
 from trainflash.profile.events import BUSY_KINDS, Kind
-from trainflash.schema.profiles import Step, StepClassSummary, StepTimeSummary
+from trainflash.schema.profile_times import Step, StepClassSummary, StepTimeSummary
 
 MOST_STEPS = 200
 Basis = Literal["step_markers", "optimizer_steps", "device_steps", "xprof", "none"]
