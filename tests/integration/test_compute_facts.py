@@ -66,6 +66,13 @@ def test_no_attention_is_made_up(plant, tmp_path):
     assert found.operators.op_ms < found.operators.step_ms
 
 
+@pytest.mark.parametrize("plant", ["walk", "walk twice"])
+def test_operators_that_make_a_batch_are_no_computing(plant, tmp_path):
+    found, _ = seen(tmp_path, LOOP, f"plant={plant}")
+    bare, _ = seen(tmp_path / "bare", LOOP, f"plant={'accumulate' if plant == 'walk twice' else 'none'}")
+    assert found.operators.per_step == pytest.approx(bare.operators.per_step, abs=3)
+
+
 @pytest.mark.parametrize("plant", ["checkpoint", pytest.param("reentrant", marks=FULL)])
 def test_forward_work_done_again(plant, tmp_path):
     found, run = seen(tmp_path, LOOP, f"plant={plant}")

@@ -102,8 +102,11 @@ def main():
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, foreach=False)
     x = torch.randn(BATCH, LENGTH, WIDTH)
     for step in range(STEPS):
-        for _ in range(2 if PLANT == "accumulate" else 1):
+        for _ in range(2 if PLANT in ("accumulate", "walk twice") else 1):
             inputs = x.requires_grad_() if PLANT == "reentrant" else x
+            if PLANT.startswith("walk"):  # a batch made value by value
+                for at in range(400):
+                    inputs[0, 0, 0] = inputs[at % BATCH, 0, 1]
             with torch.autocast("cpu", torch.bfloat16, enabled=PLANT == "autocast"):
                 loss = model(inputs).float().square().mean()
             with torch.autograd.profiler.profile() if PLANT == "profiled_inside" and step == 6 else contextlib.nullcontext():

@@ -22,7 +22,7 @@ from ..phases.observer import Observer
 from ..writer import fact
 from . import compiles
 from .askers import asker
-from .operators import read
+from .operators import FETCH, read
 
 AT_STEPS = (6, 24)  # completed steps
 TRIES = 3  # steps to wait for a quiet one
@@ -49,6 +49,8 @@ class Census(Observer):
         self._compiled = 0
         self._lines = None
         self._saved = (0, None)
+        self._outside: list = []  # spans of the step, µs from its begin, in which its batches are made: before a forward, behind a backward
+        self._since_us = 0.0  # such a span is open since then; negative: none is
         self.forbidden = False
 
     # --- switching on and off
@@ -108,10 +110,31 @@ class Census(Observer):
         self._native._enable_profiler_legacy(_config(self._torch))
         running = self
         self._began_s = _clock()
+        self._outside, self._since_us = [], 0.0
+        loop.around_data = self._making_a_batch
+        loop.on_forward.append(self.on_forward)
+        loop.on_backward.append(self.on_backward)
+
+    def on_forward(self, module: object, args: tuple, kwargs: dict) -> None:
+        """A forward ends the making of its batch."""
+        if self._since_us >= 0:
+            self._outside.append((self._since_us, 1e6 * (_clock() - self._began_s)))
+            self._since_us = -1.0
+
+    def on_backward(self, tensors: tuple, grad_tensors: object) -> None:
+        """What is neither backward nor update is the next batch's, if a forward follows."""
+        self._since_us = 1e6 * (_clock() - self._began_s)
+
+    def _making_a_batch(self, original, args: tuple, kwargs: dict):
+        """A data function, named in the record as a loader's fetch is."""
+        with self._torch.autograd.profiler.record_function(f"{FETCH}#data function"):
+            return original(*args, **kwargs)
 
     def _stop(self):
         global running
         running = None
+        loop.around_data = None
+        loop.remove(self.on_forward, self.on_backward)
         loop.trace_gap_after(*self._saved)
         return self._native._disable_profiler_legacy()
 
@@ -129,7 +152,7 @@ class Census(Observer):
         if running is not self or loop.tid != get_ident():
             return
         now = _clock()
-        counted = read(self._stop()) or {}
+        counted = read(self._stop(), self._outside) or {}
         fact("census", step=self._step, ns=int(1e9 * (now - self._began_s)), **counted)
         if counted.get("attention") and not compiles.source.used:
             self._lines = AttentionLines(self._torch)
@@ -264,6 +287,7 @@ def install(torch):
     imports.after("torch.autograd.profiler_legacy", lambda module: _forbid_legacy(module, source))
     os.register_at_fork(before=source.abort)
     loop.add(source)
+    loop.remove(source.on_forward, source.on_backward)  # only while a census is taken
     return None
 
 

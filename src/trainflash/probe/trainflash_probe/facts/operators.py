@@ -18,6 +18,7 @@ PRODUCTS = ("aten::bmm", "aten::baddbmm")
 EXPONENTIALS = ("aten::exp", "aten::exp_", "aten::exp2")
 SUMS = ("aten::sum", "aten::logsumexp")
 AFTER = 6  # operators after the second product, in which a sum of exponentials still divides what it made
+FETCH = "enumerate(DataLoader)"  # what torch names a fetch
 MATH = "aten::_scaled_dot_product_attention_math"
 _NOT_OPERATORS = ("autograd::", "torch::autograd::")
 
@@ -31,7 +32,7 @@ class _Call:
         self.outer = None  # the outermost operator around it, itself included
         self.backward = name.startswith("autograd::engine::evaluate_function")
         self.optimizer = name.startswith("Optimizer.step#")
-        self.data = name.startswith("enumerate(DataLoader)")
+        self.data = name.startswith(FETCH)
         self.around: tuple = ()  # classes of operators around it
         self.sequence = -1
         self.index = -1
@@ -51,11 +52,14 @@ class _Call:
         return self.event.shapes()
 
 
-def read(records: list):
-    """Figures of one step, nanoseconds; None where there is too much to read."""
+def read(records: list, outside: list):
+    """Figures of one step, nanoseconds; None where there is too much to read.
+
+    `outside` are spans in µs from its begin in which only backward and update count: its batches are made there.
+    """
     if sum(len(events) for events in records) > MAX_RECORDS:
         return None
-    counted = _Counted()
+    counted = _Counted(outside)
     for events in records:
         counted.walk(events)
     attention = []
@@ -67,7 +71,8 @@ def read(records: list):
 
 
 class _Counted:
-    def __init__(self) -> None:
+    def __init__(self, outside: list) -> None:
+        self._outside = outside
         self.figures = dict.fromkeys(("ops", "op_ns", "small_ns", "optimizer_ops", "matmul_ns", "conv_ns", "copy_ns"), 0)
         self.outers: list = []  # outermost operators of the forward pass, in order
         self.forward: list = []  # all operators of the forward pass
@@ -81,6 +86,7 @@ class _Counted:
             kind = event.kind()
             if kind == "push":
                 call = _Call(event, event.name(), base.cpu_elapsed_us(event), stack[-1] if stack else None)
+                call.data |= not (call.backward or call.optimizer) and any(a <= call.began < b for a, b in self._outside)
                 self._began(call, event)
                 stack.append(call)
             elif kind == "pop" and stack:

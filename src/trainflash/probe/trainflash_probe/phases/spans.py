@@ -47,8 +47,9 @@ def data_span(original, phase: str = "Data"):
             swallow("data function", error)
         loop.begin(codes.DATA)
         loop.in_fwd = True  # forwards in it make data
+        around = loop.around_data
         try:
-            batch = original(*args, **kwargs)
+            batch = original(*args, **kwargs) if around is None else around(original, args, kwargs)
         finally:
             loop.in_fwd = False
             emit(codes.DATA_END)
