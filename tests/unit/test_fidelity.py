@@ -468,3 +468,18 @@ def test_an_optimizer_that_is_left_out_in_its_turn_is_fewer_updates():
     found = compare(turns, skipped)
     assert "updates" in found.changed
     assert "update 3 is one of optimizer 2 → of optimizer 1" in check_of(found, "updates").evidence
+
+
+@pytest.mark.parametrize(
+    ("late", "changed"),
+    [
+        ({"thread": "other"}, ()),
+        ({}, ("cadence",)),
+        ({"thread": "other", "digest": "older"}, ("cadence",)),
+    ],
+    ids=["written by another thread", "written late", "other contents"],
+)
+def test_what_a_thread_writes_later_counts_where_it_was_taken(late, changed):
+    saved = tuple({**checkpoint(n), "n": n + 1, **late} if n == 20 else checkpoint(n) for n in (10, 20, 30))
+    found = compare(record(), later(checkpoints=saved))
+    assert set(found.changed) == set(changed), found.reasons

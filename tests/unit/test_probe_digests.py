@@ -181,3 +181,12 @@ def test_what_was_looked_at_can_still_be_resized():
     batch.resize_(100)
     weight.untyped_storage().resize_(0)
     assert batch.shape == (100,)
+
+
+def test_tables_that_the_code_makes_are_no_state():
+    module = torch.nn.Sequential(torch.nn.BatchNorm1d(2), torch.nn.Linear(2, 2))
+    module[1].register_buffer("mask", torch.ones(2), persistent=False)
+    module[1].register_buffer("scale", torch.ones(2))
+    module.add_module("again", module[0])
+    names = {name for name, value in module.named_buffers() if any(value is each for each in part("record.state").buffers(module))}
+    assert names == {"0.running_mean", "0.running_var", "0.num_batches_tracked", "1.scale"}

@@ -218,5 +218,16 @@ def checkpoint_cadence(pair: Pair) -> Outcome:
 
 def _checkpoints(pair: Pair) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     old = [line for line in pair.baseline.checkpoints if line["n"] <= pair.closed_on("baseline")]
-    new = [line for line in pair.candidate.checkpoints if line["n"] <= pair.closed_on("candidate")]
-    return old, new
+    new = [_when_taken(line, old, pair) for line in pair.candidate.checkpoints if line["n"] <= pair.closed_on("candidate")]
+    return old, sorted(new, key=lambda line: int(line["n"]))
+
+
+def _when_taken(line: dict[str, Any], old: list[dict[str, Any]], pair: Pair) -> dict[str, Any]:
+    """The checkpoint; what another thread wrote counts where its contents were taken: at the baseline's newest before it, if equal."""
+    if line.get("thread") != "other" or pair.rebatched or "keys" not in line:
+        return line
+    before = max((each for each in old if each["n"] <= line["n"]), key=lambda each: int(each["n"]), default=None)
+    if before is None or before.get("keys") != line["keys"]:
+        return line
+    same = before.get("digest") == line.get("digest") or (line.get("scalars") and before.get("scalars") == line["scalars"])
+    return {**line, "n": before["n"]} if same else line

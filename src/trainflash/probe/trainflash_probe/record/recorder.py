@@ -251,7 +251,7 @@ class Recorder(Observer):
 
     def _weigh_evaluated(self, forward, module):
         if self._evaluations.wants_weights(forward, module):
-            found = self._try(state.weights, list(module.parameters()), list(module.buffers()))
+            found = self._try(state.weights, list(module.parameters()), state.buffers(module))
             self._evaluations.weigh(forward, found)
 
     def _living(self):
@@ -261,10 +261,7 @@ class Recorder(Observer):
         return {id(parameter): state.plain_name(name) for module in self._living() for name, parameter in module.named_parameters()}
 
     def _buffers(self):
-        seen: dict = {}
-        for module in self._living():
-            for buffer in module.buffers():
-                seen.setdefault(id(buffer), buffer)
+        seen = {id(buffer): buffer for module in self._living() for buffer in state.buffers(module)}
         return list(seen.values())
 
     def _ordinal(self, optimizer):

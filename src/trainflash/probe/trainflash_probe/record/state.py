@@ -101,6 +101,16 @@ class Before:
         return [index for index, count in enumerate(counts) if count], sum(counts)
 
 
+def buffers(module) -> list:
+    """The buffers that belong to the module's state, each once. Others (`persistent=False`: masks, tables) are made by its code."""
+    found: dict = {}
+    for part in module.modules():
+        for name, buffer in part._buffers.items():
+            if buffer is not None and name not in part._non_persistent_buffers_set:
+                found.setdefault(id(buffer), buffer)
+    return list(found.values())
+
+
 def weights(parameters_, buffers):
     """Hash, norm and sketch of weights, and of floating-point buffers (running statistics)."""
     floating = [buffer for buffer in buffers if buffer.is_floating_point()]
