@@ -483,3 +483,18 @@ def test_what_a_thread_writes_later_counts_where_it_was_taken(late, changed):
     saved = tuple({**checkpoint(n), "n": n + 1, **late} if n == 20 else checkpoint(n) for n in (10, 20, 30))
     found = compare(record(), later(checkpoints=saved))
     assert set(found.changed) == set(changed), found.reasons
+
+
+def asked_in_each_step(shift: int = 0, of: int = 29) -> tuple[dict, ...]:
+    """A teacher that is asked about the batch of each of the first `of` steps."""
+    return tuple(evaluation(n, of=["Teacher", False], multiset=f"{n + shift:x}") for n in range(of))
+
+
+def test_a_teacher_is_asked_about_the_batches_whatever_their_order():
+    ours = replace(record().streams[0], evaluations=(*record().streams[0].evaluations, *asked_in_each_step()))
+    theirs = replace(shuffled().streams[0], evaluations=(*shuffled().streams[0].evaluations, *asked_in_each_step(shift=100)))
+    assert compare(record(ours), record(theirs)).changed == ("order",)
+    same_order = replace(ours, evaluations=theirs.evaluations)
+    assert "evaluation" in compare(record(ours), record(same_order)).changed, "the same batches, and it was asked about others"
+    few = [replace(each, evaluations=each.evaluations[:8]) for each in (ours, theirs)]
+    assert "evaluation" in compare(*map(record, few)).changed, "a few evaluations are no part of the step"

@@ -20,6 +20,7 @@ _RATE_ROUNDING = 0.02  # a schedule counted in updates meets that in samples bet
 _RATES_SCALED = 0.8  # of all updates: the rest is warm-up
 _BOUND_WIDTH = 1e-4  # torch divides by the norm plus 1e-6, so clipped norms are equal but for that
 SIDES: tuple[Literal["baseline", "candidate"], ...] = ("baseline", "candidate")
+_EACH_STEP = 0.8  # of the updates have an evaluation before them: it is a part of the step
 Lines = dict[int, dict[str, Any]]  # by the update that they follow
 _RESULTS_LIMIT = 1e-3  # relative, of sums over an evaluation; rounding in float32 moves them by 1e-6, averaged weights by 1e-2 and more
 _BOUND_SLACK = 5e-3  # the same bound in bfloat16
@@ -275,7 +276,18 @@ def _evaluations(pair: Pair) -> list[tuple[Lines, Lines]]:
         if lost[0] and not lost[1] and gained[1] and not gained[0]:
             found[(name, training)] = (lost[0], gained[1])
             del found[(name, not training)]
-    return [found[key] for key in sorted(found)]
+    return [_of_same_batches(*found[key], pair) for key in sorted(found)]
+
+
+def _of_same_batches(old: Lines, new: Lines, pair: Pair) -> tuple[Lines, Lines]:
+    """The lines of a kind of network, without those that are asked in each step about the step's own batch (a teacher, a target network)
+    where the owner's batches are others: what it was asked is judged with the batches."""
+    if len(old) < _EACH_STEP * pair.length or pair.rebatched:
+        return old, new
+    others = {
+        n for n, relation in enumerate(pair.relations) if relation not in SAME_WORK
+    }  # `relations[n]` is of the update after n of them
+    return tuple({n: line for n, line in lines.items() if n not in others} for lines in (old, new))  # type: ignore[return-value]
 
 
 def cadence(old: list[int], new: list[int], pair: Pair) -> Outcome:
