@@ -47,7 +47,7 @@ def test_a_rank_slow_in_backward_is_told_from_the_one_that_waits_for_it(tmp_path
     assert found.rank_stats[1].hottest["Bwd"].function == "Spin.backward"
     talk = found.communication
     assert (talk.backend, talk.wrapper, talk.location.function, talk.syncs_per_step) == ("gloo", "DDP", "wrapped", 1.0)
-    assert talk.share > 0.4 and talk.wait_share > 0.4 and talk.bytes_per_step == 4 * (32 * 256 + 256 + 256 * 8 + 8)
+    assert talk.share > 0.25 and talk.wait_share > 0.25 and talk.bytes_per_step == 4 * (32 * 256 + 256 + 256 * 8 + 8)
 
 
 @pytest.mark.full
