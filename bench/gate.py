@@ -64,7 +64,8 @@ def repeat(program: str, runs: int, work: Path) -> None:
     for number in range(len(before), runs):
         directory = work / f"spread-{program}"
         shutil.rmtree(directory, ignore_errors=True)
-        bench.compare(box, command, command, directory, budget_s=BUDGET_S, judge=pairs.judge_by(LIMIT, most_starts=stats.LEAST_STARTS))
+        judge = pairs.judge_by(LIMIT, most_starts=stats.LEAST_STARTS)
+        _, judged = bench.compare(box, command, command, directory, budget_s=BUDGET_S, judge=judge)
         starts = [
             [statistics.median(line[side][1]) for side in ("baseline", "candidate")] for line in read_lines(directory / "steps.jsonl")
         ]
@@ -72,6 +73,7 @@ def repeat(program: str, runs: int, work: Path) -> None:
             "program": program,
             "run": number,
             "paired": starts,
+            "told": judged.speedup.mean if judged.speedup else None,
             "plain_ms": alone(box, command, work / "alone"),
             "load": os.getloadavg()[0],
         }
@@ -81,14 +83,18 @@ def repeat(program: str, runs: int, work: Path) -> None:
 
 
 def spread_of(program: str) -> dict:
-    """Largest distance of a run's p50 from the median of all runs: paired (relative to the program beside it), and plain."""
+    """Largest distance of a run's p50 from the median of all runs: paired (relative to the program beside it), and plain.
+
+    `told` is the same of the ratio that a paired gate goes by.
+    """
     lines = [line for line in read_lines(RESULTS / "spread.jsonl") if line["program"] == program and line["paired"]]
     paired = [math.exp(statistics.fmean(math.log(theirs / ours) for ours, theirs in line["paired"])) for line in lines]
     one = [line["paired"][0][1] / line["paired"][0][0] for line in lines]
     plain = [line["plain_ms"] for line in lines]
+    told = [line["told"] for line in lines if line.get("told")]
     return {"program": program, "runs": len(lines), **{
         name: max(abs(value / statistics.median(values) - 1) for value in values) if values else None
-        for name, values in (("paired", paired), ("paired_one_start", one), ("plain", plain))
+        for name, values in (("paired", paired), ("paired_one_start", one), ("told", told), ("plain", plain))
     }}  # fmt: skip
 
 
