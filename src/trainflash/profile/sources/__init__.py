@@ -8,6 +8,7 @@ readable; its `quality` says what is not.
 
 from __future__ import annotations
 
-from trainflash.profile.sources.request import Request, load
+from trainflash.profile.sources.asked import Request
+from trainflash.profile.sources.request import load
 
 __all__ = ["Request", "load"]

@@ -1,38 +1,16 @@
-"""What was asked for, and which reader answers it."""
+"""Which reader answers a request."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from trainflash.errors import UsageError
 from trainflash.profile.events import Profile
 from trainflash.profile.sources import archives, directories, wandb_runs, xplane_tables
+from trainflash.profile.sources.asked import Request
 from trainflash.profile.sources.files import read_file
-
-
-@dataclass(frozen=True)
-class Request:
-    """Exactly one of `trace_file`, `xplane_file`, `profile_dir`, `artifact`, `run_target` is given.
-
-    `trace_file`: JSON traces (plain, gzip, one tar of them) or exports of nsys, one per rank. `xplane_file`: XPlane protobufs, one a host.
-    `profile_dir`: see `directories`. `artifact`, `run_target`, `entity`, `project`, `alias`, `download_root`: see `wandb_runs`.
-    `xplane_output_dir`: where xprof's tables are kept (needs the package xprof); `xplane_count_trace_events`: ask xprof how many events
-    its trace viewer would show.
-    """
-
-    trace_file: tuple[Path, ...] = ()
-    xplane_file: tuple[Path, ...] = ()
-    profile_dir: Path | None = None
-    artifact: str | None = None
-    run_target: str | None = None
-    entity: str | None = None
-    project: str | None = None
-    alias: str = "latest"
-    download_root: Path | None = None
-    xplane_output_dir: Path | None = None
-    xplane_count_trace_events: bool = False
 
 
 def load(request: Request, on_file: Callable[[str], None] = lambda name: None) -> Profile:

@@ -12,13 +12,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlparse
 
 from trainflash.errors import UsageError
-
-if TYPE_CHECKING:
-    from trainflash.profile.sources.request import Request
+from trainflash.profile.sources.asked import Request
 
 ARTIFACT_TYPES = ("jax_profile", "profile", "profiler", "trace")  # Levanter's first; the others are in common use
 _ARTIFACT = re.compile(r"^(?P<entity>[^/\s:]+)/(?P<project>[^/\s:]+)/(?P<name>[^/\s:]+)(:(?P<version>[^/\s:]+))?$")
