@@ -34,7 +34,8 @@ from trainflash.knobs.reading.origins import Source, pick
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, has_splat, keyword, string_value
 from trainflash.knobs.reading.uses import Use
 from trainflash.knobs.splices import Splice
-from trainflash.knobs.surfaces import options
+from trainflash.knobs.surfaces import options, shell
+from trainflash.knobs.surfaces.words import value_of
 
 DEEPEST = 16  # own: real chains of names have up to six links
 LOADS = {"load", "safe_load", "full_load", "unsafe_load", "loads"}
@@ -104,6 +105,8 @@ class Resolver:
             return self._computed(file, node)
         if isinstance(node, cst.BooleanOperation) and isinstance(node.operator, cst.Or):
             raise refuse(f"{file.location(node)}: `{file.text(node)}` may be one or the other")
+        if not keys and (asked := _environment(file, node)) is not None:
+            return self._variable(file, node, *asked)
         place = uses.key_of(node)
         if place is not None:
             return self._key(file, node, place[0], (place[1], *keys))
@@ -118,6 +121,20 @@ class Resolver:
             literal(node), f"the value at {here}", here, lambda value: (Splice(file.path, start, end, spelled_value(value)),), offset=start
         )
         return found.also(self.other_callers(file, node))
+
+    def _variable(self, file: PythonFile, node: cst.BaseExpression, name: str, default: cst.BaseExpression | None) -> Source | None:
+        """An environment variable: where it is set, else the default that the program falls back on."""
+        given = shell.variable(self.project, name)
+        if len(given) > 1 or (not given and default is None):
+            raise refuse(f"{file.location(node)}: {name} is set {'at several places' if given else 'nowhere'}")
+        if given:
+            return Source(given[0].current, given[0].where, given[0].location, given[0].write)
+        assert default is not None
+        text = string_value(default)
+        if text is None:
+            return self.source(file, default)
+        here = file.location(default)
+        return Source(value_of(text), f"the default of {name} at {here}", here, shell.writer(file, default), offset=file.span(default)[0])
 
     def other_callers(self, file: PythonFile, node: cst.CSTNode) -> list[Use]:
         """A value inside a function that is called from several places serves them all."""
@@ -355,3 +372,15 @@ class Resolver:
             return found
         found_in = [found for arg in call.args if arg.star == "**" and (found := self.source(file, arg.value, (name, *keys))) is not None]
         return pick(found_in, file.location(call), self.expected) if found_in else None
+
+
+def _environment(file: PythonFile, node: cst.BaseExpression) -> tuple[str, cst.BaseExpression | None] | None:
+    """The variable and the default of `os.environ.get(…)`, `os.getenv(…)` or `os.environ[…]`; None for anything else."""
+    if isinstance(node, cst.Call) and node.args and file.full_name(node.func) in ("os.environ.get", "os.getenv"):
+        name, default = string_value(node.args[0].value), argument_node(file, node, "default", 1)
+        return None if name is None else (name, default)
+    if isinstance(node, cst.Subscript) and file.full_name(node.value) == "os.environ" and len(node.slice) == 1:
+        index = node.slice[0].slice
+        name = string_value(index.value) if isinstance(index, cst.Index) else None
+        return None if name is None else (name, None)
+    return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,11 +70,20 @@ def option(project: Project, options: tuple[str, ...]) -> Written | None:
 
 
 def environment(edit: Environment, scene: Scene) -> tuple[Target, ...]:
-    """Where the variable is given its value: in a script of the command, in its own words, in `os.environ`, or before all that.
+    """Where the variable is given its value. Raises `UsageError` when that is unclear."""
+    name, written = edit.variable, variable(scene.project, edit.variable)
+    values = {str(target.current) for target in written}
+    if len(written) != 1:
+        what = "is set nowhere in the program or its scripts" if not written else f"is set at several places ({', '.join(sorted(values))})"
+        raise refuse(f"no call of {name}: {name} {what}" if not written else f"{name} {what}", f"run the command with {name}=…")
+    return (written[0],)
 
-    Raises `UsageError` when that is unclear.
+
+def variable(project: Project, name: str) -> list[Target]:
+    """Where a variable gets its value: in the command's words, in its scripts, in `os.environ`, or, if in none of them, before all that.
+
+    Raises `UsageError` where it is computed.
     """
-    name, project = edit.variable, scene.project
     written = [_of_command(project, name)] if any(word.startswith(f"{name}=") for word in project.command.argv) else []
     for path in project.scripts:
         for text, start, line in _words(project, path):
@@ -83,18 +92,16 @@ def environment(edit: Environment, scene: Scene) -> tuple[Target, ...]:
                 if found is None:
                     raise refuse(f"{Location(path, line)}: `{text}` is computed, nothing typed to change")
                 written.append(Target(found.location, found.value, found.write, f"{name} at {found.location}"))
-    for file, node in _in_python(scene, name):
+    for file, node in _in_python(project, name):
         if literal(node) is None or string_value(node) is None:
             raise refuse(f"{file.location(node)}: `{file.text(node)}` is computed, nothing typed to change")
-        written.append(_python_target(file, node, name))
+        written.append(
+            Target(file.location(node), value_of(string_value(node) or ""), writer(file, node), f"{name} at {file.location(node)}")
+        )
     if not written and (given := project.command.env.get(name, os.environ.get(name))) is not None:
         where = f"{name} in the environment"
-        return (Target(Location(project.entry or ".", 1), value_of(given), lambda value: (Variable(name, spelled(given, value)),), where),)
-    values = {str(target.current) for target in written}
-    if len(written) != 1:
-        what = "is set nowhere in the program or its scripts" if not written else f"is set at several places ({', '.join(sorted(values))})"
-        raise refuse(f"no call of {name}: {name} {what}" if not written else f"{name} {what}", f"run the command with {name}=…")
-    return (written[0],)
+        return [Target(Location(project.entry or ".", 1), value_of(given), lambda value: (Variable(name, spelled(given, value)),), where)]
+    return written
 
 
 def _of_command(project: Project, name: str) -> Target:
@@ -131,21 +138,15 @@ def _from_outside(project: Project, name: str) -> bool:
     return name in os.environ or name in project.command.env or any(word.startswith(f"{name}=") for word in project.command.argv)
 
 
-def _python_target(file: PythonFile, node: cst.BaseExpression, name: str) -> Target:
+def writer(file: PythonFile, node: cst.BaseExpression) -> Callable[[Any], tuple[Splice, ...]]:
+    """Writes a value into a string literal."""
     start, end = file.span(node)
-    text = string_value(node) or ""
-    quote = file.text(node)[0]
-    current: Any = int(text) if text.isdigit() else text
-    return Target(
-        file.location(node),
-        current,
-        lambda value: (Splice(file.path, start, end, f"{quote}{value}{quote}"),),
-        f"{name} at {file.location(node)}",
-    )
+    text, quote = string_value(node) or "", file.text(node)[0]
+    return lambda value: (Splice(file.path, start, end, f"{quote}{spelled(text, value)}{quote}"),)
 
 
-def _in_python(scene: Scene, name: str) -> Iterator[tuple[PythonFile, cst.BaseExpression]]:
-    for file in scene.project.parsed(name):
+def _in_python(project: Project, name: str) -> Iterator[tuple[PythonFile, cst.BaseExpression]]:
+    for file in project.parsed(name):
         for node in file.nodes:
             if isinstance(node, cst.Assign):
                 for target in node.targets:
