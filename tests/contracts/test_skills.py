@@ -123,7 +123,7 @@ def unknown_names(text: str) -> list[str]:
         "ci_high",
         "loss_delta",
     }
-    fields |= {"mean_abs_loss_delta", "stopped_because", "spent_s", "wall_s", "zero_grad"}
+    fields |= {"mean_abs_loss_delta", "stopped_because", "spent_s", "wall_s", "zero_grad", "run_as"}
     fields |= set(get_args(profile_times.IdleCauseName)) | set(get_args(profile_times.BreakdownMode))
     classes = (made for part in (profiles, profile_times, profile_ops) for made in vars(part).values() if dataclasses.is_dataclass(made))
     fields |= {each.name for made in classes for each in dataclasses.fields(made)}
