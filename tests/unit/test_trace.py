@@ -118,6 +118,14 @@ def test_holes_and_a_late_slot_do_no_harm(tmp_path):
     assert phases_ms(only_rank(write_run(tmp_path, late)), 0)["Fwd"] == 3
 
 
+def test_a_phase_that_began_while_the_process_had_no_core_cuts_nothing_off(tmp_path):
+    """The begin is written where the boundary was, which may lie seconds before a sample that another thread took meanwhile."""
+    first, second = plain_step(1), plain_step(11)
+    stretched = [(at + 5_000, name) for at, name in second[1:]]
+    rank = only_rank(write_run(tmp_path, [*first, (4_990, "sample_of+6"), second[0], *stretched, *plain_step(5_021)]))
+    assert rank.steps == 3 and rank.step_start_ns.tolist() == [BASE_NS + at * MS for at in (1, 11, 5_021, 5_031)]
+
+
 def test_marks_that_do_not_nest_are_repaired(tmp_path):
     events = [(1, "/Log"), (1, "Data"), (2, "/Data"), (2, "Fwd"), (3, "Bwd"), (4, "/Fwd"), (5, "step")]
     rank = only_rank(write_run(tmp_path, events))
