@@ -354,3 +354,28 @@ def test_a_program_that_does_less_while_it_is_timed_is_found_out(tmp_path):
     assert honest.ok, honest.evidence
     lazy = work.compare(seen["recorded"], seen["recorded"], [(seen["timed"], seen["lazy"])], 1e-3)
     assert "step 1: 8 samples when it is recorded, 4 when it is timed" in lazy.evidence
+
+
+LOGGING = """
+import logging
+logger = logging.getLogger("run")
+logger.setLevel("INFO")
+logger.addHandler(logging.NullHandler())
+of_torch = {"__name__": "torch._dynamo.convert", "logger": logging.getLogger("torch.convert")}
+exec("def convert():\\n    logger.warning('compiling')", of_torch)
+model = nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for step in range(6):
+    model(torch.randn(9, 4)).mean().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    if step == 2:
+        of_torch["convert"]()
+    if step % 2 == 0:
+        logger.info("step %d", step)
+"""
+
+
+def test_what_torch_itself_logs_is_no_line_of_the_training(tmp_path):
+    _, stream = train(tmp_path / "logging", LOGGING)
+    assert [update.logs for update in stream.updates] == [0, 1, 0, 1, 0, 1]  # noted with the update that follows

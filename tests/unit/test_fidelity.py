@@ -498,3 +498,17 @@ def test_a_teacher_is_asked_about_the_batches_whatever_their_order():
     assert "evaluation" in compare(record(ours), record(same_order)).changed, "the same batches, and it was asked about others"
     few = [replace(each, evaluations=each.evaluations[:8]) for each in (ours, theirs)]
     assert "evaluation" in compare(*map(record, few)).changed, "a few evaluations are no part of the step"
+
+
+def test_batches_of_another_size_are_not_compared_one_by_one():
+    """Micro-batches of an update joined: as many samples an update, in fewer batches of the loader."""
+
+    def fed(parts: int) -> Record:
+        leaf = ("int64[]", f"labels of {parts}")
+        return record(stream([update(n, batches=tuple((1, (leaf,)) for _ in range(parts)), forwards=parts) for n in range(1, 31)]))
+
+    assert check_of(compare(fed(4), fed(1)), "targets").ok is not False
+    assert (
+        check_of(compare(fed(1), record(stream([update(n, batches=((1, (("int64[]", "others"),)),)) for n in range(1, 31)]))), "targets").ok
+        is False
+    )

@@ -221,8 +221,8 @@ def _loader_leaves(pair: Pair) -> Iterable[tuple[int, tuple[Any, Any]]]:
         return
     old = [batch for update in pair.baseline.updates[: pair.length] for batch in update.batches]
     new = [batch for update in pair.candidate.updates[: pair.length] for batch in update.batches]
-    if [loader for loader, _ in old[: len(new)]] != [loader for loader, _ in new[: len(old)]]:
-        return
+    if len(old) != len(new) or [loader for loader, _ in old] != [loader for loader, _ in new]:
+        return  # other batches: the samples of an update come in fewer or more of them
     for number, ((_, left), (_, right)) in enumerate(zip(old, new, strict=False), start=1):
         if [leaf[0] for leaf in left] == [leaf[0] for leaf in right]:
             pairs = zip(left, right, strict=True)

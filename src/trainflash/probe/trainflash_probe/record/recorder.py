@@ -23,6 +23,7 @@ import contextlib
 import functools
 import json
 import os
+import sys
 import time
 import weakref
 
@@ -180,7 +181,7 @@ class Recorder(Observer):
         self._write({"k": "checkpoint", "n": self._updates, "target": _base(target), **more, **(found or {})})
 
     def on_log(self, source):
-        self._logs += 1
+        self._logs += not (source == "logging" and _of_torch(sys._getframe(1)))
 
     def on_exit(self):
         if self._file is None:
@@ -340,6 +341,9 @@ class _Epochs:
         self._begun = False
 
 
+_WAYS_TO_LOG = ("", "logging", "functools", __name__.partition(".")[0])
+
+
 def _watch_scaler(scaled):
     """Remember, for each tensor that a gradient scaler made, the unscaled loss it was made from."""
     scaler = getattr(tensors.torch_module().amp, "GradScaler", None)
@@ -364,3 +368,11 @@ def _sampled(steps):
 
 def _base(target):
     return os.path.basename(str(target)) if isinstance(target, (str, os.PathLike)) else type(target).__name__
+
+
+def _of_torch(frame):
+    """Whether torch itself logs, as it does when it compiles: that is no line of the training's."""
+    package = ""
+    while frame is not None and package in _WAYS_TO_LOG:
+        package, frame = str(frame.f_globals.get("__name__", "")).partition(".")[0], frame.f_back
+    return package == "torch"
