@@ -5,6 +5,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 
 from trainflash import sandbox
 from trainflash.errors import UsageError
+from trainflash.sandbox import lifecycle
 
 ME = ("-c", "user.name=Owner", "-c", "user.email=owner@example.org", "-c", "init.defaultBranch=main", "-c", "protocol.file.allow=always")
 
@@ -391,3 +393,14 @@ def test_a_project_that_was_edited_since_is_told_and_one_that_only_ran_is_not(pr
     edited = next(path for path in sorted(project.glob("*.py")))
     edited.write_text(edited.read_text() + "# later\n")
     assert sandbox.drifted(made) == (edited.name,)
+
+
+def test_a_lock_is_waited_for_a_moment_and_no_longer(project, monkeypatch):
+    monkeypatch.setattr(lifecycle, "LOCK_PATIENCE_S", 0.3)
+    held, mine = (os.open(project, os.O_RDONLY) for _ in range(2))
+    assert sandbox.hold(held) and not sandbox.hold(mine)
+    released = threading.Timer(0.1, os.close, (held,))
+    released.start()
+    assert sandbox.hold(mine)
+    released.join()
+    os.close(mine)

@@ -19,7 +19,7 @@ from trainflash.sandbox.history import (
     project_in,
     status,
 )
-from trainflash.sandbox.lifecycle import create, discard, load, newest, state_folder
+from trainflash.sandbox.lifecycle import create, discard, hold, load, newest, state_folder
 
 __all__ = [
     "Status",
@@ -34,6 +34,7 @@ __all__ = [
     "discard",
     "drifted",
     "head",
+    "hold",
     "load",
     "newest",
     "original_changes",

@@ -12,6 +12,7 @@ import hashlib
 import json
 import os
 import re
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -29,6 +30,7 @@ from trainflash.schema import Protection, Sandbox, read_document, write_document
 DOCUMENT = "sandbox.json"
 FILES = "files.json"  # paths of the owner's state that were taken, and those that git does not ignore but were left out
 ORIGINAL = "original.json"
+LOCK_PATIENCE_S = 1.0  # own: a child between fork and exec holds what its killed parent held, for milliseconds
 _TEMPORARY = ("index-*", "links-*", "merge-*", "proposal-*", ".trainflash-trial-*")  # what a killed command may leave
 _KEPT = ("tuning_log.yaml", "writebacks")
 
@@ -230,15 +232,26 @@ def _locked(directory: Path) -> Iterator[None]:
         handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError as bad:
         raise UsageError(f"{directory}: {bad.strerror}", "there is no sandbox here") from None
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+    if not hold(handle):
         os.close(handle)
-        raise UsageError(f"another command is working on {directory}", "wait for it, or name another place: --base DIR") from None
+        raise UsageError(f"another command is working on {directory}", "wait for it, or name another place: --base DIR")
     try:
         yield
     finally:
         os.close(handle)
+
+
+def hold(handle: int) -> bool:
+    """Lock an open file or folder; False when another process has it. A killed one's children that had not begun yet may take a moment."""
+    until = time.monotonic() + LOCK_PATIENCE_S
+    while True:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        except BlockingIOError:
+            if time.monotonic() > until:
+                return False
+        time.sleep(0.02)
 
 
 def _fill(directory: Path, project: Path, owners: Git | None) -> Sandbox:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Sequence
@@ -234,12 +233,10 @@ class Session:
     def locked(self) -> Iterator[None]:
         """Keeps other commands out of this sandbox; the kernel frees the lock when we die. Raises `UsageError` when taken."""
         with (self.directory / "lock").open("a") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
+            if not sandboxes.hold(file.fileno()):
                 raise UsageError(
                     f"another trainflash command is working in {self.directory}", "wait for it, or name another sandbox with --sandbox"
-                ) from None
+                )
             view.sweep(self.sandbox)
             for path in writeback.recover(self.sandbox):
                 self.on_progress(f"a write-back was cut off and is rolled back, but {path} was edited since and is left as it is", 0, 0)
