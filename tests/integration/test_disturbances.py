@@ -106,4 +106,4 @@ def test_a_disk_without_room(tmp_path, room, seen):
 def test_a_killed_training_has_a_summary(tmp_path):
     run = probed(tmp_path, "plain_loop.py", "steps=60", "die=9", "workers=2", capture="diagnose")
     assert run.returncode == -9 and run.rank.steps == 30
-    assert summarize(run.trace, run="r", project=str(PROGRAMS)).steps > 15
+    assert summarize(run.trace, run="r", project=str(PROGRAMS)).steps >= 10  # what a look or a busy machine disturbed is left out
