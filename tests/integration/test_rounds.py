@@ -10,7 +10,7 @@ import pytest
 
 from trainflash import sandbox
 from trainflash.errors import UsageError
-from trainflash.schema import Candidate, Command, Speedup, Verdict
+from trainflash.schema import Candidate, Command, Speedup, Verdict, WordChange
 from trainflash.workflow import optimizing, rounds, session, verifying
 from trainflash.workflow.verifying import Demands
 
@@ -122,3 +122,16 @@ def test_sandboxes_of_a_round_that_fails_are_gone(found):
         rounds.at_once(found, ("line_2", "line_3"), COMMAND, Demands(), fail)
     assert not (found.directory / "round").exists()
     assert sandbox.newest(Path(found.sandbox.project)).directory == found.sandbox.directory
+
+
+def test_the_verdict_on_an_accepted_change_of_the_command_is_none_on_another(found, monkeypatch):
+    """Both have an empty diff; the sandbox of the round holds the accepted one."""
+
+    def word(after: str) -> Candidate:
+        return Candidate("option", after, "input_cpu", None, "same", "", f"option {after}", words=(WordChange(1, COMMAND.argv[1], after),))
+
+    verifying.settle(found, optimizing.make(found, word("other.py"), COMMAND, Demands()), judged("accept", 1.3), None)
+    again = Candidate("option", "-O", "input_cpu", None, "same", "", "option -O", words=(WordChange(2, None, "-O"),))
+    monkeypatch.setattr(optimizing, "propose", lambda made, name, value, at, command: again)
+    (only,) = rounds.at_once(found, ("option",), COMMAND, Demands(), run_with(option=None)[0])
+    assert (only.decision, only.verdict.reasons) == ("inconclusive", ("job 7 did not start",))

@@ -284,9 +284,8 @@ def _of_same_batches(old: Lines, new: Lines, pair: Pair) -> tuple[Lines, Lines]:
     where the owner's batches are others: what it was asked is judged with the batches."""
     if len(old) < _EACH_STEP * pair.length or pair.rebatched:
         return old, new
-    others = {
-        n for n, relation in enumerate(pair.relations) if relation not in SAME_WORK
-    }  # `relations[n]` is of the update after n of them
+    # What is asked after n updates is about the batch of the next one, whose relation is `relations[n]`.
+    others = {n for n, relation in enumerate(pair.relations) if relation not in SAME_WORK}
     return tuple({n: line for n, line in lines.items() if n not in others} for lines in (old, new))  # type: ignore[return-value]
 
 

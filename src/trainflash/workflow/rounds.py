@@ -117,6 +117,7 @@ def _judged(tried: Tried, one: Experiment, fault: str) -> Verdict:
     """The verdict that the experiment got in its own sandbox, if it was about this very change."""
     theirs = Session(sandboxes.load(tried.directory)).experiments()
     newest = theirs[-1] if theirs else None
-    if newest is not None and newest.verdict is not None and newest.diff_digest == one.diff_digest:
+    about_this = newest is not None and all(getattr(newest, name) == getattr(one, name) for name in ("diff_digest", "environment", "words"))
+    if newest is not None and about_this and newest.verdict is not None:
         return newest.verdict
     return Verdict(verdict="inconclusive", speedup=None, fidelity=None, starts=0, reasons=(fault or "it was not judged",))
