@@ -294,7 +294,7 @@ one = read_document(Experiment, Path(sys.argv[2]))
 left = int(sys.argv[3])
 def stop(event, arguments):
     global left
-    if event in ("os.rename", "os.remove", "os.mkdir", "os.chmod") and sys.argv[4] in str(arguments[0]) + str(arguments[-1]):
+    if event in ("os.rename", "os.remove", "os.mkdir", "os.chmod") and sys.argv[4] in str(arguments[0]) + str(arguments[1]):
         left -= 1
         if left < 0:
             os.kill(os.getpid(), signal.SIGKILL)
@@ -306,15 +306,17 @@ print("finished")
 
 
 @pytest.mark.parametrize(
-    ("verb", "places"),
+    ("verb", "within", "places"),
     [
-        ("apply", range(0, 60, 12)),
-        ("undo", range(0, 60, 12)),
-        pytest.param("apply", range(60), marks=pytest.mark.full),
-        pytest.param("undo", range(60), marks=pytest.mark.full),
+        ("apply", "my project/", range(0, 60, 12)),
+        ("undo", "my project/", range(0, 60, 12)),
+        ("undo", "writebacks/", range(60)),
+        pytest.param("apply", "my project/", range(60), marks=pytest.mark.full),
+        pytest.param("undo", "my project/", range(60), marks=pytest.mark.full),
+        pytest.param("apply", "writebacks/", range(60), marks=pytest.mark.full),
     ],
 )
-def test_a_kill_at_any_change_leaves_all_or_nothing(box, project, one, tmp_path, verb, places):
+def test_a_kill_at_any_change_leaves_all_or_nothing(box, project, one, tmp_path, verb, within, places):
     write_document(tmp_path / "one.json", one)
     before = look(project)
     kills = 0
@@ -322,7 +324,7 @@ def test_a_kill_at_any_change_leaves_all_or_nothing(box, project, one, tmp_path,
         if verb == "undo":
             proposal = writeback.propose(box, [one])
             writeback.apply(box, proposal, approved_digest=proposal.digest, how="digest")
-        arguments = [box.directory, str(tmp_path / "one.json"), str(left), str(project), verb]
+        arguments = [box.directory, str(tmp_path / "one.json"), str(left), within, verb]
         child = subprocess.run([sys.executable, "-c", KILLED, *arguments], capture_output=True, text=True)
         if child.returncode == 0:
             break

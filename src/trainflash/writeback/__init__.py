@@ -121,10 +121,11 @@ def _recover(sandbox: Sandbox) -> list[str]:
     left: list[str] = []
     standing = {one.digest: one for one in approvals(sandbox) if not one.undone}
     for record in sorted(path.parent for path in _folder(sandbox).glob("*/*.json")):
-        if _kind(record).unfinished(record):
-            left += _kind(record).roll_back(record)
-            if record.name in standing:
-                _mark_undone(sandbox, standing[record.name])
+        kind = _kind(record)
+        if kind.state_of(record) == kind.WRITING:
+            left += kind.roll_back(record)
+        if kind.state_of(record) == kind.BACK and record.name in standing:  # a kill may come between the two
+            _mark_undone(sandbox, standing[record.name])
     return left
 
 

@@ -82,9 +82,9 @@ def finish(folder: Path) -> None:
     _save(folder, {**_load(folder), "state": DONE})
 
 
-def unfinished(folder: Path) -> bool:
-    """Whether a write to a branch was cut off."""
-    return (folder / RECORD).exists() and _load(folder)["state"] == WRITING
+def state_of(folder: Path) -> str:
+    """Whether the commit stands (DONE), was taken back (BACK) or was cut off (WRITING); empty before it began."""
+    return _load(folder)["state"] if (folder / RECORD).exists() else ""
 
 
 def undo(folder: Path) -> None:

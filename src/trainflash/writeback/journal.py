@@ -19,7 +19,7 @@ from trainflash.errors import UsageError
 from trainflash.schema import write_atomically
 from trainflash.writeback.content import Change, Content, on_disk
 
-WRITING, DONE = "writing", "done"
+WRITING, DONE, BACK = "writing", "done", "rolled back"
 
 
 def write(folder: Path, project: Path, changes: Sequence[Change]) -> None:
@@ -78,13 +78,13 @@ def roll_back(folder: Path) -> tuple[str, ...]:
     for path in reversed(state["folders"]):
         with contextlib.suppress(OSError):  # the owner put something there
             (project / path).rmdir()
-    _save(folder, {**state, "state": "rolled back"})
+    _save(folder, {**state, "state": BACK})
     return tuple(left)
 
 
-def unfinished(folder: Path) -> bool:
-    """Whether a write was cut off."""
-    return (folder / "journal.json").exists() and _load(folder)["state"] == WRITING
+def state_of(folder: Path) -> str:
+    """Whether the write stands (DONE), was taken back (BACK) or was cut off (WRITING); empty before it began."""
+    return _load(folder)["state"] if (folder / "journal.json").exists() else ""
 
 
 def reopen(folder: Path) -> None:
