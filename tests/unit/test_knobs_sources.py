@@ -163,11 +163,12 @@ def test_a_switch_is_taken_out_of_the_command(tmp_path):
     assert made.command.with_words(candidate.words).argv == ("python", "train.py", "--lr", "1")
 
 
-def test_option_given_in_a_shell_script_is_changed_there(tmp_path):
-    script = "export A=1\nexec python train.py \\\n  --num-workers 0  # few\n"
+@pytest.mark.parametrize("spelled", ["--num-workers 0", "--num-workers=0", "--num-w '0'", "-j 0", "-j0"])
+def test_option_given_in_a_shell_script_is_changed_there(tmp_path, spelled):
+    script = f"export A=1\nexec python train.py \\\n  {spelled}  # few\n"
     made, candidate = workers(tmp_path, ARGPARSE, command="bash run.sh", run_sh=script)
     assert list(made.apply(candidate)) == ["run.sh"]
-    assert made.read("run.sh") == script.replace("workers 0", "workers 2")
+    assert made.read("run.sh") == script.replace(spelled, spelled.replace("0", "2"))
 
 
 @pytest.mark.parametrize("words", ["--num-workers $N", '--num-workers "$(nproc)"', "--num-workers 0 -j 1", "--num-workers"])

@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from trainflash.knobs.project import Project, sets_option
-from trainflash.knobs.surfaces.words import TYPED, spelled, value_of
+from trainflash.knobs.surfaces.words import TYPED, spelled, value_of, values_of
 from trainflash.schema import WordChange
 
-_WITH_VALUE = re.compile(r"-\w\d+")  # `-j4`
 _PARTS = re.compile(rb"\badd_subparsers\b|\.command\(|\.group\(")  # an option behind a subcommand's words is another parser's
 
 
@@ -38,21 +37,8 @@ class Word:
 
 def option(project: Project, options: tuple[str, ...]) -> Word | None:
     """The value of the only word of the program's own that sets one of `options`; None where that is unclear or not plain."""
-    words = project.command.argv
-    found = []
-    for at in range(_first(project), len(words)):
-        word = words[at]
-        if not any(sets_option(word, each) for each in options):
-            continue
-        name, equals, text = word.partition("=")
-        if equals:
-            found.append(Word(at, word, len(name) + 1, text))
-        elif _WITH_VALUE.fullmatch(word):
-            found.append(Word(at, word, 2, word[2:]))
-        elif at + 1 < len(words):
-            found.append(Word(at + 1, words[at + 1], 0, words[at + 1]))
-        else:
-            return None
+    words, first = project.command.argv, _first(project)
+    found = [Word(first + at, words[first + at], begin, words[first + at][begin:]) for at, begin in values_of(words[first:], options) or ()]
     plain = len(found) == 1 and TYPED.fullmatch(found[0].text) and not found[0].text.startswith("-")
     return found[0] if plain else None
 

@@ -17,7 +17,7 @@ from trainflash.knobs.reading.python_source import PythonFile, string_value
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice, Variable
 from trainflash.knobs.surfaces import command
-from trainflash.knobs.surfaces.words import TYPED, spelled, value_of
+from trainflash.knobs.surfaces.words import TYPED, spelled, value_of, values_of
 from trainflash.schema import Location
 
 WORD = re.compile(r"(?:[^\s'\";|&<>()\\]|\\.|'[^']*'|\"(?:[^\"\\]|\\.)*\")+")
@@ -56,16 +56,12 @@ def option(project: Project, options: tuple[str, ...]) -> Written | None:
     found = []
     for path in project.scripts:
         words = list(_words(project, path))
-        for number, (text, start, line) in enumerate(words):
-            if not any(sets_option(text, each) for each in options):
-                continue
-            name, equals, value = text.partition("=")
-            if equals:
-                found.append(_typed(project, path, value, start + len(name) + 1, line))
-            elif number + 1 < len(words) and text.startswith("-") and not re.fullmatch(r"-\w\d+", text):
-                found.append(_typed(project, path, *words[number + 1]))
-            else:
-                return None
+        places = values_of([text for text, _, _ in words], options)
+        if places is None:
+            return None
+        for at, begin in places:
+            text, start, line = words[at]
+            found.append(_typed(project, path, text[begin:], start + begin, line))
     return found[0] if len(found) == 1 else None
 
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
+
+from trainflash.knobs.project import sets_option
 
 TYPED = re.compile(r"(?P<quote>[\"']?)(?P<text>[\w.+-]+)(?P=quote)")  # a value that means what it says: no variable, no substitution
 
@@ -20,3 +23,24 @@ def spelled(old: str, value: Any) -> str:
     """`value` in the spelling of the old one."""
     text = str(value)
     return text.lower() if isinstance(value, bool) and not old[:1].isupper() else text
+
+
+def values_of(words: Sequence[str], options: tuple[str, ...]) -> list[tuple[int, int]] | None:
+    """Where `words` give a value to one of `options`: the index of the word that holds it, and where in that word it begins.
+
+    None where one stands without a value.
+    """
+    found = []
+    for at, word in enumerate(words):
+        if not any(sets_option(word, each) for each in options):
+            continue
+        name, equals, _ = word.partition("=")
+        if equals:
+            found.append((at, len(name) + 1))
+        elif re.fullmatch(r"-\w\d+", word):  # `-j4`
+            found.append((at, 2))
+        elif at + 1 < len(words):
+            found.append((at + 1, 0))
+        else:
+            return None
+    return found
