@@ -329,6 +329,12 @@ def test_time_in_the_network_that_may_be_operators_is_not_called_host_code(chang
     assert "host_code" not in kinds(replace(c.hook_in_network(), **changes))
 
 
+def test_python_that_only_one_of_the_censuses_shows_is_not_called_host_code():
+    seen = c.hook_in_network()
+    assert "host_code" not in kinds(replace(seen, operators=replace(seen.operators, op_share=0.9)))
+    assert "host_code" in kinds(replace(seen, operators=replace(seen.operators, op_share=seen.operators.op_ms / seen.operators.step_ms)))
+
+
 def test_a_stretched_step_of_a_busy_machine_is_not_called_host_code():
     slow = c.hook_in_network()
     assert "host_code" not in kinds(replace(slow, operators=replace(slow.operators, op_ms=0.9 * s.STEP_MS, step_ms=9 * s.STEP_MS)))

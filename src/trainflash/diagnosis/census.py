@@ -15,6 +15,22 @@ def covered(signals: Signals, op_ms: float) -> float | None:
     return None if computing is None else min(1.0, op_ms / computing)
 
 
+def explained(signals: Signals, python_each_us: float) -> float | None:
+    """Part of the computing that operators take, with `python_each_us` of Python for each of them. None without a census.
+
+    The largest of the censuses says it: a step that lost its core between two operators looks like one full of Python, but Python that
+    the program runs is there in every step.
+    """
+    operators, compute = signals.summary.operators, signals.compute
+    if operators is None or not compute:
+        return None
+    calling_ms = operators.per_step * python_each_us / 1000
+    known = covered(signals, operators.op_ms + calling_ms)
+    if known is None or operators.op_share is None or operators.step_ms <= 0:
+        return known
+    return max(known, min(1.0, (operators.op_share + calling_ms / operators.step_ms) / compute))
+
+
 def mean_operator_us(signals: Signals) -> float | None:
     """Mean time of an operator in µs, without what it waited for a core. None without a census."""
     operators = signals.summary.operators

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from trainflash.diagnosis.calm import COMPUTE
-from trainflash.diagnosis.census import covered, fixed_costs, mean_operator_us
+from trainflash.diagnosis.census import explained, fixed_costs, mean_operator_us
 from trainflash.diagnosis.claims import Claim, at, claim, count, megabytes, milliseconds, percent, shown
 from trainflash.diagnosis.input_rules import BESIDE
 from trainflash.diagnosis.lines import Sync, hottest
@@ -176,7 +176,7 @@ def _unexplained(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
     operators, compute, numerics = summary.operators, signals.compute, summary.numerics
     if operators is None or not compute or signals.on_gpu or summary.ranks > 1 or (numerics is not None and numerics.compiled):
         return ()
-    known = covered(signals, operators.op_ms + operators.per_step * limits.python_each_us / 1000)
+    known = explained(signals, limits.python_each_us)
     lines = [line for line in summary.lines if line.role == "main" and line.phase in COMPUTE]
     if known is None or not lines or compute * (1 - known) < limits.python_inside:
         return ()

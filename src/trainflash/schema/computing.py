@@ -112,6 +112,7 @@ class Operators:
     matmul_share: float | None = None
     copy_share: float | None = None  # copies, casts and layout changes
     kernels_per_step: float | None = None  # device kernels launched, where a device is used
+    op_share: float | None = None  # part of such a step inside operators, in the census where it is largest
 
 
 @dataclass(frozen=True)
