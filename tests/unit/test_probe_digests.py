@@ -74,8 +74,16 @@ def test_objects_are_themselves_as_arguments_and_incomparable_as_results():
 
 
 def test_what_is_too_large_is_incomparable():
-    assert result(np.zeros(1 << 20))[0] is None
+    assert arguments(np.zeros(1 << 20))[0] is None
+    assert result(np.zeros((64 << 17) + 1))[0] is None
     assert result([0] * 200_001)[0] is None
+
+
+def test_a_matrix_that_is_made_anew_is_compared_though_it_is_large():
+    made = np.arange(3_000_000, dtype=np.float64)
+    assert result(made)[0] == result(made.copy())[0] is not None
+    assert result(made)[1] == made.nbytes
+    assert result(made)[0] != result(made + 1)[0]
 
 
 def test_long_lists_of_plain_values_are_compared_by_content():

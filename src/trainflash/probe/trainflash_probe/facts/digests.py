@@ -10,6 +10,7 @@ import sys
 from ..nested import memory_of, plain
 
 MAX_BYTES = 4 << 20
+MAX_RESULT = 64 << 20  # bytes of a result: a matrix that is made anew in each step may well be so large
 LARGE = 1 << 20  # bytes of an array
 SOME = 8192
 MAX_ITEMS = 2000
@@ -189,7 +190,7 @@ def of_result(value: object) -> tuple:
     """(digest, bytes) of a result; (None, 0) when it is None or cannot be compared by its content."""
     if value is None:
         return None, 0
-    digest = Digest()
+    digest = Digest(MAX_RESULT)
     try:
         digest.add(value, by_identity=False)
     except Exception:
