@@ -385,6 +385,8 @@ def test_padding_is_made_where_batches_are_joined_and_without_a_loader_shown_whe
     lines = (LineCost("main", "Fwd", forward, 0.4),)
     (loader,) = with_loader(s.padded(), collate_location=joins).loaders
     assert diagnose(replace(s.padded(), loaders=(loader,), lines=lines)).findings[0].location == joins
+    helper = replace(joins, line=60, function="fill")
+    assert diagnose(replace(s.padded(), loaders=(replace(loader, joined_at=helper),), lines=lines)).findings[0].location == helper
     library = replace(loader, collate_location=None, location=built)
     assert diagnose(replace(s.padded(), loaders=(library,), lines=lines)).findings[0].location == built
     assert diagnose(replace(s.padded(), loaders=(), data_function=None, lines=lines)).findings[0].location == forward

@@ -9,9 +9,11 @@ import pytest
 import traces as t
 from probe_events import MS, plain_step, write_run
 
-from trainflash.schema import SlowSample
+from trainflash.schema import Location, SlowSample
 from trainflash.summary import summarize
 from trainflash.trace import Fetches, SampleTimes, load
+from trainflash.trace.facts import Facts
+from trainflash.trace.input_facts import joined
 
 
 def summary_of(rank, *workers):
@@ -107,6 +109,23 @@ def test_only_samples_seen_before_could_repeat_unless_they_did(tmp_path):
 def test_a_function_that_once_gave_another_result_for_equal_arguments_never_repeats(tmp_path):
     rows = [("a", "heads"), ("b", "heads"), ("a", "heads"), ("b", "tails")]
     assert traced(tmp_path, [window(sample, [row]) for sample, row in zip((0, 8, 0, 8), rows, strict=True)]) == ()
+
+
+@pytest.mark.parametrize("of_worker", [False, True])
+def test_joining_is_where_most_of_it_passes_without_what_is_called(tmp_path, of_worker):
+    places = [
+        {"k": "function", "id": n, "at": ["/home/me/project/data.py", line, name]} for n, line, name in ((0, 5, "join"), (1, 9, "pad"))
+    ]
+    rows = [[1, "a", "1", 30, 0, "collate", False, False, 8], [1, "b", "2", 30, 0, "collate", False, False, 8]]
+    rows.append([0, "c", "3", 100, -1, "collate", False, False, 8])
+    seen = {"k": "calls", "where": "collate", "window_ns": 100, "batch": 2, "chosen": [], "rows": rows, "loader": -1 if of_worker else 0}
+    write_run(tmp_path, plain_step(1), facts=[*places, seen], pid=9, role="worker")
+    write_run(tmp_path, plain_step(1), pid=7)
+    facts = Facts("/home/me/project", {"function": places, "calls": [seen]})
+    assert joined(facts) == {-1 if of_worker else 0: Location("data.py", 9, "pad")}
+    assert load(tmp_path).workers[0].joined_at == (Location("data.py", 9, "pad") if of_worker else None)
+    rows[2][3] = 160
+    assert joined(facts)[-1 if of_worker else 0].function == "join"
 
 
 def test_calls_within_one_batch_repeat_too(tmp_path):

@@ -47,10 +47,13 @@ class Signals:
 
     @property
     def batches_made_at(self) -> Location | None:
-        """Where samples are joined: the hottest line of that, else the owner's function for it, else the loader, else the data function."""
+        """Where samples are joined: the hottest line of that, else the owner's function for it, else the loader, else the data function.
+
+        A function that the traced joining passed in goes before the one that was handed to the loader: samples may miss what is short.
+        """
         joined = hottest([line for line in self.summary.lines if line.phase == "Data" and line.part == "collate"])
         loader = self.loader
-        built = (loader.collate_location or loader.location) if loader is not None else None
+        built = (loader.joined_at or loader.collate_location or loader.location) if loader is not None else None
         return joined or built or self.summary.data_function
 
     def hottest(self, phase: str) -> Location | None:

@@ -51,6 +51,7 @@ def loader_facts(loader: LoaderTrace, trace: Trace, rank: RankTrace, part: Stead
         slow_samples=_slow_samples(times, loader.batch_size or 1),
         batched=loader.batched or any(worker.batched for worker in workers),
         draws=_any([loader.draws, *(worker.draws for worker in workers)]),
+        joined_at=next((each.joined_at for each in (loader, *workers) if each.joined_at is not None), None),
         starts=len(workers) // loader.num_workers if loader.num_workers and workers else None,
         pass_ms=_passes(loader, rank, part),
     )

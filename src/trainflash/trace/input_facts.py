@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import replace
 
 import numpy as np
 
+from trainflash.schema import Location
+from trainflash.trace import repeats
 from trainflash.trace.facts import Facts
 from trainflash.trace.model import PARTS, LoaderTrace, SampleTimes
 from trainflash.trace.words import Codes, Words
@@ -30,6 +33,19 @@ def draws(facts: Facts) -> dict[int, bool]:
     return {int(fact["loader"]): bool(fact["draws"]) for fact in facts.all("draws")}
 
 
+def joined(facts: Facts) -> dict[int, Location]:
+    """By loader (-1 as above) the owner's function that most of the joining of samples passed in, without the functions that it called."""
+    spent: dict[int, dict[int, int]] = defaultdict(lambda: defaultdict(int))
+    for _, call, window in repeats.calls(facts):
+        if window.get("where") == "collate":
+            of_loader = spent[int(window.get("loader", -1))]
+            of_loader[call["place"]] += int(call["ns"])
+            of_loader[call["caller"]] -= int(call["ns"])
+    places = {fact["id"]: facts.location(fact["at"]) for fact in facts.all("function")}
+    found = {loader: places.get(max(each, key=lambda place: each[place])) for loader, each in spent.items()}
+    return {loader: location for loader, location in found.items() if location is not None}
+
+
 def slowed(facts: Facts) -> set[int]:
     """Steps that were traced, so slower than others."""
     return {int(fact["step"]) for fact in facts.all("slowed")}
@@ -37,8 +53,17 @@ def slowed(facts: Facts) -> set[int]:
 
 def with_samples(loaders: tuple[LoaderTrace, ...], facts: Facts) -> tuple[LoaderTrace, ...]:
     """The loaders of a process with what this process itself saw of their samples."""
-    times, whole, drawn = sample_times(facts), batched(facts), draws(facts)
-    return tuple(replace(loader, times=times.get(loader.id), batched=loader.id in whole, draws=drawn.get(loader.id)) for loader in loaders)
+    times, whole, drawn, joining = sample_times(facts), batched(facts), draws(facts), joined(facts)
+    return tuple(
+        replace(
+            loader,
+            times=times.get(loader.id),
+            batched=loader.id in whole,
+            draws=drawn.get(loader.id),
+            joined_at=joining.get(loader.id),
+        )
+        for loader in loaders
+    )
 
 
 def parts(words: Words, codes: Codes, t_ns: np.ndarray, worker: bool) -> np.ndarray:

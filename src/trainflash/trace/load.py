@@ -263,6 +263,7 @@ def _worker(process: _Process, parents: dict[int, Facts], repeats: tuple[Repeate
         times=input_facts.sample_times(process.facts).get(-1),
         batched=bool(input_facts.batched(process.facts)),
         draws=input_facts.draws(process.facts).get(-1),
+        joined_at=input_facts.joined(process.facts).get(-1),
         swallowed=process.swallowed,
         dropped_events=process.words.dropped,
     )

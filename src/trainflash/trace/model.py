@@ -110,6 +110,7 @@ class LoaderTrace:
     times: SampleTimes | None = None  # of samples, in this process
     batched: bool = False  # the dataset was seen to make whole batches, in this process
     draws: bool | None = None  # making its batches draws random numbers, in this process
+    joined_at: Location | None = None  # the owner's function that most of joining its samples passed in, in this process
 
 
 @dataclass(frozen=True)
@@ -346,6 +347,7 @@ class WorkerTrace:
     times: SampleTimes | None = None
     batched: bool = False
     draws: bool | None = None
+    joined_at: Location | None = None
     swallowed: dict[str, int] = field(default_factory=dict)
     dropped_events: int = 0
 

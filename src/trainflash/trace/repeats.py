@@ -8,6 +8,7 @@ that what a function reads beside its arguments (globals, attributes, files) and
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from trainflash.trace.facts import Facts
@@ -28,7 +29,7 @@ def repeated(processes: list[tuple[int, str, Facts]]) -> dict[int, tuple[Repeate
     """For each pid (`processes` = pid, role, facts) the functions seen to repeat, most repeated time first."""
     results: dict[tuple, set] = defaultdict(set)
     for _, _, facts in processes:
-        for place, call, _ in _calls(facts):
+        for place, call, _ in calls(facts):
             results[(place, call["arguments"])].add(call["result"])
     impure = {place for (place, _), found in results.items() if len(found) > 1}
     again = _seen_again([facts for _, _, facts in processes])
@@ -47,7 +48,7 @@ def _seen_again(all_facts: list[Facts]) -> float:
     return (len(chosen) - len(set(chosen))) / samples if samples else 0.0
 
 
-def _calls(facts: Facts):
+def calls(facts: Facts) -> Iterator[tuple[tuple, dict, dict]]:
     """(place, call, window) of each traced call, in order."""
     places = {fact["id"]: (*fact["at"], fact.get("operator", "")) for fact in facts.all("function")}
     for window in facts.all("calls"):
@@ -70,7 +71,7 @@ def _of_process(role: str, facts: Facts, seen: _Seen, impure: set, again: float)
         held[_kind(window)].update(sampled)
     names = {fact["id"]: str(fact["at"][2]) for fact in facts.all("function")}
     groups: dict[tuple, list[tuple[dict, bool, bool]]] = defaultdict(list)
-    for place, call, window in _calls(facts):
+    for place, call, window in calls(facts):
         key = (place, call["arguments"])
         repeats = key in seen.calls and place not in impure
         seen.calls.add(key)
