@@ -126,6 +126,7 @@ def test_a_hundred_thousand_files(base):
             if number < 250:
                 path.parent.mkdir(parents=True)
             path.write_bytes(b"n = %d\n" % number)
+    git(project, "config", "gc.auto", "0")  # else git packs its objects and refs in the background, whenever it gets to it
     git(project, "add", ".")
     git(project, "commit", "-q", "-m", "many")
     box = sandbox.create(project)
