@@ -15,6 +15,7 @@ import libcst as cst
 from trainflash.errors import UsageError
 from trainflash.knobs import facts
 from trainflash.knobs.edits import imports
+from trainflash.knobs.edits.kept_calls import kept_call
 from trainflash.knobs.kinds import Memoize
 from trainflash.knobs.reading import changes, purity
 from trainflash.knobs.reading.expressions import refuse
@@ -66,6 +67,8 @@ def _works(scene: Scene) -> list[RepeatedWork]:
 
 
 def _target(edit: Memoize, scene: Scene, work: RepeatedWork) -> Target:
+    if work.during == "operators":  # nothing is known of a function that could be kept whole
+        return kept_call(scene, work.location)
     if not scene.project.owns(work.location):
         raise refuse(f"{work.qualname} is not in this project's own source")
     file = scene.project.python(work.location.file)

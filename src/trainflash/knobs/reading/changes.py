@@ -117,7 +117,7 @@ def _assigns(line: cst.CSTNode, name: str) -> bool:
 def _result_changed(project: Project, file: PythonFile, function: cst.FunctionDef) -> str | None:
     for where, call in uses.callers(project, file, function):
         up = where.parent(call)
-        if isinstance(up, cst.Attribute) and _writes(up.attr.value) and isinstance(where.parent(up), cst.Call):
+        if isinstance(up, cst.Attribute) and writes(up.attr.value) and isinstance(where.parent(up), cst.Call):
             return f"its result is changed at {where.location(up)}"
         around = next((each for each in where.ancestors(call) if isinstance(each, (cst.FunctionDef, cst.Module))), where.module)
         targets = [each.target for each in up.targets] if isinstance(up, cst.Assign) else []
@@ -147,7 +147,7 @@ def given(file: PythonFile, call: cst.Call, names: set[str]) -> bool:
 
 def _by_call(project: Project, file: PythonFile, call: cst.Call, names: set[str], seen: set[int]) -> bool:
     full = file.full_name(call.func) or ""
-    if isinstance(call.func, cst.Attribute) and root(call.func.value) in names and _writes(call.func.attr.value):
+    if isinstance(call.func, cst.Attribute) and root(call.func.value) in names and writes(call.func.attr.value):
         return True
     out = keyword(call, "out")
     if out is not None and root(out.value) in names:
@@ -166,7 +166,8 @@ def _by_call(project: Project, file: PythonFile, call: cst.Call, names: set[str]
     return False
 
 
-def _writes(method: str) -> bool:
+def writes(method: str) -> bool:
+    """Whether a method changes the object that it is called on, by its name."""
     return method in METHODS or method.startswith("set_") or (method.endswith("_") and not method.startswith("__"))
 
 

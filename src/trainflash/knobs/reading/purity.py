@@ -166,7 +166,7 @@ def _object(project: Project, file: PythonFile, function: cst.FunctionDef) -> st
         word in file.text(each) for each in owner.decorators for word in ("frozen=True", "eq=False", "unsafe_hash=True")
     ):
         return f"objects of {owner.name.value} are not hashable: a dataclass that compares by value"
-    return _changed_after(project, file, owner, _read(file, owner, function, set()))
+    return changed_after(project, file, owner, _read(file, owner, function, set()))
 
 
 def _read(file: PythonFile, owner: cst.ClassDef, function: cst.FunctionDef, seen: set[str]) -> set[str]:
@@ -183,7 +183,8 @@ def _read(file: PythonFile, owner: cst.ClassDef, function: cst.FunctionDef, seen
     return found
 
 
-def _changed_after(project: Project, file: PythonFile, owner: cst.ClassDef, read: set[str]) -> str | None:
+def changed_after(project: Project, file: PythonFile, owner: cst.ClassDef, read: set[str]) -> str | None:
+    """Where an object of `owner` gets one of the attributes `read` again after it was made; None where nowhere."""
     for where in project.parsed():
         for node in where.nodes:
             targets = [each.target for each in node.targets] if isinstance(node, cst.Assign) else []

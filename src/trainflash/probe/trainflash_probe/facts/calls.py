@@ -195,13 +195,18 @@ class Window:
 
 
 def _same_tensors(key: tuple, tensors: list) -> bool:
-    """Whether the tensors of a call are the very ones of the last call with equal arguments: a cache knows tensors by identity."""
+    """Whether the tensors of a call are the very ones of the last call with equal arguments: a cache knows tensors by identity.
+
+    They may be for the first such call; not where too many calls are remembered already to tell.
+    """
     if not tensors:
         return True
     known = _tensors.get(key)
-    if known is None and len(_tensors) < MAX_HELD:
-        _tensors[key] = tensors
-    return known is None or all(a() is not None and a() is b() for a, b in zip(known, tensors, strict=False))
+    if known is None:
+        if len(_tensors) < MAX_HELD:
+            _tensors[key] = tensors
+        return key in _tensors
+    return all(a() is not None and a() is b() for a, b in zip(known, tensors, strict=False))
 
 
 def _function(code) -> int:

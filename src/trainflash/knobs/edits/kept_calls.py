@@ -1,0 +1,156 @@
+"""Keep the result of a library's call whose arguments never change: `_eigh = functools.cache(torch.linalg.eigh)`, called in its place.
+
+A tensor is a key by its identity. So the arguments must be what the program keeps for good: numbers and texts, names that the module
+sets once, attributes that an object gets in `__init__` and that nothing sets or changes later. `.to(device)` makes other tensors, which
+are other keys.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import libcst as cst
+
+from trainflash.knobs.edits import imports
+from trainflash.knobs.project import Project
+from trainflash.knobs.reading import changes, purity
+from trainflash.knobs.reading.expressions import UNKNOWN, assigned, literal, refuse
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, string_value
+from trainflash.knobs.scene import Scene, Target
+from trainflash.knobs.splices import Splice
+from trainflash.schema import Location
+
+LIBRARIES = ("torch", "numpy", "scipy")
+TRAINED = ("torch.nn.", "torch.optim.")
+
+
+def kept_call(scene: Scene, place: Location) -> Target:
+    """The outermost such call at a line that was seen to give the same again. Raises `UsageError` where there is none, saying why."""
+    if not scene.project.owns(place):
+        raise refuse(f"{place} is not in this project's own source")
+    file = scene.project.python(place.file)
+    lines = [call for call in file.calls if file.lines_of(call)[0] <= place.line <= file.lines_of(call)[1]]
+    calls = [call for call in lines if _of_library(file, call)]
+    reasons = [(call, _unsteady(scene.project, file, call)) for call in calls]
+    steady = [call for call, reason in reasons if reason is None]
+    outermost = [call for call in steady if not any(other is not call and file.inside(call, other) for other in steady)]
+    if len(outermost) != 1:
+        why = "more than one call there could be kept" if outermost else next((reason for _, reason in reasons if reason), None)
+        raise refuse(f"{place}: {why or 'the work that repeats is in no function and no call whose result could be kept'}")
+    return _target(file, outermost[0])
+
+
+def _of_library(file: PythonFile, call: cst.Call) -> bool:
+    """A function of a library by its full name, which draws nothing, changes nothing and makes more than it is told."""
+    full = file.full_name(call.func) or ""
+    root, tail = full.split(".")[0], full.split(".")[-1]
+    random = full.rpartition(".")[0] in purity.RANDOM_MODULES or tail in purity.RANDOM_TORCH
+    known = root in LIBRARIES and root in {name.split(".")[0] for name in file.imported.values()}
+    return known and bool(call.args) and not random and not tail.endswith("_") and not full.startswith(TRAINED)
+
+
+def _unsteady(project: Project, file: PythonFile, call: cst.Call) -> str | None:
+    """Why the call may get other arguments in another step, or its result may be changed; None where neither is so."""
+    for arg in call.args:
+        if arg.star or not _constant(project, file, call, arg.value):
+            return f"`{file.text(arg)}` may be another object in each step"
+    names = _assigned_names(file, call)
+    function = next((up for up in file.ancestors(call) if isinstance(up, cst.FunctionDef)), None)
+    node = changes.changed(project, file, function.body, names) if function is not None and names else None
+    if node is not None:
+        return f"what `{file.text(call.func)}` gives is changed at {file.location(node)}"
+    return None if function is not None else "it stands in no function"
+
+
+def _assigned_names(file: PythonFile, call: cst.Call) -> set[str]:
+    statement = next((up for up in file.ancestors(call) if isinstance(up, (cst.Assign, cst.AnnAssign, cst.NamedExpr))), None)
+    if statement is None:
+        return set()
+    targets = [each.target for each in statement.targets] if isinstance(statement, cst.Assign) else [statement.target]
+    return {name.value for target in targets for name in descendants(target, cst.Name)}
+
+
+def _constant(project: Project, file: PythonFile, call: cst.Call, node: cst.BaseExpression) -> bool:
+    if literal(node) is not UNKNOWN:
+        return True
+    if isinstance(node, cst.Tuple):
+        return all(_constant(project, file, call, element.value) for element in node.elements)
+    if isinstance(node, cst.Attribute):
+        if dotted(node.value) == "self":
+            return _of_object(project, file, call, node.attr.value)
+        return (file.full_name(node) or "").split(".")[0] in LIBRARIES  # torch.float32
+    return isinstance(node, cst.Name) and _of_module(project, file, call, node)
+
+
+def _of_object(project: Project, file: PythonFile, call: cst.Call, attribute: str) -> bool:
+    """Whether `self.attribute` is set in `__init__`, to something that is not trained, and neither set nor changed elsewhere."""
+    function = next((up for up in file.ancestors(call) if isinstance(up, cst.FunctionDef)), None)
+    owner = file.class_of(function) if function is not None else None
+    if owner is None or purity.changed_after(project, file, owner, {attribute}) is not None:
+        return False
+    values = [value for value in _given_in_init(owner, attribute)]
+    trained = [value for value in values if isinstance(value, cst.Call) and (file.full_name(value.func) or "").startswith(TRAINED)]
+    return bool(values) and not trained and not any(_changes(where, attribute) for where in project.parsed(attribute))
+
+
+def _given_in_init(owner: cst.ClassDef, attribute: str) -> list[cst.BaseExpression]:
+    """What `self.attribute = …` and `self.register_buffer("attribute", …)` of `__init__` give."""
+    inits = [each for each in owner.body.body if isinstance(each, cst.FunctionDef) and each.name.value == "__init__"]
+    found = []
+    for init in inits:
+        for assign in descendants(init.body, cst.Assign):
+            found += [assign.value for each in assign.targets if dotted(each.target) == f"self.{attribute}"]
+        for call in descendants(init.body, cst.Call):
+            named = dotted(call.func) == "self.register_buffer" and len(call.args) > 1
+            if named and string_value(call.args[0].value) == attribute:
+                found.append(call.args[1].value)
+    return found
+
+
+def _changes(file: PythonFile, attribute: str) -> bool:
+    """Whether a file calls a method that changes what is kept in any `.attribute`."""
+    for call in file.calls:
+        held = call.func.value if isinstance(call.func, cst.Attribute) else None
+        while isinstance(held, cst.Subscript):
+            held = held.value
+        if isinstance(held, cst.Attribute) and held.attr.value == attribute and changes.writes(call.func.attr.value):  # type: ignore[union-attr]
+            return True
+    return False
+
+
+def _of_module(project: Project, file: PythonFile, call: cst.Call, name: cst.Name) -> bool:
+    """Whether a name is set once, by the module itself, and what it holds is changed nowhere in the file."""
+    scope = file.scope(name)
+    found = list(scope[name.value]) if scope is not None else []
+    nodes = [node for each in found if (node := getattr(each, "node", None)) is not None]
+    if len(nodes) != 1 or any(isinstance(up, (cst.FunctionDef, cst.For, cst.While, cst.With)) for up in file.ancestors(nodes[0])):
+        return False
+    value = assigned(file, nodes[0])
+    trained = isinstance(value, cst.Call) and (file.full_name(value.func) or "").startswith(TRAINED)
+    declared = {item.name.value for node in file.nodes if isinstance(node, cst.Global) for item in node.names}
+    return (
+        value is not None
+        and not trained
+        and name.value not in declared
+        and changes.changed(project, file, file.module, {name.value}) is None
+    )
+
+
+def _target(file: PythonFile, call: cst.Call) -> Target:
+    spelled, needed = imports.reach(file, "functools", "cache")
+    name = "_" + (file.full_name(call.func) or "").split(".")[-1]
+    while any(isinstance(node, cst.Name) and node.value == name for node in file.nodes):
+        name += "_kept"
+    outer = next(up for up in (call, *file.ancestors(call)) if file.parent(up) is file.module)
+    above = outer.decorators[0] if isinstance(outer, (cst.FunctionDef, cst.ClassDef)) and outer.decorators else outer
+    start = file.raw.rfind(b"\n", 0, file.span(above)[0]) + 1
+    while file.raw[: start - 1].rpartition(b"\n")[2].startswith(b"#"):  # a comment about what follows
+        start = file.raw.rfind(b"\n", 0, start - 1) + 1
+    line = f"{name} = {spelled}({file.text(call.func)}){file.newline}"
+    edits = (*needed, Splice(file.path, start, start, line + 2 * file.newline), Splice(file.path, *file.span(call.func), name))
+
+    def write(value: Any) -> tuple[Splice, ...]:
+        return edits
+
+    shown = f"{spelled} on {file.text(call.func)}"
+    return Target(file.location(call), "off", write, f"`{file.text(call)}` at {file.location(call)}, whose arguments stay the same", shown)
