@@ -25,5 +25,6 @@ class Case:
     facts: dict[str, object] = field(default_factory=dict)
 
 
-DATA = Path(__file__).resolve().parents[1] / "data" / "knob_spellings.yaml"
-CASES = tuple(Case(**each) for each in yaml.safe_load(DATA.read_text(encoding="utf-8")))
+DATA = Path(__file__).resolve().parents[1] / "data"
+FILES = ("knob_spellings.yaml", "knob_pitfalls.yaml")  # the second: programs that a careless edit would break
+CASES = tuple(Case(**each) for name in FILES for each in yaml.safe_load((DATA / name).read_text(encoding="utf-8")))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import libcst as cst
@@ -10,12 +11,12 @@ import libcst as cst
 from trainflash.errors import UsageError
 from trainflash.knobs.edits import calls
 from trainflash.knobs.kinds import Accumulation, CallArgument, DrawnBatch, Exchange
-from trainflash.knobs.reading import sources
+from trainflash.knobs.reading import micro_batches, sources
 from trainflash.knobs.reading.expressions import argument_node, assigned, refuse
 from trainflash.knobs.reading.origins import Source
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, keyword, string_value
 from trainflash.knobs.scene import Scene, Target
-from trainflash.knobs.splices import Splice
+from trainflash.knobs.splices import Edit
 
 RATES = ("lr", "learning_rate", "base_lr", "max_lr", "weight_decay")
 
@@ -28,7 +29,7 @@ def exchange(more: Target, less: Target) -> tuple[Target, ...]:
     if less.current < 2:
         raise refuse(f"{less.where} is 1: there is nothing to exchange")
 
-    def write(value: Any) -> tuple[Splice, ...]:
+    def write(value: Any) -> tuple[Edit, ...]:
         factor, rest = divmod(value, more.current)
         if rest or factor < 2 or less.current % factor:
             raise refuse(f"{value!r} rows instead of {more.current!r} do not divide {less.current!r} micro-batches", "choose a divisor")
@@ -38,14 +39,43 @@ def exchange(more: Target, less: Target) -> tuple[Target, ...]:
 
 
 def accumulation(edit: Accumulation, scene: Scene) -> tuple[Target, ...]:
-    """The number by which the loss is divided before `.backward()`, where the run took as many backwards to an update."""
-    updates = scene.facts.get("updates")
+    """The number by which the loss is divided before `.backward()`, where the run took as many backwards to an update.
+
+    What else says that number in the loop, such as the remainder in front of `step()`, is changed with it.
+    """
+    updates, loader = scene.facts.get("updates"), scene.facts.get("train_loader")
     if updates is None:
         raise refuse("how many backwards make an update was not measured")
     expected = round(updates.backwards_per_step)
     found = _divisors(scene)
     _is_a_mean(scene, found)
-    return (_one(scene, found, expected, "the loss is divided by", shared=True),)
+    target, source = _one(scene, found, expected, "the loss is divided by", shared=True)
+    if loader is not None and updates.micro_batch is not None and loader.batch_size == expected * updates.micro_batch:
+        raise refuse(f"the program cuts the loader's {loader.batch_size} rows into {expected} micro-batches, so both are one number")
+    return (_tied(scene, target, source, expected),)
+
+
+def _tied(scene: Scene, target: Target, divisor: Source, expected: int) -> Target:
+    """`target` with every other number that says how many micro-batches make an update. Raises `UsageError` for one that cannot follow."""
+    counted = micro_batches.counts(scene)
+    lines = {(file.path, line) for file, node in counted for line in file.lines_of(node)}
+    parts = {(divisor.location, divisor.offset): divisor}
+    for file, node in counted:
+        here = file.location(node)
+        source = sources.Resolver(scene.project, expected).source(file, node)
+        if source is None or source.write is None or source.value != expected:
+            raise refuse(f"{here}: an update takes `{file.text(node)}` micro-batches, no number {expected} that somebody typed")
+        if (source.location, source.offset) in parts:
+            continue
+        others = [use for use in source.uses if use.kind != "shown" and (use.location.file, use.location.line) not in lines]
+        if others:
+            raise refuse(f"{source.shown} is also used at {others[0].location} (`{others[0].text}`): changing it would change that too")
+        parts[source.location, source.offset] = source
+
+    def write(value: Any) -> tuple[Edit, ...]:
+        return tuple(splice for part in parts.values() if part.write is not None for splice in part.write(value))
+
+    return replace(target, write=write)
 
 
 def _divisors(scene: Scene) -> list[tuple[PythonFile, cst.BaseExpression]]:
@@ -53,7 +83,7 @@ def _divisors(scene: Scene) -> list[tuple[PythonFile, cst.BaseExpression]]:
     found = []
     for file in scene.project.parsed("backward"):
         for function in _scopes(file):
-            if not any(_tail(call) == "backward" for call in descendants(function, cst.Call)):
+            if not any(micro_batches.called(call) == "backward" for call in descendants(function, cst.Call)):
                 continue
             for node in descendants(function, (cst.BinaryOperation, cst.AugAssign)):
                 divides = isinstance(node.operator, (cst.Divide, cst.DivideAssign))
@@ -71,15 +101,18 @@ def derived(edit: Exchange, scene: Scene) -> tuple[Target, ...]:
     if isinstance(edit.less, CallArgument):
         where, other = calls.the_call(edit.less, scene)
         given = argument_node(where, other, edit.less.argument, edit.less.position)
-        times = [(where, given)] if given is not None else []
+        counted, times = [], [(where, given)] if given is not None else []
     else:
-        times = _divisors(scene)
+        counted, times = micro_batches.counts(scene), _divisors(scene)
         _is_a_mean(scene, times)
     quotients = [part for where, node in times if (part := _quotient(scene, where, node)) is not None]
     fitting = {id(part): (where, part) for where, part in quotients if rows is not None and _is_rows(where, part, file, rows)}
     if len(fitting) != 1:
         raise refuse(f"{file.location(call)}: the number of micro-batches is not worked out from their rows")
     made_in, quotient = next(iter(fitting.values()))
+    for where, node in counted:
+        if (part := _quotient(scene, where, node)) is None or part[1] is not quotient:
+            raise refuse(f"{where.location(node)}: `{where.text(node)}` would not follow the rows of a micro-batch")
     expected = scene.facts.get(edit.more.fact) if edit.more.fact is not None else None
     source = sources.Resolver(scene.project, sources.UNKNOWN if expected is None else expected).source(file, rows)  # type: ignore[arg-type]
     whole = sources.Resolver(scene.project).source(made_in, quotient.left)
@@ -91,7 +124,7 @@ def derived(edit: Exchange, scene: Scene) -> tuple[Target, ...]:
             raise refuse(f"{source.shown} is also used at {use.location} (`{use.text}`): changing it would change that too")
     typing, total = source.write, whole.value
 
-    def write(value: Any) -> tuple[Splice, ...]:
+    def write(value: Any) -> tuple[Edit, ...]:
         if value < 1 or total % value or total < value:
             raise refuse(f"{value!r} rows do not divide the {total} of an update", "choose a divisor")
         return typing(value)
@@ -134,7 +167,7 @@ def _is_a_mean(scene: Scene, divisors: list[tuple[PythonFile, Any]]) -> None:
         up = file.parent(divisor)
         value = up.left if isinstance(up, cst.BinaryOperation) else None
         for call in descendants(value, cst.Call) if value is not None else ():
-            if _tail(call) == "sum":
+            if micro_batches.called(call) == "sum":
                 raise refuse(f"{file.location(call)}: the loss is a sum over rows, so larger micro-batches would weigh more")
     texts = {file.text(divisor) for file, divisor in divisors if isinstance(divisor, (cst.Name, cst.Attribute))}
     for file in scene.project.parsed():
@@ -164,19 +197,15 @@ def drawn_batch(edit: DrawnBatch, scene: Scene) -> tuple[Target, ...]:
     found = [
         (file, node) for node in descendants(function.body, (cst.Name, cst.Attribute)) if not isinstance(file.parent(node), cst.Attribute)
     ]
-    return (_one(scene, found, updates.micro_batch, f"the rows drawn in {function.name.value}", shared=False),)
+    return (_one(scene, found, updates.micro_batch, f"the rows drawn in {function.name.value}", shared=False)[0],)
 
 
 def _scopes(file: PythonFile) -> list[cst.CSTNode]:
     return [*file.functions, *(line for line in file.module.body if not isinstance(line, (cst.FunctionDef, cst.ClassDef)))]
 
 
-def _tail(call: cst.Call) -> str:
-    return call.func.attr.value if isinstance(call.func, cst.Attribute) else ""
-
-
-def _one(scene: Scene, nodes: list[tuple[PythonFile, Any]], expected: int, what: str, *, shared: bool) -> Target:
-    """The one typed number among `nodes` whose value the run saw."""
+def _one(scene: Scene, nodes: list[tuple[PythonFile, Any]], expected: int, what: str, *, shared: bool) -> tuple[Target, Source]:
+    """The one typed number among `nodes` whose value the run saw, and where it comes from."""
     found: dict[tuple[object, ...], tuple[PythonFile, Any, Source]] = {}
     for file, node in nodes:
         source = _quietly(lambda file=file, node=node: sources.Resolver(scene.project, expected).source(file, node))  # type: ignore[misc]
@@ -189,7 +218,7 @@ def _one(scene: Scene, nodes: list[tuple[PythonFile, Any]], expected: int, what:
     readers = [use for use in source.uses if use.kind != "shown" and (function is None or not _within(file, function, use.location.line))]
     if readers and not shared:
         raise refuse(f"{source.shown} is also used at {readers[0].location} (`{readers[0].text}`): changing it would change that too")
-    return Target(file.location(node), source.value, source.write, f"{what} {source.value}, from {source.shown}")  # type: ignore[arg-type]
+    return Target(file.location(node), source.value, source.write, f"{what} {source.value}, from {source.shown}"), source  # type: ignore[arg-type]
 
 
 def _within(file: PythonFile, function: cst.FunctionDef, line: int) -> bool:
