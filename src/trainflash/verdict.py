@@ -52,6 +52,13 @@ def judge(
     )
 
 
+def agreed_to(judged: Verdict | None) -> frozenset[str]:
+    """The changes in kind that an accepted verdict rests on: the owner has agreed to them."""
+    if judged is None or judged.verdict != "accept" or judged.fidelity is None:
+        return frozenset()
+    return frozenset(judged.fidelity.changed) | ({"numerics"} if judged.fidelity.verdict == "close" else frozenset())
+
+
 def may_be_timed(fidelity: Fidelity, *, allowed: frozenset[str] = frozenset()) -> bool:
     """Whether nothing in the fidelity forbids acceptance: a candidate that could not be accepted anyway is never timed."""
     return _of_fidelity(fidelity, allowed) is None

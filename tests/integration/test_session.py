@@ -97,6 +97,21 @@ def test_one_accepted_experiment_is_judged_anew_by_verify(found, measures):
     assert found.experiment(1).command.argv == ("python", "other.py")
 
 
+def test_what_was_agreed_to_stays_agreed_to_when_it_is_judged_again(found, measures, monkeypatch):
+    def sees(*kinds):
+        changed = replace(SAME, verdict="changed", changed=kinds)
+        monkeypatch.setattr(verifying.fidelity, "check", lambda *_, **__: changed)
+
+    sees("order")
+    assert attempt(found, 3).decision == "rejected"
+    agreed = Demands(allowed=frozenset({"order"}))
+    assert [optimizing.try_candidate(found, patch(place), COMMAND, agreed).decision for place in (3, 8)] == ["accepted", "accepted"]
+    assert verifying.verify_commits(found, None, None, COMMAND, Demands()).verdict == "accept"
+    assert verifying.verify_experiment(found, 2, Demands()).decision == "accepted"
+    sees("order", "batch")
+    assert verifying.verify_commits(found, None, None, COMMAND, Demands()).verdict == "reject", "nobody agreed to that"
+
+
 def test_an_edit_while_measuring_is_never_accepted_and_never_lost(found, measures, monkeypatch):
     def edits(*_, **__):
         Path(found.sandbox.worktree, "train.py").write_bytes(b"other \xff\n")

@@ -10,7 +10,7 @@ import click
 
 from trainflash import config
 from trainflash.cli.elsewhere import Submittable
-from trainflash.cli.options import command_argument, json_option, sandbox_option
+from trainflash.cli.options import command_argument, json_option, sandbox_or_new_option
 from trainflash.cli.output import Output
 
 
@@ -27,7 +27,7 @@ def _starts(params: Mapping[str, Any]) -> bool:
 @click.option("--pid", type=int, help="Watch a training that runs already, without a restart: slow or hung, and where.")
 @click.option("--seconds", type=float, help="With --pid: how long to watch. Default: 10.")
 @click.option("--in-place", is_flag=True, help="Run in the project itself instead of a sandbox; it stands in the result.")
-@sandbox_option
+@sandbox_or_new_option
 @json_option
 @command_argument
 def diagnose(

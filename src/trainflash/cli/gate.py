@@ -10,7 +10,7 @@ import click
 
 from trainflash import config
 from trainflash.cli.elsewhere import Submittable
-from trainflash.cli.options import Launching, command_argument, json_option, sandbox_option
+from trainflash.cli.options import Launching, command_argument, json_option, sandbox_as_it_is_option
 from trainflash.cli.output import Output
 from trainflash.errors import UsageError
 
@@ -80,7 +80,7 @@ def env(out: Path | None, as_json: bool, cmd: tuple[str, ...]) -> None:
 @bench_options
 @click.option("--out", type=click.Path(path_type=Path), default=Path("metrics.json"), show_default=True, help="Where metrics.json goes.")
 @click.option("--in-place", is_flag=True, help="Run in the project itself instead of a sandbox; it stands in the result.")
-@sandbox_option
+@sandbox_as_it_is_option
 @json_option
 @command_argument
 def bench(
@@ -128,7 +128,7 @@ def bench(
 @click.option("--no-probes", is_flag=True, help="Only the shard.")
 @click.option("--out", type=click.Path(path_type=Path), default=Path("eval.json"), show_default=True, help="Where eval.json goes.")
 @click.option("--in-place", is_flag=True, help="Run the command in the project itself instead of a sandbox.")
-@sandbox_option
+@sandbox_as_it_is_option
 @json_option
 @command_argument
 def evaluate(

@@ -244,7 +244,11 @@ def history(
 @click.option("--main-branch", default="main", show_default=True, help="Whose pushes update the baseline.")
 @click.option("--runs-on", default="ubuntu-latest", show_default=True, help="Labels of the runner, comma-separated.")
 @click.option("--python", "python_version", default="3.11", show_default=True, help="Python version.")
-@click.option("--install", "installed", help="What pip installs. Default: trainflash, and requirements.txt or the project.")
+@click.option(
+    "--install",
+    "installed",
+    help="What pip installs. Default: trainflash, from the repository it came from here, and requirements.txt or the project.",
+)
 @click.option("--budget", type=Duration(), help="Time for the paired starts. Default: 20m.")
 @click.option("--warmup", type=click.IntRange(min=0), default=20, show_default=True, help="Steps before the measured ones.")
 @click.option("--steps", type=click.IntRange(min=1), default=100, show_default=True, help="Steps to measure.")

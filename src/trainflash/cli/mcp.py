@@ -56,4 +56,4 @@ def require_sdk() -> None:
     except ModuleNotFoundError:
         found = False
     if not found:
-        raise UsageError("the MCP server needs the package mcp, version 2", "pip install 'trainflash[mcp]'")
+        raise UsageError("the MCP server needs the package mcp, version 2", "pip install 'mcp>=2.3,<3'")

@@ -11,7 +11,7 @@ import click
 from trainflash import config
 from trainflash.cli import elsewhere
 from trainflash.cli.elsewhere import Submittable, goes_on
-from trainflash.cli.options import ALLOW_HELP, Duration, Launching, command_argument, json_option, sandbox_option
+from trainflash.cli.options import Duration, Launching, allow_option, command_argument, json_option, sandbox_option, sandbox_or_new_option
 from trainflash.cli.output import Output
 from trainflash.errors import EXIT_DONE, Inconclusive, Rejected, UsageError
 
@@ -28,11 +28,11 @@ def group() -> None:
 
 
 @group.command("plan", cls=Launching)
-@sandbox_option
+@sandbox_or_new_option
 @json_option
 @command_argument
 def plan(sandbox: Path | None, as_json: bool, cmd: tuple[str, ...]) -> None:
-    """Write plan.yaml from the newest diagnosis: candidates in the order to try them, and briefs where no knob fits.
+    """Write plan.yaml from the newest diagnosis, or a first one: candidates in the order to try them, briefs where no knob fits.
 
     \b
     trainflash optimize plan -- python train.py
@@ -64,7 +64,7 @@ def plan(sandbox: Path | None, as_json: bool, cmd: tuple[str, ...]) -> None:
 @click.option("--why", default="", help="Why the patch should help; goes into the tuning log.")
 @click.option("--finding", metavar="KIND", help="The finding that the patch answers, as its brief names it.")
 @click.option("--budget", type=Duration(), help="Time for this experiment, such as 10m.")
-@click.option("--allow", help=ALLOW_HELP)
+@allow_option
 @sandbox_option
 @json_option
 @command_argument
@@ -83,10 +83,12 @@ def try_(
 ) -> int:
     """Make one experiment: commit the change in the sandbox, check that it trains the same, then measure it.
 
+    The command must have been diagnosed in this sandbox.
+
     \b
     trainflash optimize try dataloader_workers=2 --at train.py:88 -- python train.py
     trainflash optimize try pin_memory --also dataloader_workers=4 --also optimizer_fused --on slurm -- python train.py
-    trainflash optimize try --patch faster.diff --finding host_code --why "one pass over the rows" -- python train.py
+    trainflash optimize try --patch /tmp/faster.diff --finding host_code --why "one pass over the rows" -- python train.py
     """
     from trainflash import report
     from trainflash.workflow import answers, inputs, optimizing, session, verifying
@@ -144,8 +146,8 @@ def _several(output: Output, found: Any, names: tuple[str, ...], command: Any, d
 
 @group.command("auto", cls=Submittable)
 @click.option("--budget", type=Duration(), help="Time for everything, such as 20m.")
-@click.option("--allow", help=ALLOW_HELP)
-@sandbox_option
+@allow_option
+@sandbox_or_new_option
 @json_option
 @command_argument
 def auto(budget: float | None, allow: str | None, sandbox: Path | None, as_json: bool, cmd: tuple[str, ...]) -> None:

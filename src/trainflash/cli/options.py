@@ -10,10 +10,6 @@ import click
 
 from trainflash import config
 
-ALLOW_HELP = (
-    "Changes that you agree to by name, comma-separated: order, numerics, precision, cadence, schedule, batch, shape, coverage, evaluation."
-)
-
 
 class Launching(click.Command):
     """A command of ours that runs one of the owner's: what follows the first `--` is his, and no argument of ours can take a word of it."""
@@ -29,14 +25,35 @@ def command_argument(function: Callable[..., Any]) -> Callable[..., Any]:
     return click.argument("cmd", nargs=-1, type=click.UNPROCESSED, metavar="-- CMD…")(function)
 
 
+def allow_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    return click.option(
+        "--allow",
+        "--accept-change",
+        "allow",
+        metavar="NAMES",
+        help="Changes that you agree to by name, comma-separated: order, numerics, precision, cadence, schedule, batch, shape, coverage, "
+        "evaluation.",
+    )(function)
+
+
 def json_option(function: Callable[..., Any]) -> Callable[..., Any]:
     return click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout, everything else on stderr.")(function)
 
 
 def sandbox_option(function: Callable[..., Any]) -> Callable[..., Any]:
-    return click.option(
-        "--sandbox", type=click.Path(path_type=Path), help="Work in this sandbox. Default: the project's newest, else a new one."
-    )(function)
+    return _sandbox("the project's newest")(function)
+
+
+def sandbox_or_new_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    return _sandbox("the project's newest, else a new one")(function)
+
+
+def sandbox_as_it_is_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    return _sandbox("one that holds the project as it is now")(function)
+
+
+def _sandbox(default: str) -> Callable[..., Any]:
+    return click.option("--sandbox", type=click.Path(path_type=Path), help=f"Work in this sandbox. Default: {default}.")
 
 
 class Duration(click.ParamType):

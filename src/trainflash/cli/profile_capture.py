@@ -8,7 +8,7 @@ import click
 
 from trainflash import config
 from trainflash.cli.elsewhere import Submittable
-from trainflash.cli.options import command_argument, json_option, sandbox_option
+from trainflash.cli.options import command_argument, json_option, sandbox_or_new_option
 from trainflash.cli.output import Output
 
 
@@ -23,7 +23,7 @@ from trainflash.cli.output import Output
 @click.option("--stacks", is_flag=True, help="Record Python stacks and modules; slows the program down, so never compare such a run.")
 @click.option("--to-the-end", is_flag=True, help="Let the program run to its end; it is stopped behind the window otherwise.")
 @click.option("--in-place", is_flag=True, help="Run in the project itself instead of a sandbox; it stands in the result.")
-@sandbox_option
+@sandbox_or_new_option
 @json_option
 @command_argument
 def capture(

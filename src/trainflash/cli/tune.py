@@ -9,7 +9,7 @@ import click
 
 from trainflash import config
 from trainflash.cli.elsewhere import Submittable
-from trainflash.cli.options import ALLOW_HELP, Duration, command_argument, json_option, sandbox_option
+from trainflash.cli.options import Duration, allow_option, command_argument, json_option, sandbox_or_new_option
 from trainflash.cli.output import Output
 
 DEMO_BUDGET_S = 270.0  # the loop must end well within six minutes on two busy cores
@@ -18,8 +18,8 @@ DEMO_BUDGET_S = 270.0  # the loop must end well within six minutes on two busy c
 @click.command(cls=Submittable, short_help="The whole loop: find, try, prove; ends with what awaits approval.")
 @click.argument("project", type=click.Path(path_type=Path), default=".")
 @click.option("--budget", type=Duration(), help="Time for everything, such as 20m.")
-@click.option("--allow", help=ALLOW_HELP)
-@sandbox_option
+@allow_option
+@sandbox_or_new_option
 @json_option
 @command_argument
 def tune(project: Path, budget: float | None, allow: str | None, sandbox: Path | None, as_json: bool, cmd: tuple[str, ...]) -> None:

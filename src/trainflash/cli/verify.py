@@ -9,7 +9,7 @@ import click
 
 from trainflash import config
 from trainflash.cli.elsewhere import Submittable, goes_on
-from trainflash.cli.options import ALLOW_HELP, Duration, command_argument, json_option, sandbox_option
+from trainflash.cli.options import Duration, allow_option, command_argument, json_option, sandbox_option
 from trainflash.cli.output import Output
 from trainflash.errors import EXIT_DONE, Inconclusive, Rejected, UsageError
 
@@ -31,8 +31,8 @@ from trainflash.errors import EXIT_DONE, Inconclusive, Rejected, UsageError
 @click.option("--convergence", is_flag=True, help="Also train both versions whole under several seeds and compare where they end.")
 @click.option("--seeds", type=int, default=5, show_default=True, help="How many seeds --convergence trains under.")
 @click.option("--restart-command", help="The command that goes on from a checkpoint, such as 'python train.py --resume last.pt'.")
-@click.option("--accept-change", "accept_change", help=ALLOW_HELP)
-@click.option("--budget", type=Duration(), help="Time for the timed part, such as 10m.")
+@allow_option
+@click.option("--budget", type=Duration(), help="Time for the verdict, the check of the training included. Default: of the settings, 20m.")
 @click.option(
     "--resume",
     is_flag=True,
@@ -51,7 +51,7 @@ def verify(
     convergence: bool,
     seeds: int,
     restart_command: str | None,
-    accept_change: str | None,
+    allow: str | None,
     budget: float | None,
     resume: bool,
     sandbox: Path | None,
@@ -73,7 +73,7 @@ def verify(
     output = Output(as_json)
     settings = config.load(session.project_of(Path.cwd(), sandbox))
     demands = inputs.demands(
-        settings, budget_s=budget, allow=accept_change, tolerance=tolerance, resume=resume, metric=metric,
+        settings, budget_s=budget, allow=allow, tolerance=tolerance, resume=resume, metric=metric,
         restart=restart_command, convergence=seeds if convergence else 0,
     )  # fmt: skip
     demands = replace(demands, take_up=goes_on())

@@ -258,11 +258,18 @@ def verify_experiment(session: Session, n: int, demands: Demands, command: Comma
                 f"experiment {other.n} was accepted where experiment {n} was made", "try that change again, on top of what was accepted"
             )
     place = session.experiment_dir(n)
+    if experiment.decision == "accepted":
+        demands = _with_agreements(demands, (experiment,))
     try:
         judged, runs = compare(session, experiment.parent_commit, experiment.commit, baseline, candidate, place, demands)
         return settle(session, experiment, judged, runs)
     finally:
         session.rest()
+
+
+def _with_agreements(demands: Demands, accepted: Collection[Experiment]) -> Demands:
+    """What the owner agreed to when these were accepted, he has agreed to when they are judged again, or together."""
+    return replace(demands, allowed=demands.allowed.union(*(verdict.agreed_to(one.verdict) for one in accepted)))
 
 
 def _below(session: Session, experiment: Experiment) -> list[Experiment]:
@@ -292,7 +299,7 @@ def verify_combination(session: Session, command: Command, demands: Demands) -> 
         _settle_combination(session, accepted, command, known, None)
     if not accepted or (known is not None and known.verdict != "inconclusive"):
         return known
-    place = session.combination_path(command).with_suffix("")
+    place, demands = session.combination_path(command).with_suffix(""), _with_agreements(demands, accepted)
     judged, runs = compare(session, session.sandbox.base_ref, session.tip(), command, as_changed(command, accepted), place, demands)
     _settle_combination(session, accepted, command, judged, runs)
     return judged
@@ -318,6 +325,7 @@ def verify_commits(session: Session, baseline: str | None, candidate: str | None
         assert judged is not None
         return judged
     directory = session.combination_path(command).with_suffix("") if together else session.new_run("verify")
+    demands = _with_agreements(demands, accepted) if together else demands
     try:
         changed = as_changed(command, accepted) if candidate is None else command
         commits = baseline or session.sandbox.base_ref, candidate or session.tip()
