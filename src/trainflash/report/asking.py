@@ -43,24 +43,57 @@ def proposal(made: Proposed) -> RenderableType:
 
 
 def explanation(told: Mapping[str, Any]) -> RenderableType:
-    """One finding or knob, field by field, in the order of its document."""
+    """One finding or knob, or the list of them all, field by field."""
+    rows = _of_finding(told) if "symptom" in told else _of_knob(told) if "answers" in told else _names(told)
     grid = Table.grid(padding=(0, 2))
-    for name, value in told.items():
-        if name in {"schema", "status", "edits"} or value in (None, [], (), ""):
-            continue
-        grid.add_row(Text(figures.words(name).capitalize(), style="bold"), _value(value))
+    for name, value in rows:
+        if value is not None:
+            grid.add_row(Text(name, style="bold"), value)
     return grid
 
 
-def _plain(value: Any) -> str:
-    return ", ".join(str(part) for part in value) if isinstance(value, (list, tuple)) else str(value)
+_MAY_CHANGE = {"same": "nothing: it trains the same", "close": "rounding alone; agree to numerics where it is not equal to the bit"}
+Rows = list[tuple[str, RenderableType | None]]
 
 
-def _value(value: Any) -> RenderableType:
-    if isinstance(value, Mapping):
-        return ink("; ".join(f"{figures.words(key)}: {_plain(part)}" for key, part in value.items() if part not in (None, "", [])))
-    if isinstance(value, (list, tuple)) and value and isinstance(value[0], Mapping):
-        return Group(*bullets([" — ".join(str(part) for part in row.values() if part) for row in value]))
-    if isinstance(value, (list, tuple)):
-        return ink(", ".join(str(part) for part in value))
-    return ink(str(value))
+def _of_finding(told: Mapping[str, Any]) -> Rows:
+    fixes = [f"{fix['what']}{_named(fix['knob'])} — {fix['changes']}" for fix in told["fixes"]]
+    return [
+        ("Finding", ink(told["kind"])),
+        ("Symptom", ink(told["symptom"])),
+        ("Cause", ink(told["cause"])),
+        ("Evidence", ink(told["evidence"])),
+        ("Fixes", Group(*bullets(fixes))),
+        ("Knobs", ink(", ".join(told["knobs"]) or "none: it needs a patch, or a person")),
+        ("Source", _address(told["source"])),
+    ]
+
+
+def _of_knob(told: Mapping[str, Any]) -> Rows:
+    risks = [f"{risk['risk']}: {risk['because']}" for risk in told["risk_when"]]
+    return [
+        ("Knob", ink(f"{told['name']}: {told['title']}")),
+        ("Answers", ink(", ".join(told["answers"]))),
+        ("What", ink(told["what"])),
+        ("Values", ink(", ".join(str(value) for value in told["values"]))),
+        ("Expected", ink(told["effect"]["expected"])),
+        ("Changes", ink(_MAY_CHANGE.get(told["risk"], f"{told['risk']}: needs your agreement by that name"))),
+        ("In some runs", Group(*bullets(risks)) if risks else None),
+        ("Refused when", Group(*bullets([condition["otherwise"] for condition in told["requires"]])) if told["requires"] else None),
+        ("Check", Group(*bullets(told["check"]))),
+        ("Undo", ink(told["undo"])),
+        ("Source", Group(*(_address(source) for source in told["effect"]["source"]))),
+    ]
+
+
+def _names(told: Mapping[str, Any]) -> Rows:
+    return [(title, Group(*bullets([f"{row['name']} — {row['what']}" for row in told[title.lower()]]))) for title in ("Findings", "Knobs")]
+
+
+def _named(knob: str) -> str:
+    return f" ({knob})" if knob else ""
+
+
+def _address(source: str) -> Text:
+    """An address stays whole, so that it can be opened from the terminal."""
+    return Text(source, overflow="fold")

@@ -28,6 +28,9 @@ def answer(explained: diagnosis.Explanation | knobs.Knob) -> dict[str, Any]:
     """The JSON document of an explanation."""
     plain = to_plain(explained)
     plain.pop("schema", None)
+    plain.pop("guide", None)
+    if isinstance(explained, diagnosis.Explanation):
+        plain["knobs"] = [knob.name for knob in knobs.catalogue() if explained.kind in knob.answers]
     return {"schema": "explain.v1", "status": "ok", **plain}
 
 
