@@ -30,7 +30,7 @@ class Settings:
 
     command: tuple[str, ...] = ()
     budget_s: float = 1200.0
-    tolerance: float = 1e-3  # mean |loss delta|, the default of the original playbook
+    tolerance: float = 1e-3  # mean |loss delta|; own: far below what another seed changes
     min_gain: float = 1.02  # see stats; may be raised, never lowered
     allow: tuple[str, ...] = ()  # changes that the owner agrees to by name: order, numerics, cadence, …
     writable: tuple[str, ...] = ()  # folders outside the project that a run may write, through a private layer

@@ -114,6 +114,23 @@ def test_pip_installs_what_the_project_says_of_itself(tmp_path):
     assert gate_checks.installed(tmp_path) == ("trainflash", "-r", "requirements.txt")
 
 
+def test_a_version_that_came_from_a_repository_is_installed_from_there(tmp_path, monkeypatch):
+    class Installed:
+        said = '{"url": "https://example.org/tf.git", "vcs_info": {"vcs": "git", "commit_id": "abc123"}}'
+
+        def read_text(self, name):
+            assert name == "direct_url.json"
+            return self.said
+
+    monkeypatch.setattr(gate_checks.metadata, "distribution", lambda name: Installed())
+    source = "trainflash @ git+https://example.org/tf.git@abc123"
+    assert gate_checks.installed(tmp_path) == (source, "torch")
+    assert f"'{source}'" in rendered(workflows.Asked(TRAIN, install=gate_checks.installed(tmp_path)))
+    for said in (None, '{"url": "file:///tf", "dir_info": {"editable": true}}', "broken"):
+        monkeypatch.setattr(Installed, "said", said)
+        assert gate_checks.installed(tmp_path) == ("trainflash", "torch")
+
+
 def test_a_workflow_that_is_there_is_not_replaced(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 

@@ -142,5 +142,5 @@ def test_a_missing_sdk_is_one_line_with_the_mend(monkeypatch, capsys, found):
     monkeypatch.setattr("trainflash.cli.mcp.find_spec", find_spec)
     assert main(["mcp"]) == 2
     said = capsys.readouterr()
-    assert "pip install 'trainflash[mcp]'" in said.err
+    assert "pip install 'mcp>=2.3,<3'" in said.err
     assert said.out == ""

@@ -49,7 +49,7 @@ def limit(tolerances: ToleranceConfig, unit: str = "step") -> float:
 def judge_by(least: float, most_starts: int = MOST_STARTS) -> Judge:
     """A judge for `bench.compare`: accept is within `least` (log speed), reject is beyond it.
 
-    It looks after as many starts as MEASURE's rule does, with the same interval; total wall time must not speak against it.
+    It looks after as many starts as the rule of `trainflash.stats` does, with the same interval; total wall time must not speak against it.
     """
 
     def judge(starts: Sequence[Start], *, affordable: int | None = None, **_: Any) -> SpeedVerdict:

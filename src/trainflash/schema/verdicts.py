@@ -90,7 +90,7 @@ class Resources:
 
 @dataclass(frozen=True)
 class SpeedVerdict:
-    """What MEASURE's rule says after these starts."""
+    """What the rule of `trainflash.stats` says after these starts."""
 
     decision: Literal["accept", "reject", "inconclusive", "continue"]
     speedup: Speedup | None

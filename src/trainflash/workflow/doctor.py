@@ -90,7 +90,12 @@ def _program() -> Check:
     version, torch, entered = said.strip().split("|")
     where = f"{python} (Python {version})"
     if entered != "True":
-        return Check(name, "limited", f"{where}: PYTHONPATH does not reach it", "let the probe in by hand; see the README, manual marks")
+        return Check(
+            name,
+            "limited",
+            f"{where}: PYTHONPATH does not reach it",
+            "name the interpreter itself in the command: -I, -E or a wrapper that clears PYTHONPATH keeps the probe out",
+        )
     if not torch:
         return Check(name, "limited", f"{where} has no torch", mend)
     release = tuple(int(part) for part in re.findall(r"\d+", torch)[:2])
@@ -219,13 +224,13 @@ def _cluster() -> Check:
         return Check(name, "limited", "sbatch is there, but the controller does not answer", "ask for its state: scontrol ping")
     partitions = ", ".join(f"{line.split()[0]} ({line.split()[1]} nodes)" for line in said.splitlines()[:4] if len(line.split()) == 2)
     if find_spec("submitit") is None:
-        return Check(name, "limited", f"yes: {partitions}, but without submitit", "pip install 'trainflash[slurm]'")
+        return Check(name, "limited", f"yes: {partitions}, but without submitit", "pip install submitit")
     return Check(name, "ok", f"yes: {partitions}; --on slurm works where project, sandbox and this environment are shared with the nodes")
 
 
 def _extras() -> Check:
     """Packages that a few commands use when they are there."""
-    known = {"mcp": "the MCP server; pip install 'trainflash[mcp]'", "wandb": "profile publish and W&B sources", "xprof": "xprof tables"}
+    known = {"mcp": "the MCP server; pip install 'mcp>=2.3,<3'", "wandb": "profile publish and W&B sources", "xprof": "xprof tables"}
     there = [name for name in known if find_spec(name)]
     absent = [f"{name} ({use})" for name, use in known.items() if name not in there]
     return Check("optional packages", "ok", ", ".join([*there, *(f"without {each}" for each in absent)]))

@@ -33,7 +33,7 @@ def require_slurm() -> None:
     if missing:
         raise UsageError(f"no Slurm here: {missing[0]} was not found", "run this on a login node of the cluster, or without --on slurm")
     if find_spec("submitit") is None:
-        raise UsageError("submitting needs the package submitit", f"`{sys.executable} -m pip install 'trainflash[slurm]'`")
+        raise UsageError("submitting needs the package submitit", f"`{sys.executable} -m pip install submitit`")
 
 
 def submit(commands: Sequence[TypedCommand], wanted: Wanted, folder: Path, name: str) -> Submitted:

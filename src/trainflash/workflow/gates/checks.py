@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
 
 from trainflash import config, resources
@@ -107,10 +109,20 @@ def trend(path: Path, machine_profile: str | None, held: ToleranceConfig) -> Gat
 
 
 def installed(project: Path) -> tuple[str, ...]:
-    """What pip has to install for the training: what the project says of itself, else torch."""
+    """What pip has to install: TrainFlash from where it came here, and for the training what the project says of itself, else torch."""
     if (project / "requirements.txt").is_file():
-        return ("trainflash", "-r", "requirements.txt")
-    return ("trainflash", ".") if (project / "pyproject.toml").is_file() else ("trainflash", "torch")
+        return (_ourselves(), "-r", "requirements.txt")
+    return (_ourselves(), ".") if (project / "pyproject.toml").is_file() else (_ourselves(), "torch")
+
+
+def _ourselves() -> str:
+    """`trainflash`, or the repository and commit that pip installed it from (PEP 610)."""
+    try:
+        said = json.loads(metadata.distribution("trainflash").read_text("direct_url.json") or "{}")
+    except (metadata.PackageNotFoundError, ValueError):
+        return "trainflash"
+    source = said.get("vcs_info", {})
+    return f"trainflash @ {source['vcs']}+{said['url']}@{source['commit_id']}" if source else "trainflash"
 
 
 def write_workflow(path: Path, asked: workflows.Asked, *, force: bool) -> None:

@@ -153,7 +153,7 @@ def _work(facts: dict[Side, program_bench.ProgramFacts | None]) -> pairs.Work:
 
 
 def _timed(pair: _Pair, command: Command, demands: Demands, work: pairs.Work) -> tuple[Runs, SpeedVerdict, Path, bool]:
-    """The interleaved starts, by MEASURE's schedule and clock, and where they lie; whether somebody edited a checkout meanwhile."""
+    """The interleaved starts, by the schedule and clock of `bench`, and where they lie; whether somebody edited a checkout meanwhile."""
     session = pair.session
     contents = _contents(session)
     directory = verifying.pair_directory(session, command, command, contents)
