@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from knob_scenes import added, finding, program, repeated, summary
+from knob_scenes import finding, program, repeated, summary
 
 from trainflash.errors import UsageError
 

@@ -22,7 +22,7 @@ JUDGED = (
     "as any experiment: the losses, gradients and batches of both must agree (what changes in kind needs the owner's agreement by name), "
     "then paired runs against the program without the patch must show a gain, in the mean and in slow steps"
 )
-TRY = "trainflash optimize try --patch FILE --why TEXT -- CMD"
+TRY = "trainflash optimize try --patch FILE --finding {kind} --why TEXT -- CMD"
 
 
 def brief(project: Project, finding: Finding, title: str = "", frame: str = "", tried: tuple[str, ...] = ()) -> Brief:
@@ -41,7 +41,7 @@ def brief(project: Project, finding: Finding, title: str = "", frame: str = "", 
         judged_by=JUDGED,
         phase=finding.phase,
         share=finding.share,
-        try_with=TRY,
+        try_with=TRY.format(kind=finding.kind),
         tried=tried,
     )
 
