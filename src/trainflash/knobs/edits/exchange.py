@@ -57,14 +57,15 @@ def accumulation(edit: Accumulation, scene: Scene) -> tuple[Target, ...]:
 
 def _tied(scene: Scene, target: Target, divisor: Source, expected: int) -> Target:
     """`target` with every other number that says how many micro-batches make an update. Raises `UsageError` for one that cannot follow."""
-    counted = micro_batches.counts(scene)
+
+    def number(file: PythonFile, node: cst.BaseExpression) -> Source | None:
+        source = _quietly(lambda: sources.Resolver(scene.project, expected).source(file, node))
+        return source if source is not None and source.write is not None and source.value == expected else None
+
+    counted = micro_batches.counts(scene.project, lambda file, node: number(file, node) is not None)
     lines = {(file.path, line) for file, node in counted for line in file.lines_of(node)}
     parts = {(divisor.location, divisor.offset): divisor}
-    for file, node in counted:
-        here = file.location(node)
-        source = sources.Resolver(scene.project, expected).source(file, node)
-        if source is None or source.write is None or source.value != expected:
-            raise refuse(f"{here}: an update takes `{file.text(node)}` micro-batches, no number {expected} that somebody typed")
+    for source in [source for each in counted if (source := number(*each)) is not None]:
         if (source.location, source.offset) in parts:
             continue
         others = [use for use in source.uses if use.kind != "shown" and (use.location.file, use.location.line) not in lines]
@@ -101,18 +102,17 @@ def derived(edit: Exchange, scene: Scene) -> tuple[Target, ...]:
     if isinstance(edit.less, CallArgument):
         where, other = calls.the_call(edit.less, scene)
         given = argument_node(where, other, edit.less.argument, edit.less.position)
-        counted, times = [], [(where, given)] if given is not None else []
+        times = [(where, given)] if given is not None else []
     else:
-        counted, times = micro_batches.counts(scene), _divisors(scene)
+        times = _divisors(scene)
         _is_a_mean(scene, times)
     quotients = [part for where, node in times if (part := _quotient(scene, where, node)) is not None]
     fitting = {id(part): (where, part) for where, part in quotients if rows is not None and _is_rows(where, part, file, rows)}
     if len(fitting) != 1:
         raise refuse(f"{file.location(call)}: the number of micro-batches is not worked out from their rows")
     made_in, quotient = next(iter(fitting.values()))
-    for where, node in counted:
-        if (part := _quotient(scene, where, node)) is None or part[1] is not quotient:
-            raise refuse(f"{where.location(node)}: `{where.text(node)}` would not follow the rows of a micro-batch")
+    if isinstance(edit.less, Accumulation):
+        micro_batches.counts(scene.project, lambda where, node: (part := _quotient(scene, where, node)) is not None and part[1] is quotient)
     expected = scene.facts.get(edit.more.fact) if edit.more.fact is not None else None
     source = sources.Resolver(scene.project, sources.UNKNOWN if expected is None else expected).source(file, rows)  # type: ignore[arg-type]
     whole = sources.Resolver(scene.project).source(made_in, quotient.left)

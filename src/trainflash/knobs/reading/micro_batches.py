@@ -1,34 +1,21 @@
-"""Where a program's own loop says how many micro-batches make an update: the remainder in front of `step()`, or the range of a loop."""
+"""Where a program's own loop says how many micro-batches make an update: what a counter is divided by or compared with in front of
+`step()`, or the range of a loop."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import libcst as cst
 
+from trainflash.knobs.project import Project
+from trainflash.knobs.reading import uses
 from trainflash.knobs.reading.expressions import literal, refuse
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, string_value
-from trainflash.knobs.scene import Scene
 
 LOOPS = (cst.For, cst.While)
 COUNTED = ("range", "islice", "itertools.islice")
-
-
-def counts(scene: Scene) -> list[tuple[PythonFile, cst.BaseExpression]]:
-    """Expressions that are the number of micro-batches of an update, for each backward pass.
-
-    Raises `UsageError` where the loop does not say it, or counts its passes for something else too: larger micro-batches are fewer.
-    """
-    regions = {id(region): (file, region) for file in scene.project.parsed("backward") for region in _regions(file)}
-    found: list[tuple[PythonFile, cst.BaseExpression]] = []
-    for file, region in regions.values():
-        if any(called(call) == "step" for call in descendants(region, cst.Call)):
-            found += [(file, node) for node in _remainders(file, region)]
-        else:
-            found.append((file, _passes(file, region)))
-    if not found:
-        raise refuse("no backward pass was found in the program")
-    return found
+Places = list[tuple[PythonFile, cst.BaseExpression]]
 
 
 def called(call: cst.Call) -> str:
@@ -36,56 +23,164 @@ def called(call: cst.Call) -> str:
     return call.func.attr.value if isinstance(call.func, cst.Attribute) else ""
 
 
-def _regions(file: PythonFile) -> Iterator[cst.CSTNode]:
-    """For each backward pass the loop around it, else the function or the file."""
-    for call in file.calls:
-        if called(call) == "backward":
-            yield next((up for up in file.ancestors(call) if isinstance(up, (*LOOPS, cst.FunctionDef))), file.module)
+@dataclass(frozen=True)
+class _Region:
+    """A loop over micro-batches, and the function with the backward pass where the loop calls one."""
+
+    project: Project
+    file: PythonFile
+    loop: cst.CSTNode
+    helper: tuple[PythonFile, cst.CSTNode] | None = None
+
+    def each(self, kinds: type | tuple[type, ...]) -> Iterator[tuple[PythonFile, cst.CSTNode]]:
+        for file, node in [(self.file, self.loop)] + ([self.helper] if self.helper is not None else []):
+            yield from ((file, found) for found in descendants(node, kinds))
+
+    def here(self) -> object:
+        return self.file.path if isinstance(self.loop, cst.Module) else self.file.location(self.loop)
 
 
-def _passes(file: PythonFile, region: cst.CSTNode) -> cst.BaseExpression:
+def counts(project: Project, is_number: Callable[[PythonFile, cst.BaseExpression], bool]) -> Places:
+    """Expressions that are the number of micro-batches of an update, for each backward pass; `is_number` tells it from others.
+
+    Raises `UsageError` where the loop does not say it, or counts micro-batches for something else too: larger ones are fewer.
+    """
+    regions = {id(region.loop): region for region in _regions(project)}
+    if not regions:
+        raise refuse("no backward pass was found in the program")
+    found: Places = []
+    for region in regions.values():
+        updates = any(_makes_updates(project, call) for _, call in region.each(cst.Call))  # type: ignore[arg-type]
+        found += _remainders(region, is_number) if updates else [_passes(region, is_number)]
+    return found
+
+
+def _regions(project: Project) -> Iterator[_Region]:
+    """For each backward pass the loop around it, or around the one call of its function; else that function, or the file."""
+    for file in project.parsed("backward"):
+        for call in file.calls:
+            if called(call) != "backward":
+                continue
+            around = next((up for up in file.ancestors(call) if isinstance(up, (*LOOPS, cst.FunctionDef))), file.module)
+            sites = uses.callers(project, file, around) if isinstance(around, cst.FunctionDef) else []
+            loops = [(where, up) for where, site in sites for up in where.ancestors(site) if isinstance(up, LOOPS)]
+            if len(sites) == 1 and loops:
+                yield _Region(project, *loops[0], (file, around))
+            else:
+                yield _Region(project, file, around)
+
+
+def _makes_updates(project: Project, call: cst.Call, depth: int = 0) -> bool:
+    """Whether `call` is an optimizer's step, or calls a function of the program that makes one."""
+    if called(call) == "step":
+        return True
+    name = (dotted(call.func) or "").split(".")[-1]
+    return bool(name) and depth < 2 and any(
+        _makes_updates(project, inner, depth + 1)
+        for file in project.parsed(name, "step")
+        for function in file.functions
+        if function.name.value == name
+        for inner in descendants(function.body, cst.Call)
+    )  # fmt: skip
+
+
+def _passes(region: _Region, is_number: Callable[[PythonFile, cst.BaseExpression], bool]) -> tuple[PythonFile, cst.BaseExpression]:
     """N of `for … in range(N)`, where the update follows the loop."""
-    plain = isinstance(region, cst.For) and isinstance(region.iter, cst.Call) and dotted(region.iter.func) == "range"
-    if not plain or len(region.iter.args) != 1 or region.iter.args[0].star:  # type: ignore[attr-defined,union-attr]
-        raise refuse(f"{_here(file, region)}: how many micro-batches make an update is not written beside the backward pass")
-    return region.iter.args[0].value  # type: ignore[attr-defined,union-attr,no-any-return]
+    counted = region.loop.iter if isinstance(region.loop, cst.For) else None
+    plain = isinstance(counted, cst.Call) and dotted(counted.func) == "range" and len(counted.args) == 1 and not counted.args[0].star
+    if not plain or not is_number(region.file, counted.args[0].value):  # type: ignore[union-attr]
+        raise refuse(f"{region.here()}: the number of micro-batches of an update is not written beside the backward pass")
+    return region.file, counted.args[0].value  # type: ignore[union-attr]
 
 
-def _remainders(file: PythonFile, region: cst.CSTNode) -> list[cst.BaseExpression]:
-    """N of each `… % N` in a loop that also makes the updates."""
-    counted = isinstance(region, cst.For) and any(dotted(call.func) in COUNTED for call in descendants(region.iter, cst.Call))
-    if isinstance(region, cst.While) or counted:
-        raise refuse(f"{_here(file, region)}: the loop counts micro-batches, so larger ones would make more updates of the same data")
-    divided = [node for node in descendants(region, cst.BinaryOperation) if isinstance(node.operator, cst.Modulo) and not _shown(node)]
-    if not divided:
-        raise refuse(f"{_here(file, region)}: which micro-batch is the last of its update is not written as a remainder")
-    for node in divided:
-        up = file.parent(node)
-        others = _sides(up, node) if isinstance(up, cst.Comparison) else []
-        if any(literal(other) != 0 and file.text(node.right) not in file.text(other) for other in others):
-            raise refuse(f"{file.location(up or node)}: `{file.text(up or node)}` names a micro-batch by its own number")
-    _counts_nothing_else(file, region, divided)
-    return [node.right for node in divided]
+def _remainders(region: _Region, is_number: Callable[[PythonFile, cst.BaseExpression], bool]) -> Places:
+    """N of each `… % N`, and of `count == N`, in a loop that also makes the updates."""
+    loop = region.loop
+    if isinstance(loop, cst.While) or (
+        isinstance(loop, cst.For) and any(dotted(call.func) in COUNTED for call in descendants(loop.iter, cst.Call))
+    ):
+        raise refuse(f"{region.here()}: the loop counts micro-batches, so larger ones would make more updates of the same data")
+    tests = [(file, test, *_divided(file, test)) for file, test in region.each((cst.BinaryOperation, cst.Comparison))]
+    counted = [(file, test, names, node) for file, test, names, node in tests if node is not None]
+    tied = [each for each in counted if is_number(each[0], each[3])]
+    numbers = [(file, test, names, node) for file, test, names, node in tied if not _of_updates(region, names, tied)]
+    if not numbers:
+        raise refuse(f"{region.here()}: which micro-batch is the last of its update is not told by their number")
+    for file, test, _, node in numbers:
+        up = file.parent(test)
+        others = _sides(up, test) if isinstance(test, cst.BinaryOperation) and isinstance(up, cst.Comparison) else []
+        if any(literal(other) != 0 and file.text(node) not in file.text(other) for other in others):
+            raise refuse(f"{file.location(test)}: `{file.text(up or test)}` names a micro-batch by its own number")
+    _nothing_else(region, numbers)
+    return [(file, node) for file, _, _, node in numbers]
 
 
-def _counts_nothing_else(file: PythonFile, region: cst.CSTNode, divided: list[cst.BinaryOperation]) -> None:
-    """Raises `UsageError` where the number of the micro-batch is compared with anything but their number in a pass over the data."""
-    names = {name.value for node in divided for name in descendants(node.left, cst.Name)}
-    for compared in descendants(region, cst.Comparison):
-        if any(file.inside(node, compared) for node in divided) or "len(" in file.text(compared):
+def _divided(file: PythonFile, test: cst.CSTNode) -> tuple[set[str], cst.BaseExpression | None]:
+    """The names in `… % N` or `name == N`, and N; None for anything else."""
+    if isinstance(test, cst.BinaryOperation):
+        text = isinstance(test.left, cst.FormattedString) or string_value(test.left) is not None
+        return (set(), None) if text or not isinstance(test.operator, cst.Modulo) else (_names(test.left), test.right)
+    plain = isinstance(test, cst.Comparison) and len(test.comparisons) == 1 and dotted(test.left) is not None
+    if plain and isinstance(test.comparisons[0].operator, (cst.Equal, cst.GreaterThanEqual)):  # type: ignore[attr-defined]
+        return {dotted(test.left) or ""}, test.comparisons[0].comparator  # type: ignore[attr-defined]
+    return set(), None
+
+
+def _names(node: cst.CSTNode) -> set[str]:
+    return {name for each in descendants(node, (cst.Name, cst.Attribute)) if (name := dotted(each)) is not None and name != "self"}
+
+
+def _counters(region: _Region) -> set[str]:
+    """What the loop numbers its micro-batches by: the first name of `for i, … in enumerate(…)`."""
+    loop = region.loop
+    if not isinstance(loop, cst.For) or not isinstance(loop.iter, cst.Call) or dotted(loop.iter.func) != "enumerate":
+        return set()
+    return _names(loop.target.elements[0].value) if isinstance(loop.target, cst.Tuple) else set()
+
+
+def _of_updates(region: _Region, names: set[str], tied: list) -> bool:
+    """Whether `names` are counted up with each update only: behind what tells the last micro-batch, or where the step is made."""
+    added = [(file, node) for file, node in region.each(cst.AugAssign) if dotted(node.target) in names]  # type: ignore[attr-defined]
+    if added:
+        return all(_guarded(region, file, node, tied) for file, node in added)
+    if names & _counters(region):
+        return False
+    for file in region.project.parsed("step"):
+        for function in file.functions:
+            steps = any(called(call) == "step" for call in descendants(function.body, cst.Call))
+            if steps and any(dotted(node.target) in names for node in descendants(function.body, cst.AugAssign)):
+                return True
+    return False
+
+
+def _guarded(region: _Region, file: PythonFile, node: cst.CSTNode, tied: list) -> bool:
+    """Whether a condition made of a tied number stands around `node`, or left the loop in front of it."""
+    for up in file.ancestors(node):
+        if isinstance(up, cst.If) and _holds(file, up.test, tied) and not file.inside(node, up.test):
+            return True
+        if isinstance(up, cst.IndentedBlock):
+            before = [line for line in up.body if isinstance(line, cst.If) and file.span(line)[0] < file.span(node)[0]]
+            if any(_holds(file, line.test, tied) and any(descendants(line.body, cst.Continue)) for line in before):
+                return True
+        if up is region.loop:
+            return False
+    return False
+
+
+def _holds(file: PythonFile, test: cst.CSTNode, tied: list) -> bool:
+    return any(where is file and file.inside(each, test) for where, each, _, _ in tied)
+
+
+def _nothing_else(region: _Region, numbers: list) -> None:
+    """Raises `UsageError` where a counter of micro-batches is compared with anything but their number in a pass over the data."""
+    names = set().union(*(names for _, _, names, _ in numbers)) | _counters(region)
+    for file, test in region.each((cst.Comparison, cst.BinaryOperation)):
+        if isinstance(test, cst.BinaryOperation) and _divided(file, test)[1] is None:
             continue
-        if names & {name.value for name in descendants(compared, cst.Name)}:
-            raise refuse(f"{file.location(compared)}: `{file.text(compared)}` counts micro-batches, which would become fewer")
+        told = any(where is file and (file.inside(each, test) or file.inside(test, each)) for where, each, _, _ in numbers)
+        if not told and "len(" not in file.text(test) and names & _names(test):
+            raise refuse(f"{file.location(test)}: `{file.text(test)}` counts micro-batches, which would become fewer")
 
 
 def _sides(compared: cst.Comparison, node: cst.BaseExpression) -> list[cst.BaseExpression]:
     return [side for side in (compared.left, *(each.comparator for each in compared.comparisons)) if side is not node]
-
-
-def _shown(node: cst.BinaryOperation) -> bool:
-    """Whether `%` fills a text."""
-    return isinstance(node.left, cst.FormattedString) or string_value(node.left) is not None
-
-
-def _here(file: PythonFile, region: cst.CSTNode) -> object:
-    return file.path if isinstance(region, cst.Module) else file.location(region)
