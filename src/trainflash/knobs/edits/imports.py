@@ -19,7 +19,7 @@ BINDS = (cst.AssignTarget, cst.Param, cst.FunctionDef)
 
 def reach(file: PythonFile, module: str, name: str) -> tuple[str, tuple[Splice, ...]]:
     """How this file spells `module.name`, and the edit that makes it so. Raises `UsageError` when the name is taken."""
-    lines = list(_top_imports(file))
+    lines = list(_imports(file))
     for line in lines:
         for node in line.body:
             if (
@@ -48,14 +48,15 @@ def reach(file: PythonFile, module: str, name: str) -> tuple[str, tuple[Splice, 
     if reached:
         local, full = max(reached, key=lambda pair: len(pair[1]))
         return f"{local}{module[len(full) :]}.{name}", ()
+    root = module.split(".")[0]
     for node in file.nodes:
-        if (
-            isinstance(node, (cst.Name,))
-            and node.value == module
-            and isinstance(file.parent(node), (cst.AssignTarget, cst.Param, cst.FunctionDef))
-        ):
-            raise refuse(f"{file.location(node)}: the name {module} means something else in this file")
-    return f"{module}.{name}", (_added(file, lines, module),)
+        if isinstance(node, cst.Name) and node.value == root and isinstance(file.parent(node), BINDS):
+            raise refuse(f"{file.location(node)}: the name {root} means something else in this file")
+    if file.imported.get(root, root) != root:  # `from copy import copy`: `import copy` would take its place
+        if any(isinstance(node, cst.Name) and node.value == name for node in file.nodes):
+            raise refuse(f"the names {root} and {name} mean something else in {file.path}")
+        return name, (_added(file, lines, module, f"from {module} import {name}"),)
+    return f"{module}.{name}", (_added(file, lines, module, f"import {module}"),)
 
 
 def _loaded(package: str, module: str) -> bool:
@@ -63,13 +64,39 @@ def _loaded(package: str, module: str) -> bool:
     return package.split(".")[0] == "torch" and module in WITH_TORCH
 
 
-def after_imports(file: PythonFile) -> int:
-    """The offset behind the imports at the head of the file, behind its docstring where there are none."""
-    lines = list(_top_imports(file))
+def after_imports(file: PythonFile, spelled: str = "") -> int:
+    """The offset behind the imports at the head of the file, and behind the one that binds what `spelled` begins with; else behind its
+    docstring."""
+    lines = list(_head_imports(file))
+    lines += [line for line in _imports(file) if line not in lines and spelled.split(".")[0] in _bound(line)]
     return _line_end(file, file.span(lines[-1])[1]) if lines else _at_head(file, "").start
 
 
-def _top_imports(file: PythonFile) -> Iterator[cst.SimpleStatementLine]:
+def _bound(line: cst.SimpleStatementLine) -> set[str]:
+    """Names that a line of imports binds."""
+    aliases = [alias for node in line.body if not isinstance(getattr(node, "names", None), cst.ImportStar) for alias in node.names]  # type: ignore[union-attr]
+    return {alias.evaluated_alias or alias.evaluated_name.split(".")[0] for alias in aliases}
+
+
+def _imports(file: PythonFile) -> Iterator[cst.SimpleStatementLine]:
+    """Lines of imports in front of the first function, class or loop, whatever stands between them."""
+    for line in file.module.body:
+        if isinstance(line, (cst.FunctionDef, cst.ClassDef, cst.For, cst.While, cst.With)):
+            return
+        if isinstance(line, cst.SimpleStatementLine) and all(isinstance(node, (cst.Import, cst.ImportFrom)) for node in line.body):
+            first = line.body[0]
+            if not (isinstance(first, cst.ImportFrom) and dotted(first.module) == "__future__"):
+                yield line
+
+
+def _packages(line: cst.SimpleStatementLine) -> set[str]:
+    """Root packages that a line of imports loads."""
+    modules = [dotted(node.module) for node in line.body if isinstance(node, cst.ImportFrom) and node.module]
+    modules += [dotted(alias.name) for node in line.body if isinstance(node, cst.Import) for alias in node.names]
+    return {module.split(".")[0] for module in modules if module}
+
+
+def _head_imports(file: PythonFile) -> Iterator[cst.SimpleStatementLine]:
     """Lines of imports at the head of the file: behind docstring and `__future__`, up to the last one that no other code precedes."""
     for line in file.module.body:
         if not isinstance(line, cst.SimpleStatementLine):
@@ -84,10 +111,15 @@ def _top_imports(file: PythonFile) -> Iterator[cst.SimpleStatementLine]:
         yield line
 
 
-def _added(file: PythonFile, lines: list[cst.SimpleStatementLine], module: str) -> Splice:
-    statement = f"import {module}{file.newline}"
+def _added(file: PythonFile, lines: list[cst.SimpleStatementLine], module: str, said: str) -> Splice:
+    """The import `said` in the first block of `lines`; in the one of the same package where that comes later, as what precedes may matter."""
+    statement = f"{said}{file.newline}"
     if not lines:
         return _at_head(file, statement)
+    beside = [line for line in lines if module.split(".")[0] in _packages(line)]
+    if beside and beside[0] not in list(_head_imports(file)):
+        offset = _line_end(file, file.span(beside[0])[1])
+        return Splice(file.path, offset, offset, statement)
     block = [lines[0]]
     for line in lines[1:]:
         if any(empty.comment is None for empty in line.leading_lines):
