@@ -6,7 +6,7 @@ import libcst as cst
 
 from trainflash.knobs.edits.calls import the_call
 from trainflash.knobs.kinds import CallArgument, SkipSync
-from trainflash.knobs.reading import changes
+from trainflash.knobs.reading import changes, micro_batches
 from trainflash.knobs.reading.expressions import refuse
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted
 from trainflash.knobs.scene import Scene, Target
@@ -32,7 +32,7 @@ def skip_sync(edit: SkipSync, scene: Scene) -> tuple[Target, ...]:
             if full == "torch.compile" or (isinstance(node, cst.Attribute) and node.attr.value == SWITCH):
                 raise refuse(f"{file.location(node)}: `{file.text(node)}` has a say in it already")
     file, loop = _loop(scene, model)
-    test = _last(file, loop)
+    test = _last(scene, file, loop)
     first = loop.body.body[0]
     start = file.span(first)[0]
     row = file.raw.rfind(b"\n", 0, start) + 1
@@ -67,21 +67,26 @@ def _loop(scene: Scene, model: str) -> tuple[PythonFile, cst.For]:
     return file, loop
 
 
-def _last(file: PythonFile, loop: cst.For) -> str:
+def _last(scene: Scene, file: PythonFile, loop: cst.For) -> str:
     """When the micro-batch is the last of its update: what guards the optimizer's step, or the loop's last pass."""
-    steps = [
-        call for call in descendants(loop.body, cst.Call) if isinstance(call.func, cst.Attribute) and call.func.attr.value == "step"
-        and not call.args
-    ]  # fmt: skip
-    guards = {id(up): up for call in steps for up in file.ancestors(call) if isinstance(up, cst.If) and file.inside(up, loop)}
-    if steps and len(guards) != 1:
-        raise refuse(f"{file.location(steps[0])}: the optimizer's step is under {'no' if not guards else 'more than one'} condition")
+    steps = _updates(scene, loop.body)
+    found: dict[tuple[int, bool], cst.If] = {}
+    for call in steps:
+        guards = [up for up in file.ancestors(call) if isinstance(up, cst.If) and file.inside(up, loop.body)]
+        found |= {(id(up), up.orelse is not None and file.inside(call, up.orelse)): up for up in guards}
+        if not guards or len(found) > 1:
+            raise refuse(f"{file.location(call)}: the optimizer's step is under {'no' if not guards else 'more than one'} condition")
     if steps:
-        test = next(iter(guards.values())).test
+        (_, otherwise), guard = next(iter(found.items()))
+        test = guard.test
         if any(dotted(call.func) != "len" for call in descendants(test, cst.Call)) or any(descendants(test, cst.NamedExpr)):
             raise refuse(f"{file.location(test)}: the condition `{file.text(test)}` may give another answer in front of the step")
         _fixed(file, loop, {node.value for node in descendants(test, cst.Name)})
-        return file.text(test)
+        _set_nowhere(scene, file, test)
+        return f"not ({file.text(test)})" if otherwise else file.text(test)
+    around = next((up for up in file.ancestors(loop) if isinstance(up, cst.FunctionDef)), file.module)
+    if not any(file.span(call)[0] > file.span(loop)[1] for call in _updates(scene, around)):
+        raise refuse(f"{file.location(loop)}: the update is not seen behind the loop over micro-batches")
     counted = loop.iter
     plain = isinstance(counted, cst.Call) and dotted(counted.func) == "range" and len(counted.args) == 1 and not counted.args[0].star
     if not plain or not isinstance(loop.target, cst.Name):
@@ -93,6 +98,23 @@ def _last(file: PythonFile, loop: cst.For) -> str:
     text = file.text(most)
     atom = isinstance(most, (cst.Name, cst.Attribute, cst.Subscript, cst.Integer))
     return f"{loop.target.value} == {text if atom else f'({text})'} - 1"
+
+
+def _updates(scene: Scene, where: cst.CSTNode) -> list[cst.Call]:
+    """Calls in `where` that make an update, with or without arguments, themselves or in a function of the program."""
+    return [call for call in descendants(where, cst.Call) if micro_batches.makes_updates(scene.project, call)]  # type: ignore[arg-type,misc]
+
+
+def _set_nowhere(scene: Scene, file: PythonFile, test: cst.BaseExpression) -> None:
+    """Raises `UsageError` where a field in the condition is set outside a constructor: a call in the loop may do so."""
+    fields = {node.attr.value for node in descendants(test, cst.Attribute)}
+    for where in scene.project.parsed() if fields else ():
+        for node in where.nodes:
+            targets = [each.target for each in node.targets] if isinstance(node, cst.Assign) else []
+            targets += [node.target] if isinstance(node, (cst.AugAssign, cst.AnnAssign)) else []
+            function = next((up.name.value for up in where.ancestors(node) if isinstance(up, cst.FunctionDef)), "") if targets else ""
+            if function != "__init__" and any(isinstance(each, cst.Attribute) and each.attr.value in fields for each in targets):
+                raise refuse(f"{where.location(node)}: `{where.text(node)}` may change which micro-batch is the last")
 
 
 def _fixed(file: PythonFile, loop: cst.For, names: set[str]) -> None:

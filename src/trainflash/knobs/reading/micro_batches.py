@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -14,6 +15,7 @@ from trainflash.knobs.reading.expressions import literal, refuse
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, string_value
 
 LOOPS = (cst.For, cst.While)
+OTHERS = re.compile(r"sched|prof")
 COUNTED = ("range", "islice", "itertools.islice")
 Places = list[tuple[PythonFile, cst.BaseExpression]]
 
@@ -50,7 +52,7 @@ def counts(project: Project, is_number: Callable[[PythonFile, cst.BaseExpression
         raise refuse("no backward pass was found in the program")
     found: Places = []
     for region in regions.values():
-        updates = any(_makes_updates(project, call) for _, call in region.each(cst.Call))  # type: ignore[arg-type]
+        updates = any(makes_updates(project, call) for _, call in region.each(cst.Call))  # type: ignore[arg-type]
         found += _remainders(region, is_number) if updates else [_passes(region, is_number)]
     return found
 
@@ -70,13 +72,13 @@ def _regions(project: Project) -> Iterator[_Region]:
                 yield _Region(project, file, around)
 
 
-def _makes_updates(project: Project, call: cst.Call, depth: int = 0) -> bool:
-    """Whether `call` is an optimizer's step, or calls a function of the program that makes one."""
+def makes_updates(project: Project, call: cst.Call, depth: int = 0) -> bool:
+    """Whether `call` is an optimizer's step, or calls a function of the program that makes one; a scheduler's or profiler's is none."""
     if called(call) == "step":
-        return True
+        return not OTHERS.search((dotted(call.func) or "").lower())
     name = (dotted(call.func) or "").split(".")[-1]
     return bool(name) and depth < 2 and any(
-        _makes_updates(project, inner, depth + 1)
+        makes_updates(project, inner, depth + 1)
         for file in project.parsed(name, "step")
         for function in file.functions
         if function.name.value == name
