@@ -171,6 +171,37 @@ def test_option_given_in_a_shell_script_is_changed_there(tmp_path, spelled):
     assert made.read("run.sh") == script.replace(spelled, spelled.replace("0", "2"))
 
 
+BESIDE = """python prepare.py --num-workers 7
+python train.py --lr 1 \\
+  --num-workers 0 2>&1 | tee log
+/usr/bin/python3 evaluate.py --num-workers 9; true
+"""
+
+
+def test_what_a_script_gives_to_other_programs_is_left_alone(tmp_path):
+    (tmp_path / "prepare.py").write_text("import sys\nprint(sys.argv)\n")
+    (tmp_path / "evaluate.py").write_text("import sys\nprint(sys.argv)\n")
+    made, candidate = workers(tmp_path, ARGPARSE + "    loss.backward()\n", command="bash run.sh", run_sh=BESIDE)
+    assert made.apply(candidate) and made.read("run.sh") == BESIDE.replace("workers 0", "workers 2")
+
+
+def test_a_variable_that_another_program_reads_too_is_left_alone(tmp_path):
+    (tmp_path / "evaluate.py").write_text("import sys\nprint(sys.argv)\n")
+    script = "N=0\npython train.py --num-workers $N\npython evaluate.py --workers $N\n"
+    with pytest.raises(UsageError, match="set in the command itself"):
+        workers(tmp_path, ARGPARSE, command="bash run.sh", run_sh=script)
+
+
+def test_an_option_is_not_taken_for_the_prefix_of_another(tmp_path):
+    other = '    parser.add_argument("--num", type=int, default=5)\n    parser.add_argument("--lr"'
+    _, candidate = workers(tmp_path, ARGPARSE.replace('    parser.add_argument("--lr"', other), command="python train.py --num 3")
+    assert candidate.words == () and "default=2" in "".join(added(candidate))
+    folder = tmp_path / "alone"
+    folder.mkdir()
+    made, candidate = workers(folder, ARGPARSE, command="python train.py --num-w 0")
+    assert made.command.with_words(candidate.words).argv == ("python", "train.py", "--num-w", "2")
+
+
 @pytest.mark.parametrize("words", ["--num-workers $N", '--num-workers "$(nproc)"', "--num-workers 0 -j 1", "--num-workers"])
 def test_option_that_a_shell_script_does_not_give_plainly_is_refused(tmp_path, words):
     with pytest.raises(UsageError, match="set in the command itself"):

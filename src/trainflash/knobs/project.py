@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-import shlex
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePosixPath
@@ -12,13 +12,16 @@ from pathlib import Path, PurePosixPath
 import libcst as cst
 
 from trainflash.errors import UsageError
-from trainflash.knobs.reading import python_source
+from trainflash.knobs.reading import python_source, shell_lines
 from trainflash.knobs.reading.python_source import PythonFile, string_value
+from trainflash.knobs.reading.shell_lines import Word
 from trainflash.schema import Command, Location
 
 CONFIG_SUFFIXES = (".yaml", ".yml", ".json", ".toml", ".ini", ".cfg")
 SKIPPED = {"__pycache__", "node_modules", "site-packages", "venv", "env", "build", "dist", "wandb", "mlruns"}
 MOST_BYTES = 2_000_000  # own: a larger source or configuration file is data or generated
+TRAINS = re.compile(rb"\bbackward\(|\bTrainer\(|\.train\(\)|\.fit\(|autograd\.grad\(")
+FLAG = re.compile(rb"[\"'](--[\w-]+)[\"']")
 MOST_FILES = 5_000  # own: bounds the walk in a project that holds its data set
 
 
@@ -98,40 +101,35 @@ class Project:
 
     @cached_property
     def entry(self) -> str | None:
-        """The Python file that the command starts; None when it cannot be told."""
-        found = self._entry(self.arguments)
-        return found[1] if found else None
+        """The Python file that the command starts; None when it cannot be told. Of several that a script starts, the one that trains."""
+        named = [path for _, path in shell_lines.programs(self.command.argv, self.from_cwd)]
+        if named:
+            return named[0]
+        lines = [line for script in self.scripts for line in shell_lines.lines(self.read(script))]
+        started = [path for line in lines for _, path in shell_lines.programs([word.plain for word in line], self.from_cwd)]
+        return next((path for path in started if self._trains(path)), started[0] if started else None)
+
+    def _trains(self, entry: str) -> bool:
+        return any(TRAINS.search(self.read(path)) for path in self._reached(entry))
 
     @cached_property
     def entry_word(self) -> int | None:
         """Which word of the command itself names the entry; None where a shell script does, or nobody."""
-        found = self._entry(self.command.argv)
-        return found[0] if found else None
-
-    def _entry(self, words: Sequence[str]) -> tuple[int, str] | None:
-        for number, word in enumerate(words):
-            if word in ("-m", "--module") and number + 1 < len(words):
-                base = words[number + 1].replace(".", "/")
-                found = self.from_cwd(f"{base}.py") or self.from_cwd(f"{base}/__main__.py")
-                if found:
-                    return number + 1, found
-            if word.endswith(".py"):
-                found = self.from_cwd(word)
-                if found:
-                    return number, found
-        return None
+        return next((number for number, _ in shell_lines.programs(self.command.argv, self.from_cwd)), None)
 
     @cached_property
     def arguments(self) -> tuple[str, ...]:
         """Words of the command; those of a shell script that it names stand behind them."""
-        words = list(self.command.argv)
-        for path in self.scripts:
-            text = self.read(path).decode("utf-8", "replace")
-            try:
-                words += shlex.split(text.replace("\\\n", " "), comments=True)
-            except ValueError:
-                words += text.split()
-        return tuple(words)
+        return (*self.command.argv, *(word.plain for script in self.scripts for line in self.lines(script) for word in line))
+
+    def lines(self, script: str) -> list[tuple[Word, ...]]:
+        """Command lines of a script, without those that start other Python programs than the entry."""
+        found = []
+        for line in shell_lines.lines(self.read(script)):
+            started = [path for _, path in shell_lines.programs([word.plain for word in line], self.from_cwd)]
+            if not started or self.entry in started:
+                found.append(line)
+        return found
 
     @cached_property
     def scripts(self) -> tuple[str, ...]:
@@ -141,31 +139,35 @@ class Project:
 
     def given(self, options: tuple[str, ...]) -> str | None:
         """How the command itself sets one of `options` (such as `--num-workers`, `-j` or `data.num_workers`), or None."""
-        for word in self.arguments:
-            if any(sets_option(word, option) for option in options):
-                return word
-        return None
+        return next((word for word in self.arguments if any(sets_option(word, option, self.flags) for option in options)), None)
+
+    @cached_property
+    def flags(self) -> frozenset[str]:
+        """Long options that the program may declare: each text of its source that looks like one."""
+        return frozenset(flag.decode() for path in self.program for flag in FLAG.findall(self.read(path)))
 
     @cached_property
     def program(self) -> tuple[str, ...]:
         """Python files that the entry reaches by its imports, entry first; every Python file of the project when that is unknown."""
-        everything = tuple(path for path in self.files if path.endswith(".py"))
         if self.entry is None:
-            return everything
-        reached, todo = [], [self.entry]
+            return tuple(path for path in self.files if path.endswith(".py"))
+        return self._reached(self.entry)
+
+    def _reached(self, entry: str) -> tuple[str, ...]:
+        reached, todo = [], [entry]
         while todo:
             path = todo.pop(0)
             if path in reached:
                 continue
             reached.append(path)
             try:
-                todo += self._imports(self.python(path))
+                todo += self._imports(self.python(path), entry)
             except UsageError:
                 continue
         return tuple(reached)
 
-    def _imports(self, file: PythonFile) -> list[str]:
-        roots = {PurePosixPath(self.entry or ".").parent, self.folder, PurePosixPath("."), PurePosixPath("src")}
+    def _imports(self, file: PythonFile, entry: str) -> list[str]:
+        roots = {PurePosixPath(entry).parent, self.folder, PurePosixPath("."), PurePosixPath("src")}
         found = []
         for node in file.nodes:
             names: list[tuple[int, str]] = []
@@ -227,13 +229,14 @@ def _strings(file: PythonFile) -> Iterator[str]:
                 yield text
 
 
-def sets_option(word: str, option: str) -> bool:
-    """Whether a word of the command sets `option`: `--name`, `--name=v`, a prefix of it, `-j4`, or `name=v` without dashes."""
+def sets_option(word: str, option: str, declared: Collection[str] = ()) -> bool:
+    """Whether a word of the command sets `option`: `--name`, `--name=v`, `-j4`, or `name=v` without dashes; or a prefix of it, where that
+    is no other option that is `declared`."""
     name, equals, _ = word.partition("=")
     if name == option:
         return option.startswith("-") or bool(equals)
     if option.startswith("--"):
-        return name.startswith("--") and len(name) > len("--xx") and option.startswith(name)
+        return name.startswith("--") and len(name) > len("--xx") and option.startswith(name) and name not in declared
     if option.startswith("-"):
         return len(option) == 2 and word.startswith(option) and word[2:].isdigit()
     return bool(equals) and name.lstrip("+~-") == option

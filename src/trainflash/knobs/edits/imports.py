@@ -112,7 +112,7 @@ def _head_imports(file: PythonFile) -> Iterator[cst.SimpleStatementLine]:
 
 
 def _added(file: PythonFile, lines: list[cst.SimpleStatementLine], module: str, said: str) -> Splice:
-    """The import `said` in the first block of `lines`; in the one of the same package where that comes later, as what precedes may matter."""
+    """The import `said` in the first block of `lines`, or beside a later one of the same package: what precedes that may matter."""
     statement = f"{said}{file.newline}"
     if not lines:
         return _at_head(file, statement)

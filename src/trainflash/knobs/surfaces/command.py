@@ -38,7 +38,8 @@ class Word:
 def option(project: Project, options: tuple[str, ...]) -> Word | None:
     """The value of the only word of the program's own that sets one of `options`; None where that is unclear or not plain."""
     words, first = project.command.argv, _first(project)
-    found = [Word(first + at, words[first + at], begin, words[first + at][begin:]) for at, begin in values_of(words[first:], options) or ()]
+    places = values_of(words[first:], options, project.flags) or ()
+    found = [Word(first + at, words[first + at], begin, words[first + at][begin:]) for at, begin in places]
     plain = len(found) == 1 and TYPED.fullmatch(found[0].text) and not found[0].text.startswith("-")
     return found[0] if plain else None
 
@@ -57,7 +58,7 @@ def switch(project: Project, options: tuple[str, ...], implied: object) -> tuple
     The writer is None where the command names no entry of the program that an option could be put behind.
     """
     words = project.command.argv
-    given = [at for at in range(_first(project), len(words)) if any(sets_option(words[at], each) for each in options)]
+    given = [at for at in range(_first(project), len(words)) if any(sets_option(words[at], each, project.flags) for each in options)]
     if len(given) == 1:
         return not implied, lambda value: (WordChange(given[0], words[given[0]], None),)
     flag = next((each for each in options if each.startswith("--") and not each.startswith("--no-")), None)

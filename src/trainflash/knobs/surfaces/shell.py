@@ -12,6 +12,7 @@ import libcst as cst
 
 from trainflash.knobs.kinds import Environment
 from trainflash.knobs.project import Project, sets_option
+from trainflash.knobs.reading import shell_lines
 from trainflash.knobs.reading.expressions import literal, refuse
 from trainflash.knobs.reading.python_source import PythonFile, string_value
 from trainflash.knobs.scene import Scene, Target
@@ -20,7 +21,6 @@ from trainflash.knobs.surfaces import command
 from trainflash.knobs.surfaces.words import TYPED, spelled, value_of, values_of
 from trainflash.schema import Location
 
-WORD = re.compile(r"(?:[^\s'\";|&<>()\\]|\\.|'[^']*'|\"(?:[^\"\\]|\\.)*\")+")
 # A value that stands unless a variable is given from outside; one that another variable holds.
 DEFAULT = re.compile(r'(?P<quote>"?)\$\{(?P<name>\w+):?[-=](?P<text>[\w.+-]+)\}(?P=quote)')
 HELD = re.compile(r'(?P<quote>"?)\$(?P<brace>\{)?(?P<name>\w+)(?(brace)\})(?P=quote)')
@@ -51,17 +51,16 @@ class Written:
 
 def option(project: Project, options: tuple[str, ...]) -> Written | None:
     """The value of the only place in the command's scripts that sets one of `options`; None where it is set elsewhere or not plainly."""
-    if any(sets_option(word, each) for word in project.command.argv for each in options):
+    if any(sets_option(word, each, project.flags) for word in project.command.argv for each in options):
         return None
     found = []
     for path in project.scripts:
-        words = list(_words(project, path))
-        places = values_of([text for text, _, _ in words], options)
-        if places is None:
-            return None
-        for at, begin in places:
-            text, start, line = words[at]
-            found.append(_typed(project, path, text[begin:], start + begin, line))
+        for words in project.lines(path):
+            places = values_of([word.text for word in words], options, project.flags)
+            if places is None:
+                return None
+            for at, begin in places:
+                found.append(_typed(project, path, words[at].text[begin:], words[at].start + begin, words[at].line))
     return found[0] if len(found) == 1 else None
 
 
@@ -122,7 +121,8 @@ def _typed(project: Project, path: str, word: str, start: int, line: int) -> Wri
     if named.re is DEFAULT:
         elsewhere = [found for found in given if found[1] + len(name) + 1 != start]
         return None if elsewhere else Written(path, start + named.start("text"), start + named.end("text"), named["text"], line)
-    uses = sum(len(re.findall(rf"\$\{{?{name}\b", text)) for text, _, _ in _words(project, path))
+    every = (word.text for line in shell_lines.lines(project.read(path)) for word in line)
+    uses = sum(len(re.findall(rf"\$\{{?{name}\b", text)) for text in every)
     if len(given) != 1 or uses != 1:
         return None
     text, begin, row = given[0]
@@ -162,11 +162,4 @@ def _in_python(project: Project, name: str) -> Iterator[tuple[PythonFile, cst.Ba
 
 def _words(project: Project, path: str) -> Iterator[tuple[str, int, int]]:
     """Words of a script with their bytes and lines; comments left out."""
-    raw = project.read(path).decode("utf-8", "surrogateescape")
-    offset = 0
-    for number, line in enumerate(raw.splitlines(keepends=True), 1):
-        for match in WORD.finditer(line):
-            if match[0].startswith("#"):
-                break
-            yield match[0], offset + len(line[: match.start()].encode("utf-8", "surrogateescape")), number
-        offset += len(line.encode("utf-8", "surrogateescape"))
+    return ((word.text, word.start, word.line) for line in project.lines(path) for word in line)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from trainflash.knobs.project import sets_option
@@ -25,14 +25,15 @@ def spelled(old: str, value: Any) -> str:
     return text.lower() if isinstance(value, bool) and not old[:1].isupper() else text
 
 
-def values_of(words: Sequence[str], options: tuple[str, ...]) -> list[tuple[int, int]] | None:
-    """Where `words` give a value to one of `options`: the index of the word that holds it, and where in that word it begins.
+def values_of(words: Sequence[str], options: tuple[str, ...], declared: Collection[str]) -> list[tuple[int, int]] | None:
+    """Where `words` give a value to one of `options`, which are among those `declared`: the index of the word that holds it, and where in
+    that word it begins.
 
     None where one stands without a value.
     """
     found = []
     for at, word in enumerate(words):
-        if not any(sets_option(word, each) for each in options):
+        if not any(sets_option(word, each, declared) for each in options):
             continue
         name, equals, _ = word.partition("=")
         if equals:
