@@ -4,23 +4,43 @@ from __future__ import annotations
 
 import libcst as cst
 
-from trainflash.knobs.reading.expressions import refuse
+from trainflash.knobs.reading import widths
+from trainflash.knobs.reading.expressions import given_to, literal, refuse
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted
 from trainflash.knobs.scene import Scene
 
 SHAPES = {
-    "Parameter",
-    "view",
-    "reshape",
-    "Linear",
-    "LayerNorm",
-    "BatchNorm1d",
-    "Unflatten",
-    "LazyLinear",
-    "register_buffer",
-    "expand",
     "AvgPool1d",
+    "BatchNorm1d",
+    "LayerNorm",
+    "LazyLinear",
+    "Linear",
+    "MaxPool1d",
+    "Parameter",
+    "Unflatten",
+    "expand",
+    "register_buffer",
+    "reshape",
+    "unflatten",
+    "view",
 }
+POSITIONS = {
+    "arange",
+    "broadcast_to",
+    "empty",
+    "eye",
+    "full",
+    "linspace",
+    "ones",
+    "randn",
+    "range",
+    "rearrange",
+    "repeat",
+    "tril",
+    "triu",
+    "zeros",
+}  # in a network
+POOLS = {"amax", "logsumexp", "max", "mean", "pool", "sum"}
 
 
 def cuts(function: cst.FunctionDef) -> bool:
@@ -64,22 +84,81 @@ def _keeps_length(file: PythonFile, value: cst.BaseExpression, names: set[str]) 
 
 
 def network_of_any_width(scene: Scene, file: PythonFile, function: cst.FunctionDef, width: cst.BaseExpression) -> None:
-    """No parameter, buffer or reshaping of the program is made of the width."""
-    name = dotted(width)
-    if name is None:
-        return
-    for where in scene.project.parsed(name.split(".")[-1]):
-        for call in where.calls:
-            tail = (where.full_name(call.func) or "").split(".")[-1] or (
-                call.func.attr.value if isinstance(call.func, cst.Attribute) else ""
-            )
-            if where is file and where.inside(call, function):
+    """No parameter, buffer, reshaping or position of the program is made of the width, under whatever name, and nothing is laid flat."""
+    names = widths.of(scene.project, file, width)
+    typed = isinstance(width, cst.Integer)
+    for where in scene.project.parsed():
+        for node in where.nodes:
+            if where is file and where.inside(node, function):
                 continue
-            if tail in SHAPES and any(
-                _last(each) == _last(width) for arg in call.args for each in descendants(arg.value, (cst.Name, cst.Attribute))
-            ):
-                raise refuse(f"{where.location(call)}: `{where.text(call)}` counts on {name}, and a narrower batch may not fit")
+            if isinstance(node, cst.Call):
+                _shaped(where, node, names, file.text(width), typed=typed)
+            elif isinstance(node, cst.Subscript) and _in_network(where, node):
+                _picked(where, node, names)
+            elif isinstance(node, cst.Attribute) and node.attr.value == "weight":
+                _whole_table(where, node, names)
 
 
-def _last(node: cst.BaseExpression) -> str:
-    return (dotted(node) or "?").split(".")[-1]
+def _shaped(file: PythonFile, call: cst.Call, names: widths.Width, width: str, *, typed: bool) -> None:
+    tail = (file.full_name(call.func) or "").split(".")[-1] or (call.func.attr.value if isinstance(call.func, cst.Attribute) else "")
+    counts = tail in SHAPES or (tail in POSITIONS and _in_network(file, call))
+    values = [arg.value for arg in call.args]
+    held = any(names.holds(file, value) for value in values)
+    alike = typed and any(literal(node) in names.numbers for value in values for node in descendants(value, cst.Integer))
+    if counts and (held or alike):
+        raise refuse(f"{file.location(call)}: `{file.text(call)}` counts on {width}, and a narrower batch may not fit")
+    if _lays_flat(file, call, tail) and _in_network(file, call) and not _pools(file, call):
+        raise refuse(f"{file.location(call)}: `{file.text(call)}` may lay whole rows flat, and a narrower batch may not fit what follows")
+
+
+def _lays_flat(file: PythonFile, call: cst.Call, tail: str) -> bool:
+    """`x.flatten(1)`, `nn.Flatten()` and `x.view(len(x), -1)`: all but the first dimension become one."""
+    values = [literal(arg.value) for arg in call.args]
+    if tail == "Flatten":
+        return values in ([], [1], [1, -1])
+    if tail == "flatten":
+        plain = file.full_name(call.func) != "torch.flatten"
+        return (values if plain else values[1:]) in ([1], [1, -1])
+    return tail in ("view", "reshape") and len(values) == 2 and values[1] == -1
+
+
+def _pools(file: PythonFile, node: cst.CSTNode) -> bool:
+    """Whether the network around `node` makes one size of any: by adaptive pooling, or by a mean, sum or maximum."""
+    owner = next((up for up in file.ancestors(node) if isinstance(up, cst.ClassDef)), node)
+    return any(
+        "Adaptive" in (name := dotted(call.func) or "") or name.startswith("F.adaptive") or _tail(call) in POOLS
+        for call in descendants(owner, cst.Call)
+    )
+
+
+def _tail(call: cst.Call) -> str:
+    return call.func.attr.value if isinstance(call.func, cst.Attribute) else ""
+
+
+def _picked(file: PythonFile, node: cst.Subscript, names: widths.Width) -> None:
+    """Raises `UsageError` for `x[:, WIDTH - 1]`: a narrower batch has no such place."""
+    for part in node.slice:
+        if isinstance(part.slice, cst.Index) and names.holds(file, part.slice.value):
+            raise refuse(f"{file.location(node)}: `{file.text(node)}` is a place that a narrower batch may not have")
+
+
+def _whole_table(file: PythonFile, node: cst.Attribute, names: widths.Width) -> None:
+    """Raises `UsageError` where all rows of a table with one row for each place are read, whatever the batch is wide."""
+    owner = next((up for up in file.ancestors(node) if isinstance(up, cst.ClassDef)), None)
+    made = given_to(owner, dotted(node.value) or "") if owner is not None and dotted(node.value) is not None else []
+    for value in made:
+        first = (
+            value.args[0].value if isinstance(value, cst.Call) and value.args and (dotted(value.func) or "").endswith("Embedding") else None
+        )
+        if first is not None and names.holds(file, first) and not isinstance(file.parent(node), cst.Subscript):
+            raise refuse(
+                f"{file.location(node)}: `{file.text(node)}` has as many rows as the fixed width, and a narrower batch may not fit"
+            )
+
+
+def _in_network(file: PythonFile, node: cst.CSTNode) -> bool:
+    """Whether `node` stands in a class that has a forward pass."""
+    owner = next((up for up in file.ancestors(node) if isinstance(up, cst.ClassDef)), None)
+    return owner is not None and any(
+        isinstance(each, cst.FunctionDef) and each.name.value in ("forward", "training_step") for each in owner.body.body
+    )
