@@ -49,6 +49,9 @@ def plan(
                 made += _candidates(knob, scene, finding.kind, None)
             except UsageError as bad:
                 refusals.setdefault((knob.name, bad.message), Refusal(knob.name, finding.kind, bad.message))
+            except Exception as fault:  # one knob that stumbles over a program must not cost the others; its refusal tells of it
+                reason = f"TrainFlash itself failed on this program ({type(fault).__name__}: {fault}); the other knobs were tried"
+                refusals.setdefault((knob.name, reason), Refusal(knob.name, finding.kind, reason))
         for candidate in sorted(made, key=lambda each: RISKS.index(each.risk)):
             candidates.setdefault((candidate.diff, candidate.words, tuple(candidate.environment.items())), candidate)
         if finding.kind not in UNANSWERED and (not made or frames):

@@ -10,7 +10,7 @@ import libcst as cst
 from trainflash.knobs import facts
 from trainflash.knobs.edits import imports
 from trainflash.knobs.kinds import Decorate, Interval, ReplaceCall
-from trainflash.knobs.reading import changes, sources, uses, windows
+from trainflash.knobs.reading import callees, changes, sources, uses, windows
 from trainflash.knobs.reading.expressions import literal, refuse
 from trainflash.knobs.reading.python_source import PythonFile, decorator_names, descendants, dotted
 from trainflash.knobs.scene import Scene, Target
@@ -105,8 +105,10 @@ def _not_evaluating(scene: Scene, file: PythonFile, function: cst.FunctionDef) -
     called = {call.func.attr.value for call in calls}  # type: ignore[union-attr]
     if name in ("forward", "__call__", "training_step", "compute_loss", "__init__"):
         return f"{name} also runs while training"
-    if called & {"backward", "zero_grad", "train_step", "training_step", "fit"} or "requires_grad_" in called:
+    if called & {"backward", "manual_backward", "zero_grad", "train_step", "training_step", "fit"} or "requires_grad_" in called:
         return f"{name} also trains"
+    if any(call.func.attr.value == "train" and not callees.switches_mode(file, call) for call in calls):  # type: ignore[union-attr]
+        return f"{name} may also train"
     if any(isinstance(node, cst.Yield) for node in descendants(function, cst.Yield)):
         return f"{name} is a generator"
     if not EVALUATES.search(name) and "eval" not in called:
@@ -118,7 +120,7 @@ def _not_evaluating(scene: Scene, file: PythonFile, function: cst.FunctionDef) -
 
 def _differentiates(scene: Scene, file: PythonFile, function: cst.FunctionDef) -> str:
     """Why what the function calls needs gradients; networks may differentiate in their own forward."""
-    for where, each in changes.reached(scene.project, file, function):
+    for where, each in callees.reached(scene.project, [(file, function), *callees.forwards(scene.project)]):
         for call in descendants(each, cst.Call):
             full = where.full_name(call.func) or ""
             tail = call.func.attr.value if isinstance(call.func, cst.Attribute) else full.split(".")[-1]

@@ -54,20 +54,11 @@ def _unsteady(project: Project, file: PythonFile, call: cst.Call) -> str | None:
     for arg in call.args:
         if arg.star or not _constant(project, file, call, arg.value):
             return f"`{file.text(arg)}` may be another object in each step"
-    names = _assigned_names(file, call)
     function = next((up for up in file.ancestors(call) if isinstance(up, cst.FunctionDef)), None)
-    node = changes.changed(project, file, function.body, names) if function is not None and names else None
+    node = changes.changed(project, file, function.body, set(), frozenset({id(call)})) if function is not None else None
     if node is not None:
         return f"what `{file.text(call.func)}` gives is changed at {file.location(node)}"
     return None if function is not None else "it stands in no function"
-
-
-def _assigned_names(file: PythonFile, call: cst.Call) -> set[str]:
-    statement = next((up for up in file.ancestors(call) if isinstance(up, (cst.Assign, cst.AnnAssign, cst.NamedExpr))), None)
-    if statement is None:
-        return set()
-    targets = [each.target for each in statement.targets] if isinstance(statement, cst.Assign) else [statement.target]
-    return {name.value for target in targets for name in descendants(target, cst.Name)}
 
 
 def _constant(project: Project, file: PythonFile, call: cst.Call, node: cst.BaseExpression) -> bool:

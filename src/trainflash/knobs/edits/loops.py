@@ -274,7 +274,7 @@ def _untouched(scene: Scene, file: PythonFile, assign: cst.Assign, name: cst.Nam
         shuffles = file.full_name(call.func) in changes.SHUFFLES and any(changes.root(arg.value) in held for arg in call.args)
         if shuffles:
             raise refuse(f"{file.location(call)}: `{file.text(call.func)}` changes what `{name.value}` is made of")
-    made = changes.changed(scene.project, file, loop.body, {name.value, *changes.views(file, loop, name.value)})
+    made = changes.changed(scene.project, file, loop.body, {name.value})
     if made is not None:
         raise refuse(f"{file.location(made)}: `{file.text(made)}` changes it in the loop")
     if loader:

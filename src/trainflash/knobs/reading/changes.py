@@ -1,31 +1,14 @@
-"""Who may change an object that a name holds, and which functions a function reaches: read from the source, in favour of a change."""
+"""Who may change an object that is held, by whatever name: read from the source, in doubt somebody does."""
 
 from __future__ import annotations
-
-from collections.abc import Iterator
 
 import libcst as cst
 
 from trainflash.knobs.project import Project
-from trainflash.knobs.reading import purity, uses
+from trainflash.knobs.reading import callees, purity, sharing, uses, writers
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, keyword, string_value
 
 METHODS = purity.CHANGES | {"fill", "sort", "resize", "put", "reverse", "shuffle", "push", "requires_grad_"}
-WRITES = {
-    "print",
-    "save",
-    "dump",
-    "savetxt",
-    "savefig",
-    "to_csv",
-    "write_text",
-    "write_bytes",
-    "makedirs",
-    "mkdir",
-    "info",
-    "warning",
-    "error",
-}
 SHUFFLES = ("random.shuffle", "numpy.random.shuffle", "heapq.heappush", "heapq.heappop")
 WHOLE = {
     "eq",
@@ -65,26 +48,41 @@ READS = {
 MODULES = ("torch", "numpy", "math", "logging", "tqdm")
 
 
-def changed(project: Project, file: PythonFile, where: cst.CSTNode, names: set[str]) -> cst.CSTNode | None:
-    """The first place in `where` that changes what one of `names` holds, or hands it to a function of the project that does."""
+def changed(
+    project: Project, file: PythonFile, where: cst.CSTNode, names: set[str], seeds: frozenset[int] = frozenset()
+) -> cst.CSTNode | None:
+    """The first place in `where` that changes what one of `names` or the expressions `seeds` hold, or hands it to what does."""
+    return _changed(where, sharing.Shared(project, file, names, seeds))
+
+
+def _changed(where: cst.CSTNode, held: sharing.Shared) -> cst.CSTNode | None:
+    shared = held.within(where)
     for node in descendants(where, (cst.Assign, cst.AugAssign, cst.AnnAssign, cst.Del, cst.Call)):
         if isinstance(node, cst.Call):
-            if _by_call(project, file, node, names, set()):
+            if _by_call(node, shared):
                 return node
             continue
         targets = [each.target for each in node.targets] if isinstance(node, cst.Assign) else [node.target]
         for target in targets:
             inner = target.elements if isinstance(target, (cst.Tuple, cst.List)) else ()
             for each in (target, *(element.value for element in inner)):
-                if (isinstance(node, cst.AugAssign) or not isinstance(each, cst.Name)) and root(each) in names:
+                if _written(node, each, shared):
                     return node
     return None
 
 
+def _written(node: cst.CSTNode, target: cst.BaseExpression, shared: sharing.Shared) -> bool:
+    """Whether an assignment to `target` changes what is held, and gives no name anew."""
+    if isinstance(node, cst.AugAssign) and (shared.holds(target) or root(target) in shared.names):
+        return True
+    part = isinstance(target, (cst.Attribute, cst.Subscript))
+    return part and (root(target) in shared.names or shared.holds(target.value))  # type: ignore[attr-defined]
+
+
 def lasting(project: Project, file: PythonFile, function: cst.FunctionDef) -> str | None:
     """Why calling `function` once is not calling it often: it changes or writes something, reads what changes, or its result is changed."""
-    local = {node.target.value for node in descendants(function.body, cst.AssignTarget) if isinstance(node.target, cst.Name)}
-    local |= {node.target.value for node in descendants(function.body, (cst.For, cst.CompFor)) if isinstance(node.target, cst.Name)}
+    bound = [node.target for node in descendants(function.body, (cst.AssignTarget, cst.For, cst.CompFor))]
+    local = {name.value for target in bound for name in sharing.elements(target) if isinstance(name, cst.Name)}
     outside = {node.value for node in descendants(function.body, cst.Name)} - local
     node = changed(project, file, function.body, outside)
     if node is not None:
@@ -92,7 +90,7 @@ def lasting(project: Project, file: PythonFile, function: cst.FunctionDef) -> st
     for call in descendants(function.body, cst.Call):
         tail = call.func.attr.value if isinstance(call.func, cst.Attribute) else dotted(call.func) or ""
         modes = [string_value(arg.value) or "" for arg in call.args[1:]] if tail == "open" else []
-        if tail in WRITES or any(set(mode) & set("wax+") for mode in modes):
+        if tail in writers.REPORTS or any(set(mode) & set("wax+") for mode in modes):
             return f"it writes (`{file.text(call.func)}` at {file.location(call)})"
     shared = {name for name in outside if any(_assigns(line, name) for line in file.module.body)}
     for statement in _after(file, function):
@@ -115,17 +113,24 @@ def _assigns(line: cst.CSTNode, name: str) -> bool:
 
 
 def _result_changed(project: Project, file: PythonFile, function: cst.FunctionDef) -> str | None:
-    for where, call in uses.callers(project, file, function):
-        up = where.parent(call)
-        if isinstance(up, cst.Attribute) and writes(up.attr.value) and isinstance(where.parent(up), cst.Call):
-            return f"its result is changed at {where.location(up)}"
-        around = next((each for each in where.ancestors(call) if isinstance(each, (cst.FunctionDef, cst.Module))), where.module)
-        targets = [each.target for each in up.targets] if isinstance(up, cst.Assign) else []
-        names = {each.value for target in targets for each in descendants(target, cst.Name) if isinstance(target, (cst.Name, cst.Tuple))}
-        node = changed(project, where, around, names)
-        if node is not None:
-            return f"its result is changed at {where.location(node)}"
+    """Where what the function gives is changed, by its callers or by those that they pass it on to."""
+    todo, seen = [(file, function)], {id(function)}
+    while todo:
+        for where, call in uses.callers(project, *todo.pop(0)):
+            around = next((each for each in where.ancestors(call) if isinstance(each, (cst.FunctionDef, cst.Module))), where.module)
+            held = sharing.Shared(project, where, set(), frozenset({id(call)}))
+            node = _changed(around, held)
+            if node is not None:
+                return f"its result is changed at {where.location(node)}"
+            if isinstance(around, cst.FunctionDef) and id(around) not in seen and _passed_on(around, held):
+                seen.add(id(around))
+                todo.append((where, around))
     return None
+
+
+def _passed_on(function: cst.FunctionDef, held: sharing.Shared) -> bool:
+    inner = held.within(function.body)
+    return any(node.value is not None and inner.holds(node.value) for node in descendants(function.body, cst.Return))
 
 
 def root(node: cst.BaseExpression) -> str:
@@ -145,45 +150,34 @@ def given(file: PythonFile, call: cst.Call, names: set[str]) -> bool:
     return any(root(arg.value) in names for arg in call.args)
 
 
-def _by_call(project: Project, file: PythonFile, call: cst.Call, names: set[str], seen: set[int]) -> bool:
-    full = file.full_name(call.func) or ""
-    if isinstance(call.func, cst.Attribute) and root(call.func.value) in names and writes(call.func.attr.value):
+def _by_call(call: cst.Call, shared: sharing.Shared) -> bool:
+    base = call.func.value if isinstance(call.func, cst.Attribute) else None
+    if base is not None and writes(call.func.attr.value) and (shared.holds(base) or root(base) in shared.names):  # type: ignore[union-attr]
         return True
     out = keyword(call, "out")
-    if out is not None and root(out.value) in names:
+    if out is not None and shared.holds(out.value):
         return True
-    handed = [(number, arg) for number, arg in enumerate(call.args) if isinstance(arg.value, cst.Name) and arg.value.value in names]
-    if handed and full in SHUFFLES:
+    handed = shared.handed(call)
+    if handed and writers.writes_into(shared.project, shared.file, call, handed):
         return True
-    for where, function in purity.meant(project, file, call) if handed else ():
-        if id(function) in seen:
-            continue
-        seen.add(id(function))
-        params = [param.name.value for param in function.params.params if param.name.value != "self"]
-        taken = {arg.keyword.value if arg.keyword else params[number] for number, arg in handed if arg.keyword or number < len(params)}
-        if changed(project, where, function.body, taken) is not None:
-            return True
-    return False
+    if not handed and (base is None or not shared.holds(base)):
+        return False
+    found = list(callees.meant(shared.project, shared.file, call))
+    return any(_changes_taken(where, function, names, shared) for where, function, names in shared.taken(call, found))
+
+
+def _changes_taken(file: PythonFile, function: cst.FunctionDef, names: frozenset[str], shared: sharing.Shared) -> bool:
+    """Whether `function` changes what it is handed as `names`."""
+    key = (id(function), names)
+    if key not in shared.seen:
+        shared.seen[key] = False  # while it is looked into: it may call itself
+        shared.seen[key] = _changed(function.body, sharing.Shared(shared.project, file, set(names), seen=shared.seen)) is not None
+    return shared.seen[key]
 
 
 def writes(method: str) -> bool:
     """Whether a method changes the object that it is called on, by its name."""
     return method in METHODS or method.startswith("set_") or (method.endswith("_") and not method.startswith("__"))
-
-
-def reached(project: Project, file: PythonFile, function: cst.FunctionDef) -> Iterator[tuple[PythonFile, cst.FunctionDef]]:
-    """`function` and those of the project that it calls by name, however deep; networks are called without a name, so all forwards."""
-    todo = [(file, function)]
-    todo += [(where, each) for where in project.parsed("def forward") for each in where.functions if each.name.value == "forward"]
-    seen: set[int] = set()
-    while todo:
-        where, each = todo.pop(0)
-        if id(each) in seen:
-            continue
-        seen.add(id(each))
-        yield where, each
-        for call in descendants(each, cst.Call):
-            todo += purity.meant(project, where, call)
 
 
 def bound_name(file: PythonFile, call: cst.CSTNode) -> str | None:
@@ -192,16 +186,6 @@ def bound_name(file: PythonFile, call: cst.CSTNode) -> str | None:
     if isinstance(up, cst.Assign) and len(up.targets) == 1:
         return dotted(up.targets[0].target)
     return None
-
-
-def views(file: PythonFile, loop: cst.CSTNode, name: str) -> set[str]:
-    """Names that are assigned a part or a view of what `name` holds."""
-    found: set[str] = set()
-    for node in descendants(loop, cst.Assign):
-        value = node.value.func if isinstance(node.value, cst.Call) else node.value
-        if root(value) == name:
-            found |= {target.target.value for target in node.targets if isinstance(target.target, cst.Name)}
-    return found
 
 
 def whole_numbers(file: PythonFile, loop: cst.CSTNode, value: cst.BaseExpression, name: str) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from trainflash.knobs.project import Project
+from trainflash.knobs.reading import callees
 from trainflash.knobs.reading.python_source import PythonFile, decorator_names, descendants, dotted
 
 CACHES = {"cache", "lru_cache", "cached", "memoize", "cached_property", "cachedmethod"}
@@ -111,24 +112,12 @@ def _randomness(project: Project, file: PythonFile, function: cst.FunctionDef, s
         drawn = module in RANDOM_MODULES or full in ("input", "os.urandom") or (module.startswith("torch") and name in RANDOM_TORCH)
         if drawn or (isinstance(call.func, cst.Attribute) and module.split(".")[0] not in ("torch", "numpy") and name in RANDOM_METHODS):
             return f"`{file.text(call.func)}` at {file.location(call)} draws random numbers or the time, which a cache would freeze"
-        for where, called in meant(project, file, call):
+        for where, called in callees.meant(project, file, call):
             if id(called) not in seen:
                 found = _randomness(project, where, called, seen)
                 if found is not None:
                     return found
     return None
-
-
-def meant(project: Project, file: PythonFile, call: cst.Call) -> Iterator[tuple[PythonFile, cst.FunctionDef]]:
-    """Functions of the project that `call` may mean, by their name."""
-    name = (dotted(call.func) or "").split(".")[-1]
-    if not name:
-        return
-    files = [file] if isinstance(call.func, cst.Attribute) or name not in file.imported else project.parsed(f"def {name}")
-    for where in files:
-        for function in where.functions:
-            if function.name.value == name:
-                yield where, function
 
 
 def _effects(function: cst.FunctionDef) -> str | None:

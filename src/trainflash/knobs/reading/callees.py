@@ -1,0 +1,119 @@
+"""Which functions of the program a call may mean, by its name, and which ones a function reaches: in doubt too many."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from weakref import WeakKeyDictionary
+
+import libcst as cst
+
+from trainflash.knobs.project import Project
+from trainflash.knobs.reading import uses
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted
+
+Function = tuple[PythonFile, cst.FunctionDef]
+CONSTRUCTORS = ("__init__", "__post_init__")
+_DEFINED: WeakKeyDictionary[Project, dict[str, tuple[Function, ...]]] = WeakKeyDictionary()
+
+
+def meant(project: Project, file: PythonFile, call: cst.Call) -> Iterator[Function]:
+    """Functions of the program that `call` may mean; of a class its `__init__`. An attribute of a library is none of them."""
+    name = called_name(call)
+    if not name or switches_mode(file, call):
+        return
+    first = (dotted(call.func) or "").split(".")[0]
+    if first in file.imported:
+        if not of_project(project, file.imported[first]):
+            return
+        plain = isinstance(call.func, cst.Name)
+        found = defined(project, file.imported[first].rpartition(".")[2] if plain else name)
+        yield from (each for each in found if not plain or not _method(*each))
+    elif isinstance(call.func, cst.Name):
+        everywhere = [each for each in defined(project, name) if not _method(*each)]
+        here = [each for each in everywhere if each[0] is file]
+        yield from here or (everywhere if _star(file) else ())
+    elif not isinstance(call.func.value, (cst.SimpleString, cst.FormattedString)):  # type: ignore[union-attr]
+        methods = [each for each in defined(project, name) if each[0].class_of(each[1]) is not None]
+        yield from _own(file, call, methods) or methods
+
+
+def called_name(call: cst.Call) -> str:
+    """The last name of what is called; empty for anything but names and attributes."""
+    return call.func.attr.value if isinstance(call.func, cst.Attribute) else dotted(call.func) or ""
+
+
+def of_project(project: Project, full: str) -> bool:
+    """Whether an imported dotted name is a module of the program's, or something in one."""
+    parts = full.split(".")
+    prefixes = [".".join(parts[:depth]) for depth in range(1, len(parts) + 1)]
+    return full.startswith(".") or any(uses.is_module(path, prefix) for path in project.program for prefix in prefixes)
+
+
+def of_library(project: Project, file: PythonFile, call: cst.Call) -> bool:
+    """Whether what is called was imported from outside the program, by itself or as an attribute of a module."""
+    first = (dotted(call.func) or "").split(".")[0]
+    return first in file.imported and not of_project(project, file.imported[first])
+
+
+def switches_mode(file: PythonFile, call: cst.Call) -> bool:
+    """Whether `x.train()` belongs to an `x.eval()` in the same function: a network's switch, and no training."""
+    if not isinstance(call.func, cst.Attribute) or call.func.attr.value != "train":
+        return False
+    around = [up for up in file.ancestors(call) if isinstance(up, (cst.FunctionDef, cst.Module))]
+    base = file.text(call.func.value)
+    others = (other.func for other in descendants(around[0], cst.Call))
+    return any(isinstance(other, cst.Attribute) and other.attr.value == "eval" and file.text(other.value) == base for other in others)
+
+
+def defined(project: Project, name: str) -> tuple[Function, ...]:
+    """Functions and methods of that name in the program, and what makes objects of a class of that name."""
+    known = _DEFINED.setdefault(project, {})
+    if name not in known:
+        found = [(where, each) for where in project.parsed(f"def {name}") for each in where.functions if each.name.value == name]
+        for where in project.parsed(f"class {name}"):
+            for each in where.functions:
+                owner = where.class_of(each) if each.name.value in CONSTRUCTORS else None
+                found += [(where, each)] if owner is not None and owner.name.value == name else []
+        known[name] = tuple(found)
+    return known[name]
+
+
+def reached(project: Project, starts: Iterable[Function]) -> Iterator[Function]:
+    """The functions `starts` and those of the program that they call, however deep."""
+    todo, seen = list(starts), set()
+    while todo:
+        where, each = todo.pop(0)
+        if id(each) in seen:
+            continue
+        seen.add(id(each))
+        yield where, each
+        for call in descendants(each, cst.Call):
+            todo += meant(project, where, call)
+
+
+def forwards(project: Project) -> list[Function]:
+    """What networks run: they are called without a name."""
+    return list(defined(project, "forward"))
+
+
+def _method(file: PythonFile, function: cst.FunctionDef) -> bool:
+    return file.class_of(function) is not None and function.name.value not in CONSTRUCTORS
+
+
+def _own(file: PythonFile, call: cst.Call, methods: list[Function]) -> list[Function]:
+    """For `self.f()` the class's own method and those of classes derived from it by name; empty where it has none."""
+    if dotted(call.func.value) not in ("self", "cls"):  # type: ignore[union-attr]
+        return []
+    owner = next((up for up in file.ancestors(call) if isinstance(up, cst.ClassDef)), None)
+    classes = [(each, each[0].class_of(each[1])) for each in methods]
+    if owner is None or all(known is not owner for _, known in classes):
+        return []
+    return [each for each, known in classes if known is owner or _derived(known, owner.name.value)]
+
+
+def _derived(owner: cst.ClassDef | None, name: str) -> bool:
+    return owner is not None and any((dotted(base.value) or "").split(".")[-1] == name for base in owner.bases)
+
+
+def _star(file: PythonFile) -> bool:
+    return any(isinstance(node, cst.ImportFrom) and isinstance(node.names, cst.ImportStar) for node in file.nodes)

@@ -1,0 +1,65 @@
+"""Functions of libraries that write into what they are handed."""
+
+from __future__ import annotations
+
+import sys
+
+import libcst as cst
+
+from trainflash.knobs.project import Project
+from trainflash.knobs.reading import callees
+from trainflash.knobs.reading.python_source import PythonFile, dotted, keyword
+
+REPORTS = {
+    "print",
+    "save",
+    "dump",
+    "savetxt",
+    "savefig",
+    "to_csv",
+    "write_text",
+    "write_bytes",
+    "makedirs",
+    "mkdir",
+    "info",
+    "warning",
+    "error",
+}
+SHOWS = ("add_", "assert", "check", "debug", "display", "hist", "imshow", "log", "plot", "print", "save", "scatter", "show", "synchronize")
+SHOWING = ("logging", "matplotlib", "mlflow", "pandas", "rich", "seaborn", "tqdm", "wandb")
+INTO_FIRST = {"copyto", "put", "place", "putmask", "fill_diagonal", "put_along_axis", "shuffle", "setattr", "delattr", "pack_into"}
+HEAPS = ("heapq.", "bisect.insort")
+COLLECTIVES = "torch.distributed."
+# Of NumPy: how many operands stand in front of the argument that takes the result.
+OPERANDS = dict.fromkeys(("abs", "absolute", "ceil", "cos", "exp", "floor", "log", "negative", "rint", "sign", "sin", "sqrt", "square"), 1)
+OPERANDS |= dict.fromkeys(("add", "divide", "dot", "matmul", "maximum", "minimum", "mod", "multiply", "power", "subtract"), 2)
+
+
+def writes_into(project: Project, file: PythonFile, call: cst.Call, handed: list[int]) -> bool:
+    """Whether a library's function writes into one of the arguments whose numbers are `handed`."""
+    full, tail = file.full_name(call.func) or "", callees.called_name(call)
+    if tail == "shuffle" or full in ("setattr", "delattr"):
+        return True
+    if not callees.of_library(project, file, call):
+        return False
+    if tail in INTO_FIRST or full.startswith((*HEAPS, COLLECTIVES)) or (tail == "at" and full.startswith("numpy.")):
+        return True
+    if tail.endswith("_") and not tail.endswith("__"):
+        return True
+    if full.startswith("numpy.") and tail in OPERANDS and max(handed) >= OPERANDS[tail]:
+        return True
+    if any(_true(arg) for arg in call.args) or (tail == "nan_to_num" and keyword(call, "copy") is not None):
+        return True
+    return for_effect(file, call) and full.split(".")[0] not in sys.stdlib_module_names
+
+
+def for_effect(file: PythonFile, call: cst.Call) -> bool:
+    """Whether nothing takes the call's result, and it is none that only shows or saves: it is called for what it changes."""
+    name = callees.called_name(call)
+    shown = name in REPORTS or name.startswith(SHOWS) or (file.full_name(call.func) or "").startswith(SHOWING)
+    return isinstance(file.parent(call), cst.Expr) and not shown
+
+
+def _true(arg: cst.Arg) -> bool:
+    name = arg.keyword.value if arg.keyword is not None else ""
+    return (name == "inplace" or name.startswith("overwrite")) and dotted(arg.value) == "True"
