@@ -59,3 +59,31 @@ def test_it_is_the_first_value_of_the_plan(tmp_path):
     values = [each for each in candidates if each.knob == "checkpoint_cadence"]
     assert [each.value for each in values] == ["200", "20", "8"]
     assert added(values[0]) == ["    if step % 200 == 0:"]
+
+
+@pytest.mark.parametrize(
+    ("knob", "kind", "call", "after"),
+    [
+        ("eval_cadence", "evaluation", "TrainingArguments('out', eval_steps=0.25)", ["0.5"]),
+        ("eval_cadence", "evaluation", "TrainingArguments('out', eval_steps=0.1)", ["0.5", "0.2"]),
+        ("eval_cadence", "evaluation", "TrainingArguments('out', eval_steps=100)", ["500", "200"]),
+        ("eval_cadence", "evaluation", "Trainer(val_check_interval=0.25)", ["0.5"]),
+        ("eval_cadence", "evaluation", "Trainer(val_check_interval=0.5)", ["1.0"]),
+        ("eval_cadence", "evaluation", "Trainer(val_check_interval=0.2)", ["1.0", "0.4"]),
+        ("eval_cadence", "evaluation", "Trainer(val_check_interval=50)", ["250", "100"]),
+        ("logging_cadence", "logging", "TrainingArguments('out', logging_steps=0.07)", ["0.7"]),
+        ("checkpoint_cadence", "checkpoint", "TrainingArguments('out', save_steps=0.3)", ["0.6"]),
+    ],
+)
+def test_a_share_of_the_whole_grows_only_while_it_is_one(tmp_path, knob, kind, call, after):
+    source = f"from transformers import TrainingArguments\nfrom lightning import Trainer\nmade = {call}\n"
+    made = program(tmp_path, train_py=source)
+    candidates, _, _ = made.plan(summary(), finding(kind, made.line("train.py", "made ="), [knob]))
+    before = call.split("=")[-1].rstrip(")")
+    assert [added(each) for each in candidates if each.knob == knob] == [[f"made = {call.replace(before, value)}"] for value in after]
+
+
+def test_once_an_epoch_becomes_rarer_by_whole_epochs(tmp_path):
+    made = program(tmp_path, train_py="from lightning import Trainer\nmade = Trainer(val_check_interval=1.0)\n")
+    candidate = made.propose("eval_cadence", summary(), value="5", findings=(finding("evaluation"),))
+    assert added(candidate) == ["made = Trainer(val_check_interval=1.0, check_val_every_n_epoch=5)"]

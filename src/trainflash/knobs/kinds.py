@@ -22,7 +22,8 @@ class CallArgument:
     that set the threads, the one that switched `setting` on, one at a place that a fact names, or the only one of that name in the
     program. `shared` says who else may read the edited value: `loaders` other loaders too, `alone` nobody; where it is read elsewhere,
     `local` edits the call instead. With `symbol`, `true` is written as that dotted name (`around` it the text given), imported where
-    needed; with `written`, as that text. `each` edits all calls of that name at the line.
+    needed; with `written`, as that text. `each` edits all calls of that name at the line. `share` says that a fraction there is a part
+    of a whole, not a count, and how far it may grow.
     """
 
     calls: tuple[str, ...]  # dotted names with imports resolved, or `*.method`
@@ -41,6 +42,7 @@ class CallArgument:
     around: str = "{}"  # what is written around the symbol
     written: str | None = None
     each: bool = False
+    share: Literal["below one", "up to one"] | None = None
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,11 @@ from trainflash.knobs.reading.expressions import UNKNOWN, argument_node, literal
 from trainflash.knobs.reading.origins import Source
 from trainflash.knobs.reading.python_source import PythonFile, dotted, has_splat
 from trainflash.knobs.scene import Scene, Target
-from trainflash.knobs.splices import Splice
+from trainflash.knobs.splices import Edit, Splice
 from trainflash.schema import LoaderFacts, Location
 
 LOADERS = ("torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader")
+DIGITS = 9  # own: of a share, so that 0.1 times 3 is 0.3
 Placed = CallArgument | ReplaceCall | RemoveCall | UnwrapCall
 
 
@@ -28,7 +29,26 @@ def call_argument(edit: CallArgument, scene: Scene) -> tuple[Target, ...]:
     if edit.written is not None:
         target = call_argument(dataclasses.replace(edit, written=None), scene)[0]
         return (dataclasses.replace(target, current=target.current == edit.written, write=lambda value: target.write(edit.written)),)
-    return (at_call(edit, scene, *the_call(edit, scene)),)
+    return (_grown(edit, at_call(edit, scene, *the_call(edit, scene))),)
+
+
+def _grown(edit: CallArgument, target: Target) -> Target:
+    """`target`, where a share may grow only as long as it stays one: 0.25 of an epoch times 4 is 1.0, and 5 would be every fifth batch."""
+    if edit.share is None or not isinstance(target.current, float):
+        return target
+
+    def fits(value: Any) -> bool:
+        return isinstance(value, float) and (value < 1 or (value == 1 and edit.share == "up to one"))
+
+    if not fits(2 * target.current):
+        raise refuse(f"{target.where} is {target.current!r}, a share of the whole, which has no room to grow")
+
+    def write(value: Any) -> tuple[Edit, ...]:
+        if not fits(value):
+            raise refuse(f"{target.where} is a share of the whole, and {value!r} would be none", "choose a smaller factor")
+        return target.write(round(value, DIGITS))
+
+    return dataclasses.replace(target, write=write)
 
 
 def _each(edit: CallArgument, scene: Scene) -> tuple[Target, ...]:
