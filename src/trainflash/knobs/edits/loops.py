@@ -1,41 +1,17 @@
-"""Edits of loops: read a tensor later than in every step, and move work that never changes out of the loop."""
+"""Read a tensor later than in every step: where the value is used, now and then."""
 
 from __future__ import annotations
 
-import builtins
-from typing import Any
-
 import libcst as cst
 
-from trainflash.knobs.edits.calls import insertion, the_call
-from trainflash.knobs.edits.statements import whole_lines
-from trainflash.knobs.kinds import CallArgument, DeferredRead, Hoist
-from trainflash.knobs.reading import changes, loading, purity, uses
-from trainflash.knobs.reading.expressions import assigned, refuse
-from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, has_splat, keyword
+from trainflash.knobs.kinds import DeferredRead
+from trainflash.knobs.reading import changes
+from trainflash.knobs.reading.expressions import refuse
+from trainflash.knobs.reading.python_source import PythonFile, descendants
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
-from trainflash.schema import Location
 
-LOADER = CallArgument(("torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader"), "num_workers", at="loader")
 LOOPS = (cst.For, cst.While)
-MAKES = (
-    "arange",
-    "zeros",
-    "ones",
-    "full",
-    "eye",
-    "tril",
-    "triu",
-    "linspace",
-    "tensor",
-    "as_tensor",
-    "meshgrid",
-    "from_numpy",
-    "stack",
-    "cat",
-)
-CHANGES = purity.CHANGES | {"fill", "sort", "resize", "put"}
 
 
 def deferred_read(edit: DeferredRead, scene: Scene) -> tuple[Target, ...]:
@@ -52,7 +28,7 @@ def deferred_read(edit: DeferredRead, scene: Scene) -> tuple[Target, ...]:
     target = small.target if adds else small.targets[0].target if plain else None  # type: ignore[union-attr]
     if not isinstance(target, cst.Name):
         raise refuse(f"{here}: `{file.text(call)}` is neither added to a name nor kept in one")
-    loop = _loop(file, call)
+    loop = loop_around(file, call)
     if loop is None:
         raise refuse(f"{here}: is not inside a loop")
     if adds and str(scene.facts.get("device")).startswith("mps"):
@@ -94,7 +70,8 @@ def _read(scene: Scene) -> tuple[PythonFile, cst.Call]:
     return file, found[0]
 
 
-def _loop(file: PythonFile, node: cst.CSTNode) -> cst.For | cst.While | None:
+def loop_around(file: PythonFile, node: cst.CSTNode) -> cst.For | cst.While | None:
+    """The innermost loop of the same function."""
     for up in file.ancestors(node):
         if isinstance(up, (cst.FunctionDef, cst.ClassDef, cst.Lambda)):
             return None
@@ -112,7 +89,7 @@ def _reads(file: PythonFile, target: cst.Name, loop: cst.For | cst.While, adds: 
         raise refuse(f"{file.location(target)}: {target.value} is shared with other functions")
     found = []
     for node in descendants(scope, cst.Name):
-        if node.value != target.value or node is target or not _is_name(file, node):
+        if node.value != target.value or node is target or not is_name(file, node):
             continue
         up = file.parent(node)
         if isinstance(up, cst.AssignTarget):
@@ -154,7 +131,8 @@ def _loaded(up: cst.CSTNode, node: cst.Name) -> bool:
     return isinstance(up, (cst.AugAssign, cst.AnnAssign)) and up.target is not node
 
 
-def _is_name(file: PythonFile, node: cst.Name) -> bool:
+def is_name(file: PythonFile, node: cst.Name) -> bool:
+    """Whether `node` is a variable, and neither an attribute nor a keyword."""
     up = file.parent(node)
     return not ((isinstance(up, cst.Attribute) and up.attr is node) or (isinstance(up, cst.Arg) and up.keyword is node))
 
@@ -176,190 +154,3 @@ def _now_and_then(file: PythonFile, node: cst.CSTNode, loop: cst.CSTNode) -> boo
             return True
         below = up
     return True
-
-
-# Hoisting -------------------------------------------------------------------------------------------------------------------------
-
-
-def hoist(edit: Hoist, scene: Scene) -> tuple[Target, ...]:
-    """The assignment, and the loop in front of which it can stand. Raises `UsageError` where something in the loop may change it."""
-    if edit.what == "loader":
-        file, call = the_call(LOADER, scene)
-        node: cst.CSTNode = call
-    else:
-        place = scene.at or (scene.finding.location if scene.finding is not None else None)
-        if not scene.project.owns(place):
-            raise refuse("the line that does the work is not in this project's own source")
-        file, node = _work(scene, place)  # type: ignore[arg-type]
-    line = next((up for up in file.ancestors(node) if isinstance(up, cst.SimpleStatementLine)), None)
-    assign = line.body[0] if line is not None and len(line.body) == 1 else None
-    if not isinstance(assign, cst.Assign) or len(assign.targets) != 1 or not isinstance(assign.targets[0].target, cst.Name):
-        raise refuse(f"{file.location(node)}: is no assignment of its own to a plain name")
-    loop = _loop(file, line)  # type: ignore[arg-type]
-    if loop is None or file.parent(line) is not loop.body:  # type: ignore[arg-type]
-        raise refuse(f"{file.location(node)}: does not stand in a loop's own block")
-    name = assign.targets[0].target
-    _invariant(scene, file, assign, name, loop, pure=edit.what == "pure")
-    _untouched(scene, file, assign, name, loop, loader=edit.what == "loader")
-    text = file.raw[file.span(assign)[0] : file.span(assign)[1]].decode("utf-8")
-    if edit.what == "loader":
-        text = _kept(scene, file, node, assign, text)  # type: ignore[arg-type]
-    if "\n" in text and any(isinstance(each, cst.SimpleString) and "\n" in each.value for each in descendants(assign, cst.SimpleString)):
-        raise refuse(f"{file.location(node)}: a text of several lines would be moved")
-    start = file.span(loop)[0]
-    row = file.raw.rfind(b"\n", 0, start) + 1
-    indent = file.raw[row:start].decode("utf-8").removeprefix("\ufeff")
-    deep = file.raw[file.raw.rfind(b"\n", 0, file.span(assign)[0]) + 1 : file.span(assign)[0]].decode("utf-8")
-    text = text.replace(f"\n{deep}", f"\n{indent}")
-    alone = len(loop.body.body) == 1
-    gone = Splice(file.path, *file.span(assign), "pass") if alone else whole_lines(file, *file.span(assign))
-    splices = (Splice(file.path, start, start, f"{text}{file.newline}{indent}"), gone)
-    here = file.location(assign)
-    where = f"`{name.value}` at {here}, in front of the loop at line {file.lines_of(loop)[0]}"
-    return (Target(here, None, lambda value: splices, where, f"{name.value} before the loop"),)
-
-
-def _work(scene: Scene, place: Location) -> tuple[PythonFile, cst.CSTNode]:
-    """The assignment at the place; where a function does the work, the one assignment in a loop that calls it."""
-    file = scene.project.python(place.file)
-    for node in file.nodes:
-        if isinstance(node, cst.Assign) and file.lines_of(node)[0] <= place.line <= file.lines_of(node)[1] and _loop(file, node):
-            return file, node.value
-    function = file.function_at(place)
-    sites = uses.callers(scene.project, file, function) if function is not None else []
-    inside = [(where, call) for where, call in sites if _loop(where, call) is not None]
-    if len(inside) != 1:
-        raise refuse(f"{place}: {'no' if not inside else 'more than one'} call of it stands in a loop")
-    return inside[0]
-
-
-def _invariant(scene: Scene, file: PythonFile, assign: cst.Assign, name: cst.Name, loop: Any, *, pure: bool) -> None:
-    """Nothing in the loop sets what the value is made of, and nothing changes the value itself."""
-    own = {id(node) for node in descendants(assign, cst.CSTNode)}
-    needed = {node.value for node in descendants(assign.value, cst.Name) if _is_name(file, node)}
-    if name.value in needed:
-        raise refuse(f"{file.location(assign)}: {name.value} is made of its own former value")
-    for node in descendants(loop, cst.CSTNode):
-        if id(node) in own:
-            continue
-        for target in _targets(node):
-            base = target
-            while isinstance(base, (cst.Attribute, cst.Subscript)):
-                base = base.value
-            words = {each.value for each in descendants(base, cst.Name)}
-            if words & needed or name.value in words:
-                raise refuse(f"{file.location(node)}: `{file.text(target)}` is set in the loop")
-        if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
-            base, tail = dotted(node.func.value) or "", node.func.attr.value
-            touched = base.split(".")[0] in {*needed, name.value}
-            if touched and (tail in CHANGES or (tail.endswith("_") and not tail.startswith("__")) or tail.startswith("set_")):
-                raise refuse(f"{file.location(node)}: `{base}.{tail}` changes it in the loop")
-    for call in descendants(assign.value, cst.Call):
-        reason = _impure(scene, file, call) if pure else None
-        if reason is not None:
-            raise refuse(f"{file.location(call)}: {reason}")
-
-
-def _untouched(scene: Scene, file: PythonFile, assign: cst.Assign, name: cst.Name, loop: Any, *, loader: bool) -> None:
-    """Nothing that the loop calls changes the value or what it is made of, and nothing in front of the line reads an older value."""
-    here = file.location(assign)
-    for node in descendants(loop, cst.Name):
-        if node.value == name.value and file.span(node)[0] < file.span(assign)[0] and _is_name(file, node):
-            raise refuse(f"{file.location(node)}: {name.value} is read in front of the line, where it would be another value")
-    needed = {node.value for node in descendants(assign.value, cst.Name) if _is_name(file, node)}
-    held = {each for each in needed if not _fixed(scene, file, assign, each)}
-    for call in descendants(loop, cst.Call):
-        if not file.inside(call, assign) and changes.given(file, call, held):
-            raise refuse(f"{file.location(call)}: `{file.text(call.func)}` may change what `{name.value}` is made of")
-        shuffles = file.full_name(call.func) in changes.SHUFFLES and any(changes.root(arg.value) in held for arg in call.args)
-        if shuffles:
-            raise refuse(f"{file.location(call)}: `{file.text(call.func)}` changes what `{name.value}` is made of")
-    made = changes.changed(scene.project, file, loop.body, {name.value})
-    if made is not None:
-        raise refuse(f"{file.location(made)}: `{file.text(made)}` changes it in the loop")
-    if loader:
-        generator = keyword(assign.value, "generator") if isinstance(assign.value, cst.Call) else None
-        if generator is not None and isinstance(generator.value, cst.Call):
-            raise refuse(f"{here}: its generator is made anew in the loop, so each pass has the same order")
-        loading.one_iterator(file, loop)
-        return
-    trains = any(
-        isinstance(call.func, cst.Attribute) and call.func.attr.value in ("step", "backward") for call in descendants(loop, cst.Call)
-    )
-    if trains and held:
-        raise refuse(f"{here}: `{sorted(held)[0]}` may be what the loop trains")
-    if any(keyword(call, "requires_grad") is not None for call in descendants(assign.value, cst.Call)):
-        raise refuse(f"{here}: the tensor would gather the gradients of all steps")
-    if isinstance(assign.value, cst.Call) and file.full_name(assign.value.func) in ("list", "dict", "set"):
-        raise refuse(f"{here}: an empty container costs nothing, and each step may fill its own")
-
-
-def _fixed(scene: Scene, file: PythonFile, assign: cst.Assign, name: str) -> bool:
-    """Whether a name holds what nobody can change: a number, a text, a function, a class or a module."""
-    node = next(each for each in descendants(assign.value, cst.Name) if each.value == name)
-    scope = file.scope(node)
-    found = list(scope[name]) if scope is not None else []
-    plain = (cst.Integer, cst.Float, cst.BaseString, cst.FormattedString, cst.UnaryOperation, cst.BinaryOperation)
-    if not found or name in file.imported:
-        return name in file.imported or name in dir(builtins)
-    for each in found:
-        place = getattr(each, "node", None)
-        if place is None:
-            continue  # a builtin
-        value = assigned(file, place)
-        if not isinstance(place, (cst.FunctionDef, cst.ClassDef)) and not isinstance(value, plain):
-            return False
-    return True
-
-
-def _targets(node: cst.CSTNode) -> list[cst.BaseExpression]:
-    if isinstance(node, cst.Assign):
-        return [target.target for target in node.targets]
-    if isinstance(node, (cst.AugAssign, cst.AnnAssign, cst.For, cst.NamedExpr)):
-        return [node.target]
-    if isinstance(node, cst.AsName):
-        return [node.name]
-    return [node.target] if isinstance(node, cst.Del) and hasattr(node, "target") else []
-
-
-def _impure(scene: Scene, file: PythonFile, call: cst.Call) -> str | None:
-    """Why a call may not give the same again; None where it is a function of the project without effects, or makes a plain tensor."""
-    full = file.full_name(call.func) or ""
-    root, tail = full.split(".")[0], full.split(".")[-1]
-    if full in ("len", "range", "int", "float", "tuple", "list", "min", "max", "sum", "math.sqrt", "abs"):
-        return None
-    if root in ("torch", "numpy") and tail in MAKES:
-        return None
-    if isinstance(call.func, cst.Attribute) and call.func.attr.value in (
-        "bool",
-        "float",
-        "long",
-        "tril",
-        "triu",
-        "view",
-        "reshape",
-        "size",
-        "unsqueeze",
-        "to",
-    ):
-        return None
-    found = [
-        (where, function) for where in scene.project.parsed(tail) for function in where.functions if tail and function.name.value == tail
-    ]
-    if len(found) != 1 or isinstance(call.func, cst.Attribute):
-        return f"`{file.text(call.func)}` is not known to give the same each time"
-    reason = purity.obstacle(scene.project, *found[0]) or changes.lasting(scene.project, *found[0])
-    return None if reason is None else f"{tail} cannot be called once only: {reason}"
-
-
-def _kept(scene: Scene, file: PythonFile, call: cst.Call, assign: cst.Assign, text: str) -> str:
-    """The loader's text with `persistent_workers=True`, without which moving it would keep no worker."""
-    loader = scene.facts.get("loader")
-    if loader is None or not loader.num_workers:
-        raise refuse(f"{file.location(call)}: the loader has no workers to keep")
-    if keyword(call, "persistent_workers") is not None or has_splat(call, "**"):
-        raise refuse(f"{file.location(call)}: persistent_workers is given already, or comes from a **splat")
-    at, written = insertion(file, call)
-    begin = file.span(assign)[0]
-    raw = file.raw[begin : file.span(assign)[1]]
-    return (raw[: at - begin] + written.format("persistent_workers=True").encode() + raw[at - begin :]).decode("utf-8")
