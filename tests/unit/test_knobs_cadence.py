@@ -78,7 +78,7 @@ def test_it_is_the_first_value_of_the_plan(tmp_path):
 def test_a_share_of_the_whole_grows_only_while_it_is_one(tmp_path, knob, kind, call, after):
     source = f"from transformers import TrainingArguments\nfrom lightning import Trainer\nmade = {call}\n"
     made = program(tmp_path, train_py=source)
-    candidates, _, _ = made.plan(summary(), finding(kind, made.line("train.py", "made ="), [knob]))
+    candidates, _, _ = made.plan(summary(), replace(finding(kind, made.line("train.py", "made ="), [knob]), share=0.03))
     before = call.split("=")[-1].rstrip(")")
     assert [added(each) for each in candidates if each.knob == knob] == [[f"made = {call.replace(before, value)}"] for value in after]
 
