@@ -202,6 +202,88 @@ def test_an_option_is_not_taken_for_the_prefix_of_another(tmp_path):
     assert made.command.with_words(candidate.words).argv == ("python", "train.py", "--num-w", "2")
 
 
+def test_a_variable_that_the_command_sets_through_an_executed_file(tmp_path):
+    source = """
+    num_workers = 0
+    exec(open("configurator.py").read())
+    train = DataLoader(ds, batch_size=4, num_workers=num_workers)
+    """
+    made, candidate = workers(tmp_path, source, command="python train.py --num_workers=1", seen=1)
+    assert made.command.with_words(candidate.words).argv == ("python", "train.py", "--num_workers=2")
+    made, candidate = workers(tmp_path, source, command="python train.py config_small.py", seen=1, config_small_py="num_workers = 1\n")
+    assert list(made.apply(candidate)) == ["config_small.py"] and made.read("config_small.py") == "num_workers = 2\n"
+    made, candidate = workers(tmp_path, source)
+    assert list(made.apply(candidate)) == ["train.py"]
+
+
+@pytest.mark.parametrize(
+    "library", ["import fire\n{}\nfire.Fire(main)\n", "import typer\napp = typer.Typer()\n@app.command()\n{}\napp()\n"]
+)
+def test_a_parameter_that_the_command_gives_is_changed_in_the_command(tmp_path, library):
+    function = "def main(workers: int = 0, lr: float = 0.1):\n    train = DataLoader(ds, batch_size=4, num_workers=workers)\n"
+    made, candidate = workers(tmp_path, library.format(function), command="python train.py --workers 0 --lr 1")
+    assert made.command.with_words(candidate.words).argv == ("python", "train.py", "--workers", "2", "--lr", "1")
+    (other := tmp_path / "other").mkdir()
+    made, candidate = workers(other, library.format(function), command="python train.py --lr 1")
+    assert "workers: int = 2" in "".join(added(candidate))
+
+
+def test_an_argument_that_partial_binds_is_changed_there(tmp_path):
+    source = """
+    from functools import partial
+
+    def make(ds, num_workers=4):
+        return DataLoader(ds, batch_size=4, num_workers=num_workers)
+
+    maker = partial(make, num_workers=0)
+    train = maker(ds)
+    """
+    _, candidate = workers(tmp_path, source)
+    assert added(candidate) == ["maker = partial(make, num_workers=2)"]
+
+
+def test_a_field_of_a_field_that_the_command_gives_is_changed_there(tmp_path):
+    source = """
+    import dataclasses
+    import tyro
+
+    @dataclasses.dataclass
+    class Data:
+        num_workers: int = 0
+
+    @dataclasses.dataclass
+    class Config:
+        data: Data
+
+    cfg = tyro.cli(Config)
+    train = DataLoader(ds, batch_size=4, num_workers=cfg.data.num_workers)
+    """
+    made, candidate = workers(tmp_path, source, command="python train.py --data.num-workers 0")
+    assert made.command.with_words(candidate.words).argv == ("python", "train.py", "--data.num-workers", "2")
+
+
+def test_a_modules_variable_that_another_file_assigns_is_followed_there(tmp_path):
+    source = ARGPARSE.replace("train = DataLoader(ds, batch_size=4, num_workers=args.num_workers)", "config.WORKERS = args.num_workers")
+    source = source.replace("    test = DataLoader(dt, batch_size=4, num_workers=args.num_workers)\n", "").replace(
+        '    print("workers", args.num_workers)\n', "    train = DataLoader(ds, batch_size=4, num_workers=config.WORKERS)\n"
+    )
+    _, candidate = workers(tmp_path, "import config\n" + source, config_py="WORKERS = 0\n")
+    assert [line.strip() for line in added(candidate)] == [
+        'parser.add_argument("-j", "--num-workers", type=int, default=2, metavar="N", help="data workers")'
+    ]
+
+
+def test_a_key_that_others_take_their_value_from_is_not_changed_alone(tmp_path):
+    source = """
+    from omegaconf import OmegaConf
+
+    cfg = OmegaConf.load("conf.yaml")
+    train = DataLoader(ds, batch_size=4, num_workers=cfg.data.workers)
+    """
+    with pytest.raises(UsageError, match=r"also used at conf.yaml:3"):
+        workers(tmp_path, source, conf_yaml="data:\n  workers: 0\nthreads: ${data.workers}\n")
+
+
 @pytest.mark.parametrize("words", ["--num-workers $N", '--num-workers "$(nproc)"', "--num-workers 0 -j 1", "--num-workers"])
 def test_option_that_a_shell_script_does_not_give_plainly_is_refused(tmp_path, words):
     with pytest.raises(UsageError, match="set in the command itself"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -96,11 +97,53 @@ class Names:
                     call = value if isinstance(value, cst.Call) else None
                     default = keyword(call, "default") if call is not None and (dotted(call.func) or "").endswith("field") else None
                     found.append(self._follow.source(file, default.value if default is not None else value))
-        spellings = (f"--{name}", f"--{name.replace('_', '-')}", name)
+        spellings = (f"--{name}", f"--{name.replace('_', '-')}", name, *self._nested(name))
         if found and self._project.given(spellings) is not None:
             known = [source for source in found if source is not None]
             return self._typed(spellings, name, known[0].location) if known else None
         return pick(found, Location(self._project.entry or ".", 1), self._follow.expected) if found else None
+
+    def _nested(self, name: str) -> tuple[str, ...]:
+        """Options of the command that mean a field of a field: `--data.num-workers`."""
+        flags = [word.partition("=")[0] for word in self._project.arguments if word.startswith("--") and "." in word]
+        return tuple(flag for flag in flags if flag.split(".")[-1].replace("-", "_") == name)
+
+    def parameter(self, file: PythonFile, function: cst.FunctionDef, name: str) -> Source | None:
+        """What the command gives to a parameter of a function that fire, typer or the like makes its command line of; None: nothing."""
+        spellings = (f"--{name}", f"--{name.replace('_', '-')}")
+        if self._project.given(spellings) is None or not uses.is_command(self._project, file, function):
+            return None
+        return self._typed(spellings, name, file.location(function))
+
+    def executed(self, file: PythonFile, name: str) -> Source | None:
+        """What sets a variable of a module that executes a file for its settings, as `exec(open("configurator.py").read())` does.
+
+        That is an option `--name=value` of the command, or a Python file that the command names; None where it is neither.
+        """
+        texts = [file.text(call) for call in file.calls if dotted(call.func) == "exec"]
+        if file.path != self._project.entry or not any("open(" in text or "read_text" in text for text in texts):
+            return None
+        spellings = (f"--{name}",)
+        if self._project.given(spellings) is not None:
+            return self._typed(spellings, name, Location(file.path, 1))
+        paths = [self._project.from_cwd(word) for word in self._project.arguments if word.endswith(".py")]
+        for path in paths:
+            if path is not None and path != file.path:
+                other = self._project.python(path)
+                for value in class_values(other.module, name):
+                    return self._follow.source(other, value)
+        return None
+
+    def from_outside(self, file: PythonFile, name: str) -> Source | None:
+        """What another file assigns to a variable of the module `file`; None: none does. Raises `UsageError` where it may or may not."""
+        writes = uses.writes_to_module(self._project, file.path, name)
+        if not writes:
+            return None
+        where, value = writes[0]
+        tests = [where.text(up.test) for up in where.ancestors(value) if isinstance(up, (cst.If, cst.While))]
+        if len(writes) > 1 or any("__name__" not in test for test in tests):
+            raise refuse(f"{where.location(value)}: {name} of {file.path} may be assigned again here")
+        return self._follow.source(where, value)
 
     def configured(self, keys: tuple[str, ...], where: Location) -> Source | None:
         """The configuration key `keys`; None when no file has it."""
@@ -141,7 +184,18 @@ class Names:
             return (splice,)
 
         shared = [Use(here, "other", f"anchor of {'.'.join(leaf.path)}")] * max(0, leaf.shared - 1)
+        shared += self._interpolated(leaf)
         return Source(leaf.value, f"{'.'.join(leaf.path)} at {here}", here, write, tuple(shared))
+
+    def _interpolated(self, leaf: configs.Leaf) -> list[Use]:
+        """Other keys that take their value from this one: `save_every: ${eval_every}`."""
+        refers = re.compile(rb"\$\{(?:[\w.]*\.)?" + re.escape(leaf.path[-1].encode()) + rb"\}")
+        found = []
+        for path in self._project.configs:
+            raw = self._project.read(path)
+            lines = [raw.count(b"\n", 0, match.start()) + 1 for match in refers.finditer(raw)]
+            found += [Use(Location(path, line), "other", f"${{{leaf.path[-1]}}}") for line in lines]
+        return found
 
     def _unwritten(self, found: Source | None, keys: tuple[str, ...]) -> Source | None:
         """`found`, unless the program assigns to the same key what the run may have had; an unset option whose default is None does not

@@ -158,6 +158,10 @@ class Resolver:
         assignments = list(scope[node.value]) if scope is not None else []
         if not assignments:
             return self._anywhere(file, node, keys)
+        if not keys and scope is not None and assignments[0].scope is file.scope(file.module):
+            set_there = self._names.executed(file, node.value)
+            if set_there is not None:
+                return set_there.also(uses.of_constant(node, self.project))
         found = [self._assignment(file, node, assignment, keys) for assignment in sorted(assignments, key=lambda each: order(file, each))]
         return pick(found, file.location(node), self.expected)
 
@@ -189,7 +193,7 @@ class Resolver:
             constant = self._constant(where, word) if word else None
             if constant is not None:
                 other, target, value = constant
-                found = self.source(other, value, rest)
+                found = self._names.from_outside(other, target.value) or self.source(other, value, rest)
                 return (
                     None
                     if found is None
@@ -255,7 +259,10 @@ class Resolver:
                 missing.append((where, call))
             else:
                 found.append(self.argument(where, call, param.name.value, index, keys))
-        if missing or not sites:
+        for where, call in uses.partials(self.project, file, function):
+            if argument_node(where, call, param.name.value, None if index is None else index + 1) is not None:
+                found.append(self.argument(where, call, param.name.value, None if index is None else index + 1, keys))
+        if missing or not (sites or found):
             default = self._default(file, function, param, keys, not_passed=missing)
             if default is None and not found:
                 return self._anywhere(file, node, keys)
@@ -274,6 +281,9 @@ class Resolver:
         ]
         if declared:
             return self._names.option(declared[0], param.name.value)
+        typed = None if keys else self._names.parameter(file, function, param.name.value)
+        if typed is not None:
+            return typed
         if param.default is None:
             return None
         found = self.source(file, param.default, keys)

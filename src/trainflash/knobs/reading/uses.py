@@ -9,7 +9,7 @@ from typing import Literal
 import libcst as cst
 
 from trainflash.knobs.project import Project
-from trainflash.knobs.reading.python_source import PythonFile, dotted, string_value
+from trainflash.knobs.reading.python_source import PythonFile, decorator_names, dotted, string_value
 from trainflash.schema import Location
 
 LOG_CALLS = {"print", "info", "debug", "warning", "log", "log_params", "log_hparams", "config", "vars", "pprint"}
@@ -114,6 +114,39 @@ def writes_to(project: Project, keys: tuple[str, ...]) -> list[tuple[PythonFile,
                     place = key_of(target.target)
                     if place is not None and dotted(place[0]) != "self" and reads_key(target.target, keys):
                         found.append((file, node.value))
+    return found
+
+
+COMMANDS = ("fire.Fire", "typer.run", "defopt.run", "jsonargparse.CLI", "tyro.cli")
+
+
+def is_command(project: Project, file: PythonFile, function: cst.FunctionDef) -> bool:
+    """Whether a library makes a command line of the function's parameters."""
+    if any(name.split(".")[-1] == "command" for name in decorator_names(file, function)):
+        return True
+    calls = [(where, call) for where in project.parsed(function.name.value) for call in where.calls if call.args]
+    named = [call for where, call in calls if where.full_name(call.func) in COMMANDS]
+    return any(dotted(call.args[0].value) == function.name.value for call in named)
+
+
+def partials(project: Project, file: PythonFile, function: cst.FunctionDef) -> list[tuple[PythonFile, cst.Call]]:
+    """Calls of `functools.partial` that bind arguments of `function`."""
+    name = function.name.value
+    calls = [(where, call) for where in project.parsed("partial", name) for call in where.calls if call.args]
+    bound = [(where, call) for where, call in calls if where.full_name(call.func) in ("functools.partial", "partial")]
+    return [(where, call) for where, call in bound if (dotted(call.args[0].value) or "").split(".")[-1] == name]
+
+
+def writes_to_module(project: Project, path: str, name: str) -> list[tuple[PythonFile, cst.BaseExpression]]:
+    """What other files assign to the variable `name` of the module at `path`: `config.WORKERS = 4`."""
+    found = []
+    for file in project.parsed(name):
+        for node in (node for node in file.nodes if isinstance(node, cst.Assign)):
+            for target in node.targets:
+                place = target.target
+                module = file.full_name(place.value) if isinstance(place, cst.Attribute) and place.attr.value == name else None
+                if module is not None and file.path != path and is_module(path, module):
+                    found.append((file, node.value))
     return found
 
 
