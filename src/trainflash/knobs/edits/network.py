@@ -9,7 +9,7 @@ import libcst as cst
 
 from trainflash.knobs.edits import imports
 from trainflash.knobs.kinds import ForwardBlock, ModelStatement
-from trainflash.knobs.reading.expressions import assigned, refuse
+from trainflash.knobs.reading.expressions import UNKNOWN, assigned, literal, refuse
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
@@ -23,6 +23,8 @@ def trained(scene: Scene) -> tuple[PythonFile, cst.Call, str]:
     """The call that builds the optimizer, and the network's name there. Raises `UsageError` where it is not one plain name."""
     file, call = _optimizer(scene)
     names = _networks(file, call, 0)
+    if "" in names:
+        raise refuse(f"{file.location(call)}: the network whose parameters the optimizer is given has no name of its own there")
     if len(names) != 1:
         listed = ", ".join(sorted(names)) or "none is named"
         raise refuse(f"{file.location(call)}: the optimizer is not given the parameters of one network ({listed})")
@@ -58,7 +60,7 @@ def _networks(file: PythonFile, node: cst.CSTNode, depth: int) -> set[str]:
     found: set[str] = set()
     for inner in descendants(node, cst.Call):
         if isinstance(inner.func, cst.Attribute) and inner.func.attr.value in GIVES:
-            found.add(dotted(inner.func.value) or "?")
+            found.add(_name(file, inner.func.value))
     if found or depth > 2:
         return found
     for name in descendants(node, cst.Name):
@@ -70,8 +72,21 @@ def _networks(file: PythonFile, node: cst.CSTNode, depth: int) -> set[str]:
     return found
 
 
+def _name(file: PythonFile, node: cst.BaseExpression) -> str:
+    """A chain of names and typed keys, such as `self.nets["policy"]`; empty for anything else."""
+    base = node
+    while isinstance(base, (cst.Attribute, cst.Subscript)):
+        if isinstance(base, cst.Subscript):
+            keys = [part.slice.value for part in base.slice if isinstance(part.slice, cst.Index)]
+            if len(keys) != 1 or len(base.slice) != 1 or literal(keys[0]) is UNKNOWN:
+                return ""
+        base = base.value
+    text = file.text(node)
+    return text if isinstance(base, cst.Name) and "\n" not in text else ""
+
+
 def model_statement(edit: ModelStatement, scene: Scene) -> tuple[Target, ...]:
-    """The line in front of the statement that builds the optimizer."""
+    """The line in front of the statement that builds the optimizer, or the place in front of it in a line of several."""
     file, call, model = trained(scene)
     here = file.location(call)
     for other in scene.project.parsed():
@@ -82,9 +97,11 @@ def model_statement(edit: ModelStatement, scene: Scene) -> tuple[Target, ...]:
     statement = next(up for up in (call, *file.ancestors(call)) if isinstance(up, (cst.SimpleStatementLine, cst.BaseCompoundStatement)))
     if not isinstance(statement, cst.SimpleStatementLine):
         raise refuse(f"{here}: the optimizer is built within a larger statement")
-    start = file.span(statement)[0]
+    small = next(each for each in statement.body if file.inside(call, each))
+    start = file.span(small)[0]
     row = file.raw.rfind(b"\n", 0, start) + 1
     indent = file.raw[row:start].decode("utf-8").removeprefix("\ufeff")
+    behind = "; " if small is not statement.body[0] else f"{file.newline}{indent}"
     text, needed = edit.statement.replace("{model}", model), ()
     for name in re.findall(r"\btorch\.(\w+)", edit.statement):
         spelled, needed = imports.reach(file, "torch", name)
