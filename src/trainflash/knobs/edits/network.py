@@ -40,14 +40,17 @@ def _optimizer(scene: Scene) -> tuple[PythonFile, cst.Call]:
         raise refuse(f"the optimizer is made at {place}, outside this project")
     tails = {updates.optimizer} if updates is not None and place is not None else set(OPTIMIZERS)
     files = [scene.project.python(place.file)] if place is not None else list(scene.project.parsed())
-    found = []
+    exact, loose = [], []
     for file in files:
         for call in file.calls:
             first, last = file.lines_of(call)
             named = (file.full_name(call.func) or "").split(".")[-1] in tails
             near = place is not None and first <= place.line <= last and _networks(file, call, 0)
-            if (named and (place is None or first <= place.line <= last)) or (near and not isinstance(call.func, cst.Attribute)):
-                found.append((file, call))
+            if named and (place is None or first <= place.line <= last):
+                exact.append((file, call))
+            elif near and not isinstance(call.func, cst.Attribute):
+                loose.append((file, call))
+    found = exact or loose
     found = [(file, call) for file, call in found if not any(call is not each and file.inside(call, each) for _, each in found)]
     if len(found) != 1:
         places = ", ".join(str(file.location(call)) for file, call in found[:4])
@@ -110,7 +113,7 @@ def model_statement(edit: ModelStatement, scene: Scene) -> tuple[Target, ...]:
         raise refuse(f"{here}: `{text}` is called in this file already")
 
     def write(value: Any) -> tuple[Splice, ...]:
-        return (*needed, Splice(file.path, start, start, f"{text}{file.newline}{indent}"))
+        return (*needed, Splice(file.path, start, start, f"{text}{behind}"))
 
     return (Target(here, None, write, f"{model}, in front of its optimizer at {here}", edit.label),)
 
