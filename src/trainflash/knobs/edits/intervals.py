@@ -1,0 +1,113 @@
+"""Evaluate, save or log less often: N of the condition that guards it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import libcst as cst
+
+from trainflash.knobs import facts
+from trainflash.knobs.kinds import Interval
+from trainflash.knobs.reading import guarded, sources, uses, windows
+from trainflash.knobs.reading.expressions import literal, refuse
+from trainflash.knobs.reading.python_source import PythonFile, descendants
+from trainflash.knobs.scene import Scene, Target
+from trainflash.knobs.splices import Splice
+from trainflash.schema import Location
+
+HIGHEST = 3  # own: calls that lie between an activity and the condition that guards it
+
+
+def interval(edit: Interval, scene: Scene) -> tuple[Target, ...]:
+    """N of the only `… % N` in the condition that guards the activity. Raises `UsageError` when there is none, or more than one."""
+    ran = facts.activity(scene.summary, edit.phase)
+    place = scene.at or (ran.location if ran is not None else None) or (scene.finding.location if scene.finding is not None else None)
+    if not scene.project.owns(place):
+        raise refuse("the line that causes it is not in this project's own source")
+    file = scene.project.python(place.file)  # type: ignore[union-attr]
+    guard = _guard(scene, file, place, 0)  # type: ignore[arg-type]
+    if guard is None:
+        raise refuse(f"{place}: no condition of the form `step % N == 0` guards it")
+    where, number, test, body = guard
+    here = where.location(number)
+    seen = ran.every_steps if ran is not None and scene.at is None else None
+    found = sources.Resolver(scene.project, sources.UNKNOWN if seen is None else round(seen)).source(where, number)
+    if found is None or not isinstance(found.value, int) or isinstance(found.value, bool) or found.value < 1:
+        raise refuse(f"{here}: how often it happens is not a number that somebody typed")
+    what = f"the interval in the condition at {here}"
+    along = windows.followers(where, test, body, number, found.value)
+    last = windows.last_of_window(number, test, found.value)
+    typed = [node for node in along if literal(node) == found.value]
+    named = {where.location(node).line for node in along if node not in typed}
+    others = [use for use in found.uses if use.kind != "shown" and not (use.location.file == where.path and use.location.line in named)]
+
+    def anew(value: int) -> tuple[Splice, ...]:
+        ends = ((last, value - 1),) if last is not None else ()
+        return tuple(Splice(where.path, *where.span(node), repr(new)) for node, new in (*((node, value) for node in typed), *ends))
+
+    if found.write is not None and not others:
+        typing = found.write
+        return (Target(here, found.value, lambda value: (*typing(value), *anew(value)), f"{what}, from {found.shown}"),)
+    places = [number, *(node for node in along if node not in typed)]
+
+    def write(value: Any) -> tuple[Splice, ...]:
+        factor, rest = divmod(value, found.value)
+        if rest or factor < 2:
+            raise refuse(f"{what}: {value!r} is no multiple of {found.value!r}, and {found.shown} is shared", "choose a multiple")
+        spans = [where.outer_span(node) for node in places]
+        times = [Splice(where.path, *span, f"({where.raw[slice(*span)].decode('utf-8')} * {factor})") for span in spans]
+        return (*times, *anew(value))
+
+    return (Target(here, found.value, write, f"{what}, multiplied there because {found.shown} has other readers"),)
+
+
+Guard = tuple[PythonFile, cst.BaseExpression, cst.If, list[cst.CSTNode]]  # the interval, its condition, and all that it guards
+
+
+def _guard(scene: Scene, file: PythonFile, place: Location, height: int) -> Guard | None:
+    inner: tuple[cst.If, list[cst.BaseExpression], list[cst.CSTNode]] | None = None
+    for node in file.nodes:
+        if isinstance(node, cst.If):
+            first, last = file.lines_of(node.body)
+            if (first <= place.line <= last or file.lines_of(node)[0] == place.line) and (numbers := _modulo(node.test)):
+                inner = node, numbers, [node.body]
+                continue
+            left = windows.left_early(file, node)
+            behind = bool(left) and file.lines_of(left[0])[0] <= place.line <= file.lines_of(left[-1])[1]
+            if behind and (numbers := _unless(node.test)):
+                inner = node, numbers, left
+    function = file.function_at(place)
+    if inner is not None and (function is None or file.inside(inner[0], function)):
+        test, numbers, body = inner
+        if len(numbers) > 1:
+            raise refuse(f"{file.location(test)}: the condition holds more than one interval")
+        under = (*body, test.orelse) if test.orelse is not None else body
+        reason = guarded.Guarded(scene.project, file, test, tuple(under), test.body is not body[0]).obstacle()
+        if reason is not None:
+            raise refuse(reason)
+        return file, numbers[0], test, body
+    if function is None or height >= HIGHEST:
+        return None
+    sites = uses.callers(scene.project, file, function)
+    found = [_guard(scene, where, where.location(call), height + 1) for where, call in sites]
+    guards = {id(guard[1]): guard for guard in found if guard is not None}
+    if len(guards) > 1 or (guards and None in found):
+        raise refuse(f"{file.location(function)}: is called under several conditions")
+    return next(iter(guards.values()), None)
+
+
+def _unless(test: cst.BaseExpression) -> list[cst.BaseExpression]:
+    """N of a condition that is no more than `… % N` or `… % N != k`, under which a block is left."""
+    side = test
+    if isinstance(test, cst.Comparison) and [type(one.operator) for one in test.comparisons] == [cst.NotEqual]:
+        side = test.left
+    modulo = isinstance(side, cst.BinaryOperation) and isinstance(side.operator, cst.Modulo)
+    return [side.right] if modulo and not isinstance(side.left, (cst.BaseString, cst.FormattedString)) else []  # type: ignore[union-attr]
+
+
+def _modulo(test: cst.BaseExpression) -> list[cst.BaseExpression]:
+    """N of each `… % N == k` and `not … % N`; in another condition a larger N may mean more often."""
+    sides = [each.left for each in descendants(test, cst.Comparison) if [type(one.operator) for one in each.comparisons] == [cst.Equal]]
+    sides += [each.expression for each in descendants(test, cst.UnaryOperation) if isinstance(each.operator, cst.Not)]
+    found = [node for side in sides for node in [side] if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Modulo)]
+    return [node.right for node in found if not isinstance(node.left, (cst.BaseString, cst.FormattedString))]

@@ -1,0 +1,291 @@
+"""What else a condition guards: whether the training goes on as before when the guarded block runs less often."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import libcst as cst
+
+from trainflash.knobs.project import Project
+from trainflash.knobs.reading import callees, changes, writers
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, string_value
+
+LOOPS = (cst.For, cst.While)
+SCOPES = (cst.FunctionDef, cst.Lambda, cst.ClassDef)
+UPDATES = {"backward", "manual_backward", "zero_grad", "clip_grad_norm_", "clip_grad_value_", "load_state_dict", "copy_", "add_param_group"}
+NO_OPTIMIZER = ("prof", "env")  # what else has a step
+EXITS = ("sys.exit", "exit", "quit", "os._exit")
+TRAINED = {"lr", "momentum", "weight_decay", "betas", "grad", "data", "requires_grad"}  # keys of groups, attributes of parameters
+FILES = {"write", "send"}  # change nothing that training could read
+NUMBERS = {"abs", "dict", "float", "format", "int", "item", "len", "list", "max", "mean", "min", "round", "str", "sum", "tuple"}
+COLLECTS = {"append", "dumps", "set_description", "set_postfix", "set_postfix_str", "write"}
+DEEPEST = 4  # own: a value that goes through more names is taken as read by the training
+
+
+@dataclass(frozen=True)
+class Guarded:
+    """`body` runs under the condition of `guard`; `rest`: it is all that follows in the block, left early otherwise."""
+
+    project: Project
+    file: PythonFile
+    guard: cst.If
+    body: tuple[cst.CSTNode, ...]
+    rest: bool
+
+    def obstacle(self) -> str | None:
+        """Why the block may not run less often: it trains, it leaves the loop, or training reads what it sets; None where it may."""
+        return self._leaves() or self._trains() or self._sets()
+
+    # What it does -------------------------------------------------------------------------------------------------------------
+
+    def _leaves(self) -> str | None:
+        for part in self.body:
+            for node in _leaving(part, in_loop=False):
+                again = isinstance(node, cst.Continue) or (isinstance(node, cst.Return) and node.value is None)
+                if not (again and self.rest):
+                    return self._guards(node, "and so decides how long or what is trained")
+        for call in self._calls:
+            if self.file.full_name(call.func) in EXITS:
+                return self._guards(call, "and so decides how long is trained")
+        return None
+
+    def _trains(self) -> str | None:
+        places = [(self.file, part) for part in self.body]
+        places += [(where, each.body) for where, each in self._reached if each.name.value != "forward"]
+        for where, part in places:
+            for node in descendants(part, (cst.Call, cst.AssignTarget, cst.AugAssign)):
+                target = node.target if isinstance(node, (cst.AssignTarget, cst.AugAssign)) else None
+                if isinstance(node, cst.Call) and _updates(node):
+                    return f"{where.location(node)}: the same condition guards `{where.text(node)}`"
+                if target is not None and _trained(target):
+                    return f"{where.location(node)}: the same condition guards a change of `{where.text(target)}`"
+        return None
+
+    def _sets(self) -> str | None:
+        """What the block assigns or changes, and training reads outside it."""
+        for name in sorted(self._names | self._holders):
+            for read in self._read_elsewhere(name):
+                part = isinstance(self.file.parent(read), cst.Attribute) and name not in self._names  # another part of it
+                if not part and not self._reported(self.file, read, 0):
+                    return self._is_read(name, self.file, read)
+        for name in sorted(self._attributes):
+            for where in self.project.parsed(name):
+                for node in where.nodes:
+                    read = isinstance(node, cst.Attribute) and node.attr.value == name and not self._mine(where, node)
+                    if read and not _stored(where, node) and not self._reported(where, node, 0):  # type: ignore[arg-type]
+                        return self._is_read(name, where, node)
+        return None
+
+    def _guards(self, node: cst.CSTNode, why: str) -> str:
+        return f"{self.file.location(node)}: the same condition guards `{self.file.text(node).splitlines()[0]}`, {why}"
+
+    def _is_read(self, name: str, file: PythonFile, read: cst.CSTNode) -> str:
+        return f"{file.location(read)}: `{name}` is read here, and set under the same condition"
+
+    # What it sets -------------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _calls(self) -> list[cst.Call]:
+        return [call for part in self.body for call in descendants(part, cst.Call)]  # type: ignore[misc]
+
+    @cached_property
+    def _reached(self) -> list[tuple[PythonFile, cst.FunctionDef]]:
+        """Functions of the program that the block calls, however deep; not what only makes an object."""
+        starts = [each for call in self._calls for each in callees.meant(self.project, self.file, call)]
+        found = callees.reached(self.project, [each for each in starts if each[1].name.value not in callees.CONSTRUCTORS])
+        return list(found)
+
+    @cached_property
+    def _own_methods(self) -> list[cst.FunctionDef]:
+        """Methods of the same object that the block calls."""
+        owner = next((up for up in self.file.ancestors(self.guard) if isinstance(up, cst.ClassDef)), None)
+        return [each for where, each in self._reached if owner is not None and where is self.file and where.class_of(each) is owner]
+
+    @cached_property
+    def _bound(self) -> dict[str, set[str]]:
+        """Names that loops and assignments of the block give, each with the names whose parts they may be."""
+        found: dict[str, set[str]] = {}
+        for part in self.body:
+            for node in descendants(part, (cst.For, cst.Assign)):
+                source = node.iter if isinstance(node, cst.For) else node.value
+                names = {each.value for each in descendants(source, cst.Name)} if isinstance(node, cst.For) else {changes.root(source)}
+                targets = [node.target] if isinstance(node, cst.For) else [each.target for each in node.targets]
+                for target in targets:
+                    for each in descendants(target, cst.Name) if isinstance(target, (cst.Name, cst.Tuple)) else ():
+                        found.setdefault(each.value, set()).update(names - {""})
+        return found
+
+    @cached_property
+    def _names(self) -> set[str]:
+        """Variables that the block sets, and those whose objects it changes."""
+        found = {changes.root(target) for target, attribute in self._targets(self.body) if not attribute}
+        before = -1
+        while before != len(found):
+            before = len(found)
+            found |= {source for name in found for source in self._bound.get(name, ())}
+        return found - {"", "self", "cls"} - set(self.file.imported)
+
+    @cached_property
+    def _holders(self) -> set[str]:
+        """Variables whose objects hold attributes that the block sets or changes."""
+        return {changes.root(target) for target, attribute in self._targets(self.body) if attribute} - {"", "self", "cls"}
+
+    @cached_property
+    def _attributes(self) -> set[str]:
+        """Attributes that the block sets or changes, by itself or through methods of the same object."""
+        parts = (*self.body, *(method.body for method in self._own_methods if method.name.value not in ("forward", "__init__")))
+        return {attribute for _, attribute in self._targets(parts) if attribute}
+
+    def _targets(self, parts: Sequence[cst.CSTNode]) -> Iterator[tuple[cst.BaseExpression, str]]:
+        """What is assigned or changed, with the attribute of an object that it is or belongs to."""
+        for part in parts:
+            for node in descendants(part, (cst.AssignTarget, cst.AugAssign, cst.AnnAssign, cst.NamedExpr, cst.For, cst.AsName, cst.Call)):
+                target: cst.CSTNode | None = None
+                if not isinstance(node, cst.Call):
+                    target = node.name if isinstance(node, cst.AsName) else node.target
+                elif isinstance(node.func, cst.Attribute):
+                    method = node.func.attr.value
+                    shows = method in FILES or method in COLLECTS - {"append"}
+                    target = node.func.value if changes.writes(method) and not shows else None
+                for each in target.elements if isinstance(target, (cst.Tuple, cst.List)) else [target]:
+                    single = each.value if isinstance(each, cst.Element) else each
+                    if isinstance(single, cst.BaseExpression):
+                        yield single, _attribute(single)
+
+    # Who reads it -------------------------------------------------------------------------------------------------------------
+
+    def _mine(self, file: PythonFile, node: cst.CSTNode) -> bool:
+        """Whether `node` belongs to the block, or to a function of the same object that it calls."""
+        return file is self.file and any(file.inside(node, part) for part in (*self.body, *self._own_methods))
+
+    def _read_elsewhere(self, name: str) -> Iterator[cst.Name]:
+        """Reads of a variable that come after the block in its loops, with no new value in between."""
+        file = self.file
+        around = [up for up in file.ancestors(self.guard) if isinstance(up, (*LOOPS, *SCOPES))]
+        scope = next((number for number, up in enumerate(around) if isinstance(up, SCOPES)), len(around))
+        loops = around[:scope]
+        for node in descendants(loops[-1] if loops else around[scope] if scope < len(around) else file.module, cst.Name):
+            up = file.parent(node)
+            plain = not (isinstance(up, cst.Attribute) and up.attr is node) and not (isinstance(up, cst.Arg) and up.keyword is node)
+            if node.value != name or not plain or self._mine(file, node) or _stored(file, node):  # type: ignore[union-attr]
+                continue
+            loop = next((each for each in loops if file.inside(node, each.body)), None)  # type: ignore[attr-defined]
+            if (loop is not None or not loops) and not self._new(loop, node, name):  # type: ignore[arg-type]
+                yield node  # type: ignore[misc]
+
+    def _new(self, loop: cst.For | cst.While | None, read: cst.Name, name: str) -> bool:
+        """Whether the name surely gets another value between the block and the read."""
+        file = self.file
+        at, end = file.span(read)[0], max(file.span(part)[1] for part in self.body)
+        if any(isinstance(up, (cst.For, cst.CompFor)) and _gives(up.target, name) and not self._holds(up) for up in file.ancestors(read)):
+            return True
+        where = loop if loop is not None else next((up for up in file.ancestors(read) if isinstance(up, SCOPES)), file.module)
+        places = [file.span(node)[0] for node in descendants(where, cst.Assign) if self._surely(node, where, name)]
+        if isinstance(loop, cst.For) and _gives(loop.target, name):
+            places.append(file.span(loop)[0])
+        if at > end:
+            return any(end <= place < at for place in places)
+        return loop is None or any(place < at or place >= end for place in places)
+
+    def _holds(self, loop: cst.CSTNode) -> bool:
+        return self.file.inside(self.guard, loop)
+
+    def _surely(self, node: cst.CSTNode, where: cst.CSTNode, name: str) -> bool:
+        """Whether an assignment to the name stands in `where` under no condition."""
+        if not any(_gives(target.target, name) for target in node.targets) or self._mine(self.file, node):  # type: ignore[attr-defined]
+            return False
+        for up in self.file.ancestors(node):
+            if up is where:
+                return True
+            if isinstance(up, (cst.If, cst.Else, cst.ExceptHandler, *LOOPS, *SCOPES)):
+                return False
+        return False
+
+    def _reported(self, file: PythonFile, node: cst.BaseExpression, depth: int) -> bool:
+        """Whether what is read here is only shown or saved."""
+        below: cst.CSTNode = node
+        for up in file.ancestors(node):
+            if isinstance(up, cst.FormattedStringExpression):
+                return True
+            if isinstance(up, cst.Call) and below is not up.func:
+                name = callees.called_name(up)
+                if name in writers.REPORTS | COLLECTS or name.startswith(writers.SHOWS):
+                    return True
+                if name not in NUMBERS:
+                    return False
+            if isinstance(up, (cst.Assign, cst.AugAssign)):
+                return depth < DEEPEST and self._passed_on(file, up, depth)
+            if isinstance(up, (cst.BaseSmallStatement, cst.BaseCompoundStatement)):
+                return isinstance(up, cst.Expr)
+            below = up
+        return False
+
+    def _passed_on(self, file: PythonFile, assign: cst.Assign | cst.AugAssign, depth: int) -> bool:
+        targets = [each.target for each in assign.targets] if isinstance(assign, cst.Assign) else [assign.target]
+        if not all(isinstance(target, cst.Name) for target in targets):
+            return False
+        around = next((up for up in file.ancestors(assign) if isinstance(up, (cst.FunctionDef, cst.Module))), file.module)
+        names = {target.value for target in targets}  # type: ignore[attr-defined]
+        reads = [each for each in descendants(around, cst.Name) if each.value in names and not _stored(file, each)]  # type: ignore[attr-defined]
+        return all(self._mine(file, each) or self._reported(file, each, depth + 1) for each in reads)  # type: ignore[arg-type]
+
+
+def _leaving(node: cst.CSTNode, *, in_loop: bool) -> Iterator[cst.CSTNode]:
+    """Statements that leave the block or the loop around it."""
+    if isinstance(node, SCOPES):
+        return
+    if isinstance(node, (cst.Return, cst.Raise)) or (isinstance(node, (cst.Break, cst.Continue)) and not in_loop):
+        yield node
+    for child in node.children:
+        yield from _leaving(child, in_loop=in_loop or isinstance(node, LOOPS))
+
+
+def _updates(call: cst.Call) -> bool:
+    name = callees.called_name(call)
+    base = (dotted(call.func.value) or "").lower() if isinstance(call.func, cst.Attribute) else ""
+    return name in UPDATES or (name == "step" and isinstance(call.func, cst.Attribute) and not any(word in base for word in NO_OPTIMIZER))
+
+
+def _trained(target: cst.BaseExpression) -> bool:
+    """Whether an assignment to `target` sets a learning rate of a group, or a parameter itself."""
+    if isinstance(target, cst.Subscript):
+        index = target.slice[0].slice
+        return isinstance(index, cst.Index) and string_value(index.value) in TRAINED - {"data", "grad"}
+    return isinstance(target, cst.Attribute) and target.attr.value in TRAINED
+
+
+def _attribute(target: cst.BaseExpression) -> str:
+    """`x` of `self.x`, `self.x[0]` and `other.x`; empty for variables and parts of them."""
+    found = ""
+    while isinstance(target, (cst.Attribute, cst.Subscript)):
+        found = target.attr.value if isinstance(target, cst.Attribute) else found
+        target = target.value
+    return found
+
+
+def _gives(target: cst.BaseExpression, name: str) -> bool:
+    return isinstance(target, (cst.Name, cst.Tuple, cst.List)) and any(each.value == name for each in descendants(target, cst.Name))
+
+
+def _stored(file: PythonFile, node: cst.CSTNode) -> bool:
+    """Whether `node` is set, added to or collected into here, and its value read for nothing else."""
+    below = node
+    for up in file.ancestors(node):
+        if isinstance(up, (cst.AssignTarget, cst.AsName, cst.Param, cst.NamedExpr)):
+            return isinstance(up, (cst.AssignTarget, cst.AsName, cst.Param)) or up.target is below
+        if isinstance(up, (cst.AugAssign, cst.AnnAssign, cst.For, cst.CompFor)):
+            return up.target is below
+        if isinstance(up, cst.Call):
+            statement = isinstance(file.parent(up), cst.Expr) and isinstance(up.func, cst.Attribute) and up.func is below
+            return statement and changes.writes(up.func.attr.value)  # type: ignore[union-attr]
+        if isinstance(up, cst.BinaryOperation):
+            assign = file.parent(up)
+            return isinstance(assign, cst.Assign) and any(file.text(each.target) == file.text(node) for each in assign.targets)
+        if isinstance(up, cst.Subscript) and up.value is not below:
+            return False
+        if not isinstance(up, (cst.Attribute, cst.Subscript, cst.Tuple, cst.List, cst.Element)):
+            return False
+        below = up
+    return False
