@@ -25,7 +25,7 @@ def cli() -> None:
     trainflash diagnose -- python train.py       where does the time go, and why?
     trainflash writeback --accepted              show the proven change, and ask for approval
 
-    Nothing in your project changes before you approve exactly the diff that was shown.
+    Nothing of your training changes before you approve exactly the diff that was shown.
     """
 
 
