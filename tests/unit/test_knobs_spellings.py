@@ -126,9 +126,8 @@ def spellings(call: str, start: str, name: str, old: object, new: object) -> dic
     first = f"{start}, " if start else ""
     made = f"made = {call}({first}{name}={{}})\n"
     train = lambda body: {"train.py": head + body}  # noqa: E731
-    parse = (
-        f"parser = argparse.ArgumentParser()\nparser.add_argument('--the-option', type=int, default={old!r})\nargs = parser.parse_args()\n"
-    )
+    declared = f"parser.add_argument('--the-option', type={type(old).__name__}, default={old!r})"
+    parse = f"parser = argparse.ArgumentParser()\n{declared}\nargs = parser.parse_args()\n"
     yaml_read = "cfg = yaml.safe_load(open('conf.yaml'))\n"
     word = old if isinstance(old, str) else json.dumps(old)
     configured = f"# kept\nbase: &base\n  other: 1   # one\ntrain:\n  <<: *base\n  the_option: {word}   # here\n"

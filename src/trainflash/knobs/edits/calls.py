@@ -28,7 +28,9 @@ def call_argument(edit: CallArgument, scene: Scene) -> tuple[Target, ...]:
         return _each(edit, scene)
     if edit.written is not None:
         target = call_argument(dataclasses.replace(edit, written=None), scene)[0]
-        return (dataclasses.replace(target, current=target.current == edit.written, write=lambda value: target.write(edit.written)),)
+        was, known = f"{target.where} (was {target.current!r})", target.current == edit.written
+        written = Target(target.location, known, lambda value: target.write(edit.written), was, edit.written)
+        return (written,)
     return (_grown(edit, at_call(edit, scene, *the_call(edit, scene))),)
 
 
