@@ -57,7 +57,7 @@ class Guarded:
         for where, part in places:
             for node in descendants(part, (cst.Call, cst.AssignTarget, cst.AugAssign)):
                 target = node.target if isinstance(node, (cst.AssignTarget, cst.AugAssign)) else None
-                if isinstance(node, cst.Call) and _updates(node):
+                if isinstance(node, cst.Call) and _updates(where, node):
                     return f"{where.location(node)}: the same condition guards `{where.text(node)}`"
                 if target is not None and _trained(target):
                     return f"{where.location(node)}: the same condition guards a change of `{where.text(target)}`"
@@ -242,10 +242,13 @@ def _leaving(node: cst.CSTNode, *, in_loop: bool) -> Iterator[cst.CSTNode]:
         yield from _leaving(child, in_loop=in_loop or isinstance(node, LOOPS))
 
 
-def _updates(call: cst.Call) -> bool:
+def _updates(file: PythonFile, call: cst.Call) -> bool:
     name = callees.called_name(call)
-    base = (dotted(call.func.value) or "").lower() if isinstance(call.func, cst.Attribute) else ""
-    return name in UPDATES or (name == "step" and isinstance(call.func, cst.Attribute) and not any(word in base for word in NO_OPTIMIZER))
+    if name != "step" or not isinstance(call.func, cst.Attribute):
+        return name in UPDATES
+    base = (dotted(call.func.value) or "").lower()
+    played = bool(call.args) and not isinstance(file.parent(call), cst.Expr) and "closure" not in file.text(call.args[0])
+    return not played and not any(word in base for word in NO_OPTIMIZER)  # an environment answers to an action
 
 
 def _trained(target: cst.BaseExpression) -> bool:
