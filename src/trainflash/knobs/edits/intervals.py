@@ -36,6 +36,7 @@ def interval(edit: Interval, scene: Scene) -> tuple[Target, ...]:
         raise refuse(f"{here}: how often it happens is not a number that somebody typed")
     what = f"the interval in the condition at {here}"
     along = windows.followers(where, test, body, number, found.value)
+    along += windows.ends(where, test, number, divided=bool(along))
     last = windows.last_of_window(number, test, found.value)
     typed = [node for node in along if literal(node) == found.value]
     named = {where.location(node).line for node in along if node not in typed}

@@ -7,7 +7,7 @@ from typing import Any
 
 import libcst as cst
 
-from trainflash.knobs.reading.expressions import literal, refuse
+from trainflash.knobs.reading.expressions import UNKNOWN, literal, refuse
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted
 
 LOOPS = (cst.For, cst.While)
@@ -59,6 +59,18 @@ def last_of_window(number: cst.BaseExpression, guard: cst.If, value: int) -> cst
             if value > 1 and literal(last) == value - 1:
                 return last
     return None
+
+
+def ends(file: PythonFile, guard: cst.If, number: cst.BaseExpression, *, divided: bool) -> list[cst.BaseExpression]:
+    """Where k of `step % N == k` says N again, as in `N - 1`. Raises `UsageError` where a sum is `divided` and k may be any step."""
+    comparisons = [each for each in descendants(guard.test, cst.Comparison) if getattr(each.left, "right", None) is number]
+    found = []
+    for last in (each.comparisons[0].comparator for each in comparisons):  # type: ignore[attr-defined]
+        said = [node for node in descendants(last, cst.BaseExpression) if _text(file, node) == _text(file, number)]
+        if divided and not said and literal(last) is UNKNOWN:
+            raise refuse(f"{file.location(last)}: `{file.text(last)}` may be any step of the interval, over which a sum is divided")
+        found += said[:1]
+    return found  # type: ignore[return-value]
 
 
 def _begun_anew(file: PythonFile, guard: cst.If, body: Sequence[cst.CSTNode]) -> set[str]:
