@@ -1,0 +1,186 @@
+"""What worker processes see of the program: a copy of the data set as it was when they began, and the program itself, imported anew."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+
+import libcst as cst
+
+from trainflash.knobs.project import Project
+from trainflash.knobs.reading.expressions import refuse
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, keyword, string_value
+
+LOOPS = (cst.For, cst.While)
+CHANGES = {"append", "clear", "extend", "insert", "pop", "remove", "reverse", "setdefault", "shuffle", "sort", "update"}
+HANDED = ("collate_fn", "data_collator", "transform", "transforms", "target_transform")
+FRESH = ("spawn", "forkserver")  # workers of these import the program
+FORKSERVER_SINCE = (3, 14)  # https://docs.python.org/3.14/library/multiprocessing.html: the default on Linux
+
+
+def kept(project: Project) -> None:
+    """Raises `UsageError` where the training changes what its data set reads: kept workers would go on with what was there at first."""
+    owners = list(_classes(project))
+    changes = list(_changes(project)) if owners else []
+    for file, owner in owners:
+        read = _read(file, owner)
+        for where, node, name in changes:
+            if name in read and not where.inside(node, owner):
+                raise refuse(
+                    f"{where.location(node)}: `{where.text(node)}` changes what {owner.name.value} reads, and kept workers hold a copy"
+                )
+        for method in (each for each in owner.body.body if isinstance(each, cst.FunctionDef)):
+            changed = read & _changed(method)
+            if not changed or method.name.value.startswith("__"):
+                continue
+            for where, call in _calls(project, method.name.value):
+                if not where.inside(call, owner):
+                    told = f"`{where.text(call.func)}` changes {min(changed)}, which {owner.name.value} reads"
+                    raise refuse(f"{where.location(call)}: {told}, and kept workers hold a copy")
+        for name in descendants(owner, cst.Name):
+            if _set_again(file, name):
+                raise refuse(f"{file.location(name)}: {name.value} is set again while the program runs, and kept workers hold a copy")
+
+
+def _classes(project: Project) -> Iterator[tuple[PythonFile, cst.ClassDef]]:
+    """Classes whose objects live in workers: data sets, and what is handed over as their transform or collate function."""
+    handed = [
+        file.text(arg.value)
+        for file in project.parsed()
+        for call in file.calls
+        for name in HANDED
+        if (arg := keyword(call, name)) is not None
+    ]
+    for file in project.parsed("class "):
+        for owner in (node for node in file.nodes if isinstance(node, cst.ClassDef)):
+            methods = {each.name.value for each in owner.body.body if isinstance(each, cst.FunctionDef)}
+            bases = [(dotted(base.value) or "").split(".")[-1] for base in owner.bases]
+            sampler = any(name.endswith("Sampler") for name in (*bases, owner.name.value))
+            iterable = "__iter__" in methods and any(base.endswith(("Dataset", "DataPipe")) for base in bases)
+            called = "__call__" in methods and any(owner.name.value in text for text in handed)
+            if not sampler and (methods & {"__getitem__", "__getitems__"} or iterable or called):
+                yield file, owner
+
+
+def _read(file: PythonFile, owner: cst.ClassDef) -> set[str]:
+    """Fields that methods other than the constructor read."""
+    return {
+        node.attr.value
+        for method in owner.body.body
+        if isinstance(method, cst.FunctionDef) and method.name.value not in ("__init__", "__len__")
+        for node in descendants(method.body, cst.Attribute)
+        if dotted(node.value) == "self" and not isinstance(file.parent(node), (cst.AssignTarget, cst.AnnAssign))
+    } - {each.name.value for each in owner.body.body if isinstance(each, cst.FunctionDef)}
+
+
+def _changes(project: Project) -> Iterator[tuple[PythonFile, cst.CSTNode, str]]:
+    """Changes of a field of some object, other than a method's own, in loops and functions: the field's name."""
+    for file in project.parsed():
+        for node in file.nodes:
+            for target in _targets(node):
+                name = _field(target)
+                if name and not (dotted(target) or "").endswith(".value") and _later(file, node) and not _own(target):
+                    yield file, node, name
+
+
+def _targets(node: cst.CSTNode) -> list[cst.BaseExpression]:
+    """What a statement or a call changes."""
+    if isinstance(node, cst.Assign):
+        return [each.target for each in node.targets]
+    if isinstance(node, (cst.AugAssign, cst.AnnAssign)):
+        return [node.target]
+    if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value in CHANGES:
+        return [node.func.value, *(arg.value for arg in node.args if node.func.attr.value == "shuffle")]
+    return []
+
+
+def _field(target: cst.BaseExpression) -> str:
+    """The last field in `x.field`, `x.field[i]`; empty for a plain name."""
+    while isinstance(target, cst.Subscript):
+        target = target.value
+    return target.attr.value if isinstance(target, cst.Attribute) else ""
+
+
+def _own(target: cst.BaseExpression) -> bool:
+    """Whether it is a field of the method's own object."""
+    while isinstance(target, cst.Subscript):
+        target = target.value
+    return isinstance(target, cst.Attribute) and dotted(target.value) == "self"
+
+
+def _later(file: PythonFile, node: cst.CSTNode) -> bool:
+    """Whether `node` may run after the first pass over the data: in a loop, or in a function that is no constructor."""
+    for up in file.ancestors(node):
+        if isinstance(up, LOOPS):
+            return True
+        if isinstance(up, cst.FunctionDef):
+            return up.name.value not in ("__init__", "main") and not up.name.value.startswith(("make", "build", "get", "create", "load"))
+    return False
+
+
+def _changed(method: cst.FunctionDef) -> set[str]:
+    """Fields of its own object that a method changes."""
+    return {_field(target) for node in descendants(method.body, cst.CSTNode) for target in _targets(node) if _own(target)}
+
+
+def _calls(project: Project, name: str) -> Iterator[tuple[PythonFile, cst.Call]]:
+    """Calls of a method of that name in loops and functions, of a sampler's aside."""
+    for file in project.parsed(f".{name}"):
+        for call in file.calls:
+            method = isinstance(call.func, cst.Attribute) and call.func.attr.value == name
+            if method and "sampler" not in (dotted(call.func) or "").lower() and _later(file, call):
+                yield file, call
+
+
+def _set_again(file: PythonFile, name: cst.Name) -> bool:
+    """Whether a method reads a variable of the module that a loop sets, or a function by `global`."""
+    up = file.parent(name)
+    inside = next((each for each in file.ancestors(name) if isinstance(each, cst.FunctionDef)), None)
+    scope = file.scope(name)
+    named = isinstance(up, (cst.Attribute, cst.Arg, cst.Param)) and getattr(up, "value", None) is not name
+    if inside is None or scope is None or named:
+        return False
+    for each in scope[name.value]:
+        place = getattr(each, "node", None)
+        if not isinstance(place, cst.Name) or each.scope is not file.scope(file.module) or file.inside(place, inside):
+            continue
+        if any(isinstance(around, (*LOOPS, cst.FunctionDef)) for around in file.ancestors(place)):
+            return True
+    return False
+
+
+def begins_anew(project: Project, file: PythonFile, call: cst.Call, python: str | None) -> None:
+    """Raises `UsageError` where new workers would run the whole program again, or cannot be handed what the loader is made of."""
+    asked = _asked(project, file, call)
+    version = tuple(int(part) for part in (python or "").split(".")[:2] if part.isdigit())
+    if asked is None and sys.platform == "linux" and version < FORKSERVER_SINCE:
+        return
+    how = asked or f"workers of Python {python} on this system"
+    entry = project.python(project.entry) if project.entry is not None else None
+    if entry is not None and not _guarded(entry):
+        raise refuse(f'{entry.path}: {how} import the program, which has no `if __name__ == "__main__":` and would train in each worker')
+    if any(isinstance(each, cst.Lambda) for each in descendants(call, cst.Lambda)):
+        raise refuse(f"{file.location(call)}: {how} are handed the loader's parts, and a lambda cannot be")
+
+
+def _asked(project: Project, file: PythonFile, call: cst.Call) -> str | None:
+    """Where the program asks for workers that begin anew."""
+    given = keyword(call, "multiprocessing_context")
+    places = [(file, given.value)] if given is not None else []
+    places += [
+        (where, each)
+        for where in project.parsed("set_start_method")
+        for each in where.calls
+        if (where.full_name(each.func) or "").split(".")[-1] == "set_start_method"
+    ]
+    for where, node in places:
+        if any(string_value(text) in FRESH for text in descendants(node, cst.SimpleString)):
+            return f"{where.location(node)}: the workers that `{where.text(node)}` makes"
+    return None
+
+
+def _guarded(file: PythonFile) -> bool:
+    return any(
+        isinstance(node, cst.Comparison) and dotted(node.left) == "__name__" and isinstance(file.parent(node), cst.If)
+        for node in file.nodes
+    )
