@@ -6,7 +6,7 @@ import libcst as cst
 
 from trainflash.knobs.kinds import DeferredRead
 from trainflash.knobs.reading import changes
-from trainflash.knobs.reading.expressions import refuse
+from trainflash.knobs.reading.expressions import assigned, refuse
 from trainflash.knobs.reading.python_source import PythonFile, descendants
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
@@ -87,16 +87,22 @@ def _reads(file: PythonFile, target: cst.Name, loop: cst.For | cst.While, adds: 
     declared = {item.name.value for node in file.nodes if isinstance(node, (cst.Global, cst.Nonlocal)) for item in node.names}
     if target.value in declared or (function is None and _imported_elsewhere(file, target.value)):
         raise refuse(f"{file.location(target)}: {target.value} is shared with other functions")
-    found = []
+    if function is not None and any(param.name.value == target.value for param in descendants(function.params, cst.Param)):
+        raise refuse(f"{file.location(function)}: {target.value} begins as what the function is given")
+    found, whole = [], []
     for node in descendants(scope, cst.Name):
         if node.value != target.value or node is target or not is_name(file, node):
             continue
         up = file.parent(node)
-        if isinstance(up, cst.AssignTarget):
-            value = file.parent(up).value  # type: ignore[union-attr]
-            if adds and not isinstance(value, (cst.Integer, cst.Float)) and not isinstance(value, cst.Tuple):
-                raise refuse(f"{file.location(node)}: {target.value} does not begin as a number")
+        value = assigned(file, node)
+        if value is not None:
+            if not _number(file, value):
+                how = "does not begin as a number" if adds else "is also set here, to what may be no number"
+                raise refuse(f"{file.location(node)}: {target.value} {how}")
+            whole += [node] if isinstance(value, cst.Integer) else []
             continue
+        if isinstance(up, cst.AnnAssign) and up.target is node:
+            continue  # declared, and not set
         if isinstance(up, (cst.AugAssign, cst.AnnAssign, cst.Element, cst.Param, cst.Del, cst.For, cst.CompFor)) and not _loaded(up, node):
             if isinstance(up, cst.Element) and not _in_target(file, up):
                 if file.inside(node, loop) and not _now_and_then(file, node, loop):
@@ -110,7 +116,19 @@ def _reads(file: PythonFile, target: cst.Name, loop: cst.For | cst.While, adds: 
         if inner is not function:
             raise refuse(f"{file.location(node)}: {target.value} is read in a function of its own, which may run in every step")
         found.append(node)
+    early = next((node for node in found if file.inside(node, loop) and file.span(node)[0] < file.span(target)[0]), None)
+    if whole and early is not None and not adds:
+        raise refuse(f"{file.location(early)}: {target.value} may still be the whole number here that it begins as")
     return found
+
+
+def _number(file: PythonFile, value: cst.BaseExpression) -> bool:
+    """Whether a value surely is one that `float` takes: a number, `float(…)`, or infinity and the like of a library."""
+    if isinstance(value, cst.UnaryOperation):
+        return _number(file, value.expression)
+    made = isinstance(value, cst.Call) and file.full_name(value.func) == "float"
+    named = isinstance(value, cst.Attribute) and value.attr.value in ("inf", "nan")
+    return isinstance(value, (cst.Integer, cst.Float)) or made or named
 
 
 def _in_target(file: PythonFile, element: cst.CSTNode) -> bool:
