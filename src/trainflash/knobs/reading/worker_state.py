@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from trainflash.knobs.project import Project
+from trainflash.knobs.reading import uses
 from trainflash.knobs.reading.expressions import refuse
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, keyword, string_value
 
@@ -38,7 +39,7 @@ def kept(project: Project) -> None:
                     told = f"`{where.text(call.func)}` changes {min(changed)}, which {owner.name.value} reads"
                     raise refuse(f"{where.location(call)}: {told}, and kept workers hold a copy")
         for name in descendants(owner, cst.Name):
-            if _set_again(file, name):
+            if _set_again(project, file, owner, name):
                 raise refuse(f"{file.location(name)}: {name.value} is set again while the program runs, and kept workers hold a copy")
 
 
@@ -132,8 +133,8 @@ def _calls(project: Project, name: str) -> Iterator[tuple[PythonFile, cst.Call]]
                 yield file, call
 
 
-def _set_again(file: PythonFile, name: cst.Name) -> bool:
-    """Whether a method reads a variable of the module that a loop sets, or a function by `global`."""
+def _set_again(project: Project, file: PythonFile, owner: cst.ClassDef, name: cst.Name) -> bool:
+    """Whether a method reads a variable of the module that a loop sets, or a function by `global` that the training calls."""
     up = file.parent(name)
     inside = next((each for each in file.ancestors(name) if isinstance(each, cst.FunctionDef)), None)
     scope = file.scope(name)
@@ -144,7 +145,12 @@ def _set_again(file: PythonFile, name: cst.Name) -> bool:
         place = getattr(each, "node", None)
         if not isinstance(place, cst.Name) or each.scope is not file.scope(file.module) or file.inside(place, inside):
             continue
-        if any(isinstance(around, (*LOOPS, cst.FunctionDef)) for around in file.ancestors(place)):
+        setter = next((around for around in file.ancestors(place) if isinstance(around, (*LOOPS, cst.FunctionDef))), None)
+        if isinstance(setter, LOOPS):
+            return True
+        if setter is not None and any(
+            _later(where, call) and not where.inside(call, owner) for where, call in uses.callers(project, file, setter)
+        ):
             return True
     return False
 
