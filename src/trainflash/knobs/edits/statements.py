@@ -11,7 +11,7 @@ from trainflash.knobs.edits.calls import the_call
 from trainflash.knobs.kinds import AssignedAttribute, InsertCall, RemoveCall, UnwrapCall
 from trainflash.knobs.reading import loading, sources
 from trainflash.knobs.reading.expressions import given_to, literal, refuse, spelled_value
-from trainflash.knobs.reading.python_source import PythonFile, dotted
+from trainflash.knobs.reading.python_source import PythonFile, dotted, keyword, string_value
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
 from trainflash.schema import Location
@@ -42,17 +42,17 @@ def insert_call(edit: InsertCall, scene: Scene) -> tuple[Target, ...]:
 
 def assigned_attribute(edit: AssignedAttribute, scene: Scene) -> tuple[Target, ...]:
     """The one place where the program assigns to the attribute. Raises `UsageError` when there is none, or more than one."""
-    found = [(file, node) for file, node in _mentions(scene, edit.attribute) if isinstance(node, cst.Assign)]
+    found = [(file, node, value) for file, node, value in _assigned(scene, edit.attribute)]
     name = edit.attribute.split(".")[-1]
     if not found:
         raise refuse(f"no call of {name}: the program does not set {edit.attribute}")
     if len(found) > 1:
-        raise refuse(f"{edit.attribute} is set at several places: {', '.join(str(file.location(node)) for file, node in found[:4])}")
-    file, node = found[0]
+        raise refuse(f"{edit.attribute} is set at several places: {', '.join(str(file.location(node)) for file, node, _ in found[:4])}")
+    file, node, value = found[0]
     here = file.location(node)
-    source = sources.Resolver(scene.project).source(file, node.value)
+    source = sources.Resolver(scene.project).source(file, value) if value is not None else None
     if source is None or source.write is None or [use for use in source.uses if use.kind != "shown"]:
-        raise refuse(f"{here}: what is assigned to {edit.attribute} is not its own: `{file.text(node.value)}`")
+        raise refuse(f"{here}: what is assigned to {edit.attribute} is not its own: `{file.text(value if value is not None else node)}`")
     return (Target(here, source.value, source.write, f"{edit.attribute}, from {source.shown}"),)
 
 
@@ -61,14 +61,47 @@ def _mentions(scene: Scene, name: str) -> list[tuple[PythonFile, cst.CSTNode]]:
     found: list[tuple[PythonFile, cst.CSTNode]] = []
     for file in scene.project.parsed(name.split(".")[-1]):
         found += [(file, call) for call in file.calls if file.full_name(call.func) == name]
+    return found + [(file, node) for file, node, _ in _assigned(scene, name)]
+
+
+def _assigned(scene: Scene, name: str) -> list[tuple[PythonFile, cst.CSTNode, cst.BaseExpression | None]]:
+    """Assignments to the dotted `name`, alone or among others, also by `setattr` and as an argument of a context, with what is assigned."""
+    owner, _, last = name.rpartition(".")
+    found: list[tuple[PythonFile, cst.CSTNode, cst.BaseExpression | None]] = []
+    for file in scene.project.parsed(last):
         for node in file.nodes:
-            if isinstance(node, cst.Assign) and any(_full(file, target.target) == name for target in node.targets):
-                found.append((file, node))
+            if isinstance(node, cst.Assign):
+                for target in node.targets:
+                    found += [(file, node, value) for part, value in _pairs(target.target, node.value) if _full(file, part) == name]
+        for call in file.calls:
+            args = call.args
+            if (
+                dotted(call.func) == "setattr"
+                and len(args) == 3
+                and string_value(args[1].value) == last
+                and _full(file, args[0].value) == owner
+            ):
+                found.append((file, call, args[2].value))
+            elif _full(file, call.func) == f"{owner}.flags" and (given := keyword(call, last)) is not None:
+                found.append((file, call, given.value))
     return found
 
 
+def _pairs(target: cst.BaseExpression, value: cst.BaseExpression) -> list[tuple[cst.BaseExpression, cst.BaseExpression | None]]:
+    """Each single target and what it is given; None where that is not written out."""
+    if not isinstance(target, (cst.Tuple, cst.List)):
+        return [(target, value)]
+    written = isinstance(value, (cst.Tuple, cst.List)) and len(value.elements) == len(target.elements)
+    values = [each.value for each in value.elements] if written else [None] * len(target.elements)  # type: ignore[attr-defined]
+    return [(part.value, given) for part, given in zip(target.elements, values, strict=True)]
+
+
 def _full(file: PythonFile, node: cst.CSTNode) -> str | None:
-    return file.full_name(node) if isinstance(node, (cst.Name, cst.Attribute)) else None
+    """The dotted name with imports resolved, and a name of the file's own that stands for a module."""
+    full = file.full_name(node) if isinstance(node, (cst.Name, cst.Attribute)) else None
+    first, dot, rest = (full or "").partition(".")
+    stands = [each for each in given_to(file.module, first) if dotted(each) is not None] if first and first not in file.imported else []
+    return f"{file.full_name(stands[0])}{dot}{rest}" if len(stands) == 1 else full
 
 
 def remove_call(edit: RemoveCall, scene: Scene) -> tuple[Target, ...]:
