@@ -9,12 +9,15 @@ from trainflash.knobs.edits.calls import the_call
 from trainflash.knobs.kinds import Background
 from trainflash.knobs.reading import changes
 from trainflash.knobs.reading.expressions import refuse
-from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, string_value
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
 
 READERS = {"load", "replace", "rename", "move", "copy", "copy2", "copyfile", "remove", "unlink", "getsize", "stat", "symlink", "barrier"}
 MODULES = {"torch", "os", "shutil", "pathlib", "dist"}
+PASSES_ON = {"add_file", "hardlink_to", "load_file", "log_artifact", "log_artifacts", "push_to_hub", "symlink_to", "unlink"}
+PROGRAMS = ("subprocess.", "os.system", "os.popen", "os.spawn", "os.exec", "pty.", "sh.")
+ASKS = {"git", "hostname", "nvidia-smi", "nproc", "uname"}  # programs that read no checkpoint
 FILES = ("open", "BytesIO", "StringIO", "fdopen", "NamedTemporaryFile", "TemporaryFile", "ZipFile")
 SHOWN = ("print", "info", "debug", "warning", "log", "mkdir", "makedirs")
 POOL = "checkpoint_writer"
@@ -93,3 +96,17 @@ def _nobody_reads(scene: Scene, file: PythonFile, writing: cst.Call) -> None:
             tail = call.func.attr.value if isinstance(call.func, cst.Attribute) else full
             if call is not writing and tail in READERS and full.split(".")[0] in MODULES:
                 raise refuse(f"{other.location(call)}: `{other.text(call.func)}` may need the file before it is written")
+            passes = isinstance(call.func, cst.Attribute) and (tail in PASSES_ON or tail.startswith("upload"))
+            if passes or full == "wandb.save" or (full.startswith(PROGRAMS) and not _only_asks(call)):
+                raise refuse(f"{other.location(call)}: `{other.text(call)}` may need the file before it is written")
+
+
+def _only_asks(call: cst.Call) -> bool:
+    """Whether the program that is started is known to read no checkpoint, or a name of the module is called that starts none."""
+    if not call.args:
+        return True
+    command = call.args[0].value
+    if isinstance(command, (cst.List, cst.Tuple)) and command.elements:
+        command = command.elements[0].value
+    words = (string_value(command) or "?").split()
+    return bool(words) and words[0] in ASKS and not set("|;&") & set("".join(words))
