@@ -111,8 +111,8 @@ def _up(found: _Found, node: cst.BaseExpression) -> tuple[cst.BaseExpression, st
             return _up(found, call)
     if isinstance(up, cst.BinaryOperation) and isinstance(up.operator, cst.MatrixMultiply) and up.left is node:
         return up, _text(file, up.right)
-    if isinstance(up, cst.Attribute) and up.attr.value in ("matmul", "bmm") and isinstance(file.parent(up), cst.Call):
-        call = file.parent(up)
+    call = file.parent(up) if isinstance(up, cst.Attribute) and up.attr.value in ("matmul", "bmm") else None
+    if isinstance(call, cst.Call) and len(call.args) == 1:
         return call, _text(file, call.args[0].value)  # type: ignore[union-attr,return-value]
     name, line = _assigned_name(found, node)
     found.steps.append(line)
@@ -263,6 +263,9 @@ def _masked(found: _Found, call: cst.Call) -> None:
         left, right = _text(file, mask.left), _text(file, mask.comparisons[0].comparator)
         found.mask = f"{left} != {right}"
         return
+    if isinstance(mask, cst.UnaryOperation) and isinstance(mask.operator, cst.BitInvert):
+        found.mask = _text(file, mask.expression)  # it is boolean, as what is filled by must be
+        return
     text = _text(file, mask)
     found.mask = f"~{text}" if isinstance(mask, (cst.Name, cst.Attribute, cst.Subscript, cst.Call)) else f"~({text})"
 
@@ -289,7 +292,7 @@ def _is_causal(file: PythonFile, node: cst.BaseExpression) -> bool:
         node = node.func.value
     if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute) or node.func.attr.value != "triu":
         return False
-    if file.full_name(node.func) == "torch.triu":
+    if file.full_name(node.func) == "torch.triu" and node.args:
         inner, rest = node.args[0].value, node.args[1:]
     else:
         inner, rest = node.func.value, node.args
@@ -329,11 +332,15 @@ def _buffers(call: cst.Call, name: str) -> bool:
 def _minus_infinity(file: PythonFile, node: cst.BaseExpression) -> bool:
     if isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Minus):
         inner = node.expression
-        endless = isinstance(inner, cst.Call) and string_value(inner.args[0].value) == "inf"
-        return file.full_name(inner) in ("math.inf", "torch.inf", "numpy.inf") or endless
-    if isinstance(node, cst.Call) and dotted(node.func) == "float" and node.args:
-        return string_value(node.args[0].value) in ("-inf", "-Inf", "-infinity")
-    return False
+        return file.full_name(inner) in ("math.inf", "torch.inf", "numpy.inf") or _endless(inner, "")
+    return _endless(node, "-")
+
+
+def _endless(node: cst.BaseExpression, sign: str) -> bool:
+    """`float("inf")`, with the sign in front."""
+    called = isinstance(node, cst.Call) and dotted(node.func) == "float" and len(node.args) == 1
+    text = string_value(node.args[0].value) if called else None  # type: ignore[attr-defined]
+    return text is not None and text.strip().lower() in (f"{sign}inf", f"{sign}infinity")
 
 
 def _first_product(found: _Found, node: cst.BaseExpression) -> None:
@@ -343,7 +350,7 @@ def _first_product(found: _Found, node: cst.BaseExpression) -> None:
         left, right = node.left, node.right
     elif isinstance(node, cst.Call) and file.full_name(node.func) in PRODUCTS and len(node.args) == 2:
         left, right = node.args[0].value, node.args[1].value
-    elif isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value in ("matmul", "bmm"):
+    elif isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value in ("matmul", "bmm") and node.args:
         left, right = node.func.value, node.args[0].value
     else:
         raise refuse(f"{file.location(node)}: `{file.text(node)}` is not a product of queries and keys")
