@@ -214,6 +214,14 @@ def test_functions_that_must_not_be_cached(tmp_path, source, name, reason):
         memo(tmp_path, source, name)
 
 
+def test_in_place_behind_a_conversion_writes_into_the_copy(tmp_path):
+    source = "import torch\nROWS = []\ndef f(i):\n    return torch.from_numpy(ROWS[i]).float(){}.div_(255)\n"
+    assert added(memo(tmp_path, source.format(""), "f")[1]) == ["import functools", "@functools.cache"]
+    (other := tmp_path / "other").mkdir()
+    with pytest.raises(UsageError, match="changes what it is given"):
+        memo(other, source.format(".view(-1)"), "f")
+
+
 def test_unhashable_arguments_and_moved_functions_are_refused(tmp_path):
     with pytest.raises(UsageError, match="cannot be keys"):
         memo(tmp_path, "def f(a):\n    return a\n", "f", hashable=False)

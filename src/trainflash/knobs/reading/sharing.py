@@ -22,6 +22,7 @@ PASSES = {
     "setdefault", "split", "squeeze", "state_dict", "swapaxes", "swapdims", "t", "tensor_split", "to", "transpose", "type", "type_as",
     "unbind", "unflatten", "unfold", "unsqueeze", "values", "view", "view_as", "vsplit",
 }  # fmt: skip
+CONVERTS = {"bfloat16", "bool", "double", "float", "half", "int", "long", "to", "type", "type_as"}  # of those, what makes a copy as a rule
 BUILTIN = {"enumerate", "filter", "getattr", "iter", "memoryview", "next", "reversed", "vars", "zip"}
 BINDS = (cst.Assign, cst.AnnAssign, cst.NamedExpr, cst.For, cst.CompFor, cst.WithItem)
 
@@ -113,6 +114,9 @@ class Shared:
         if base is None and name not in self.file.imported:
             return name in BUILTIN
         name = (self.file.full_name(call.func) or name).split(".")[-1]
+        up = self.file.parent(call)
+        if name in CONVERTS and isinstance(up, cst.Attribute) and up.attr.value.endswith("_"):
+            return False  # `x.float().div_(255)`: whoever writes in place right behind a conversion means the copy that it makes
         return name in PASSES or (name.endswith("_") and not name.endswith("__"))
 
     def taken(
