@@ -9,7 +9,7 @@ import libcst as cst
 
 from trainflash.knobs.edits import imports
 from trainflash.knobs.kinds import CallArgument, RemoveCall, ReplaceCall, UnwrapCall
-from trainflash.knobs.reading import loading, sources, worker_state
+from trainflash.knobs.reading import evaluated, loading, sources, worker_state
 from trainflash.knobs.reading.expressions import UNKNOWN, argument_node, literal, refuse, same, spelled_value
 from trainflash.knobs.reading.origins import Source
 from trainflash.knobs.reading.python_source import PythonFile, dotted, has_splat
@@ -78,6 +78,8 @@ def at_call(edit: CallArgument, scene: Scene, file: PythonFile, call: cst.Call) 
     resolver = sources.Resolver(scene.project, UNKNOWN if expected is None else expected)
     if edit.calls == LOADERS:
         loading.check(scene.project, file, call, edit.argument, scene.facts.get("device"))
+        if edit.argument == "batch_size" and edit.at == "eval_loader":
+            evaluated.whole(scene.project, file, call)
     if edit.argument.endswith("persistent_workers"):
         worker_state.kept(scene.project)
     if edit.argument.endswith("num_workers") and not expected:

@@ -9,7 +9,7 @@ import libcst as cst
 from trainflash.knobs import facts
 from trainflash.knobs.edits import imports
 from trainflash.knobs.kinds import Decorate, ReplaceCall
-from trainflash.knobs.reading import callees, changes, uses
+from trainflash.knobs.reading import callees, changes, lasting, uses
 from trainflash.knobs.reading.expressions import refuse
 from trainflash.knobs.reading.python_source import PythonFile, decorator_names, descendants, dotted
 from trainflash.knobs.scene import Scene, Target
@@ -142,20 +142,13 @@ def _is_trained_on(scene: Scene, file: PythonFile, function: cst.FunctionDef) ->
 
 def _outlives(scene: Scene, file: PythonFile, function: cst.FunctionDef) -> str:
     """Why tensors that evaluation makes may be used in training, where tensors of inference mode fail; empty when they are not."""
-    own = {param.name.value for param in function.params.params}
-    for node in descendants(function.body, cst.Assign):
-        for target in node.targets:
-            name = changes.root(target.target)
-            if isinstance(target.target, cst.Attribute) and name in {*own, "self"}:
-                return f"{file.location(node)}: `{file.text(target.target)}` keeps what evaluation computed"
-    for where in scene.project.parsed("def forward"):
-        for each in where.functions:
-            if each.name.value in ("__init__", "__post_init__") or where.class_of(each) is None:
-                continue
-            for node in descendants(each.body, cst.Assign):
-                kept = any((dotted(target.target) or "").startswith("self.") for target in node.targets)
-                if kept and _is_network(where, each) and not isinstance(node.value, (cst.Integer, cst.Float, cst.Name, cst.SimpleString)):
-                    return f"{where.location(node)}: the network keeps what it computes, and training would meet it again"
+    kept = lasting.of_function(file, function)
+    if kept is not None:
+        return f"{file.location(kept)}: `{file.text(kept)}` keeps what evaluation computed"
+    for where, each in callees.reached(scene.project, [(file, function), *callees.forwards(scene.project)]):
+        node = lasting.of_network(where, each)
+        if node is not None:
+            return f"{where.location(node)}: the network keeps what it computes, and training would meet it again"
     if any(isinstance(node, cst.Return) and node.value is not None for node in descendants(function.body, cst.Return)):
         for where, call in uses.callers(scene.project, file, function):
             kept = changes.bound_name(where, call)
@@ -165,11 +158,6 @@ def _outlives(scene: Scene, file: PythonFile, function: cst.FunctionDef) -> str:
                 if read.value == kept and nearest is around and not _only_shown(where, read):
                     return f"{where.location(read)}: what evaluation returns is used again"
     return ""
-
-
-def _is_network(file: PythonFile, function: cst.FunctionDef) -> bool:
-    owner = file.class_of(function)
-    return owner is not None and any(isinstance(each, cst.FunctionDef) and each.name.value == "forward" for each in owner.body.body)
 
 
 def _only_shown(file: PythonFile, name: cst.Name) -> bool:
