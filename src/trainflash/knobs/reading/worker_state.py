@@ -161,12 +161,15 @@ def begins_anew(project: Project, file: PythonFile, call: cst.Call, python: str 
     version = tuple(int(part) for part in (python or "").split(".")[:2] if part.isdigit())
     if asked is None and sys.platform == "linux" and version < FORKSERVER_SINCE:
         return
-    how = asked or f"workers of Python {python} on this system"
+    where = f"{file.location(call)}: Python {python} on this system starts workers anew" if asked is None else asked
     entry = project.python(project.entry) if project.entry is not None else None
     if entry is not None and not _guarded(entry):
-        raise refuse(f'{entry.path}: {how} import the program, which has no `if __name__ == "__main__":` and would train in each worker')
-    if any(isinstance(each, cst.Lambda) for each in descendants(call, cst.Lambda)):
-        raise refuse(f"{file.location(call)}: {how} are handed the loader's parts, and a lambda cannot be")
+        raise refuse(f'{where}: each imports {entry.path}, which has no `if __name__ == "__main__":` and would train in each worker')
+    again = _sets_again(entry) if entry is not None else None
+    if again is not None:
+        raise refuse(f"{where}: each imports {entry.path}, which would call `{entry.text(again)}` a second time")  # type: ignore[union-attr]
+    if any(descendants(call, cst.Lambda)):
+        raise refuse(f"{where}: each is handed what the loader is made of, and a lambda cannot be")
 
 
 def _asked(project: Project, file: PythonFile, call: cst.Call) -> str | None:
@@ -181,7 +184,16 @@ def _asked(project: Project, file: PythonFile, call: cst.Call) -> str | None:
     ]
     for where, node in places:
         if any(string_value(text) in FRESH for text in descendants(node, cst.SimpleString)):
-            return f"{where.location(node)}: the workers that `{where.text(node)}` makes"
+            return f"{where.location(node)}: `{where.text(node)}` starts workers anew"
+    return None
+
+
+def _sets_again(entry: PythonFile) -> cst.Call | None:
+    """A call of `set_start_method` that runs when the program is imported, which Python allows once only."""
+    for call in entry.calls:
+        within = any(isinstance(up, (cst.FunctionDef, cst.If)) for up in entry.ancestors(call))
+        if (entry.full_name(call.func) or "").endswith("set_start_method") and not within and keyword(call, "force") is None:
+            return call
     return None
 
 
