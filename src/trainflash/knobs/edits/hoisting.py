@@ -11,7 +11,7 @@ from trainflash.knobs.edits.calls import insertion, the_call
 from trainflash.knobs.edits.loops import is_name, loop_around
 from trainflash.knobs.edits.statements import whole_lines
 from trainflash.knobs.kinds import CallArgument, Hoist
-from trainflash.knobs.reading import callees, changes, loading, purity, sharing, uses, writers
+from trainflash.knobs.reading import callees, changes, loading, purity, sharing, uses, worker_state, writers
 from trainflash.knobs.reading.expressions import assigned, refuse
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, has_splat, keyword
 from trainflash.knobs.scene import Scene, Target
@@ -233,6 +233,7 @@ def _kept(scene: Scene, file: PythonFile, call: cst.Call, assign: cst.Assign, te
         raise refuse(f"{file.location(call)}: the loader has no workers to keep")
     if keyword(call, "persistent_workers") is not None or has_splat(call, "**"):
         raise refuse(f"{file.location(call)}: persistent_workers is given already, or comes from a **splat")
+    worker_state.kept(scene.project)
     at, written = insertion(file, call)
     begin = file.span(assign)[0]
     raw = file.raw[begin : file.span(assign)[1]]
