@@ -139,6 +139,9 @@ NORMALISE = "def normalise(image):\n    image -= 3.0\n    image /= 2.0\n    retu
         "for p in paths:\n    np.subtract(read(p), 3.0, out=read(p))\n",
         "for p in paths:\n    x = read(p)\n    np.subtract(x, 3.0, x)\n",
         "def same(x):\n    return x if x.ndim else None\nfor p in paths:\n    x = same(read(p))\n    x -= 1\n",
+        "for p in paths:\n    batch = {'x': read(p)}\n    batch['x'] -= 1\n",
+        "for p in paths:\n    rows = [read(p), 3]\n    for row in rows:\n        row -= 1\n",
+        "for p in paths:\n    rows = sorted([read(p)])\n    rows[0].sort()\n",
         "class Scale:\n    def apply(self, x):\n        x *= 2\n        return x\nfor p in paths:\n    train(Scale().apply(read(p)))\n",
     ],
 )
@@ -158,8 +161,29 @@ def test_a_result_that_somebody_changes_is_not_kept(tmp_path, rest):
         "for p in paths:\n    rows.append(read(p))\n",
         "for p in paths:\n    x = np.stack([read(p), read(p)])\n    x -= 1\n",
         "for p in paths:\n    count = 0\n    for i, row in enumerate(read(p)):\n        i += 1\n        count += 1\n",
+        "for p in paths:\n    rows, names = [read(p)], [p]\n    rows.append(3)\n    names += [p]\n",
+        "for p in paths:\n    heapq.heappush(queue, (1.0, read(p)))\nimport heapq\n",
+        "for p in paths:\n    torch.manual_seed(read(p).seed)\nimport torch\n",
         "def best(image):\n    return image.max()\nfor p in paths:\n    x = best(read(p))\n    x += 1\n",
     ],
 )
 def test_a_result_of_which_something_new_is_made_is_kept(tmp_path, rest):
     assert added(memo(tmp_path, READ + rest))[-1] == "@functools.cache"
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "TABLE = {'a': [1]}\ndef read(word):\n    found = [TABLE['a']]\n    found.append(word)\n    return found\nfor w in words:\n"
+        "    ids, labels = [TABLE['a']], [-100]\n    for k, piece in enumerate(read(w)):\n        ids.append(TABLE[piece])\n",
+        "def read(path):\n    rows: list[int] = []\n    rows.append(path)\n    return rows\n",
+        "from torch import nn\ndef read(width):\n    return nn.Sequential(nn.Linear(width, width), nn.ReLU(inplace=True))\n",
+        "import time\ndef read(path):\n    time.sleep(0.01)\n    return path\n",
+        "import random\nfrom base import Base\nclass Rows(Base):\n    def __init__(self, rows):\n        super().__init__()\n"
+        "        self.rows = rows\nclass Other:\n    def __init__(self):\n        self.x = random.random()\n"
+        "def read(path):\n    return Rows(path)\n",
+    ],
+    ids=["containers of its own", "declared with its type", "a switch of another object", "waiting", "a constructor of another class"],
+)
+def test_what_the_function_makes_for_itself_it_may_change(tmp_path, source):
+    assert "@functools.cache" in added(memo(tmp_path, source))

@@ -162,9 +162,11 @@ def _kept_nowhere(scene: Scene, file: PythonFile, name: str, loop: Any) -> None:
             if not known and shared.handed(node):
                 raise refuse(f"{file.location(node)}: `{file.text(node.func)}` may change or keep `{name}`, and each step makes its own")
         elif isinstance(node, cst.Yield):
-            if isinstance(node.value, cst.BaseExpression) and shared.holds(node.value):
+            if isinstance(node.value, cst.BaseExpression) and (shared.holds(node.value) or shared.wraps(node.value)):
                 raise refuse(f"{file.location(node)}: `{name}` is handed out here, and each step makes its own")
-        elif shared.holds(node.value) and any(not isinstance(each.target, (cst.Name, cst.Tuple)) for each in node.targets):
+        elif (shared.holds(node.value) or shared.wraps(node.value)) and any(
+            not isinstance(each.target, (cst.Name, cst.Tuple)) for each in node.targets
+        ):
             raise refuse(f"{file.location(node)}: `{name}` is kept here, and each step makes its own")
 
 

@@ -34,7 +34,7 @@ def meant(project: Project, file: PythonFile, call: cst.Call) -> Iterator[Functi
         yield from here or (everywhere if _star(file) else ())
     elif not isinstance(call.func.value, (cst.SimpleString, cst.FormattedString)):  # type: ignore[union-attr]
         methods = [each for each in defined(project, name) if each[0].class_of(each[1]) is not None]
-        yield from _own(file, call, methods) or methods
+        yield from _inherited(file, call, methods) if _super(call) else _own(file, call, methods) or methods
 
 
 def called_name(call: cst.Call) -> str:
@@ -109,6 +109,18 @@ def _own(file: PythonFile, call: cst.Call, methods: list[Function]) -> list[Func
     if owner is None or all(known is not owner for _, known in classes):
         return []
     return [each for each, known in classes if known is owner or _derived(known, owner.name.value)]
+
+
+def _super(call: cst.Call) -> bool:
+    base = call.func.value  # type: ignore[union-attr]
+    return isinstance(base, cst.Call) and dotted(base.func) == "super"
+
+
+def _inherited(file: PythonFile, call: cst.Call, methods: list[Function]) -> list[Function]:
+    """For `super().f()` the methods of the class's bases, by their names."""
+    owner = next((up for up in file.ancestors(call) if isinstance(up, cst.ClassDef)), None)
+    bases = {(dotted(base.value) or "").split(".")[-1] for base in owner.bases} if owner is not None else set()
+    return [each for each in methods if (known := each[0].class_of(each[1])) is not None and known.name.value in bases]
 
 
 def _derived(owner: cst.ClassDef | None, name: str) -> bool:

@@ -81,9 +81,10 @@ def _written(node: cst.CSTNode, target: cst.BaseExpression, shared: sharing.Shar
 
 def lasting(project: Project, file: PythonFile, function: cst.FunctionDef) -> str | None:
     """Why calling `function` once is not calling it often: it changes or writes something, reads what changes, or its result is changed."""
-    bound = [node.target for node in descendants(function.body, (cst.AssignTarget, cst.For, cst.CompFor))]
+    binding = (cst.AssignTarget, cst.AnnAssign, cst.NamedExpr, cst.For, cst.CompFor)
+    bound = [node.target for node in descendants(function.body, binding)]
     local = {name.value for target in bound for name in sharing.elements(target) if isinstance(name, cst.Name)}
-    outside = {node.value for node in descendants(function.body, cst.Name)} - local
+    outside = {node.value for node in descendants(function.body, cst.Name)} - local - {"True", "False", "None"}
     node = changed(project, file, function.body, outside)
     if node is not None:
         return f"it changes what it is given, or what others read (`{file.text(node)}` at {file.location(node)})"
@@ -130,7 +131,9 @@ def _result_changed(project: Project, file: PythonFile, function: cst.FunctionDe
 
 def _passed_on(function: cst.FunctionDef, held: sharing.Shared) -> bool:
     inner = held.within(function.body)
-    return any(node.value is not None and inner.holds(node.value) for node in descendants(function.body, cst.Return))
+    return any(
+        node.value is not None and (inner.holds(node.value) or inner.wraps(node.value)) for node in descendants(function.body, cst.Return)
+    )
 
 
 def root(node: cst.BaseExpression) -> str:

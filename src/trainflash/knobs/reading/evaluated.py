@@ -97,7 +97,7 @@ def _attributes(shared: Shared, scope: cst.CSTNode) -> Iterator[tuple[Shared, cs
 def _returned(shared: Shared, function: cst.FunctionDef) -> Iterator[tuple[Shared, cst.CSTNode]]:
     """Its callers, where the function returns it; of a tuple that both write out only its place."""
     values = [node.value for node in descendants(function.body, cst.Return) if node.value is not None]
-    given = [value for value in values if shared.holds(value)]
+    given = [value for value in values if shared.holds(value) or shared.wraps(value)]
     for where, call in uses.callers(shared.project, shared.file, function) if given else ():
         names = _unpacked(shared, where, call, given)
         seeds = frozenset({id(call)}) if names is None else frozenset()

@@ -109,7 +109,11 @@ def _randomness(project: Project, file: PythonFile, function: cst.FunctionDef, s
         full = file.full_name(call.func) or ""
         name = full.split(".")[-1] or (call.func.attr.value if isinstance(call.func, cst.Attribute) else "")
         module = full.rpartition(".")[0]
-        drawn = module in RANDOM_MODULES or full in ("input", "os.urandom") or (module.startswith("torch") and name in RANDOM_TORCH)
+        drawn = (
+            (module in RANDOM_MODULES and full != "time.sleep")
+            or full in ("input", "os.urandom")
+            or (module.startswith("torch") and name in RANDOM_TORCH)
+        )
         if drawn or (isinstance(call.func, cst.Attribute) and module.split(".")[0] not in ("torch", "numpy") and name in RANDOM_METHODS):
             return f"`{file.text(call.func)}` at {file.location(call)} draws random numbers or the time, which a cache would freeze"
         for where, called in callees.meant(project, file, call):

@@ -29,28 +29,32 @@ BINDS = (cst.Assign, cst.AnnAssign, cst.NamedExpr, cst.For, cst.CompFor, cst.Wit
 
 @dataclass
 class Shared:
-    """What is held in one piece of a file: by `names` (`x`, also `batch["x"]`), and by the expressions `seeds` themselves."""
+    """What is held in one piece of a file: by `names` (`x`, also `batch["x"]`), and by the expressions `seeds` themselves.
+
+    `around` are names of containers made there that hold it: to change such a container changes nothing of what is held.
+    """
 
     project: Project
     file: PythonFile
     names: set[str]
     seeds: frozenset[int] = frozenset()
+    around: set[str] = field(default_factory=set)
     seen: dict[tuple[int, frozenset[str]], bool] = field(default_factory=dict)  # what was found of functions and what they were handed
 
     def within(self, where: cst.CSTNode) -> Shared:
         """With all further names that it gets in `where`."""
-        grown = Shared(self.project, self.file, set(self.names), self.seeds, self.seen)
+        grown = Shared(self.project, self.file, set(self.names), self.seeds, set(self.around), self.seen)
         binding = list(descendants(where, BINDS))
         before = -1
-        while before != len(grown.names):
-            before = len(grown.names)
+        while before != len(grown.names) + len(grown.around):
+            before = len(grown.names) + len(grown.around)
             for node in binding:
                 grown._bind(node)
         return grown
 
     def _bind(self, node: cst.CSTNode) -> None:
         if isinstance(node, (cst.For, cst.CompFor)):
-            if self.holds(node.iter):
+            if self.holds(node.iter) or self.wraps(node.iter):
                 self.names |= set(_names(self.file, _counted(node)))
         elif isinstance(node, cst.WithItem):
             if node.asname is not None and self.holds(node.item):
@@ -68,6 +72,8 @@ class Shared:
         for one, given in pairs:
             if self.holds(given):
                 self.names |= set(_names(self.file, one))
+            elif self.wraps(given):
+                self.around |= set(_names(self.file, one))
 
     def holds(self, node: cst.BaseExpression) -> bool:
         """Whether `node` may be what is held, or a part of it."""
@@ -78,7 +84,8 @@ class Shared:
         if isinstance(node, (cst.Attribute, cst.Subscript)):
             if isinstance(node, cst.Attribute) and node.attr.value in FACTS:
                 return False
-            return self.file.text(node) in self.names or self.holds(node.value)
+            part = isinstance(node, cst.Subscript) and self.wraps(node.value)
+            return part or self.file.text(node) in self.names or self.holds(node.value)
         if isinstance(node, cst.Call):
             return self._given_back(node)
         parts: list[cst.BaseExpression] = []
@@ -86,20 +93,26 @@ class Shared:
             parts = [node.body, node.orelse]
         elif isinstance(node, cst.BooleanOperation):
             parts = [node.left, node.right]
-        elif isinstance(node, (cst.Tuple, cst.List, cst.Set, cst.Dict)):
-            parts = [element.value for element in node.elements]
         elif isinstance(node, cst.NamedExpr):
             parts = [node.value]
         elif isinstance(node, cst.Await):
             parts = [node.expression]
         return any(self.holds(each) for each in parts)
 
+    def wraps(self, node: cst.BaseExpression) -> bool:
+        """Whether `node` is a container that was made there, with what is held in it."""
+        if isinstance(node, (cst.Tuple, cst.List, cst.Set, cst.Dict)):
+            return any(self.holds(element.value) or self.wraps(element.value) for element in node.elements)
+        if isinstance(node, cst.Call) and callees.called_name(node) in BUILTIN | PASSES | {"list", "tuple", "dict", "sorted", "copy"}:
+            return any(self.wraps(arg.value) for arg in node.args)
+        return isinstance(node, (cst.Name, cst.Attribute)) and self.file.text(node) in self.around
+
     def _library(self, name: str) -> bool:
         return name in self.file.imported and not callees.of_project(self.project, self.file.imported[name])
 
     def handed(self, call: cst.Call) -> list[int]:
         """Numbers of the arguments by which `call` gets what is held."""
-        return [number for number, arg in enumerate(call.args) if self.holds(arg.value)]
+        return [number for number, arg in enumerate(call.args) if self.holds(arg.value) or self.wraps(arg.value)]
 
     def _given_back(self, call: cst.Call) -> bool:
         """Whether what a call gives may be what is held: a view of it, or what a function of the project returns of its arguments."""
@@ -143,7 +156,7 @@ class Shared:
         self.seen[key] = False
         inner = Shared(self.project, where, set(names), seen=self.seen).within(function.body)
         given = [node.value for node in descendants(function.body, (cst.Return, cst.Yield)) if node.value is not None]
-        self.seen[key] = any(inner.holds(value) for value in given if isinstance(value, cst.BaseExpression))
+        self.seen[key] = any(inner.holds(value) or inner.wraps(value) for value in given if isinstance(value, cst.BaseExpression))
         return self.seen[key]
 
 

@@ -26,6 +26,7 @@ REPORTS = {
     "error",
 }
 SHOWS = ("add_", "assert", "check", "debug", "display", "hist", "imshow", "log", "plot", "print", "save", "scatter", "show", "synchronize")
+SETS = ("close", "disable", "empty", "enable", "init", "manual_seed", "register", "seed", "set_", "use_")  # change the library itself
 SHOWING = ("logging", "matplotlib", "mlflow", "pandas", "rich", "seaborn", "tqdm", "wandb")
 INTO_FIRST = {"copyto", "put", "place", "putmask", "fill_diagonal", "put_along_axis", "shuffle", "setattr", "delattr", "pack_into"}
 HEAPS = ("heapq.", "bisect.insort")
@@ -38,11 +39,14 @@ OPERANDS |= dict.fromkeys(("add", "divide", "dot", "matmul", "maximum", "minimum
 def writes_into(project: Project, file: PythonFile, call: cst.Call, handed: list[int]) -> bool:
     """Whether a library's function writes into one of the arguments whose numbers are `handed`."""
     full, tail = file.full_name(call.func) or "", callees.called_name(call)
+    first = 0 in handed or any(call.args[number].keyword is not None for number in handed)
     if tail == "shuffle" or full in ("setattr", "delattr"):
-        return True
+        return first
     if not callees.of_library(project, file, call):
         return False
-    if tail in INTO_FIRST or full.startswith((*HEAPS, COLLECTIVES)) or (tail == "at" and full.startswith("numpy.")):
+    if tail in INTO_FIRST or full.startswith(HEAPS) or (tail == "at" and full.startswith("numpy.")):
+        return first
+    if full.startswith(COLLECTIVES):
         return True
     if tail.endswith("_") and not tail.endswith("__"):
         return True
@@ -50,7 +54,7 @@ def writes_into(project: Project, file: PythonFile, call: cst.Call, handed: list
         return True
     if any(_true(arg) for arg in call.args) or (tail == "nan_to_num" and keyword(call, "copy") is not None):
         return True
-    return for_effect(file, call) and full.split(".")[0] not in sys.stdlib_module_names
+    return for_effect(file, call) and not tail.startswith(SETS) and full.split(".")[0] not in sys.stdlib_module_names
 
 
 def for_effect(file: PythonFile, call: cst.Call) -> bool:
