@@ -97,6 +97,17 @@ def test_one_accepted_experiment_is_judged_anew_by_verify(found, measures):
     assert found.experiment(1).command.argv == ("python", "other.py")
 
 
+def test_below_a_project_the_error_names_the_project(found):
+    below = Path(found.sandbox.project) / "src"
+    below.mkdir()
+    with pytest.raises(UsageError) as caught:
+        session.existing_session(below)
+    assert caught.value.mend == f"run the command in {found.sandbox.project}, which has one"
+    with pytest.raises(UsageError) as caught:
+        session.existing_session(below.parent.parent)
+    assert "sandbox create" in caught.value.mend
+
+
 def test_what_was_agreed_to_stays_agreed_to_when_it_is_judged_again(found, measures, monkeypatch):
     def sees(*kinds):
         changed = replace(SAME, verdict="changed", changed=kinds)

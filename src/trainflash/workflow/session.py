@@ -272,7 +272,9 @@ def existing_session(project: Path, sandbox: Path | None = None, *, on_progress:
     """Like `open_session`, but raises `UsageError` where there is no sandbox yet."""
     found = _find(project, sandbox)
     if found is None:
-        raise UsageError(f"{project} has no sandbox yet", f"make one with `trainflash sandbox create {project}`")
+        above = next((folder for folder in project.absolute().parents if sandboxes.newest(folder) is not None), None)
+        mend = f"make one with `trainflash sandbox create {project}`" if above is None else f"run the command in {above}, which has one"
+        raise UsageError(f"{project} has no sandbox yet", mend)
     return Session(found, on_progress)
 
 
