@@ -80,6 +80,8 @@ def field(x):
         (CALL, "torch.linalg.eigh(self.mix)  # here", "may be another object"),
         (CALL, "torch.linalg.eigh(*self.laplacian)  # here", "may be another object"),
         ("    return vectors", "    vectors.mul_(2)\n        return vectors", "is changed at"),
+        (CALL, "torch.linalg.eigh(self.laplacian)[1].mul_(2), 0  # here", "is changed at"),
+        ("        return vectors @", "        first = vectors[0]\n        first += 1\n        return vectors @", "is changed at"),
         ("def main():\n", "def main():\n    net.laplacian = torch.ones(4, 4)\n", "may be another object"),
         ("def main():\n", "def main():\n    net.laplacian.add_(1)\n", "may be another object"),
         (CALL, "torch.normal(self.laplacian, 1.0)  # here", "in no function and no call"),

@@ -54,11 +54,10 @@ def _unsteady(project: Project, file: PythonFile, call: cst.Call) -> str | None:
     for arg in call.args:
         if arg.star or not _constant(project, file, call, arg.value):
             return f"`{file.text(arg)}` may be another object in each step"
-    function = next((up for up in file.ancestors(call) if isinstance(up, cst.FunctionDef)), None)
-    node = changes.changed(project, file, function.body, set(), frozenset({id(call)})) if function is not None else None
-    if node is not None:
-        return f"what `{file.text(call.func)}` gives is changed at {file.location(node)}"
-    return None if function is not None else "it stands in no function"
+    if not any(isinstance(up, cst.FunctionDef) for up in file.ancestors(call)):
+        return "it stands in no function"
+    at = changes.result_changed(project, [(file, call)])
+    return None if at is None else f"what `{file.text(call.func)}` gives is changed at {at}"
 
 
 def _constant(project: Project, file: PythonFile, call: cst.Call, node: cst.BaseExpression) -> bool:
@@ -79,7 +78,7 @@ def _of_object(project: Project, file: PythonFile, call: cst.Call, attribute: st
     owner = file.class_of(function) if function is not None else None
     if owner is None or purity.changed_after(project, file, owner, {attribute}) is not None:
         return False
-    values = [value for value in _given_in_init(owner, attribute)]
+    values = _given_in_init(owner, attribute)
     trained = [value for value in values if isinstance(value, cst.Call) and (file.full_name(value.func) or "").startswith(TRAINED)]
     return bool(values) and not trained and not any(_changes(where, attribute) for where in project.parsed(attribute))
 

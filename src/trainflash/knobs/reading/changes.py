@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import libcst as cst
 
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees, purity, sharing, uses, writers
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, keyword, string_value
+from trainflash.schema import Location
 
 METHODS = purity.CHANGES | {"fill", "sort", "resize", "put", "reverse", "shuffle", "push", "requires_grad_"}
 SHUFFLES = ("random.shuffle", "numpy.random.shuffle", "heapq.heappush", "heapq.heappop")
@@ -98,7 +101,8 @@ def lasting(project: Project, file: PythonFile, function: cst.FunctionDef) -> st
         node = changed(project, file, statement, shared)
         if node is not None:
             return f"it reads what is changed at {file.location(node)}"
-    return _result_changed(project, file, function)
+    at = result_changed(project, uses.callers(project, file, function))
+    return None if at is None else f"its result is changed at {at}"
 
 
 def _after(file: PythonFile, function: cst.FunctionDef) -> list[cst.CSTNode]:
@@ -113,19 +117,19 @@ def _assigns(line: cst.CSTNode, name: str) -> bool:
     )
 
 
-def _result_changed(project: Project, file: PythonFile, function: cst.FunctionDef) -> str | None:
-    """Where what the function gives is changed, by its callers or by those that they pass it on to."""
-    todo, seen = [(file, function)], {id(function)}
+def result_changed(project: Project, calls: Iterable[tuple[PythonFile, cst.Call]]) -> Location | None:
+    """Where what `calls` give is changed, by those who call or by those that they pass it on to; None where nowhere."""
+    todo, seen = list(calls), set()
     while todo:
-        for where, call in uses.callers(project, *todo.pop(0)):
-            around = next((each for each in where.ancestors(call) if isinstance(each, (cst.FunctionDef, cst.Module))), where.module)
-            held = sharing.Shared(project, where, set(), frozenset({id(call)}))
-            node = _changed(around, held)
-            if node is not None:
-                return f"its result is changed at {where.location(node)}"
-            if isinstance(around, cst.FunctionDef) and id(around) not in seen and _passed_on(around, held):
-                seen.add(id(around))
-                todo.append((where, around))
+        where, call = todo.pop(0)
+        around = next((each for each in where.ancestors(call) if isinstance(each, (cst.FunctionDef, cst.Module))), where.module)
+        held = sharing.Shared(project, where, set(), frozenset({id(call)}))
+        node = _changed(around, held)
+        if node is not None:
+            return where.location(node)
+        if isinstance(around, cst.FunctionDef) and id(around) not in seen and _passed_on(around, held):
+            seen.add(id(around))
+            todo += uses.callers(project, where, around)
     return None
 
 
