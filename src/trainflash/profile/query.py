@@ -344,14 +344,19 @@ QUESTIONS: tuple[Question, ...] = (
         _next,
     ),
     Question("overlap", _pattern(r"\boverlap|\bexposed\b|\bblocking\b"), "How much communication overlaps with compute?", _overlap),
-    Question("stragglers", _pattern(r"\bstraggl|\blate\b|\branks?\b|\bwaiting\b"), "Which rank is late?", _ranks),
+    Question(
+        "stragglers",
+        _pattern(r"\bstraggl|\blate\b|\branks?\b|\bwaiting\b(?=.*\bcollectives?\b)|\bcollectives?\b(?=.*\bwaiting\b)"),
+        "Which rank is late?",
+        _ranks,
+    ),
     Question(
         "compute_vs_communication",
         _pattern(r"\bcomm(?:unication)?\b|\bcollectives?\b"),
         "Is comm or compute dominating? Which collective is worst?",
         _dominating,
     ),
-    Question("idle", _pattern(r"\bidle\b|\bstall|\bdoing nothing\b|\bdata.?load"), "Why is the device idle?", _idle),
+    Question("idle", _pattern(r"\bidle\b|\bwait(?:s|ing)?\b|\bstall|\bdoing nothing\b|\bdata.?load"), "Why is the device idle?", _idle),
     Question(
         "copies", _pattern(r"\bcop(?:y|ies)\b|\bmemcpy|\bpinned\b|\bh2d\b|\bd2h\b"), "Which copies are there, and are they pinned?", _copies
     ),

@@ -74,9 +74,10 @@ def _loading(case: _Case) -> Iterator[OptimizationCandidate]:
 def _loading_on_the_host(case: _Case) -> Iterator[OptimizationCandidate]:
     """Without a device the training thread itself waits for batches, or makes them."""
     steps = case.summary.step_time
-    if steps.data_loading_mean_us is None or not steps.all_steps.mean:
+    usual = steps.steady_state_steps.mean or steps.all_steps.mean
+    if steps.data_loading_mean_us is None or not usual:
         return
-    share = steps.data_loading_mean_us / steps.all_steps.mean
+    share = steps.data_loading_mean_us / usual
     if share >= case.limits.listed:
         yield _candidate(
             "data_loading", "The training waits for batches", "In each step the training thread fetches its batch while no operator runs.",
@@ -126,6 +127,8 @@ def _copies(case: _Case) -> Iterator[OptimizationCandidate]:
     window = case.summary.time_breakdown.window_us
     unpinned = [each for each in case.summary.copies if each.direction == "H2D" and each.pinned is False]
     exposed = sum(each.exposed_us for each in unpinned)
+    if not unpinned and any(each.pinned for each in case.summary.copies if each.direction == "H2D"):
+        return  # what waits are other calls: making pinned memory, say
     waiting = case.cause("copy")
     part = exposed / window + (waiting.share_of_window if waiting else 0.0) if window else 0.0
     if part < case.limits.unpinned:
@@ -144,7 +147,9 @@ def _late_rank(case: _Case) -> Iterator[OptimizationCandidate]:
         return
     whole = alignment.waiting_us + alignment.transfer_us
     waiting = alignment.waiting_us / whole
-    part = alignment.waiting_us / case.summary.time_breakdown.window_us if case.summary.time_breakdown.window_us else 0.0
+    idle, window = case.summary.idle, case.summary.time_breakdown.window_us
+    inside = idle.waiting_us if idle and idle.waiting_us is not None else alignment.waiting_us  # warm-up's does not count
+    part = min(1.0, inside / window) if window else 0.0
     if waiting < case.limits.waiting or part < case.limits.listed:
         return
     worst = alignment.stragglers[0] if alignment.stragglers else None
@@ -204,7 +209,13 @@ def _optimizer(case: _Case) -> Iterator[OptimizationCandidate]:
     region = next((each for each in case.summary.hierarchical_regions if "Optimizer.step" in each.path.rsplit("/", 1)[-1]), None)
     steps, window = case.summary.step_time, case.summary.time_breakdown.window_us
     host = region.host_inclusive_us if region else None
-    if not host or not window or host / window < case.limits.optimizer:
+    if not host or not window:
+        return
+    if case.summary.idle is not None:  # what the host does while the device works costs nothing
+        breakdown = case.summary.time_breakdown
+        idle = breakdown.host.total_duration + breakdown.stall.total_duration
+        host = min(host, idle + (region.inclusive_duration if region and region.basis == "device" else 0.0))
+    if host / window < case.limits.optimizer:
         return
     count = sum(1 for step in steps.steps if not step.warmup)
     yield _candidate(

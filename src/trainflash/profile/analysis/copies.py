@@ -15,6 +15,7 @@ from trainflash.profile.events import Kind
 from trainflash.schema.profile_ops import CopyStat
 
 _DIRECTIONS = (("HtoD", "H2D"), ("DtoH", "D2H"), ("DtoD", "D2D"), ("PtoP", "P2P"), ("HtoH", "H2H"), ("HtoA", "H2D"), ("AtoH", "D2H"))
+_DIRECTIONS += (("M2D", "H2D"), ("D2M", "D2H"))
 _BETWEEN = re.compile(r"\((?P<source>[A-Za-z]+)\s*->\s*(?P<target>[A-Za-z]+)\)")
 _SIDES = {"host": "H", "device": "D", "pageable": "H", "pinned": "H", "unified": "D", "managed": "D"}
 

@@ -16,7 +16,7 @@ Family = Literal[
 
 # Collectives by name, most specific first; letters only, so that all_reduce, AllReduce and all-reduce are one word.
 _COLLECTIVES = (
-    ("all_reduce", "allreduce|crossdevicereduce|(one|two)shotall|multimemall"),
+    ("all_reduce", "allreduce|crossdevicereduce"),
     ("all_gather", "allgather"),
     ("reduce_scatter", "reducescatter"),
     ("all_to_all", "alltoall|ncclalltoall|deepep|internodedispatch|intranodedispatch"),
@@ -31,9 +31,11 @@ _COLLECTIVES = (
     ("reduce", "reduce"),
 )
 _COLLECTIVE_PATTERNS = tuple((name, re.compile(pattern)) for name, pattern in _COLLECTIVES)
+# "all" as a word of its own, no end of "small"; across a warp or a block nothing travels.
+_ALL = r"(?<!warp_)(?<!block_)(?<!warp)(?<!block)(?:(?<![A-Za-z])all|(?-i:(?<=[a-z])All))[-_]?"
 _COMMUNICATION = re.compile(
     r"nccl|rccl|msccl|oneccl|hccl|nvshmem|deep_?ep\b|symm_mem|multimem_|cross_device_reduce|lamport|"
-    r"all[-_]?reduce|all[-_]?gather|reduce[-_]?scatter|all[-_]?to[-_]?all|collective[-_]?(?:permute|broadcast)|ppermute|"
+    rf"{_ALL}(?:reduce|gather|to[-_]?all)|reduce[-_]?scatter|collective[-_]?(?:permute|broadcast)|ppermute|"
     r"^(?:partition-id|send|recv|send-done|recv-done)(?:\.\d+)?$",
     re.IGNORECASE,
 )
@@ -41,6 +43,7 @@ _XLA_COPY = re.compile(r"^(?:copy|copy-start|copy-done|infeed|outfeed|dynamic-sl
 
 _SYNCHRONISING = re.compile(
     r"^(?:cuda|hip|musa)(?:Device|Stream|Event|Ctx)?Synchronize|^cu(?:Ctx|Stream|Event)Synchronize|^hsa_signal_wait|"
+    r"^ze(?:CommandQueue|CommandListHost|EventHost|Fence)\w*Synchronize|^urQueueFinish|^urEventWait|"
     r"BlockHostUntil|BlockUntilReady|block_until_ready|AwaitReady"
 )
 _COPY_CALL = re.compile(
@@ -53,6 +56,8 @@ _LOADING = re.compile(
     r"input_pipeline|^infeed|(?:^|[#\s/])(?:dataloading|data_?fetch(?:ing)?|next_?data)\b|^data$",
     re.IGNORECASE,
 )
+_FRAME = re.compile(r"^.*\.pyx?\(\d+\): (?P<function>.*)$")
+_LOADERS_FRAME = re.compile(r"dataloader\.py\(\d+\): __(?:next|iter)__$")
 _COLLECTIVE_CALL = re.compile(r"^(?:c10d::|gloo:|nccl:|mpi:|ucc:)|ncclGroupEnd|^ncclComm|ProcessGroup\w*::|Work::wait|record_param_comms")
 _WAITING_FRAME = re.compile(
     r"<built-in method (?:acquire|poll|select|sleep|recv|read|wait|readinto) |time\.sleep|: sleep$|"
@@ -142,8 +147,9 @@ def is_graph_launch(name: str) -> bool:
 
 
 def is_loading(name: str) -> bool:
-    """A range in which the program fetches its next batch."""
-    return bool(_LOADING.search(name))
+    """A range in which the program fetches its next batch. Of a Python frame the function tells, not the folder that its file lies in."""
+    frame = _FRAME.match(name)
+    return bool(_LOADING.search(frame["function"]) or _LOADERS_FRAME.search(name) if frame else _LOADING.search(name))
 
 
 def is_collective_call(name: str) -> bool:
