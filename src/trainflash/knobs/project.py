@@ -105,8 +105,7 @@ class Project:
         named = [path for _, path in shell_lines.programs(self.command.argv, self.from_cwd)]
         if named:
             return named[0]
-        lines = [line for script in self.scripts for line in shell_lines.lines(self.read(script))]
-        started = [path for line in lines for _, path in shell_lines.programs([word.plain for word in line], self.from_cwd)]
+        started = [path for script in self.scripts for line in shell_lines.lines(self.read(script)) for path in self._started(line)]
         return next((path for path in started if self._trains(path)), started[0] if started else None)
 
     def _trains(self, entry: str) -> bool:
@@ -124,12 +123,11 @@ class Project:
 
     def lines(self, script: str) -> list[tuple[Word, ...]]:
         """Command lines of a script, without those that start other Python programs than the entry."""
-        found = []
-        for line in shell_lines.lines(self.read(script)):
-            started = [path for _, path in shell_lines.programs([word.plain for word in line], self.from_cwd)]
-            if not started or self.entry in started:
-                found.append(line)
-        return found
+        return [line for line in shell_lines.lines(self.read(script)) if not (started := self._started(line)) or self.entry in started]
+
+    def _started(self, line: tuple[Word, ...]) -> list[str]:
+        """Python programs that a line of a script starts."""
+        return [path for _, path in shell_lines.programs([word.plain for word in line], self.from_cwd)]
 
     @cached_property
     def scripts(self) -> tuple[str, ...]:

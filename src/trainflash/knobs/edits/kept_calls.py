@@ -79,8 +79,14 @@ def _of_object(project: Project, file: PythonFile, call: cst.Call, attribute: st
     if owner is None or purity.changed_after(project, file, owner, {attribute}) is not None:
         return False
     values = _given_in_init(owner, attribute)
-    trained = [value for value in values if isinstance(value, cst.Call) and (file.full_name(value.func) or "").startswith(TRAINED)]
-    return bool(values) and not trained and not any(_changes(where, attribute) for where in project.parsed(attribute))
+    if not values or any(_trained(file, value) for value in values):
+        return False
+    return not any(_changes(where, attribute) for where in project.parsed(attribute))
+
+
+def _trained(file: PythonFile, value: cst.BaseExpression) -> bool:
+    """Whether a value is a parameter, a network or an optimizer of torch's."""
+    return isinstance(value, cst.Call) and (file.full_name(value.func) or "").startswith(TRAINED)
 
 
 def _given_in_init(owner: cst.ClassDef, attribute: str) -> list[cst.BaseExpression]:
@@ -116,11 +122,10 @@ def _of_module(project: Project, file: PythonFile, call: cst.Call, name: cst.Nam
     if len(nodes) != 1 or any(isinstance(up, (cst.FunctionDef, cst.For, cst.While, cst.With)) for up in file.ancestors(nodes[0])):
         return False
     value = assigned(file, nodes[0])
-    trained = isinstance(value, cst.Call) and (file.full_name(value.func) or "").startswith(TRAINED)
     declared = {item.name.value for node in file.nodes if isinstance(node, cst.Global) for item in node.names}
     return (
         value is not None
-        and not trained
+        and not _trained(file, value)
         and name.value not in declared
         and changes.changed(project, file, file.module, {name.value}) is None
     )

@@ -97,7 +97,7 @@ class Names:
                     call = value if isinstance(value, cst.Call) else None
                     default = keyword(call, "default") if call is not None and (dotted(call.func) or "").endswith("field") else None
                     found.append(self._follow.source(file, default.value if default is not None else value))
-        spellings = (f"--{name}", f"--{name.replace('_', '-')}", name, *self._nested(name))
+        spellings = (*_flags(name), name, *self._nested(name))
         if found and self._project.given(spellings) is not None:
             known = [source for source in found if source is not None]
             return self._typed(spellings, name, known[0].location) if known else None
@@ -110,7 +110,7 @@ class Names:
 
     def parameter(self, file: PythonFile, function: cst.FunctionDef, name: str) -> Source | None:
         """What the command gives to a parameter of a function that fire, typer or the like makes its command line of; None: nothing."""
-        spellings = (f"--{name}", f"--{name.replace('_', '-')}")
+        spellings = _flags(name)
         if self._project.given(spellings) is None or not uses.is_command(self._project, file, function):
             return None
         return self._typed(spellings, name, file.location(function))
@@ -211,3 +211,8 @@ class Names:
             if other is None or other.value is not None:
                 raise refuse(f"{file.location(value)}: {keys[-1]} is assigned again here, so the typed value may not count")
         return found
+
+
+def _flags(name: str) -> tuple[str, str]:
+    """The options by which a command line sets a name."""
+    return f"--{name}", f"--{name.replace('_', '-')}"

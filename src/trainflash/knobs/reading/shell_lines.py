@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-WORD = r"(?:[^\s'\";|&<>()\\]|\\.|'[^']*'|\"(?:[^\"\\]|\\.)*\")+"
-_TOKEN = re.compile(rf"(?P<goes_on>\\\n)|(?P<comment>#[^\n]*)|(?P<ends>[\n;|&]+)|(?P<word>{WORD})")
+_WORD = r"(?:[^\s'\";|&<>()\\]|\\.|'[^']*'|\"(?:[^\"\\]|\\.)*\")+"
+_TOKEN = re.compile(rf"(?P<goes_on>\\\n)|(?P<comment>#[^\n]*)|(?P<ends>[\n;|&]+)|(?P<word>{_WORD})")
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,7 @@ class Word:
             return self.text
 
 
+@functools.lru_cache(maxsize=32)
 def lines(raw: bytes) -> tuple[tuple[Word, ...], ...]:
     """The command lines of a script, comments left out; a line that goes on behind a backslash is one."""
     text = raw.decode("utf-8", "surrogateescape")

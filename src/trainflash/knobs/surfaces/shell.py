@@ -81,12 +81,11 @@ def variable(project: Project, name: str) -> list[Target]:
     """
     written = [_of_command(project, name)] if any(word.startswith(f"{name}=") for word in project.command.argv) else []
     for path in project.scripts:
-        for text, start, line in _words(project, path):
-            if text.startswith(f"{name}="):
-                found = _typed(project, path, text[len(name) + 1 :], start + len(name) + 1, line)
-                if found is None:
-                    raise refuse(f"{Location(path, line)}: `{text}` is computed, nothing typed to change")
-                written.append(Target(found.location, found.value, found.write, f"{name} at {found.location}"))
+        for value, start, line in _assigned(project, path, name):
+            found = _typed(project, path, value, start, line)
+            if found is None:
+                raise refuse(f"{Location(path, line)}: `{name}={value}` is computed, nothing typed to change")
+            written.append(Target(found.location, found.value, found.write, f"{name} at {found.location}"))
     for file, node in _in_python(project, name):
         if literal(node) is None or string_value(node) is None:
             raise refuse(f"{file.location(node)}: `{file.text(node)}` is computed, nothing typed to change")
@@ -117,16 +116,13 @@ def _typed(project: Project, path: str, word: str, start: int, line: int) -> Wri
     if named is None or _from_outside(project, named["name"]):
         return None
     name = named["name"]
-    given = [found for found in _words(project, path) if found[0].startswith(f"{name}=")]
+    given = _assigned(project, path, name)
     if named.re is DEFAULT:
-        elsewhere = [found for found in given if found[1] + len(name) + 1 != start]
+        elsewhere = [found for found in given if found[1] != start]
         return None if elsewhere else Written(path, start + named.start("text"), start + named.end("text"), named["text"], line)
     every = (word.text for line in shell_lines.lines(project.read(path)) for word in line)
     uses = sum(len(re.findall(rf"\$\{{?{name}\b", text)) for text in every)
-    if len(given) != 1 or uses != 1:
-        return None
-    text, begin, row = given[0]
-    return _typed(project, path, text[len(name) + 1 :], begin + len(name) + 1, row)
+    return _typed(project, path, *given[0]) if len(given) == 1 and uses == 1 else None
 
 
 def _from_outside(project: Project, name: str) -> bool:
@@ -160,6 +156,7 @@ def _in_python(project: Project, name: str) -> Iterator[tuple[PythonFile, cst.Ba
                 yield file, node.args[1].value
 
 
-def _words(project: Project, path: str) -> Iterator[tuple[str, int, int]]:
-    """Words of a script with their bytes and lines; comments left out."""
-    return ((word.text, word.start, word.line) for line in project.lines(path) for word in line)
+def _assigned(project: Project, path: str, name: str) -> list[tuple[str, int, int]]:
+    """What a script gives to a variable: the text of the value, the byte that it begins at, and its line."""
+    words = [word for line in project.lines(path) for word in line if word.text.startswith(f"{name}=")]
+    return [(word.text[len(name) + 1 :], word.start + len(name) + 1, word.line) for word in words]
