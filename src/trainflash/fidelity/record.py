@@ -82,6 +82,11 @@ class Record:
     whole: bool = False
 
     @property
+    def trained(self) -> tuple[Stream, ...]:
+        """The processes that made updates: a loader's worker that reads files leaves a stream too."""
+        return tuple(stream for stream in self.streams if stream.updates)
+
+    @property
     def updates(self) -> int:
         """Updates of the process that made most of them."""
         return max((len(stream.updates) for stream in self.streams), default=0)

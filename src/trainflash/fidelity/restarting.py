@@ -74,12 +74,12 @@ def judge(
     starter: Starter, commands: Commands, directory: Path, shelf: Shelf, record: Record, found: Fidelity, tolerance: float
 ) -> Fidelity:
     """`found`, with a check of what both sides do when they are started again; unchanged where nothing was saved."""
-    if not any(line["n"] for stream in record.streams for line in stream.checkpoints):
+    if not any(line["n"] for stream in record.trained for line in stream.checkpoints):
         return found
     steps = _point(record, commands.baseline_again.argv if commands.told else ())
     if not commands.told and not _may_load(starter.sandbox):
         return _noted(found, "checkpoints were compared by their contents: the program has no code that loads them")
-    if steps is None or len(record.streams) != 1:
+    if steps is None or len(record.trained) != 1:
         return _noted(found, "checkpoints were compared by their contents: no restart could be tried")
     first = _both(starter, (commands.baseline, commands.candidate), directory, shelf, f"to-restart-{steps}", None, steps)
     if any(run is None or run.outputs is None for run in first):
@@ -88,7 +88,7 @@ def judge(
     if named and "cadence" in found.changed:
         return _noted(found, f"checkpoints were compared by their contents: the candidate writes no {named} to go on from")
     again = _both(starter, commands.again, directory, shelf, f"restarted-{steps}-{commands.digest}", first, _AFTER)
-    saved = {line["target"] for run in first if run for stream in run.record.streams for line in (*stream.checkpoints, *stream.stored)}
+    saved = {line["target"] for run in first if run for stream in run.record.trained for line in (*stream.checkpoints, *stream.stored)}
     return _judged(found, again, saved, tolerance)
 
 
@@ -187,7 +187,7 @@ def _both(
 
 def _point(record: Record, again: Sequence[str]) -> int | None:
     """Steps until a checkpoint is written that leaves enough of the training to be compared: the one that `again` names, else the last."""
-    stream = record.streams[0]
+    stream = record.trained[0]
     optimizers = len({update.optimizer for update in stream.updates})
     usable = [line for line in stream.checkpoints if 0 < line["n"] <= len(stream.updates) - _LEAST_AFTER]
     names = {os.path.basename(word) for word in again}
@@ -204,8 +204,8 @@ def _read_back(stream: Stream, n: int) -> set[str]:
 
 
 def _loaded(record: Record, saved: set[str]) -> bool:
-    """Whether, before it trains, a file was loaded whose name is one of `saved`."""
-    return any(line["n"] == 0 and line["target"] in saved for stream in record.streams for line in stream.loads)
+    """Whether, before it trains, the training process loaded a file whose name is one of `saved`."""
+    return any(line["n"] == 0 and line["target"] in saved for stream in record.trained or record.streams for line in stream.loads)
 
 
 def _may_load(sandbox: Sandbox) -> bool:

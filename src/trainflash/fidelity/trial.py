@@ -124,7 +124,7 @@ class _Trial:
             return found
         if found.verdict != "same":
             found = self._beyond_noise(found, sides, kept)
-        if found.verdict in {"same", "close"} and not any(stream.seeded in {True, None} for stream in sides.baseline.record.streams):
+        if found.verdict in {"same", "close"} and not any(stream.seeded in {True, None} for stream in sides.baseline.record.trained):
             found = self._under_another_seed(found, sides, kept)
         return self._resumed(found, sides)
 
@@ -312,7 +312,7 @@ class _Trial:
         if old.seconds < bounds.whole_s or not old.due():
             return False
         part = int(record.updates / _SEEN_MARGIN)
-        return all(len(seen_occasions(stream, part, False)) == len(judgement.OCCASIONS) for stream in record.streams)
+        return all(len(seen_occasions(stream, part, False)) == len(judgement.OCCASIONS) for stream in record.trained)
 
     def _hopeless(self, old: Attempt, new: Attempt) -> bool:
         found = judgement.hard_changes(replace(old.record, whole=False), replace(new.record, whole=False), self.allowed)
