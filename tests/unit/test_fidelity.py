@@ -49,7 +49,7 @@ BROKEN = {
     "other order within a batch": (altered(3, order="x"), "order", "update 3: samples come in another order within the batch"),
     "targets moved": (altered(9, targets="x"), "targets", "update 9: the same inputs meet other targets"),
     "eval mode": (altered(1, modes=(("Net", False, 0, 0.0, 0),)), "mode", "update 1: train (1 dropouts"),
-    "other optimizer": (altered(1, optimizer_class="AdamW"), "optimizer", "update 1: SGD → AdamW"),
+    "other optimizer": (altered(1, optimizer_class="AdamW", losses=(1.1,)), "optimizer", "update 1: SGD → AdamW"),
     "momentum": (altered(4, settings=setting(4, momentum=0.8)), "optimizer", "momentum 0.9 → 0.8"),
     "late learning rate": (
         altered(23, settings=setting(23, lr=0.06)),
@@ -452,6 +452,7 @@ def test_the_same_keys_from_the_same_random_streams_must_give_the_same_samples()
             update(
                 n, rows=tuple(row(1000 * salt + 10 * n + each) for each in range(4)), multiset=f"{salt}{n:x}", order=f"{salt}-{n}",
                 keys=tuple(row(((n - 1) % 10) * 4 + each) for each in range(4)), moments=(0.1 * n * salt, 50.0, 0.3 * salt),
+                losses=(1.0 / n + 1e-5 * salt,),
             )
             for n in range(1, 31)
         ]  # fmt: skip
@@ -512,3 +513,59 @@ def test_batches_of_another_size_are_not_compared_one_by_one():
         check_of(compare(fed(1), record(stream([update(n, batches=((1, (("int64[]", "others"),)),)) for n in range(1, 31)]))), "targets").ok
         is False
     )
+
+
+def in_another_form(of=lambda number: number + 500, **changes) -> Record:
+    """The usual program, whose model makes numbers of what it is given; `of` says which row each sample becomes."""
+    made = []
+    for n in range(1, 31):
+        shown = tuple(of(((n - 1) % 10) * 4 + each) for each in range(4))
+        made.append(update(n, shown, shapes=("uint8[3,8,8]",), targets=update(n).targets, **changes))
+    return record(stream(made))
+
+
+def test_samples_that_reach_the_model_in_another_form_and_train_to_the_same_bits_are_the_same():
+    found = compare(record(), in_another_form())
+    assert (found.verdict, found.changed) == ("same", ())
+    assert "each in another form" in check_of(found, "samples").evidence
+
+
+@pytest.mark.parametrize(
+    "candidate",
+    [
+        in_another_form(lambda number: 500),  # one sample for all
+        in_another_form(lambda number: 500 + number // 2),
+        in_another_form(grad_norm=None, losses=(0.5,)),
+        later(updates=in_another_form().streams[0].updates, weights=tuple(weights(n, 0.1) for n in (1, 2, 5, 10, 20, 30))),
+    ],
+)
+def test_other_samples_are_no_other_form_of_the_same(candidate):
+    assert "samples" in compare(record(), candidate).changed
+
+
+def grouped(*settings: dict, **changes) -> Record:
+    return record(stream([update(n, settings=settings, **changes) for n in range(1, 31)]))
+
+
+ONE, OTHER = {"lr": 0.1, "weight_decay": 1e-4, "values": 30}, {"lr": 0.2, "weight_decay": 0.0, "values": 20}
+
+
+def test_parameters_may_be_grouped_otherwise_under_the_same_settings():
+    merged = grouped({**ONE, "values": 60}, {**OTHER, "values": 40})
+    assert compare(grouped(ONE, OTHER, ONE, OTHER), merged).verdict == "same"
+    assert compare(grouped(ONE, OTHER), grouped(OTHER, ONE)).verdict == "same"
+    moved = grouped({**ONE, "values": 80}, {**OTHER, "values": 20})
+    assert "optimizer" in compare(grouped(ONE, OTHER, ONE, OTHER), moved).changed
+    lost = grouped({**ONE, "values": 100})
+    assert "optimizer" in compare(grouped(ONE, OTHER, ONE, OTHER), lost).changed
+
+
+def test_an_optimizer_of_another_class_is_the_same_only_where_it_trains_to_the_same_bits():
+    own = grouped({"lr": 0.1, "momentum": 0.9, "values": 100}, optimizer_class="Momentum")
+    torchs = {"lr": 0.1, "momentum": 0.9, "weight_decay": 0, "dampening": 0, "values": 100}
+    assert compare(own, grouped(torchs)).verdict == "same"
+    assert "Momentum → SGD, bitwise the same" in check_of(compare(own, grouped(torchs)), "optimizer").evidence
+    assert "optimizer" in compare(own, grouped({**torchs, "momentum": 0.8})).changed
+    apart = grouped(torchs).streams[0].updates
+    rounded_apart = later(updates=(*apart[:29], replace(apart[29], losses=(1 / 30 + 1e-9,))))
+    assert "optimizer" in compare(own, rounded_apart).changed

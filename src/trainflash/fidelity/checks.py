@@ -8,9 +8,9 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Callable, Iterable
-from typing import Any, Literal
+from typing import Any
 
-from trainflash.fidelity.outcome import Outcome, has_inputs, no_inputs, some
+from trainflash.fidelity.outcome import Outcome, has_inputs, modes_in_words, no_inputs, some
 from trainflash.fidelity.pairing import SAME_WORK, Pair, epoch_starts
 from trainflash.fidelity.record import Update
 
@@ -19,10 +19,6 @@ _ALL_COARSE, _MORE_COARSE = 0.99, 0.1  # shares of values that bfloat16 holds ex
 _RATE_ROUNDING = 0.02  # a schedule counted in updates meets that in samples between two of its steps
 _RATES_SCALED = 0.8  # of all updates: the rest is warm-up
 _BOUND_WIDTH = 1e-4  # torch divides by the norm plus 1e-6, so clipped norms are equal but for that
-SIDES: tuple[Literal["baseline", "candidate"], ...] = ("baseline", "candidate")
-_EACH_STEP = 0.8  # of the updates have an evaluation before them: it is a part of the step
-Lines = dict[int, dict[str, Any]]  # by the update that they follow
-_RESULTS_LIMIT = 1e-3  # relative, of sums over an evaluation; rounding in float32 moves them by 1e-6, averaged weights by 1e-2 and more
 _BOUND_SLACK = 5e-3  # the same bound in bfloat16
 _BOUND_LEAST, _BOUND_SHARE = 3, 0.02  # updates on the bound before it is one: norms that nobody bounds are never equal so often
 _CHANGED_VALUES = 0.02  # share of values that one update changes: tiny gradients may round to nothing
@@ -57,9 +53,10 @@ def _rebatched_updates(pair: Pair) -> Outcome:
 
 def optimizer(pair: Pair) -> Outcome:
     found = pair.first(lambda update: (update.optimizer, update.optimizer_class))
-    if found:
+    if found and not pair.proven:
         return Outcome(False, f"update {found[0]}: {found[1][1]} → {found[2][1]}")
-    return _settings(pair, lambda key: key not in {"lr", "weight_decay"})
+    settings = _settings(pair, lambda key: key not in {"lr", "weight_decay"})
+    return Outcome(True, f"{found[1][1]} → {found[2][1]}, bitwise the same in {pair.length} updates") if found and settings.ok else settings
 
 
 def schedule(pair: Pair) -> Outcome:
@@ -88,14 +85,27 @@ def _scaled_rate(pair: Pair) -> float | None:
 
 def _settings(pair: Pair, wanted: Callable[[str], bool]) -> Outcome:
     for old, new in pair.aligned:
-        if len(old.settings) != len(new.settings):
+        ours, theirs = old.settings, new.settings
+        if ours == theirs or _by_settings(ours) == _by_settings(theirs):  # the same values under the same settings may be grouped otherwise
+            continue
+        if len(ours) != len(theirs):
             return Outcome(False, f"update {old.n}: {len(old.settings)} parameter groups → {len(new.settings)}")
-        for index, (left, right) in enumerate(zip(old.settings, new.settings, strict=True)):
-            for key in sorted(key for key in {*left, *right} if wanted(key)):
+        for index, (left, right) in enumerate(zip(ours, theirs, strict=True)):
+            keys = left.keys() & right.keys() if pair.proven else left.keys() | right.keys()  # what only one side's class knows
+            for key in sorted(filter(wanted, keys)):
                 if not _near(left.get(key), right.get(key)):
                     return Outcome(False, f"update {old.n}, group {index}: {key} {left.get(key)} → {right.get(key)}")
     measured = any(update.settings for update in pair.baseline.updates)
     return Outcome(True, f"equal in {pair.length} updates") if measured else Outcome(None, "no parameter groups were seen")
+
+
+def _by_settings(groups: tuple[dict[str, Any], ...]) -> dict[str, int]:
+    """Values that are trained under each set of settings."""
+    found: dict[str, int] = {}
+    for group in groups:
+        name = repr(sorted((key, value) for key, value in group.items() if key != "values"))
+        found[name] = found.get(name, 0) + group.get("values", 0)
+    return found
 
 
 def _near(old: Any, new: Any) -> bool:
@@ -120,12 +130,13 @@ def types(pair: Pair) -> Outcome:
         ("autocast", lambda update: list(update.autocast)),
         ("loss", lambda update: list(update.loss_types)),
     )
+    encoded = "encoded" in pair.relations
     for name, what in kinds:
         found = pair.first(what)
-        if found:
+        if found and not (name == "inputs" and encoded):
             return Outcome(False, f"update {found[0]}: {name} {some(found[1])} → {some(found[2])}")
     rounded = [next((each for each in stream.updates if each.coarse[1]), None) for stream in (pair.baseline, pair.candidate)]
-    if rounded[0] is not None and rounded[1] is not None:
+    if rounded[0] is not None and rounded[1] is not None and not encoded:
         before, after = (each.coarse[0] / each.coarse[1] for each in rounded if each is not None)
         if after > _ALL_COARSE >= before + _MORE_COARSE:
             return Outcome(False, f"inputs say float32 and hold bfloat16: {before:.0%} of their values → {after:.0%}")
@@ -139,15 +150,8 @@ def mode(pair: Pair) -> Outcome:
     found = pair.first(lambda update: sorted({tuple(mode[1:]) for mode in update.modes}))
     if not found:
         return Outcome(True, f"equal in {pair.length} updates") if has_inputs(pair) else no_inputs()
-    old, new = (_mode(found[side]) for side in (1, 2))
+    old, new = (modes_in_words(found[side]) for side in (1, 2))
     return Outcome(False, f"update {found[0]}: {old} → {new}")
-
-
-def _mode(modes: list[tuple[Any, ...]]) -> str:
-    return " + ".join(
-        f"{'train' if training else 'eval'} ({dropouts} dropouts of {chance:g} in all, {norms} normalizations in train mode)"
-        for training, dropouts, chance, norms in modes
-    )
 
 
 def coverage(pair: Pair) -> Outcome:
@@ -192,101 +196,6 @@ def _other_parameters(old: dict[str, Any], new: dict[str, Any], names: set[str])
     some_of = sorted(names)
     told = f" ({', '.join(some_of[:3])}{', …' if len(some_of) > 3 else ''})" if some_of else ""
     return Outcome(False, f"update {old['n']}: {old['updated']} parameters updated → {new['updated']}{told}")
-
-
-def evaluation(pair: Pair) -> Outcome:
-    """The same samples in the same mode, wherever both sides evaluate the same kind of network after the same update."""
-    groups = _evaluations(pair)
-    if not groups:
-        return Outcome(None, "no evaluation was seen")
-    outcomes = [_evaluated_inputs(old, new) for old, new in groups]
-    wrong = next((outcome for outcome in outcomes if outcome is not None and outcome.ok is False), None)
-    if wrong is not None:
-        return wrong
-    shared = [(old[n], new[n]) for old, new in groups for n in sorted(set(old) & set(new))]
-    if not shared:
-        return Outcome(None, "no evaluation was seen on both sides after the same update")
-    counts = {(before["forwards"], after["forwards"]) for before, after in shared if before["forwards"] != after["forwards"]}
-    batches = "".join(f", in {a} forwards → {b}" for a, b in sorted(counts)[:1])
-    return Outcome(True, f"the same samples in {len(shared)} evaluations{batches}")
-
-
-def _evaluated_inputs(old: Lines, new: Lines) -> Outcome | None:
-    """What is wrong with one group's inputs; None where nothing is."""
-    known = {each for line in old.values() for each in _same_samples(line)}
-    for n, line in sorted(new.items()):
-        before = old.get(n)
-        if before is None and old and not known & _same_samples(line):
-            return Outcome(False, f"after update {n}: {line['samples']} samples that the baseline never evaluates at once")
-        if before is None:
-            continue
-        if not _same_samples(before) & _same_samples(line):
-            what = "other samples" if before["samples"] == line["samples"] else f"{before['samples']} samples → {line['samples']}"
-            return Outcome(False, f"after update {n}: {what}")
-        modes = [sorted({tuple(mode[1:]) for mode in each["modes"]}) for each in (before, line)]
-        if modes[0] != modes[1]:
-            return Outcome(False, f"after update {n}: {_mode(modes[0])} → {_mode(modes[1])}")
-    return None
-
-
-def _same_samples(line: dict[str, Any]) -> set[tuple[str, str, int]]:
-    """What two lines of the same samples share: their contents, or these without padding, which other batches make wider or narrower."""
-    return {(name, line[name], line["samples"]) for name in ("multiset", "trimmed") if name in line}
-
-
-def evaluation_results(pair: Pair) -> Outcome:
-    """What the evaluated modules returned for the same samples after the same training: of other weights, or otherwise used?"""
-    if not pair.bitwise:
-        return Outcome(None, "the training itself differs")
-    compared = 0
-    for n, before, after in [(n, old[n], new[n]) for old, new in _evaluations(pair) for n in sorted(set(old) & set(new))]:
-        if any(not line.get("results") or line["results"] != line["forwards"] or not line["outputs"][2] for line in (before, after)):
-            continue
-        (total, squares, count), (other, others_squares, others_count) = before["outputs"], after["outputs"]
-        if count != others_count or (before["samples"], before["multiset"]) != (after["samples"], after["multiset"]):
-            continue
-        compared += 1
-        size = max(squares, others_squares)
-        far = max(abs(total - other) / math.sqrt(count * size), abs(squares - others_squares) / size) if size > 0 else 0.0
-        if not far <= _RESULTS_LIMIT:
-            return Outcome(False, f"after update {n}: other outputs for the same samples, relative difference {far:.2g}")
-    return Outcome(True, f"the same outputs in {compared} evaluations") if compared else Outcome(None, "no outputs could be compared")
-
-
-def evaluation_cadence(pair: Pair) -> Outcome:
-    """Each kind of network that is evaluated, by itself: one that answers in every step would hide how often the others are asked."""
-    outcomes = [cadence(sorted(old), sorted(new), pair) for old, new in _evaluations(pair)]
-    wrong = next((outcome for outcome in outcomes if outcome.ok is False), None)
-    return wrong or next(iter(outcomes), cadence([], [], pair))
-
-
-def _evaluations(pair: Pair) -> list[tuple[Lines, Lines]]:
-    """Lines of both sides by update, a pair for each kind of network evaluated: its class, in training mode or not.
-
-    A class that is in one mode on one side and in the other on the other side is one kind: that it changed is what must be said.
-    """
-    found: dict[tuple[str, bool], tuple[Lines, Lines]] = {}
-    for index, side in enumerate(SIDES):
-        for line in getattr(pair, side).evaluations:
-            if line["forwards"] and line["n"] <= pair.closed_on(side):
-                name, training = line.get("of") or ("", False)
-                found.setdefault((name, training), ({}, {}))[index][pair.place(side, line["n"])] = line
-    for name, training in list(found):
-        lost, gained = found.get((name, training), ({}, {})), found.get((name, not training), ({}, {}))
-        if lost[0] and not lost[1] and gained[1] and not gained[0]:
-            found[(name, training)] = (lost[0], gained[1])
-            del found[(name, not training)]
-    return [_of_same_batches(*found[key], pair) for key in sorted(found)]
-
-
-def _of_same_batches(old: Lines, new: Lines, pair: Pair) -> tuple[Lines, Lines]:
-    """The lines of a kind of network, without those that are asked in each step about the step's own batch (a teacher, a target network)
-    where the owner's batches are others: what it was asked is judged with the batches."""
-    if len(old) < _EACH_STEP * pair.length or pair.rebatched:
-        return old, new
-    # What is asked after n updates is about the batch of the next one, whose relation is `relations[n]`.
-    others = {n for n, relation in enumerate(pair.relations) if relation not in SAME_WORK}
-    return tuple({n: line for n, line in lines.items() if n not in others} for lines in (old, new))  # type: ignore[return-value]
 
 
 def cadence(old: list[int], new: list[int], pair: Pair) -> Outcome:

@@ -16,6 +16,7 @@ from trainflash.fidelity.record import Stream, Update
 
 _DRAWN_ANEW = 1.5  # distinct inputs for each sample of the data set: augmented, or padded by the batch's longest
 _LEAST_ALIKE, _EPOCHS_APART = 0.003, 2.0  # relative; times the range of the mean square over the baseline's own epochs
+_TRAINS_ALIKE = "which trains to the same bits"
 _DRAWN_ALIKE = 0.05  # relative; another order of the same samples draws other values of the same kind
 
 
@@ -23,6 +24,8 @@ def shapes(pair: Pair) -> Outcome:
     found = pair.first(lambda update: sorted(shape[shape.index("[") :] for shape in update.shapes))
     if found and _only_padded(pair):
         return Outcome(True, "the same samples but for the zeros that pad them")
+    if found and "encoded" in pair.relations:
+        return Outcome(True, f"{some(found[1])} → {some(found[2])}: another form of each sample, {_TRAINS_ALIKE}")
     if found:
         return Outcome(False, f"update {found[0]}: {some(found[1])} → {some(found[2])}")
     if not has_inputs(pair):
@@ -45,7 +48,8 @@ def samples(pair: Pair) -> Outcome:
         return no_inputs()
     other = [index for index, relation in enumerate(pair.relations) if relation == "other"]
     if not other or (pair.rebatched and _same_sequence(pair)):
-        return Outcome(True, f"the same samples in each of {pair.length} updates")
+        form = f", each in another form, {_TRAINS_ALIKE}" if "encoded" in pair.relations else ""
+        return Outcome(True, f"the same samples in each of {pair.length} updates{form}")
     first = pair.baseline.updates[other[0]]
     epochs = _whole_epochs(pair)
     distinct = _distinct(pair)

@@ -12,11 +12,12 @@ from typing import Any, Literal, TypeVar
 from trainflash.fidelity.record import Stream, Update
 
 T = TypeVar("T")
-Relation = Literal["same", "order", "padding", "rounding", "partly", "other"]
-SAME_WORK = frozenset({"same", "padding", "rounding"})  # the same samples meet the same targets: losses can be compared
+Relation = Literal["same", "order", "padding", "rounding", "encoded", "partly", "other"]
+SAME_WORK = frozenset({"same", "padding", "rounding", "encoded"})  # the same samples meet the same targets: losses can be compared
 
 # A program that is stopped in mid-flight has not yet written the evaluations after its last updates: see the recorder.
 _UNWRITTEN = 3
+_PROVEN = 20  # updates: by then most of what an optimizer, a schedule or a pipeline does otherwise shows in the losses
 _KEYED = 0.4  # share of updates that come with keys: of a pair of optimizers only one updates after each batch
 _INPUT_ROUNDING = 1e-4  # of the inputs' own scale: the same values computed in another way, never other values
 _INPUT_ROUNDING_TYPES = 1e-2  # the same, when the inputs' data type changed
@@ -57,7 +58,22 @@ class Pair:
     @cached_property
     def relations(self) -> tuple[Relation, ...]:
         """How the inputs of each matched update relate."""
-        return tuple(self._relation(old, new) for old, new in self.matched)
+        found = tuple(self._relation(old, new) for old, new in self.matched)
+        return tuple("encoded" if each in {"other", "rounding"} else each for each in found) if self._encoded(found) else found
+
+    def _encoded(self, found: tuple[Relation, ...]) -> bool:
+        """Whether all samples reach the model in another form, each always in the same one, and train it to the same bits.
+
+        Such are pixels that the model itself makes numbers of: no sample of the one side is two of the other, or the other way round.
+        """
+        otherwise = self.keys is not None and not self.same_keys
+        if not self.proven or otherwise or not set(found) <= {*SAME_WORK, "other"} or found.count("other") < len(found) / 2:
+            return False
+        both = [(old.rows, new.rows) for old, new in self.matched if old.samples or new.samples]
+        if any(not old or not new or len(old) != len(new) for old, new in both):
+            return False
+        forms = {each for old, new in both for each in zip(old or (), new or (), strict=True)}
+        return len({old for old, _ in forms}) == len({new for _, new in forms}) == len(forms)
 
     def _relation(self, old: Update, new: Update) -> Relation:
         given = {part for at, part in enumerate(old.parts) if (old.optimizer, at) not in self.derived}
@@ -68,6 +84,12 @@ class Pair:
         """Whether all losses and all recorded weights of matched updates are equal to the last bit."""
         losses = all(old.losses == new.losses for old, new in self.matched)
         return losses and all(old.get("digest") == new.get("digest") for old, new in self.weights)
+
+    @cached_property
+    def proven(self) -> bool:
+        """Whether so much has come out bitwise the same, and been trained, that another form of the work cannot matter."""
+        trained = len({old["digest"] for old, _ in self.weights if old.get("digest")}) > 1
+        return self.bitwise and trained and self.length >= _PROVEN and all(old.losses for old, _ in self.matched)
 
     @cached_property
     def weights(self) -> tuple[tuple[dict[str, Any], dict[str, Any]], ...]:

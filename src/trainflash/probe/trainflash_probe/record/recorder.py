@@ -31,7 +31,7 @@ from ..nested import plain
 from ..phases import losses
 from ..phases.loop import loop
 from ..phases.observer import Observer
-from . import drawn, saves, state, tensors, variation, workers
+from . import contents, drawn, saves, state, tensors, variation, workers
 from .forwards import Evaluations, Forward, Forwards
 
 SCHEMA = "training-record.v1"
@@ -53,7 +53,7 @@ class Recorder(Observer):
         workers.install(torch, run_dir)
         self._watch_targets(torch)
         self._fresh()
-        self._saves = saves.Saves(torch, self._saved_elsewhere, self._write, lambda: self._updates)
+        self._saves = saves.Saves(torch, self._saved_elsewhere, self._write, lambda: self._updates, run_dir)
         os.register_at_fork(after_in_child=self._fresh)
 
     def _fresh(self) -> None:
@@ -141,7 +141,7 @@ class Recorder(Observer):
         ordinal = self._ordinal(optimizer)
         steps = self._optimizers[ordinal][1] + 1
         self._gradients = self._try(state.gradients, optimizer)
-        self._before = self._try(state.Before, optimizer) if _sampled(steps) else None
+        self._before = self._try(state.Before, self._parameters(optimizer)) if _sampled(steps) else None
 
     def on_update(self, optimizer):
         self._updates += 1
@@ -177,7 +177,7 @@ class Recorder(Observer):
 
     def _save(self, obj, target, **more):
         live = self._try(saves.live, state.parameters(self._last[0])) if self._last else {}
-        found = self._try(state.checkpoint, obj, live or {})
+        found = self._try(contents.checkpoint, obj, live or {}) if obj is not None else None
         self._write({"k": "checkpoint", "n": self._updates, "target": _base(target), **more, **(found or {})})
 
     def on_log(self, source):
@@ -238,7 +238,7 @@ class Recorder(Observer):
 
     def _weigh(self, optimizer, ordinal):
         names = self._names()
-        every = state.parameters(optimizer)
+        every = self._parameters(optimizer)
         line = {"k": "weights", "n": self._updates, "optimizer": ordinal, "step": self._optimizers[ordinal][1]}
         line.update(self._try(state.weights, every, self._buffers()) or {})
         line["random"] = self._try(state.random_streams)
@@ -260,6 +260,9 @@ class Recorder(Observer):
 
     def _names(self):
         return {id(parameter): state.plain_name(name) for module in self._living() for name, parameter in module.named_parameters()}
+
+    def _parameters(self, optimizer):
+        return self._try(state.parameters, optimizer, self._living()) or []
 
     def _buffers(self):
         seen = {id(buffer): buffer for module in self._living() for buffer in state.buffers(module)}

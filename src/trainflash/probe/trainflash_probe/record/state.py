@@ -13,7 +13,7 @@ from .tensors import torch_module
 _GRAPH_LIMIT = 200_000  # nodes of one backward that are looked at
 _COUNT_LIMIT = 50_000_000  # elements that are copied to count how many of them one update changes
 # How the arithmetic is done, not what is computed; a change of these shows in the losses if it matters.
-_IMPLEMENTATION = {"params", "foreach", "fused", "capturable", "differentiable", "initial_lr", "param_names"}
+IMPLEMENTATION = {"params", "foreach", "fused", "capturable", "differentiable", "initial_lr", "param_names"}
 
 
 def plain_name(name):
@@ -49,7 +49,7 @@ def settings(optimizer):
     """Per parameter group: every number that decides about the update (learning rate, weight decay, momentum, …)."""
     groups = []
     for group in optimizer.param_groups:
-        plain = {key: _number(value) for key, value in sorted(group.items()) if key not in _IMPLEMENTATION}
+        plain = {key: _number(value) for key, value in sorted(group.items()) if key not in IMPLEMENTATION}
         plain = {key: value for key, value in plain.items() if value is not None}
         plain["values"] = sum(int(parameter.numel()) for parameter in group["params"])
         groups.append(plain)
@@ -66,9 +66,14 @@ def _number(value):
     return float(value) if isinstance(value, float) else None
 
 
-def parameters(optimizer):
-    """All parameters of an optimizer, in the order of its groups."""
-    return [parameter for group in optimizer.param_groups for parameter in group["params"]]
+def parameters(optimizer, modules=()):
+    """All parameters of an optimizer, in the order of the first module that has them all, however they are grouped; else of the groups."""
+    found = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+    for module in modules:
+        places = {id(parameter): place for place, parameter in enumerate(module.parameters())}
+        if all(id(parameter) in places for parameter in found):
+            return sorted(found, key=lambda parameter: places[id(parameter)])
+    return found
 
 
 def gradients(optimizer):
@@ -86,8 +91,8 @@ def gradients(optimizer):
 class Before:
     """The parameters just before an update, to see afterwards which of them it changed and how many values."""
 
-    def __init__(self, optimizer):
-        self._parameters = parameters(optimizer)
+    def __init__(self, parameters_):
+        self._parameters = parameters_
         small = sum(int(parameter.numel()) for parameter in self._parameters) <= _COUNT_LIMIT
         self._copies = [parameter.detach().clone() for parameter in self._parameters] if small else None
         self._digests = None if small else [tensors.digest([parameter]) for parameter in self._parameters]
@@ -182,52 +187,3 @@ def nudge(module, done):
                 signs = torch.randint(0, 2, tuple(parameter.shape), generator=private, dtype=torch.int8) * 2 - 1
                 step = torch.finfo(kind or parameter.dtype).eps * signs.to(parameter.device, parameter.dtype)
                 parameter.mul_(1 + step)
-
-
-def checkpoint(obj, live):
-    """Keys, types, shapes and hashes of all tensors and plain values in a saved object.
-
-    `live` is `{digest: data pointer}` of the weights in training: `current` of them are saved as they are now, `aliases` share their
-    memory.
-    """
-    torch = torch_module()
-    plain = _stateful(obj)
-    found = list(tensors.leaves(plain))
-    names = [f"{name}:{str(tensor.dtype).replace('torch.', '')}{list(tensor.shape)}" for name, tensor in found]
-    keys = sorted(names + [f"{key}:{type(value).__name__}" for key, value in _scalars(plain)])
-    floating = [tensor for _, tensor in found if tensor.is_floating_point()]
-    plain_values = sorted(f"{key}={value!r}" for key, value in _scalars(plain) if isinstance(value, (bool, int, float, str)))
-    pointers = set(live.values())
-    with torch.no_grad():
-        saved = {tensors.digest([tensor]) for _, tensor in found} if live else set()
-        return {
-            "keys": hashlib.blake2b("\n".join(keys).encode(), digest_size=8).hexdigest(),
-            "names": keys[:400],
-            "tensors": len(found),
-            "digest": tensors.digest([tensor for _, tensor in sorted(found, key=lambda item: item[0])]),
-            "bytes": sum(int(tensor.numel()) * tensor.element_size() for _, tensor in found),
-            "aliases": sum(1 for _, tensor in found if tensor.numel() and tensor.data_ptr() in pointers),
-            "current": sum(digest in saved for digest in live),
-            "live": len(live),
-            "scalars": hashlib.blake2b("\n".join(plain_values).encode(), digest_size=8).hexdigest(),
-            "norm": sum(tensors.squares(tensor) for tensor in floating) ** 0.5,
-            "sketch": tensors.sketch(floating),
-        }
-
-
-def _stateful(obj, depth=0):
-    """`obj` with modules and optimizers in it replaced by their state dictionaries."""
-    torch = torch_module()
-    if isinstance(obj, (torch.nn.Module, torch.optim.Optimizer)):
-        return obj.state_dict()
-    if isinstance(obj, dict) and depth < 4:
-        return {key: _stateful(value, depth + 1) for key, value in obj.items()}
-    return obj
-
-
-def _scalars(obj, name="", depth=0):
-    if isinstance(obj, dict) and depth < 4:
-        for key, value in obj.items():
-            yield from _scalars(value, f"{name}.{key}" if name else str(key), depth + 1)
-    elif not isinstance(obj, torch_module().Tensor):
-        yield name, obj
