@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from trainflash.fidelity import checks, checks_of_data, drift, soft
+from trainflash.fidelity import checks, checks_of_data, checks_of_evaluations, drift, soft
 from trainflash.fidelity.outcome import Outcome
 from trainflash.fidelity.pairing import Pair, seen_occasions
 from trainflash.fidelity.record import Record
@@ -44,9 +44,9 @@ RULES = (
     Rule("clipping", "clipping", checks.clipping),
     Rule("data types", "precision", checks.types),
     Rule("input values", "numerics", checks_of_data.input_values),
-    Rule("evaluation inputs", "evaluation", checks.evaluation),
-    Rule("evaluation results", "evaluation", checks.evaluation_results),
-    Rule("evaluation cadence", "cadence", checks.evaluation_cadence),
+    Rule("evaluation inputs", "evaluation", checks_of_evaluations.inputs),
+    Rule("evaluation results", "evaluation", checks_of_evaluations.results),
+    Rule("evaluation cadence", "cadence", checks_of_evaluations.cadences),
     Rule("checkpoint contents", "checkpoint", drift.checkpoints),
     Rule("checkpoint cadence", "cadence", drift.checkpoint_cadence),
     Rule("log cadence", "cadence", checks.log_cadence),

@@ -22,6 +22,14 @@ def no_inputs() -> Outcome:
     return Outcome(None, "no model inputs were seen (the loss does not come from an nn.Module)")
 
 
+def modes_in_words(modes: list[tuple[Any, ...]]) -> str:
+    """What the modes of root modules say, as `Update.modes` holds them but for the class."""
+    return " + ".join(
+        f"{'train' if training else 'eval'} ({dropouts} dropouts of {chance:g} in all, {norms} normalizations in train mode)"
+        for training, dropouts, chance, norms in modes
+    )
+
+
 def some(names: Any) -> str:
     listed = [str(name) for name in names or ()]
     return ", ".join(listed[:4]) + (", …" if len(listed) > 4 else "") if any(listed) else "none"
