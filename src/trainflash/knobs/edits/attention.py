@@ -14,11 +14,11 @@ import libcst as cst
 from trainflash.knobs.edits import imports
 from trainflash.knobs.edits.statements import whole_lines
 from trainflash.knobs.kinds import FusedAttention
-from trainflash.knobs.reading import scales
 from trainflash.knobs.reading.expressions import given_to, literal, refuse
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, keyword, positional, string_value
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
+from trainflash.knobs.training import scales
 
 PRODUCTS = ("torch.matmul", "torch.bmm")
 SOFTMAX = ("torch.softmax", "torch.nn.functional.softmax")

@@ -10,11 +10,11 @@ import libcst as cst
 from trainflash.knobs.edits import imports
 from trainflash.knobs.edits.calls import the_call
 from trainflash.knobs.kinds import BatchedSampling, CallArgument, PadToLongest
-from trainflash.knobs.reading import padding
 from trainflash.knobs.reading.expressions import assigned, literal, refuse
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, has_splat, keyword, positional
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
+from trainflash.knobs.training import padding
 
 LOADER = CallArgument(("torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader"), "batch_size", at="train_loader")
 TENSORS = "torch.utils.data.TensorDataset"

@@ -9,12 +9,13 @@ import libcst as cst
 
 from trainflash.knobs.edits import imports
 from trainflash.knobs.kinds import CallArgument, RemoveCall, ReplaceCall, UnwrapCall
-from trainflash.knobs.reading import evaluated, loading, sources, worker_state
+from trainflash.knobs.reading import sources
 from trainflash.knobs.reading.expressions import UNKNOWN, argument_node, literal, refuse, same, spelled_value
 from trainflash.knobs.reading.origins import Source
 from trainflash.knobs.reading.python_source import PythonFile, dotted, has_splat
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Edit, Splice
+from trainflash.knobs.training import evaluated, loading, worker_state
 from trainflash.schema import LoaderFacts, Location
 
 LOADERS = ("torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader")

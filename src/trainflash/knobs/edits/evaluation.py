@@ -8,8 +8,9 @@ import libcst as cst
 
 from trainflash.knobs import facts
 from trainflash.knobs.edits import imports
+from trainflash.knobs.effects import changes, lasting
 from trainflash.knobs.kinds import Decorate, ReplaceCall
-from trainflash.knobs.reading import callees, changes, lasting, uses
+from trainflash.knobs.reading import callees, uses
 from trainflash.knobs.reading.expressions import refuse
 from trainflash.knobs.reading.python_source import PythonFile, decorator_names, descendants, dotted
 from trainflash.knobs.scene import Scene, Target

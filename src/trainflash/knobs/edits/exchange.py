@@ -11,12 +11,13 @@ import libcst as cst
 from trainflash.errors import UsageError
 from trainflash.knobs.edits import calls
 from trainflash.knobs.kinds import Accumulation, CallArgument, DrawnBatch, Exchange
-from trainflash.knobs.reading import micro_batches, sources
+from trainflash.knobs.reading import sources
 from trainflash.knobs.reading.expressions import argument_node, assigned, refuse
 from trainflash.knobs.reading.origins import Source
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, keyword, string_value
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Edit
+from trainflash.knobs.training import micro_batches
 
 RATES = ("lr", "learning_rate", "base_lr", "max_lr", "weight_decay")
 

@@ -10,12 +10,14 @@ import libcst as cst
 from trainflash.knobs.edits.calls import insertion, the_call
 from trainflash.knobs.edits.loops import is_name, loop_around
 from trainflash.knobs.edits.statements import whole_lines
+from trainflash.knobs.effects import changes, purity, sharing, writers
 from trainflash.knobs.kinds import CallArgument, Hoist
-from trainflash.knobs.reading import callees, changes, loading, purity, sharing, uses, worker_state, writers
+from trainflash.knobs.reading import callees, uses
 from trainflash.knobs.reading.expressions import assigned, refuse
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, has_splat, keyword
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
+from trainflash.knobs.training import loading, worker_state
 from trainflash.schema import Location
 
 LOADER = CallArgument(("torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader"), "num_workers", at="loader")

@@ -7,12 +7,14 @@ from typing import Any
 import libcst as cst
 
 from trainflash.knobs import facts
+from trainflash.knobs.effects import guarded
 from trainflash.knobs.kinds import Interval
-from trainflash.knobs.reading import guarded, sources, uses, windows
+from trainflash.knobs.reading import sources, uses
 from trainflash.knobs.reading.expressions import literal, refuse
 from trainflash.knobs.reading.python_source import PythonFile, descendants
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
+from trainflash.knobs.training import windows
 from trainflash.schema import Location
 
 HIGHEST = 3  # own: calls that lie between an activity and the condition that guards it

@@ -12,8 +12,8 @@ from typing import Any
 import libcst as cst
 
 from trainflash.knobs.edits import imports
+from trainflash.knobs.effects import changes, purity
 from trainflash.knobs.project import Project
-from trainflash.knobs.reading import changes, purity
 from trainflash.knobs.reading.expressions import UNKNOWN, assigned, literal, refuse
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, string_value
 from trainflash.knobs.scene import Scene, Target

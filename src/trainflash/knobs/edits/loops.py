@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import libcst as cst
 
+from trainflash.knobs.effects import changes
 from trainflash.knobs.kinds import DeferredRead
-from trainflash.knobs.reading import changes
 from trainflash.knobs.reading.expressions import assigned, refuse
 from trainflash.knobs.reading.python_source import PythonFile, descendants
 from trainflash.knobs.scene import Scene, Target

@@ -16,8 +16,8 @@ from trainflash.errors import UsageError
 from trainflash.knobs import facts
 from trainflash.knobs.edits import imports
 from trainflash.knobs.edits.kept_calls import kept_call
+from trainflash.knobs.effects import changes, purity
 from trainflash.knobs.kinds import Memoize
-from trainflash.knobs.reading import changes, purity
 from trainflash.knobs.reading.expressions import refuse
 from trainflash.knobs.reading.python_source import PythonFile
 from trainflash.knobs.scene import Scene, Target

@@ -6,8 +6,8 @@ import libcst as cst
 
 from trainflash.knobs.edits import imports
 from trainflash.knobs.edits.calls import the_call
+from trainflash.knobs.effects import changes
 from trainflash.knobs.kinds import Background
-from trainflash.knobs.reading import changes
 from trainflash.knobs.reading.expressions import refuse
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, string_value
 from trainflash.knobs.scene import Scene, Target

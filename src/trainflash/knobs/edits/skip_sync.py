@@ -5,12 +5,13 @@ from __future__ import annotations
 import libcst as cst
 
 from trainflash.knobs.edits.calls import the_call
+from trainflash.knobs.effects import changes
 from trainflash.knobs.kinds import CallArgument, SkipSync
-from trainflash.knobs.reading import changes, micro_batches
 from trainflash.knobs.reading.expressions import refuse
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
+from trainflash.knobs.training import micro_batches
 
 WRAPPED = CallArgument(
     ("torch.nn.parallel.DistributedDataParallel", "torch.nn.parallel.distributed.DistributedDataParallel"), "module",

@@ -9,11 +9,12 @@ import libcst as cst
 from trainflash.knobs.edits import imports
 from trainflash.knobs.edits.calls import the_call
 from trainflash.knobs.kinds import AssignedAttribute, InsertCall, RemoveCall, UnwrapCall
-from trainflash.knobs.reading import loading, sources
+from trainflash.knobs.reading import sources
 from trainflash.knobs.reading.expressions import given_to, literal, refuse, spelled_value
 from trainflash.knobs.reading.python_source import PythonFile, dotted, keyword, string_value
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
+from trainflash.knobs.training import loading
 from trainflash.schema import Location
 
 

@@ -1,1 +1,1 @@
-"""What the owner's program says: its names, values, uses and effects, read from the source and never run."""
+"""What the owner's program says: its names, calls and uses, and where its values come from; read from the source and never run."""

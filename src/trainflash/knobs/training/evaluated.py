@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from trainflash.knobs.effects.sharing import Shared
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees, uses
 from trainflash.knobs.reading.expressions import refuse
 from trainflash.knobs.reading.python_source import PythonFile, descendants
-from trainflash.knobs.reading.sharing import Shared
 
 TAKES = {"next", "islice", "take"}  # a number of batches
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import libcst as cst
 
-from trainflash.knobs.reading import callees, changes, purity, sharing
+from trainflash.knobs.effects import changes, purity, sharing
+from trainflash.knobs.reading import callees
 from trainflash.knobs.reading.expressions import UNKNOWN, literal
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, string_value
 

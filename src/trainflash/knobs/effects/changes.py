@@ -6,8 +6,9 @@ from collections.abc import Iterable
 
 import libcst as cst
 
+from trainflash.knobs.effects import purity, sharing, writers
 from trainflash.knobs.project import Project
-from trainflash.knobs.reading import callees, purity, sharing, uses, writers
+from trainflash.knobs.reading import callees, uses
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, keyword, string_value
 from trainflash.schema import Location
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import libcst as cst
 
-from trainflash.knobs.reading import widths
 from trainflash.knobs.reading.expressions import given_to, literal, refuse
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted
 from trainflash.knobs.scene import Scene
+from trainflash.knobs.training import widths
 
 SHAPES = {
     "AvgPool1d",

@@ -8,8 +8,9 @@ from functools import cached_property
 
 import libcst as cst
 
+from trainflash.knobs.effects import changes, writers
 from trainflash.knobs.project import Project
-from trainflash.knobs.reading import callees, changes, writers
+from trainflash.knobs.reading import callees
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, string_value
 
 LOOPS = (cst.For, cst.While)

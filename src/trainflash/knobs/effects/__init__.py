@@ -1,0 +1,1 @@
+"""What the owner's code does to values that are held: who changes, shares, keeps or guards them, read from the source; in doubt it does."""
