@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import os
 import time
 from threading import get_ident
@@ -29,31 +30,71 @@ def saver_method(owner: object, name: str) -> None:
         setattr(owner, name, _saver(original, method=True))
 
 
+def given_to(original):
+    """`f(args, kwargs)` gives the object and the target of a call of the saving function `original`, however they are handed over."""
+    try:
+        names = [name for name, each in inspect.signature(original).parameters.items() if each.kind is each.POSITIONAL_OR_KEYWORD]
+    except (TypeError, ValueError):
+        names = []
+    targets = {"f", "filename", "checkpoint_id"}
+    place = next((index for index, name in enumerate(names) if name in targets), 1)
+
+    def given(args, kwargs):
+        obj = args[0] if args else kwargs.get(names[0]) if names else None
+        named = next((kwargs[name] for name in targets if name in kwargs), None)
+        return obj, args[place] if len(args) > place and named is None else named
+
+    return given
+
+
 def _saver(original, method: bool = False):
+    """A framework's `method` saves by functions that tell for themselves; where none did, something was saved and nobody saw what."""
+    given = given_to(original)
+
     @functools.wraps(original)
     def save(*args, **kwargs):
         if loop.tid != get_ident() or not loop.started:
             return original(*args, **kwargs)
-        target = None
+        obj = target = None
+        told = _told.count
         try:
             loop.close_eval_if_training()
-            target = None if method else kwargs.get("f", kwargs.get("filename", args[1] if len(args) > 1 else None))
-            if loop.on_checkpoint and not loop.in_ckpt:
-                loop.tell(loop.on_checkpoint, args[0] if args else None, target)
+            if not method:
+                obj, target = given(args, kwargs)
+                _tell(obj, target)
         except Exception as error:
             swallow("checkpoint", error)
         began = time.monotonic_ns()
         loop.in_ckpt += 1
+        _told.inside += not method
         emit(codes.CKPT)
         try:
             return original(*args, **kwargs)
         finally:
             loop.in_ckpt -= 1
+            _told.inside -= not method
             emit(codes.CKPT + 1)
+            if method and told == _told.count:
+                _tell(None, None)
             if diagnose:
                 _note(target, began, method)
 
     return save
+
+
+class _Told:
+    """How many saves the observers were told of, and whether one runs whose parts are its own."""
+
+    count = inside = 0
+
+
+_told = _Told()
+
+
+def _tell(obj: object, target: object) -> None:
+    if loop.on_checkpoint and not _told.inside:
+        _told.count += 1
+        loop.tell(loop.on_checkpoint, obj, target)
 
 
 def _note(target: object, began: int, method: bool) -> None:

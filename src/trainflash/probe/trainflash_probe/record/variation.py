@@ -8,6 +8,7 @@ its global random streams with, it gets another seed.
 from __future__ import annotations
 
 import functools
+import inspect
 import os
 import random
 import sys
@@ -84,12 +85,39 @@ class Seeds:
         numpy.random.seed = self._seeding(numpy.random.seed)
 
     def _seeding(self, original):
+        if inspect.ismethod(original):
+            return _Method(original, self._exchanged)
+
         @functools.wraps(original)
         def seed(*args, **kwargs):
-            words = list(args) if args else [kwargs.pop(name) for name in ("seed", "a") if name in kwargs]
-            if words and isinstance(words[0], int):
-                self.seen = True
-                words[0] = (words[0] + self._offset) % (1 << 32) if self._offset else words[0]
-            return original(*words, **kwargs)
+            words, rest = self._exchanged(args, kwargs)
+            return original(*words, **rest)
 
         return seed
+
+    def _exchanged(self, args, kwargs):
+        words = list(args) if args else [kwargs.pop(name) for name in ("seed", "a") if name in kwargs]
+        if words and isinstance(words[0], int):
+            self.seen = True
+            words[0] = (words[0] + self._offset) % (1 << 32) if self._offset else words[0]
+        return words, kwargs
+
+
+class _Method:
+    """A bound method with its arguments exchanged. Pickled it is the method itself: there is no name by which a function in its place could
+    be found, and a worker that is handed `random.seed` seeds a generator of its own with it, not the global one."""
+
+    def __init__(self, original, exchange):
+        self._original, self._exchange = original, exchange
+
+    def __call__(self, *args, **kwargs):
+        words, rest = self._exchange(args, kwargs)
+        return self._original(*words, **rest)
+
+    def __getattr__(self, name):
+        if name in ("_original", "_exchange"):
+            raise AttributeError(name)
+        return getattr(self._original, name)
+
+    def __reduce_ex__(self, protocol):
+        return self._original.__reduce_ex__(protocol)

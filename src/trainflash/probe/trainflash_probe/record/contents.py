@@ -1,0 +1,157 @@
+"""What a saved object holds: names, types and hashes of its tensors, and the plain values that move while the program trains.
+
+None of the owner's code runs for this: modules and optimizers are read as pickle reads them, not by their `state_dict`, whose hooks may
+draw random numbers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections import deque
+from collections.abc import Mapping
+
+from . import tensors
+from .state import IMPLEMENTATION
+from .tensors import torch_module
+
+_DEPTH = 8
+_MOST_GROUPS = 400
+_MOST_NUMBERS = 1_000_000  # in lists of one checkpoint
+
+
+def checkpoint(obj, live):
+    """Keys, types, shapes and hashes of all tensors and plain values in a saved object.
+
+    `live` is `{digest: data pointer}` of the weights in training: `current` of them are saved as they are now, `aliases` share their
+    memory. `values` are numbers in lists and arrays, by the name of the list: `[hash, how many, norm]`; `counts` are the integers beside
+    them, such as an epoch.
+    """
+    torch = torch_module()
+    plain = stateful(obj)
+    found = list(tensors.leaves(plain))
+    names = [f"{name}:{str(tensor.dtype).replace('torch.', '')}{list(tensor.shape)}" for name, tensor in found]
+    keys = sorted(names + [f"{key}:{type(value).__name__}" for key, value in _scalars(plain)])
+    floating = [tensor for _, tensor in found if tensor.is_floating_point()]
+    plain_values = sorted(f"{key}={value!r}" for key, value in _scalars(plain) if isinstance(value, (bool, int, float, str)))
+    pointers = set(live.values())
+    numbers = _Numbers()
+    numbers.take(plain)
+    with torch.no_grad():
+        saved = {tensors.digest([tensor]) for _, tensor in found} if live else set()
+        return {
+            "keys": hashlib.blake2b("\n".join(keys).encode(), digest_size=8).hexdigest(),
+            "names": keys[:400],
+            "tensors": len(found),
+            "digest": tensors.digest([tensor for _, tensor in sorted(found, key=lambda item: item[0])]),
+            "bytes": sum(int(tensor.numel()) * tensor.element_size() for _, tensor in found),
+            "aliases": sum(1 for _, tensor in found if tensor.numel() and tensor.data_ptr() in pointers),
+            "current": sum(digest in saved for digest in live),
+            "live": len(live),
+            "scalars": hashlib.blake2b("\n".join(plain_values).encode(), digest_size=8).hexdigest(),
+            "norm": sum(tensors.squares(tensor) for tensor in floating) ** 0.5,
+            "sketch": tensors.sketch(floating),
+            **numbers.found(),
+        }
+
+
+def stateful(obj, depth=0):
+    """`obj` with modules and optimizers in it replaced by dictionaries of what they hold, named as `state_dict` names it."""
+    torch = torch_module()
+    if isinstance(obj, torch.nn.Module):
+        return dict(_held(obj))
+    if isinstance(obj, torch.optim.Optimizer):
+        return _of_optimizer(obj)
+    if isinstance(obj, dict) and depth < 4:
+        return {key: stateful(value, depth + 1) for key, value in obj.items()}
+    return obj
+
+
+def _held(module, prefix="", depth=0):
+    temporary = getattr(module, "_non_persistent_buffers_set", ())
+    for name, parameter in module._parameters.items():
+        if parameter is not None:
+            yield prefix + name, parameter
+    for name, buffer in module._buffers.items():
+        if buffer is not None and name not in temporary:
+            yield prefix + name, buffer
+    for name, part in module._modules.items():
+        if part is not None and depth < 100:
+            yield from _held(part, f"{prefix}{name}.", depth + 1)
+
+
+def _of_optimizer(optimizer):
+    places = {id(each): index for index, each in enumerate(each for group in optimizer.param_groups for each in group["params"])}
+    groups = [{key: value for key, value in group.items() if key != "params"} for group in optimizer.param_groups]
+    return {"state": {places.get(id(key), str(key)): dict(value) for key, value in optimizer.state.items()}, "param_groups": groups}
+
+
+def _scalars(obj, name="", depth=0):
+    if isinstance(obj, dict) and depth < 4:
+        for key, value in obj.items():
+            yield from _scalars(value, f"{name}.{key}" if name else str(key), depth + 1)
+    elif not isinstance(obj, torch_module().Tensor):
+        yield name, obj
+
+
+class _Numbers:
+    """Numbers of a saved object, gathered by the list or array that holds them."""
+
+    def __init__(self):
+        self._numpy = sys.modules.get("numpy")
+        self._groups: dict = {}  # name -> [hash, how many, sum of squares]
+        self._counts: dict = {}
+        self._left = _MOST_NUMBERS
+
+    def found(self):
+        groups = {name: [total.hexdigest(), many, squares**0.5] for name, (total, many, squares) in self._groups.items()}
+        return {"values": groups, "counts": self._counts}
+
+    def take(self, obj, name="", listed=False, depth=0):
+        if isinstance(obj, Mapping):
+            for key, value in obj.items() if depth < _DEPTH else ():
+                if listed and key in IMPLEMENTATION:
+                    continue
+                if listed and _is_number(value):
+                    self._add(name, f"{key}={value!r}", value)
+                else:
+                    self.take(value, f"{name}.{key}" if name else str(key), listed, depth + 1)
+        elif isinstance(obj, (list, tuple, deque)):
+            for value in obj if depth < _DEPTH and self._left > 0 else ():
+                self.take(value, name, True, depth + 1)
+        elif self._numpy is not None and isinstance(obj, (self._numpy.ndarray, self._numpy.generic)):
+            self._array(name, obj)
+        elif _is_number(obj) and listed:
+            self._add(name, repr(obj), obj)
+        elif isinstance(obj, int) and not isinstance(obj, bool) and len(self._counts) < _MOST_GROUPS:
+            self._counts[name] = int(obj)
+
+    def _array(self, name, array):
+        if array.dtype.kind not in "biufc":
+            return
+        values = self._numpy.ascontiguousarray(array)
+        floating = values.astype("float64" if array.dtype.kind != "c" else "complex128")
+        group = self._group(name)
+        if group is not None:
+            group[0].update(f"{array.dtype.str}{array.shape}".encode())
+            group[0].update(values.tobytes())
+            group[1] += int(values.size)
+            group[2] += float((abs(floating) ** 2).sum())
+
+    def _add(self, name, text, value):
+        self._left -= 1
+        group = self._group(name)
+        if group is not None:
+            group[0].update(f"{text},".encode())
+            group[1] += 1
+            size = float(abs(value)) if not isinstance(value, int) or abs(value) < 1 << 500 else 0.0
+            group[2] += size * size
+
+    def _group(self, name):
+        if name not in self._groups and len(self._groups) >= _MOST_GROUPS:
+            return None
+        return self._groups.setdefault(name, [hashlib.blake2b(digest_size=8), 0, 0.0])
+
+
+def _is_number(value):
+    return isinstance(value, (bool, int, float, complex))
