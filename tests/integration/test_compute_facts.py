@@ -129,6 +129,14 @@ def test_a_program_that_profiles_itself_is_left_alone(plant, censuses, tmp_path)
     assert found.settings == ()
 
 
+def test_a_census_of_updates_inside_backward_ends_with_its_step(tmp_path):
+    program = "updates_in_backward.py"
+    found, run = seen(tmp_path, program)
+    assert run.output == plain(program)  # with the recorder off again
+    assert found.settings == ()
+    assert found.operators is not None and found.operators.per_step > 10
+
+
 def test_a_killed_program_has_told_most_of_it(tmp_path):
     run = probed(tmp_path / "run", LOOP, "plant=killed", capture="diagnose")
     assert run.returncode == -9

@@ -64,7 +64,9 @@ class Census(Observer):
                 return
             self._lines.end(step)
             self._lines = None
-        if running is self:
+        if running is self and self._late_s:
+            self._read(self._late_s)
+        elif running is self:
             self.abort()
         if not self._plan or self.forbidden:
             loop.remove(self.on_boundary, self.on_exit)
@@ -109,7 +111,7 @@ class Census(Observer):
         loop.trace_gap_after(step + 1, self.completed)
         self._native._enable_profiler_legacy(_config(self._torch))
         running = self
-        self._began_s = _clock()
+        self._began_s, self._late_s = _clock(), 0.0
         self._outside, self._since_us = [], 0.0
         loop.around_data = self._making_a_batch
         loop.on_forward.append(self.on_forward)
@@ -151,7 +153,12 @@ class Census(Observer):
         """The last update of the step is done; reading costs time that is still this step's."""
         if running is not self or loop.tid != get_ident():
             return
-        now = _clock()
+        if loop.in_bwd:  # autograd brings back what was on when the backward began: from inside it nothing can be switched off
+            self._late_s = _clock()
+        else:
+            self._read(_clock())
+
+    def _read(self, now: float) -> None:
         counted = read(self._stop(), self._outside) or {}
         fact("census", step=self._step, ns=int(1e9 * (now - self._began_s)), **counted)
         if counted.get("attention") and not compiles.source.used:
