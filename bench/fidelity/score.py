@@ -22,6 +22,8 @@ SAYS = {
     "evaluation results": {"evaluation result"},
     "evaluation cadence": {"evaluation cadence"},
     "checkpoint contents": {"checkpoint contents", "checkpoint resume"},
+    "checkpoint values": {"checkpoint contents", "checkpoint resume"},
+    "checkpoint files": {"checkpoint contents", "checkpoint resume"},
     "resumed from checkpoint": {"checkpoint contents", "checkpoint resume"},
     "checkpoint cadence": {"checkpoint cadence"},
     "log cadence": {"log steps"},

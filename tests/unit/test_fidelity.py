@@ -106,7 +106,7 @@ def test_each_rule_has_a_case_that_it_catches():
     cases = [(record(), candidate) for candidate, _, _ in BROKEN.values()] + [(clipped(0.5), clipped(None))]
     caught = {check.name for baseline, candidate in cases for check in compare(baseline, candidate).checks if check.ok is False}
     informative = {"random streams"}  # explains, never decides
-    elsewhere = {"data types", "input values", "checkpoint cadence", "streams of workers"}
+    elsewhere = {"data types", "input values", "checkpoint cadence", "checkpoint values", "checkpoint files", "streams of workers"}
     assert {rule.name for rule in RULES} - caught <= informative | elsewhere
 
 
@@ -383,7 +383,7 @@ def test_a_checkpoint_elsewhere_must_hold_the_weights_of_its_moment():
 def test_a_file_that_holds_other_values_than_were_handed_over_is_found():
     stored = ({"n": 10, "target": "a.pt", "digest": "weights-1"}, {"n": 20, "target": "b.pt", "digest": "torn"})
     found = compare(later(checkpoints=THREE), later(checkpoints=THREE, stored=stored))
-    assert "b.pt" in check_of(found, "checkpoint contents").evidence
+    assert "b.pt" in check_of(found, "checkpoint files").evidence
     assert found.changed == ("checkpoint",)
 
 

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from trainflash.fidelity import checks, checks_of_data, checks_of_evaluations, drift, soft
+from trainflash.fidelity import checks, checks_of_data, checks_of_evaluations, drift, saved, soft
 from trainflash.fidelity.outcome import Outcome
 from trainflash.fidelity.pairing import Pair, seen_occasions
 from trainflash.fidelity.record import Record
@@ -27,6 +27,7 @@ class Rule:
     name: str
     change: str
     outcome: Callable[[Pair], Outcome]
+    by_chance: bool = False  # what a second run of the baseline moves is left out by name; until it was made, a difference may be that
 
 
 RULES = (
@@ -47,12 +48,15 @@ RULES = (
     Rule("evaluation inputs", "evaluation", checks_of_evaluations.inputs),
     Rule("evaluation results", "evaluation", checks_of_evaluations.results),
     Rule("evaluation cadence", "cadence", checks_of_evaluations.cadences),
-    Rule("checkpoint contents", "checkpoint", drift.checkpoints),
-    Rule("checkpoint cadence", "cadence", drift.checkpoint_cadence),
+    Rule("checkpoint contents", "checkpoint", saved.contents),
+    Rule("checkpoint values", "checkpoint", saved.values, by_chance=True),
+    Rule("checkpoint files", "checkpoint", saved.files),
+    Rule("checkpoint cadence", "cadence", saved.checkpoint_cadence),
     Rule("log cadence", "cadence", checks.log_cadence),
     Rule("random streams", "random", checks.random_streams),
 )
 _CHANGE = {rule.name: rule.change for rule in RULES}
+_BY_CHANCE = frozenset(rule.name for rule in RULES if rule.by_chance)
 
 # After these the losses and weights of single updates cannot be compared any more.
 _MOVES_LOSSES = frozenset({"updates", "batch", "shape", "samples", "order", "targets", "mode", "optimizer", "schedule", "coverage"})
@@ -69,6 +73,7 @@ def compare(
     metric: Check | None = None,
     limits: Limits | None = None,
     agreed: frozenset[str] = frozenset(),
+    chance_known: bool = True,
 ) -> Fidelity:
     """Does the candidate still train the same?
 
@@ -76,6 +81,7 @@ def compare(
     record of the baseline, `nudged` one whose initial weights were changed by one unit in the last place; without them every difference
     counts as the candidate's. `controls` are further baseline runs that differ by chance, for what cannot be compared update by update;
     `metric` is the answer of the project's own metric, which then decides instead of `tolerance`.
+    With `chance_known` False nobody will make a second run of the baseline for this comparison: what it would have to tell is left open.
     `agreed` are changes in kind that the owner agrees to: what they alone may hide is left open instead of held against the candidate.
     Raises nothing: what cannot be compared is `inconclusive`, with the reason.
     """
@@ -84,8 +90,8 @@ def compare(
     if pairs is None:
         return _unpaired(baseline_record, candidate_record, tolerance)
     noise = measure_noise(baseline_record, rerun, nudged)
-    pairs = tuple(replace(pair, derived=noise.derived) for pair in pairs)
-    hard = tuple(_excused(check, noise) for check in _hard(pairs))
+    pairs = tuple(replace(pair, derived=noise.derived, by_chance=_chance(pair, noise)) for pair in pairs)
+    hard = tuple(_excused(check, noise) for check in (_hard(pairs) if chance_known else _certain(_hard(pairs))))
     failed = _changes(hard)
     far = drift.widest([drift.drift(pair) for pair in pairs])
     bitwise = all(pair.bitwise for pair in pairs) and not far.evaluated_weights
@@ -108,7 +114,7 @@ def compare(
         not_seen=tuple(name for name in OCCASIONS if name not in seen),
         checks=(*hard, *(check for _, check in judged)),
         not_judged=() if bitwise and not question.moved else tuple(check.name for _, check in judged if check.ok is None),
-        notes=_notes(baseline_record),
+        notes=_notes(baseline_record, candidate_record),
     )
     return _decided(result, failed, _unusable(pairs, limits), noise, bitwise, restless, controls, _torn_off(pairs))
 
@@ -150,9 +156,11 @@ def _unjudged(result: Fidelity) -> tuple[str, ...]:
     return (f"not judged: {', '.join(result.not_judged)}",) if result.not_judged else ()
 
 
-def _notes(baseline: Record) -> tuple[str, ...]:
+def _notes(baseline: Record, candidate: Record) -> tuple[str, ...]:
     seeded = [stream.seeded for stream in baseline.streams if stream.seeded is not None]
-    return ("the program sets no seed of its own: both sides ran under one of ours",) if seeded and not any(seeded) else ()
+    notes = ["the program sets no seed of its own: both sides ran under one of ours"] if seeded and not any(seeded) else []
+    notes += [note for record in (candidate, baseline) for stream in record.streams for note in saved.unseen(stream)]
+    return tuple(dict.fromkeys(notes))
 
 
 def measure_noise(baseline: Record, rerun: Record | None, nudged: Record | None) -> Noise:
@@ -162,6 +170,8 @@ def measure_noise(baseline: Record, rerun: Record | None, nudged: Record | None)
         rerun_failed=frozenset(check.name for check in _hard(again or ()) if check.ok is False),
         nudge_failed=frozenset(check.name for check in _hard(apart or ()) if check.ok is False),
         derived=_derived(apart or ()) if again is not None and not _moved(again) else frozenset(),
+        saved_rerun=frozenset().union(*(saved.differing(pair) for pair in again or ())),
+        saved_nudge=frozenset().union(*(saved.differing(pair) for pair in apart or ())),
         rerun=drift.widest([drift.drift(pair) for pair in again]) if again else None,
         nudge=drift.widest([drift.drift(pair) for pair in apart]) if apart else None,
     )
@@ -197,7 +207,7 @@ def change_of(check: str) -> str:
 
 def hard_changes(baseline: Record, candidate: Record, agreed: frozenset[str] = frozenset()) -> frozenset[str]:
     """What has changed in kind, by hard signals alone; empty when there is nothing to compare (yet)."""
-    return _changes(_hard(_pairs(baseline, candidate, agreed) or ()))
+    return _changes(_certain(_hard(_pairs(baseline, candidate, agreed) or ())))
 
 
 def _pairs(old: Record, new: Record, agreed: frozenset[str] = frozenset()) -> tuple[Pair, ...] | None:
@@ -227,12 +237,27 @@ def _hard(pairs: tuple[Pair, ...]) -> tuple[Check, ...]:
     return tuple(found)
 
 
+def _chance(pair: Pair, noise: Noise) -> frozenset[str]:
+    return noise.saved_rerun if pair.bitwise else noise.saved_rerun | noise.saved_nudge
+
+
+def _certain(found: Iterable[Check]) -> tuple[Check, ...]:
+    """Without differences of which only a second run of the baseline tells whether they are chance."""
+    later = "; whether two runs of the baseline differ in it too was not looked at"
+    return tuple(
+        replace(check, ok=None, evidence=check.evidence + later) if check.ok is False and check.name in _BY_CHANCE else check
+        for check in found
+    )
+
+
 def _changes(found: Iterable[Check]) -> frozenset[str]:
     return frozenset(_CHANGE[check.name] for check in found if check.ok is False)
 
 
 def _excused(check: Check, noise: Noise) -> Check:
     """What the baseline shows against itself says nothing about the candidate."""
+    if check.name in _BY_CHANCE:
+        return check  # left out one by one
     if check.ok is False and check.name in noise.rerun_failed:
         return replace(check, ok=None, evidence=f"{check.evidence}; two runs of the baseline differ in it too")
     if check.ok is False and check.name in noise.nudge_failed:

@@ -33,6 +33,7 @@ class Pair:
     candidate_whole: bool
     derived: frozenset[tuple[int, int]] = frozenset()  # (optimizer, place in `Update.parts`) of inputs that come from the model itself
     agreed: frozenset[str] = frozenset()  # changes in kind that the owner agrees to
+    by_chance: frozenset[str] = frozenset()  # plain values in checkpoints that chance moves
 
     @property
     def length(self) -> int:
@@ -129,7 +130,7 @@ class Pair:
 
     def before(self, updates: int) -> Pair:
         """The first so many updates of both, as a record that was cut there."""
-        return Pair(_cut(self.baseline, updates), _cut(self.candidate, updates), False, False, self.derived, self.agreed)
+        return Pair(_cut(self.baseline, updates), _cut(self.candidate, updates), False, False, self.derived, self.agreed, self.by_chance)
 
     def place(self, side: Literal["baseline", "candidate"], n: int) -> int:
         """Where something done after `n` updates is to be compared: at `n`, in a rebatched pair at so many samples."""

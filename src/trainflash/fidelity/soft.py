@@ -43,6 +43,8 @@ class Noise:
     rerun_failed: frozenset[str] = frozenset()
     nudge_failed: frozenset[str] = frozenset()
     derived: frozenset[tuple[int, int]] = frozenset()  # inputs that the nudge of the weights moves; see `Pair.derived`
+    saved_rerun: frozenset[str] = frozenset()  # plain values in checkpoints that differ between two runs of the baseline
+    saved_nudge: frozenset[str] = frozenset()  # the same beside the nudged run
     rerun: Drift | None = None
     nudge: Drift | None = None
 

@@ -141,7 +141,7 @@ class _Trial:
             new.end()
         if known is None or new.failed or record.updates < 0.9 * min(known.updates, sides.candidate.record.updates):
             return replace(found, not_judged=(*found.not_judged, "another seed"))
-        second = judgement.compare(known, record, tolerance=self.tolerance, agreed=self.allowed)
+        second = judgement.compare(known, record, tolerance=self.tolerance, agreed=self.allowed, chance_known=False)
         changed = set(second.changed) if found.verdict == "same" else judgement.hard_changes(known, record, self.allowed)
         changed -= {"numerics"}
         evidence = f"{second.updates} updates under a second seed: {second.verdict if not changed else '; '.join(second.reasons[:2])}"

@@ -38,9 +38,9 @@ class Saves:
             path = None
             try:
                 obj, target = given(args, kwargs)
-                path = os.path.abspath(os.fsdecode(target)) if isinstance(target, (str, bytes, os.PathLike)) else None
+                path = _path_of(target)
                 if path is not None:
-                    self._files.replaced(path)
+                    self._files.replaced(path, open_already=hasattr(target, "write"))
                 if loop.started and loop.tid != get_ident():
                     self._saving(obj, target)
             except Exception as error:
@@ -66,6 +66,12 @@ class Saves:
             return result
 
         return load
+
+
+def _path_of(target):
+    """The file that is written, by its path or as an open file; None for what lies in memory."""
+    named = getattr(target, "name", None) if hasattr(target, "write") else target
+    return os.path.abspath(os.fsdecode(named)) if isinstance(named, (str, bytes, os.PathLike)) else None
 
 
 def live(parameters):

@@ -40,10 +40,10 @@ class Files:
         """`path` was written after so many updates."""
         self._saved[path] = updates
 
-    def replaced(self, path):
-        """`path` is about to be overwritten: what lies there now is read."""
+    def replaced(self, path, open_already=False):
+        """`path` is about to be overwritten: what lies there now is read. Of a file that is open for it already nothing is left."""
         updates = self._saved.pop(path, None)
-        if updates is not None:
+        if updates is not None and not open_already:
             self._look(path, {"k": "stored", "n": updates, "target": os.path.basename(path)})
 
     def finish(self):
