@@ -69,6 +69,11 @@ BROKEN = {
         "evaluation",
         "after update 20: other outputs for the same samples, relative difference 0.0028",
     ),
+    "evaluation in another type": (
+        later(evaluations=(evaluation(20, autocast=["torch.bfloat16"]),)),
+        "precision",
+        "after update 20: autocast none → torch.bfloat16",
+    ),
     "evaluation rarer": (later(evaluations=(evaluation(20),)), "cadence", "3 times → 1 (first difference after update 10)"),
     "checkpoint without optimizer": (
         later(checkpoints=(checkpoint(10, keys="j", names=["model.weight:float32[4, 4]"]), checkpoint(20), checkpoint(30))),
@@ -106,7 +111,16 @@ def test_each_rule_has_a_case_that_it_catches():
     cases = [(record(), candidate) for candidate, _, _ in BROKEN.values()] + [(clipped(0.5), clipped(None))]
     caught = {check.name for baseline, candidate in cases for check in compare(baseline, candidate).checks if check.ok is False}
     informative = {"random streams"}  # explains, never decides
-    elsewhere = {"data types", "input values", "checkpoint cadence", "checkpoint values", "checkpoint files", "streams of workers"}
+    elsewhere = {
+        "evaluation targets",
+        "evaluated networks",
+        "data types",
+        "input values",
+        "checkpoint cadence",
+        "checkpoint values",
+        "checkpoint files",
+        "streams of workers",
+    }
     assert {rule.name for rule in RULES} - caught <= informative | elsewhere
 
 

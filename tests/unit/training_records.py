@@ -59,7 +59,10 @@ def weights(n: int, shift: float = 0.0, **changes) -> dict:
 def evaluation(n: int, **changes) -> dict:
     modes = [["Net", False, 0, 0.0, 0]]
     line = {"n": n, "of": ["Net", False], "forwards": 4, "samples": 32, "multiset": "beef", "modes": modes, "weights": []}
-    return {**line, "results": line["forwards"], "outputs": [3.0 * n, 400.0, 320], **changes}
+    values = changes.get("trimmed", changes.get("multiset", line["multiset"]))
+    line |= {"net": line["of"][0], "elements": values, "batches": "ba", "means": [0.0, 0.0, 0]}
+    whole = {"types": ["float32"], "autocast": [""], "scores": {}}
+    return {**line, **whole, "results": line["forwards"], "outputs": [3.0 * n, 400.0, 320], **changes}
 
 
 def checkpoint(n: int, **changes) -> dict:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from trainflash.fidelity import evaluations
 from trainflash.fidelity.pairing import Pair
 
 EARLY_UPDATES = 20  # weights separate honest from broken within the first 20 updates, later ones do not
@@ -25,6 +26,7 @@ class Drift:
     early_gradients: float | None  # largest relative difference of the norms in updates 1 to 3
     early_steps: float | None  # relative difference of what the second update changed
     evaluated_weights: float | None  # of the modules that evaluations used (an average of weights, running statistics)
+    evaluated_outputs: float | None  # of what came out of evaluations of the same samples
 
 
 def drift(pair: Pair) -> Drift:
@@ -42,6 +44,7 @@ def drift(pair: Pair) -> Drift:
         early_gradients=max((relative(abs(a - b), a) for a, b in norms if a is not None and b is not None), default=None),
         early_steps=_second_step(pair),
         evaluated_weights=_evaluated(pair),
+        evaluated_outputs=_outputs(pair),
     )
 
 
@@ -61,6 +64,7 @@ def widest(drifts: Sequence[Drift]) -> Drift:
         early_gradients=most("early_gradients"),
         early_steps=most("early_steps"),
         evaluated_weights=most("evaluated_weights"),
+        evaluated_outputs=most("evaluated_outputs"),
     )
 
 
@@ -106,9 +110,15 @@ def _second_step(pair: Pair) -> float | None:
 
 
 def _evaluated(pair: Pair) -> float | None:
-    later = {(line["n"], *line.get("of", ())): line["weights"] for line in pair.candidate.evaluations if line["n"] <= pair.closed}
+    """Each network of the baseline beside the nearest one that the candidate evaluates after the same update."""
     distances = []
-    for line in pair.baseline.evaluations:
-        both = zip(line["weights"], later.get((line["n"], *line.get("of", ())), ()), strict=False)
-        distances += [distance for old, new in both if old and new and (distance := weights_distance(old, new)) is not None]
+    for _, before, after in evaluations.shared(pair):
+        for old in filter(None, before["weights"]):
+            far = [weights_distance(old, new) for new in after["weights"] if new]
+            distances += [min(known)] if (known := [each for each in far if each is not None]) else []
     return max(distances, default=None)
+
+
+def _outputs(pair: Pair) -> float | None:
+    found = [far for _, before, after in evaluations.shared(pair) if (far := evaluations.distance(before, after)) is not None]
+    return math.inf if any(map(math.isnan, found)) else max(found, default=None)

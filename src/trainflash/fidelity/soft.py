@@ -30,6 +30,7 @@ class Limits:
     early_weights: float = 1e-3  # relative L2 in the first 20 updates: honest ≤ 1e-3, broken ≥ 1.7e-3
     early_gradients: float = 1e-2  # relative, of the norm, in the first 3 updates
     early_steps: float = 5e-2  # relative, of what the second update changed; Adam turns rounding of tiny gradients into whole steps
+    evaluated_outputs: float = 1e-3  # relative, of sums over an evaluation of the same samples
     weights_floor: float = 1e-5  # relative L2 that later weights may always be apart
     nudges: float = 10.0  # honest candidates stay within this multiple of the nudge
     loss_nudges: float = 3.0  # the same for the loss, where the nudge itself exceeds the tolerance
@@ -110,14 +111,18 @@ def _by_update(question: Question, far: Drift, done: str, until: str = "") -> It
     if done != "loss":
         yield "loss", _loss(question, far, until)
     late = limits.weights_floor if noise.nudge is not None and not question.wider and not until else None
+    outputs = max(late, limits.evaluated_outputs) if late is not None else None
     distances = (
         ("gradients", "gradients", far.early_gradients, limits.early_gradients * wider, "early_gradients", "norms of updates 1 to 3"),
         ("update norms", "weights", far.early_steps, limits.early_steps * wider, "early_steps", "what the second update changed"),
         ("weights", "weights", far.early_weights, limits.early_weights * wider, "early_weights", "the first 20 updates"),
         ("averaged weights", "weights", far.evaluated_weights, late, "evaluated_weights", "the evaluated modules"),
+        ("evaluation outputs", "evaluation", far.evaluated_outputs, outputs, "evaluated_outputs", "the evaluations"),
         ("final weights", "weights", far.late_weights, late, "late_weights", "the last update compared"),
     )
     for name, change, distance, limit, kind, where in distances:
+        if kind == "evaluated_outputs" and (question.bitwise or distance is None):
+            continue  # a hard signal has compared them, or there are none
         if distance is None:
             yield change, Check(name, None, "not recorded")
             continue

@@ -6,10 +6,9 @@ searched for nodes that were made during the forward. All others are evaluation.
 
 from __future__ import annotations
 
-from . import state, tensors
+from . import evaluations, state, tensors
 
 _ROWS_LIMIT = 1024  # samples of one update whose hashes are listed one by one
-_WEIGHED_LIMIT = 500  # evaluations whose weights are hashed
 
 
 class Forward:
@@ -18,22 +17,38 @@ class Forward:
     def __init__(self, module, args, kwargs, owns, evaluating, updates):
         found = [tensor for _, tensor in tensors.leaves([args, kwargs])]
         given = [tensor for tensor in found if not tensor.requires_grad]
-        self.owns, self.evaluating, self.updates = owns, evaluating, updates
+        self.owns, self.evaluating, self.updates, self.module = owns, evaluating, updates, id(module)
         self.rows = tensors.rows(given)
         self.trimmed = tensors.rows(given, trim=True) if owns and any(tensor.dim() > 1 for tensor in given) else self.rows
         self.parts = [tensors.ordered(tensors.rows([tensor])) for tensor in given] if owns else []
         self.coarse = tensors.coarse(given) if owns else (0, 0)
+        self.inputs = [tensors.elements([tensor]) for tensor in given] if owns else []
         self.shapes = [tensors.describe(tensor) for tensor in found]
         self.moments = tensors.moments(given) if owns else [0.0, 0.0, 0.0]
         self.mode = state.mode(module)
         self.autocast = state.autocast(found[0].device.type if found else "cpu")
         self.marker = state.graph_marker()
         self.end = None  # the marker of the forward after it
-        self.outputs = None  # totals of what it returned; only of forwards that may be evaluations
+        self.net = self.mode[0]  # which network it is of: see `Evaluations.net`
+        self._line = None
 
     @property
     def may_evaluate(self):
         return self.owns and (self.marker is None or not self.mode[1])
+
+    @property
+    def line(self):
+        """What an evaluation is told of it."""
+        if self._line is None:
+            self._line = evaluations.begin(self)
+        return self._line
+
+    def returned(self, result):
+        """What came out of it; only of forwards that may be evaluations."""
+        found = [tensor for _, tensor in tensors.leaves(result)]
+        self.line["outputs"], self.line["means"] = tensors.totals(found), tensors.totals(found, scalars=True)
+        self.line["types"] = sorted({str(tensor.dtype).replace("torch.", "") for tensor in found if tensor.is_floating_point()})
+        self.line["results"] = 1
 
 
 class Forwards:
@@ -43,6 +58,8 @@ class Forwards:
         self._waiting = []
         self._used = []
         self._aimed = []  # rows of the targets that loss functions were given since the last update
+        self.given = frozenset()  # hashes of the inputs of the last update
+        self.trained = {}  # module -> the modes in which it was trained
 
     def add(self, forward):
         if self._waiting and self._waiting[-1].end is None:
@@ -84,6 +101,9 @@ class Forwards:
         trimmed = [row for forward in models for row in forward.trimmed]
         targets = self._aimed or [row for forward in self._used if not forward.owns for row in forward.rows]
         paired = len(trimmed) == len(targets) and [tensors.joined(both) for both in zip(trimmed, targets)]  # noqa: B905 (Python 3.9)
+        self.given = frozenset(each for forward in models for each in forward.inputs)
+        for forward in models:
+            self.trained.setdefault(forward.module, set()).add(tuple(forward.mode[1:]))
         self._used, self._aimed = [], []
         return {
             "forwards": len(models),
@@ -101,64 +121,3 @@ class Forwards:
             "modes": [forward.mode for forward in models],
             "autocast": sorted({forward.autocast for forward in models}),
         }
-
-
-class Evaluations:
-    """Evaluation forwards by the number of updates done before them, and by what ran: the class of the module and whether in training mode.
-
-    So a network that answers in each step without gradients (a teacher, a generator for its critic) is told from the evaluation at its end.
-    """
-
-    def __init__(self):
-        self._open = {}  # (updates, class, training mode) -> line
-        self._weighed = 0
-
-    def _at(self, forward):
-        updates, (name, training) = forward.updates, forward.mode[:2]
-        return self._open.setdefault(
-            (updates, name, training),
-            {
-                "k": "evaluation", "n": updates, "of": [name, training], "forwards": 0, "samples": 0, "multiset": 0, "trimmed": 0,
-                "modes": [], "weights": [], "results": 0, "outputs": [0.0, 0.0, 0],
-            },
-        )  # fmt: skip
-
-    def add(self, forward):
-        line = self._at(forward)
-        line["forwards"] += 1
-        line["samples"] += len(forward.rows)
-        line["multiset"] = tensors.multiset(forward.rows, line["multiset"])
-        line["trimmed"] = tensors.multiset(forward.trimmed, line["trimmed"])
-        if forward.mode not in line["modes"]:
-            line["modes"].append(forward.mode)
-        if forward.outputs is not None:
-            self.returned(forward)
-
-    def returned(self, forward):
-        """The outputs of a forward that `add` was given, or is given now."""
-        line = self._at(forward)
-        line["results"] += 1
-        for index, value in enumerate(forward.outputs):
-            line["outputs"][index] += value
-
-    def wants_weights(self, forward, module):
-        """Whether this module is evaluated for the first time after this update."""
-        line = self._at(forward)
-        seen = line.setdefault("modules", [])
-        if id(module) in seen or self._weighed >= _WEIGHED_LIMIT:
-            return False
-        seen.append(id(module))
-        self._weighed += 1
-        return True
-
-    def weigh(self, forward, found):
-        self._at(forward)["weights"].append(found)
-
-    def finished(self, until):
-        """Lines of evaluations made after at most `until` updates, in order; they are forgotten."""
-        for key in sorted(key for key in self._open if key[0] <= until):
-            line = self._open.pop(key)
-            line.pop("modules", None)
-            line.update(multiset=f"{line['multiset']:x}", trimmed=f"{line['trimmed']:x}")
-            if line["forwards"]:
-                yield line

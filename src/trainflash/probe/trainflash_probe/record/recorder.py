@@ -31,12 +31,14 @@ from ..nested import plain
 from ..phases import losses
 from ..phases.loop import loop
 from ..phases.observer import Observer
-from . import contents, drawn, saves, state, tensors, variation, workers
-from .forwards import Evaluations, Forward, Forwards
+from . import contents, drawn, saves, scores, state, tensors, variation, workers
+from .evaluations import Evaluations
+from .forwards import Forward, Forwards
 
 SCHEMA = "training-record.v1"
 EARLY = (1, 2, 5, 10, 20)
 EVERY = 50
+_KNOWN = 4  # updates whose inputs are known when the evaluations around them are written
 
 
 class Recorder(Observer):
@@ -65,6 +67,8 @@ class Recorder(Observer):
         self._evaluations = Evaluations()
         self._evaluating = False
         self._running = None  # the newest forward, until it has returned
+        self._newest = None  # the newest forward of a model, if it may be an evaluation: what is scored next is what it returned
+        self._given: dict = {}  # update -> hashes of its inputs
         self._losses: list = []
         self._loss_types: set = set()
         self._batches: list = []
@@ -101,6 +105,8 @@ class Recorder(Observer):
             return
         if owns:
             self._roots[id(module)] = weakref.ref(module)
+            forward.net = self._try(self._evaluations.net, module) or forward.net
+            self._newest = forward if forward.may_evaluate else None
         self._running = forward
         if forward.marker is not None:
             self._forwards.add(forward)
@@ -114,11 +120,10 @@ class Recorder(Observer):
         forward, self._running = self._running, None
         if forward is None or not forward.may_evaluate:
             return
-        forward.outputs = self._try(tensors.totals, [tensor for _, tensor in tensors.leaves(result)])
-        if forward.marker is None and forward.outputs is not None:
-            self._evaluations.returned(forward)
+        self._try(forward.returned, result)
 
     def on_backward(self, tensors_, grad_tensors):
+        self._newest = None
         grads = grad_tensors if isinstance(grad_tensors, (tuple, list)) else (grad_tensors,) * len(tensors_)
         total = 0.0
         for index, tensor in enumerate(tensors_):
@@ -145,6 +150,7 @@ class Recorder(Observer):
 
     def on_update(self, optimizer):
         self._updates += 1
+        self._newest = None
         ordinal = self._ordinal(optimizer)
         entry = self._optimizers[ordinal]
         entry[1] += 1
@@ -158,6 +164,7 @@ class Recorder(Observer):
             line["seeded"] = self._seeds.seen
         line.update(grad_norm=None if norm is None else norm.hex(), grads=count, grad_elements=elements)
         self._write(line)
+        self._given = {n: each for n, each in self._given.items() if n > self._updates - _KNOWN} | {self._updates: self._forwards.given}
         self._last = (optimizer, ordinal)
         if _sampled(entry[1]):
             self._weigh(optimizer, ordinal)
@@ -217,9 +224,9 @@ class Recorder(Observer):
         functional = torch.nn.functional
         for name in losses.NAMES:
             if hasattr(functional, name):
-                setattr(functional, name, self._aiming(getattr(functional, name), torch))
+                setattr(functional, name, self._aiming(name, getattr(functional, name), torch))
 
-    def _aiming(self, original, torch):
+    def _aiming(self, name, original, torch):
         @functools.wraps(original)
         def loss(*args, **kwargs):
             target = kwargs.get("target", args[1] if len(args) > 1 else None)
@@ -227,7 +234,10 @@ class Recorder(Observer):
             trains = isinstance(target, torch.Tensor) and getattr(given, "requires_grad", False) and torch.is_grad_enabled()
             if trains and not self._evaluating and not torch.compiler.is_compiling():
                 self._try(self._forwards.aim, target.detach())
-            return original(*args, **kwargs)
+            result = original(*args, **kwargs)
+            if self._newest is not None and not (trains and self._newest.marker is None) and not torch.compiler.is_compiling():
+                self._try(scores.add, self._newest.line, name, given, target, kwargs if len(args) < 3 else None, result)
+            return result
 
         return loss
 
@@ -253,7 +263,7 @@ class Recorder(Observer):
     def _weigh_evaluated(self, forward, module):
         if self._evaluations.wants_weights(forward, module):
             found = self._try(state.weights, list(module.parameters()), state.buffers(module))
-            self._evaluations.weigh(forward, found)
+            forward.line["weights"].append(found)
 
     def _living(self):
         return [module for module in (reference() for reference in self._roots.values()) if module is not None]
@@ -276,7 +286,7 @@ class Recorder(Observer):
         return len(self._optimizers) - 1
 
     def _flush(self, until):
-        for line in self._evaluations.finished(until):
+        for line in self._evaluations.finished(until, self._given, self._forwards.trained):
             self._write(line)
 
     def _try(self, function, *args):

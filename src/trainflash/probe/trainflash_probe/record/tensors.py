@@ -16,6 +16,8 @@ ROW_BYTES = 8
 SKETCH = 128  # buckets: the L2 norm of a difference is estimated within about √(2/128) = 12 %
 _CHUNK = 1 << 22  # elements converted to float64 at once
 _DEPTH = 6
+_MIX = (-7046029254386353131, -4658895280553007687)  # odd, with bits all over: they spread each value over 64 bits
+_SALT = 0x2545F4914F6CDD1D  # stands for 0 where zeros count
 
 
 def torch_module():
@@ -113,6 +115,36 @@ def ordered(hashes):
     return hashlib.blake2b(b"".join(hashes), digest_size=ROW_BYTES).hexdigest()
 
 
+def total(hashes):
+    """An order-insensitive sum of hashes that are numbers, modulo 2**64."""
+    return sum(hashes) % (1 << 64)
+
+
+def elements(tensors, zeros=False):
+    """A hash of the single values of all `tensors`: the same in any layout and division, and without `zeros` however they are padded."""
+    torch = torch_module()
+    found = 0
+    with torch.no_grad():
+        for tensor in tensors:
+            flat = _bits(_flat(tensor))
+            for start in range(0, flat.numel(), _CHUNK >> 2):
+                mixed = flat[start : start + (_CHUNK >> 2)].to(torch.int64)
+                mixed = (mixed ^ _SALT if zeros else mixed) * _MIX[0]
+                mixed ^= mixed >> 29
+                mixed *= _MIX[1]
+                mixed ^= mixed >> 32
+                found += int(mixed.sum())
+    return found % (1 << 64)
+
+
+def _bits(flat):
+    """Whole numbers as they are, all others by their bits."""
+    torch = torch_module()
+    if flat.dtype is torch.bool or not flat.is_floating_point():
+        return flat
+    return flat.contiguous().view({1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[flat.element_size()])
+
+
 def moments(tensors):
     """Sum, sum of squares and position-weighted sum of all floating-point values: near each other if only rounding differs."""
     torch = torch_module()
@@ -130,14 +162,14 @@ def moments(tensors):
     return total
 
 
-def totals(tensors):
+def totals(tensors, scalars=False):
     """`[sum, sum of squares, how many]` of all floating-point values of tensors with a leading dimension: the same, up to rounding, however
-    the samples are divided into batches. A tensor without one is left out: it may be a mean over its batch."""
+    the samples are divided into batches. With `scalars` of those without one, which may each be a mean over its batch."""
     torch = torch_module()
     found = [0.0, 0.0, 0]
     with torch.no_grad():
         for tensor in tensors:
-            if not tensor.is_floating_point() or not tensor.dim() or tensor.layout is not torch.strided:
+            if not tensor.is_floating_point() or bool(tensor.dim()) is scalars or tensor.layout is not torch.strided:
                 continue
             flat = tensor.detach().reshape(-1)
             for start in range(0, flat.numel(), _CHUNK):
