@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 SCHEMA = "training-record.v1"
-_KINDS = ("weights", "evaluation", "checkpoint", "stored", "load", "end")
+_KINDS = ("weights", "evaluation", "checkpoint", "stored", "written", "load", "end")
 
 
 @dataclass(frozen=True)
@@ -72,6 +72,8 @@ class Stream:
     broken: bool = False  # a line could not be read
     swallowed: dict[str, int] = field(default_factory=dict)
     seeded: bool | None = None  # the program seeded a global random stream before its first update; None: not recorded
+    given: int = 0  # generators that the program left without a seed, and that got one of ours
+    written: tuple[str, ...] = ()  # files as large as the weights that nobody looked into
 
 
 @dataclass(frozen=True)
@@ -123,6 +125,7 @@ class _File:
         self._updates: list[Update] = []
         self._others: dict[str, list[dict[str, Any]]] = {kind: [] for kind in _KINDS}
         self._seeded: bool | None = None
+        self._given = 0
         self._broken = False
 
     @property
@@ -159,6 +162,7 @@ class _File:
             if "settings" in line:
                 self._settings[line["optimizer"]] = tuple(line["settings"] or ())
             self._seeded = line.get("seeded", self._seeded)
+            self._given = line.get("given", self._given)
             self._updates.append(update(line, self._settings.get(line["optimizer"], ())))
         elif kind in self._others:
             self._others[kind].append(line)
@@ -186,6 +190,8 @@ class _File:
             broken=self._broken,
             swallowed=end[-1]["swallowed"] if end else {},
             seeded=self._seeded,
+            given=self._given,
+            written=tuple(line["target"] for line in self._others["written"]),
         )
 
 

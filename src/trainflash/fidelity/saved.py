@@ -103,6 +103,9 @@ def unseen(stream: Stream) -> tuple[str, ...]:
     unread = {line["target"]: line["unread"] for line in stream.stored if "unread" in line}
     notes = [f"{blind} checkpoints were written whose contents were not seen"] if blind else []
     notes += [f"{name} was not read back: {why}" for name, why in list(unread.items())[:1]]
+    if stream.written:
+        names = ", ".join(sorted(set(stream.written))[:3])
+        notes += [f"nobody looked into files as large as the weights that were written while it trained: {names}"]
     return tuple(notes)
 
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import atexit
 import os
-import random
 import sys
 import types
 
-from . import codes, imports, writer
+from . import codes, seeding, writer
 from .environment import capture, diagnose, directory
 from .guard import counts, swallow
 from .phases.loop import loop
@@ -18,7 +17,7 @@ def install(torch) -> None:
     """Install all hooks. A part that fails is counted and left out."""
     from .phases import checkpoints, compiled, data, engine, fetches, frameworks, logs, losses, modules, transfers, unseen
 
-    _seed(torch)
+    _try("seeding", lambda: seeding.install(torch))
     for part in (engine, modules, compiled, losses, data, fetches, checkpoints, logs, transfers, unseen):
         _try(part.__name__, lambda part=part: part.install(torch))
     _try("frameworks", frameworks.install)
@@ -161,15 +160,6 @@ def _limits():
 
     limits = Limits()
     return limits if limits.wanted else None
-
-
-def _seed(torch) -> None:
-    if not os.environ.get("TRAINFLASH_SEED"):
-        return
-    seed = int(os.environ["TRAINFLASH_SEED"])
-    random.seed(seed)
-    torch.manual_seed(seed)
-    imports.after("numpy", lambda numpy: numpy.random.seed(seed))
 
 
 def _after_fork() -> None:

@@ -11,6 +11,7 @@ Lines have a key `k`:
   `checkpoint`  contents of one saved object, as it is handed over
   `stored`      contents of a saved file, read back before it is overwritten or at the end
   `load`        a file that the program loads
+  `written`     a file as large as the weights that nobody looked into
   `end`         orderly exit
 Values that JSON cannot hold exactly are `float.hex()` strings. With TRAINFLASH_NUDGE=1 the initial weights are changed by about one
 unit in the last place: the distance of such a run from an untouched one is the program's own rounding noise. With TRAINFLASH_NUDGE=bfloat16
@@ -27,6 +28,7 @@ import sys
 import time
 import weakref
 
+from .. import seeding
 from ..nested import plain
 from ..phases import losses
 from ..phases.loop import loop
@@ -161,7 +163,7 @@ class Recorder(Observer):
             entry[2] = line["settings"] = settings
         norm, count, elements = getattr(self, "_gradients", None) or (None, None, None)
         if self._updates == 1:
-            line["seeded"] = self._seeds.seen
+            line["seeded"], line["given"] = self._seeds.seen, seeding.made.count
         line.update(grad_norm=None if norm is None else norm.hex(), grads=count, grad_elements=elements)
         self._write(line)
         self._given = {n: each for n, each in self._given.items() if n > self._updates - _KNOWN} | {self._updates: self._forwards.given}

@@ -14,6 +14,8 @@ from ..guard import swallow
 from ..phases import checkpoints
 from ..phases.loop import loop
 from . import tensors
+from .children import Children
+from .others import Others, path_of
 from .stored import Files
 
 
@@ -22,13 +24,21 @@ class Saves:
 
     def __init__(self, torch, saving, write, updates, run_dir):
         self._saving, self._write, self._updates = saving, write, updates
-        self._files = Files(torch.load, write, run_dir)
+        self._children = Children(updates, run_dir)
+        self._files = Files(torch.load, write, run_dir, self._children)
+        self._others = Others(self._written, run_dir)
         torch.save = torch.serialization.save = self._saver(torch.save)
         torch.load = torch.serialization.load = self._loader(torch.load)
 
     def finish(self):
-        """Read back what has not been overwritten."""
+        """Read back what has not been overwritten, by this process or its children, and name what nobody looked into."""
+        for path, updates in self._children.saved().items():
+            for made in updates[:-1]:  # overwritten since
+                self._write({"k": "checkpoint", "n": made, "target": os.path.basename(path), "thread": "other"})
+            self._files.saved(path, updates[-1], by_child=True)
         self._files.finish()
+        for name in self._others.unknown(self._files.followed):
+            self._write({"k": "written", "n": self._updates(), "target": name})
 
     def _saver(self, original):
         given = checkpoints.given_to(original)
@@ -38,7 +48,7 @@ class Saves:
             path = None
             try:
                 obj, target = given(args, kwargs)
-                path = _path_of(target)
+                path = path_of(target)
                 if path is not None:
                     self._files.replaced(path, open_already=hasattr(target, "write"))
                 if loop.started and loop.tid != get_ident():
@@ -46,11 +56,26 @@ class Saves:
             except Exception as error:
                 swallow("record of a save", error)
             result = original(*args, **kwargs)
-            if path is not None:
-                self._files.saved(path, self._updates())
+            try:
+                self._done(path)
+            except Exception as error:
+                swallow("record of a save", error)
             return result
 
         return save
+
+    def _done(self, path):
+        if path is None:
+            return
+        if self._children.here():
+            self._children.tell(path)
+        self._files.saved(path, self._updates())
+
+    def _written(self, obj, target):
+        if loop.tid == get_ident():
+            loop.tell(loop.on_checkpoint, obj, target)
+        else:
+            self._saving(obj, target)
 
     def _loader(self, original):
         @functools.wraps(original)
@@ -66,12 +91,6 @@ class Saves:
             return result
 
         return load
-
-
-def _path_of(target):
-    """The file that is written, by its path or as an open file; None for what lies in memory."""
-    named = getattr(target, "name", None) if hasattr(target, "write") else target
-    return os.path.abspath(os.fsdecode(named)) if isinstance(named, (str, bytes, os.PathLike)) else None
 
 
 def live(parameters):

@@ -24,10 +24,12 @@ _LEAVE_FREE = 4  # times the size of a file that is put aside
 class Files:
     """Follows saved files. `load` is the unwrapped torch.load, `write(line)` takes a line, copies lie in `run_dir` until they are read."""
 
-    def __init__(self, load, write, run_dir):
-        self._load, self._write, self._run_dir = load, write, run_dir
+    def __init__(self, load, write, run_dir, children):
+        self._load, self._write, self._run_dir, self._children = load, write, run_dir, children
         self._saved: dict = {}  # path -> number of updates when it was saved
         self._aside: list = []  # (copy, what its line says)
+        self._of_children: set = set()
+        self.followed: set = set()
         self._copied = 0
         self._over = False
         self.reading = False
@@ -36,14 +38,17 @@ class Files:
                 imports.exchange(os, name, self._moving(getattr(os, name), keeps))
         imports.exchange(shutil, "copyfile", self._moving(shutil.copyfile, True))  # what shutil.move and the other copies use
 
-    def saved(self, path, updates):
-        """`path` was written after so many updates."""
+    def saved(self, path, updates, by_child=False):
+        """`path` was written after so many updates; what a child of this process has written nobody has seen before."""
         self._saved[path] = updates
+        self.followed.add(path)
+        if by_child:
+            self._of_children.add(path)
 
     def replaced(self, path, open_already=False):
         """`path` is about to be overwritten: what lies there now is read. Of a file that is open for it already nothing is left."""
         updates = self._saved.pop(path, None)
-        if updates is not None and not open_already:
+        if updates is not None and not open_already and not self._children.here():
             self._look(path, {"k": "stored", "n": updates, "target": os.path.basename(path)})
 
     def finish(self):
@@ -54,9 +59,21 @@ class Files:
             with contextlib.suppress(OSError):
                 os.remove(copy)
         self._aside = []
+        for path in self._of_children & set(self._saved):
+            self._handed_by_child(path, self._saved[path])
         for path, updates in list(self._saved.items()):
             self._look(path, {"k": "stored", "n": updates, "target": os.path.basename(path), "left": True})
         self._saved = {}
+
+    def _handed_by_child(self, path, updates):
+        """What a child was handed is what it has written, if that can be read."""
+        found: dict = {}
+        with contextlib.suppress(Exception), contextlib.redirect_stdout(io.StringIO()):
+            if os.path.getsize(path) <= _READ_BYTES:
+                self.reading = True
+                found = contents.checkpoint(self._load(path, map_location="cpu", weights_only=False), {})
+        self.reading = False
+        self._write({"k": "checkpoint", "n": updates, "target": os.path.basename(path), "thread": "other", **found})
 
     def _moving(self, original, keeps):
         """`original(src, dst)`, followed; with `keeps` the old path stays."""
@@ -74,9 +91,18 @@ class Files:
             for old, new in moved.items():
                 if old in self._saved:
                     self._saved[new] = self._saved[old] if keeps else self._saved.pop(old)
+                    self.followed.add(new)
+                    self._told(old, new)
             return result
 
         return move
+
+    def _told(self, old, new):
+        if self._children.here():
+            try:
+                self._children.tell(new, old)
+            except Exception as error:
+                swallow("record of a move", error)
 
     def _below(self, src, dst):
         """Saved files that move with `src`, which may be a folder: old path -> new path."""
