@@ -1,4 +1,4 @@
-"""Who is started again from a checkpoint, and who is trained under another seed: decided by the processes that train, not by their workers."""
+"""Who is started again from a checkpoint, and who is trained under another seed: the processes that train decide, not their workers."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_a_worker_that_reads_a_file_of_that_name_has_loaded_no_checkpoint(monkey
 def test_a_program_without_a_seed_is_trained_under_another_one_though_workers_say_nothing_of_theirs(monkeypatch):
     ours = record(stream(seeded=False), worker())
     tried = []
-    monkeypatch.setattr(trial._Trial, "_beside", lambda self, old: SimpleNamespace(baseline=Run(ours, 1.0, Path(), None), trouble=None))
+    monkeypatch.setattr(trial._Trial, "_beside", lambda self, old: SimpleNamespace(baseline=old, candidate=old, trouble=None))
     monkeypatch.setattr(trial._Trial, "_compare", lambda self, sides: compare(ours, ours))
     monkeypatch.setattr(trial._Trial, "_under_another_seed", lambda self, found, sides, kept: tried.append(found) or found)
     monkeypatch.setattr(trial._Trial, "_resumed", lambda self, found, sides: found)

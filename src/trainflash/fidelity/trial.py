@@ -15,7 +15,7 @@ from pathlib import Path
 
 from trainflash import launch
 from trainflash.errors import ProgramFailed
-from trainflash.fidelity import judgement, restarting, reuse
+from trainflash.fidelity import judgement, printed, restarting, reuse
 from trainflash.fidelity.attempt import SEED, Attempt, Bounds, Progress, Starter, pause
 from trainflash.fidelity.metric import Metric
 from trainflash.fidelity.pairing import seen_occasions
@@ -122,11 +122,16 @@ class _Trial:
             return _troubled(found, sides.trouble)
         if not found.updates:
             return found
-        if found.verdict != "same":
-            found = self._beyond_noise(found, sides, kept)
+        found = self._beyond_noise(found, sides, kept) if found.verdict != "same" else self._printed(found, sides, kept)
         if found.verdict in {"same", "close"} and not any(stream.seeded in {True, None} for stream in sides.baseline.record.trained):
             found = self._under_another_seed(found, sides, kept)
         return self._resumed(found, sides)
+
+    def _printed(self, found: Fidelity, sides: _Sides, kept: dict[str, Run]) -> Fidelity:
+        whole = sides.baseline.record.whole and sides.candidate.record.whole
+        return printed.judge(
+            found, sides.baseline, sides.candidate, whole=whole, run=lambda name: self._runs((name,), sides, kept).get(name)
+        )
 
     def _under_another_seed(self, found: Fidelity, sides: _Sides, kept: dict[str, Run]) -> Fidelity:
         """The program sets no seed, so ours is one of many: what it does under a single one may not be what it does."""
@@ -139,10 +144,10 @@ class _Trial:
             record = new.record
         finally:
             new.end()
-        if known is None or new.failed or record.updates < 0.9 * min(known.updates, sides.candidate.record.updates):
+        if known is None or new.failed or record.updates < 0.9 * min(known.record.updates, sides.candidate.record.updates):
             return replace(found, not_judged=(*found.not_judged, "another seed"))
-        second = judgement.compare(known, record, tolerance=self.tolerance, agreed=self.allowed, chance_known=False)
-        changed = set(second.changed) if found.verdict == "same" else judgement.hard_changes(known, record, self.allowed)
+        second = judgement.compare(known.record, record, tolerance=self.tolerance, agreed=self.allowed, chance_known=False)
+        changed = set(second.changed) if found.verdict == "same" else judgement.hard_changes(known.record, record, self.allowed)
         changed -= {"numerics"}
         evidence = f"{second.updates} updates under a second seed: {second.verdict if not changed else '; '.join(second.reasons[:2])}"
         checks = (*found.checks, Check("another seed", not changed, evidence))
@@ -170,8 +175,8 @@ class _Trial:
     def _beyond_noise(self, found: Fidelity, sides: _Sides, kept: dict[str, Run]) -> Fidelity:
         """Compared again beside the baseline's own noise; and as whole runs, where single updates cannot be compared."""
         nudge = "nudged-bfloat16" if "precision" in found.changed else "nudged"
-        known = self._runs(("rerun", nudge) if not _NEVER_ROUNDING & set(found.changed) else ("rerun",), sides, kept)
-        known = {name.removesuffix("-bfloat16"): record for name, record in known.items()}
+        runs = self._runs(("rerun", nudge) if not _NEVER_ROUNDING & set(found.changed) else ("rerun",), sides, kept)
+        known = {name.removesuffix("-bfloat16"): run.record for name, run in runs.items()}
         found = self._compare(sides, known)
         unsteady = "rerun" in known and judgement.unsteady(sides.baseline.record, known["rerun"], self.tolerance)
         changed = set(found.changed) - {"numerics"}
@@ -183,7 +188,7 @@ class _Trial:
             return found
         controls = self._runs(names, sides, kept)
         more = [known["rerun"]] if unsteady else []
-        return self._compare(sides, known, (*more, *controls.values()))
+        return self._compare(sides, known, (*more, *(run.record for run in controls.values())))
 
     def _resumed(self, found: Fidelity, sides: _Sides) -> Fidelity:
         if found.verdict == "inconclusive" or not set(found.changed) <= self.allowed | {"numerics"}:
@@ -339,9 +344,9 @@ class _Trial:
             what, mend = "never completed an optimizer update", "fidelity needs a PyTorch program that calls optimizer.step()"
         raise ProgramFailed(f"the baseline {what}: {command}", mend, returncode=result.returncode, output=result.output_tail)
 
-    def _runs(self, names: Sequence[str], sides: _Sides, kept: dict[str, Run]) -> dict[str, Record]:
+    def _runs(self, names: Sequence[str], sides: _Sides, kept: dict[str, Run]) -> dict[str, Run]:
         """Further runs of the baseline by name, as far as the trial went; a run that fails tells nothing."""
-        found = {name: kept[name].record for name in names if name in kept}
+        found = {name: kept[name] for name in names if name in kept}
         wanted = [name for name in names if name not in found]
         target = None if sides.baseline.record.whole else min(sides.baseline.record.updates, sides.candidate.record.updates)
         while wanted:
@@ -357,8 +362,8 @@ class _Trial:
                 self.starter.reach(attempts, target, self._deadline(sides.baseline.seconds))
                 for attempt in attempts:
                     if not attempt.failed:
-                        found[attempt.name] = attempt.record
                         self._keep(attempt, attempt.name, whole_question=not sides.refused_early)
+                        found[attempt.name] = self._run_of(attempt)
             finally:
                 for attempt in attempts:
                     attempt.end()
