@@ -74,12 +74,19 @@ def of_summary(summary: ProfileSummary, top_k: int = 10) -> Sheet:
     facts = (
         f"trace: {summary.source_format}, {seen.num_ranks} of {seen.world_size or seen.num_ranks} ranks, "
         f"{seen.num_complete_events:,} events, digest {summary.digest[:16]}",
-        f"window: {ms(summary.time_breakdown.window_us)}{' over all ranks' if len(summary.ranks) > 1 else ''}; {step_words(summary)}",
+        f"window: {ms(summary.time_breakdown.window_us)}{_together(summary)}; {step_words(summary)}",
         *(f"trainflash explain {name}: what that means and what helps" for name in explain),
     )
     return Sheet(
         "Profile report", headline(summary), "unsure" if explain and explain != ["compute"] else "good", facts, warnings, _filled(blocks)
     )
+
+
+def _together(summary: ProfileSummary) -> str:
+    """What a window is added up over."""
+    if any(summary.time_breakdown.window_us > rank.window_us * len(summary.ranks) * 1.5 for rank in summary.ranks):
+        return " over all devices"
+    return " over all ranks" if len(summary.ranks) > 1 else ""
 
 
 def of_comparison(comparison: ProfileComparison, assessment: ProfileAssessment | None = None) -> Sheet:

@@ -58,7 +58,7 @@ class StepTimeSummary:
     classes: tuple[StepClassSummary, ...]
     basis: Literal["step_markers", "optimizer_steps", "device_steps", "xprof", "none"]
     steps: tuple[Step, ...] = ()  # at most 200, in order
-    data_loading_mean_us: float | None = None  # in a steady step, while no operator ran (on the device, where there is one)
+    data_loading_mean_us: float | None = None  # in a steady step of one device, while no operator ran (on the device, where there is one)
 
 
 @dataclass(frozen=True)
@@ -74,10 +74,10 @@ class BreakdownPart:
 class TimeBreakdown:
     """Where the time of the window went.
 
-    `exclusive_global`: each instant of each rank counted once, device work before host work; the parts add up to `total_duration`.
+    `exclusive_global`: each instant of each device counted once, its work before the host's; the parts add up to `total_duration`.
     `exclusive_per_track`: the same for each stream by itself; they add up to the window times the streams.
     `inclusive`: sums of durations; concurrent events count several times, so the parts may exceed the window.
-    `host`: no device worked, and the host did something. `stall`: neither did. Without a device `compute` is what the operators took.
+    `host`: no work of the device, and the host did something. `stall`: neither. Without a device `compute` is what the operators took.
     """
 
     duration_basis: BreakdownMode
@@ -88,7 +88,7 @@ class TimeBreakdown:
     host: BreakdownPart
     stall: BreakdownPart
     other: BreakdownPart
-    window_us: float  # of wall time, all ranks together
+    window_us: float  # of wall time, added up over the devices of all ranks
     window_start_us: float | None  # of the first rank, on the trace's clock
     tracks: int  # over which `total_duration` runs
     duration_unit: str = "us"
@@ -96,7 +96,10 @@ class TimeBreakdown:
 
 @dataclass(frozen=True)
 class Overlap:
-    """Communication beside computation. Exposed means that nothing computed; blocking that computing could have gone on without it."""
+    """Communication beside computation of the same device.
+
+    Exposed means that nothing computed; blocking that computing could have gone on without it.
+    """
 
     compute_us: float
     communication_us: float
@@ -115,14 +118,14 @@ class IdleCause:
     share_of_window: float
     count: int
     longest_us: float
-    per_step_us: float | None
+    per_step_us: float | None  # of one device
 
 
 @dataclass(frozen=True)
 class Idle:
     """Time in which devices did nothing useful: nothing ran, or only a collective that waited for another rank.
 
-    The causes add up to `idle_us` + `waiting_us`, over all ranks and the same window as the breakdown.
+    The causes add up to `idle_us` + `waiting_us`, over all devices and the same window as the breakdown.
     """
 
     window_us: float
@@ -150,7 +153,7 @@ class DeviceUse:
 
 @dataclass(frozen=True)
 class RankUse:
-    """One rank. Shares are of its own window."""
+    """One rank. Shares are of its own window, over all of its devices; sums are of what lies within it."""
 
     rank: int
     window_us: float
@@ -187,8 +190,8 @@ class Alignment:
 
     ranks: tuple[int, ...]
     missing_ranks: int | None
-    collectives: int  # matched over all ranks
-    unmatched: int
+    collectives: int  # matched over all ranks, and within their windows: sums and stragglers are of these
+    unmatched: int  # in the whole trace
     clock: Literal["aligned", "shifted", "unknown"]  # shifted: laid over one another by the ends of the collectives
     end_spread_us: float | None  # median over collectives, after that
     waiting_us: float

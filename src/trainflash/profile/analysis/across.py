@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from trainflash.profile.analysis.alignment import Waiting
-from trainflash.profile.analysis.breakdown import Timeline
 from trainflash.profile.analysis.collectives import Collectives, bus_factor
 from trainflash.profile.analysis.figures import ratio, share, us
-from trainflash.profile.analysis.intervals import clipped, without
+from trainflash.profile.analysis.intervals import clipped, union, without
 from trainflash.profile.analysis.provenance import device_names
 from trainflash.profile.analysis.steps import RankSteps
+from trainflash.profile.analysis.timeline import PARTS, Timeline
 from trainflash.profile.analysis.view import Work
 from trainflash.profile.events import Kind
 from trainflash.schema.profile_ops import CommunicationOp
@@ -28,7 +28,8 @@ class Member:
 
     number: int
     known: bool  # the trace says its rank
-    timeline: Timeline
+    timeline: Timeline  # of all that it did
+    devices: tuple[Timeline, ...]  # of each device that it drives
     steps: RankSteps
     warmup: int
     collectives: Collectives
@@ -38,7 +39,7 @@ def device_uses(members: Sequence[Member]) -> tuple[DeviceUse, ...]:
     """Every device over its whole trace."""
     answers = []
     for member in members:
-        rank, device = member.timeline.rank, member.timeline.rank.device
+        rank, device = member.timeline.rank, member.timeline.device
         kernel = rank.trace.events.kind[device.row] == Kind.KERNEL
         whole = (int(member.steps.start[0]), int(member.steps.end[-1])) if len(member.steps) else None
         for number, name in enumerate(rank.devices):
@@ -72,21 +73,19 @@ def rank_uses(members: Sequence[Member], waiting: Waiting | None) -> tuple[RankU
     answers = []
     for member in members:
         timeline = member.timeline
-        total = timeline.whole.total
-        parts = {name: share(spans.total, total) for name, spans in timeline.parts.items()}
-        device = timeline.rank.device
-        talking = np.flatnonzero(
-            (device.work == Work.COMMUNICATION) & (device.end > timeline.window[0]) & (device.start < timeline.window[1])
-        )
-        duration = device.end[talking] - device.start[talking]
-        waits = waiting.of[member.number][talking] if waiting else None
+        total = sum(each.whole.total for each in member.devices)
+        parts = {name: share(sum(each.parts[name].total for each in member.devices), total) for name in PARTS}
+        device, inside = timeline.device, timeline.inside
+        talking = device.work[inside.at] == Work.COMMUNICATION
+        duration = inside.duration[talking]
+        waits = waiting.within(member.number, timeline)[inside.at[talking]] if waiting else None
         matched = waits >= 0 if waits is not None else None
         waited = int(waits[matched].sum()) if waits is not None else None
         steady = member.steps.duration[member.warmup :]
         answers.append(
             RankUse(
                 rank=member.number,
-                window_us=us(total),
+                window_us=us(timeline.whole.total),
                 compute_share=parts["compute"],
                 communication_share=parts["communication"],
                 copy_share=parts["copy"],
@@ -129,27 +128,45 @@ def communication_ops(members: Sequence[Member], waiting: Waiting | None, world_
         mine, timeline = member.collectives, member.timeline
         if not len(mine):
             continue
-        inside = (mine.end > timeline.window[0]) & (mine.start < timeline.window[1])
         waits = waiting.of[member.number][mine.at] if waiting else np.full(len(mine), -1, np.int64)
-        for place in np.flatnonzero(inside).tolist():
-            _count(found.setdefault(mine.kind[place], _Kind()), mine, place, int(waits[place]), world_size)
-        for kind in sorted(set(mine.kind)):
-            same = np.asarray([each == kind for each in mine.kind]) & inside
-            spans = timeline.during(mine.rank.device.spans(mine.at[same]))
+        parted = waiting.within(member.number, timeline)[mine.at] if waiting else waits
+        for place in np.flatnonzero(timeline.meets(mine.start, mine.end)).tolist():
+            _count(found.setdefault(mine.kind[place], _Kind()), member, place, (int(waits[place]), int(parted[place])), world_size)
+        for kind, exposed in _exposed(member).items():
             if kind in found:
-                found[kind].exposed += without(spans, timeline.compute).total
+                found[kind].exposed += exposed
     answers = [_communication(kind, sums) for kind, sums in found.items()]
     return tuple(sorted(answers, key=lambda each: (-each.total_duration, each.collective)))
 
 
-def _count(sums: _Kind, mine: Collectives, place: int, wait: int, world_size: int | None) -> None:
-    duration = int(mine.end[place] - mine.start[place])
+def _exposed(member: Member) -> dict[str, int]:
+    """Nanoseconds in which a kind of collective runs and nothing computes on its device."""
+    mine = member.collectives
+    kinds = sorted(set(mine.kind))
+    of_event = np.full(len(member.timeline.device), -1, np.int64)
+    of_event[mine.at] = [kinds.index(kind) for kind in mine.kind]
+    found = dict.fromkeys(kinds, 0)
+    for timeline in member.devices:
+        inside = timeline.inside
+        here = timeline.of_events(of_event)[inside.at]
+        for number, kind in enumerate(kinds):
+            spans = union(inside.start[here == number], inside.end[here == number])
+            found[kind] += without(spans, timeline.compute).total
+    return found
+
+
+def _count(sums: _Kind, member: Member, place: int, waits: tuple[int, int], world_size: int | None) -> None:
+    """Add one collective. `waits`: its whole waiting, and that within the window; -1 unknown."""
+    mine, (wait, parted) = member.collectives, waits
+    whole = int(mine.end[place] - mine.start[place])
+    start, end = member.timeline.clip(np.asarray([mine.start[place], mine.end[place]])).tolist()
+    duration = end - start
     sums.count += 1
     sums.total += duration
     name = mine.rank.name(int(mine.rank.device.row[mine.at[place]]))
     sums.examples[name] = sums.examples.get(name, 0) + duration
     if wait >= 0:
-        sums.waiting += wait
+        sums.waiting += parted
         sums.matched += 1
         sums.matched_ns += duration
     size = int(mine.group_size[place]) if mine.group_size[place] > 0 else world_size
@@ -159,7 +176,7 @@ def _count(sums: _Kind, mine: Collectives, place: int, wait: int, world_size: in
         factor = bus_factor(mine.kind[place], size)
         sums.sized += 1
         sums.bytes += int(mine.bytes[place])
-        sums.timed += duration - max(wait, 0)
+        sums.timed += whole - max(wait, 0)
         sums.bus += int(mine.bytes[place]) * (factor or 0.0)
         sums.bus_known &= factor is not None
 

@@ -4,92 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
-from trainflash.profile.analysis import words
 from trainflash.profile.analysis.figures import ratio, share, us
-from trainflash.profile.analysis.intervals import EMPTY, Spans, clipped, common, joined, shared_out, span, union, without
-from trainflash.profile.analysis.view import CALLS, Rank, Work
-from trainflash.profile.events import Kind
+from trainflash.profile.analysis.intervals import EMPTY, Spans, common, joined, shared_out, union, without
+from trainflash.profile.analysis.timeline import PARTS, Timeline
+from trainflash.profile.analysis.view import Work
 from trainflash.schema.profile_times import BreakdownMode, BreakdownPart, Overlap, TimeBreakdown
-
-PARTS = ("compute", "communication", "copy", "host", "stall")
-
-
-class Timeline:
-    """One rank within its window as sets of instants."""
-
-    def __init__(self, rank: Rank, window: tuple[int, int]) -> None:
-        self.rank, self.window = rank, window
-        self.whole = span(window)
-
-    def during(self, spans: Spans) -> Spans:
-        return clipped(spans, self.window)
-
-    def _work(self, kind: Work) -> Spans:
-        return self.during(self.rank.device.spans(self.rank.device.work == kind))
-
-    @cached_property
-    def compute(self) -> Spans:
-        """A kernel computes; without a device: an operator runs on the host."""
-        if not len(self.rank.device):
-            return without(self.during(self.rank.spans_of(self.rank.rows(Kind.HOST_OP))), joined([self.loading, self.communication]))
-        return self._work(Work.COMPUTE)
-
-    @cached_property
-    def communication(self) -> Spans:
-        if not len(self.rank.device):
-            rows = self.rank.rows(Kind.HOST_OP, Kind.ANNOTATION)
-            return self.during(self.rank.spans_of(rows[self.rank.named(rows, words.is_collective_call)]))
-        return self._work(Work.COMMUNICATION)
-
-    @cached_property
-    def copy(self) -> Spans:
-        return self._work(Work.COPY)
-
-    @cached_property
-    def busy(self) -> Spans:
-        """Something runs on a device."""
-        return joined([self.compute, self.communication, self.copy])
-
-    @cached_property
-    def idle(self) -> Spans:
-        return without(self.whole, self.busy)
-
-    @cached_property
-    def synchronizing(self) -> Spans:
-        """A driving thread waits for the device."""
-        rows = self.rank.rows(*CALLS, Kind.HOST_OP, Kind.ANNOTATION)
-        rows = self.rank.on_leading(rows)
-        return self.during(self.rank.spans_of(rows[self.rank.named(rows, words.is_synchronising)]))
-
-    @cached_property
-    def loading(self) -> Spans:
-        """A driving thread fetches its next batch."""
-        rows = self.rank.on_leading(self.rank.rows(Kind.HOST_OP, Kind.ANNOTATION, Kind.PYTHON))
-        return self.during(self.rank.spans_of(rows[self.rank.named(rows, words.is_loading)]))
-
-    @cached_property
-    def host_events(self) -> Spans:
-        """Any event of a driving thread but the marks of steps and of annotations."""
-        rows = self.rank.on_leading(self.rank.rows(Kind.HOST_OP, Kind.PYTHON, *CALLS))
-        return self.during(self.rank.spans_of(rows))
-
-    @cached_property
-    def host(self) -> Spans:
-        """A driving thread works: it neither waits for the device nor sleeps."""
-        frames = self.rank.on_leading(self.rank.rows(Kind.PYTHON))
-        waiting = self.during(self.rank.spans_of(frames[self.rank.named(frames, words.is_waiting_frame)]))
-        working = without(self.host_events, waiting)
-        return without(joined([working, self.loading]), self.synchronizing)
-
-    @cached_property
-    def parts(self) -> dict[str, Spans]:
-        """The window shared out among `PARTS`: device work first, computing before communication before copies."""
-        given = shared_out(self.whole, [self.compute, self.communication, self.copy, self.host])
-        return dict(zip(PARTS, given, strict=True))
 
 
 @dataclass(frozen=True)
@@ -100,7 +22,7 @@ class _Totals:
 
 
 def time_breakdown(timelines: Sequence[Timeline], mode: BreakdownMode) -> TimeBreakdown:
-    """The breakdown of all ranks together, in the mode asked for."""
+    """The breakdown of all devices of all ranks together, in the mode asked for."""
     made = [_MODES[mode](timeline) for timeline in timelines]
     total = sum(each.total for each in made)
     parts = {name: sum(each.parts[name] for each in made) for name in PARTS}
@@ -129,26 +51,26 @@ def _global(timeline: Timeline) -> _Totals:
 
 
 def _per_track(timeline: Timeline) -> _Totals:
-    device = timeline.rank.device
+    device, inside = timeline.device, timeline.inside
     tracks = np.unique(device.track)
     if not len(tracks):
         return _global(timeline)
     parts = dict.fromkeys(PARTS, 0)
     for track in tracks:
-        mine = device.track == track
-        works = [timeline.during(device.spans(mine & (device.work == kind))) for kind in Work]
-        for name, spans in zip(PARTS, shared_out(timeline.whole, [*works, timeline.host]), strict=True):
+        mine = device.track[inside.at] == track
+        chosen = [mine & (device.work[inside.at] == kind) for kind in Work]
+        works = [union(inside.start[keep], inside.end[keep]) for keep in chosen]
+        for name, spans in zip(PARTS, shared_out(timeline.whole, [*works, timeline.threads.working]), strict=True):
             parts[name] += spans.total
     return _Totals(parts, timeline.whole.total * len(tracks), len(tracks))
 
 
 def _inclusive(timeline: Timeline) -> _Totals:
-    device = timeline.rank.device
-    start, end = (np.clip(edge, *timeline.window) for edge in (device.start, device.end))
-    parts = {name: int((end - start)[device.work == kind].sum()) for name, kind in zip(PARTS[:3], Work, strict=True)}
-    if not len(device):
+    device, inside = timeline.device, timeline.inside
+    parts = {name: int(inside.duration[device.work[inside.at] == kind].sum()) for name, kind in zip(PARTS[:3], Work, strict=True)}
+    if not len(timeline.device):
         parts["compute"], parts["communication"] = timeline.compute.total, timeline.communication.total
-    parts |= {"host": timeline.host.total, "stall": timeline.parts["stall"].total}
+    parts |= {"host": timeline.threads.working.total, "stall": timeline.parts["stall"].total}
     return _Totals(parts, timeline.whole.total, max(len(np.unique(device.track)), 1))
 
 
@@ -156,8 +78,8 @@ _MODES = {"exclusive_global": _global, "exclusive_per_track": _per_track, "inclu
 
 
 def overlap(timelines: Sequence[Timeline]) -> Overlap | None:
-    """Communication beside computing, all ranks together; None where nothing communicates on a device."""
-    talking = [timeline for timeline in timelines if len(timeline.rank.device) and len(timeline.communication)]
+    """Communication beside computing on the same device, all together; None where nothing communicates on a device."""
+    talking = [timeline for timeline in timelines if len(timeline.device) and len(timeline.communication)]
     if not talking:
         return None
     communication = sum(timeline.communication.total for timeline in talking)
@@ -179,15 +101,17 @@ def blocking_spans(timeline: Timeline) -> Spans | None:
     Exposed is not blocking: while the next computing kernel has not even been launched, it is the host that the device waits for. A host
     that itself waits for the device counts as held up.
     """
-    device = timeline.rank.device
-    computing = np.flatnonzero((device.work == Work.COMPUTE) & (device.launch >= 0))
-    if not len(computing):
+    device = timeline.device
+    computing = np.flatnonzero((device.work == Work.COMPUTE) & device.by_call)
+    if not device.by_call.any():
         return None
     exposed = without(timeline.communication, timeline.compute)
+    if not len(computing):
+        return common(exposed, timeline.threads.synchronizing)
     if not len(exposed):
         return EMPTY
     following = np.searchsorted(device.start[computing], exposed.start, side="left")
     there = following < len(computing)
     next_launch = np.where(there, device.launch_ns[computing[np.minimum(following, len(computing) - 1)]], exposed.end)
     queued = union(np.maximum(exposed.start, next_launch), exposed.end)
-    return joined([queued, common(exposed, timeline.synchronizing)])
+    return joined([queued, common(exposed, timeline.threads.synchronizing)])

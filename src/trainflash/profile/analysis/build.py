@@ -13,10 +13,10 @@ import numpy as np
 from trainflash.errors import UsageError
 from trainflash.profile.analysis import across, alignment, breakdown, candidates, copies, gaps, idle, launches, ops, regions, steps, xprof
 from trainflash.profile.analysis.across import Member
-from trainflash.profile.analysis.breakdown import Timeline
 from trainflash.profile.analysis.collectives import collectives_of
 from trainflash.profile.analysis.provenance import overview, provenance, run_metadata
 from trainflash.profile.analysis.regions import Regions
+from trainflash.profile.analysis.timeline import Timeline
 from trainflash.profile.analysis.view import Rank
 from trainflash.profile.events import Profile
 from trainflash.schema import to_plain
@@ -47,18 +47,21 @@ def summarize(profile: Profile, options: Options | None = None, *, generated_at_
             f"{profile.origin}: no event with a time is in it", "profile again, with a window that holds at least one training step"
         )
     timelines = [member.timeline for member in members]
+    devices = [(member, timeline) for member in members for timeline in member.devices]
+    each_device = [timeline for _, timeline in devices]
     numbered = [(member.number, member.timeline) for member in members]
     several = len(members) > 1
     world = next((trace.identity.world_size for trace in profile.traces if trace.identity.world_size), None)
-    waits = alignment.waiting([(member.number, member.collectives) for member in members], world)
-    why = [idle.causes_of(member.timeline, waits.of[member.number] if waits else None) for member in members]
-    alone = [idle.waiting_alone(member.timeline, waits.of[member.number] if waits else None) for member in members]
+    waits = alignment.waiting([(member.number, member.collectives, member.timeline) for member in members], world)
+    why = [idle.causes_of(timeline, waits.of[member.number] if waits else None) for member, timeline in devices]
+    alone = [idle.waiting_alone(timeline, waits.of[member.number] if waits else None) for member, timeline in devices]
     steady = sum(max(len(member.steps) - member.warmup, 0) for member in members)
-    made = [Regions(member.timeline.rank) for member in members]
+    on_devices = sum(max(len(member.steps) - member.warmup, 0) for member, _ in devices)
+    made = {member.number: Regions(member.timeline.rank) for member in members}
     device_rows, host_rows = ops.device_rows(numbered), ops.host_rows(numbered)
-    before, contexts = gaps.gaps(timelines, why, made, MOST_GAPS)
+    before, contexts = gaps.gaps(each_device, why, [made[member.number] for member, _ in devices], MOST_GAPS)
     has_device = any(len(timeline.rank.device) for timeline in timelines)
-    loading = sum(each["data_loading"].total for each in why) if steady else None
+    loading = sum(each["data_loading"].total for each in why) if on_devices else None
     summary = ProfileSummary(
         digest="",
         generated_at_utc=generated_at_utc,
@@ -67,10 +70,10 @@ def summarize(profile: Profile, options: Options | None = None, *, generated_at_
         run_metadata=run_metadata(profile),
         trace_overview=overview(profile, [member.timeline.rank for member in members], world),
         trace_provenance=provenance(profile, [member.timeline.rank for member in members], options.readability_run),
-        step_time=steps.step_time(_steps(profile, members), members[0].warmup, _per_rank(loading, members)),
-        time_breakdown=breakdown.time_breakdown(timelines, options.breakdown_mode),
-        overlap=breakdown.overlap(timelines),
-        idle=idle.idle(timelines, why, alone, steady),
+        step_time=steps.step_time(_steps(profile, members), members[0].warmup, _per_device(loading, devices)),
+        time_breakdown=breakdown.time_breakdown(each_device, options.breakdown_mode),
+        overlap=breakdown.overlap(each_device),
+        idle=idle.idle(each_device, why, alone, on_devices),
         devices=across.device_uses(members),
         ranks=across.rank_uses(members, waits),
         alignment=waits.alignment if waits else None,
@@ -79,9 +82,9 @@ def summarize(profile: Profile, options: Options | None = None, *, generated_at_
         semantic_families=ops.families(device_rows if has_device else host_rows),
         communication_ops=across.communication_ops(members, waits, world),
         gap_before_ops=before,
-        hierarchical_regions=regions.regions(timelines, made, MOST_REGIONS),
+        hierarchical_regions=regions.regions(timelines, list(made.values()), MOST_REGIONS),
         gap_region_contexts=contexts,
-        copies=copies.copies(timelines),
+        copies=copies.copies(each_device),
         launches=launches.launches(timelines, steady),
         cuda_graphs=launches.cuda_graphs(timelines),
         optimization_candidates=(),
@@ -113,7 +116,8 @@ def _members(profile: Profile, options: Options) -> list[Member]:
         said = rank.trace.identity.rank
         number = said if said is not None and said not in taken else _free(taken)
         taken.add(number)
-        members.append(Member(number, number == said, Timeline(rank, window), each, mine, collectives_of(rank)))
+        timeline = Timeline(rank, window)
+        members.append(Member(number, number == said, timeline, timeline.devices(), each, mine, collectives_of(rank)))
     return members
 
 
@@ -130,9 +134,9 @@ def _steps(profile: Profile, members: list[Member]) -> list[tuple[int, steps.Ran
     return [(member.number, member.steps) for member in members]
 
 
-def _per_rank(total: int | None, members: list[Member]) -> int | None:
-    """Idle time in data loading of a mean rank over all steady steps."""
-    with_steps = sum(1 for member in members if len(member.steps))
+def _per_device(total: int | None, devices: list[tuple[Member, Timeline]]) -> int | None:
+    """Idle time in data loading of a mean device over all steady steps."""
+    with_steps = sum(1 for member, _ in devices if len(member.steps))
     return None if total is None or not with_steps else int(np.round(total / with_steps))
 
 

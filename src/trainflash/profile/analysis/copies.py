@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from trainflash.profile.analysis.breakdown import Timeline
 from trainflash.profile.analysis.figures import us
-from trainflash.profile.analysis.intervals import clipped, union, without
+from trainflash.profile.analysis.intervals import union, without
+from trainflash.profile.analysis.timeline import Timeline
 from trainflash.profile.analysis.view import Work
 from trainflash.profile.events import Kind
 from trainflash.schema.profile_ops import CopyStat
@@ -35,11 +35,13 @@ def direction(name: str, kind: int, source: str | None = None, target: str | Non
 
 
 def copies(timelines: Sequence[Timeline]) -> tuple[CopyStat, ...]:
-    """Copies and memsets within the windows, costliest first; all ranks together."""
+    """Copies and memsets within the windows, costliest first; all devices together."""
     found: dict[tuple[str, bool | None], list[int]] = {}
     for timeline in timelines:
-        rank, device = timeline.rank, timeline.rank.device
-        mine = np.flatnonzero((device.work == Work.COPY) & (device.end > timeline.window[0]) & (device.start < timeline.window[1]))
+        rank, device = timeline.rank, timeline.device
+        inside = timeline.inside
+        copying = device.work[inside.at] == Work.COPY
+        mine, start, end = inside.at[copying], inside.start[copying], inside.end[copying]
         rows = device.row[mine]
         sizes = rank.trace.column("bytes")
         source, target = (rank.trace.column(f"memory_kind_{end}") for end in ("src", "dst"))
@@ -49,13 +51,14 @@ def copies(timelines: Sequence[Timeline]) -> tuple[CopyStat, ...]:
         for at, (name, kind, from_, to) in enumerate(distinct.T.tolist()):
             text = [rank.trace.strings[code] if code >= 0 else None for code in (name, from_, to)]
             key = direction(text[0] or "", kind, text[1], text[2])
-            here = mine[place == at]
-            start, end = device.start[here], device.end[here]
-            known = sizes.has(device.row[here])
-            moved = sizes.take(device.row[here], 0)
-            alone = without(clipped(union(start, end), timeline.window), timeline.compute)
+            same = place == at
+            here = mine[same]
+            known = sizes.has(rows[same])
+            moved = sizes.take(rows[same], 0)
+            took, moving = end[same] - start[same], (device.end - device.start)[here[known]]  # the bytes of a copy move in all of its time
+            alone = without(union(start[same], end[same]), timeline.compute)
             sums = found.setdefault(key, [0, 0, 0, 0, 0, 0])
-            added = (len(here), int((end - start).sum()), int(known.sum()), int(moved.sum()), int((end - start)[known].sum()), alone.total)
+            added = (len(here), int(took.sum()), int(known.sum()), int(moved.sum()), int(moving.sum()), alone.total)
             for column, value in enumerate(added):
                 sums[column] += value
     answers = []

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from trainflash.profile.analysis import words
-from trainflash.profile.analysis.breakdown import Timeline
 from trainflash.profile.analysis.figures import us
 from trainflash.profile.analysis.intervals import Spans, overlapping_pairs
 from trainflash.profile.analysis.regions import Regions
 from trainflash.profile.analysis.tallies import largest, pairs, summed
 from trainflash.profile.analysis.thresholds import DEFAULT, Thresholds
+from trainflash.profile.analysis.timeline import Timeline
 from trainflash.profile.events import Kind
 from trainflash.schema.profile_ops import GapBeforeOp, GapRegionContext, HostActivity
 from trainflash.schema.profile_times import IdleCauseName
@@ -58,7 +58,7 @@ def gaps(
 
 @dataclass(frozen=True)
 class _Members:
-    """Gaps of one rank; payloads and markers are codes of strings."""
+    """Gaps of one device; payloads and markers are codes of strings."""
 
     start: np.ndarray
     end: np.ndarray
@@ -86,8 +86,8 @@ class _Members:
 
 
 def _members(timeline: Timeline, limits: Thresholds) -> _Members:
-    """The gaps of one rank that an op follows."""
-    rank, device, idle = timeline.rank, timeline.rank.device, timeline.idle
+    """The gaps of one device that an op follows."""
+    rank, device, idle = timeline.rank, timeline.device, timeline.idle
     following = np.searchsorted(device.start, idle.end, side="left")
     real = (following < len(device)) & (idle.end - idle.start >= limits.gap_ns) & (idle.end < timeline.window[1])
     following = following[real]

@@ -19,33 +19,29 @@ from typing import get_args
 
 import numpy as np
 
-from trainflash.profile.analysis import words
-from trainflash.profile.analysis.breakdown import Timeline
 from trainflash.profile.analysis.figures import share, us
 from trainflash.profile.analysis.intervals import EMPTY, Spans, common, joined, shared_out, union, without
 from trainflash.profile.analysis.thresholds import DEFAULT, Thresholds
-from trainflash.profile.analysis.view import CALLS
-from trainflash.profile.events import Kind
+from trainflash.profile.analysis.timeline import Timeline
 from trainflash.schema.profile_times import Idle, IdleCause, IdleCauseName
 
 CAUSES: tuple[IdleCauseName, ...] = get_args(IdleCauseName)
 
 
 def causes_of(timeline: Timeline, waits: np.ndarray | None = None, limits: Thresholds = DEFAULT) -> dict[IdleCauseName, Spans]:
-    """The idle instants of one rank by cause. `waits`: nanoseconds of waiting in each device event, -1 unknown."""
+    """The idle instants of one device by cause. `waits`: nanoseconds of waiting in each event of the rank's devices, -1 unknown."""
     found = dict.fromkeys(CAUSES, EMPTY)
     if not len(timeline.rank.leading_tracks):
         found["unknown"] = timeline.idle
     else:
         late, queued, drained = _by_gap(timeline)
-        calls, copying = _host_calls(timeline)
         claims = {
-            "data_loading": timeline.loading,
-            "collective_wait": calls,
-            "copy": copying,
+            "data_loading": timeline.threads.loading,
+            "collective_wait": timeline.threads.collective_calls,
+            "copy": timeline.threads.copy_calls,
             "no_work": _untraced(timeline, limits),
             "queued": queued,
-            "synchronization": joined([timeline.synchronizing, drained]),
+            "synchronization": joined([timeline.threads.synchronizing, drained]),
             "launch_bound": late,
         }
         *given, rest = shared_out(timeline.idle, list(claims.values()))
@@ -58,10 +54,10 @@ def causes_of(timeline: Timeline, waits: np.ndarray | None = None, limits: Thres
 
 
 def waiting_alone(timeline: Timeline, waits: np.ndarray | None) -> Spans | None:
-    """The instants at which a rank's device only waits inside collectives for later ranks; None: not known."""
+    """The instants at which a device only waits inside collectives for later ranks; None: not known."""
     if waits is None:
         return None
-    device = timeline.rank.device
+    device, waits = timeline.device, timeline.of_events(waits)
     mine = np.flatnonzero(waits > 0)
     inside = timeline.during(union(device.start[mine], device.start[mine] + waits[mine]))
     transferring = np.flatnonzero(waits >= 0)
@@ -72,8 +68,8 @@ def waiting_alone(timeline: Timeline, waits: np.ndarray | None) -> Spans | None:
 def idle(
     timelines: Sequence[Timeline], causes: Sequence[dict[IdleCauseName, Spans]], waiting: Sequence[Spans | None], steps: int
 ) -> Idle | None:
-    """All ranks together; None without a device. `steps`: over all ranks, 0 unknown."""
-    if not any(len(timeline.rank.device) for timeline in timelines):
+    """All devices together; None without a device. `steps`: over all devices, 0 unknown."""
+    if not any(len(timeline.device) for timeline in timelines):
         return None
     window = sum(timeline.whole.total for timeline in timelines)
     answers = []
@@ -93,34 +89,26 @@ def idle(
     )
 
 
-def _host_calls(timeline: Timeline) -> tuple[Spans, Spans]:
-    """(inside a process group's calls, inside copying calls) of the driving threads."""
-    rank = timeline.rank
-    rows = rank.on_leading(rank.rows(Kind.HOST_OP, Kind.ANNOTATION))
-    calls = rank.spans_of(rows[rank.named(rows, words.is_collective_call)])
-    made = rank.on_leading(rank.rows(*CALLS))
-    return timeline.during(calls), timeline.during(rank.spans_of(made[rank.named(made, words.is_copy_call)]))
-
-
 def _untraced(timeline: Timeline, limits: Thresholds) -> Spans:
     """Stretches of a millisecond or more without any event of a driving thread."""
-    silent = without(timeline.whole, joined([timeline.host_events, timeline.loading, timeline.synchronizing]))
+    threads = timeline.threads
+    silent = without(timeline.whole, joined([threads.events, threads.loading, threads.synchronizing]))
     long = silent.end - silent.start >= limits.untraced_ns
     return Spans(silent.start[long], silent.end[long])
 
 
 def _by_gap(timeline: Timeline) -> tuple[Spans, Spans, Spans]:
     """(the host launches late, the launch came before the gap, the gap began while the host waited for the device)."""
-    device, gaps = timeline.rank.device, timeline.idle
+    device, gaps = timeline.device, timeline.idle
     if not len(device) or not len(gaps):
         return gaps, EMPTY, EMPTY
     following = np.searchsorted(device.start, gaps.end, side="left")
     there = following < len(device)
     following = np.minimum(following, len(device) - 1)
-    launch = np.where(there & (device.launch[following] >= 0), device.launch_ns[following], gaps.end)
+    launch = np.where(there & device.by_call[following], device.launch_ns[following], gaps.end)
     early = launch < gaps.start
     queued = Spans(gaps.start[early], gaps.end[early])
-    waits = timeline.synchronizing
+    waits = timeline.threads.synchronizing
     held = waits.contains(gaps.start)
     drained = Spans(gaps.start[held], gaps.end[held])
     return gaps, queued, common(drained, gaps)

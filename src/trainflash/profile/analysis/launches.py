@@ -7,26 +7,24 @@ from collections.abc import Sequence
 import numpy as np
 
 from trainflash.profile.analysis import words
-from trainflash.profile.analysis.breakdown import Timeline
 from trainflash.profile.analysis.figures import ratio, stats, us
 from trainflash.profile.analysis.thresholds import DEFAULT, Thresholds
+from trainflash.profile.analysis.timeline import Timeline
 from trainflash.profile.analysis.view import CALLS
 from trainflash.profile.events import Kind
 from trainflash.schema.profile_ops import CudaGraphs, Launches
 
 
 def launches(timelines: Sequence[Timeline], steps: int, limits: Thresholds = DEFAULT) -> Launches | None:
-    """Kernels and the calls that launched them within the windows; None where there are no kernels. `steps`: over all ranks, 0 unknown."""
+    """Kernels that begin within the windows, and the calls that launched them; None without kernels. `steps`: over all ranks, 0 unknown."""
     latency, delay, calls, durations = [], [], [], []
     synchronizing, waited, with_launch = 0, 0, 0
     for timeline in timelines:
-        rank, device = timeline.rank, timeline.rank.device
+        rank, device = timeline.rank, timeline.device
         inside = (device.start >= timeline.window[0]) & (device.start < timeline.window[1])
         kernel = inside & (rank.trace.events.kind[device.row] == Kind.KERNEL)
         durations.append((device.end - device.start)[kernel])
-        known = np.flatnonzero(kernel & (device.launch >= 0))
-        by_call = np.isin(rank.trace.events.kind[device.launch[known]], np.asarray(CALLS, np.int8)) if len(known) else np.empty(0, bool)
-        known = known[by_call]
+        known = np.flatnonzero(kernel & device.by_call)
         with_launch += len(known)
         took = device.start[known] - device.launch_ns[known]
         was_idle = _free_at(timeline)[known] <= device.launch_ns[known]
@@ -34,11 +32,9 @@ def launches(timelines: Sequence[Timeline], steps: int, limits: Thresholds = DEF
         delay.append(took[~was_idle & (took >= 0)])
         calls.append(rank.trace.events.duration_ns[np.unique(device.launch[known])])
         rows = rank.rows(*CALLS)
-        rows = rows[
-            rank.named(rows, words.is_synchronising) & (rank.start[rows] >= timeline.window[0]) & (rank.start[rows] < timeline.window[1])
-        ]
+        rows = rows[rank.named(rows, words.is_synchronising) & timeline.meets(rank.start[rows], rank.end[rows])]
         synchronizing += len(rows)
-        waited += int(rank.trace.events.duration_ns[rows].sum())
+        waited += int((timeline.clip(rank.end[rows]) - timeline.clip(rank.start[rows])).sum())
     kernels = np.concatenate(durations) if durations else np.empty(0, np.int64)
     if not len(kernels):
         return None
@@ -59,7 +55,7 @@ def launches(timelines: Sequence[Timeline], steps: int, limits: Thresholds = DEF
 
 def _free_at(timeline: Timeline) -> np.ndarray:
     """For each device event when the work before it on its stream ended."""
-    device = timeline.rank.device
+    device = timeline.device
     free = np.full(len(device), np.iinfo(np.int64).min)
     for track in np.unique(device.track):
         mine = np.flatnonzero(device.track == track)
@@ -71,7 +67,7 @@ def cuda_graphs(timelines: Sequence[Timeline]) -> CudaGraphs | None:
     """Graph launches within the windows; None where there are none."""
     launched, kernels, time, whole = 0, 0, 0, 0
     for timeline in timelines:
-        rank, device = timeline.rank, timeline.rank.device
+        rank, device = timeline.rank, timeline.device
         inside = (device.start >= timeline.window[0]) & (device.start < timeline.window[1])
         rows = rank.rows(*CALLS)
         graphs = rows[rank.named(rows, words.is_graph_launch)]

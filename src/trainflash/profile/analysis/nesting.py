@@ -6,7 +6,7 @@ sane tracer never writes, an event belongs to the innermost one that is open at 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -27,6 +27,11 @@ class Nest:
 
     def __len__(self) -> int:
         return len(self.start)
+
+    def clipped(self, window: tuple[int, int]) -> Nest:
+        """The same nest of what lies within the window: an event outside of it is left without length."""
+        start, end = np.clip(self.start, *window), np.clip(self.end, *window)
+        return replace(self, start=start, end=end, own_ns=_own(start, end, self.parent))
 
     def innermost(self, track: np.ndarray, at: np.ndarray) -> np.ndarray:
         """Index of the innermost event that is open at each instant on each track, -1 where there is none."""
@@ -77,11 +82,15 @@ def nest(start: np.ndarray, duration: np.ndarray, track: np.ndarray) -> Nest:
     bounds = np.flatnonzero(np.diff(track, prepend=-1, append=-2)) if len(start) else np.empty(0, np.int64)
     for low, high in pairwise(bounds.tolist()):
         _nest_track(start, end, parent, depth, low, high)
+    return Nest(start, end, np.asarray(track), parent, depth, _own(start, end, parent))
+
+
+def _own(start: np.ndarray, end: np.ndarray, parent: np.ndarray) -> np.ndarray:
     own = end - start
     inner = np.flatnonzero(parent >= 0)
     outer = parent[inner]
     np.subtract.at(own, outer, np.maximum(np.minimum(end[inner], end[outer]) - start[inner], 0))
-    return Nest(start, end, np.asarray(track), parent, depth, np.maximum(own, 0))
+    return np.maximum(own, 0)
 
 
 def _nest_track(start: np.ndarray, end: np.ndarray, parent: np.ndarray, depth: np.ndarray, low: int, high: int) -> None:

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from trainflash.profile.analysis import words
-from trainflash.profile.analysis.breakdown import Timeline
 from trainflash.profile.analysis.figures import share, us
 from trainflash.profile.analysis.tallies import largest, pairs, summed
+from trainflash.profile.analysis.timeline import Timeline
 from trainflash.profile.analysis.view import Rank, Work
 from trainflash.schema.profile_ops import HotOp, SemanticFamilyAggregate
 
@@ -40,17 +40,25 @@ class _Row:
     counted: int = 0  # invocations whose flops are known
 
 
+@dataclass(frozen=True)
+class _Times:
+    """Nanoseconds of each event within the window, and those without the events inside it."""
+
+    whole: np.ndarray
+    own: np.ndarray
+
+
 def device_rows(timelines: Sequence[tuple[int, Timeline]]) -> dict[str, _Row]:
     """Every name of device work within the windows, with what is known of where it comes from."""
     found: dict[str, _Row] = {}
     for number, timeline in timelines:
-        rank, device = timeline.rank, timeline.rank.device
-        inside = np.flatnonzero((device.end > timeline.window[0]) & (device.start < timeline.window[1]))
-        rows = device.row[inside]
+        rank, device, inside = timeline.rank, timeline.device, timeline.inside
+        rows = device.row[inside.at]
         order = np.argsort(rows, kind="stable")
         own = np.empty(len(rows), np.int64)
-        own[order] = rank.nest(rows[order]).own_ns
-        _add(found, number, rank, rows, own, _work_at(device.work[inside]), rank.device_op[inside])
+        own[order] = rank.nest(rows[order]).clipped(timeline.window).own_ns
+        ops = timeline.of_events(rank.device_op)[inside.at]
+        _add(found, number, rank, rows, _Times(inside.duration, own), _work_at(device.work[inside.at]), ops)
     return found
 
 
@@ -64,9 +72,9 @@ def host_rows(timelines: Sequence[tuple[int, Timeline]]) -> dict[str, _Row]:
     for number, timeline in timelines:
         rank = timeline.rank
         rows, tree = rank.host_ops
-        inside = (tree.end > timeline.window[0]) & (tree.start < timeline.window[1])
+        inside, seen = timeline.meets(tree.start, tree.end), tree.clipped(timeline.window)
         mine = rows[inside]
-        _add(found, number, rank, mine, tree.own_ns[inside], lambda _: "host", mine)
+        _add(found, number, rank, mine, _Times((seen.end - seen.start)[inside], seen.own_ns[inside]), lambda _: "host", mine)
     return found
 
 
@@ -95,14 +103,14 @@ def family_of(name: str, row: _Row) -> str:
 
 
 def _add(
-    found: dict[str, _Row], number: int, rank: Rank, rows: np.ndarray, own: np.ndarray, category: Callable[[int], str], ops: np.ndarray
+    found: dict[str, _Row], number: int, rank: Rank, rows: np.ndarray, times: _Times, category: Callable[[int], str], ops: np.ndarray
 ) -> None:
-    """Add the events `rows` of one rank with their own times; `ops` are the rows of the host operators that they belong to, -1 unknown."""
+    """Add the events `rows` of one rank with their times; `ops` are the rows of the host operators that they belong to, -1 unknown."""
     if not len(rows):
         return
     codes, place = np.unique(rank.trace.events.name[rows], return_inverse=True)
     count = np.bincount(place, minlength=len(codes))
-    total, owned = summed(place, rank.trace.events.duration_ns[rows], len(codes)), summed(place, own, len(codes))
+    total, owned = summed(place, times.whole, len(codes)), summed(place, times.own, len(codes))
     first = np.full(len(codes), len(rows))
     np.minimum.at(first, place, np.arange(len(rows)))
     mine = []
@@ -113,7 +121,7 @@ def _add(
         row.own += int(owned[at])
         row.by_rank[number] = row.by_rank.get(number, 0) + int(owned[at])
         mine.append(row)
-    _describe(mine, rank, rows, ops, place, own)
+    _describe(mine, rank, rows, ops, place, times.own)
 
 
 def _describe(mine: list[_Row], rank: Rank, rows: np.ndarray, ops: np.ndarray, place: np.ndarray, own: np.ndarray) -> None:

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from trainflash.profile.analysis import words
-from trainflash.profile.analysis.breakdown import Timeline
 from trainflash.profile.analysis.figures import us
 from trainflash.profile.analysis.nesting import Nest, paths
 from trainflash.profile.analysis.tallies import summed
+from trainflash.profile.analysis.timeline import Timeline
 from trainflash.profile.analysis.view import Rank
 from trainflash.profile.events import Kind
 from trainflash.schema.profile_ops import RegionAggregate
@@ -142,13 +142,12 @@ def _depth(path: str, found: dict[str, _Region]) -> int:
 
 
 def _scopes(found: dict[str, _Region], timeline: Timeline) -> np.ndarray:
-    """Paths that the compiler left on device events themselves; says which events have one."""
-    rank, device = timeline.rank, timeline.rank.device
-    codes = rank.trace.column("scope").take(device.row, -1)
+    """Paths that the compiler left on device events themselves; says which events within the window have one."""
+    rank, inside = timeline.rank, timeline.inside
+    codes = rank.trace.column("scope").take(timeline.device.row[inside.at], -1)
     named = codes >= 0
-    mine = np.flatnonzero(named & (device.end > timeline.window[0]) & (device.start < timeline.window[1]))
-    known, place = np.unique(codes[mine], return_inverse=True)
-    total = summed(place, (device.end - device.start)[mine], len(known))
+    known, place = np.unique(codes[named], return_inverse=True)
+    total = summed(place, inside.duration[named], len(known))
     for code, amount, times in zip(known.tolist(), total.tolist(), np.bincount(place, minlength=len(known)).tolist(), strict=True):
         parts = scope_parts(rank.trace.strings[code])
         for depth in range(1, len(parts) + 1):
@@ -167,27 +166,26 @@ def scope_parts(scope: str) -> list[str]:
 
 def _host_regions(found: dict[str, _Region], timeline: Timeline, mine: Regions, named: np.ndarray) -> bool:
     """Regions of host threads with the device events that have no scope of their own; says whether device time is known."""
-    rank, tree = mine.rank, mine.tree
-    inside = (tree.end > timeline.window[0]) & (tree.start < timeline.window[1])
+    tree = mine.tree.clipped(timeline.window)
+    inside = timeline.meets(mine.tree.start, mine.tree.end)
     length = len(mine.paths.parent)
     count, host, own = (np.zeros(length, np.int64) for _ in range(3))
     np.add.at(count, mine.paths.of[inside], 1)
     np.add.at(host, mine.paths.of[inside], (tree.end - tree.start)[inside])
     np.add.at(own, mine.paths.of[inside], tree.own_ns[inside])
-    device = rank.device
-    known = bool((device.launch >= 0).any() or named.any())
+    known = bool((timeline.device.launch >= 0).any() or named.any())
     exclusive = np.zeros(length, np.int64)
     outside = 0
     if known:
-        working = ~named & (device.end > timeline.window[0]) & (device.start < timeline.window[1])
-        of, duration = mine.of_device_work()[working], (device.end - device.start)[working]
+        working = timeline.inside.at[~named]
+        of, duration = mine.of_device_work()[working], timeline.inside.duration[~named]
         np.add.at(exclusive, of[of >= 0], duration[of >= 0])
         lost = np.flatnonzero(of < 0)
-        forward = mine.forward_of_device_work(np.flatnonzero(working)[lost])
+        forward = mine.forward_of_device_work(working[lost])
         outside = int(duration[lost[forward < 0]].sum())
         _backward(found, mine, forward[forward >= 0], duration[lost[forward >= 0]])
     inclusive = mine.paths.rolled_up(exclusive)
-    for path in np.flatnonzero(count).tolist():
+    for path in np.flatnonzero((count > 0) | (inclusive > 0)).tolist():  # a host that runs ahead was there before the window
         region = found.setdefault(mine.text(path), _Region())
         region.count += int(count[path])
         region.inclusive += int(inclusive[path])

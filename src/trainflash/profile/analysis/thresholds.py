@@ -19,6 +19,9 @@ class Thresholds:
     class_ratio: float = 1.2  # own: a heavier kind that costs a fifth more can pay for a look
     class_explained: float = 0.8  # own: the split must explain this much of the variance, noise around one mean gives 0.64 at best
 
+    # Devices.
+    device_least: float = 0.01  # own: a barrier or a copy that strays onto a neighbour's device makes it no device of this process
+
     # Idle time.
     untraced_ns: int = 1_000_000  # own: Python between two operators takes 5 to 50 µs; a millisecond without any event is other work
     payload_ns: int = 10_000  # own: work of less than 10 µs is set-up beside the op that follows it

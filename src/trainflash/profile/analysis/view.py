@@ -35,7 +35,8 @@ class Work(IntEnum):
 class DeviceWork:
     """Device events by start. `row` is the event's row in the trace; `launch` the row of the call (or operator) that made it, -1 unknown.
 
-    `launch_ns` is when that call began, on `launch_track`; -1 where `launch` is.
+    `launch_ns` is when that call began, on `launch_track`; -1 where `launch` is. `by_call`: it is a call, which tells the time of the
+    launch; an operator only tells that it was made inside.
     """
 
     row: np.ndarray
@@ -47,6 +48,7 @@ class DeviceWork:
     launch: np.ndarray
     launch_ns: np.ndarray
     launch_track: np.ndarray
+    by_call: np.ndarray
 
     def __len__(self) -> int:
         return len(self.row)
@@ -54,6 +56,10 @@ class DeviceWork:
     def spans(self, keep: np.ndarray | None = None) -> Spans:
         """The instants at which any of them runs."""
         return union(self.start, self.end) if keep is None else union(self.start[keep], self.end[keep])
+
+    def take(self, at: np.ndarray) -> DeviceWork:
+        """Some of the events."""
+        return DeviceWork(**{name: column[at] for name, column in vars(self).items()})
 
 
 class Rank:
@@ -120,6 +126,7 @@ class Rank:
             launch=launch,
             launch_ns=np.where(known, self.start[safe], none) if len(self.start) else none,
             launch_track=np.where(known, self.trace.events.track[safe], none) if len(self.start) else none,
+            by_call=known & np.isin(self.trace.events.kind[safe], np.asarray(CALLS, np.int8)) if len(self.start) else known,
         )
 
     @cached_property
