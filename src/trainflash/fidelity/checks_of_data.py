@@ -52,7 +52,7 @@ def samples(pair: Pair) -> Outcome:
         return Outcome(True, f"the same samples in each of {pair.length} updates{form}")
     first = pair.baseline.updates[other[0]]
     epochs = _whole_epochs(pair)
-    distinct = _distinct(pair)
+    distinct = distinct_samples(pair)
     if epochs and all(old == new for old, new in epochs) and not distinct[2]:
         return Outcome(True, f"the same samples in each of {len(epochs)} whole epochs, in another order from update {first.n} on")
     drawn = _drawn(pair) if pair.keys is not None else None
@@ -152,7 +152,7 @@ def _same_sequence(pair: Pair) -> bool:
     return bool(old) and bool(new) and all(left == right for left, right in zip(old, new, strict=False))
 
 
-def _distinct(pair: Pair) -> tuple[int, int, int]:
+def distinct_samples(pair: Pair) -> tuple[int, int, int]:
     """Distinct samples of the baseline, of the candidate, and those of the candidate that the baseline's whole epochs never showed."""
     old = {row for update in pair.baseline.updates[: pair.length] for row in update.rows or ()}
     new = {row for update in pair.candidate.updates[: pair.length] for row in update.rows or ()}

@@ -58,6 +58,7 @@ RULES = (
     Rule("log cadence", "cadence", checks.log_cadence),
     Rule("random streams", "random", checks.random_streams),
 )
+_FEWER, _SCATTER = 0.1, 5.0  # of the distinct samples; times the difference of two runs of the baseline
 _CHANGE = {rule.name: rule.change for rule in RULES}
 _BY_CHANCE = frozenset(rule.name for rule in RULES if rule.by_chance)
 
@@ -94,7 +95,7 @@ def compare(
         return _unpaired(baseline_record, candidate_record, tolerance)
     noise = measure_noise(baseline_record, rerun, nudged)
     pairs = tuple(replace(pair, derived=noise.derived, by_chance=_chance(pair, noise)) for pair in pairs)
-    hard = tuple(_excused(check, noise) for check in (_hard(pairs) if chance_known else _certain(_hard(pairs))))
+    hard = tuple(_excused(check, noise, pairs) for check in (_hard(pairs) if chance_known else _certain(_hard(pairs))))
     failed = _changes(hard)
     far = drift.widest([drift.drift(pair) for pair in pairs])
     bitwise = all(pair.bitwise for pair in pairs) and not far.evaluated_weights
@@ -175,6 +176,7 @@ def measure_noise(baseline: Record, rerun: Record | None, nudged: Record | None)
         rerun_failed=frozenset(check.name for check in _hard(again or ()) if check.ok is False),
         nudge_failed=frozenset(check.name for check in _hard(apart or ()) if check.ok is False),
         derived=_derived(apart or ()) if again is not None and not _moved(again) else frozenset(),
+        distinct=tuple((pair.length, *checks_of_data.distinct_samples(pair)[:2]) for pair in again or ()),
         saved_rerun=frozenset().union(*(saved.differing(pair) for pair in again or ())),
         saved_nudge=frozenset().union(*(saved.differing(pair) for pair in apart or ())),
         rerun=drift.widest([drift.drift(pair) for pair in again]) if again else None,
@@ -259,15 +261,26 @@ def _changes(found: Iterable[Check]) -> frozenset[str]:
     return frozenset(_CHANGE[check.name] for check in found if check.ok is False)
 
 
-def _excused(check: Check, noise: Noise) -> Check:
+def _excused(check: Check, noise: Noise, pairs: tuple[Pair, ...]) -> Check:
     """What the baseline shows against itself says nothing about the candidate."""
     if check.name in _BY_CHANCE:
         return check  # left out one by one
+    if check.ok is False and check.name == "samples" and (fewer := _fewer_distinct(pairs, noise)):
+        return replace(check, evidence=fewer)
     if check.ok is False and check.name in noise.rerun_failed:
         return replace(check, ok=None, evidence=f"{check.evidence}; two runs of the baseline differ in it too")
     if check.ok is False and check.name in noise.nudge_failed:
         return replace(check, ok=None, evidence=f"{check.evidence}; so does the baseline when only its rounding differs")
     return check
+
+
+def _fewer_distinct(pairs: tuple[Pair, ...], noise: Noise) -> str:
+    """Samples that are drawn anew in each run: which ones they are is chance, how many different ones is not."""
+    for pair, (updates, first, second) in zip(pairs, noise.distinct, strict=False):
+        new = checks_of_data.distinct_samples(pair)[1]
+        if updates == pair.length and 0 < new < min(first, second) - max(_FEWER * first, _SCATTER * abs(first - second)):
+            return f"distinct samples {first} → {new}; in a second run of the baseline {second}"
+    return ""
 
 
 def _torn_off(pairs: tuple[Pair, ...]) -> str:

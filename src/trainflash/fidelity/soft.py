@@ -46,6 +46,7 @@ class Noise:
     derived: frozenset[tuple[int, int]] = frozenset()  # inputs that the nudge of the weights moves; see `Pair.derived`
     saved_rerun: frozenset[str] = frozenset()  # plain values in checkpoints that differ between two runs of the baseline
     saved_nudge: frozenset[str] = frozenset()  # the same beside the nudged run
+    distinct: tuple[tuple[int, int, int], ...] = ()  # by process: updates, and distinct samples of two runs of the baseline in so many
     rerun: Drift | None = None
     nudge: Drift | None = None
 

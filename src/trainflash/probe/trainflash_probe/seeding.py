@@ -13,16 +13,16 @@ import os
 import random
 import sys
 
-from . import imports, process
+from . import imports, own, process
 from .guard import swallow
 
 _LIBRARY = os.path.join(os.path.dirname(os.path.realpath(os.__file__)), "")
 
 
 class _Made:
-    """Generators of this process that got a number of ours, and its place among the children of its parents."""
+    """Generators of this process that got a number of ours, `own` of them by the owner's code; its place among its parents' children."""
 
-    count = forks = 0
+    count = own = forks = 0
     path: tuple = ()
 
 
@@ -50,6 +50,7 @@ def own_generators() -> None:
 def entropy(bits: int) -> int:
     """The next number of this process."""
     made.count += 1
+    made.own += _by_the_owner(sys._getframe(1))
     multiprocessing = sys.modules.get("multiprocessing.process")
     identity = getattr(multiprocessing.current_process(), "_identity", ()) if multiprocessing is not None else ()
     words = [os.environ.get(name, "") for name in ("TRAINFLASH_SEED", "TRAINFLASH_VARY")]
@@ -68,6 +69,15 @@ def _without_seed(original):
         original(self, x)
 
     return __init__
+
+
+def _by_the_owner(frame) -> bool:
+    """Whether the owner's code led here, otherwise than by importing something."""
+    while frame is not None and not frame.f_code.co_filename.startswith("<frozen importlib"):
+        if own.is_own(frame.f_code):
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _of_the_library(frame) -> bool:

@@ -163,7 +163,7 @@ class Recorder(Observer):
             entry[2] = line["settings"] = settings
         norm, count, elements = getattr(self, "_gradients", None) or (None, None, None)
         if self._updates == 1:
-            line["seeded"], line["given"] = self._seeds.seen, seeding.made.count
+            line["seeded"], line["given"] = self._seeds.seen, seeding.made.own
         line.update(grad_norm=None if norm is None else norm.hex(), grads=count, grad_elements=elements)
         self._write(line)
         self._given = {n: each for n, each in self._given.items() if n > self._updates - _KNOWN} | {self._updates: self._forwards.given}
