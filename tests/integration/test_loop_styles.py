@@ -24,6 +24,8 @@ STYLES = {  # steps, then least milliseconds a step that the planted sleeps must
     "rollouts_eval_mode": (24, {"Data": 2.6, "Eval": 0.6}),
     "rollouts_eval_function": (24, {"Data": 2.6, "Eval": 0.6}),
     "value_learning": (24, {"Data": 1.0, "Fwd": 1.9}),
+    "teacher_first": (24, {"Fwd": 5.9, "Eval": 0.1}),
+    "unannounced_evaluation": (24, {"Fwd": 1.9, "Eval": 1.4}),
     "held_out_every_step": (24, {"Fwd": 1.9, "Eval": 1.9}),
     "compiled_everything": (24, {"Data": 3.9, "Fwd": 0.0, "Opt": 0.0}),
     "compiled_train_step": (24, {"Data": 3.9, "Fwd": 0.0, "Bwd": 0.0, "Opt": 0.0}),
@@ -31,7 +33,10 @@ STYLES = {  # steps, then least milliseconds a step that the planted sleeps must
     "marked_thread": (24, {"Data": 1.9, "Fwd": 2.9, "Opt": 0.9, "Eval": 0.4}),
     "marks_over_hooks": (24, {"Data": 4.9, "Fwd": 3.9, "Opt": 0.9}),
 }
-QUICK = ("gan_full_batch", "rollouts_eval_function", "value_learning", "held_out_every_step", "marks", "compiled_train_step")
+QUICK = (
+    "gan_full_batch", "rollouts_eval_function", "value_learning", "teacher_first", "unannounced_evaluation", "held_out_every_step", "marks",
+    "compiled_train_step",
+)  # fmt: skip
 
 
 def needs(package: str) -> None:

@@ -253,3 +253,31 @@ def test_a_place_without_a_line_is_none():
     facts = Facts("/p", {})
     assert facts.location(["/p/train.py", None, "main"]) is None
     assert facts.location(["/p/train.py", 3, "main"]) == Location("train.py", 3, "main")
+
+
+def looping(forwards_before: dict[int, int], steps: int = 20) -> list:
+    """Steps of one forward and one backward; in front of some a number of forwards that no backward follows."""
+    events, at = [], 0.0
+    for step in range(steps):
+        for _ in range(forwards_before.get(step, 0) + 1):
+            events += [(at, "data_of+0"), (at + 1, "/Data"), (at + 1, "Fwd"), (at + 3, "/Fwd")]
+            at += 3
+        events += [(at, "Bwd"), (at + 1, "/Bwd"), (at + 1, "Opt"), (at + 2, "/Opt"), (at + 2, "step")]
+        at += 2
+    return events
+
+
+def test_forwards_that_no_backward_ever_follows_are_an_evaluation(tmp_path):
+    (rank,) = load(write_run(tmp_path, looping({8: 10, 16: 10}))).ranks
+    evaluations = rank.occurrences["Eval"]
+    assert evaluations.step.tolist() == [8, 16]
+    assert rank.phase_ns["Eval"][[8, 16]].tolist() == [30 * MS, 30 * MS]
+    assert rank.phase_ns["Fwd"].tolist() == [2 * MS] * 20
+    assert [(each.batches, each.grad_enabled) for each in rank.evaluations] == [(10, True), (10, True)]
+    assert (sum(rank.phase_ns.values()) == rank.wall_ns).all()
+
+
+@pytest.mark.parametrize("before", [{step: (7 * step) % 30 for step in range(20)}, {8: 2}, {0: 30}, {step: 10 for step in range(0, 20, 2)}])
+def test_episodes_of_changing_length_are_no_evaluations(tmp_path, before):
+    (rank,) = load(write_run(tmp_path, looping(before))).ranks
+    assert not rank.phase_ns["Eval"].any()

@@ -49,7 +49,7 @@ def evaluation(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
             limits,
             summary=f"evaluation takes {shown(share)} of the time" + _rhythm(activity),
             evidence=rows,
-            location=activity.location if activity is not None else None,
+            location=(activity.location if activity is not None else None) or busiest,
             knobs=(*knobs, "eval_cadence"),
         ),
     )

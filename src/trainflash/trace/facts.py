@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,6 +16,7 @@ import numpy as np
 from trainflash.schema.runs import Location
 from trainflash.schema.summaries import Hook, Setting, StartUp, Written
 from trainflash.trace.model import BatchTrace, DataFunction, EvalTrace, Fetches, LoaderTrace, LogTrace, Occurrences, SaveTrace, ThreadFacts
+from trainflash.trace.unused_forwards import Unused
 from trainflash.trace.words import Codes, Words
 
 
@@ -70,12 +72,16 @@ def fetches(words: Words, codes: Codes) -> Fetches:
     return Fetches(t[first], getitem, collate, value[first + 2], waited[first + 2])
 
 
-def evaluations(facts: Facts, found: Occurrences) -> tuple[EvalTrace, ...]:
+def evaluations(facts: Facts, found: Occurrences, unused: Sequence[Unused] = ()) -> tuple[EvalTrace, ...]:
     """One for each evaluation seen in the events; its facts are those that began nearest to it, None where the process died first."""
     noted = facts.all("eval")
     at = np.array([fact.get("t", 0) for fact in noted], dtype=np.int64)
     result = []
+    batches = {each.start_ns: each.batches for each in unused}
     for start, end in zip(found.start_ns.tolist(), found.end_ns.tolist(), strict=True):
+        if start in batches:
+            result.append(EvalTrace(start, None, batches[start], None, True))
+            continue
         fact: dict = {}
         if len(at):
             nearest = int(np.argmin(np.abs(at - start)))

@@ -11,7 +11,7 @@ import numpy as np
 from trainflash.errors import ProgramFailed, UsageError
 from trainflash.schema.notices import refused
 from trainflash.schema.runs import PHASES, Location
-from trainflash.trace import between, compute_facts, device, input_facts, trainings
+from trainflash.trace import between, compute_facts, device, input_facts, trainings, unused_forwards
 from trainflash.trace import facts as typed
 from trainflash.trace import ranks as together
 from trainflash.trace.accounting import Spans, occurrences, spans, step_of, steps, with_calls
@@ -161,7 +161,8 @@ def _no_training(processes: list[_Known], notices: tuple[str, ...]) -> ProgramFa
 def _rank(process: _Process, repeats: tuple[RepeatedCall, ...]) -> RankTrace:
     words, codes, facts, header = process.words, process.codes, process.facts, process.header
     seen = with_calls(spans(words, codes), codes)
-    marks, divided = between.divide(seen, codes, facts, _read_samples(process))
+    announced, unused = unused_forwards.mark(seen, codes)
+    marks, divided = between.divide(announced, codes, facts, _read_samples(process))
     found = steps(marks, codes, words.steps)
     spent = occurrences(marks, found.start_ns)
     loaders = input_facts.with_samples(typed.loaders(facts, words, codes, typed.fetches(words, codes)), facts)
@@ -191,7 +192,7 @@ def _rank(process: _Process, repeats: tuple[RepeatedCall, ...]) -> RankTrace:
         written=typed.written(facts),
         hooks=typed.hooks(facts),
         startup=typed.startup(facts),
-        evaluations=typed.evaluations(facts, spent["Eval"]),
+        evaluations=typed.evaluations(facts, spent["Eval"], unused),
         saves=typed.saves(facts),
         logs=typed.logs(facts),
         batch=typed.batch(facts),

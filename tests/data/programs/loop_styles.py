@@ -195,6 +195,41 @@ def value_learning():
         optimizer.step()
 
 
+def teacher_first():
+    """A teacher is asked before the model in each step; its average copy is looked at now and then. No loader, no data function."""
+    model, teacher, x, y = Slow(), Slow(), torch.ones(64, 8), torch.ones(16, 1)
+    average = copy.deepcopy(model)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    for step in range(STEPS):
+        rows = x[torch.randint(0, 64, (16,))]
+        with torch.no_grad():
+            wanted = teacher(rows)
+        optimizer.zero_grad()
+        (loss_of(model, rows, y) + (model(rows) - wanted).square().mean()).backward()
+        optimizer.step()
+        if step % 10 == 0:
+            with torch.no_grad():
+                average(x)
+
+
+def unannounced_evaluation():
+    """One function trains and evaluates: nothing says `eval()`, gradients are recorded, only the backward is left out."""
+    model, x, y = Slow(), torch.ones(24, 8), torch.ones(24, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+
+    def run(train):
+        for begin in range(0, 24, 3):
+            loss = loss_of(model, x[begin : begin + 3], y[begin : begin + 3])
+            if train:
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+
+    for _ in range(STEPS // 8):
+        run(True)
+        run(False)
+
+
 def held_out_every_step():
     """A full-batch loop that looks at held-out data after each update, without `.eval()`: an evaluation, no rollout."""
     model, x, y, held_out = Slow(), torch.ones(16, 8), torch.ones(16, 1), torch.zeros(16, 8)

@@ -290,6 +290,12 @@ class Loop:
             rollouts.note(module)
         if not self.started or not self._quiet():
             return
+        announced = self.evaluating and not self.eval_by_forward and not self._training_resumed(0, -2)
+        if not self.last_serial and rollouts.teaches(module, self) and not announced:
+            self.close_eval()
+            if self.pending:
+                self.boundary()
+            return
         rolls = not self.last_serial and rollouts.makes_data(module, self.trained)
         if self.evaluating:
             if self.rolling != rolls and (self.rolling or self.eval_by_forward or self._training_resumed(0, -2)):
