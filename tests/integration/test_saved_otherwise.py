@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 from test_training_record import PROBE, start, train
 
@@ -108,20 +110,50 @@ print(next(tempfile._RandomNameSequence()), file=sys.stderr)
 """
 
 
-def draws(seed: str, **more: str) -> tuple[list[str], str]:
-    environment = {**os.environ, "PYTHONPATH": str(PROBE), "TRAINFLASH_SEED": seed, **more}
-    done = subprocess.run(
-        [sys.executable, "-u", "-c", GENERATORS], env=environment, capture_output=True, text=True, check=True, timeout=120
-    )
+def draws(folder: Path, seed: str, **more: str) -> tuple[list[str], str]:
+    environment = {**os.environ, "PYTHONPATH": str(PROBE), "TRAINFLASH_SEED": seed, "TRAINFLASH_OWN": str(folder), **more}
+    program = folder / "draws.py"
+    program.write_text(GENERATORS)
+    done = subprocess.run([sys.executable, "-u", program], env=environment, capture_output=True, text=True, check=True, timeout=120)
     return done.stdout.split(), done.stderr
 
 
-def test_generators_without_a_seed_get_one_that_is_alike_in_each_run():
-    first, name = draws("5")
-    again, other_name = draws("5")
+def test_generators_without_a_seed_get_one_that_is_alike_in_each_run(tmp_path):
+    first, name = draws(tmp_path, "5")
+    again, other_name = draws(tmp_path, "5")
     assert first == again
     assert len(set(first)) == len(first), "each generator and each process has numbers of its own"
     assert name != other_name, "names of temporary files are drawn as ever"
-    for other in (draws("6")[0], draws("5", TRAINFLASH_VARY="order:1")[0]):
+    for other in (draws(tmp_path, "6")[0], draws(tmp_path, "5", TRAINFLASH_VARY="order:1")[0]):
         assert not set(other) & (set(first) - set(first[4:6]))
         assert other[4:6] == first[4:6], "a seed of the program's own is kept"
+
+
+CONTENTS = """
+import json
+import sys
+import torch, numpy
+from trainflash_probe.record import contents
+model = torch.nn.Linear(2, 2)
+def of(obj):
+    seen = contents.checkpoint(obj, {})
+    print(json.dumps([seen["keys"], seen["digest"], seen["values"], seen["counts"]]))
+of({"model": model, "epoch": 3, "time": 1.5, "list": [1.0, {"a": 2}], "array": numpy.arange(3.0)})
+of({"model": model.state_dict(), "epoch": 4, "time": 2.5, "list": [1.0, {"a": 3}], "array": numpy.arange(4.0)})
+of({"optimizer": torch.optim.SGD([{"params": [each]} for each in model.parameters()], 0.1).state_dict()})
+of({"optimizer": torch.optim.SGD(model.parameters(), 0.1, foreach=True).state_dict()})
+of({"optimizer": torch.optim.SGD(model.parameters(), 0.2)})
+of(torch.jit.script(model))
+"""
+
+
+def test_contents_are_the_tensors_and_what_lies_in_lists_and_arrays(tmp_path):
+    program = tmp_path / "contents.py"
+    program.write_text(CONTENTS)
+    environment = {**os.environ, "PYTHONPATH": str(PROBE)}
+    done = subprocess.run([sys.executable, program], env=environment, capture_output=True, text=True, check=True, timeout=120)
+    whole, state, grouped, one, other, scripted = (json.loads(line) for line in done.stdout.splitlines())
+    assert whole[:2] == state[:2] and whole[1] == scripted[1], "a module is what its state is"
+    assert set(whole[2]) == {"list", "array"} and whole[3] == {"epoch": 3}
+    assert all(whole[2][name][0] != state[2][name][0] for name in ("list", "array"))
+    assert grouped[2] == one[2] != other[2], "settings, however the parameters are grouped, and not how they are computed"

@@ -57,7 +57,10 @@ def values(pair: Pair) -> Outcome:
     """Numbers in lists and arrays of checkpoints, and counts that move while the baseline trains. Those that chance moves are left out."""
     if pair.prefix != pair.length:
         return Outcome(None, "other work was done by then")
-    found = {name: line for name, line in _differing(pair) if name not in pair.by_chance}
+    found: dict[str, Line] = {}
+    for name, line in _differing(pair):
+        if name not in pair.by_chance:
+            found.setdefault(name, line)
     if found:
         name, line = next(iter(found.items()))
         more = f", and {len(found) - 1} more" if len(found) > 1 else ""

@@ -2,7 +2,8 @@
 
 A generator without a seed takes the machine's entropy, and no two runs of the program could be compared. The first one of a process gets
 one number, the second another one, and each rank and each child process its own; the same program makes the same generators again.
-Generators that the standard library makes for itself, as for the names of temporary files, are left alone.
+Instances of `random.Random` that the standard library makes, as for the names of temporary files, or that a library makes when it is
+imported, are left alone: names must differ.
 """
 
 from __future__ import annotations
@@ -63,7 +64,8 @@ def _without_seed(original):
     def __init__(self, x=None):
         if x is None:
             try:
-                x = None if _of_the_library(sys._getframe(1)) else entropy(128)
+                caller = sys._getframe(1)
+                x = entropy(128) if _by_the_owner(caller) and not _of_the_library(caller) else None
             except Exception as error:
                 swallow("own generators", error)
         original(self, x)

@@ -82,7 +82,7 @@ def _held(module, prefix="", depth=0):
 
 def _of_optimizer(optimizer):
     places = {id(each): index for index, each in enumerate(each for group in optimizer.param_groups for each in group["params"])}
-    groups = [{key: value for key, value in group.items() if key != "params"} for group in optimizer.param_groups]
+    groups = [{**group, "params": ()} for group in optimizer.param_groups]
     return {"state": {places.get(id(key), str(key)): dict(value) for key, value in optimizer.state.items()}, "param_groups": groups}
 
 
@@ -117,8 +117,7 @@ class _Numbers:
                 else:
                     self.take(value, f"{name}.{key}" if name else str(key), listed, depth + 1)
         elif isinstance(obj, (list, tuple, deque)):
-            for value in obj if depth < _DEPTH and self._left > 0 else ():
-                self.take(value, name, True, depth + 1)
+            self._list(obj, name, depth)
         elif self._numpy is not None and isinstance(obj, (self._numpy.ndarray, self._numpy.generic)):
             self._array(name, obj)
         elif _is_number(obj) and listed:
@@ -126,17 +125,28 @@ class _Numbers:
         elif isinstance(obj, int) and not isinstance(obj, bool) and len(self._counts) < _MOST_GROUPS:
             self._counts[name] = int(obj)
 
+    def _list(self, items, name, depth):
+        if items and all(isinstance(item, Mapping) and "params" in item for item in items):
+            for text in sorted({_settings(group) for group in items}):  # however the parameters are grouped
+                self._add(name, text, 0)
+            return
+        for value in items if depth < _DEPTH else ():
+            if self._left <= 0:
+                return
+            self.take(value, name, True, depth + 1)
+
     def _array(self, name, array):
         if array.dtype.kind not in "biufc":
             return
         values = self._numpy.ascontiguousarray(array)
-        floating = values.astype("float64" if array.dtype.kind != "c" else "complex128")
         group = self._group(name)
         if group is not None:
             group[0].update(f"{array.dtype.str}{array.shape}".encode())
             group[0].update(values.tobytes())
             group[1] += int(values.size)
-            group[2] += float((abs(floating) ** 2).sum())
+            if array.dtype.kind in "fc":
+                with self._numpy.errstate(all="ignore"):
+                    group[2] += float((abs(values).astype("float64") ** 2).sum())
 
     def _add(self, name, text, value):
         self._left -= 1
@@ -144,13 +154,18 @@ class _Numbers:
         if group is not None:
             group[0].update(f"{text},".encode())
             group[1] += 1
-            size = float(abs(value)) if not isinstance(value, int) or abs(value) < 1 << 500 else 0.0
+            size = 0.0 if isinstance(value, int) else float(abs(value))
             group[2] += size * size
 
     def _group(self, name):
         if name not in self._groups and len(self._groups) >= _MOST_GROUPS:
             return None
         return self._groups.setdefault(name, [hashlib.blake2b(digest_size=8), 0, 0.0])
+
+
+def _settings(group):
+    plain = {key: value for key, value in group.items() if key not in IMPLEMENTATION}
+    return repr([(key, value) for key, value in sorted(plain.items()) if _is_number(value) or isinstance(value, (list, tuple))])
 
 
 def _is_number(value):
