@@ -164,6 +164,48 @@ def rollouts():
     policy("")
 
 
+def acting_in_eval_mode():
+    """As `policy`, but the network that acts is in evaluation mode."""
+    torch.manual_seed(0)
+    agent, environment = nn.Sequential(nn.Linear(8, 2)), Environment()
+    optimizer = torch.optim.Adam(agent.parameters())
+
+    @torch.no_grad()
+    def collect():
+        agent.eval()
+        observation, done, seen = environment.reset(), False, []
+        while not done:
+            seen.append(observation)
+            observation, _, done = environment.step(agent(observation).argmax().item())
+        return torch.cat(seen)
+
+    for _ in range(STEPS // 2):
+        states = collect()
+        agent.train()
+        for _ in range(2):
+            optimizer.zero_grad()
+            agent(states).logsumexp(1).mean().backward()
+            optimizer.step()
+
+
+def accuracy_before_training():
+    """The samples that are trained on are looked at before, in batches as large: no rollout."""
+    torch.manual_seed(0)
+    model, x, y = Slow(), torch.rand(24, 8), torch.ones(24, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    for step in range(STEPS):
+        if step % 8 == 0:
+            model.eval()
+            with torch.no_grad():
+                for begin in range(0, 24, 8):
+                    model(x[begin : begin + 8])
+            model.train()
+        rows = torch.randperm(24)[:8]
+        optimizer.zero_grad()
+        loss_of(model, x[rows], y[rows]).backward()
+        optimizer.step()
+
+
 def rollouts_eval_mode():
     policy("mode")
 

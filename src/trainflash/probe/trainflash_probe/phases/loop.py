@@ -266,7 +266,7 @@ class Loop:
                 if self.pending and not self.evaluating and self._quiet() and self.clock.forward_ends_step():
                     self.boundary()
         elif owner and not self.in_data:
-            self._forward_without_gradients(module)
+            self._forward_without_gradients(module, args)
         self.forwards += 1
         self.fed_by_forward = owner and grad
         if self.evaluation is not None and owner:
@@ -285,9 +285,9 @@ class Loop:
         if self.pending and not self.evaluating and self._quiet() and self.clock.forward_ends_step():
             self.boundary()
 
-    def _forward_without_gradients(self, module: object) -> None:
+    def _forward_without_gradients(self, module: object, args: tuple) -> None:
         if not self.last_serial and not self.steps and not self.pending:
-            rollouts.note(module)
+            rollouts.note(module, args, self)
         if not self.started or not self._quiet():
             return
         announced = self.evaluating and not self.eval_by_forward and not self._training_resumed(0, -2)
@@ -298,7 +298,7 @@ class Loop:
             return
         rolls = not self.last_serial and rollouts.makes_data(module, self.trained)
         if self.evaluating:
-            if self.rolling != rolls and (self.rolling or self.eval_by_forward or self._training_resumed(0, -2)):
+            if self.rolling != rolls:
                 self.close_eval()
             if not rolls:
                 return

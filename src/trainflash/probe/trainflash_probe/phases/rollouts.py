@@ -1,7 +1,8 @@
 """Tells forwards that make training data (rollouts, generation), and a teacher's, from evaluations: none of them records gradients.
 
-A rollout's forward runs a module that is trained, in training mode, from the same place of the owner's code as before the first update
-(an update needs what it gives); no DataLoader, no data function and no fixed input feeds that loop. A teacher's runs a module that is never
+A rollout's forward runs a module that is trained, from the same place of the owner's code as before the first update (an update needs what
+it gives); no DataLoader, no data function and no fixed input feeds that loop. In evaluation mode it must be seen besides that what it was
+shown, a little at a time, is what is trained on. A teacher's runs a module that is never
 trained, before the first update and in each step since, a few times in a row at most. All else is an evaluation.
 """
 
@@ -15,16 +16,54 @@ MAX_PATHS = 16
 MAX_DEPTH = 24  # owner's frames looked at
 MOST_IN_A_ROW = 4  # forwards of a teacher, without another module's between them: several views of a batch; an evaluation has more
 
-_paths: dict = {}  # call path -> ids of the modules that ran there, before the first update
+MOST_SHOWN, MOST_VALUES, ROWS = 512, 200_000, 16  # forwards and their values that are kept before the first update; rows compared
+
+_paths: dict = {}  # call path -> (id, mode) of the modules that ran there, before the first update
+_shown: list = []  # (call path, module, its input): in evaluation mode, until training shows whether that was its data
 _teachers: dict = {}  # id of a module -> [step it ran in last, forwards of that step before it, forwards in a row]
 impossible = False  # the loop's data is known to come from elsewhere
 
 
-def note(module: object) -> None:
+def note(module: object, args: tuple, loop) -> None:
     """A forward without gradients before the first update."""
     _teachers[id(module)] = [0, 0, 1]
-    if module.training and len(_paths) < MAX_PATHS:
-        _paths.setdefault(_path(), set()).add(id(module))
+    if impossible or len(_paths) >= MAX_PATHS:
+        return
+    if module.training:
+        _paths.setdefault(_path(), set()).add((id(module), True))
+    elif args and _plain(args[0]) and len(_shown) < MOST_SHOWN and args[0].numel() * len(_shown) <= MOST_VALUES:
+        if on_forward not in loop.on_forward:
+            loop.on_forward.append(on_forward)
+        path = _path()
+        with loop.unseen():
+            _shown.append((path, id(module), args[0].detach().clone()))
+
+
+def on_forward(module: object, args: tuple, kwargs: dict) -> None:
+    """A forward: the first one of training shows whether what was seen before it has made its data."""
+    torch = sys.modules["torch"]
+    if not torch.is_grad_enabled() or (not getattr(module, "_parameters", None) and not getattr(module, "_modules", None)):
+        return
+    sys.modules[__package__ + ".loop"].loop.remove(on_forward)
+    shown = _shown[:]
+    _shown.clear()
+    if not args or not _plain(args[0]) or args[0].dim() < 2:
+        return
+    given = args[0].detach()
+    wide = given[0].numel()
+    fitting = [each for each in shown if wide and each[2].dtype == given.dtype and each[2].numel() % wide == 0]
+    if not fitting or max(each[2].numel() for each in fitting) > given.numel() / 2:
+        return  # a set of samples that is looked at whole is evaluated
+    known = torch.cat([each[2].reshape(-1, wide) for each in fitting])
+    if all(bool((known == row.reshape(-1)).all(1).any()) for row in given[:ROWS]):
+        for path, key, _ in fitting:
+            _paths.setdefault(path, set()).add((key, False))
+
+
+def _plain(value: object) -> bool:
+    """A tensor that can be looked at without waiting for a device."""
+    torch = sys.modules["torch"]
+    return type(value) is torch.Tensor and value.device.type == "cpu" and value.layout is torch.strided
 
 
 def rule_out() -> None:
@@ -36,7 +75,7 @@ def rule_out() -> None:
 
 def makes_data(module: object, trained: dict) -> bool:
     """Whether the forward that is about to run is a rollout's."""
-    return bool(_paths) and module.training and id(module) in trained and id(module) in _paths.get(_path(), ())
+    return bool(_paths) and id(module) in trained and (id(module), module.training) in _paths.get(_path(), ())
 
 
 def teaches(module: object, loop) -> bool:
