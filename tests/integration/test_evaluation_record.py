@@ -93,6 +93,50 @@ def test_each_line_is_of_one_kind_of_network_and_tells_the_step_from_the_evaluat
     assert len(first["weights"]) == 2 and first["means"][2] == 10
 
 
+SCRIPTED = """
+from torch.nn import functional as F
+model = MODEL
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for step in range(6):
+    optimizer.zero_grad()
+    F.cross_entropy(model(torch.randn(8, 4)), torch.randint(0, 2, (8,))).backward()
+    optimizer.step()
+    model.eval()
+    with torch.no_grad():
+        F.cross_entropy(model(torch.ones(4, 4)), torch.ones(4, dtype=torch.long))
+    model.train()
+"""
+
+
+def test_a_script_is_the_same_network(tmp_path):
+    plain, scripted = (
+        Record((train(tmp_path / name, SCRIPTED.replace("MODEL", model))[1],), True)
+        for name, model in (("plain", "nn.Linear(4, 2)"), ("scripted", "torch.jit.script(nn.Linear(4, 2))"))
+    )
+    assert [line["n"] for line in scripted.streams[0].evaluations] == [1, 2, 3, 4, 5, 6]
+    assert compare(plain, scripted).verdict == "same"
+
+
+WHOLE_GRAPH = """
+from torch.nn import functional as F
+nodes, labels = torch.randn(30, 4), torch.randint(0, 2, (30,))
+model = nn.Linear(4, 2)
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for step in range(6):
+    optimizer.zero_grad()
+    F.cross_entropy(model(nodes)[:20], labels[:20]).backward()
+    optimizer.step()
+    with torch.no_grad():
+        print((model(nodes)[20:].argmax(1) == labels[20:]).float().mean().item())
+"""
+
+
+def test_an_evaluation_of_samples_that_every_update_trains_on_is_no_part_of_a_step(tmp_path):
+    lines = train(tmp_path / "whole", WHOLE_GRAPH)[1].evaluations
+    assert [line["n"] for line in lines] == [1, 2, 3, 4, 5, 6]
+    assert not any(line.get("step") for line in lines[:-1]), "the same nodes are those of the update before and of the one after"
+
+
 @pytest.mark.full
 @pytest.mark.parametrize("name", HONEST)
 def test_honest_evaluations_are_the_same(baseline, tmp_path, name):

@@ -126,7 +126,7 @@ def elements(tensors, zeros=False):
     found = 0
     with torch.no_grad():
         for tensor in tensors:
-            flat = _bits(_flat(tensor))
+            flat = _bits(_flat(tensor.int_repr() if tensor.is_quantized else tensor))
             for start in range(0, flat.numel(), _CHUNK >> 2):
                 mixed = flat[start : start + (_CHUNK >> 2)].to(torch.int64)
                 mixed = (mixed ^ _SALT if zeros else mixed) * _MIX[0]
