@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from training_records import check_of, checkpoint, later, record, rounded, stream
 
@@ -70,6 +72,11 @@ def test_values_of_a_training_that_is_close_may_be_as_far_apart_as_its_tensors()
     plain = saving(*(state(n, values={"history": [f"h{n}", n, float(n)]}) for n in PLACES))
     assert check_of(compare(plain, near(1.001), rerun=plain), "checkpoint values").ok
     assert check_of(compare(plain, near(1.5), rerun=plain), "checkpoint values").ok is False
+    flat, turned = ({"average": ["h" + str(way[0]), 4, 2.0, way]} for way in ([2.0, 0.0], [0.0, 2.0]))
+    sketched = [later(checkpoints=tuple(state(n, values=each) for n in PLACES)) for each in (flat, turned)]
+    moved = replace(sketched[1].streams[0], weights=rounded(0, 1e-7).streams[0].weights)
+    found = compare(sketched[0], record(moved), rerun=sketched[0])
+    assert check_of(found, "checkpoint values").ok is False, "other numbers of the same size"
 
 
 KEPT = (left(20), left(30))

@@ -211,14 +211,15 @@ def _moving(old: list[Line]) -> set[str]:
 
 
 def _alike(old: list[Any] | None, new: list[Any] | None, limit: float | None, *, counted: bool) -> bool:
-    """Of two `[hash, how many, norm]`: equal, or within `limit` where the training is not bitwise the same."""
+    """Of two `[hash, how many, norm]`, and a sketch of arrays: equal, or within `limit` where the training is not bitwise the same."""
     if old is None or new is None:
         return old is new
     if old[0] == new[0]:
         return True
     if limit is None or (counted and old[1] != new[1]):
         return False
-    return relative(abs(old[2] - new[2]), old[2]) <= limit
+    sketched = len(old) > 3 and len(new) > 3 and old[1] == new[1]
+    return relative(math.dist(old[3], new[3]) if sketched else abs(old[2] - new[2]), old[2]) <= limit
 
 
 def _torn(line: Line, stream: Stream) -> str | None:

@@ -24,8 +24,8 @@ def checkpoint(obj, live):
     """Keys, types, shapes and hashes of all tensors and plain values in a saved object.
 
     `live` is `{digest: data pointer}` of the weights in training: `current` of them are saved as they are now, `aliases` share their
-    memory. `values` are numbers in lists and arrays, by the name of the list: `[hash, how many, norm]`; `counts` are the integers beside
-    them, such as an epoch.
+    memory. `values` are numbers in lists and arrays, by the name of the list: `[hash, how many, norm]`, with a sketch of arrays; `counts`
+    are the integers beside them, such as an epoch.
     """
     torch = torch_module()
     plain = stateful(obj)
@@ -99,12 +99,15 @@ class _Numbers:
 
     def __init__(self):
         self._numpy = sys.modules.get("numpy")
-        self._groups: dict = {}  # name -> [hash, how many, sum of squares]
+        self._groups: dict = {}  # name -> [hash, how many, sum of squares, its arrays of floating-point numbers]
         self._counts: dict = {}
         self._left = _MOST_NUMBERS
 
     def found(self):
-        groups = {name: [total.hexdigest(), many, squares**0.5] for name, (total, many, squares) in self._groups.items()}
+        groups = {
+            name: [total.hexdigest(), many, squares**0.5, *([tensors.sketch(arrays)] if arrays else [])]
+            for name, (total, many, squares, arrays) in self._groups.items()
+        }
         return {"values": groups, "counts": self._counts}
 
     def take(self, obj, name="", listed=False, depth=0):
@@ -147,6 +150,8 @@ class _Numbers:
             if array.dtype.kind in "fc":
                 with self._numpy.errstate(all="ignore"):
                     group[2] += float((abs(values).astype("float64") ** 2).sum())
+            if array.dtype.kind == "f":
+                group[3].append(torch_module().from_numpy(values.astype("float64")))
 
     def _add(self, name, text, value):
         self._left -= 1
@@ -160,7 +165,7 @@ class _Numbers:
     def _group(self, name):
         if name not in self._groups and len(self._groups) >= _MOST_GROUPS:
             return None
-        return self._groups.setdefault(name, [hashlib.blake2b(digest_size=8), 0, 0.0])
+        return self._groups.setdefault(name, [hashlib.blake2b(digest_size=8), 0, 0.0, []])
 
 
 def _settings(group):

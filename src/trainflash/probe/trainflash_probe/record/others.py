@@ -26,7 +26,6 @@ _WRITERS = {  # module -> its functions, with the places of the object and of th
 }
 _NO_STATE = (".png", ".jpg", ".jpeg", ".svg", ".pdf", ".gif", ".csv", ".tsv", ".txt", ".log", ".json", ".jsonl", ".html", ".md", ".pyc")
 _MOST_FILES = 2000
-_DEPTH = 6
 
 
 class Others:
@@ -80,10 +79,7 @@ class Others:
         if path is not None:
             self._known.update((path, f"{path}.npy", f"{path}.npz"))
         if saved_state.holds_state(obj):
-            torch = sys.modules["torch"]
-            parameters = own_updates.parameters_of(loop.trained)
-            shapes = {tuple(each.shape) for each in parameters} | {(sum(each.numel() for each in parameters),)}
-            self._saving(_as_tensors(obj, torch, shapes), target if path is None else path)
+            self._saving(obj, target if path is None else path)
 
     def _audit(self, event, args):
         """Told by the interpreter of every file that is opened."""
@@ -107,15 +103,3 @@ def path_of(target):
     """The file that is written, by its path or as an open file; None for what lies in memory."""
     named = getattr(target, "name", None) if hasattr(target, "write") else target
     return os.path.abspath(os.fsdecode(named)) if isinstance(named, (str, bytes, os.PathLike)) else None
-
-
-def _as_tensors(obj, torch, shapes, depth=0):
-    """`obj` with arrays of the weights' shapes as tensors; other arrays may be anything, times of a run too."""
-    if isinstance(obj, dict) and depth < _DEPTH:
-        return {key: _as_tensors(value, torch, shapes, depth + 1) for key, value in obj.items()}
-    if isinstance(obj, (list, tuple)) and depth < _DEPTH:
-        return [_as_tensors(value, torch, shapes, depth + 1) for value in obj]
-    numpy = sys.modules.get("numpy")
-    if numpy is None or not isinstance(obj, numpy.ndarray) or obj.dtype.kind != "f":
-        return obj
-    return torch.from_numpy(obj.copy()) if obj.shape in shapes else obj
