@@ -37,12 +37,6 @@ class WorkerStart:
     times: int
 
 
-def train_loader(summary: Summary) -> LoaderFacts | None:
-    """The DataLoader that training iterates; the one iterated most where there are several."""
-    found = [loader for loader in summary.loaders if loader.role == "train"]
-    return max(found, key=lambda loader: loader.epochs * (loader.dataset_len or 1), default=None)
-
-
 def phase_of(work: RepeatedWork, summary: Summary) -> str:
     """The phase that most samples of the function lie in; worker processes only fetch; without samples Data where it fits into it."""
     if work.role == "worker":
@@ -115,7 +109,7 @@ def read_input(summary: Summary, start: WorkerStart | None, limits: Thresholds) 
     stat = summary.phases.get("Data")
     if stat is None:
         return None
-    loader = train_loader(summary)
+    loader = summary.busiest_loader("train")
     starting = start.share if start is not None and start.loader.role == "train" else 0.0
     starting += sum(each.share for each in started_in(summary, "Data", limits))
     share = max(0.0, stat.share - starting)

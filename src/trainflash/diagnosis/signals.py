@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from trainflash.diagnosis.calm import COMPUTE, calm_share
-from trainflash.diagnosis.input_signals import Input, WorkerStart, phase_of, read_input, train_loader, worker_start
+from trainflash.diagnosis.input_signals import Input, WorkerStart, phase_of, read_input, worker_start
 from trainflash.diagnosis.lines import Sync, hottest, lines_in, syncs, unnamed
 from trainflash.diagnosis.thresholds import Thresholds
 from trainflash.schema import Activity, LineCost, LoaderFacts, Location, RepeatedWork, Summary, Threads
@@ -79,7 +79,7 @@ def read(summary: Summary, limits: Thresholds) -> Signals:
         startup = min(1.0, summary.startup_s / summary.wall_s)
     return Signals(
         summary=summary,
-        loader=train_loader(summary),
+        loader=summary.busiest_loader("train"),
         data=read_input(summary, start, limits),
         worker_start=start,
         fwd_bwd=None if fwd is None and bwd is None else sum(stat.share for stat in (fwd, bwd) if stat is not None),

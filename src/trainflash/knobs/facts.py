@@ -159,18 +159,13 @@ class Facts:
 
 
 def train_loader(summary: Summary) -> LoaderFacts | None:
-    """The loader that fed the training: of several the one iterated over most samples."""
-    return _busiest(summary, "train")
+    """The loader that fed the training: of several the one that was waited for most."""
+    return summary.busiest_loader("train")
 
 
 def eval_loader(summary: Summary) -> LoaderFacts | None:
     """The loader that fed evaluation."""
-    return _busiest(summary, "eval")
-
-
-def _busiest(summary: Summary, role: str) -> LoaderFacts | None:
-    found = [loader for loader in summary.loaders if loader.role == role]
-    return max(found, key=lambda loader: loader.epochs * (loader.dataset_len or 1), default=None)
+    return summary.busiest_loader("eval")
 
 
 def activity(summary: Summary, phase: str) -> Activity | None:

@@ -119,6 +119,7 @@ class LoaderFacts:
     starts: int | None = None  # times that its workers were started; None: none was seen
     collate_location: Location | None = None  # the owner's function that joins samples into a batch; None: a library's
     joined_at: Location | None = None  # the owner's function that most of joining passed in, itself or one that it calls
+    wait_s: float | None = None  # the training process waited for its batches, over the whole run
     pass_ms: Spread | None = None  # Data time beyond the usual around each steady pass's begin, until every worker has sent a batch
 
 
@@ -279,3 +280,8 @@ class Summary:
     startup: StartUp | None = None
     stopped: bool = False  # ended by us at a step boundary: `wall_s` is not the program's own
     steady: bool | None = None  # False: step times never settled within the first half; None: too few steps to tell
+
+    def busiest_loader(self, role: str) -> LoaderFacts | None:
+        """Of several loaders of `role` the one that was waited for most; where that was not timed, the one iterated over most samples."""
+        found = [loader for loader in self.loaders if loader.role == role]
+        return max(found, key=lambda loader: (loader.wait_s or 0.0, loader.epochs * (loader.dataset_len or 1)), default=None)

@@ -20,10 +20,8 @@ from trainflash.summary.lines import line_costs, worker_lines
 from trainflash.summary.rank_what_if import rank_what_if
 from trainflash.summary.ranks import communication, rank_stats
 from trainflash.summary.repeats import repeated_work
-from trainflash.summary.steady import NS_PER_MS, Steady, spread, steady_part
+from trainflash.summary.steady import NS_PER_MS, NS_PER_S, Steady, spread, steady_part
 from trainflash.trace import RankTrace, Trace
-
-NS_PER_S = 1e9
 
 
 def summarize(trace: Trace, *, run: str, project: str, warmup: int | None = None, telemetry: Telemetry | None = None) -> Summary:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from trainflash.schema import InputTail, LoaderFacts, SlowSample, Spread
-from trainflash.summary.steady import NS_PER_MS, Steady, spread
+from trainflash.summary.steady import NS_PER_MS, NS_PER_S, Steady, spread
 from trainflash.trace import Fetches, LoaderTrace, RankTrace, SampleTimes, Trace
 
 SLOW_TIMES = 4.0  # a sample is slow from four times the usual one, …
@@ -53,6 +53,7 @@ def loader_facts(loader: LoaderTrace, trace: Trace, rank: RankTrace, part: Stead
         draws=_any([loader.draws, *(worker.draws for worker in workers)]),
         joined_at=next((each.joined_at for each in (loader, *workers) if each.joined_at is not None), None),
         starts=len(workers) // loader.num_workers if loader.num_workers and workers else None,
+        wait_s=float(loader.wait_ns.sum()) / NS_PER_S,
         pass_ms=_passes(loader, rank, part),
     )
 

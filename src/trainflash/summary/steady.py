@@ -11,6 +11,7 @@ from trainflash.schema import Spread
 from trainflash.trace import RankTrace
 
 NS_PER_MS = 1e6
+NS_PER_S = 1e9
 
 
 @dataclass(frozen=True)

@@ -151,7 +151,7 @@ def _replay_of(finding: Finding, diagnosis: Diagnosis, summary: Summary) -> Repl
         if repeated and repeated[0].share >= SAME_WORK * finding.share:
             return _function(finding, repeated[0], 1)
     if finding.kind in (*INPUT, "collate"):
-        loader = _train_loader(summary)
+        loader = summary.busiest_loader("train")
         if loader is not None:
             return Replay("collated", "collated", (finding,)) if finding.kind == "collate" else Replay("samples", "samples", (finding,))
         if summary.data_function is not None:
@@ -171,11 +171,6 @@ def _replay_of(finding: Finding, diagnosis: Diagnosis, summary: Summary) -> Repl
 def _function(finding: Finding, repeated: Finding, each: int) -> Replay:
     place = repeated.location
     return Replay("function", place.function, (finding,), (place.file, place.line, place.function), each)
-
-
-def _train_loader(summary: Summary) -> LoaderFacts | None:
-    found = [loader for loader in summary.loaders if loader.role == "train"]
-    return max(found, key=lambda loader: loader.epochs * (loader.dataset_len or 1), default=None)
 
 
 def subtracted(finding: Finding, rank: trace.RankTrace, summary: Summary) -> WhatIf:
@@ -198,7 +193,7 @@ def _measured(
     session: Session, command: Command, replay: Replay, summary: Summary, seconds: float, options: dict, tally: _Tally
 ) -> Estimate | str:
     """The estimate of one replay in at most `seconds`, or why there is none."""
-    loader = _train_loader(summary)
+    loader = summary.busiest_loader("train")
     alone = summary.device == "cpu" and (loader is None or not loader.num_workers)
     periodic = sum(summary.phases[name].share for name in replay_blocks.PERIODIC if name in summary.phases)
     blocks_s = WORKERS_S if loader is not None and loader.num_workers else EACH_S
@@ -251,7 +246,7 @@ def _run(
         command,
         run_dir,
         capture="timing",
-        replay=replay.specification(_train_loader(summary), block_s),
+        replay=replay.specification(summary.busiest_loader("train"), block_s),
         max_seconds=startup + COLLECT_S + seconds,
         timeout=GIVE_UP_S + startup + COLLECT_S + seconds,
         redact=redact.text,

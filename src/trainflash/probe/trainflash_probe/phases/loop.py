@@ -11,10 +11,11 @@ from contextlib import nullcontext
 
 from .. import codes
 from ..guard import swallow
-from ..writer import emit, emit_at, emit_two, fact, newest_event, set_steps, since_base
+from ..writer import emit, emit_at, emit_two, newest_event, set_steps, since_base
 from . import rollouts
 from .clock_of_steps import StepClock
 from .evaluations import EvaluationFacts
+from .loader_roles import LoaderRoles
 from .observer import Observer, TrainFlashStop
 
 EVERY_BOUNDARY_UNTIL = 3  # the roots of the model are learned in these first steps
@@ -25,7 +26,7 @@ LOOK_EVERY = 8  # steps, where they are short: at other boundaries nobody looks 
 
 _STATE = """
 tid latched started in_fwd in_bwd in_data in_opt in_log in_ckpt eval_depth evaluating eval_by_forward rolling pending steps clock
-last_serial last_loader train_serial train_loaders fresh_train_batch forwards fed_by_forward trains_in_eval_mode
+last_serial last_loader train_serial roles train_loaders fresh_train_batch forwards fed_by_forward trains_in_eval_mode
 last_root_training eval_root evaluation trained observers by_position position_ns began_ns plain_until gap trace_gap_at trace_gap due
 due_at on_batch on_forward on_forward_end on_backward on_update_begin on_update on_boundary on_look on_interval interval_at looked_at
 looked_ns on_eval on_checkpoint on_log on_exit unseen around_data
@@ -50,13 +51,12 @@ class Loop:
         self.steps = 0
         self.clock = StepClock()
         self.last_serial = 0  # iterator of the newest fetch
-        self.last_loader = -1
-        self.train_serial = -1
-        self.train_loaders: set = set()
-        self.fresh_train_batch = False
+        self.last_loader = self.train_serial = -1
+        self.roles = LoaderRoles()
+        self.train_loaders = self.roles.train
+        self.fresh_train_batch = self.trains_in_eval_mode = False
         self.forwards = 0  # since the last boundary
         self.fed_by_forward = False  # the root that runs now has parameters and is trained
-        self.trains_in_eval_mode = False
         self.last_root_training = True
         self.eval_root = None  # weak reference to a root whose `.training` says when training resumes
         self.evaluation = None  # facts of the running one
@@ -216,6 +216,7 @@ class Loop:
         """A step's last update is done. The published count says so, should the process end before the boundary."""
         self.pending = True
         self.fresh_train_batch = False
+        self.roles.updated()
         set_steps(self.steps + 1)
         if self.steps + 1 >= self.trace_gap_at:
             self.tell([self.trace_gap])
@@ -249,9 +250,9 @@ class Loop:
         """A batch reached the training thread."""
         self.last_serial, self.last_loader = serial, loader
         self.fresh_train_batch = serial == self.train_serial
+        role = self.roles.fetched(loader, bool(self.evaluating or self.eval_depth))
         if self.on_batch:
-            known = "train" if loader in self.train_loaders else "unknown"
-            self.tell(self.on_batch, loader, batch, "eval" if self.evaluating or self.eval_depth else known)
+            self.tell(self.on_batch, loader, batch, role)
 
     # --- forward, backward, update
 
@@ -324,9 +325,7 @@ class Loop:
         if self.last_serial != self.train_serial and self.last_serial:
             self.train_serial = self.last_serial
             self.fresh_train_batch = True
-            if self.last_loader not in self.train_loaders:
-                self.train_loaders.add(self.last_loader)
-                fact("role", loader=self.last_loader, role="train")
+            self.roles.trains(self.last_loader)
         if self.on_backward:
             if not isinstance(tensors, tuple):
                 tensors = tuple(tensors) if isinstance(tensors, list) else (tensors,)
@@ -361,6 +360,7 @@ class Loop:
         """An evaluation begins here and lasts until training resumes."""
         self.began_ns = 0
         self.evaluating, self.eval_by_forward = True, by_forward
+        self.roles.evaluates(self.last_loader)
         emit(codes.EVAL)
         self.begin_evaluation_facts()
         self.tell(self.on_eval, True)
