@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from threading import get_ident
 
+from ..parts import parameters_in
 from ..phases import logs
 from ..phases.loop import loop
 from ..phases.observer import Observer
@@ -32,7 +33,7 @@ class Once(Observer):
     def on_forward(self, module: object, args: tuple, kwargs: dict) -> None:
         """Start to sample; remember where the model lives."""
         self._sample()
-        parameter = next(module.parameters(), None)
+        parameter = next(parameters_in(module), None)
         if parameter is not None:
             self._device = parameter.device
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import gc
 import os
 import sys
@@ -10,6 +9,7 @@ import time
 
 from .. import own
 from ..guard import swallow
+from ..patches import like
 from ..writer import fact
 
 _COMPILES = os.path.join("torch", "_dynamo", "")
@@ -40,7 +40,7 @@ class Collections:
     def wrap(self, original):
         """`gc.collect`, with the line that calls it noted."""
 
-        @functools.wraps(original)
+        @like(original)
         def collect(*args, **kwargs):
             began = _clock()
             try:

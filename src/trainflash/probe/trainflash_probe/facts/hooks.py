@@ -11,6 +11,7 @@ import itertools
 import sys
 
 from .. import own
+from ..parts import modules_in
 from ..phases import own_updates, unseen
 from ..phases.loop import loop
 from ..phases.observer import Observer
@@ -87,7 +88,7 @@ class HookFacts(Observer):
         for name in _GLOBAL:
             yield from (getattr(torch.nn.modules.module, name, None) or {}).values()
         for root in [root for root in (reference() for reference in loop.trained.values()) if root is not None]:
-            for module in itertools.islice(root.modules(), MAX_OBJECTS):
+            for module in itertools.islice(modules_in(root), MAX_OBJECTS):
                 for name in _OF_MODULES:
                     yield from (getattr(module, name, None) or {}).values()
         for parameter in own_updates.parameters_of(loop.trained)[:MAX_OBJECTS]:

@@ -7,6 +7,7 @@ from collections import Counter
 
 from ..guard import swallow
 from ..nested import is_complete, tensors_in
+from ..parts import modules_in, parameters_in
 from ..phases.loop import loop
 from ..phases.observer import Observer
 from ..writer import fact
@@ -65,11 +66,11 @@ class NumericsFacts(Observer):
 
     def _look_at(self, module) -> None:
         convolutions = (self._torch.nn.Conv2d, self._torch.nn.Conv3d)
-        for parameter in module.parameters():
+        for parameter in parameters_in(module):
             if parameter.requires_grad:
                 self._elements[str(parameter.dtype).replace("torch.", "")] += parameter.numel()
                 self._cuda = self._cuda or parameter.is_cuda
-        for part in module.modules():
+        for part in modules_in(module):
             if isinstance(part, convolutions):
                 self._convolutions += 1
                 if part.weight.dim() == 4 and part.weight.is_contiguous(memory_format=self._torch.channels_last):

@@ -13,7 +13,7 @@ import sys
 import time
 from threading import get_ident
 
-from .. import imports, own
+from .. import imports, inside, own
 from ..guard import swallow
 from ..phases.loop import loop
 from ..writer import fact
@@ -56,25 +56,19 @@ class Recomputations:
 
         return __enter__
 
-    def ended(self, original):
+    def end(self) -> None:
         """Wherever the time ends."""
-
-        @functools.wraps(original)
-        def end(*args, **kwargs):
-            if self._by_hand is not None and loop.tid == get_ident():
-                entry, began = self._by_hand
-                self._by_hand = None
-                entry[0] += 1
-                entry[1] += _clock() - began
-            return original(*args, **kwargs)
-
-        return end
+        if self._by_hand is not None and loop.tid == get_ident():
+            entry, began = self._by_hand
+            self._by_hand = None
+            entry[0] += 1
+            entry[1] += _clock() - began
 
     def _watch_backward(self, torch) -> None:
         if not self._watching:
             self._watching = True
             for name in ("backward", "grad"):
-                setattr(torch.autograd, name, self.ended(getattr(torch.autograd, name)))
+                inside.hook(getattr(torch.autograd, name), self.end, None)
 
     def wrap(self, original, is_compiling):
         """`torch.utils.checkpoint.checkpoint`, timed where it repeats work."""
@@ -176,7 +170,7 @@ def install(torch) -> Recomputations:
 
     manager, is_compiling = torch.enable_grad, torch.compiler.is_compiling
     manager.__enter__ = source.entered(manager.__enter__, is_compiling, torch)
-    manager.__exit__ = source.ended(manager.__exit__)
+    inside.hook(manager.__exit__, source.end, None)
     imports.after("torch.utils.checkpoint", wrap)
     imports.after("transformers.modeling_utils", watch)
     imports.after("transformers.training_args", configure)

@@ -13,6 +13,7 @@ import time
 
 from .. import imports, own
 from ..guard import swallow
+from ..patches import like
 from ..phases.loop import loop
 from ..phases.observer import Observer
 from ..writer import fact
@@ -67,7 +68,7 @@ def _remember(owner: object, name: str, setting: str, tell: bool = False) -> Non
     if original is None:
         return
 
-    @functools.wraps(original)
+    @like(original)
     def wrapped(*args, **kwargs):
         try:
             place = own.caller()
@@ -88,7 +89,7 @@ def _time_it(owner: object, name: str) -> None:
     if original is None:
         return
 
-    @functools.wraps(original)
+    @like(original)
     def timed(*args, **kwargs):
         if _spent[1]:
             return original(*args, **kwargs)

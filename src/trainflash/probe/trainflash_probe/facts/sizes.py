@@ -6,6 +6,7 @@ Only shapes are read, so nothing waits for a device.
 from __future__ import annotations
 
 from ..nested import is_complete, named_tensors
+from ..parts import modules_in, own_parameters
 from ..phases.loop import loop
 from ..phases.observer import Observer
 from ..writer import fact
@@ -48,11 +49,11 @@ class SizeFacts(Observer):
 
     def _add(self, module) -> None:
         nn = self._torch.nn
-        if any(type(part).__name__ == "FullyShardedDataParallel" for part in module.modules()):
+        if any(type(part).__name__ == "FullyShardedDataParallel" for part in modules_in(module)):
             return  # its flat shards do not say what belongs to what
         lookups, elsewhere, found = set(), set(), {}
-        for part in module.modules():
-            own = {id(parameter): parameter for parameter in part.parameters(recurse=False)}
+        for part in modules_in(module):
+            own = {id(parameter): parameter for parameter in own_parameters(part)}
             found.update(own)
             (lookups if isinstance(part, (nn.Embedding, nn.EmbeddingBag)) else elsewhere).update(own)
         for key, parameter in found.items():

@@ -12,7 +12,7 @@ import time
 import weakref
 from threading import get_ident
 
-from .. import codes, imports, own
+from .. import codes, imports, inside, own
 from ..guard import swallow
 from ..phases.loop import loop
 from ..phases.observer import Observer
@@ -97,7 +97,7 @@ def _listen(reducer_class, is_compiling) -> None:
     if not hasattr(reducer_class, "get_backward_stats") or not hasattr(reducer_class, "prepare_for_backward"):
         return
     reducer_class.prepare_for_backward = _preparing(reducer_class.prepare_for_backward, is_compiling)
-    _torch.autograd.backward = _backward(_torch.autograd.backward, is_compiling)
+    inside.hook(_torch.autograd.backward, *_backward(is_compiling))
 
 
 def _preparing(original, is_compiling):
@@ -110,20 +110,17 @@ def _preparing(original, is_compiling):
     return prepare_for_backward
 
 
-def _backward(original, is_compiling):
-    @functools.wraps(original)
-    def backward(*args, **kwargs):
-        if is_compiling() or loop.in_bwd or loop.tid != get_ident():
-            return original(*args, **kwargs)
-        began = time.monotonic_ns()
-        result = original(*args, **kwargs)
+def _backward(is_compiling) -> tuple:
+    def enter():
+        return 0 if is_compiling() or loop.in_bwd or loop.tid != get_ident() else time.monotonic_ns()
+
+    def leave(began: int) -> None:
         try:
             _reduced(began, time.monotonic_ns())
         except Exception as error:
             swallow("reduction", error)
-        return result
 
-    return backward
+    return enter, leave
 
 
 def _reduced(began: int, ended: int) -> None:

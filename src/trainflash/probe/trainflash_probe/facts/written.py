@@ -17,6 +17,7 @@ import sys
 
 from .. import imports, own
 from ..guard import swallow
+from ..patches import like
 from ..phases.loop import loop
 from ..phases.observer import Observer
 from ..writer import fact
@@ -36,7 +37,8 @@ _files: dict = {}  # path of a binary file -> the place that opened it
 
 def install() -> None:
     """Wrap what writes, the libraries when the program imports them; everything that they return is as ever."""
-    builtins.open = io.open = _opening(builtins.open)
+    if not getattr(sys.flags, "warn_default_encoding", False):  # a built-in's warning names the newest line of Python: ours
+        builtins.open = io.open = _opening(builtins.open)
     _wrap(os, "fsync", None)
     for name in ("replace", "rename"):
         imports.exchange(os, name, _renaming(getattr(os, name)))
@@ -74,7 +76,7 @@ def _wrap(owner: object, name: str, what) -> None:
 def _noting(original, what):
     """`original`, its caller noted; `what` is the place of the argument that is written, None: it holds no state."""
 
-    @functools.wraps(original)
+    @like(original)
     def write(*args, **kwargs):
         if loop.steps and not loop.in_data:
             _note(None if what is None else [args[what] if isinstance(what, slice) else args[what : what + 1], kwargs])
@@ -102,21 +104,24 @@ def _asking(original):
 
 
 def _opening(original):
-    @functools.wraps(original)
-    def open(file, mode="r", *args, **kwargs):
-        if mode != "r" and mode != "rb":
-            _opened(file, mode)
-        return original(file, mode, *args, **kwargs)
+    @like(original)
+    def open(*args, **kwargs):
+        if len(args) > 1 or kwargs:
+            mode = args[1] if len(args) > 1 else kwargs.get("mode")
+            if type(mode) is str and mode != "r" and mode != "rb":
+                _opened(args[0] if args else kwargs.get("file"), mode)
+        return original(*args, **kwargs)
 
     return open
 
 
 def _renaming(original):
-    @functools.wraps(original)
-    def rename(source, target, *args, **kwargs):
-        result = original(source, target, *args, **kwargs)
+    @like(original)
+    def rename(*args, **kwargs):
+        result = original(*args, **kwargs)
         if _files:
             try:
+                source, target = [args[place] if len(args) > place else kwargs[name] for place, name in enumerate(("src", "dst"))]
                 place = _files.pop(_absolute(source), None)
                 if place is not None:
                     _files[_absolute(target)] = place
@@ -131,11 +136,11 @@ def _database(module) -> None:
     """A connection tells of each statement before it runs."""
 
     def wrapped(original):
-        @functools.wraps(original)
+        @like(original)
         def connect(*args, **kwargs):
             connection = original(*args, **kwargs)
             try:
-                connection.set_trace_callback(_statement)
+                module.Connection.set_trace_callback(connection, _statement)
             except Exception as error:
                 swallow("sqlite3", error)
             return connection
@@ -153,9 +158,9 @@ def _statement(text: str) -> None:
         _note(None)
 
 
-def _opened(file: object, mode: object) -> None:
+def _opened(file: object, mode: str) -> None:
     try:
-        if not isinstance(mode, str) or not set(mode) & set("wax+"):
+        if not set(mode) & set("wax+"):
             return
         place = _note(None)
         if place is None or "b" not in mode or not isinstance(file, (str, bytes, os.PathLike)):

@@ -6,7 +6,7 @@ import functools
 import sys
 from threading import get_ident
 
-from .. import codes
+from .. import codes, inside
 from ..guard import swallow
 from ..writer import emit
 from . import modules
@@ -16,8 +16,9 @@ from .loop import loop
 def install(torch) -> None:
     """Wrap torch's entry points of backward and update."""
     is_compiling = torch.compiler.is_compiling
-    torch.autograd.backward = _backward(torch.autograd.backward, is_compiling)
-    torch.autograd.grad = _backward(torch.autograd.grad, is_compiling)
+    enter, leave = _backward(is_compiling)
+    inside.hook(torch.autograd.backward, enter, leave, ("tensors", "grad_tensors"))
+    inside.hook(torch.autograd.grad, enter, leave, ("outputs",))
     transforms = sys.modules.get("torch._functorch.eager_transforms")
     if hasattr(transforms, "grad_and_value_impl"):
         transforms.grad_and_value_impl = _functional_gradient(transforms.grad_and_value_impl, is_compiling)
@@ -30,37 +31,30 @@ def install(torch) -> None:
         scaler.step = _scaler_step(scaler.step)
 
 
-def _backward(original, is_compiling):
-    is_backward = original.__name__ == "backward"
-
-    @functools.wraps(original)
-    def backward(*args, **kwargs):
+def _backward(is_compiling) -> tuple:
+    def enter(tensors, grad_tensors=None):
         if is_compiling() or loop.in_bwd or (loop.tid != get_ident() and not loop.latch(get_ident())):
-            return original(*args, **kwargs)
+            return False
         try:
             loop.latched = True
             if not loop.forwards:
                 modules.backward_without_forward()
-            if not (loop.pending or loop.evaluating or loop.on_backward) and loop.last_serial == loop.train_serial:
-                pass  # nothing has changed since the last backward
-            elif args:
+            if loop.pending or loop.evaluating or loop.on_backward or loop.last_serial != loop.train_serial:  # else nothing has changed
                 loop.arrives()
-                loop.backward_begins(args[0], args[1] if is_backward and len(args) > 1 else kwargs.get("grad_tensors"))
-            else:
-                loop.backward_begins(kwargs.get("tensors", kwargs.get("outputs")), kwargs.get("grad_tensors"))
+                loop.backward_begins(tensors, grad_tensors)
         except Exception as error:
             swallow("backward", error)
         loop.in_bwd = True
         loop.begin(22) if loop.began_ns else emit(22)  # codes.BWD, as a constant for speed
-        try:
-            return original(*args, **kwargs)
-        finally:
-            loop.in_bwd = False
-            emit(23)
-            if loop.clock.single is None and not loop.in_opt and loop.clock.backward_completes_step():
-                loop.mark_update()
+        return True
 
-    return backward
+    def leave(entered) -> None:
+        loop.in_bwd = False
+        emit(23)
+        if loop.clock.single is None and not loop.in_opt and loop.clock.backward_completes_step():
+            loop.mark_update()
+
+    return enter, leave
 
 
 def _functional_gradient(original, is_compiling):

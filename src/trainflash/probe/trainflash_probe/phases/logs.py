@@ -13,6 +13,7 @@ from threading import get_ident
 from .. import codes, imports, own
 from ..environment import diagnose
 from ..guard import swallow
+from ..patches import like
 from ..writer import emit
 from .loop import loop
 from .tally import Tally
@@ -62,7 +63,7 @@ def logged(original, source: str, span=None):
     """`original` as a span of Log, whoever calls it on the training thread."""
     span = span or _span
 
-    @functools.wraps(original)
+    @like(original)
     def log(*args, **kwargs):
         if loop.tid != get_ident() or loop.in_log or not loop.started:
             return original(*args, **kwargs)
@@ -72,7 +73,7 @@ def logged(original, source: str, span=None):
 
 
 def _print(original, is_compiling):
-    @functools.wraps(original)
+    @like(original)
     def print(*args, **kwargs):
         if is_compiling() or loop.tid != get_ident() or loop.in_log or not loop.started or not own.is_own(sys._getframe(1).f_code):
             return original(*args, **kwargs)

@@ -6,9 +6,10 @@ gives the forward its part of the gap.
 
 from __future__ import annotations
 
-import functools
 from threading import get_ident
 
+from .. import inside
+from ..guard import swallow
 from ..writer import emit
 from .loop import loop
 
@@ -32,35 +33,27 @@ NAMES = (
 
 
 def install(torch) -> None:
-    """Wrap the functions; torch.jit.script compiles their source, so it gets the originals."""
-    functional = torch.nn.functional
-    originals = {name: getattr(functional, name) for name in NAMES if hasattr(functional, name)}
-    wrapped = {name: _loss(original, torch.compiler.is_compiling) for name, original in originals.items()}
-    vars(functional).update(wrapped)
-    script = torch.jit.script
-
-    @functools.wraps(script)
-    def with_originals(*args, **kwargs):
-        vars(functional).update(originals)
-        try:
-            return script(*args, **kwargs)
-        finally:
-            vars(functional).update(wrapped)
-
-    torch.jit.script = with_originals
+    """Hook into the functions."""
+    enter, leave = _hooks(torch.compiler.is_compiling)
+    for name in NAMES:
+        function = getattr(torch.nn.functional, name, None)
+        if function is not None:
+            try:
+                inside.hook(function, enter, leave)
+            except Exception as error:
+                swallow(f"hook in {name}", error)
 
 
-def _loss(original, is_compiling):
-    @functools.wraps(original)
-    def loss(*args, **kwargs):
+def _hooks(is_compiling) -> tuple:
+    def enter():
         if is_compiling() or loop.in_fwd or not loop.forwards or loop.evaluating or loop.tid != get_ident():
-            return original(*args, **kwargs)
+            return False
         loop.in_fwd = True
         emit(20)  # codes.FWD, as a constant for speed
-        try:
-            return original(*args, **kwargs)
-        finally:
-            loop.in_fwd = False
-            emit(21)
+        return True
 
-    return loss
+    def leave(entered) -> None:
+        loop.in_fwd = False
+        emit(21)
+
+    return enter, leave

@@ -2,17 +2,21 @@
 
 `Module.__call__` is wrapped only while roots are learned: the first steps, one step in 512, an evaluation, and a step whose backward came
 without a forward (in runs that record the training: always). From then on only the roots' own `_compiled_call_impl` slot is ours.
+A program that puts its own function in place of `Module.__call__` keeps it; ours, which it may call, then does nothing.
 """
 
 from __future__ import annotations
 
 import functools
+import sys
 import weakref
 from threading import get_ident
 
 from .. import codes
 from ..environment import capture
 from ..guard import swallow
+from ..parts import modules_in, owns_parameters
+from ..patches import Patch
 from ..writer import emit
 from .loop import EVERY_BOUNDARY_UNTIL, RELEARN_EVERY, loop
 
@@ -20,7 +24,7 @@ MAX_ROOTS = 64
 fidelity = capture == "fidelity"
 
 _torch = None
-_original_call = None
+_call = None  # the patch of Module.__call__
 _learning = False
 _roots: dict = {}  # id -> (weak reference, has parameters)
 _slots: dict = {}  # id -> (our function in the slot, what was there before)
@@ -31,14 +35,15 @@ _evaluations = 0
 
 
 def install(torch) -> None:
-    """Begin to learn; wrap `Module.eval` and `torch.jit.script`."""
-    global _torch, _original_call
+    """Begin to learn; wrap `Module.eval` and what makes script modules."""
+    global _torch, _call
     _torch = torch
     module_class = torch.nn.Module
-    _original_call = module_class.__call__
+    _call = Patch(module_class, "__call__", _learning_call(module_class.__call__))
     module_class.eval = _eval(module_class.eval, torch.compiler.is_compiling)
-    torch.jit.script = _without_slots(torch.jit.script)
-    module_class._replicate_for_data_parallel = _unslotted(module_class._replicate_for_data_parallel)
+    scripting = sys.modules.get("torch.jit._recursive")
+    if hasattr(scripting, "create_script_module"):
+        scripting.create_script_module = _without_slots(scripting.create_script_module)
     loop.on_eval.append(_at_evaluation)
     _learn()
 
@@ -80,16 +85,20 @@ def _learn() -> None:
         return
     _learning = True
     loop.call_at(max(loop.steps + 1, EVERY_BOUNDARY_UNTIL), _at_boundary)
-    original, is_compiling, is_grad_enabled = _original_call, _torch.compiler.is_compiling, _torch.is_grad_enabled
+    _call.on()
+
+
+def _learning_call(original):
+    is_compiling, is_grad_enabled = _torch.compiler.is_compiling, _torch.is_grad_enabled
     tracing = _torch._C._get_tracing_state  # torch.jit.trace writes down what is done with tensors, and names them by our variables
 
     @functools.wraps(original)
     def __call__(self, *args, **kwargs):
-        if is_compiling() or loop.in_fwd or loop.tid != get_ident() or tracing() is not None:
+        if is_compiling() or not _learning or loop.in_fwd or loop.tid != get_ident() or tracing() is not None:
             return original(self, *args, **kwargs)
-        grad = is_grad_enabled()
-        owner = _remember(self)
+        grad, owner = is_grad_enabled(), False
         try:
+            owner = _remember(self)
             loop.forward_begins(self, owner, grad, args, kwargs)
         except Exception as error:
             swallow("forward", error)
@@ -108,7 +117,7 @@ def _learn() -> None:
             loop.in_fwd = False
             emit(codes.FWD_END)
 
-    _torch.nn.Module.__call__ = __call__
+    return __call__
 
 
 def _telling(module, run):
@@ -134,7 +143,7 @@ def _without_parts(run, *args, **kwargs):
 def _stop_learning() -> None:
     global _learning
     _learning = False
-    _torch.nn.Module.__call__ = _original_call
+    _call.off()
     for key, (reference, owner) in list(_roots.items()):
         module = reference()
         if module is None:
@@ -154,14 +163,14 @@ def _remember(module) -> bool:
     known = _roots.get(id(module))
     if known is not None and known[0]() is module:
         return known[1]
-    owner = next(iter(module.parameters()), None) is not None
+    owner = owns_parameters(module)
     if len(_roots) < MAX_ROOTS:
         _roots[id(module)] = (weakref.ref(module), owner)
     return owner
 
 
 class _Slot:
-    """What stands in a root's slot. It must not follow the module's `__dict__` into a copy: it would run the first module's weights."""
+    """What stands in a root's slot. A copy of the module's `__dict__` takes it along, so it runs the module that it is called for."""
 
     def __deepcopy__(self, memo):
         return None
@@ -174,9 +183,11 @@ def _place(key: int, module, owner: bool) -> None:
     reference = weakref.ref(module)
     previous = module.__dict__.get("_compiled_call_impl")
     is_compiling, is_grad_enabled, tracing = _torch.compiler.is_compiling, _torch.is_grad_enabled, _torch._C._get_tracing_state
+    frame_of, whole = sys._getframe, _torch.nn.Module._wrapped_call_impl.__code__
 
     def call(slot, *args, **kwargs):
-        module = reference()
+        caller = frame_of(1)  # Module.__call__
+        module = caller.f_locals["self"] if caller.f_code is whole else reference()
         run = previous or module._call_impl
         if is_compiling() or loop.in_fwd or loop.tid != get_ident() or tracing() is not None:
             return run(*args, **kwargs)
@@ -215,8 +226,10 @@ def _remove_slots() -> None:
 
 
 def _without_slots(original):
+    """Not around torch.jit.script itself: that finds the names of a class by counting frames."""
+
     @functools.wraps(original)
-    def script(*args, **kwargs):
+    def create_script_module(*args, **kwargs):
         _remove_slots()
         try:
             return original(*args, **kwargs)
@@ -224,18 +237,7 @@ def _without_slots(original):
             if not _learning:
                 _stop_learning()
 
-    return script
-
-
-def _unslotted(original):
-    @functools.wraps(original)
-    def replicate(self):
-        replica = original(self)
-        if isinstance(replica.__dict__.get("_compiled_call_impl"), _Slot):
-            del replica.__dict__["_compiled_call_impl"]
-        return replica
-
-    return replicate
+    return create_script_module
 
 
 def _eval(original, is_compiling):
@@ -269,7 +271,7 @@ def _trained_root_in(container):
             trained[key] = root
     if not trained:
         return None
-    for module in container.modules():
+    for module in modules_in(container):
         if id(module) in trained:
             return trained[id(module)]
     for root in trained.values():

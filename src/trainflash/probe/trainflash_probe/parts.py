@@ -1,0 +1,40 @@
+"""Parts and parameters of a network, read where torch keeps them: the program may override `parameters` and `modules`."""
+
+from __future__ import annotations
+
+
+def modules_in(module: object):
+    """`module` and all that it holds, each once, in the order of `Module.modules`."""
+    todo, seen = [module], set()
+    while todo:
+        each = todo.pop()
+        if each is None or id(each) in seen:
+            continue
+        seen.add(id(each))
+        yield each
+        todo += reversed(_kept(each, "_modules"))
+
+
+def parameters_in(module: object):
+    """All parameters of `module`, each once, in the order of `Module.parameters`."""
+    seen = set()
+    for each in modules_in(module):
+        for parameter in own_parameters(each):
+            if id(parameter) not in seen:
+                seen.add(id(parameter))
+                yield parameter
+
+
+def own_parameters(module: object) -> list:
+    """Those that no module inside `module` holds."""
+    return [parameter for parameter in _kept(module, "_parameters") if parameter is not None]
+
+
+def owns_parameters(module: object) -> bool:
+    """Whether there is one, there or inside."""
+    return next(parameters_in(module), None) is not None
+
+
+def _kept(module: object, name: str) -> list:
+    """A compiled module's mapping has no `values`."""
+    return [value for _, value in getattr(module, "__dict__", {}).get(name, {}).items()]
