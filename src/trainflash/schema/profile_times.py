@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 BreakdownMode = Literal["exclusive_global", "exclusive_per_track", "inclusive"]
+Basis = Literal["step_markers", "optimizer_steps", "device_steps", "xprof", "none"]
 IdleCauseName = Literal[
     "data_loading", "launch_bound", "synchronization", "copy", "collective_wait", "no_work", "queued", "unknown",
 ]  # fmt: skip
@@ -40,7 +41,7 @@ class StepClassSummary:
 
 @dataclass(frozen=True)
 class Step:
-    """One step: from its mark to the next one. Over ranks: the slowest rank's."""
+    """One step: from its mark to the next one; by the device, where the host runs ahead of it. Over ranks: the slowest rank's."""
 
     number: int
     duration_us: float
@@ -56,7 +57,7 @@ class StepTimeSummary:
     all_steps: DurationStats
     steady_state_steps: DurationStats
     classes: tuple[StepClassSummary, ...]
-    basis: Literal["step_markers", "optimizer_steps", "device_steps", "xprof", "none"]
+    basis: Basis
     steps: tuple[Step, ...] = ()  # at most 200, in order
     data_loading_mean_us: float | None = None  # in a steady step of one device, while no operator ran (on the device, where there is one)
 

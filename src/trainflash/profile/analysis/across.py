@@ -12,7 +12,7 @@ from trainflash.profile.analysis.collectives import Collectives, bus_factor
 from trainflash.profile.analysis.figures import ratio, share, us
 from trainflash.profile.analysis.intervals import clipped, union, without
 from trainflash.profile.analysis.provenance import device_names
-from trainflash.profile.analysis.steps import RankSteps
+from trainflash.profile.analysis.step_marks import RankSteps
 from trainflash.profile.analysis.timeline import PARTS, Timeline
 from trainflash.profile.analysis.view import Work
 from trainflash.profile.events import Kind

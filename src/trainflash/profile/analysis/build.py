@@ -16,6 +16,7 @@ from trainflash.profile.analysis.across import Member
 from trainflash.profile.analysis.collectives import collectives_of
 from trainflash.profile.analysis.provenance import overview, provenance, run_metadata
 from trainflash.profile.analysis.regions import Regions
+from trainflash.profile.analysis.step_marks import RankSteps, steps_of
 from trainflash.profile.analysis.timeline import Timeline
 from trainflash.profile.analysis.view import Rank
 from trainflash.profile.events import Profile
@@ -68,7 +69,7 @@ def summarize(profile: Profile, options: Options | None = None, *, generated_at_
         source_path=profile.origin,
         source_format=_formats(profile),
         run_metadata=run_metadata(profile),
-        trace_overview=overview(profile, [member.timeline.rank for member in members], world),
+        trace_overview=overview(profile, [member.timeline.rank for member in members], world, _of_steps(members)),
         trace_provenance=provenance(profile, [member.timeline.rank for member in members], options.readability_run),
         step_time=steps.step_time(_steps(profile, members), members[0].warmup, _per_device(loading, devices)),
         time_breakdown=breakdown.time_breakdown(each_device, options.breakdown_mode),
@@ -104,7 +105,7 @@ def digest(plain: Mapping[str, Any]) -> str:
 
 def _members(profile: Profile, options: Options) -> list[Member]:
     ranks = [Rank(trace) for trace in profile.traces if len(trace.events)]
-    marked = [steps.steps_of(rank) for rank in ranks]
+    marked = [steps_of(rank) for rank in ranks]
     warmup = steps.warmup_steps([each.duration for each in marked if len(each)], options.warmup_steps)
     taken: set[int] = set()
     members = []
@@ -121,11 +122,20 @@ def _members(profile: Profile, options: Options) -> list[Member]:
     return members
 
 
+def _of_steps(members: list[Member]) -> list[str]:
+    """What speaks against the steps."""
+    several = len(members) > 1
+    notes = [f"rank {member.number}: {note}" if several else note for member in members for note in member.steps.notes]
+    if steps.numbered_apart([member.steps for member in members]):
+        notes.append("the ranks have no step number in common: their steps are compared in order")
+    return notes
+
+
 def _free(taken: set[int]) -> int:
     return next(number for number in range(len(taken) + 1) if number not in taken)
 
 
-def _steps(profile: Profile, members: list[Member]) -> list[tuple[int, steps.RankSteps]]:
+def _steps(profile: Profile, members: list[Member]) -> list[tuple[int, RankSteps]]:
     """Steps of each rank; those of xprof's overview where no trace marks any."""
     if not any(len(member.steps) for member in members):
         told = xprof.steps(profile.tables)

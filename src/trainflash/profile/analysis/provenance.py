@@ -21,8 +21,8 @@ _LIBRARY = re.compile(r"site-packages|dist-packages|/lib/python|^(?:torch|jax|fl
 _PLANE = re.compile(r"^/device:\w+:(\d+)")
 
 
-def overview(profile: Profile, ranks: Sequence[Rank], world_size: int | None) -> TraceOverview:
-    """Counts, extent and quality of all traces together."""
+def overview(profile: Profile, ranks: Sequence[Rank], world_size: int | None, of_steps: Sequence[str] = ()) -> TraceOverview:
+    """Counts, extent and quality of all traces together. `of_steps`: what speaks against the steps."""
     dated = [rank for rank in ranks if rank.timed.any()]
     first = min((int(rank.start.min(where=rank.timed, initial=np.iinfo(np.int64).max)) for rank in dated), default=None)
     last = max((int(rank.end.max(where=rank.timed, initial=np.iinfo(np.int64).min)) for rank in dated), default=None)
@@ -41,7 +41,7 @@ def overview(profile: Profile, ranks: Sequence[Rank], world_size: int | None) ->
         num_ranks=len(profile.traces),
         world_size=world_size,
         suspected_truncation=any(quality.truncated or quality.event_cap is not None or bool(quality.dropped) for quality in qualities),
-        quality_warnings=tuple(_warnings(profile, ranks, world_size)),
+        quality_warnings=(*_warnings(profile, ranks, world_size), *of_steps),
     )
 
 

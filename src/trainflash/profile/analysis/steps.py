@@ -1,46 +1,21 @@
-"""Training steps: where they begin, which are warm-up, and whether there are two kinds of them."""
+"""Step times of all ranks: which steps are warm-up, how long the others take, and whether there are two kinds of them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
 
-from trainflash.profile.analysis import words
 from trainflash.profile.analysis.figures import stats, us
+from trainflash.profile.analysis.step_marks import RankSteps
 from trainflash.profile.analysis.thresholds import DEFAULT, Thresholds
 from trainflash.profile.analysis.view import WORKING, Rank
 from trainflash.profile.events import BUSY_KINDS, Kind
-from trainflash.schema.profile_times import Step, StepClassSummary, StepTimeSummary
+from trainflash.schema.profile_times import Basis, Step, StepClassSummary, StepTimeSummary
 
 MOST_STEPS = 200
-Basis = Literal["step_markers", "optimizer_steps", "device_steps", "xprof", "none"]
-
-
-@dataclass(frozen=True)
-class RankSteps:
-    """Steps of one rank, in order: number, begin, end (the next one's begin; the last ends with its device work)."""
-
-    number: np.ndarray
-    start: np.ndarray
-    end: np.ndarray
-    basis: Basis
-
-    def __len__(self) -> int:
-        return len(self.number)
-
-    @property
-    def duration(self) -> np.ndarray:
-        return self.end - self.start
-
-
-def steps_of(rank: Rank) -> RankSteps:
-    """The steps of one rank, by the best marks that it has."""
-    found = _marked(rank) or _by_optimizer(rank) or _on_device(rank)
-    none = np.empty(0, np.int64)
-    return found or RankSteps(none, none, none, "none")
 
 
 def window_of(rank: Rank, steps: RankSteps, warmup: int) -> tuple[int, int] | None:
@@ -128,63 +103,23 @@ def _class(name: Literal["light", "heavy"], numbers: Sequence[int], durations: n
     )
 
 
+def numbered_apart(ranks: Sequence[RankSteps]) -> bool:
+    """Whether ranks that have steps have no step number in common."""
+    there = [set(steps.number.tolist()) for steps in ranks if len(steps)]
+    return len(there) > 1 and not set.intersection(*there)
+
+
 def _slowest(ranks: Sequence[tuple[int, RankSteps]]) -> list[tuple[int, int, int]]:
-    """(number, duration, rank) of the slowest rank of each step that all have."""
+    """(number, duration, rank) of the slowest rank of each step that all have; by place where they have no number in common."""
     if not ranks:
         return []
-    numbers = set(ranks[0][1].number.tolist())
-    for _, steps in ranks[1:]:
-        numbers &= set(steps.number.tolist())
-    found = []
+    if numbered_apart([steps for _, steps in ranks]):
+        shortest = min(len(steps) for _, steps in ranks)
+        number = ranks[0][1].number[:shortest]
+        ranks = [(rank, replace(steps, number=number, start=steps.start[:shortest], end=steps.end[:shortest])) for rank, steps in ranks]
     by_rank = [(rank, dict(zip(steps.number.tolist(), steps.duration.tolist(), strict=True))) for rank, steps in ranks]
-    for number in sorted(numbers):
+    found = []
+    for number in sorted(set.intersection(*(set(durations) for _, durations in by_rank))):
         duration, rank = max((durations[number], -rank) for rank, durations in by_rank)
         found.append((number, duration, -rank))
     return found
-
-
-def _marked(rank: Rank) -> RankSteps | None:
-    column = rank.trace.column("step")
-    rows = column.rows.astype(np.int64)
-    kind = rank.trace.events.kind[rows]
-    rows = rows[rank.timed[rows] & np.isin(kind, np.asarray([Kind.ANNOTATION, Kind.HOST_OP], np.int8))]
-    if not len(rows):
-        return None
-    tracks, count = np.unique(rank.trace.events.track[rows], return_counts=True)
-    rows = rows[rank.trace.events.track[rows] == tracks[np.argmax(count)]]
-    number = column.take(rows, -1)
-    _, first = np.unique(number, return_index=True)  # a mark may stand twice
-    rows = rows[np.sort(first)]
-    rows = rows[np.argsort(rank.start[rows], kind="stable")]
-    return _to_next(rank, column.take(rows, -1), rank.start[rows], rank.end[rows], "step_markers")
-
-
-def _by_optimizer(rank: Rank) -> RankSteps | None:
-    rows = rank.rows(Kind.ANNOTATION, Kind.HOST_OP)
-    rows = rows[rank.named(rows, words.is_optimizer_step)]
-    if len(rows) < 2:
-        return None
-    names, count = np.unique(rank.trace.events.name[rows], return_counts=True)
-    rows = rows[rank.trace.events.name[rows] == names[np.argmax(count)]]  # several optimizers: the busiest one's steps
-    ends = np.sort(rank.end[rows])
-    if len(ends) < 2:
-        return None
-    return RankSteps(np.arange(1, len(ends)), ends[:-1], ends[1:], "optimizer_steps")
-
-
-def _on_device(rank: Rank) -> RankSteps | None:
-    rows = rank.rows(Kind.DEVICE_STEP)
-    if not len(rows):
-        return None
-    tracks = np.unique(rank.trace.events.track[rows])
-    rows = rows[rank.trace.events.track[rows] == tracks[0]]
-    number = rank.trace.column("step").take(rows, -1)
-    number = np.where(number >= 0, number, np.arange(len(rows)))
-    return RankSteps(number, rank.start[rows], rank.end[rows], "device_steps")
-
-
-def _to_next(rank: Rank, number: np.ndarray, start: np.ndarray, own_end: np.ndarray, basis: Basis) -> RankSteps:
-    end = np.concatenate((start[1:], own_end[-1:]))
-    if len(rank.device):
-        end[-1] = max(end[-1], int(rank.device.end.max()))
-    return RankSteps(number, start, end, basis)

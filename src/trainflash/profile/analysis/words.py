@@ -65,6 +65,7 @@ _WAITING_FRAME = re.compile(
 )
 _STEP = re.compile(r"^ProfilerStep\s*#(\d+)$")
 _OPTIMIZER_STEP = re.compile(r"^Optimizer\.step#")
+_EVALUATION = re.compile(r"\b(?:eval|evaluate|evaluation|valid|validate|validation|val|test|predict|inference)(?:\b|_)", re.IGNORECASE)
 _AUTOGRAD_NODE = re.compile(r"Backward\d*$|^AccumulateGrad$|^torch::autograd::|^autograd::engine::")
 _MODULE_FRAME = re.compile(r"^nn\.Module: ")
 _LIGHT = re.compile(
@@ -171,6 +172,11 @@ def step_number(name: str) -> int | None:
 def is_optimizer_step(name: str) -> bool:
     """PyTorch's own mark around `Optimizer.step`."""
     return bool(_OPTIMIZER_STEP.match(name))
+
+
+def is_evaluation(name: str) -> bool:
+    """A mark or range of an evaluation rather than of training."""
+    return bool(_EVALUATION.search(name))
 
 
 def is_module_frame(name: str) -> bool:

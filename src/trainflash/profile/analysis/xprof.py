@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from trainflash.profile.analysis.steps import RankSteps
+from trainflash.profile.analysis.step_marks import RankSteps
 from trainflash.schema.profiles import XprofKernel, XprofTables
 
 MOST_KERNELS = 10

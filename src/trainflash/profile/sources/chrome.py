@@ -203,10 +203,7 @@ class _Reader:
         duration, possible = values.nanoseconds(lengths)
         self.counts["negative_durations"] += int((duration < 0).sum()) + int((~possible).sum())
         columns = self._common(category, group)
-        side = self._side(kineto_args.family_of(kind_of(category, "")), group)
-        steps = self.names.steps(columns["name"], columns["kind"])
-        if steps is not None and "step" not in side:
-            side["step"] = steps
+        side = self._side_of(category, group, columns)
         self.builder.add_events(side, start_ns=start, duration_ns=np.maximum(duration, 0), **columns)
 
     def _common(self, category: str, group: list) -> dict[str, np.ndarray]:
@@ -217,6 +214,10 @@ class _Reader:
             "track": self._places(group),
             "kind": self.names.kinds(category, name),
         }
+
+    def _side_of(self, category: str, group: list, columns: dict[str, np.ndarray]) -> dict[str, tuple[np.ndarray | None, np.ndarray]]:
+        steps = self.names.steps(columns["name"], columns["kind"])
+        return ({} if steps is None else {"step": steps}) | self._side(kineto_args.family_of(kind_of(category, "")), group)
 
     def _side(self, family: kineto_args.Family, group: list) -> dict[str, tuple[np.ndarray | None, np.ndarray]]:
         try:
@@ -270,7 +271,7 @@ class _Reader:
         if phase not in _NESTED:
             columns["track"] = np.asarray([self._async_track(category, event) for event in group], np.int32)
         ends = np.full(len(group), phase in _ENDS)
-        side = self._side(kineto_args.family_of(kind_of(category, "")), group) if phase in _STARTS else {}
+        side = self._side_of(category, group, columns) if phase in _STARTS else {}
         self.builder.add_ends(side, t_ns=times, ends=ends, **columns)
 
     def _async_track(self, category: str, event: Event) -> int:
