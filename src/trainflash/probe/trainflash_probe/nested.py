@@ -1,18 +1,12 @@
-"""Tensors and arrays in what programs pass around: nested tuples, lists and mappings."""
+"""Tensors and arrays in what programs pass around: nested tuples, lists, mappings and dataclasses. None of the program's code is run."""
 
 from __future__ import annotations
 
 import ctypes
 import sys
-from collections import UserDict
 
-MOST = 32  # tensors of one value
-_IN_MEMORY = (dict, UserDict)
-
-
-def is_tensor(value: object) -> bool:
-    """A tensor of torch's, without torch."""
-    return hasattr(value, "data_ptr") and hasattr(value, "is_floating_point")
+from .objects import MOST, held_in, is_array, is_tensor
+from .parts import parameters_in
 
 
 def plain(tensor):
@@ -21,11 +15,6 @@ def plain(tensor):
     while _functorch.is_functorch_wrapped_tensor(tensor):
         tensor = _functorch.get_unwrapped(tensor)
     return tensor
-
-
-def is_array(value: object) -> bool:
-    """An array of NumPy's or of a kind, without NumPy."""
-    return hasattr(value, "__array_interface__") and hasattr(value, "shape") and not is_tensor(value)
 
 
 def memory_of(tensor):
@@ -48,29 +37,16 @@ def memory_of(tensor):
 
 def is_complete(module: object) -> bool:
     """Whether all parameters of a network have their shapes: those of lazy modules get them in the first forward."""
-    return not any(hasattr(parameter, "materialize") for parameter in module.parameters())
+    return not any(hasattr(parameter, "materialize") for parameter in parameters_in(module))
 
 
-def named_tensors(value: object, name: str = "", depth: int = 0, in_memory: bool = False, wanted=is_tensor) -> list:
-    """(lower-case key, tensor) in nested tuples, lists and mappings, at most 32; the name of an unnamed one is "".
-
-    With `in_memory`, of mappings only those are looked into that read no file when they are asked for a value. `wanted` tells what to
-    look for instead of tensors.
-    """
+def named_tensors(value: object, name: str = "", depth: int = 0, wanted=is_tensor) -> list:
+    """(lower-case key, tensor) in nested containers, at most 32; the name of an unnamed one is "". `wanted`: what is looked for instead."""
     if wanted(value):
         return [(name, value)]
-    if depth > 3:
-        return []
-    if isinstance(value, _IN_MEMORY) or (not in_memory and hasattr(value, "keys") and hasattr(value, "__getitem__")):
-        pairs = [(str(key).lower(), value[key]) for key in list(value.keys())[:MOST]]
-    elif isinstance(value, (tuple, list)):
-        names = getattr(value, "_fields", None) or [name] * len(value)
-        pairs = [(str(names[index]).lower(), item) for index, item in enumerate(value[:MOST])]
-    else:
-        return []
     found: list = []
-    for key, item in pairs:
-        found += named_tensors(item, key, depth + 1, in_memory, wanted)
+    for key, item in (held_in(value) or ()) if depth <= 3 else ():
+        found += named_tensors(item, key.lower() or name, depth + 1, wanted)
         if len(found) >= MOST:
             break
     return found[:MOST]
@@ -78,9 +54,9 @@ def named_tensors(value: object, name: str = "", depth: int = 0, in_memory: bool
 
 def tensors_in(value: object) -> list:
     """The tensors alone, of any value of the program's."""
-    return [tensor for _, tensor in named_tensors(value, in_memory=True)]
+    return [tensor for _, tensor in named_tensors(value)]
 
 
 def arrays_in(value: object) -> list:
     """The arrays alone, of any value of the program's."""
-    return [array for _, array in named_tensors(value, in_memory=True, wanted=is_array)]
+    return [array for _, array in named_tensors(value, wanted=is_array)]

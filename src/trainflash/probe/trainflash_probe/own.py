@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import sys
+import types
 
 PROBE = os.path.dirname(os.path.abspath(__file__))
 _CWD = os.getcwd()
@@ -26,7 +27,7 @@ def is_own(code) -> bool:
 @functools.lru_cache(maxsize=None)
 def inside(name: str):
     """Path below the owner's root of a file, named as code or a module names it; None for what is not the owner's; remembered."""
-    if name.startswith("<"):
+    if type(name) is not str or name.startswith("<"):  # of another class: a passage to a function that is bracketed
         return None
     path = os.path.normpath(os.path.join(_CWD, name))
     root = next((root for root in _roots if path.startswith(root)), None)
@@ -62,21 +63,19 @@ def caller() -> list:
     return None if frame is None else place_of_frame(frame)
 
 
-def place_of_own(call, deeper: int = 1) -> list:
-    """[file, first line, qualified name] of the owner's code that calling `call` runs; None for what is all of libraries.
-
-    Functions, methods, partials, objects with `__call__`, and a library's object or function around one of these.
-    """
-    for function in (call, getattr(call, "func", None), getattr(call, "__wrapped__", None), type(call).__call__):  # `call` is callable
-        code = getattr(function, "__code__", None)
-        if code is not None and is_own(code):
-            return place_of_function(function)
-    parts = getattr(call, "__dict__", {}).values() if deeper else ()
-    found = (place_of_own(part, deeper - 1) for part in parts if callable(part) and not isinstance(part, type))
-    return next((place for place in found if place is not None), None)
-
-
 def place_of_function(function) -> list:
     """[file, first line, qualified name] of a Python function or method; None for anything else."""
-    code = getattr(function, "__code__", None)
-    return None if code is None else [path_of(code), code.co_firstlineno, name_of(code)]
+    code = code_of(function)
+    return None if code is None else place_of_code(code)
+
+
+def place_of_code(code) -> list:
+    """[file, first line, qualified name]."""
+    return [path_of(code), code.co_firstlineno, name_of(code)]
+
+
+def code_of(function: object):
+    """The code of a Python function or method; None for anything else."""
+    if type(function) in (types.MethodType, staticmethod, classmethod):
+        function = function.__func__
+    return function.__code__ if type(function) is types.FunctionType else None

@@ -6,8 +6,10 @@ import hashlib
 import marshal
 import os
 import sys
+from pathlib import PurePath
 
 from ..nested import memory_of, plain
+from ..objects import is_a
 
 MAX_BYTES = 4 << 20
 MAX_RESULT = 64 << 20  # bytes of a result: a matrix that is made anew in each step may well be so large
@@ -17,6 +19,10 @@ MAX_ITEMS = 2000
 MAX_DEPTH = 5
 MANY_ITEMS = 64  # a longer list of plain values is written in one go
 MAX_LENGTH = 200_000  # of such a list
+
+
+_NUMBERS = (bool, int, float, complex)
+_KINDS = (*_NUMBERS, str, bytes, tuple, list, dict, PurePath)
 
 
 class _TooMuch(Exception):
@@ -46,25 +52,27 @@ class Digest:
         self._items += 1
         if depth > MAX_DEPTH or self._items > MAX_ITEMS:
             raise _TooMuch
-        if value is None or isinstance(value, (bool, int, float, complex)):
-            self._feed(repr(value).encode(), value)
+        kind = next((each for each in _KINDS if is_a(value, each)), None)
+        if value is None or kind in _NUMBERS:
+            self._feed(b"None" if value is None else kind.__repr__(value).encode(), value)
             self.bytes += 8
-        elif isinstance(value, str):
-            self._content(value.encode("utf-8", "surrogatepass"), value)
-        elif isinstance(value, bytes):
-            self._content(value, value)
-        elif isinstance(value, os.PathLike):
+        elif kind is str:
+            self._content(str.encode(value, "utf-8", "surrogatepass"), value)
+        elif kind is bytes:
+            self._content(bytes.__getitem__(value, slice(None)), value)
+        elif kind is PurePath and type(value).__module__.partition(".")[0] == "pathlib":
             self._content(os.fsencode(value), value)
-        elif isinstance(value, (tuple, list)):
-            self.hashable = self.hashable and isinstance(value, tuple)
-            if len(value) <= MANY_ITEMS or not self._plain(value):
-                self._feed(b"%d" % len(value), value)
-                for item in value:
+        elif kind in (tuple, list):
+            self.hashable = self.hashable and kind is tuple
+            length = kind.__len__(value)
+            if length <= MANY_ITEMS or not self._plain(value, length):
+                self._feed(b"%d" % length, value)
+                for item in kind.__iter__(value):
                     self.add(item, by_identity, depth + 1)
-        elif isinstance(value, dict):
+        elif kind is dict:
             self.hashable = False
-            self._feed(b"%d" % len(value), value)
-            for key, item in value.items():
+            self._feed(b"%d" % dict.__len__(value), value)
+            for key, item in dict.items(value):
                 self.add(key, by_identity, depth + 1)
                 self.add(item, by_identity, depth + 1)
         else:
@@ -79,9 +87,9 @@ class Digest:
             raise _TooMuch
         self._feed(data, value)
 
-    def _plain(self, value: object) -> bool:
+    def _plain(self, value: object, length: int) -> bool:
         """Feed a long list, or tuple, of numbers, strings and the like; False where it holds other things."""
-        if len(value) > MAX_LENGTH:
+        if length > MAX_LENGTH:
             raise _TooMuch
         try:
             data = marshal.dumps(value, 2)  # the newest version without references, whose bytes depend on the content alone

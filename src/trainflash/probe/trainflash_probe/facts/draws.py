@@ -10,12 +10,12 @@ import sys
 from types import ModuleType
 
 from ..guard import swallow
+from ..objects import attributes_of, held_in, is_a, is_tensor, of_class
 from ..phases.loop import loop
 from ..writer import fact
 
 LOOKS = 16  # first fetches of one loader in one process
 MOST_OBJECTS = 200  # looked through for generators
-LONGEST = 32  # of a list that is looked through, such as a chain of transforms
 
 
 class Draws:
@@ -55,7 +55,7 @@ class Draws:
 
 
 def _equal(a: object, b: object) -> bool:
-    if hasattr(a, "untyped_storage"):
+    if is_tensor(a):
         return bool(sys.modules["torch"].equal(a, b))
     return a == b
 
@@ -68,18 +68,21 @@ def _states(generators: list) -> list:
 
 
 def _legacy(source) -> tuple:
-    state = source.get_state()
+    numpy = sys.modules["numpy.random"]
+    state = source.get_state() if source is numpy else numpy.RandomState.get_state(source)
     return (state[1].tobytes(), *state[2:])
 
 
 def _state(generator):
-    if isinstance(generator, random.Random):
-        return generator.getstate()
-    if hasattr(generator, "bit_generator"):
-        return repr(generator.bit_generator.state)
-    if type(generator).__module__.startswith("numpy"):
-        return _legacy(generator)
-    return generator.get_state()
+    """By the library's own methods: a class of the owner's may have others under their names."""
+    if is_a(generator, random.Random):
+        return random.Random.getstate(generator)
+    if is_a(generator, sys.modules["torch"].Generator):
+        return sys.modules["torch"].Generator.get_state(generator)
+    numpy = sys.modules["numpy.random"]
+    if is_a(generator, numpy.Generator):
+        return repr(numpy.Generator.bit_generator.__get__(generator).state)
+    return _legacy(generator)
 
 
 def _kinds() -> tuple:
@@ -93,19 +96,19 @@ def _kinds() -> tuple:
 def _generators(dataset: object) -> list:
     """Generators among the attributes of `dataset` and of what they hold, and among the variables of its module."""
     kinds, found, seen = _kinds(), [], set()
-    module = sys.modules.get(type(dataset).__module__)
-    todo = [value for value in list(vars(module).values()) if isinstance(value, kinds)] if module is not None else []
+    module = sys.modules.get(of_class(type(dataset), "__module__"))
+    todo = [value for value in list(attributes_of(module).values()) if is_a(value, *kinds)] if module is not None else []
     todo.append(dataset)
     while todo and len(seen) < MOST_OBJECTS:
         each = todo.pop()
         if id(each) in seen:
             continue
         seen.add(id(each))
-        if isinstance(each, kinds):
+        if is_a(each, *kinds):
             found.append(each)
-        elif isinstance(each, (list, tuple)):
-            todo += [part for part in each[:LONGEST] if hasattr(part, "__dict__") or isinstance(part, kinds)]
-        elif not isinstance(each, (type, ModuleType)):
-            values = list(getattr(each, "__dict__", {}).values())
-            todo += [part for part in values if isinstance(part, (kinds, list, tuple)) or hasattr(part, "__dict__")]
+        elif is_a(each, list, tuple):
+            todo += [part for _, part in held_in(each) if attributes_of(part) or is_a(part, *kinds)]
+        elif not is_a(each, type, ModuleType):
+            values = list(attributes_of(each).values())
+            todo += [part for part in values if is_a(part, *kinds, list, tuple) or attributes_of(part)]
     return found

@@ -6,15 +6,14 @@ taken off a slow sample, because a busy machine makes any sample slow.
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from collections import deque
 
-from ..guard import swallow
 from ..runqueue import waited_ns
 from ..writer import fact
 from .draws import Draws
+from .named_files import file_of
 
 KEPT = 16  # slowest samples of one loader in one process
 FIRST = 16  # samples before the first that can be called slow
@@ -29,8 +28,6 @@ LONG_FETCH_NS = 1_000_000  # fetches that take so long, which are all looked at
 LOOK_ON = 256  # fetches after a long one are looked at closely
 LOOK_AGAIN = 4  # after one that took long, who knows why: perhaps it had no core
 EVERY_S = 2.0
-_NAMED = ("samples", "imgs", "images", "files", "paths", "filenames", "file_names", "image_paths", "img_paths", "image_files", "file_list")
-_MAX_ATTRIBUTES = 100
 
 _records: dict = {}  # loader number (-1 in a worker, which serves one) -> Record
 _clock = time.monotonic_ns
@@ -48,7 +45,7 @@ class Record:
         self.draws = Draws(loader)
         self._count = 0
         self._recent: deque = deque(maxlen=MEMORY)
-        self._slow: dict = {}  # index -> [ns, times, dataset]
+        self._slow: dict = {}  # index -> [ns, times, file]
         self._early: list = []
         self._floor = 0
         self._changed = False
@@ -92,7 +89,7 @@ class Record:
         if entry is not None:
             entry[0], entry[1] = max(entry[0], ns), entry[1] + 1
         elif ns > self._floor or len(self._slow) < KEPT:
-            self._slow[index] = [ns, 1, dataset]
+            self._slow[index] = [ns, 1, file_of(dataset, index)]
             if len(self._slow) > KEPT:
                 del self._slow[min(self._slow, key=lambda key: self._slow[key][0])]
                 self._floor = min(entry[0] for entry in self._slow.values())
@@ -101,7 +98,7 @@ class Record:
         """The figures so far; a reader takes the newest."""
         if self._changed and self._recent:
             self._changed = False
-            rows = [[index, ns, times, _file_of(dataset, index)] for index, (ns, times, dataset) in self._slow.items()]
+            rows = [[index, *entry] for index, entry in self._slow.items()]
             usual = sorted(self._recent)[len(self._recent) // 2]
             fact("samples", loader=self.loader, count=self._count, usual_ns=usual, slow=rows)
 
@@ -177,42 +174,3 @@ def write_all() -> None:
 def after_fork() -> None:
     """A forked child times its own."""
     _records.clear()
-
-
-def _file_of(dataset: object, index: int):
-    """Name of the file that sample `index` is made from, where a list of the dataset says it; None otherwise."""
-    try:
-        while type(dataset).__name__ == "Subset" and hasattr(dataset, "indices"):
-            dataset, index = dataset.dataset, int(dataset.indices[index])
-        if type(dataset).__name__ == "ConcatDataset":
-            part = next(i for i, end in enumerate(dataset.cumulative_sizes) if index < end)
-            return _file_of(dataset.datasets[part], index - (dataset.cumulative_sizes[part - 1] if part else 0))
-        attributes = getattr(dataset, "__dict__", {})
-        length = len(dataset)
-        for name in (*_NAMED, *list(attributes)[:_MAX_ATTRIBUTES]):
-            found = _path_in(attributes.get(name), index, length, certain=name in _NAMED)
-            if found is not None:
-                return found
-    except Exception as error:
-        swallow("file of sample", error)
-    return None
-
-
-def _path_in(values: object, index: int, length: int, certain: bool):
-    if hasattr(values, "iloc") and hasattr(values, "columns"):
-        row = tuple(values.iloc[index])[:8] if len(values) == length else ()
-        return next((str(value) for value in row if _is_path(value, certain=False)), None)
-    if not isinstance(values, (list, tuple)) or len(values) != length:
-        return None
-    value = values[index]
-    if isinstance(value, (tuple, list)) and value:
-        value = value[0]
-    return os.fspath(value) if _is_path(value, certain) else None
-
-
-def _is_path(value: object, certain: bool) -> bool:
-    if isinstance(value, os.PathLike):
-        return True
-    if not isinstance(value, str) or not 0 < len(value) <= 4096 or "\n" in value:
-        return False
-    return certain or os.sep in value or (" " not in value and 1 < len(os.path.splitext(value)[1]) <= 6)

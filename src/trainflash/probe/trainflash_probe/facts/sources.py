@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import os
-import sys
 import zlib
 
 from .. import own, process
+from ..objects import modules_of_program
 from ..writer import fact
 
 MOST_FILES = 100
@@ -19,8 +19,8 @@ def write() -> None:
     if process.world_size() < 2:
         return
     found = {}
-    for module in list(sys.modules.values()):
-        path = getattr(module, "__file__", None)
+    for names in modules_of_program():
+        path = names.get("__file__")
         name = own.inside(os.path.abspath(path)) if isinstance(path, str) and path.endswith(".py") else None
         if name and name not in found and len(found) < MOST_FILES:
             with contextlib.suppress(OSError), open(path, "rb") as file:  # modules may name a file that is none

@@ -9,6 +9,7 @@ from collections import Counter
 
 from .. import own
 from ..guard import swallow
+from ..objects import is_tensor
 from ..phases.loop import loop
 from ..phases.observer import Observer
 from ..writer import fact
@@ -67,7 +68,7 @@ class UpdateFacts(Observer):
         """The leading dimension of the first input of a root that is trained."""
         if self._begun and loop.fed_by_forward and not loop.evaluating:
             for value in (*args, *kwargs.values()):
-                shape = getattr(value, "shape", None)
+                shape = value.shape if is_tensor(value) else None
                 if shape and type(shape[0]) is int:
                     self._batches[shape[0]] += 1
                     return

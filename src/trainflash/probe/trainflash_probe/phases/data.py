@@ -7,10 +7,13 @@ import sys
 import time
 import weakref
 from threading import get_ident
+from types import FunctionType
 
 from .. import codes, own
 from ..environment import diagnose
 from ..guard import swallow
+from ..lengths import length_of
+from ..objects import attribute, of_class, place_of_own
 from ..writer import emit, fact
 from .loop import loop
 
@@ -69,36 +72,36 @@ def _place_of(loader):
 def _arguments(loader) -> dict:
     dataset = loader.dataset
     iterable = type(loader.sampler).__name__ == "_InfiniteConstantSampler"
-    method = getattr(type(dataset), "__iter__" if iterable else "__getitem__", None)
-    try:
-        length = None if iterable else len(dataset)
-    except TypeError:
-        length = None
+    method = of_class(type(dataset), "__iter__" if iterable else "__getitem__")
+    batches = attribute(loader.batch_sampler, "batch_size") if loader.batch_size is None else loader.batch_size
+    collate = loader.collate_fn
     return {
         "num_workers": loader.num_workers,
-        "batch_size": getattr(loader.batch_sampler, "batch_size", None) if loader.batch_size is None else loader.batch_size,
+        "batch_size": batches if type(batches) is int else None,
         "persistent_workers": bool(loader.persistent_workers),
         "pin_memory": bool(loader.pin_memory),
         "prefetch_factor": loader.prefetch_factor,
         "drop_last": bool(loader.drop_last),
-        "shuffles": "Random" in type(loader.sampler).__name__ or bool(getattr(loader.sampler, "shuffle", False)),
+        "shuffles": "Random" in type(loader.sampler).__name__ or attribute(loader.sampler, "shuffle") is True,
         "own_generator": _own_generator(loader),
         "iterable": iterable,
         "dataset": type(dataset).__name__,
         "dataset_at": own.place_of_function(method),
-        "dataset_len": length,
-        "collate": getattr(loader.collate_fn, "__qualname__", type(loader.collate_fn).__name__),
-        "collate_at": own.place_of_own(loader.collate_fn),
+        "dataset_len": None if iterable else length_of(dataset),
+        "collate": collate.__qualname__ if type(collate) is FunctionType else type(collate).__name__,
+        "collate_at": place_of_own(collate),
     }
 
 
 def _own_generator(loader) -> bool:
     """Whether the order comes from a generator that nothing else draws from. The loader's own also gives each new set of workers a seed."""
-    sampler = getattr(loader.batch_sampler, "sampler", None) or loader.sampler
-    generator = getattr(sampler, "generator", None)
+    inner = attribute(loader.batch_sampler, "sampler")
+    sampler = loader.sampler if inner is None else inner
+    generator = attribute(sampler, "generator")
     if generator is not None:
         return generator is not loader.generator
-    return isinstance(getattr(sampler, "seed", None), int) and hasattr(sampler, "epoch")  # as DistributedSampler: made anew each epoch
+    # DistributedSampler, and what is like it, makes its own anew in each epoch.
+    return type(attribute(sampler, "seed")) is int and attribute(sampler, "epoch") is not None
 
 
 def _iter(original):

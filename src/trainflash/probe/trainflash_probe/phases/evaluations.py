@@ -6,6 +6,7 @@ import time
 
 from .. import own
 from ..environment import diagnose
+from ..objects import is_tensor
 from ..writer import fact
 
 
@@ -27,7 +28,7 @@ class EvaluationFacts:
         if not diagnose:
             return
         first = args[0] if args else next(iter(kwargs.values()), None)
-        shape = getattr(first, "shape", None)
+        shape = first.shape if is_tensor(first) else None
         if shape and type(shape[0]) is int:  # a tensor while jit traces
             self._batch_size = max(self._batch_size or 0, int(shape[0]))
         if loader >= 0:

@@ -7,12 +7,15 @@ import sys
 import time
 from threading import get_ident
 from time import monotonic_ns
+from types import FunctionType
 
 from .. import codes, process
 from ..environment import diagnose
 from ..facts import closer, samples
 from ..facts.calls import Window
 from ..guard import counts, swallow
+from ..lengths import length_of
+from ..objects import attributes_of, is_a, of_class
 from ..runqueue import waited_ns
 from ..writer import emit, emit_value, fact
 from .loop import loop
@@ -110,7 +113,7 @@ def _fetch(original, run):
 
 
 def _adopt(fetcher):
-    if not getattr(fetcher.collate_fn, "_trainflash", False):
+    if "_trainflash" not in attributes_of(fetcher.collate_fn):
         fetcher.collate_fn = _collate(fetcher.collate_fn)
     record = fetcher.__dict__["_trainflash_record"] = samples.record_of(fetcher)
     return record
@@ -118,7 +121,7 @@ def _adopt(fetcher):
 
 def _closely(original, run, fetcher, indices, record):
     """A fetch that is timed sample by sample; some of them with its CPU time and its wait for a core."""
-    states = record.draws.before(getattr(fetcher, "dataset", None))
+    states = record.draws.before(attributes_of(fetcher).get("dataset"))
     waited, began = waited_ns(), monotonic_ns()
     asks = process.role == "worker" or not record.fetches % ASK_EVERY
     emit(codes.FETCH)
@@ -165,13 +168,18 @@ def _traced_collate(original, batch):
     chosen, size, loader = _to_collate
     del _to_collate[:]
     window = Window("collate", chosen=chosen, batch=size, loader=loader)
-    if getattr(original, "__module__", "").partition(".")[0] == "torch" or not window.begin():
+    if _of_torch(original) or not window.begin():
         return original(batch)
     _collate_windows += 1
     try:
         return original(batch)
     finally:
         window.end()
+
+
+def _of_torch(function) -> bool:
+    module = function.__module__ if type(function) is FunctionType else of_class(type(function), "__module__")
+    return type(module) is str and module.partition(".")[0] == "torch"
 
 
 class _TracedDataset:
@@ -182,9 +190,9 @@ class _TracedDataset:
 
     def __getitem__(self, index):
         global _windows
-        if not isinstance(index, int) or index not in self._chosen or _windows >= MAX_WINDOWS:
+        if type(index) is not int or index not in self._chosen or _windows >= MAX_WINDOWS:
             return self._timed[index]
-        window = Window("fetch", chosen=[f"{len(self._dataset)}:{index}"], loader=self._loader)
+        window = Window("fetch", chosen=[f"{length_of(self._dataset)}:{index}"], loader=self._loader)
         if not window.begin():
             return self._timed[index]
         _windows += 1
@@ -198,10 +206,10 @@ class _TracedDataset:
 def _fetch_map(original, fetcher, indices, waited):
     dataset = fetcher.dataset
     del _to_collate[:]
-    if not isinstance(indices, list):  # no automatic batches: the sampler names single samples
+    if not is_a(indices, list):  # no automatic batches: the sampler names single samples
         return original(fetcher, indices)
     record = samples.record_of(fetcher)
-    if getattr(dataset, "__getitems__", None) or not fetcher.auto_collation:
+    if not _makes_samples(dataset) or not fetcher.auto_collation:
         samples.note_batched(record)
         return _fetch_whole(original, fetcher, indices, waited)
     record.chooses = _windows < MAX_WINDOWS and bool(_regular.get(record.loader, (0, True))[1])
@@ -209,7 +217,8 @@ def _fetch_map(original, fetcher, indices, waited):
     chosen = _chosen(dataset, indices, record.loader, record.fetches)
     if chosen:
         if _collate_windows < MAX_COLLATE_WINDOWS:
-            _to_collate[:] = [[f"{len(dataset)}:{index}" for index in sorted(chosen)], len(indices), record.loader]
+            length = length_of(dataset)
+            _to_collate[:] = [[f"{length}:{index}" for index in sorted(chosen)], list.__len__(indices), record.loader]
         fetcher.dataset = _TracedDataset(dataset, timed, chosen, record.loader)
     try:
         return original(fetcher, indices)
@@ -223,23 +232,28 @@ def _chosen(dataset, indices: list, loader: int, number: int) -> frozenset:
     if _windows >= MAX_WINDOWS:
         return frozenset()
     chosen = _regular_in(indices, dataset, loader)
-    if number in TRACED_FETCHES and indices and isinstance(indices[0], int):
-        chosen.add(indices[0])
+    if number in TRACED_FETCHES and list.__len__(indices):
+        chosen.update(index for index in list.__getitem__(indices, slice(1)) if type(index) is int)
     return frozenset(chosen)
+
+
+def _makes_samples(dataset: object) -> bool:
+    """Whether torch will ask it for one sample after the other. Who answers for names of his own (`__getattr__`) is not asked twice."""
+    asked = of_class(type(dataset), "__getitems__"), of_class(type(dataset), "__getattr__"), attributes_of(dataset).get("__getitems__")
+    return asked == (None, None, None)
 
 
 def _regular_in(indices: object, dataset: object, loader: int) -> set:
     """Those of `indices` that lie at regular distances in the dataset and wait for windows."""
-    try:
-        length, waiting = _regular.get(loader, (-1, set()))
-        if length != len(dataset):
-            length = len(dataset)
-            regular = range(0, length, max(1, length // TRACED_INDICES))
-            waiting = {index for index in regular if _traced.get((loader, index), 0) < MAX_WINDOWS_OF_ONE}
-            _regular[loader] = length, waiting
-        return waiting.intersection(indices)
-    except Exception:  # no length, or indices of a kind of their own
+    before, waiting = _regular.get(loader, (-1, set()))
+    length = length_of(dataset)
+    if length is None or not is_a(indices, list):
         return set()
+    if length != before:
+        regular = range(0, length, max(1, length // TRACED_INDICES))
+        waiting = {index for index in regular if _traced.get((loader, index), 0) < MAX_WINDOWS_OF_ONE}
+        _regular[loader] = length, waiting
+    return {index for index in list.__iter__(indices) if type(index) is int and index in waiting}
 
 
 def _was_traced(loader: int, index: int) -> None:

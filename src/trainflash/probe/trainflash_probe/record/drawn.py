@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import sys
 import weakref
 from collections import deque
+
+from ..guard import swallow
+from ..objects import is_a, is_tensor
 
 _LIMIT = 4096  # keys of one batch that are kept
 
@@ -31,10 +35,10 @@ class Drawn:
         @functools.wraps(original)
         def _next_index(iterator):
             index = original(iterator)
-            keys = index if isinstance(index, (list, tuple)) else [index]
-            self._waiting.setdefault(iterator, deque()).append(
-                [_key(key) for key in keys] if len(keys) <= _LIMIT and not any(key is None for key in keys) else None
-            )
+            try:
+                self._waiting.setdefault(iterator, deque()).append(_keys(index))
+            except Exception as error:
+                swallow("drawn", error)
             return index
 
         return _next_index
@@ -48,5 +52,24 @@ class Drawn:
         return __next__
 
 
-def _key(key):
-    return hashlib.blake2b(repr(key).encode(), digest_size=8).hexdigest()
+def _keys(index):
+    """Keys of what a sampler gives for one batch; None where one of them cannot be told without asking an object of the program's."""
+    kind = next((kind for kind in (list, tuple) if is_a(index, kind)), None)
+    if kind is not None and kind.__len__(index) > _LIMIT:
+        return None
+    words = [_word(key) for key in ([index] if kind is None else kind.__iter__(index))]
+    return None if None in words else [hashlib.blake2b(word.encode(), digest_size=8).hexdigest() for word in words]
+
+
+def _word(key):
+    """What a key says: numbers, texts, tuples of them, and numbers of NumPy's and torch's; None for anything else."""
+    if type(key) in (int, str, bool, float, bytes):
+        return repr(key)
+    if type(key) in (tuple, list):
+        words = [_word(each) for each in key]
+        return None if None in words else f"({', '.join(words)})"
+    if is_tensor(key):
+        return repr(key.tolist()) if key.device.type == "cpu" and key.numel() <= _LIMIT else None
+    if is_a(key, sys.modules["numpy"].generic) if "numpy" in sys.modules else False:
+        return repr(key.item())
+    return None

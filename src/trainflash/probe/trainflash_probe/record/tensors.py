@@ -9,13 +9,14 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import sys
-from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
+
+from ..objects import held_in, is_a, is_tensor
 
 ROW_BYTES = 8
 SKETCH = 128  # buckets: the L2 norm of a difference is estimated within about √(2/128) = 12 %
 _CHUNK = 1 << 22  # elements converted to float64 at once
 _DEPTH = 6
+_ENTRIES = 1 << 20  # of one container
 _MIX = (-7046029254386353131, -4658895280553007687)  # odd, with bits all over: they spread each value over 64 bits
 _SALT = 0x2545F4914F6CDD1D  # stands for 0 where zeros count
 
@@ -26,9 +27,8 @@ def torch_module():
 
 
 def leaves(obj, name="", depth=0):
-    """`(name, tensor)` of every tensor in nested lists, tuples, mappings, dataclasses and objects with `to_dict`, in a fixed order."""
-    torch = torch_module()
-    if isinstance(obj, torch.Tensor):
+    """`(name, tensor)` of every tensor in nested lists, tuples, mappings and dataclasses, in a fixed order, by no code of the program's."""
+    if is_tensor(obj):
         yield name, obj
     elif depth < _DEPTH:
         for key, value in _children(obj):
@@ -36,17 +36,10 @@ def leaves(obj, name="", depth=0):
 
 
 def _children(obj):
-    if isinstance(obj, Mapping):
-        return sorted(obj.items(), key=lambda item: str(item[0]))
-    if isinstance(obj, (list, tuple)):
-        return list(enumerate(obj))
-    if is_dataclass(obj) and not isinstance(obj, type):
-        return [(field.name, getattr(obj, field.name)) for field in fields(obj)]
-    as_dict = getattr(obj, "to_dict", None)
-    if callable(as_dict) and not isinstance(obj, type):
-        plain = as_dict()
-        return sorted(plain.items(), key=lambda item: str(item[0])) if isinstance(plain, Mapping) else []
-    return []
+    found = held_in(obj, _ENTRIES) or []
+    if not is_a(obj, list, tuple):
+        return sorted(found, key=lambda item: item[0])
+    return [(at, value) for at, (_, value) in enumerate(found)]
 
 
 class Raw:

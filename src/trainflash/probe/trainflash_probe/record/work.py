@@ -11,6 +11,7 @@ import json
 import os
 
 from .. import process
+from ..objects import is_tensor
 from ..phases.loop import loop
 from ..phases.observer import Observer
 
@@ -47,9 +48,8 @@ class Work(Observer):
             return
         self._forwards += 1
         for value in (*args, *kwargs.values()):
-            shape = getattr(value, "shape", None)
-            if shape is not None and len(shape):
-                self._samples += int(shape[0])
+            if is_tensor(value) and value.dim():
+                self._samples += int(value.shape[0])
                 self._elements += int(value.numel())
 
     def on_backward(self, tensors, grad_tensors):
