@@ -7,7 +7,7 @@ import os
 import sys
 import types
 
-from . import codes, seeding, writer
+from . import codes, seeding, tracing, writer
 from .environment import capture, diagnose, directory
 from .guard import counts, swallow
 from .phases.loop import loop
@@ -164,6 +164,7 @@ def _limits():
 
 def _after_fork() -> None:
     try:
+        tracing.after_fork()
         writer.after_fork()
         loop.after_fork()
         for name in ("facts.lines", "facts.calls", "phases.device"):

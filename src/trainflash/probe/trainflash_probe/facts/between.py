@@ -13,7 +13,7 @@ import os
 import sys
 import time
 
-from .. import own
+from .. import own, tracing
 from ..guard import swallow
 from ..phases import gaps, own_updates
 from ..phases.loop import loop
@@ -40,6 +40,7 @@ class Between(Observer):
         self._step, self._backward_row = -1, 0
         self._line, self._began, self._count, self._state = None, 0, 0, None
         self._function = None  # frame of an autograd function's forward
+        self._tracers = self._call, self._local  # each one object, by which it is known again
         os.register_at_fork(after_in_child=self._forked)
 
     def _forked(self) -> None:
@@ -79,35 +80,35 @@ class Between(Observer):
         frame = sys._getframe(2)
         while frame is not None:
             if own.is_own(frame.f_code) and frame.f_trace is None:
-                frame.f_trace = self._local
+                frame.f_trace = self._tracers[1]
                 self._frames.append(frame)
             frame = frame.f_back
         self._count = self._nodes()
         self._line, self._began = _line_of(own.own_frame(sys._getframe(2))), _clock()
-        sys.settrace(self._call)
+        tracing.begin(self._tracers[0])
 
     def _end(self, write: bool) -> None:
-        sys.settrace(None)
+        tracing.end(self._tracers[0])
         self._note(None)
         self._tracing = False
         loop.on_backward = [method for method in loop.on_backward if method != self.on_backward]
         for frame in self._frames:
-            frame.f_trace = None
+            tracing.leave(frame, self._tracers[1])
         rows, self._rows, self._watched, self._state = self._rows, [], None, None
         self._frames.clear()
         if write and len(rows) < MAX_ROWS and not gaps._compiles:
             self._write(rows)
 
     def _call(self, frame, event, argument):
-        if gaps._compiles:
-            sys.settrace(None)  # Dynamo would compile us
+        if gaps._compiles or not self._tracing:
+            tracing.end(self._tracers[0])  # Dynamo would compile us
             return None
         if loop.in_fwd or loop.in_bwd or loop.in_data or loop.in_opt or not own.is_own(frame.f_code) or len(self._rows) >= MAX_ROWS:
             return None
         self._note(frame)
         if self._function is None and frame.f_back is not None and frame.f_back.f_code.co_filename.endswith(FUNCTIONS):
             self._function = frame
-        return self._local
+        return self._tracers[1]
 
     def _local(self, frame, event, argument):
         if event == "line":
@@ -116,7 +117,7 @@ class Between(Observer):
             self._note(own.own_frame(frame.f_back))
             if frame is self._function:
                 self._function = None
-        return self._local
+        return self._tracers[1]
 
     def _note(self, frame) -> None:
         """The line so far is over; `frame` is where the owner's code goes on."""

@@ -6,12 +6,12 @@ Outside windows nothing is traced. A window is not opened while a debugger or a 
 from __future__ import annotations
 
 import os
-import sys
 import time
 import weakref
 
-from .. import own
+from .. import own, tracing
 from ..guard import swallow
+from ..nested import tensors_in
 from ..phases import unseen
 from ..phases.loop import loop
 from ..writer import fact
@@ -70,39 +70,47 @@ class Window:
         self.returned: list = []
         self.ns = 0  # traced length, without our own time; known when the window is closed
         self.open = False
+        self._process = os.getpid()
+        self._tracer = self._call  # one object, by which it is known again
 
     def begin(self) -> bool:
         """Start to trace; False when somebody else traces."""
-        if sys.gettrace() is not None or _rows_written > MAX_ROWS:
+        if _rows_written > MAX_ROWS:
             return False
-        self.open = True
+        self.open = tracing.begin(self._tracer)
         self._began = time.perf_counter_ns()
-        sys.settrace(self._call)
-        return True
+        return self.open
 
     def pause(self) -> None:
         """Do not trace for a while; the time does not count."""
         if self.open and not self._paused:
-            sys.settrace(None)
+            tracing.end(self._tracer)
             self._paused = time.perf_counter_ns()
 
     def resume(self) -> None:
         """Trace again."""
-        if self.open and self._paused:
+        if self.open and self._paused and self._process == os.getpid():
             now = time.perf_counter_ns()
             self._overhead += now - self._paused
             self._paused_ns += now - self._paused
             self._paused = 0
-            sys.settrace(self._call)
+            tracing.begin(self._tracer)
 
     def end(self) -> None:
-        """Stop to trace, and write the rows."""
+        """Stop to trace, and write the rows; a forked child has none."""
         global _rows_written
         if not self.open:
             return
         self.resume()
-        sys.settrace(None)
+        tracing.end(self._tracer)
         self.open = False
+        for entry in self._stack:
+            tracing.leave(entry["frame"], entry["tracer"])
+            entry["frame"] = None
+        self._stack.clear()
+        if self._process != os.getpid():
+            self._rows = []
+            return
         self.ns = max(0, time.perf_counter_ns() - self._began - self._overhead)
         _rows_written += len(self._rows)
         if not self._rows and self._where == "gap":
@@ -111,7 +119,10 @@ class Window:
         self._rows = []
 
     def _call(self, frame, event, argument):
-        if event != "call" or self._calls >= MAX_CALLS or self._overhead > self._paused_ns + MAX_OVERHEAD_NS or not self.open:
+        if not self.open:
+            tracing.end(self._tracer)  # somebody has put it back who had found it
+            return None
+        if event != "call" or self._calls >= MAX_CALLS or self._overhead > self._paused_ns + MAX_OVERHEAD_NS:
             return None
         code = frame.f_code
         if not own.is_own(code) or code.co_name in ("<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>", "<module>"):
@@ -141,7 +152,8 @@ class Window:
         if entry is None:
             return None
         entry["began"], entry["overhead"] = now, self._overhead
-        return lambda frame, event, argument: self._local(entry, event, argument)
+        entry["frame"], entry["tracer"] = frame, lambda frame, event, argument: self._local(entry, event, argument)
+        return entry["tracer"]
 
     def _function_local(self, frame, event, argument):
         if event == "return":
@@ -170,8 +182,10 @@ class Window:
             return
         now = time.perf_counter_ns()
         try:
-            if entry in self._stack:
-                del self._stack[self._stack.index(entry) :]
+            at = next((at for at, each in enumerate(self._stack) if each is entry), None)
+            if at is not None:
+                del self._stack[at:]
+            entry["frame"] = None  # which holds the tracer, which holds the entry
             ns = now - entry["began"] - (self._overhead - entry["overhead"])
             with loop.unseen():
                 if self._keep:
@@ -183,7 +197,7 @@ class Window:
         self._overhead += time.perf_counter_ns() - now
 
     def _note(self, entry: dict, ns: int, result: object) -> None:
-        if any(getattr(value, "requires_grad", False) for value in (result if isinstance(result, (tuple, list)) else (result,))):
+        if any(tensor.requires_grad for tensor in tensors_in(result)):
             return  # it belongs to this step's graph
         digest, size = of_result(result)
         if digest is None:

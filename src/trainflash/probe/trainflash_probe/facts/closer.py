@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 import time
 
-from .. import own
+from .. import own, tracing
 from ..guard import swallow
 from ..phases import gaps
 from ..phases.loop import loop
@@ -70,7 +70,7 @@ def _begin() -> None:
             frame.f_trace = _line
             _frames.append(frame)
         frame = frame.f_back
-    sys.settrace(_call)
+    tracing.begin(_call)
 
 
 def _end() -> None:
@@ -78,9 +78,9 @@ def _end() -> None:
     if not _looking:
         return
     _looking = False
-    sys.settrace(None)
+    tracing.end(_call)
     for frame in _frames:
-        frame.f_trace = None
+        tracing.leave(frame, _line)
     _frames.clear()
     rows, places = list(_rows), list(wanted)
     _rows.clear()
@@ -92,7 +92,9 @@ def _end() -> None:
 
 
 def _call(frame, event, argument):
-    if not own.is_own(frame.f_code):
+    if not _looking:
+        tracing.end(_call)
+    if not _looking or not own.is_own(frame.f_code):
         return None
     _note(frame)
     return _line
@@ -144,6 +146,8 @@ def after_fork() -> None:
     """A forked child has its own samples."""
     global _looking
     _looking = False
+    for frame in _frames:
+        tracing.leave(frame, _line)
     wanted.clear()
     _late.clear()
     _rows.clear()

@@ -1,0 +1,39 @@
+"""The trace function of one thread, taken and given back: never while somebody else traces, and never taken from somebody who began since.
+
+A process that is forked while we trace goes on without: the child is no part of what is looked at.
+"""
+
+from __future__ import annotations
+
+import sys
+
+_newest = None  # our function that was set last
+
+
+def begin(function) -> bool:
+    """Call `function` at each call on this thread from here; False where somebody else traces."""
+    global _newest
+    if sys.gettrace() is not None:
+        return False
+    _newest = function
+    sys.settrace(function)
+    return True
+
+
+def end(function) -> None:
+    """Trace no more, unless somebody else does."""
+    if sys.gettrace() is function:
+        sys.settrace(None)
+
+
+def leave(frame, function) -> None:
+    """Take our function off a frame that still runs, and let a debugger see its lines."""
+    if frame.f_trace is function:
+        frame.f_trace = None
+        frame.f_trace_lines = True
+
+
+def after_fork() -> None:
+    """In the child, which was forked by the thread that runs now."""
+    if _newest is not None:
+        end(_newest)
