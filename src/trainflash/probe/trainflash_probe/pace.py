@@ -18,6 +18,7 @@ import sys
 import threading
 import time
 
+from .files import Kept
 from .phases.observer import Observer, TrainFlashStop
 
 LOOK_AGAIN_MS = 1000  # a vanished launcher is noticed by reading; poll alone does not tell
@@ -31,7 +32,7 @@ class Pacer(Observer):
         self._pid = None  # the process that claimed the FIFOs; a fork of it is not paced
         self._free = False
         self._pending = b""
-        self._command = self._report = self._schedstat = -1
+        self._command = self._report = self._schedstat = None
         self._reset(0)
 
     def on_boundary(self, step):
@@ -73,16 +74,15 @@ class Pacer(Observer):
             return
         self._pid = os.getpid()
         try:
-            self._command = os.open(os.path.join(self._directory, "cmd"), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-            self._report = os.open(os.path.join(self._directory, "rep"), os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-            os.set_blocking(self._report, True)
+            self._command = Kept(os.path.join(self._directory, "cmd"), os.O_RDONLY | os.O_NONBLOCK)
+            self._report = Kept(os.path.join(self._directory, "rep"), os.O_WRONLY | os.O_NONBLOCK)
         except OSError:
             raise TrainFlashStop(0) from None
         try:
             path = "/proc/self/task/%d/schedstat" % threading.get_native_id()
-            self._schedstat = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            self._schedstat = Kept(path, os.O_RDONLY)
         except OSError:
-            self._schedstat = -1
+            self._schedstat = None
 
     def _run_free(self):
         with open(os.path.join(self._directory, "pace-others"), "a") as others:
@@ -112,10 +112,10 @@ class Pacer(Observer):
     def _read_line(self):
         while b"\n" not in self._pending:
             try:
-                part = os.read(self._command, 4096)
+                part = os.read(self._command.fileno(), 4096)
             except BlockingIOError:
                 poll = select.poll()
-                poll.register(self._command, select.POLLIN)
+                poll.register(self._command.fileno(), select.POLLIN)
                 poll.poll(LOOK_AGAIN_MS)
                 continue
             except OSError:
@@ -130,7 +130,10 @@ class Pacer(Observer):
         data = (json.dumps(report, separators=(",", ":")) + "\n").encode("ascii")
         try:
             while data:
-                data = data[os.write(self._report, data) :]
+                if self._report is None:
+                    raise OSError("no launcher")
+                os.set_blocking(self._report.fileno(), True)
+                data = data[self._report.write(data) :]
         except OSError:
             self._free = True
             raise TrainFlashStop(0) from None
@@ -166,10 +169,10 @@ class Pacer(Observer):
 
     def _waited_ns(self):
         """How long the training thread was runnable without a core so far, nanoseconds; None where the kernel does not tell."""
-        if self._schedstat < 0:
+        if self._schedstat is None:
             return None
         try:
-            return int(os.pread(self._schedstat, 80, 0).split()[1])
+            return int(os.pread(self._schedstat.fileno(), 80, 0).split()[1])
         except (OSError, ValueError, IndexError):
             return None
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import itertools
 import json
-import mmap
 import os
 import sys
 import time
 
 from . import codes, process
 from .environment import directory
+from .files import Kept, shared_words
 from .guard import swallow
 from .shown import command_line
 
@@ -30,8 +30,8 @@ _next = _counter.__next__
 _WRAPS_AT = 1 << 51  # nanoseconds since boot: past half of what a word holds, times count from the start of the process
 _base = process.base_ns if process.base_ns > _WRAPS_AT else 0
 _head = None  # view of the first chunk: magic, steps, dropped
-_events_fd = -1
-_facts_fd = -1
+_events = ""  # path of the events
+_facts = None  # the file of facts
 _chunks = 0
 _state = "unopened"  # unopened, open, lost
 _waiting: list = []  # facts from before the files were opened
@@ -136,8 +136,12 @@ def _make_room(word: int) -> None:
 def _map_next_chunk() -> None:
     global _view, _counter, _next, _chunks, _head
     offset = _chunks * CHUNK
-    os.posix_fallocate(_events_fd, offset, CHUNK)
-    chunk = memoryview(mmap.mmap(_events_fd, CHUNK, offset=offset)).cast("Q")
+    fd = os.open(_events, os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT | os.O_EXCL if _chunks == 0 else 0), 0o644)
+    try:
+        os.posix_fallocate(fd, offset, CHUNK)
+        chunk = shared_words(fd, offset, CHUNK)
+    finally:
+        os.close(fd)
     first = 0
     if _chunks == 0:
         chunk[0] = codes.MAGIC
@@ -166,12 +170,12 @@ def _drop() -> None:
     _next = _counter.__next__
 
 
-def _create(name: str) -> int:
-    return os.open(os.path.join(directory, name), os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_APPEND, 0o644)
+def _create(name: str) -> Kept:
+    return Kept(os.path.join(directory, name), os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND)
 
 
 def _open() -> None:
-    global _state, _events_fd, _facts_fd
+    global _state, _events, _facts
     stem, attempt = str(os.getpid()), 1
     while os.path.exists(os.path.join(directory, f"process-{stem}.json")):  # the process replaced itself by exec
         attempt += 1
@@ -196,17 +200,17 @@ def _open() -> None:
         "events": f"events-{stem}.bin",
         "facts": f"facts-{stem}.jsonl",
     }
-    _facts_fd = _create(header["facts"])
-    _events_fd = os.open(os.path.join(directory, header["events"]), os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+    _facts = _create(header["facts"])
+    _events = os.path.abspath(os.path.join(directory, header["events"]))
     _map_next_chunk()
-    header_fd = _create(f"process-{stem}.json")
+    header_file = _create(f"process-{stem}.json")
     try:
-        os.write(header_fd, _dumps(header).encode())
+        header_file.write(_dumps(header).encode())
     finally:
-        os.close(header_fd)
+        header_file.close()
     _state = "open"
     while _waiting:
-        os.write(_facts_fd, _waiting.pop(0))
+        _facts.write(_waiting.pop(0))
 
 
 def fact(kind: str, **values) -> None:
@@ -218,7 +222,7 @@ def fact(kind: str, **values) -> None:
             if len(_waiting) < 1000:
                 _waiting.append(line)
         elif _state == "open":
-            os.write(_facts_fd, line)
+            _facts.write(line)
     except Exception as error:
         swallow("facts", error)
 
@@ -238,11 +242,10 @@ def notice(text: str) -> None:
 
 def after_fork() -> None:
     """In a forked child: forget the parent's files; the child opens its own with its first event."""
-    global _state, _view, _counter, _next, _head, _chunks, _events_fd, _facts_fd, _growing
-    for fd in (_events_fd, _facts_fd):
-        if fd >= 0:
-            os.close(fd)
-    _state, _head, _chunks, _events_fd, _facts_fd, _growing = "unopened", None, 0, -1, -1, False
+    global _state, _view, _counter, _next, _head, _chunks, _facts, _growing
+    if _facts is not None:
+        _facts.close()
+    _state, _head, _chunks, _facts, _growing = "unopened", None, 0, None, False
     _view, _counter = memoryview(bytearray(0)).cast("Q"), itertools.count()
     _next = _counter.__next__
     _waiting.clear()

@@ -22,7 +22,9 @@ from collections import deque
 from threading import get_ident
 
 from .. import environment, writer
+from ..files import Kept
 from ..guard import swallow
+from ..parts import parameters_in
 from .loop import loop
 from .observer import Observer
 
@@ -145,7 +147,7 @@ class Watch(Observer):
 
     def on_forward(self, module: object, args: tuple, kwargs: dict) -> None:
         """A root whose parameters live on a device."""
-        parameter = next(module.parameters(), None)
+        parameter = next(parameters_in(module), None)
         if parameter is not None and parameter.is_cuda:
             self._start(parameter.device)
 
@@ -259,15 +261,14 @@ class _DeviceFile:
     """Opened with the first record, when the process has its other files."""
 
     def __init__(self) -> None:
-        self._fd = -1
+        self._file = None
 
     def write(self, records: bytes) -> None:
-        if self._fd < 0:
+        if self._file is None:
             name = f"device-{os.getpid()}-{time.monotonic_ns()}.bin"
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
-            self._fd = os.open(os.path.join(environment.directory, name), flags, 0o644)
+            self._file = Kept(os.path.join(environment.directory, name), os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND)
             writer.fact("device_marks", file=name, bias=BIAS)
-        if os.write(self._fd, records) != len(records):
+        if self._file.write(records) != len(records):
             raise OSError("the disk is full")
 
 

@@ -29,6 +29,7 @@ import time
 import weakref
 
 from .. import seeding
+from ..files import Kept
 from ..nested import plain
 from ..phases import losses
 from ..phases.loop import loop
@@ -48,6 +49,7 @@ class Recorder(Observer):
 
     def __init__(self, run_dir: str) -> None:
         self._run_dir = run_dir
+        self._file = None
         self._scaled: dict = {}
         _watch_scaler(self._scaled)
         self._epochs = _Epochs()
@@ -61,6 +63,8 @@ class Recorder(Observer):
         os.register_at_fork(after_in_child=self._fresh)
 
     def _fresh(self) -> None:
+        if self._file is not None:
+            self._file.close()
         self._file = None
         self._full = False
         self._swallowed: dict = {}
@@ -311,9 +315,9 @@ class Recorder(Observer):
     def _append(self, line):
         if self._file is None:
             path = os.path.join(self._run_dir, f"training-{os.getpid()}.jsonl")
-            self._file = open(path, "a", buffering=1, encoding="utf-8")  # noqa: SIM115 - open until the process ends
-            self._file.write(json.dumps(_start()) + "\n")
-        self._file.write(json.dumps(line, separators=(",", ":")) + "\n")
+            self._file = Kept(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+            self._file.write(json.dumps(_start()).encode() + b"\n")
+        self._file.write(json.dumps(line, separators=(",", ":")).encode() + b"\n")
 
 
 def _start():

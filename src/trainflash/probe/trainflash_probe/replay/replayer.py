@@ -19,6 +19,7 @@ import time
 
 from .. import process
 from ..environment import directory
+from ..files import Kept
 from ..phases.loop import loop
 from ..phases.observer import Observer, TrainFlashStop
 from ..writer import notice
@@ -49,7 +50,7 @@ class Blocks(Observer):
         self._switch, self._places = switch, places
         self._settle, self._block_s = int(spec.get("settle") or 0), float(spec["block_s"])
         self._pid = None
-        self._fd = self._schedstat = -1
+        self._file = self._schedstat = None
         self._number = 0
         self._drop = 0
         self._raised = 0
@@ -74,16 +75,14 @@ class Blocks(Observer):
 
     def _claim(self) -> bool:
         try:
-            self._fd = os.open(
-                os.path.join(directory, "replay-blocks.jsonl"), os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o644
-            )
+            self._file = Kept(os.path.join(directory, "replay-blocks.jsonl"), os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND)
         except FileExistsError:
             return False
         self._pid = os.getpid()
         try:
-            self._schedstat = os.open(f"/proc/self/task/{threading.get_native_id()}/schedstat", os.O_RDONLY | os.O_CLOEXEC)
+            self._schedstat = Kept(f"/proc/self/task/{threading.get_native_id()}/schedstat", os.O_RDONLY)
         except OSError:
-            self._schedstat = -1
+            self._schedstat = None
         return True
 
     def _collect(self, step: int) -> None:
@@ -135,13 +134,13 @@ class Blocks(Observer):
         self._set(REPLAY if self._number % 4 in (1, 2) else LIVE, step)
 
     def _write(self, line: dict) -> None:
-        os.write(self._fd, json.dumps(line).encode() + b"\n")
+        self._file.write(json.dumps(line).encode() + b"\n")
 
     def _waited_ns(self):
-        if self._schedstat < 0:
+        if self._schedstat is None:
             return None
         try:
-            return int(os.pread(self._schedstat, 80, 0).split()[1])
+            return int(os.pread(self._schedstat.fileno(), 80, 0).split()[1])
         except (OSError, ValueError, IndexError):
             return None
 
