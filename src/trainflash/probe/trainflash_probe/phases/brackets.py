@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import types
 
@@ -9,11 +10,6 @@ from .loop import loop
 from .spans import data_span
 
 _GENERATOR = 0x20
-
-
-def _trampoline(*args, **kwargs):
-    run = "RUN"
-    return run(*args, **kwargs)
 
 
 def bracket_code(code, place: dict) -> None:
@@ -31,16 +27,61 @@ def functions_of(code, place: dict) -> list:
 
 
 def exchange(function, wrap) -> None:
-    """Make every call of `function`, by whatever name, a call of `wrap(the function as it was)`."""
+    """Make every call of `function`, by whatever name, a call of `wrap(the function as it was)`.
+
+    Whoever asks the function for its signature, its source or its kind is told what it was.
+    """
     code = function.__code__
     inner = types.FunctionType(code, function.__globals__, function.__name__, function.__defaults__, function.__closure__)
     inner.__kwdefaults__ = function.__kwdefaults__
     inner.__qualname__ = function.__qualname__
-    run = wrap(inner)
-    function.__code__ = _trampoline.__code__.replace(
-        co_consts=tuple(run if constant == "RUN" else constant for constant in _trampoline.__code__.co_consts),
+    function.__code__ = _passage(code, _Run(inner, wrap(inner)))
+
+
+class _Run:
+    """What a passage calls; pickled by value it is the function alone, without us."""
+
+    __slots__ = ("__call__", "_inner")
+
+    def __init__(self, inner, run) -> None:
+        self._inner, self.__call__ = inner, run
+
+    def __reduce__(self):
+        return functools.partial, (self._inner,)
+
+
+class _Home(str):
+    """The file of a passage: the owner's for whoever reads it, and none of the owner's for us (see `own.inside`)."""
+
+    __slots__ = ()
+
+    def __reduce__(self):
+        return str, (str(self),)
+
+
+def _passage(code, run):
+    """Code with the arguments, the name and the place of `code` that hands everything on to `run`."""
+    count, only = code.co_argcount, code.co_kwonlyargcount
+    names = code.co_varnames[: count + only + bool(code.co_flags & 0x04) + bool(code.co_flags & 0x08)]
+    rest = list(names[count + only :])
+    star = rest.pop(0) if code.co_flags & 0x04 else ""
+    keywords = rest.pop(0) if code.co_flags & 0x08 else ""
+    plain, named = list(names[:count]), list(names[count : count + only])
+    before = plain[: code.co_posonlyargcount] + ["/"] * bool(code.co_posonlyargcount) + plain[code.co_posonlyargcount :]
+    takes = before + ([f"*{star}"] if star else ["*"] * bool(named)) + named + [f"**{keywords}"] * bool(keywords)
+    gives = plain + [f"*{star}"] * bool(star) + [f"{name}={name}" for name in named] + [f"**{keywords}"] * bool(keywords)
+    call = f"_trainflash_run({', '.join(gives)})"
+    body = f"return (yield from {call})" if code.co_flags & _GENERATOR else f"return {call}"
+    made = compile(f"def passage({', '.join(takes)}): _trainflash_run = 'RUN'; {body}", _Home(code.co_filename), "exec")
+    made = next(each for each in made.co_consts if isinstance(each, types.CodeType))
+    more = {"co_qualname": code.co_qualname} if hasattr(code, "co_qualname") else {}
+    return made.replace(
+        co_consts=tuple(run if constant == "RUN" else constant for constant in made.co_consts),
         co_freevars=code.co_freevars,
+        co_filename=_Home(code.co_filename),
+        co_firstlineno=code.co_firstlineno,
         co_name=code.co_name,
+        **more,
     )
 
 
