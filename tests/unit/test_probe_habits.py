@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import functools
+import importlib.util
+import sys
 
 import pytest
 import torch
 from probe_events import part
 from torch import nn
+from torch.nn import functional as F
 
 NET = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 4))
 SIZE = sum(parameter.numel() for parameter in NET.parameters())
@@ -83,26 +86,72 @@ def test_the_code_of_a_hook_is_found_behind_methods_partials_and_decorators():
     assert code_of(print) is None and code_of(torch.relu) is None
 
 
-def test_after_a_window_torch_is_what_it_was():
+@pytest.fixture
+def owners(tmp_path, monkeypatch):
+    """Imports a source as a module of the owner's, and forgets it."""
+    own = part("own")
+    monkeypatch.setattr(own, "_roots", (f"{tmp_path}/",))
+    own.inside.cache_clear()
+
+    def load(source: str, name: str = "owners_module"):
+        (tmp_path / f"{name}.py").write_text("import torch, torch.nn.functional as F\nfrom torch import nn\n" + source)
+        spec = importlib.util.spec_from_file_location(name, tmp_path / f"{name}.py")
+        module = importlib.util.module_from_spec(spec)
+        monkeypatch.setitem(sys.modules, name, module)
+        spec.loader.exec_module(module)
+        return module
+
+    yield load
+    own.inside.cache_clear()
+
+
+def test_after_a_window_torch_is_what_it_was(owners):
     module = part("facts.pure_work")
-    watched = (torch, torch.Tensor, torch.nn.functional, torch.linalg, torch.fft, torch.special, torch.jit, nn.Module)
+    theirs = owners("def act(x): return torch.relu(x @ torch.eye(3))")
+    watched = (torch, torch.Tensor, torch.nn.functional, torch.linalg, torch.fft, torch.special, torch.jit, nn.Module, theirs)
     before = [dict(vars(owner)) for owner in watched]
     window = module.PureWork(torch)
     for _ in range(2):
         window._begin(11)
-        assert torch.relu is not before[0]["relu"] and "__matmul__" in vars(torch.Tensor)
-        assert torch.equal(torch.relu(torch.ones(3) @ torch.eye(3)), torch.ones(3))
+        assert theirs.torch is not torch and "__matmul__" in vars(torch.Tensor)
+        assert torch.equal(theirs.act(torch.ones(3)), torch.ones(3))
+        theirs.later, theirs.same = theirs.torch, theirs.F  # as an import in the window does
         window._close(write=False)
+        assert theirs.later is torch and theirs.same is F
+        del theirs.later, theirs.same
         assert [dict(vars(owner)) for owner in watched] == before
 
 
-def test_what_scripts_or_compiles_ends_the_window_first():
+@pytest.mark.parametrize(
+    "source",
+    [
+        "GAIN = {F.relu: 1.4}\ndef asked(): return F.relu is nn.functional.relu and GAIN[F.relu] and GAIN[nn.functional.relu]",
+        "from torch.nn.functional import relu as act\ndef asked(f=act): return f is act and f is F.relu",
+        "NAME = 'relu'\ndef asked(): return getattr(F, NAME) is torch.nn.functional.relu",
+        "def asked(): return globals()['F'] is MODULE\nMODULE = F",
+        "import sys\ndef asked(): return F is sys.modules['torch.nn.functional'] and torch is sys.modules['torch']",
+        "WAYS = [torch.Tensor.relu, torch.Tensor.matmul]\ndef asked(): return WAYS == [torch.Tensor.relu, torch.Tensor.matmul]",
+        "def asked(): return F.relu.__module__ == 'torch.nn.functional' and eval('F.relu') is WAS\nWAS = F.relu",
+    ],
+)
+def test_what_the_program_compares_is_what_it_was_in_a_window_too(owners, source):
+    theirs = owners(source)
     window = part("facts.pure_work").PureWork(torch)
-    before = torch.relu
+    window._begin(11)
+    try:
+        assert theirs.asked()
+    finally:
+        window._close(write=False)
+    assert theirs.asked()
+
+
+def test_what_scripts_or_compiles_ends_the_window_first(owners):
+    theirs = owners("def act(x): return torch.relu(x)")
+    window = part("facts.pure_work").PureWork(torch)
     window._begin(11)
     try:
         torch.jit.script(nn.Linear(2, 2))
-        assert torch.relu is before and not window._open
+        assert theirs.torch is torch and not window._open
     finally:
         window._close(write=False)
 

@@ -18,11 +18,13 @@ from threading import get_ident
 
 from ..guard import swallow
 from ..nested import named_tensors
+from ..objects import is_a, is_tensor
+from ..parts import parameters_in
 from ..phases import compiled, gaps
 from ..phases.loop import loop
 from ..phases.observer import Observer
 from ..writer import fact
-from . import census, compiles
+from . import census, compiles, value_uses
 from .askers import asker
 from .calls import function_number
 from .digests import Digest
@@ -120,8 +122,9 @@ class PureWork(Observer):
         self._open, self._inside = True, False
         self._rows, self._parts, self._sizes, self._overhead = [], {}, set(), 0
         alone = _nobody_overrides(self._torch)
+        values = value_uses.attributes()
         for owner, name, was, wrapped in self._functions:
-            if (alone or owner is not self._torch.Tensor) and getattr(owner, name, None) is was:
+            if name not in values and (alone or owner is not self._torch.Tensor) and getattr(owner, name, None) is was:
                 setattr(owner, name, wrapped)
         self._stand_ins.place()
         module = self._torch.nn.Module
@@ -255,20 +258,20 @@ class PureWork(Observer):
 
     def _comparable(self, value: object):
         """What torch makes anew for each call, a device or a type, by its name; tensors of the host only."""
-        if isinstance(value, (tuple, list)):
-            return tuple(self._comparable(item) for item in value)
-        if isinstance(value, dict):
-            return {key: self._comparable(item) for key, item in value.items()}
-        if hasattr(value, "detach") and (type(value) not in self._plain or value.device.type != "cpu"):
+        if is_a(value, tuple, list):
+            return tuple(self._comparable(item) for item in (list if is_a(value, list) else tuple).__iter__(value))
+        if is_a(value, dict):
+            return {key: self._comparable(item) for key, item in dict.items(value)}
+        if is_tensor(value) and (type(value) not in self._plain or value.device.type != "cpu"):
             raise TypeError("no plain tensor of the host")
-        if type(value).__module__ == "torch" and not hasattr(value, "detach"):
+        if type(value).__module__ == "torch" and not is_tensor(value):
             return str(value)
         return value
 
     def _count_parts(self, module, frame, args: tuple, kwargs: dict) -> None:
         began = _clock()
         try:
-            tensors = [value for value in (*args, *kwargs.values()) if hasattr(value, "dim")]
+            tensors = [value for value in (*args, *kwargs.values()) if is_tensor(value)]
             if tensors:
                 if not loop.in_fwd and tensors[0].dim():
                     self._sizes.add(int(tensors[0].shape[0]))
@@ -328,13 +331,13 @@ def _nobody_overrides(torch) -> bool:
 
 
 def _needs_grad(value: object) -> bool:
-    if isinstance(value, (tuple, list)):
-        return any(_needs_grad(item) for item in value)
-    return bool(getattr(value, "requires_grad", False))
+    if is_a(value, tuple, list):
+        return any(_needs_grad(item) for item in (list if is_a(value, list) else tuple).__iter__(value))
+    return is_tensor(value) and value.requires_grad
 
 
 def _is_trained(module) -> bool:
-    return next((True for each in module.parameters() if each.requires_grad), False)
+    return next((True for each in parameters_in(module) if each.requires_grad), False)
 
 
 def install(torch) -> None:
