@@ -6,7 +6,7 @@ from trainflash.diagnosis.calm import COMPUTE
 from trainflash.diagnosis.census import explained, fixed_costs, mean_operator_us
 from trainflash.diagnosis.claims import Claim, at, claim, count, megabytes, milliseconds, percent, shown
 from trainflash.diagnosis.input_rules import BESIDE
-from trainflash.diagnosis.lines import Sync, hottest
+from trainflash.diagnosis.lines import Sync, hottest, same_line
 from trainflash.diagnosis.signals import Signals
 from trainflash.diagnosis.thresholds import Thresholds
 from trainflash.schema import Evidence, GpuStat
@@ -181,7 +181,7 @@ def _unexplained(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
     if known is None or not lines or compute * (1 - known) < limits.python_inside:
         return ()
     where = hottest(lines)
-    phase = max(COMPUTE, key=lambda name: sum(line.share for line in lines if line.phase == name and line.location == where))
+    phase = max(COMPUTE, key=lambda name: sum(line.share for line in lines if line.phase == name and same_line(line.location, where)))
     share = min(compute * (1 - known), signals.share(phase) or 0.0)
     if share < limits.python_inside:
         return ()

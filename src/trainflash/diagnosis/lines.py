@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from trainflash.diagnosis.thresholds import Thresholds
 from trainflash.schema import LineCost, Location, Summary, SyncPoint
+
+# Comprehensions, generator expressions and lambdas, which Python runs as functions of their own inside the one they are written in.
+_PIECES = re.compile(r"(\.<locals>\.<(listcomp|setcomp|dictcomp|genexpr|lambda)>)+$")
+_BARE = re.compile(r"<(listcomp|setcomp|dictcomp|genexpr)>")  # of a module; of any function where Python knows no qualified names
 
 
 @dataclass(frozen=True)
@@ -23,15 +28,36 @@ class Sync:
 
 
 def hottest(lines: Iterable[LineCost]) -> Location | None:
-    """The hottest line of the hottest of the owner's functions: one slow line of many cheap ones does not hide it."""
+    """The hottest line of the hottest of the owner's functions: one slow line of many cheap ones does not hide it.
+
+    A comprehension, generator expression or lambda is part of the function that it is written in, and all pieces of a line are one line.
+    """
     known = list(lines)
-    cost: dict[tuple[str, str], float] = {}
-    for line in known:
-        cost[_function(line)] = cost.get(_function(line), 0.0) + line.share
-    if not cost:
+    named = {_line(line.location): line.location.function for line in known if not _BARE.fullmatch(line.location.function)}
+    functions: dict[tuple[str, str], float] = {}
+    of_line: dict[tuple[str, int], float] = {}
+    inside = [(line.location.file, _enclosing(line.location, named)) for line in known]
+    for line, function in zip(known, inside, strict=True):
+        functions[function] = functions.get(function, 0.0) + line.share
+        of_line[_line(line.location)] = of_line.get(_line(line.location), 0.0) + line.share
+    if not functions:
         return None
-    busiest = max(cost, key=lambda function: cost[function])
-    return max((line for line in known if _function(line) == busiest), key=lambda line: line.share).location
+    busiest = max(functions, key=lambda function: functions[function])
+    pieces = [line for line, function in zip(known, inside, strict=True) if function == busiest]
+    return max(pieces, key=lambda line: (of_line[_line(line.location)], line.location.function == busiest[1], line.share)).location
+
+
+def _enclosing(location: Location, named: dict[tuple[str, int], str]) -> str:
+    """The function that the code at `location` is written in; `named` are the qualified names known of lines."""
+    function = location.function
+    if _BARE.fullmatch(function):
+        function = named.get(_line(location), "<module>")
+    return _PIECES.sub("", function)
+
+
+def same_line(one: Location, other: Location | None) -> bool:
+    """Whether both are in the same line, whichever of its pieces runs."""
+    return other is not None and _line(one) == _line(other)
 
 
 def lines_in(summary: Summary, phase: str, role: str = "main", part: str | None = None) -> list[LineCost]:
@@ -79,14 +105,15 @@ def unnamed(summary: Summary, phase: str, waits: tuple[Sync, ...], limits: Thres
             _take(taken, started.location, started.share)
     left = []
     for line in lines_in(summary, phase):
-        rest = line.share - taken.get(_line(line.location), 0.0)
+        whole = _share_of_line(summary, phase, line.location)
+        rest = line.share * (1 - taken.get(_line(line.location), 0.0) / whole) if whole else 0.0
         if rest > 0.2 * line.share:  # samples and clocks differ by some percent: what is left then is no cost of its own
             left.append(LineCost(line.role, line.phase, line.location, rest, line.part))
     return left
 
 
 def _share_of_line(summary: Summary, phase: str, location: Location) -> float:
-    return sum(line.share for line in lines_in(summary, phase) if _line(line.location) == _line(location))
+    return sum(line.share for line in lines_in(summary, phase) if same_line(line.location, location))
 
 
 def _take(taken: dict[tuple[str, int], float], location: Location, share: float) -> None:
@@ -95,7 +122,3 @@ def _take(taken: dict[tuple[str, int], float], location: Location, share: float)
 
 def _line(location: Location) -> tuple[str, int]:
     return location.file, location.line
-
-
-def _function(line: LineCost) -> tuple[str, str]:
-    return line.location.file, line.location.function
