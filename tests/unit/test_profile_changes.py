@@ -60,7 +60,9 @@ def test_without_steps_figures_are_spread_over_ranks():
     events = [work("gemm", 0, 100), work("gemm", 200, 100)]
     one = summarize(profile(trace(events)))
     other = summarize(profile(trace([*events, work("gemm", 400, 100)])))
-    assert compare(one, other).normalized_by == "rank" and compare(one, other).regressed_ops[0].per_unit_us.change == 100
+    found = compare(one, other)
+    assert found.normalized_by == "rank" and found.semantic_families[0].per_unit_us.change == 100
+    assert found.ops_normalized_by == "call" and found.regressed_ops == (), "one call more, each as long as before"
 
 
 def test_an_op_that_fell_off_a_full_list_is_not_called_gone():

@@ -150,6 +150,13 @@ def test_events_that_overlap_without_nesting_lose_only_what_lies_inside():
     assert tree.own_ns.tolist()[0] == 5 and (tree.own_ns >= 0).all()
 
 
+def test_events_that_overlap_belong_to_the_innermost_that_is_open():
+    """A[0,40) B[5,20) C[10,30) D[25,28): when D begins B is over and C still open."""
+    tree = nest(np.asarray([0, 5, 10, 25]), np.asarray([40, 15, 20, 3]), np.zeros(4, np.int64))
+    assert tree.parent.tolist() == [-1, 0, 1, 2] and tree.own_ns.tolist()[2] == 17
+    assert tree.innermost(np.zeros(2, np.int64), np.asarray([29, 35])).tolist() == [2, 0]
+
+
 def test_paths_name_everything_around():
     # outer(0-10) > inner(1-4) > leaf(2-3); outer > inner(5-6); a second outer(20-30) > inner(21-22)
     start = np.asarray([0, 1, 2, 5, 20, 21])

@@ -235,7 +235,11 @@ def test_a_trace_of_the_host_alone_says_so():
         ("Memcpy DtoD (Device -> Device)", Kind.MEMCPY, ("D2D", None)),
         ("Memset (Device)", Kind.MEMSET, ("set", None)),
         ("MemcpyH2D", Kind.MEMCPY, ("H2D", None)),
-        ("CopyHostToDevice", Kind.MEMCPY, ("other", None)),
+        ("CopyHostToDevice", Kind.MEMCPY, ("H2D", None)),
+        ("CopyDeviceToHost", Kind.MEMCPY, ("D2H", None)),
+        ("Memcpy S2D (SHARED -> DEVICE)", Kind.MEMCPY, ("H2D", None)),
+        ("Copy (Memory -> Device)", Kind.MEMCPY, ("H2D", None)),
+        ("CopyElsewhere", Kind.MEMCPY, ("other", None)),
     ],
 )
 def test_directions_of_copies(name, kind, expected):

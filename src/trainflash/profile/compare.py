@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from trainflash.errors import UsageError
@@ -18,7 +18,7 @@ from trainflash.schema.profile_changes import (
     StepClassDelta,
     StepTimeDelta,
 )
-from trainflash.schema.profile_ops import HotOp
+from trainflash.schema.profile_ops import MOST_OP_TOTALS
 from trainflash.schema.profiles import ProfileSummary
 
 TOP = 10
@@ -49,7 +49,7 @@ def compare(before: ProfileSummary, after: ProfileSummary, *, strict: bool = Fal
         _enforce(checked)
     by_step = _steps(before) > 0 and _steps(after) > 0
     units = _units(before, by_step), _units(after, by_step)
-    ops = _ops(before, after, units)
+    ops = _ops(before, after, units, by_step)
     step_time, idle, kept = _step_time(before, after), _idle(before, after, units), _findings(before, after)
     shares = tuple(_share(part, _part(before, part), _part(after, part), units) for part in PARTS)
     comparison = ProfileComparison(
@@ -59,6 +59,7 @@ def compare(before: ProfileSummary, after: ProfileSummary, *, strict: bool = Fal
         changed=before.digest != after.digest,
         said=(),
         normalized_by="step" if by_step else "rank",
+        ops_normalized_by="step" if by_step else "call",
         step_time=step_time,
         step_classes=_classes(before, after),
         time_breakdown_share_delta=shares,
@@ -206,37 +207,50 @@ def _families(before: ProfileSummary, after: ProfileSummary, units: tuple[int, i
     return tuple(sorted(rows, key=lambda row: (-abs(row.per_unit_us.change or 0.0), row.family)))
 
 
-def _ops(before: ProfileSummary, after: ProfileSummary, units: tuple[int, int]) -> list[OpDelta]:
-    """Largest growth first, above `LEAST_OF_OP`.
+@dataclass(frozen=True)
+class _Ops:
+    """The ops of one side: (microseconds, calls) by canonical name; `unlisted_us`: what one that it does not list takes at most."""
 
-    An op that only one side lists is compared with nothing only where the other side lists all of its ops.
+    totals: dict[str, tuple[float, int]]
+    unlisted_us: float
+
+
+def _ops(before: ProfileSummary, after: ProfileSummary, units: tuple[int, int], by_step: bool) -> list[OpDelta]:
+    """Largest growth first, above `LEAST_OF_OP`. Without steps by the mean call: nothing tells how much work two windows hold.
+
+    An op that one side does not list changed by what the other side says, less what it may take unlisted.
     """
-    old, new = _by_name(before.hot_ops), _by_name(after.hot_ops)
-    complete = len(before.hot_ops) < _listed(before), len(after.hot_ops) < _listed(after)
-    rows = []
-    for name in sorted(set(old) | set(new)):
-        if (name not in old and not complete[0]) or (name not in new and not complete[1]):
-            continue
-        left, right = old.get(name, (0.0, 0)), new.get(name, (0.0, 0))
-        times = delta(_each(left[0], units[0]), _each(right[0], units[1]))
-        rows.append(OpDelta(name, times, delta(_each(left[1], units[0]), _each(right[1], units[1]))))
+    old, new = _totals(before), _totals(after)
     least = LEAST_OF_OP * (_each(before.time_breakdown.window_us, units[0]) or 0.0)
-    rows = [row for row in rows if abs(row.per_unit_us.change or 0.0) >= least]
+    rows = []
+    for name in sorted(set(old.totals) | set(new.totals)):
+        sides = [side.totals.get(name, (side.unlisted_us, 0)) for side in (old, new)]
+        spread = units if by_step else (max(sides[0][1], 1), max(sides[1][1], 1))
+        times = delta(*(_each(time, unit) for (time, _), unit in zip(sides, spread, strict=True)))
+        counts = delta(*(_each(count, unit) for (_, count), unit in zip(sides, units, strict=True)))
+        one_sided = name not in old.totals or name not in new.totals
+        if one_sided and _gained(times) != (name not in old.totals):
+            continue  # it may stand on the other side, unlisted
+        weight = 1.0 if by_step else max(sides[0][1] / units[0], sides[1][1] / units[1])
+        if abs(times.change or 0.0) * weight >= least:
+            rows.append(OpDelta(name, times, counts))
     return sorted(rows, key=lambda row: (-(row.per_unit_us.change or 0.0), row.name))
 
 
-def _listed(summary: ProfileSummary) -> int:
-    """One more than the ops listed where their shares say that these are all."""
-    whole = sum(op.share_of_total or 0.0 for op in summary.hot_ops)
-    return len(summary.hot_ops) + (1 if whole > 0.99999 else 0)
+def _gained(times: Delta) -> bool:
+    return (times.change or 0.0) > 0
 
 
-def _by_name(ops: Sequence[HotOp]) -> dict[str, tuple[float, int]]:
-    found: dict[str, tuple[float, int]] = {}
-    for op in ops:
-        time, count = found.get(op.canonical_name, (0.0, 0))
-        found[op.canonical_name] = (time + op.exclusive_duration, count + op.count)
-    return found
+def _totals(summary: ProfileSummary) -> _Ops:
+    if summary.op_totals:
+        rows = {op.canonical_name: (op.exclusive_duration, op.count) for op in summary.op_totals}
+        return _Ops(rows, 0.0 if len(rows) < MOST_OP_TOTALS else summary.op_totals[-1].exclusive_duration)
+    rows = {}
+    for op in summary.hot_ops:  # of a summary that lists no totals
+        time, count = rows.get(op.canonical_name, (0.0, 0))
+        rows[op.canonical_name] = (time + op.exclusive_duration, count + op.count)
+    complete = sum(op.share_of_total or 0.0 for op in summary.hot_ops) > 0.99999
+    return _Ops(rows, 0.0 if complete or not rows else max(op.exclusive_duration for op in summary.hot_ops))
 
 
 def _findings(before: ProfileSummary, after: ProfileSummary) -> dict[Literal["gone", "new", "kept"], tuple[str, ...]]:
@@ -253,6 +267,12 @@ def _with_words(comparison: ProfileComparison, before: ProfileSummary, after: Pr
     said = []
     if not comparison.changed:
         return replace(comparison, said=("no change: both summaries are equal",))
+    windows = [summary.time_breakdown.window_us / max(len(summary.ranks), 1) / 1000 for summary in (before, after)]
+    if comparison.normalized_by == "rank" and abs(windows[1] - windows[0]) >= NOTABLE * windows[0]:
+        said.append(
+            f"the windows differ, {windows[0]:.1f} ms and {windows[1]:.1f} ms, and no steps say how much work they hold: "
+            "compare shares and times a call"
+        )
     step = comparison.step_time.mean_us
     if step.before and step.after and step.ratio is not None:
         if abs(step.ratio - 1) >= NOTABLE:

@@ -96,7 +96,10 @@ class FamilyDelta:
 
 @dataclass(frozen=True)
 class OpDelta:
-    """One op by its canonical name, exclusive microseconds a step (or a rank)."""
+    """One op by its canonical name, exclusive microseconds a step (or a call, see `ops_normalized_by`).
+
+    On a side that does not list it: the most that it may take there; 0 calls.
+    """
 
     name: str
     per_unit_us: Delta
@@ -124,6 +127,7 @@ class ProfileComparison:
     findings_gone: tuple[str, ...]  # optimization candidates of before that after no longer has
     findings_new: tuple[str, ...]
     findings_kept: tuple[str, ...]
+    ops_normalized_by: Literal["step", "call"] = "step"
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,18 @@ from typing import Literal
 
 from trainflash.schema.profile_times import DurationStats
 
+MOST_OP_TOTALS = 200
+
+
+@dataclass(frozen=True)
+class OpTotal:
+    """All events whose names differ by template arguments and running numbers only: what two summaries compare."""
+
+    canonical_name: str
+    count: int
+    exclusive_duration: float
+    duration_unit: str = "us"
+
 
 @dataclass(frozen=True)
 class HotOp:

@@ -26,6 +26,7 @@ from trainflash.schema.profile_ops import (
     GapRegionContext,
     HotOp,
     Launches,
+    OpTotal,
     RegionAggregate,
     SemanticFamilyAggregate,
 )
@@ -152,4 +153,5 @@ class ProfileSummary:
     optimization_candidates: tuple[OptimizationCandidate, ...]
     xprof: XprofTables | None = None
     notes: tuple[str, ...] = ()
+    op_totals: tuple[OpTotal, ...] = ()  # costliest first, at most 200; of the device where there is one, else of the host
     schema_version: str = "profile_summary.v1"

@@ -91,6 +91,7 @@ def summarize(profile: Profile, options: Options | None = None, *, generated_at_
         optimization_candidates=(),
         xprof=xprof.tables(profile.tables),
         notes=tuple(profile.notes),
+        op_totals=ops.op_totals(device_rows if has_device else host_rows),
     )
     summary = replace(summary, optimization_candidates=candidates.candidates(summary))
     return replace(summary, digest=digest(to_plain(summary)))

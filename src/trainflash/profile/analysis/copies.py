@@ -15,9 +15,10 @@ from trainflash.profile.events import Kind
 from trainflash.schema.profile_ops import CopyStat
 
 _DIRECTIONS = (("HtoD", "H2D"), ("DtoH", "D2H"), ("DtoD", "D2D"), ("PtoP", "P2P"), ("HtoH", "H2H"), ("HtoA", "H2D"), ("AtoH", "D2H"))
-_DIRECTIONS += (("M2D", "H2D"), ("D2M", "D2H"))
+_DIRECTIONS += (("M2D", "H2D"), ("D2M", "D2H"), ("S2D", "H2D"), ("D2S", "D2H"), ("HostToDevice", "H2D"), ("DeviceToHost", "D2H"))
+_DIRECTIONS += (("DeviceToDevice", "D2D"), ("HostToHost", "H2H"), ("PeerToPeer", "P2P"))
 _BETWEEN = re.compile(r"\((?P<source>[A-Za-z]+)\s*->\s*(?P<target>[A-Za-z]+)\)")
-_SIDES = {"host": "H", "device": "D", "pageable": "H", "pinned": "H", "unified": "D", "managed": "D"}
+_SIDES = {"host": "H", "device": "D", "pageable": "H", "pinned": "H", "memory": "H", "shared": "H", "unified": "D", "managed": "D"}
 
 
 def direction(name: str, kind: int, source: str | None = None, target: str | None = None) -> tuple[str, bool | None]:

@@ -114,7 +114,24 @@ def _nest_track(start: np.ndarray, end: np.ndarray, parent: np.ndarray, depth: n
         stale = stale[ends[mine[stale]] <= begins[stale]]
         mine[stale] = mine[mine[stale]]
         stale = stale[mine[stale] >= 0]
+    inner = np.flatnonzero(mine >= 0)
+    if (ends[inner] > ends[mine[inner]]).any():  # overlapping without nesting: only one after another tells who is open
+        mine[:] = _open_at_start(begins, ends)
     mine[mine >= 0] += low
+
+
+def _open_at_start(begins: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    """For each event the last begun one that is open at its start, -1 where none is."""
+    found = np.full(len(begins), -1, np.int32)
+    stack: list[int] = []
+    last = ends.tolist()
+    for place, begin in enumerate(begins.tolist()):
+        while stack and last[stack[-1]] <= begin:
+            stack.pop()
+        if stack:
+            found[place] = stack[-1]
+        stack.append(place)
+    return found
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from trainflash.profile.analysis.figures import share, us
 from trainflash.profile.analysis.tallies import largest, pairs, summed
 from trainflash.profile.analysis.timeline import Timeline
 from trainflash.profile.analysis.view import Rank, Work
-from trainflash.schema.profile_ops import HotOp, SemanticFamilyAggregate
+from trainflash.schema.profile_ops import MOST_OP_TOTALS, HotOp, OpTotal, SemanticFamilyAggregate
 
 MOST_EACH = 8  # launching operators, shapes, … of a name that are kept while ranks are added up
 PRODUCTS = {"aten::mm": (0, 1), "aten::bmm": (0, 1), "aten::addmm": (1, 2), "aten::baddbmm": (1, 2)}  # name → its operands
@@ -83,6 +83,17 @@ def hot_ops(found: dict[str, _Row], limit: int, several: bool) -> tuple[HotOp, .
     whole = sum(row.own for row in found.values())
     ordered = sorted(found.items(), key=lambda item: (-item[1].own, -item[1].total, item[0]))
     return tuple(_hot(name, row, whole, several) for name, row in ordered[:limit])
+
+
+def op_totals(found: dict[str, _Row]) -> tuple[OpTotal, ...]:
+    """The costliest canonical names, each over all of its variants."""
+    grouped: dict[str, list[int]] = {}
+    for name, row in found.items():
+        sums = grouped.setdefault(words.canonical(name), [0, 0])
+        sums[0] += row.count
+        sums[1] += row.own
+    ordered = sorted(grouped.items(), key=lambda item: (-item[1][1], item[0]))
+    return tuple(OpTotal(name, count, us(own)) for name, (count, own) in ordered[:MOST_OP_TOTALS])
 
 
 def families(found: dict[str, _Row]) -> tuple[SemanticFamilyAggregate, ...]:
