@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from profile_scenarios import call, flat, host, launched, profile, step, trace, work
+from profile_scenarios import Event, call, flat, host, launched, profile, step, trace, work
 
 from trainflash.profile.analysis.build import Options, summarize
 from trainflash.profile.events import Kind
@@ -89,3 +89,30 @@ def test_an_operator_that_is_no_call_does_not_tell_when_its_work_was_launched():
     )
     causes = {each.cause: each.total_us for each in summarize(profile(trace(events))).idle.causes}
     assert "queued" not in causes and causes["launch_bound"] == 100 + 4750
+
+
+def merged(*pairs):
+    """Kernels of two processes in one file: (operator, process, device, kernel, correlation, when)."""
+    events = []
+    for operator, process, device, kernel, correlation, at in pairs:
+        events.append(Event(operator, Kind.HOST_OP, at, 50, (process, "1"), {}))
+        events.append(Event("cudaLaunchKernel", Kind.RUNTIME, at + 10, 5, (process, "1"), {"correlation": correlation}))
+        events.append(work(kernel, at + 100, 50, correlation, device=device))
+    return summarize(profile(trace(events)))
+
+
+COLLIDING = (("aten::mm", "1000", "0", "gemm", 5, 0), ("aten::add", "2000", "1", "add_kernel", 5, 20))
+
+
+def test_processes_in_one_file_count_their_launches_each_by_itself():
+    told = (("aten::bmm", "1000", "0", "bmm_kernel", 6, 500), ("aten::relu", "2000", "1", "relu_kernel", 7, 520))
+    summary = merged(*COLLIDING, *told)
+    launched_by = {op.name: op.launched_by for op in summary.hot_ops}
+    assert launched_by == {"gemm": "aten::mm", "add_kernel": "aten::add", "bmm_kernel": "aten::bmm", "relu_kernel": "aten::relu"}
+    assert not any("several processes" in each for each in summary.trace_overview.quality_warnings)
+
+
+def test_a_launch_that_two_processes_may_have_made_is_unknown_and_said():
+    summary = merged(*COLLIDING)
+    assert {op.launched_by for op in summary.hot_ops} == {None}
+    assert any("2 device events have calls of several processes" in each for each in summary.trace_overview.quality_warnings)

@@ -69,6 +69,8 @@ def _warnings(profile: Profile, ranks: Sequence[Rank], world_size: int | None):
         missing = int((~rank.timed).sum())
         if missing:
             yield f"{where}{missing:,} events have no time and are left out"
+        if rank.ambiguous:
+            yield f"{where}{rank.ambiguous:,} device events have calls of several processes under one id: their launch is unknown"
         if not len(rank.device):
             yield f"{where}no device work is recorded: figures are the host's"
         elif not (rank.device.launch >= 0).any():

@@ -172,12 +172,53 @@ class Rank:
         found = np.full(len(rows), -1, np.int64)
         column = self.trace.column("correlation")
         self._join(found, rows, self.rows(*CALLS), column)
+        self._part_processes(found, rows, column)
         missing = np.flatnonzero(found < 0)
         if len(missing):
             mine = found[missing]
             self._join(mine, rows[missing], self.rows(Kind.HOST_OP, Kind.ANNOTATION), self.trace.column("external_id"))
             found[missing] = mine
         return found
+
+    @cached_property
+    def ambiguous(self) -> int:
+        """Device events whose launch is unknown because several processes of one file used the same correlation."""
+        _ = self.device
+        return self._ambiguous
+
+    def _part_processes(self, found: np.ndarray, rows: np.ndarray, column) -> None:
+        """Of processes in one file each counts its correlations by itself: an id that several of them used belongs to the one that drives
+        the event's device, as the ids tell that only one of them used; else its call stays unknown."""
+        self._ambiguous = 0
+        calls = self.rows(*CALLS)
+        calls = calls[column.has(calls)]
+        names = sorted({self.trace.tracks[track].process for track in distinct(self.trace.events.track[calls]).tolist()})
+        joined = np.flatnonzero((found >= 0) & column.has(rows))
+        if len(names) < 2 or not len(joined):
+            return
+        number = {name: place for place, name in enumerate(names)}
+        of_track = np.asarray([number.get(track.process, -1) for track in self.trace.tracks], np.int64)
+        process, key = of_track[self.trace.events.track[calls]], column.take(calls, 0)
+        order = np.lexsort((process, key))
+        used = np.unique(np.stack((key[order], process[order])), axis=1)[0]
+        several = used[1:][used[1:] == used[:-1]]
+        shared = np.isin(column.take(rows[joined], 0), several)
+        device = self._device_numbers(rows)
+        drives = np.full(len(self._device_names), -1, np.int64)
+        plain = joined[~shared]
+        votes = np.zeros((len(drives), len(names)), np.int64)
+        np.add.at(votes, (device[plain], of_track[self.trace.events.track[found[plain]]]), 1)
+        told = votes.any(axis=1)
+        drives[told] = votes[told].argmax(axis=1)
+        unsure = joined[shared]
+        found[unsure] = -1
+        for one in np.unique(drives[device[unsure]]).tolist():
+            if one >= 0:
+                mine = unsure[drives[device[unsure]] == one]
+                joins = np.full(len(mine), -1, np.int64)
+                self._join(joins, rows[mine], calls[process == one], column)
+                found[mine] = joins
+        self._ambiguous = int((found[unsure] < 0).sum())
 
     def _join(self, found: np.ndarray, rows: np.ndarray, calls: np.ndarray, column) -> None:
         calls = calls[column.has(calls)]
