@@ -544,6 +544,16 @@ def test_samples_that_reach_the_model_in_another_form_and_train_to_the_same_bits
     assert "each in another form" in check_of(found, "samples").evidence
 
 
+def test_evaluated_samples_may_take_that_form_too_where_the_same_comes_out():
+    encoded = in_another_form().streams[0].updates
+    form = {"multiset": "feed"}
+    same = later(updates=encoded, evaluations=tuple(evaluation(n, **form) for n in (10, 20, 30)))
+    assert compare(record(), same).verdict == "same"
+    others = [evaluation(10, **form), evaluation(20, outputs=[60.1, 400.0, 320], **form), evaluation(30, **form)]
+    assert compare(record(), later(updates=encoded, evaluations=tuple(others))).changed == ("evaluation",)
+    assert compare(record(), later(evaluations=tuple(evaluation(n, **form) for n in (10, 20, 30)))).changed == ("evaluation",)
+
+
 @pytest.mark.parametrize(
     "candidate",
     [

@@ -6,7 +6,7 @@ from typing import Any
 
 from trainflash.fidelity.checks import cadence
 from trainflash.fidelity.drift import weights_distance
-from trainflash.fidelity.evaluations import Lines, contents, distance, kinds, same_samples, same_values, shared
+from trainflash.fidelity.evaluations import Lines, contents, distance, in_another_form, kinds, same_samples, same_values, shared
 from trainflash.fidelity.outcome import Outcome, modes_in_words, some
 from trainflash.fidelity.pairing import Pair
 
@@ -41,7 +41,9 @@ def _evaluated_inputs(old: Lines, new: Lines, pair: Pair) -> Outcome | None:
             return Outcome(False, f"after update {n}: {line['samples']} samples that the baseline never evaluates at once")
         if before is None:
             continue
-        if not same_samples(before, line) or (pair.bitwise and not contents(before) & contents(line) and not _alike(before, line)):
+        if in_another_form(before, line, pair):
+            pass
+        elif not same_samples(before, line) or (pair.bitwise and not contents(before) & contents(line) and not _alike(before, line)):
             what = "other samples" if before["samples"] == line["samples"] else f"{before['samples']} samples → {line['samples']}"
             return Outcome(False, f"after update {n}: {what}")
         modes = [sorted({tuple(mode[1:]) for mode in each["modes"]}) for each in (before, line)]

@@ -107,6 +107,12 @@ def same_values(before: dict[str, Any], after: dict[str, Any]) -> bool:
     return bool(elements) and elements == after.get("elements") and _whole(before, after) and before["outputs"][2] == after["outputs"][2]
 
 
+def in_another_form(before: dict[str, Any], after: dict[str, Any], pair: Pair) -> bool:
+    """Whether these may be the same samples in the form in which the training gets them too: to the bit the same comes out of them."""
+    alike = _whole(before, after) and before["samples"] == after["samples"] and before["outputs"][2] > 0
+    return "encoded" in pair.relations and alike and before["outputs"] == after["outputs"]
+
+
 def same_samples(before: dict[str, Any], after: dict[str, Any]) -> bool:
     return bool(contents(before) & contents(after)) or same_values(before, after)
 
