@@ -185,6 +185,7 @@ class Threads:
     wall_seconds: float | None
     runqueue_share: float | None  # time threads were runnable without a core ÷ wall
     set_at: Location | None  # the owner's call of torch.set_num_threads
+    thread_cpu_share: float | None = None  # the training thread's time on a core ÷ wall
 
 
 @dataclass(frozen=True)
@@ -200,6 +201,7 @@ class Activity:
     batches: float | None = None  # Eval: forward calls per evaluation
     batch_size: int | None = None  # Eval: largest leading dimension seen
     bytes: int | None = None  # Ckpt: per checkpoint
+    forwards: tuple[Location, ...] = ()  # Eval: lines that lead to forwards
 
 
 @dataclass(frozen=True)

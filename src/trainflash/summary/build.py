@@ -147,6 +147,7 @@ def _evaluations(rank: RankTrace) -> list[Activity]:
                 grad_enabled=any(grads) if grads else None,
                 batches=float(np.mean([each.batches for each in group])),
                 batch_size=max(sizes, default=None),
+                forwards=tuple(dict.fromkeys(place for each in group for place in each.forwards)),
             )
         )
     return found
@@ -201,4 +202,5 @@ def _threads(rank: RankTrace) -> Threads | None:
         wall_seconds=span / NS_PER_S if span > 0 else None,
         runqueue_share=facts.runq_ns / span if facts.runq_ns is not None and span > 0 else None,
         set_at=facts.set_at,
+        thread_cpu_share=facts.oncpu_ns / span if facts.oncpu_ns is not None and span > 0 else None,
     )

@@ -87,9 +87,9 @@ def evaluations(facts: Facts, found: Occurrences, unused: Sequence[Unused] = ())
             nearest = int(np.argmin(np.abs(at - start)))
             if abs(int(at[nearest]) - start) <= max(50_000_000, end - start):
                 fact = noted[nearest]
-        result.append(
-            EvalTrace(start, facts.location(fact.get("at")), int(fact.get("batches", 0)), fact.get("batch_size"), fact.get("grad"))
-        )
+        forwards = tuple(filter(None, map(facts.location, fact.get("forwards", ()))))
+        where, batches_seen = facts.location(fact.get("at")), int(fact.get("batches", 0))
+        result.append(EvalTrace(start, where, batches_seen, fact.get("batch_size"), fact.get("grad"), forwards))
     return tuple(result)
 
 

@@ -161,6 +161,7 @@ class EvalTrace:
     batches: int  # root forwards
     batch_size: int | None  # largest leading dimension of a first input
     grad_enabled: bool | None  # at its first forward
+    forwards: tuple[Location, ...] = ()  # the owner's lines that led to its first forwards
 
 
 @dataclass(frozen=True)

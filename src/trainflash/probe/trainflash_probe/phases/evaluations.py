@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import time
 
-from .. import own
 from ..environment import diagnose
 from ..objects import is_tensor
 from ..writer import fact
+from . import stack
+
+LOOKS = 4  # forwards of an evaluation whose callers are looked at: an ensemble has several lines, and a long evaluation none that are new
 
 
 class EvaluationFacts:
-    """Facts of one evaluation, from its begin on."""
+    """Facts of one evaluation, from its begin on.
+
+    Its place is the innermost of the owner's functions that runs at its begin and still runs at its first forward: a helper that only
+    switches modes has returned by then.
+    """
 
     def __init__(self) -> None:
         self._began = time.monotonic_ns()
-        self._place = own.caller() if diagnose else None
+        self._running = stack.running() if diagnose else []
+        self._place = self._running[0].place if self._running else None
+        self._forwards: dict = {}  # (file, line, function) that led to a forward, as an ordered set
         self._batches = 0
         self._batch_size = self._grad = None
         self._about: dict = {}
@@ -27,6 +35,8 @@ class EvaluationFacts:
             self._grad = grad
         if not diagnose:
             return
+        if self._batches <= LOOKS:
+            self._look()
         first = args[0] if args else next(iter(kwargs.values()), None)
         shape = first.shape if is_tensor(first) else None
         if shape and type(shape[0]) is int:  # a tensor while jit traces
@@ -34,6 +44,15 @@ class EvaluationFacts:
         if loader >= 0:
             self._about.setdefault("loader", loader)
 
+    def _look(self) -> None:
+        if self._batches == 1 and self._running:
+            found, now = stack.innermost(self._running)
+            if found is not None and found is not self._running[0]:
+                self._place = now
+            self._running = []
+        self._forwards.update((tuple(each.place), None) for each in stack.running())
+
     def write(self) -> None:
         """The evaluation is over."""
-        fact("eval", t=self._began, at=self._place, batches=self._batches, batch_size=self._batch_size, grad=self._grad, **self._about)
+        about = {**self._about, "forwards": [list(place) for place in self._forwards]} if self._forwards else self._about
+        fact("eval", t=self._began, at=self._place, batches=self._batches, batch_size=self._batch_size, grad=self._grad, **about)
