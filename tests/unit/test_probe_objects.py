@@ -182,3 +182,13 @@ def test_keys_of_samples_are_told_by_plain_values_alone(index, same):
     keys = part("record.drawn")._keys
     assert keys(index) == keys(same) and all(len(key) == 16 for key in keys(index))
     assert keys([Unspeakable()]) is None and keys([1, (2, Unspeakable())]) is None
+
+
+def test_tensors_without_values_are_left_out_of_a_record():
+    fake = pytest.importorskip("torch._subclasses.fake_tensor")
+    with fake.FakeTensorMode():
+        made = torch.ones(3)
+    freed = torch.ones(4)
+    freed.untyped_storage().resize_(0)
+    leaves = part("record.tensors").leaves
+    assert [name for name, _ in leaves({"fake": made, "freed": freed, "empty": torch.ones(0), "there": TOKENS})] == ["empty", "there"]

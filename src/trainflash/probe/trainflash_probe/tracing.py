@@ -1,11 +1,17 @@
 """The trace function of one thread, taken and given back: never while somebody else traces, and never taken from somebody who began since.
 
-A process that is forked while we trace goes on without: the child is no part of what is looked at.
+A process that is forked while we trace goes on without: the child is no part of what is looked at. After each call of a trace function
+the interpreter (up to 3.12) writes the variables of the frame back, also those of closures, as they were before: what another thread has
+made of them meanwhile is lost. So code with such variables is not traced where the owner has threads.
 """
 
 from __future__ import annotations
 
 import sys
+import threading
+from _thread import get_ident
+
+from . import own
 
 _newest = None  # our function that was set last
 
@@ -18,6 +24,16 @@ def begin(function) -> bool:
     _newest = function
     sys.settrace(function)
     return True
+
+
+def others_work() -> bool:
+    """Whether another thread runs code of the owner's. The main thread may wait for the one that trains."""
+    mine, main = get_ident(), threading.main_thread().ident
+    for ident, frame in sys._current_frames().items():
+        waits = ident == main and frame.f_code.co_filename == threading.__file__
+        if ident != mine and not waits and own.own_frame(frame) is not None:
+            return True
+    return False
 
 
 def end(function) -> None:

@@ -54,9 +54,12 @@ class Between(Observer):
             self._end(write=True)
         elif not self._plan:
             loop.remove(self.on_boundary, self.on_exit)
-        if self._plan and step >= self._plan[0] and sys.gettrace() is None and loop.gap is None and not gaps._compiles:
+        if self._plan and step >= self._plan[0] and self._may_look():
             self._plan.pop(0)
             self._begin(step)
+
+    def _may_look(self) -> bool:
+        return sys.gettrace() is None and loop.gap is None and not gaps._compiles and not tracing.others_work()
 
     def on_exit(self) -> None:
         """Do not trace the end of the program."""

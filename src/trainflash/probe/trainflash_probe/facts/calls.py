@@ -71,12 +71,14 @@ class Window:
         self.ns = 0  # traced length, without our own time; known when the window is closed
         self.open = False
         self._process = os.getpid()
+        self._others = False  # other threads of the owner's run: see `tracing`
         self._tracer = self._call  # one object, by which it is known again
 
     def begin(self) -> bool:
         """Start to trace; False when somebody else traces."""
         if _rows_written > MAX_ROWS:
             return False
+        self._others = tracing.others_work()
         self.open = tracing.begin(self._tracer)
         self._began = time.perf_counter_ns()
         return self.open
@@ -125,6 +127,8 @@ class Window:
         if event != "call" or self._calls >= MAX_CALLS or self._overhead > self._paused_ns + MAX_OVERHEAD_NS:
             return None
         code = frame.f_code
+        if self._others and (code.co_cellvars or code.co_freevars):
+            return None
         if not own.is_own(code) or code.co_name in ("<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>", "<module>"):
             return None
         calls_of_it = self._calls_of.get(code, 0)

@@ -61,7 +61,7 @@ def end() -> None:
 
 def _begin() -> None:
     global _looking
-    if sys.gettrace() is not None or gaps._compiles:
+    if sys.gettrace() is not None or gaps._compiles or tracing.others_work():
         return
     _looking = True
     frame = sys._getframe(2)

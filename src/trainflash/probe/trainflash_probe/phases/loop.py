@@ -160,15 +160,20 @@ class Loop:
             emit(codes.DATA_END)
         if self.steps >= self.due_at:
             self._call_due()
-        for method in self.on_boundary:
-            try:
-                method(self.steps)
-            except TrainFlashStop:
-                raise
-            except Exception as error:
-                swallow(f"observer {getattr(method, '__qualname__', method)}", error)
+        if self.on_boundary:
+            self._tell_boundary()
         told = self.on_boundary or self.by_position or self.gap is not None or emit is not _emit_now
         self.plain_until = 0 if told else min(self.due_at, self.trace_gap_at) - 1
+
+    def _tell_boundary(self) -> None:
+        with self.unseen():
+            for method in self.on_boundary:
+                try:
+                    method(self.steps)
+                except TrainFlashStop:
+                    raise
+                except Exception as error:
+                    swallow(f"observer {getattr(method, '__qualname__', method)}", error)
 
     def _look(self) -> None:
         """Now and then: call those who look, and plan the next time; soon, where steps are long."""

@@ -11,10 +11,11 @@ import hashlib
 import sys
 
 from ..objects import held_in, is_a, is_tensor
+from .values import dense, everywhere, held, hollow, pieces, scattered
 
 ROW_BYTES = 8
 SKETCH = 128  # buckets: the L2 norm of a difference is estimated within about √(2/128) = 12 %
-_CHUNK = 1 << 22  # elements converted to float64 at once
+_CHUNK = 1 << 18  # elements converted to float64 at once: they stay in the processor's caches
 _DEPTH = 6
 _ENTRIES = 1 << 20  # of one container
 _MIX = (-7046029254386353131, -4658895280553007687)  # odd, with bits all over: they spread each value over 64 bits
@@ -27,9 +28,13 @@ def torch_module():
 
 
 def leaves(obj, name="", depth=0):
-    """`(name, tensor)` of every tensor in nested lists, tuples, mappings and dataclasses, in a fixed order, by no code of the program's."""
+    """`(name, tensor)` of every tensor in nested lists, tuples, mappings and dataclasses, in a fixed order, by no code of the program's.
+
+    Those without values in memory are left out.
+    """
     if is_tensor(obj):
-        yield name, obj
+        if not hollow(obj):
+            yield name, obj
     elif depth < _DEPTH:
         for key, value in _children(obj):
             yield from leaves(value, f"{name}.{key}" if name else str(key), depth + 1)
@@ -46,16 +51,15 @@ class Raw:
     """The bytes of a tensor: `view` is valid as long as this object lives."""
 
     def __init__(self, tensor):
-        torch = torch_module()
-        with torch.no_grad():
-            plain = tensor.detach()
-            if hasattr(plain, "to_local"):
-                plain = plain.to_local()
-            if plain.layout is not torch.strided:
-                plain = plain.to_dense()
-            self._tensor = plain.resolve_conj().resolve_neg().cpu().contiguous()
+        with torch_module().no_grad():
+            self._tensor = dense(tensor).resolve_conj().resolve_neg().cpu().contiguous()
         size = self._tensor.numel() * self._tensor.element_size()
-        self.view = memoryview((ctypes.c_char * size).from_address(self._tensor.data_ptr())).cast("B") if size else memoryview(b"")
+        if size and not _is_there(self._tensor):
+            raise ValueError("its values are not in memory")
+        address = self._tensor.data_ptr()
+        if size and not address:
+            raise ValueError("its values lie elsewhere")
+        self.view = memoryview((ctypes.c_char * size).from_address(address)).cast("B") if size else memoryview(b"")
 
 
 def describe(tensor):
@@ -69,8 +73,9 @@ def digest(tensors):
     total = hashlib.blake2b(digest_size=16)
     for tensor in tensors:
         total.update(f"{tensor.dtype}{tuple(tensor.shape)}".encode())
-        raw = Raw(tensor)  # keeps a copy alive while its bytes are read
-        total.update(raw.view)
+        for piece in pieces(tensor):
+            raw = Raw(piece)  # keeps a copy alive while its bytes are read
+            total.update(raw.view)
     return total.hexdigest()
 
 
@@ -79,10 +84,10 @@ def rows(tensors, trim=False):
 
     With `trim` without the zeros at the end of each sample's tensors: a padded sample is the same however far it is padded.
     """
-    lead = tensors[0].shape[0] if tensors and tensors[0].dim() else 0
+    lead = tensors[0].shape[0] if tensors and tensors[0].dim() and not scattered(tensors[0]) else 0
     if not lead:
         return [bytes.fromhex(digest(tensors))[:ROW_BYTES]] if tensors else []
-    along = [tensor for tensor in tensors if tensor.dim() and tensor.shape[0] == lead]
+    along = [tensor for tensor in tensors if tensor.dim() and tensor.shape[0] == lead and not scattered(tensor)]
     hashes = [hashlib.blake2b(digest_size=ROW_BYTES) for _ in range(lead)]
     for tensor in along:
         raw = Raw(tensor)
@@ -119,9 +124,9 @@ def elements(tensors, zeros=False):
     found = 0
     with torch.no_grad():
         for tensor in tensors:
-            flat = _bits(_flat(tensor.int_repr() if tensor.is_quantized else tensor))
-            for start in range(0, flat.numel(), _CHUNK >> 2):
-                mixed = flat[start : start + (_CHUNK >> 2)].to(torch.int64)
+            flat = _bits(held(tensor.int_repr() if tensor.is_quantized else tensor))
+            for start in range(0, flat.numel(), _CHUNK):
+                mixed = flat[start : start + (_CHUNK)].to(torch.int64)
                 mixed = (mixed ^ _SALT if zeros else mixed) * _MIX[0]
                 mixed ^= mixed >> 29
                 mixed *= _MIX[1]
@@ -191,7 +196,7 @@ def squares(tensor):
     torch = torch_module()
     total = 0.0
     with torch.no_grad():
-        flat = _flat(tensor)
+        flat = held(tensor)
         for start in range(0, flat.numel(), _CHUNK):
             part = flat[start : start + _CHUNK].to(torch.float64)
             total += float((part * part).sum())
@@ -207,7 +212,7 @@ def sketch(tensors):
         for index, tensor in enumerate(tensors):
             private = torch.Generator(device="cpu")
             private.manual_seed(0x7F1A + index)
-            flat = _flat(tensor)
+            flat = everywhere(tensor)
             for start in range(0, flat.numel(), _CHUNK):
                 part = flat[start : start + _CHUNK].to("cpu", torch.float64)
                 signs = torch.randint(0, 2, (part.numel(),), generator=private, dtype=torch.int8).to(torch.float64) * 2 - 1
@@ -215,15 +220,3 @@ def sketch(tensors):
                 padded[: part.numel()] = part * signs
                 total += padded.view(-1, SKETCH).sum(0)
     return total.tolist()
-
-
-def _flat(tensor):
-    torch = torch_module()
-    plain = tensor.detach()
-    if hasattr(plain, "to_local"):
-        plain = plain.to_local()
-    if plain.layout is not torch.strided:
-        plain = plain.to_dense()
-    if plain.is_complex():
-        plain = torch.view_as_real(plain.resolve_conj())
-    return plain.reshape(-1)
