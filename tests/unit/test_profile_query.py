@@ -7,13 +7,15 @@ import io
 import json
 
 import pytest
-from profile_scenarios import ranks, training, work
+from profile_scenarios import profile, ranks, step, trace, training, work
 from rich.console import Console
 
 from trainflash import report
 from trainflash.errors import UsageError
-from trainflash.profile import query
+from trainflash.profile import query, selecting
 from trainflash.profile.analysis.build import summarize
+from trainflash.profile.events import Kind
+from trainflash.profile.query import ask
 
 
 @functools.cache
@@ -71,20 +73,20 @@ def test_the_context_of_an_op_joins_what_is_known_of_it():
     assert "launched by aten::mm" in found.said and "train.py:12" in found.said
 
 
-@pytest.mark.parametrize("what", sorted(query.SELECTIONS))
+@pytest.mark.parametrize("what", sorted(selecting.SELECTIONS))
 def test_every_selection_can_be_sorted_by_its_numbers(what):
-    everything = query.select(summary(), what, limit=100)
+    everything = selecting.select(summary(), what, limit=100)
     for field, value in everything.results[0].items() if everything.results else ():
         if isinstance(value, int | float) and not isinstance(value, bool):
-            rows = [row[field] for row in query.select(summary(), what, field, 100).results if row[field] is not None]
+            rows = [row[field] for row in selecting.select(summary(), what, field, 100).results if row[field] is not None]
             assert rows == sorted(rows, reverse=True)
 
 
 def test_short_words_for_fields():
-    exclusive = query.select(summary(), "ops", "exclusive", 10)
-    assert exclusive.results == query.select(summary(), "ops", "exclusive_duration", 10).results
-    assert query.select(summary(), "ops", "exclusive", 1, ascending=True).results[0] == exclusive.results[-1]
-    assert query.select(summary(), "idle", "total").results[0]["cause"] == "data_loading"
+    exclusive = selecting.select(summary(), "ops", "exclusive", 10)
+    assert exclusive.results == selecting.select(summary(), "ops", "exclusive_duration", 10).results
+    assert selecting.select(summary(), "ops", "exclusive", 1, ascending=True).results[0] == exclusive.results[-1]
+    assert selecting.select(summary(), "idle", "total").results[0]["cause"] == "data_loading"
 
 
 @pytest.mark.parametrize(
@@ -92,9 +94,9 @@ def test_short_words_for_fields():
     [
         (lambda: query.ask(summary(), "what is love"), "What should we try next"),
         (lambda: query.ask(summary(), ""), "gap before OP"),
-        (lambda: query.select(summary(), "kernels"), "host_ops"),
-        (lambda: query.select(summary(), "ops", "colour"), "exclusive_duration"),
-        (lambda: query.select(summary(), "gaps", "causes"), "total_gap_duration"),
+        (lambda: selecting.select(summary(), "kernels"), "host_ops"),
+        (lambda: selecting.select(summary(), "ops", "colour"), "exclusive_duration"),
+        (lambda: selecting.select(summary(), "gaps", "causes"), "total_gap_duration"),
     ],
 )
 def test_what_is_not_understood_lists_what_can_be_asked(ask, says):
@@ -117,6 +119,47 @@ def test_in_a_terminal_rows_are_named_and_headings_whole():
     assert "all_reduce" in on_terminal(query.ask(together, "Which collective is worst?"))
     text = on_terminal(query.ask(together, "Which rank is late?"))
     assert all(heading in text for heading in ("rank", "collectives, ms", "waiting, ms", "came last", "held others, ms"))
-    assert "ms each" in on_terminal(query.select(summary(), "ops", "avg")) and "count" in on_terminal(
-        query.select(summary(), "ops", "count")
+    assert "ms each" in on_terminal(selecting.select(summary(), "ops", "avg")) and "count" in on_terminal(
+        selecting.select(summary(), "ops", "count")
     )
+
+
+@pytest.mark.parametrize(
+    ("question", "kind", "said"),
+    [
+        ("Do copies overlap with compute?", "copies", "0.020 ms of all copies ran beside no computing"),
+        ("How long does the optimizer take?", "families", "optimizer takes 0.500 ms"),
+        ("Which step is slowest?", "step_time", "step 2 is the slowest: 3.000 ms"),
+        ("longest gap", "pre_op_gap", "the longest gap takes 1.100 ms, before gemm"),
+        ("What should we optimize?", "optimization_candidates", ""),
+    ],
+)
+def test_a_question_gets_the_answer_to_itself(question, kind, said):
+    events = [step(0, 0, 1000), step(1, 1000, 1000), step(2, 2000, 3000)]
+    events += [work("Memcpy HtoD (Pinned -> Device)", 10, 20, kind=Kind.MEMCPY), work("multi_tensor_adam", 900, 500)]
+    answer = ask(summarize(profile(trace([*events, work("gemm", 2500, 2400)]))), question)
+    assert answer.query_type == kind and said in answer.said, answer.said
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ("top kernels by count", "tiny_kernel is called most often: 500 times, together 0.500 ms"),
+        ("top ops by avg", "rare_kernel takes the longest a call: 0.900 ms, 1 times"),
+        ("top ops by total time", "op_ax takes the most with what it contains: 1.000 ms in 20 calls"),
+    ],
+)
+def test_ops_are_found_by_what_they_are_asked_for(question, said):
+    """40 ops of together 1 ms are the costliest; one of less is called 500 times, and one takes the longest a call."""
+    events, at = [], 0
+    programs = [(f"op_{chr(97 + number % 26)}{'xy'[number // 26]}", 20, 50) for number in range(40)]
+    for name, times, took in (*programs, ("tiny_kernel", 500, 1), ("rare_kernel", 1, 900)):
+        for _ in range(times):
+            events.append(work(name, at, took))
+            at += took + 1
+    assert ask(summarize(profile(trace(events))), question).said == said
+
+
+def test_memory_is_not_answered_with_something_else():
+    with pytest.raises(UsageError, match="not understood"):
+        ask(summarize(profile(trace([work("gemm", 0, 10)]))), "How much GPU memory is used?")

@@ -49,7 +49,13 @@ summary_options = _all(
         "--breakdown-mode", type=click.Choice(MODES), default=MODES[0], show_default=True, help="How concurrent events are counted."
     ),
     click.option("--warmup-steps", type=click.IntRange(min=0), help="Leave out so many first steps, instead of finding the warm-up."),
-    click.option("--hot-op-limit", type=click.IntRange(min=1), default=25, show_default=True, help="How many ops the summary lists."),
+    click.option(
+        "--hot-op-limit",
+        type=click.IntRange(min=1),
+        default=25,
+        show_default=True,
+        help="How many ops the summary lists by their own time.",
+    ),
     click.option(
         "--readability-run", is_flag=True, help="Mark it as made for readable names (such as command buffers off): never to be compared."
     ),

@@ -1,4 +1,4 @@
-"""Questions about a summary, in words or as `select … sort … limit …`. The same question of the same summary has one answer.
+"""Questions about a summary in words. The same question of the same summary has one answer.
 
 Questions are recognised by their words; the literal table below is the list of what can be answered, and is what an unknown question gets.
 """
@@ -12,31 +12,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from trainflash.errors import UsageError
+from trainflash.profile.selecting import TOP
 from trainflash.schema import to_plain
 from trainflash.schema.profile_changes import ProfileAnswer
 from trainflash.schema.profiles import ProfileSummary
 
-TOP = 10
 MOST_CLOSE = 5
-
-SELECTIONS: dict[str, Callable[[ProfileSummary], Sequence[Any]]] = {
-    "ops": lambda summary: summary.hot_ops,
-    "host_ops": lambda summary: summary.host_ops,
-    "families": lambda summary: summary.semantic_families,
-    "collectives": lambda summary: summary.communication_ops,
-    "gaps": lambda summary: summary.gap_before_ops,
-    "regions": lambda summary: summary.hierarchical_regions,
-    "contexts": lambda summary: summary.gap_region_contexts,
-    "copies": lambda summary: summary.copies,
-    "steps": lambda summary: summary.step_time.steps,
-    "step_classes": lambda summary: summary.step_time.classes,
-    "ranks": lambda summary: summary.ranks,
-    "stragglers": lambda summary: summary.alignment.stragglers if summary.alignment else (),
-    "devices": lambda summary: summary.devices,
-    "idle": lambda summary: summary.idle.causes if summary.idle else (),
-    "candidates": lambda summary: summary.optimization_candidates,
-}
-_SORTS = {"exclusive": "exclusive_duration", "total": "total_duration", "avg": "avg_duration", "average": "avg_duration"}
 
 
 @dataclass(frozen=True)
@@ -56,32 +37,6 @@ def ask(summary: ProfileSummary, question: str, top_k: int = TOP) -> ProfileAnsw
             said, rows, facts = known.answer(summary, question, _limit(question, top_k))
             return ProfileAnswer(question, known.query_type, summary.digest, said, tuple(to_plain(row) for row in rows), facts)
     raise UsageError(f"this question is not understood: {question!r}", f"ask one of: {'; '.join(known.example for known in QUESTIONS)}")
-
-
-def select(summary: ProfileSummary, what: str, sort: str | None = None, limit: int = TOP, *, ascending: bool = False) -> ProfileAnswer:
-    """Rows of one kind, sorted by a field (numbers largest first). Raises `UsageError` for an unknown kind or field."""
-    if what not in SELECTIONS:
-        raise UsageError(f"there are no {what!r} in a summary", f"select one of: {', '.join(SELECTIONS)}")
-    rows = [to_plain(row) for row in SELECTIONS[what](summary)]
-    facts: dict[str, Any] = {"available": len(rows)}
-    if sort and rows:
-        words = (sort, _SORTS.get(sort, sort), f"{sort}_us", f"{sort}_duration")
-        field = next((name for name in words if name in rows[0]), sort)
-        if field not in rows[0] or isinstance(rows[0][field], list | tuple | dict):
-            known = sorted(name for name, value in rows[0].items() if not isinstance(value, list | tuple | dict))
-            raise UsageError(f"{what} cannot be sorted by {sort!r}", f"sort by one of: {', '.join(known)}")
-        rows = _sorted(rows, field, ascending)
-        facts["sorted_by"] = field
-    question = f"select {what}" + (f" sort {sort}" if sort else "") + f" limit {limit}"
-    said = f"{len(rows[:limit])} of {len(rows)} {what}" + (f", by {sort}" if sort else "")
-    return ProfileAnswer(question, f"select_{what}", summary.digest, said, tuple(rows[:limit]), facts)
-
-
-def _sorted(rows: list[dict[str, Any]], field: str, ascending: bool) -> list[dict[str, Any]]:
-    known = [row for row in rows if row[field] is not None]
-    numbers = all(isinstance(row[field], int | float) for row in known)
-    known.sort(key=lambda row: row[field], reverse=numbers and not ascending)
-    return known + [row for row in rows if row[field] is None]
 
 
 def _limit(question: str, top_k: int) -> int:
@@ -124,6 +79,9 @@ def _gap(summary: ProfileSummary, question: str, limit: int):
     target = _target(question, "before", "preceding", "ahead of")
     if target is None:
         said = f"{len(summary.gap_before_ops)} groups of gaps, longest sum first"
+        if summary.gap_before_ops:
+            longest = max(summary.gap_before_ops, key=lambda gap: gap.max_gap_duration)
+            said += f"; the longest gap takes {_ms(longest.max_gap_duration)}, before {longest.payload_op}"
         return said, summary.gap_before_ops[:limit], {"target": None}
     found = _matching(summary.gap_before_ops, lambda gap: (gap.payload_op, gap.marker_op), target)
     if not found:
@@ -221,14 +179,21 @@ def _top(summary: ProfileSummary, question: str, limit: int):
         "total_duration"
         if "total" in lowered or "inclusive" in lowered
         else "avg_duration"
-        if "average" in lowered or "mean" in lowered
+        if re.search(r"\b(?:average|avg|mean)\b", lowered)
         else None
     )
     field = field or ("count" if re.search(r"\b(?:count|often|frequent)", lowered) else "exclusive_duration")
     rows = sorted(summary.host_ops if host else summary.hot_ops, key=lambda op: (-getattr(op, field), op.name))[:limit]
     if not rows:
         return "no op was recorded", (), {}
-    return f"{rows[0].name} takes the most: {_ms(rows[0].exclusive_duration)} in {rows[0].count} calls", rows, {"sorted_by": field}
+    first = rows[0]
+    said = {
+        "exclusive_duration": f"takes the most: {_ms(first.exclusive_duration)} in {first.count} calls",
+        "total_duration": f"takes the most with what it contains: {_ms(first.total_duration)} in {first.count} calls",
+        "avg_duration": f"takes the longest a call: {_ms(first.avg_duration)}, {first.count} times",
+        "count": f"is called most often: {first.count} times, together {_ms(first.exclusive_duration)}",
+    }[field]
+    return f"{first.name} {said}", rows, {"sorted_by": field}
 
 
 def _steps(summary: ProfileSummary, question: str, limit: int):
@@ -239,7 +204,12 @@ def _steps(summary: ProfileSummary, question: str, limit: int):
     said = f"a step takes {_ms(steady.median)} (median of {steady.count}; {summary.step_time.warmup_steps_ignored} warm-up steps left out)"
     for each in summary.step_time.classes:
         said += f"; {each.name}: {_ms(each.representative_duration)}, {_percent(each.fraction_of_steady)} of them"
-    return said, summary.step_time.steps[:limit], facts
+    rows = summary.step_time.steps
+    way = re.search(r"\b(?:(slowest|longest|worst)|fastest|shortest)\b", question, re.IGNORECASE)
+    if way and rows:
+        rows = sorted(rows, key=lambda each: (-each.duration_us if way[1] else each.duration_us, each.number))
+        said = f"step {rows[0].number} is the {way[0].lower()}: {_ms(rows[0].duration_us)}{' (warm-up)' if rows[0].warmup else ''}; {said}"
+    return said, rows[:limit], facts
 
 
 def _idle(summary: ProfileSummary, question: str, limit: int):
@@ -274,11 +244,19 @@ def _copies(summary: ProfileSummary, question: str, limit: int):
     first = summary.copies[0]
     memory = {True: " from or to pinned memory", False: " from or to pageable memory", None: ""}[first.pinned]
     said = f"{first.count} {first.direction} copies{memory} take the most: {_ms(first.total_duration)}"
+    said += f"; {_ms(sum(each.exposed_us for each in summary.copies))} of all copies ran beside no computing"
     return said, summary.copies[:limit], {}
 
 
 def _families(summary: ProfileSummary, question: str, limit: int):
     rows = summary.semantic_families
+    asked = [row for row in rows if re.search(rf"\b{row.family}\b", question, re.IGNORECASE)]
+    if asked:
+        first = asked[0]
+        said = f"{first.family} takes {_ms(first.exclusive_duration)}, {_percent(first.share_of_total)} of the ops' time"
+        return said, asked[:limit], {}
+    if re.search(r"\boptimi[sz]ers?\b", question, re.IGNORECASE):
+        return "no listed op is an optimizer's", rows[:limit], {}
     said = f"{rows[0].family} is the largest family: {_percent(rows[0].share_of_total)} of the ops' time" if rows else "no op was recorded"
     return said, rows[:limit], {}
 
@@ -331,7 +309,9 @@ def _pattern(text: str) -> re.Pattern[str]:
 QUESTIONS: tuple[Question, ...] = (
     Question(
         "pre_op_gap",
-        _pattern(r"\bgaps?\b.*\b(?:before|preceding|ahead)\b|^\s*(?:show\s+|top\s+|largest\s+)?(?:pre-?op\s+)?gaps?\b"),
+        _pattern(
+            r"\bgaps?\b.*\b(?:before|preceding|ahead)\b|^\s*(?:show\s+|top\s+|largest\s+)?(?:pre-?op\s+)?gaps?\b|\b(?:longest|largest|biggest|worst|top)\b.*\bgaps?\b"
+        ),
         "gap before OP",
         _gap,
     ),
@@ -339,11 +319,16 @@ QUESTIONS: tuple[Question, ...] = (
     Question("hierarchical_regions", _pattern(r"\bhierarch|\bregions?\b|\bscopes?\b|\bmodules?\b"), "show hierarchical regions", _regions),
     Question(
         "optimization_candidates",
-        _pattern(r"\btry\b|\bnext\b|\boptimi[sz]|\bsuggest|\bimprove\b|\bbottleneck"),
+        _pattern(r"\btry\b|\bnext\b|\boptimi[sz](?:e|ing|ations?)\b|\bsuggest|\bimprove\b|\bbottleneck"),
         "What should we try next?",
         _next,
     ),
-    Question("overlap", _pattern(r"\boverlap|\bexposed\b|\bblocking\b"), "How much communication overlaps with compute?", _overlap),
+    Question(
+        "overlap",
+        _pattern(r"^(?!.*\bcop(?:y|ies)\b).*(?:\boverlap|\bexposed\b|\bblocking\b)"),
+        "How much communication overlaps with compute?",
+        _overlap,
+    ),
     Question(
         "stragglers",
         _pattern(r"\bstraggl|\blate\b|\branks?\b|\bwaiting\b(?=.*\bcollectives?\b)|\bcollectives?\b(?=.*\bwaiting\b)"),
@@ -360,7 +345,9 @@ QUESTIONS: tuple[Question, ...] = (
     Question(
         "copies", _pattern(r"\bcop(?:y|ies)\b|\bmemcpy|\bpinned\b|\bh2d\b|\bd2h\b"), "Which copies are there, and are they pinned?", _copies
     ),
-    Question("families", _pattern(r"\bfamil"), "Which semantic families take the time?", _families),
+    Question(
+        "families", _pattern(r"\bfamil|\boptimi[sz]ers?\b(?!.*\b(?:ops?|kernels?)\b)"), "Which semantic families take the time?", _families
+    ),
     Question(
         "launches", _pattern(r"\blaunch|\bgraphs?\b|\bkernels? per\b"), "What is the launch latency? Are there CUDA graphs?", _launches
     ),
@@ -371,7 +358,9 @@ QUESTIONS: tuple[Question, ...] = (
         _top,
     ),
     Question("step_time", _pattern(r"\bsteps?\b"), "How long is a step? Are there heavy ones?", _steps),
-    Question("devices", _pattern(r"\butili[sz]|\bdevices?\b|\bgpus?\b|\bbusy\b"), "How busy are the devices?", _devices),
+    Question(
+        "devices", _pattern(r"^(?!.*\bmemory\b).*(?:\butili[sz]|\bdevices?\b|\bgpus?\b|\bbusy\b)"), "How busy are the devices?", _devices
+    ),
     Question("quality", _pattern(r"\bquality\b|\btruncat|\btrust|\bwarnings?\b|\bcomplete\b"), "Can this trace be trusted?", _quality),
     Question("time_breakdown", _pattern(r"\bbreak\s?down\b|\bwhere\b.*\btime\b|\bcompute\b"), "Where does the time go?", _breakdown),
 )

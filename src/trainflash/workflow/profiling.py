@@ -14,7 +14,7 @@ from trainflash import report
 from trainflash.errors import UsageError
 from trainflash.profile import compare as comparing
 from trainflash.profile import publish as publishing
-from trainflash.profile import query, tracking
+from trainflash.profile import query, selecting, tracking
 from trainflash.profile.analysis.build import Options, summarize
 from trainflash.profile.events import Profile
 from trainflash.profile.sources import Request
@@ -31,7 +31,7 @@ from trainflash.schema.profile_changes import (
 )
 from trainflash.schema.profiles import ProfileSummary
 
-TOP = query.TOP
+TOP = selecting.TOP
 
 Destination = publishing.Destination
 Progress = Callable[[str, int, int], None]
@@ -74,7 +74,7 @@ def ask(
     """The answer to a question in words, or rows of one kind."""
     if question is not None:
         return query.ask(made, question, limit)
-    return query.select(made, selected or "", sort, limit, ascending=ascending)
+    return selecting.select(made, selected or "", sort, limit, ascending=ascending)
 
 
 def compare(before: Path, after: Path, *, strict: bool, top_k: int) -> ProfileComparison:

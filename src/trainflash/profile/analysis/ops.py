@@ -16,6 +16,7 @@ from trainflash.profile.analysis.timeline import Timeline
 from trainflash.profile.analysis.view import Rank, Work
 from trainflash.schema.profile_ops import MOST_OP_TOTALS, HotOp, OpTotal, SemanticFamilyAggregate
 
+MOST_OTHERWISE = 5
 MOST_EACH = 8  # launching operators, shapes, … of a name that are kept while ranks are added up
 PRODUCTS = {"aten::mm": (0, 1), "aten::bmm": (0, 1), "aten::addmm": (1, 2), "aten::baddbmm": (1, 2)}  # name → its operands
 _WORKS = {Work.COMPUTE: "compute", Work.COMMUNICATION: "communication", Work.COPY: "copy"}
@@ -79,10 +80,13 @@ def host_rows(timelines: Sequence[tuple[int, Timeline]]) -> dict[str, _Row]:
 
 
 def hot_ops(found: dict[str, _Row], limit: int, several: bool) -> tuple[HotOp, ...]:
-    """The costliest names by own time, then total, then name."""
+    """The costliest names by own time, then total, then name; and the few that are called most often or take the longest a call."""
     whole = sum(row.own for row in found.values())
     ordered = sorted(found.items(), key=lambda item: (-item[1].own, -item[1].total, item[0]))
-    return tuple(_hot(name, row, whole, several) for name, row in ordered[:limit])
+    often = sorted(ordered, key=lambda item: -item[1].count)[: min(limit, MOST_OTHERWISE)]
+    long = sorted(ordered, key=lambda item: -item[1].total / item[1].count)[: min(limit, MOST_OTHERWISE)]
+    kept = {name for name, _ in (*ordered[:limit], *often, *long)}
+    return tuple(_hot(name, row, whole, several) for name, row in ordered if name in kept)
 
 
 def op_totals(found: dict[str, _Row]) -> tuple[OpTotal, ...]:
