@@ -7,11 +7,40 @@ from dataclasses import replace
 import scenarios as s
 
 from trainflash.diagnosis import diagnose
-from trainflash.schema import Finding, Summary
+from trainflash.schema import Finding, LineCost, Location, Summary
 
 
 def first(summary: Summary) -> Finding:
     return diagnose(summary).findings[0]
+
+
+def kinds(summary: Summary) -> list[str]:
+    return [finding.kind for finding in diagnose(summary).findings]
+
+
+def slow_sampler(**changes) -> Summary:
+    """A batch sampler computes in the training process, beside one worker that has little to do."""
+    lines = (
+        LineCost("main", "Data", Location("train.py", 21, "main"), 0.57),
+        LineCost("main", "Data", Location("data.py", 16, "Balanced.__iter__"), 0.34),
+        LineCost("main", "Other", Location("train.py", 21, "main"), 0.02),
+        LineCost("worker", "Data", s.GETITEM, 0.5, "getitem"),
+    )
+    plain = {"getitem_ms": s.spread(0.13), "collate_ms": s.spread(0.25), "num_workers": 1, "persistent_workers": True}
+    return replace(s.run(Data=0.92), lines=lines, loaders=(s.loader(**plain | changes),), processes=2)
+
+
+def clocked(summary: Summary, *, process: float, thread: float, waited: float = 0.0, torch_threads: int = 1) -> Summary:
+    """Seconds in a second: CPU time of the process and its children, of the training thread, and its waiting for a core."""
+    wall = summary.threads.wall_seconds
+    changes = {"cpu_seconds": process * wall, "thread_cpu_share": thread, "runqueue_share": waited, "torch_threads": torch_threads}
+    return replace(summary, threads=replace(summary.threads, **changes))
+
+
+def starved(summary: Summary, *, fetches: float, waited: float) -> Summary:
+    """The fetches, and the training thread in all, waited such shares of their time for a core."""
+    loaders = (replace(summary.loaders[0], runqueue_share=fetches),)
+    return replace(summary, loaders=loaders, threads=replace(summary.threads, runqueue_share=waited))
 
 
 def test_of_two_training_loaders_the_one_that_is_waited_for_is_judged():
@@ -19,3 +48,68 @@ def test_of_two_training_loaders_the_one_that_is_waited_for_is_judged():
     fast = s.loader(id=1, fetch_cpu_share=1.0, getitem_ms=s.spread(0.1), wait_s=0.01)
     for loaders in ((slow, fast), (fast, slow)):
         assert first(replace(s.slow_getitem(0.9), loaders=loaders)).kind == "input_io"
+
+
+def test_workers_that_are_never_waited_for_are_not_blamed_for_a_slow_sampler():
+    found = first(slow_sampler())
+    assert (found.kind, found.location.function, found.knobs) == ("input_cpu", "Balanced.__iter__", ())
+    assert "chooses" in found.summary
+    assert "collate" not in [finding.kind for finding in diagnose(slow_sampler()).findings]
+
+
+def test_workers_that_are_waited_for_are_blamed_whatever_runs_beside():
+    assert first(slow_sampler(getitem_ms=s.spread(2.5), collate_ms=s.spread(4.7))).kind == "collate"
+
+
+def test_a_sampler_of_a_loader_without_workers_is_named_where_it_takes_most_of_the_time():
+    line = LineCost("main", "Data", Location("data.py", 60, "Buckets.__iter__.<locals>.<lambda>"), 0.5)
+    getitem = LineCost("main", "Data", s.GETITEM, 0.1, "getitem")
+    assert first(replace(s.run(Data=0.6), lines=(line, getitem))).location == line.location
+    swapped = (replace(line, share=0.1), replace(getitem, share=0.5))
+    assert first(replace(s.run(Data=0.6), lines=swapped)).location == s.GETITEM
+
+
+def test_collate_is_never_said_with_a_line_that_makes_samples():
+    getitem = LineCost("main", "Data", s.GETITEM, 0.4, "getitem")
+    found = first(replace(s.slow_collate(), lines=(getitem,)))
+    assert (found.kind, found.location) == ("collate", s.LOADER)
+    joined = LineCost("main", "Data", Location("data.py", 40, "join"), 0.1, "collate")
+    assert first(replace(s.slow_collate(), lines=(getitem, joined))).location == joined.location
+
+
+def test_a_fetch_that_threads_compute_for_is_no_disk():
+    waits = s.slow_disk(0.9, cpu=0.02)
+    assert first(waits).kind == "input_io"
+    assert first(clocked(waits, process=0.1, thread=0.1)).kind == "input_io"
+    assert first(clocked(waits, process=1.6, thread=0.1)).kind == "input_cpu"
+
+
+def test_processes_that_compute_for_a_batch_get_a_core_as_seldom_as_the_program():
+    batches = s.hand_made_batches(0.97)
+    assert first(clocked(batches, process=0.28, thread=0.03, waited=0.18)).kind == "input_cpu"
+    assert first(clocked(batches, process=0.04, thread=0.03, waited=0.18)).kind == "input_io"
+
+
+def test_a_second_compute_thread_does_not_hide_that_data_sleeps():
+    batches = s.hand_made_batches(0.62)
+    assert first(clocked(batches, process=0.81, thread=0.374, waited=0.0, torch_threads=2)).kind == "input_io"
+    assert first(clocked(batches, process=1.38, thread=1.0, waited=0.0, torch_threads=2)).kind == "input_cpu"
+
+
+def test_a_loader_that_had_no_core_is_not_said_to_read():
+    found = first(starved(s.slow_disk(cpu=0.038), fetches=0.979, waited=0.68))
+    assert found.kind == "input_cpu"
+    assert "not known" in found.summary
+    assert first(starved(s.slow_disk(cpu=0.038), fetches=0.5, waited=0.5)).kind == "input_io"
+
+
+def test_late_batches_of_fetches_without_a_core_are_the_machines():
+    late = starved(s.late_batches(workers=0), fetches=0.95, waited=0.3)
+    assert "input_tail" not in kinds(late)
+    assert "input_tail" in kinds(starved(s.late_batches(workers=0), fetches=0.2, waited=0.3))
+
+
+def test_input_is_judged_by_what_it_would_take_if_all_had_a_core():
+    late = starved(s.late_batches(workers=0), fetches=0.99, waited=0.9)
+    late = replace(late, loaders=(replace(late.loaders[0], fetch_cpu_share=0.003),))
+    assert not any(finding.kind.startswith("input") for finding in diagnose(late).findings)

@@ -22,7 +22,7 @@ def input_cost(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
         return ()
     memoizable = data.name in ("input_cpu", "input_io", "collate") and bool(_memoizable(signals, limits))
     knobs = ("memoize_function",) if memoizable else ()
-    if data.loader is not None:
+    if data.loader is not None and data.chosen_at is None:
         workers = data.loader.num_workers > 0
         moves = ("prefetch_factor", "dataloader_workers") if data.name == "input_tail" and workers else ("dataloader_workers",)
         knobs += moves + (("prefetch_factor",) if workers and "prefetch_factor" not in moves else ())
@@ -36,7 +36,7 @@ def input_cost(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
             weight=signals.exposed(data.calm),
             at_most=signals.exposed(data.share),
             summary=_input_sentence(data),
-            evidence=_input_evidence(signals, data),
+            evidence=_input_evidence(signals, data, limits),
             location=data.location,
             knobs=knobs,
         ),
@@ -79,6 +79,8 @@ def collate_beside(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
     """collate as a large part of an input that is named otherwise. Abstains where collating was not timed."""
     data = signals.data
     if data is None or data.collate_part is None or data.name == "collate" or data.collate_part < limits.collate_beside:
+        return ()
+    if data.apart or data.chosen_at is not None:
         return ()
     if data.calm * data.collate_part < limits.listed or data.loader is None or (data.receives and data.calm < limits.handing_over):
         return ()
@@ -218,6 +220,10 @@ def _memoizable(signals: Signals, limits: Thresholds) -> tuple[RepeatedWork, ...
 
 def _input_sentence(data: Input) -> str:
     where = f", most of it at {data.location}" if data.location is not None else ""
+    if data.chosen_at is not None:
+        return f"training waits {shown(data.share)} of the time while its own process chooses the next samples, at {data.location}"
+    if data.name == "input_cpu" and data.cpu_share is None:
+        return f"training waits {shown(data.share)} of the time for batches; whether they are computed or read is not known{where}"
     what = {
         "input_cpu": f"training waits {shown(data.share)} of the time for batches that are computed on the CPU{where}",
         "input_io": f"training waits {shown(data.share)} of the time for batches that wait for disk or network{where}",
@@ -227,9 +233,11 @@ def _input_sentence(data: Input) -> str:
     return what[data.name]
 
 
-def _input_evidence(signals: Signals, data: Input) -> tuple[Evidence, ...]:
+def _input_evidence(signals: Signals, data: Input, limits: Thresholds) -> tuple[Evidence, ...]:
     stat, loader, tail = signals.summary.phases["Data"], data.loader, signals.summary.input_tail
     rows = [percent("share of wall time", data.share), milliseconds("mean per step", stat.mean_ms)]
+    if data.calm < data.share - limits.tie:
+        rows.append(percent("share on a quiet machine, estimated", data.calm))
     for name, value in (("median", stat.p50_ms), ("95th percentile", stat.p95_ms), ("99th percentile", stat.p99_ms)):
         if value is not None:
             rows.append(milliseconds(f"{name} per step", value))

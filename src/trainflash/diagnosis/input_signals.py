@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass
 
-from trainflash.diagnosis.calm import calm_share, stalled_like_compute
+from trainflash.diagnosis.calm import stalled_like_compute
+from trainflash.diagnosis.fetching import calm_input, cpu_share, without_core
 from trainflash.diagnosis.lines import hottest, lines_in
 from trainflash.diagnosis.thresholds import Thresholds
 from trainflash.schema import LoaderFacts, Location, RepeatedWork, Started, Summary
+
+ITERATES = re.compile(r"\.__(iter|next)__($|\.)")
 
 
 @dataclass(frozen=True)
@@ -24,6 +28,8 @@ class Input:
     usual_share: float | None  # median Data time ÷ mean step
     late_part: float | None  # of the Data time, spent above the median
     location: Location | None
+    chosen_at: Location | None = None  # the owner's sampler, where choosing samples is what takes the time
+    apart: bool = False  # workers make a batch in a small part of what is waited for it
     receives: bool = False  # workers make batches far faster than they are used: what is left is handing them over
 
 
@@ -115,21 +121,25 @@ def read_input(summary: Summary, start: WorkerStart | None, limits: Thresholds) 
     share = max(0.0, stat.share - starting)
     usual, late = _tail(summary, share)
     part = _collate_part(loader)
-    cpu, waits = _cpu_share(summary, loader, stat.share), limits.io_cpu_share
+    apart = _made_apart(summary, loader, share, limits)
+    sampler = _sampler(summary, loader, apart, limits)
+    cpu, waits = cpu_share(summary, loader, stat.share, limits), limits.io_cpu_share
     if loader is not None and loader.num_workers > 0:
         waits = limits.io_cpu_share_of_workers
     reads = (cpu is not None and cpu < waits) or _copies_files(summary, loader, share, limits)
-    name = _name(loader, part, reads, usual, late, summary, limits)
+    name = _name(loader, None if apart else part, reads, usual, late, summary, limits) if sampler is None else "input_cpu"
     return Input(
         share=share,
-        calm=min(share, calm_share(summary, "Data", limits)),
+        calm=min(share, calm_input(summary, loader, limits)),
         name=name,
         loader=loader,
         cpu_share=cpu,
         collate_part=part,
         usual_share=usual,
         late_part=late,
-        location=_location(summary, loader, name),
+        location=sampler or _location(summary, loader, name),
+        chosen_at=sampler,
+        apart=apart,
         receives=name != "input_tail" and _far_ahead(loader, summary, limits),
     )
 
@@ -164,6 +174,8 @@ def _name(
     if known:
         most = limits.tail_usual_known
     bursty = loader is not None and usual is not None and usual <= most and late is not None and late >= limits.tail_part
+    if without_core(loader, limits) and not known:
+        bursty = False
     if bursty and _keeps_up(loader, summary, usually=known) is not False and (known or not stalled_like_compute(summary, "Data", limits)):
         return "input_tail"
     if reads:
@@ -200,6 +212,29 @@ def _far_ahead(loader: LoaderFacts | None, summary: Summary, limits: Thresholds)
     return batch / loader.num_workers <= limits.far_ahead * rest
 
 
+def _made_apart(summary: Summary, loader: LoaderFacts | None, share: float, limits: Thresholds) -> bool:
+    """Whether worker processes make a batch in a small part of the time that training waits for one: then it waits for something else."""
+    if loader is None or loader.num_workers == 0 or loader.getitem_ms is None:
+        return False
+    batch = loader.getitem_ms.mean_ms + (loader.collate_ms.mean_ms if loader.collate_ms is not None else 0.0)
+    return batch / loader.num_workers <= limits.making_part * share * summary.step_ms.mean_ms
+
+
+def _sampler(summary: Summary, loader: LoaderFacts | None, apart: bool, limits: Thresholds) -> Location | None:
+    """The owner's iterator that runs in the training process below a fetch, beside making samples, where it is what takes the time.
+
+    Where workers make batches in time, all that the training thread computes there counts; samples of it may be few, since it also
+    waits to get going again. The line that asks for the batch is the loop's and is none of it.
+    """
+    if loader is None or (loader.num_workers > 0 and not apart):
+        return None
+    beside = [line for line in lines_in(summary, "Data", "main", "") if ITERATES.search(line.location.function)]
+    spent = sum(line.share for line in beside)
+    whole = sum(line.share for line in lines_in(summary, "Data"))
+    least = limits.listed if apart else limits.making_part * whole
+    return hottest(beside) if beside and spent >= max(least, limits.listed) else None
+
+
 def _collate_part(loader: LoaderFacts | None) -> float | None:
     if loader is None or loader.collate_ms is None or loader.getitem_ms is None:
         return None
@@ -207,35 +242,15 @@ def _collate_part(loader: LoaderFacts | None) -> float | None:
     return loader.collate_ms.mean_ms / whole if whole > 0 else None
 
 
-def _cpu_share(summary: Summary, loader: LoaderFacts | None, data: float) -> float | None:
-    """CPU time ÷ (wall − time without a core) of fetching; without a loader from the whole process, everything else taken as CPU."""
-    threads = summary.threads
-    waiting = min(0.9, threads.runqueue_share or 0.0) if threads is not None else 0.0
-    if loader is not None:
-        if loader.fetch_cpu_share is None:
-            return None
-        if loader.runqueue_share is not None:
-            waiting = min(0.9, max(loader.runqueue_share, waiting if loader.num_workers == 0 else 0.0))
-        elif loader.num_workers > 0:
-            waiting = 0.0  # how long workers waited for a core is not known
-        return min(1.0, loader.fetch_cpu_share / (1 - waiting))
-    if threads is None or threads.cpu_seconds is None or not threads.wall_seconds or data <= 0 or summary.processes > 1:
-        return None
-    busy = threads.cpu_seconds / threads.wall_seconds / (1 - waiting)
-    return min(1.0, max(0.0, (busy - (1 - data)) / data))
-
-
 def _role(loader: LoaderFacts | None) -> str:
     return "worker" if loader is not None and loader.num_workers > 0 else "main"
 
 
-def _hottest_part(summary: Summary, loader: LoaderFacts | None, part: str) -> Location | None:
-    return hottest(lines_in(summary, "Data", _role(loader), part))
-
-
 def _location(summary: Summary, loader: LoaderFacts | None, name: str) -> Location | None:
-    first = "collate" if name == "collate" else "getitem"
-    found = _hottest_part(summary, loader, first) or hottest(lines_in(summary, "Data", _role(loader)))
+    if name == "collate":
+        joined = hottest(lines_in(summary, "Data", _role(loader), "collate"))
+        return joined or (None if loader is None else loader.joined_at or loader.collate_location or loader.location)
+    found = hottest(lines_in(summary, "Data", _role(loader), "getitem")) or hottest(lines_in(summary, "Data", _role(loader)))
     if found is not None:
         return found
     inside = sorted((work for work in summary.repeated if phase_of(work, summary) == "Data"), key=lambda work: -work.share)

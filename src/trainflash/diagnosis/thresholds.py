@@ -29,6 +29,9 @@ class Thresholds:
     # Input.
     io_cpu_share: float = 0.5  # T8: workers sit in read (near 0) or are CPU-pegged (near 1); the middle divides them
     io_cpu_share_of_workers: float = 0.3  # measured: workers that only compute fall to 0.45 on a busy machine, sleepers stay below 0.05
+    no_core: float = 0.5  # own: fetches that wait for a core half of the time are late because of the machine, not of their samples
+    hardly_any_core: float = 0.9  # own: of less than a tenth of the time nothing can be told: a small error turns it over
+    making_part: float = 0.5  # own: workers whose batches take less than half of the wait are not what is waited for
     copied_mb_s: float = 2000.0  # own: of fetching; memory is copied at 5 to 10 GB/s, decoders take in some hundred MB/s
     collate_majority: float = 0.5  # own: collate is the name when it is the larger part of a batch's making
     collate_beside: float = 0.3  # own: and stands beside input_cpu when it is nearly as large
