@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import inspect
 import os
 import pickle
@@ -9,7 +10,10 @@ import sys
 import threading
 
 import pytest
+import torch
 from probe_events import part
+
+KEPT = torch.ones(3)
 
 
 @pytest.fixture
@@ -107,6 +111,12 @@ def test_a_bracketed_function_is_pickled_by_value_without_us(calls):
     function = made()
     seen = calls(function)
     assert pickle.loads(cloudpickle.dumps(function))(1, d=2) == (1, 2, 4, (), 2, 5, {}, 3) and seen == []
+
+
+def test_a_hand_written_update_keeps_no_parameter_alive():
+    update = part("phases.own_updates").OwnUpdate(["train.py", 3, "update"], [torch.ones(2), KEPT])
+    gc.collect()
+    assert [id(each) for each in update.param_groups[0]["params"]] == [id(KEPT)]
 
 
 def test_code_that_hands_on_is_none_of_the_owner_s(calls):

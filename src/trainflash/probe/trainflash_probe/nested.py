@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import sys
 
-from .objects import MOST, held_in, is_array, is_tensor
+from .objects import MOST, held_in, is_array, is_tensor, of_class
 from .parts import parameters_in
 
 
@@ -37,7 +37,7 @@ def memory_of(tensor):
 
 def is_complete(module: object) -> bool:
     """Whether all parameters of a network have their shapes: those of lazy modules get them in the first forward."""
-    return not any(hasattr(parameter, "materialize") for parameter in parameters_in(module))
+    return not any(of_class(type(parameter), "materialize") is not None for parameter in parameters_in(module))
 
 
 def named_tensors(value: object, name: str = "", depth: int = 0, wanted=is_tensor) -> list:

@@ -9,8 +9,10 @@ from __future__ import annotations
 import functools
 import itertools
 import sys
+import types
 
 from .. import own
+from ..objects import attributes_of, is_a, of_class
 from ..parts import modules_in
 from ..phases import own_updates, unseen
 from ..phases.loop import loop
@@ -69,7 +71,7 @@ class HookFacts(Observer):
     def _tell_mode(self, kind: type) -> None:
         method = kind.__dict__.get("__torch_dispatch__") or kind.__dict__.get("__torch_function__")
         method = _plain(method)
-        code = getattr(method, "__code__", None)
+        code = own.code_of(method)
         if (code is not None and own.is_own(code)) or kind.__module__.startswith(_LOOKING):
             place = own.place_of_function(method) if code is not None and own.is_own(code) else None
             fact("setting", name="python_mode", value=f"{kind.__qualname__} sees each call of torch", at=place)
@@ -98,17 +100,18 @@ class HookFacts(Observer):
 
 def _code_of(hook: object):
     """The code of a function, method, partial or callable object; None for a built-in one."""
-    while isinstance(hook, functools.partial):
-        hook = hook.func
+    while is_a(hook, functools.partial):
+        hook = functools.partial.func.__get__(hook)
     hook = _plain(hook)
-    if not hasattr(hook, "__code__"):
-        hook = _plain(vars(type(hook)).get("__call__"))
-    return getattr(hook, "__code__", None)
+    return own.code_of(hook) or own.code_of(_plain(of_class(type(hook), "__call__")))
 
 
 def _plain(function: object):
     """The owner's function inside methods and decorators: torch hides modes from its compiler by one."""
-    function = getattr(function, "__func__", function)
-    while hasattr(function, "__wrapped__"):
-        function = function.__wrapped__
-    return function
+    while True:
+        if type(function) in (types.MethodType, staticmethod, classmethod):
+            function = function.__func__
+        elif "__wrapped__" in attributes_of(function):
+            function = attributes_of(function)["__wrapped__"]
+        else:
+            return function

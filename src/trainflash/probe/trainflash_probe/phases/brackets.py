@@ -59,6 +59,11 @@ class _Home(str):
         return str, (str(self),)
 
 
+def is_passage(code) -> bool:
+    """Whether this code hands on to a function that is bracketed."""
+    return type(code.co_filename) is _Home
+
+
 def _passage(code, run):
     """Code with the arguments, the name and the place of `code` that hands everything on to `run`."""
     count, only = code.co_argcount, code.co_kwonlyargcount

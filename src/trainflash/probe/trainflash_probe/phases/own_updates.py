@@ -11,6 +11,7 @@ import contextlib
 import ctypes
 import functools
 import sys
+import weakref
 from threading import get_ident
 
 from .. import codes, own
@@ -31,7 +32,12 @@ class OwnUpdate:
 
     def __init__(self, place: list, parameters: list) -> None:
         self.place, self.name = place, place[2]
-        self.param_groups = [{"params": parameters}]
+        self._parameters = [weakref.ref(parameter) for parameter in parameters]  # they may end before the program does
+
+    @property
+    def param_groups(self) -> list:
+        """As an optimizer has them; those that live."""
+        return [{"params": [parameter for parameter in (each() for each in self._parameters) if parameter is not None]}]
 
 
 class Watched:

@@ -15,7 +15,8 @@ import types
 from .. import own, process
 from ..environment import directory
 from ..guard import swallow
-from ..phases.brackets import exchange
+from ..lengths import length_of
+from ..phases.brackets import exchange, is_passage
 from ..phases.loop import loop
 from .kept import Shelf
 from .mode import COLLECT, LIVE, REPLAY, mode
@@ -149,6 +150,8 @@ def _functions_at(at: list) -> list:
         if type(item) is not types.FunctionType:
             continue
         code = item.__code__
+        if is_passage(code):
+            continue
         if code.co_firstlineno == line and code.co_name == name.rpartition(".")[2] and not code.co_flags & _GENERATOR:
             path = own.path_of(code)
             if path == file or (not os.path.isabs(file) and path.endswith(os.sep + file)):
@@ -177,11 +180,7 @@ def _sort(value: object) -> tuple:
 
 
 def _dataset_key(dataset) -> tuple:
-    try:
-        length = len(dataset)
-    except Exception:
-        length = -1
-    return (type(dataset).__qualname__, length)
+    return (type(dataset).__qualname__, length_of(dataset))
 
 
 def _fetch(original, kind: str, places: Places):
