@@ -23,6 +23,7 @@ MAX_LENGTH = 200_000  # of such a list
 
 _NUMBERS = (bool, int, float, complex)
 _KINDS = (*_NUMBERS, str, bytes, tuple, list, dict, PurePath)
+_EXACTLY = {id(kind): kind for kind in _KINDS}
 
 
 class _TooMuch(Exception):
@@ -52,7 +53,7 @@ class Digest:
         self._items += 1
         if depth > MAX_DEPTH or self._items > MAX_ITEMS:
             raise _TooMuch
-        kind = next((each for each in _KINDS if is_a(value, each)), None)
+        kind = _EXACTLY.get(id(type(value))) or next((each for each in _KINDS if is_a(value, each)), None)
         if value is None or kind in _NUMBERS:
             self._feed(b"None" if value is None else kind.__repr__(value).encode(), value)
             self.bytes += 8
