@@ -28,7 +28,7 @@ import sys
 import time
 import weakref
 
-from .. import seeding
+from .. import inside, seeding
 from ..files import Kept
 from ..nested import plain
 from ..phases import losses
@@ -227,25 +227,27 @@ class Recorder(Observer):
 
     def _watch_targets(self, torch):
         """Targets are what loss functions are given beside something that depends on weights, inside a module or not."""
-        functional = torch.nn.functional
         for name in losses.NAMES:
-            if hasattr(functional, name):
-                setattr(functional, name, self._aiming(name, getattr(functional, name), torch))
+            function = getattr(torch.nn.functional, name, None)
+            if function is not None:
+                names = function.__code__.co_varnames[: function.__code__.co_argcount]
+                self._try(inside.hook, function, *self._aiming(name, names, torch), names, True)
 
-    def _aiming(self, name, original, torch):
-        @functools.wraps(original)
-        def loss(*args, **kwargs):
-            target = kwargs.get("target", args[1] if len(args) > 1 else None)
-            given = args[0] if args else kwargs.get("input")
+    def _aiming(self, name, names, torch):
+        def enter(given, target, *settings):
+            if torch.compiler.is_compiling():
+                return None
             trains = isinstance(target, torch.Tensor) and getattr(given, "requires_grad", False) and torch.is_grad_enabled()
-            if trains and not self._evaluating and not torch.compiler.is_compiling():
+            if trains and not self._evaluating:
                 self._try(self._forwards.aim, target.detach())
-            result = original(*args, **kwargs)
-            if self._newest is not None and not (trains and self._newest.marker is None) and not torch.compiler.is_compiling():
-                self._try(scores.add, self._newest.line, name, given, target, kwargs if len(args) < 3 else None, result)
-            return result
+            return given, target, dict(zip(names[2:], settings)), trains  # noqa: B905 (Python 3.9)
 
-        return loss
+        def leave(call, result):
+            given, target, settings, trains = call
+            if result is not None and self._newest is not None and not (trains and self._newest.marker is None):
+                self._try(scores.add, self._newest.line, name, given, target, settings, result)
+
+        return enter, leave
 
     def _trained_keys(self):
         """Of the loaders that train: which do is known once a backward has followed."""

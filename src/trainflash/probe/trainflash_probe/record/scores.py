@@ -11,7 +11,7 @@ _IGNORED = -100
 
 
 def add(line, name, given, target, settings, result):
-    """Add one call of the loss function `name` to an evaluation's line. `settings` are its keywords, None where they stand by place."""
+    """Add one call of the loss function `name` to an evaluation's line. `settings` are its other arguments."""
     torch = tensors.torch_module()
     if not isinstance(target, torch.Tensor) or not isinstance(given, torch.Tensor):
         return
@@ -19,7 +19,7 @@ def add(line, name, given, target, settings, result):
         indexed = name in _INDEXED and not target.is_floating_point()
         kept = target.detach()
         if indexed:
-            kept = kept[kept != (settings or {}).get("ignore_index", _IGNORED)]
+            kept = kept[kept != settings.get("ignore_index", _IGNORED)]
         more = [
             int(kept.numel()),
             tensors.elements([kept], zeros=True),
@@ -31,7 +31,7 @@ def add(line, name, given, target, settings, result):
 
 def _total(name, given, target, kept, settings, result):
     """The sum of the loss over everything that was scored, however it was divided into calls; None where the call does not tell."""
-    if settings is None or any(settings.get(each) is not None for each in _CHANGE_THE_MEAN):
+    if any(settings.get(each) is not None for each in _CHANGE_THE_MEAN):
         return None
     reduction = settings.get("reduction", "mean")
     if name in _INDEXED:

@@ -7,13 +7,13 @@ could draw random numbers or print, is copied aside and read when the program ha
 from __future__ import annotations
 
 import contextlib
-import functools
 import io
 import os
 import shutil
 
 from .. import imports
 from ..guard import swallow
+from ..patches import like
 from . import contents
 
 _READ_BYTES = 2 << 30
@@ -78,7 +78,7 @@ class Files:
     def _moving(self, original, keeps):
         """`original(src, dst)`, followed; with `keeps` the old path stays."""
 
-        @functools.wraps(original)
+        @like(original)
         def move(src, dst, *args, **kwargs):
             moved = {}
             try:

@@ -14,6 +14,7 @@ import random
 import sys
 
 from .. import imports
+from ..patches import like
 from ..phases.observer import Observer
 
 _STRIDE = 7919  # a prime: seeds that programs count up do not meet
@@ -88,7 +89,7 @@ class Seeds:
         if inspect.ismethod(original):
             return _Method(original, self._exchanged)
 
-        @functools.wraps(original)
+        @like(original)
         def seed(*args, **kwargs):
             words, rest = self._exchanged(args, kwargs)
             return original(*words, **rest)
