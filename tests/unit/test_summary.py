@@ -173,6 +173,18 @@ def test_the_share_of_repeated_work_is_its_part_of_what_the_windows_stand_for():
     assert found[0].mean_ms == pytest.approx(0.8)
 
 
+def test_repeats_that_are_far_cheaper_than_first_calls_tell_what_the_work_costs_from_now_on():
+    kept = t.call(calls=100, repeats=80, inclusive_ns=90 * t.MS, repeat_ns=8 * t.MS)  # 4.1 ms once, then 0.1 ms
+    (found,) = summary_of(fetching(kept)).repeated
+    assert found.mean_ms == pytest.approx(0.1 - 0.0025)
+    assert found.share == pytest.approx(9.75 / (10 + 9.75) * 0.45)
+
+
+def test_what_is_a_look_up_already_costs_nothing():
+    (found,) = summary_of(fetching(t.call(calls=100, repeats=80, inclusive_ns=90 * t.MS, repeat_ns=80 * 2_400))).repeated
+    assert (found.mean_ms, found.share) == (0.0, 0.0)
+
+
 def test_repeated_work_between_the_phases_stands_for_data_and_other():
     rank = t.rank([10.0] * 100, {"Data": 0.4, "Fwd": 0.4})
     found = summary_of(replace(rank, repeated=(t.call(where="gap"),))).repeated

@@ -14,6 +14,8 @@ LEAST_CALLS = 2
 SUMMED = ("calls", "comparable", "repeats", "distinct", "sampled", "inclusive_ns", "repeat_ns", "window_ns")
 OPERATORS = "operators"  # calls of torch by the owner's lines, from a step's begin to its backward
 AFTER_FORWARD = ("Bwd", "Opt", "Eval", "Ckpt", "Log")
+CHEAPER = 0.5  # own: repeats that cost less than this part of first calls tell the price from then on: something is kept already
+TRACED_NS = 2_500  # measured: what tracing adds to a call, which a look-up in a cache hardly exceeds
 OFTEN = 0.2  # a function that repeats itself in fewer calls is no cause to drop the functions that it calls
 
 
@@ -42,8 +44,8 @@ def repeated_work(trace: Trace, rank: RankTrace, part: Steady, shares: dict[str,
                 role="worker" if call.role == "worker" else "main",
                 calls=call.comparable,
                 repeats=call.repeats,
-                mean_ms=call.inclusive_ns / call.calls / NS_PER_MS,
-                share=min(1.0, call.inclusive_ns / call.window_ns) * parts.stands_for(call),
+                mean_ms=_price_ns(call) / NS_PER_MS,
+                share=_part_of_windows(call) * parts.stands_for(call),
                 hashable=call.hashable,
                 is_method=call.is_method,
                 result_bytes=call.result_bytes,
@@ -52,6 +54,19 @@ def repeated_work(trace: Trace, rank: RankTrace, part: Steady, shares: dict[str,
             )
         )
     return tuple(sorted(found, key=lambda work: -work.share))
+
+
+def _price_ns(call: RepeatedCall) -> float:
+    """What a call costs from now on: the mean of all, or of the repeats where these are far cheaper than the first calls."""
+    every, again = call.inclusive_ns / call.calls, call.repeat_ns / call.repeats
+    first = (call.inclusive_ns - call.repeat_ns) / max(1, call.calls - call.repeats)
+    return max(0.0, again - TRACED_NS) if again < CHEAPER * first else every
+
+
+def _part_of_windows(call: RepeatedCall) -> float:
+    """Part of the traced windows that calls at this price take."""
+    spent = call.calls * _price_ns(call)
+    return min(1.0, spent / max(1.0, call.window_ns - call.inclusive_ns + spent))
 
 
 def _distinct(call: RepeatedCall, samples: int) -> int:

@@ -122,7 +122,8 @@ class RepeatedCall:
     many of the calls could have repeated an earlier one: for "fetch" and "collate" those for samples that an earlier window held too, and
     those that did; else all of them.
     `window_ns` is the traced length of all windows of that kind in this process, so `inclusive_ns ÷ window_ns` estimates its
-    share of them (tracing slows both alike, roughly). `caller` is the nearest traced function of the owner around it, "" for the outermost.
+    share of them as long as calls cost the same (tracing slows both alike, roughly). `caller` is the nearest traced function of the owner
+    around it, "" for the outermost.
     """
 
     location: Location
