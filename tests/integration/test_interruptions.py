@@ -29,3 +29,17 @@ def test_an_evaluation_is_the_function_s_that_still_runs_at_its_forwards(tmp_pat
 def test_an_evaluation_without_helpers_is_placed_where_it_begins(tmp_path):
     where = run_of(tmp_path, "by_itself").evaluations[-1].location
     assert where.line == line_of("def by_itself") + 1
+
+
+@pytest.mark.parametrize(
+    ("style", "line", "function", "times"),
+    [
+        ("in_the_loop", "to_disk(model.state_dict(), None)  # in the loop", "main", 8),
+        ("every_third", "to_disk(model.state_dict(), None)  # every third", "every_third", 8),
+        ("at_the_end", "to_disk(model.state_dict(), None)  # at the end", "main", 1),
+        ("save_and_train", "torch.save(model.state_dict(), io.BytesIO())", "save_and_train", 24),
+    ],
+)
+def test_a_checkpoint_is_placed_where_its_cadence_is_decided(tmp_path, style, line, function, times):
+    found = run_of(tmp_path, style).saves[1 - times :]  # of a step that trains, the first end was not seen before the first save
+    assert {(each.location.line, each.location.function) for each in found} == {(line_of(line), function)}

@@ -60,7 +60,7 @@ def to_disk(state, target):
 
 def every_third(number):
     if number % 3 == 0:
-        to_disk(model.state_dict(), None)
+        to_disk(model.state_dict(), None)  # every third
 
 
 def save_and_train(number):
@@ -83,13 +83,13 @@ def main(style):
         train()
         if style == "in_the_loop":
             if number % 3 == 0:
-                to_disk(model.state_dict(), None)
+                to_disk(model.state_dict(), None)  # in the loop
         elif style == "every_third":
             every_third(number)
         elif number % 3 == 0 and style in globals():
             globals()[style]()
     if style == "at_the_end":
-        to_disk(model.state_dict(), None)
+        to_disk(model.state_dict(), None)  # at the end
 
 
 main(sys.argv[1])

@@ -9,10 +9,11 @@ import os
 import time
 from threading import get_ident
 
-from .. import codes, imports, own
+from .. import codes, imports
 from ..environment import diagnose
 from ..guard import swallow
 from ..writer import emit, fact
+from . import deciding
 from .loop import loop
 
 
@@ -22,6 +23,8 @@ def install(torch) -> None:
     torch.save = torch.serialization.save = save
     imports.after("safetensors.torch", lambda module: setattr(module, "save_file", _saver(module.save_file)))
     imports.after("torch.distributed.checkpoint.state_dict_saver", lambda module: setattr(module, "save", _saver(module.save)))
+    if diagnose:
+        loop.call_at(1, deciding.note_loop)
 
 
 def saver_method(owner: object, name: str) -> None:
@@ -112,7 +115,7 @@ def _tell(obj: object, target: object) -> None:
 def _note(target: object, began: int, method: bool) -> None:
     try:
         ended = time.monotonic_ns()
-        fact("save", t=began, ns=ended - began, at=own.caller(), bytes=_size(target), inner=loop.in_ckpt > 0, method=method)
+        fact("save", t=began, ns=ended - began, at=deciding.place(), bytes=_size(target), inner=loop.in_ckpt > 0, method=method)
     except Exception as error:
         swallow("checkpoint facts", error)
 
