@@ -44,3 +44,36 @@ def test_what_a_line_spends_in_sync_points_is_taken_from_its_pieces_once():
     waits = (SyncPoint(Location("x.py", 10, "mine"), "item", 400, 0.9, 0.05, False),)
     found = {finding.kind: finding.share for finding in diagnose(replace(s.run(Other=0.3), lines=lines, sync_points=waits)).findings}
     assert found["host_code"] == pytest.approx(0.23)
+
+
+def evaluating(*lines: tuple[int, str, float], training: tuple[LineCost, ...] = (), forwards: tuple[int, ...] = (18,)) -> Summary:
+    """Evaluations of 0.6 of the time that begin in line 16 and ask the network in line 18."""
+    plain = s.evaluating(0.6)
+    places = tuple(Location("x.py", line, "evaluate") for line in forwards)
+    activity = replace(plain.activities[0], location=Location("x.py", 16, "evaluate"), forwards=places)
+    return replace(plain, activities=(activity,), lines=(*sampled("Eval", *lines), *training))
+
+
+def test_an_evaluation_that_is_a_metric_of_its_own_names_the_metric():
+    finding = diagnose(evaluating((11, "auc", 0.3), (12, "auc", 0.2), (18, "evaluate", 0.1))).findings[0]
+    assert (finding.kind, finding.location.line, finding.location.function) == ("evaluation", 11, "auc")
+    assert "most of it in auc at x.py:11" in finding.summary
+
+
+def test_a_metric_that_is_written_into_the_evaluation_is_named_by_its_line():
+    assert place(evaluating((21, "evaluate", 0.45), (18, "evaluate", 0.1))) == (21, "evaluate")
+
+
+@pytest.mark.parametrize(
+    "summary",
+    [
+        evaluating((18, "evaluate", 0.5), (11, "auc", 0.1)),
+        evaluating((5, "Net.forward", 0.5), training=sampled("Fwd", (5, "Net.forward", 0.2))),
+        evaluating((30, "Digits.__getitem__", 0.5), training=sampled("Data", (30, "Digits.__getitem__", 0.01))),
+        evaluating((11, "auc", 0.5), forwards=()),
+        evaluating((11, "auc", 0.2)),
+        evaluating(),
+    ],
+)
+def test_an_evaluation_that_mostly_asks_the_network_is_placed_where_it_begins(summary):
+    assert place(summary) == (16, "evaluate")

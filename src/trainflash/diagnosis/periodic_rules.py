@@ -39,6 +39,7 @@ def evaluation(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
     busiest = signals.hottest("Eval")
     if busiest is not None:
         rows.append(Evidence("hottest line", str(busiest)))
+    beside = _beside_forwards(activity, signals, limits)
     return (
         *writing,
         claim(
@@ -47,12 +48,35 @@ def evaluation(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
             "host",
             share,
             limits,
-            summary=f"evaluation takes {shown(share)} of the time" + _rhythm(activity),
+            summary=f"evaluation takes {shown(share)} of the time"
+            + _rhythm(activity)
+            + (f", most of it in {beside.function}{at(beside)}" if beside is not None else ""),
             evidence=rows,
-            location=(activity.location if activity is not None else None) or busiest,
+            location=beside or (activity.location if activity is not None else None) or busiest,
             knobs=(*knobs, "eval_cadence"),
         ),
     )
+
+
+def _beside_forwards(activity: Activity | None, signals: Signals, limits: Thresholds) -> Location | None:
+    """The owner's hottest line that runs no network, where such lines make up most of the evaluation, as a metric of its own does.
+
+    Lines that lead to forwards run networks, and so do functions that training runs in forward; what training runs to make batches is
+    input. None where the lines that lead to forwards are unknown.
+    """
+    if activity is None or not activity.forwards:
+        return None
+    shared = [line for name in (*COMPUTE, "Data") for role in ("main", "worker") for line in lines_in(signals.summary, name, role)]
+    functions = {(line.location.file, line.location.function) for line in shared}
+    forwards = {(place.file, place.line) for place in activity.forwards}
+    lines = lines_in(signals.summary, "Eval")
+    beside = [
+        line
+        for line in lines
+        if (line.location.file, line.location.line) not in forwards and (line.location.file, line.location.function) not in functions
+    ]
+    most = sum(line.share for line in beside) >= limits.eval_beside * max(signals.share("Eval") or 0.0, sum(line.share for line in lines))
+    return hottest(beside) if most else None
 
 
 def _writing_inside(whole: float, signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
