@@ -6,12 +6,13 @@ import gc
 import inspect
 import os
 import pickle
+import subprocess
 import sys
 import threading
 
 import pytest
 import torch
-from probe_events import part
+from probe_events import PROBE, part
 
 KEPT = torch.ones(3)
 
@@ -208,3 +209,10 @@ def test_variables_of_closures_are_not_written_back_where_other_threads_work(unt
     stop.set()
     thread.join()
     assert count == added and window._calls == 0 and not part("tracing").others_work()
+
+
+def test_without_a_run_nothing_is_written_anywhere(tmp_path):
+    code = "from trainflash_probe import writer; writer.fact('a'); [writer.emit(20) for _ in range(9)]; writer.notice('n')"
+    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(PROBE), "PYTHONDONTWRITEBYTECODE": "1", "PYTHONSAFEPATH": "1"}
+    done = subprocess.run([sys.executable, "-S", "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert (done.returncode, done.stderr, list(tmp_path.iterdir())) == (0, "", [])

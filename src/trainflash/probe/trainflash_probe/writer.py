@@ -118,7 +118,9 @@ def _make_room(word: int) -> None:
         return
     _growing = True
     try:
-        if _state == "unopened":
+        if not directory:
+            _lose()  # nobody has asked for a run: never write into the folder that the program happens to be in
+        elif _state == "unopened":
             _open()
         elif _state == "open":
             _map_next_chunk()
@@ -229,6 +231,8 @@ def fact(kind: str, **values) -> None:
 
 def notice(text: str) -> None:
     """Tell the launcher something; readers show it when no training was seen."""
+    if not directory:
+        return
     try:
         fd = os.open(os.path.join(directory, "notice.jsonl"), os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
         try:
