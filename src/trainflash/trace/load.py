@@ -11,7 +11,7 @@ import numpy as np
 from trainflash.errors import ProgramFailed, UsageError
 from trainflash.schema.notices import refused
 from trainflash.schema.runs import PHASES, Location
-from trainflash.trace import between, compute_facts, device, input_facts, trainings, unused_forwards
+from trainflash.trace import between, compute_facts, device, generators, input_facts, trainings, unused_forwards
 from trainflash.trace import facts as typed
 from trainflash.trace import ranks as together
 from trainflash.trace.accounting import Spans, occurrences, spans, step_of, steps, with_calls
@@ -162,7 +162,8 @@ def _rank(process: _Process, repeats: tuple[RepeatedCall, ...]) -> RankTrace:
     words, codes, facts, header = process.words, process.codes, process.facts, process.header
     seen = with_calls(spans(words, codes), codes)
     announced, unused = unused_forwards.mark(seen, codes)
-    marks, divided = between.divide(announced, codes, facts, _read_samples(process))
+    fed, generated = generators.prolong(announced, words, codes, facts)
+    marks, divided = between.divide(fed, codes, facts, _read_samples(process))
     found = steps(marks, codes, words.steps)
     spent = occurrences(marks, found.start_ns)
     loaders = input_facts.with_samples(typed.loaders(facts, words, codes, typed.fetches(words, codes)), facts)
@@ -181,7 +182,7 @@ def _rank(process: _Process, repeats: tuple[RepeatedCall, ...]) -> RankTrace:
         step_start_ns=found.start_ns,
         phase_ns={name: found.phase_ns[index] for index, name in enumerate(PHASES)},
         occurrences=spent,
-        samples=_samples(process, marks, found.start_ns, divided),
+        samples=_samples(process, marks, found.start_ns, divided, generated),
         device=str(facts.newest("device").get("device", "cpu")),
         epochs=len(epoch_at) or None,
         epoch_at_ns=epoch_at,
@@ -233,7 +234,13 @@ def _read_samples(process: _Process) -> tuple[np.ndarray, np.ndarray, np.ndarray
     return t, weight, index[number], tuple(places[number] for number in known)
 
 
-def _samples(process: _Process, marks: Spans | None, step_start: np.ndarray, divided: between.Divided | None = None) -> Samples:
+def _samples(
+    process: _Process,
+    marks: Spans | None,
+    step_start: np.ndarray,
+    divided: between.Divided | None = None,
+    generated: generators.Generated | None = None,
+) -> Samples:
     t, weight, place, locations = _read_samples(process)
     if marks is None:
         phase = np.full(len(t), PHASES.index("Data"), dtype=np.int64)
@@ -242,6 +249,8 @@ def _samples(process: _Process, marks: Spans | None, step_start: np.ndarray, div
         phase = np.where(before >= 0, marks.effective[np.maximum(before, 0)] if len(marks.t_ns) else 0, PHASES.index("Other"))
     if divided is not None:
         phase = divided.phase_of_samples(t, place, locations, phase)
+    if generated is not None:
+        phase = generated.phase_of_samples(t, phase)
     part = input_facts.parts(process.words, process.codes, t, worker=marks is None)
     return Samples(t, weight, place, phase, step_of(t, step_start), locations, part)
 

@@ -34,9 +34,10 @@ class ForwardWatch(Observer):
     def begin(self, module: object, args: tuple, kwargs: dict) -> None:
         """A root is about to run."""
         if self._window is None and loop.fed_by_forward and not loop.evaluating and not loop.eval_depth and not gaps._compiles:
-            window = Window("forward", keep=True)
+            window = Window("forward", keep=True, state=lambda: loop.in_fwd)
             if window.begin():
                 self._window = window
+                gaps.traced_forward(window)
                 fact("slowed", step=loop.steps)
 
     def end(self, tensors: tuple, grad_tensors: object) -> None:

@@ -18,6 +18,7 @@ import time
 from .. import codes, own
 from ..environment import number
 from ..guard import swallow
+from ..phases import feeding
 from ..writer import emit, fact, is_open
 from . import ahead, closer
 
@@ -27,7 +28,7 @@ _SIGNAL_OFFSET = 9  # SIGRTMIN + 9: the first ones are taken by thread libraries
 
 _timer = None
 _libc = None
-_places: dict = {}  # (code, line, late) -> place id
+_places: dict = {}  # (code, line, late), and True where a generator that makes batches led there -> place id
 _interval_ns = 0
 _armed_ns = _newest_ns = 0
 _thread = 0
@@ -118,28 +119,47 @@ def _sample(signo, frame) -> None:
             return
         frame = own.own_frame(frame, ends=lambda code: code.co_name == _within)
         tick = _armed_ns + ((before - _armed_ns) // _interval_ns + 1) * _interval_ns
+        if feeding.waiting is not None:
+            emit(codes.SAMPLE_OF + _place_of_maker(feeding.waiting, frame))
+            return
         emit(codes.SAMPLE_OF + (0 if frame is None else _place(frame, now - tick > closer.LATE_NS)))
     except Exception as error:
         swallow("sample", error)
 
 
 def _place(frame, late: bool) -> int:
-    key = (frame.f_code, frame.f_lineno, late)
+    makes = feeding.makes(frame)
+    key = (frame.f_code, frame.f_lineno, late, True) if makes else (frame.f_code, frame.f_lineno, late)
     if late:
         closer.late(key[:2], _belongs)
+    return _number(key, lambda: own.place_of_frame(frame), makes)
+
+
+def _number(key: tuple, at, makes: bool = False) -> int:
     place = _places.get(key)
     if place is None:
         if len(_places) >= codes.MAX_PLACE:
             return 0
         place = _places[key] = len(_places) + 1
-        fact("place", id=place, at=own.place_of_frame(frame))
+        fact("place", id=place, at=at(), makes=makes)
     return place
+
+
+def _place_of_maker(made, frame) -> int:
+    """Where what the training thread waits for at `frame` is made: in another process, in another thread, or nobody knows."""
+    if made:
+        return _number(tuple(made), lambda: made)
+    mine = feeding.frame_of_maker(_thread)
+    return _place(frame if mine is None else mine, late=False) if mine is not None or frame is not None else 0
 
 
 def _belongs(place: tuple, truth: tuple) -> None:
     """The late samples at `place` are those of the line `truth`: a reader takes the newest fact about a place."""
     code, line = truth
-    fact("place", id=_places[(*place, True)], at=[own.path_of(code), line, own.name_of(code)])
+    for key in ((*place, True), (*place, True, True)):
+        if key in _places:
+            makes = len(key) > 3 or code in feeding.running
+            fact("place", id=_places[key], at=[own.path_of(code), line, own.name_of(code)], makes=makes)
 
 
 def stop() -> None:

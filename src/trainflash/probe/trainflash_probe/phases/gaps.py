@@ -1,9 +1,10 @@
 """Finds the function that makes batches where no DataLoader does.
 
-In a few early steps the time from the update to the next forward is traced. A function of the owner whose returned tensors or arrays
-are inputs of the model is the data function: its calls are phase Data from then on. So is one that is called between forward and
-backward and returns the inputs of the next step. A generator that runs already cannot be bracketed; there the end of the time before
-the forward counts as Data, as much of it as the generator took in the traced steps.
+In a few early steps the time from the update to the next forward is traced. A function of the owner whose returned tensors, arrays or
+lists are inputs of the model is the data function: its calls are phase Data from then on. So is one that writes into the memory of an
+input, and one that is called between forward and backward and returns the inputs of the next step. All forwards up to the backward are
+asked: the first one may be another network's. A generator that runs already cannot be bracketed; there the end of the time before the
+forward counts as Data, as much of it as the generator took in the traced steps, and samples of lines say what else was its work.
 """
 
 from __future__ import annotations
@@ -13,11 +14,13 @@ import weakref
 from .. import own
 from ..facts.calls import Window
 from ..guard import swallow
-from ..nested import arrays_in, is_array, plain, tensors_in
+from ..nested import plain, tensors_in
+from ..parts import parameters_in
 from ..writer import fact
-from . import own_updates, rollouts
+from . import feeding, handed, own_updates, rollouts
 from .brackets import bracket_code
 from .loop import NEVER, loop
+from .matching import as_many, data_in, memory_of, same_kind, same_memory
 
 _compiles = False  # while Dynamo compiles what is called in a gap, a trace function of ours would be compiled too
 
@@ -32,12 +35,19 @@ def install(torch) -> None:
     """Plan the windows."""
     global _watch
     _watch = GapWatch()
+    handed.install()
 
 
 def prefetched(returned: list) -> None:
     """Calls seen between a forward and its backward: what they returned may be the inputs of the next forward."""
+    if _watch is not None and loop.trace_gap_at <= loop.steps + 1:
+        _watch.early = [call for call in returned if call.depth == 0 and data_in(call.value)]
+
+
+def traced_forward(window: Window) -> None:
+    """A window is open up to the backward: what is called in it may make an input of a later forward of this step."""
     if _watch is not None:
-        _watch.early = [call for call in returned if call.depth == 0 and _data_in(call.value)]
+        _watch.later = window
 
 
 def give_up() -> None:
@@ -47,18 +57,22 @@ def give_up() -> None:
 
 
 class GapWatch:
-    """Opens a window after an update, closes it at the next root forward. Listens to the loop only while one is open."""
+    """Opens a window after an update, closes it at the next root forward; listens to the loop from there to the backward."""
 
     def __init__(self) -> None:
         self._window = None
+        self._closed = None  # the window, until the backward has come
         self._found: set = set()
+        self._alike: dict = {}  # code -> step, of calls that gave as many numbers as an input has
         self._next = 0
-        self._last_input = None
+        self._last_inputs: list = []
         self._running = None  # code of a generator that could not be bracketed
         self._watched = None
+        self._buffers = None  # the inputs of the forward that was looked at last
         self._leaves: list = []
         self._parts: list = []  # (its time, length) of the gaps that were traced
         self.early: list = []
+        self.later = None
         self._schedule()
 
     def _schedule(self) -> None:
@@ -69,14 +83,21 @@ class GapWatch:
     def completed(self) -> None:
         """An update has completed a step that is to be followed by a window."""
         self._schedule()
-        if self._window is None and not _compiles:
+        self._finish()
+        if not _compiles:
             self._watched = self._parameters()
-            window = Window("gap", keep=True, state=self._watched.state if self._watched is not None else None)
+            self._buffers = _watchable([each() for each in self._last_inputs])
+            window = Window("gap", keep=True, state=self._state)
             if window.begin():
                 self._window = loop.gap = window
+                handed.listen()
                 loop.on_forward.append(self.on_forward)
                 loop.on_backward.append(self.on_backward)
                 loop.on_exit.append(self.on_exit)
+
+    def _state(self) -> tuple:
+        """Of the parameters, where the owner may update them, and of the last inputs."""
+        return tuple([watched.state() if watched is not None else None for watched in (self._watched, self._buffers)])
 
     def _parameters(self):
         """What an update of the owner's would change; None where torch's optimizers do that."""
@@ -90,62 +111,102 @@ class GapWatch:
         watched, self._watched = self._watched, None
         if watched is None or not own_updates.nobody_else_updates():
             return
-        call = own_updates.updating(window.returned)
+        call = own_updates.changing(window.returned, 0)
         if call is None:
-            used = {_memory_of(plain(each)) for each in parameters} - {0}
-            made = [call for call in window.returned if any(_memory_of(tensor) in used for tensor in tensors_in(call.value))]
+            used = {memory_of(plain(each)) for each in parameters} - {0}
+            made = [call for call in window.returned if any(memory_of(tensor) in used for tensor in tensors_in(call.value))]
             call = min(made, key=lambda call: call.depth, default=None)
         if call is not None and call.code not in self._found:
             self._found.add(call.code)
             own_updates.bracket(call.code, call.namespace, watched.all)
 
-    def _close(self):
-        window, self._window, loop.gap = self._window, None, None
-        window.end()
-        loop.remove(self.on_forward, self.on_backward, self.on_exit)
-        return window
+    def _close(self) -> None:
+        """The gap is over; what was called in it is kept up to the backward."""
+        self._closed, self._window, loop.gap = self._window, None, None
+        self._closed.end()
+        handed.stop()
+
+    def _finish(self) -> None:
+        """Stop to listen, and let go of all that was seen."""
+        if self._window is not None:
+            self._close()
+        if self._closed is not None:
+            loop.remove(self.on_forward, self.on_backward, self.on_exit)
+            self._time_generator(self._closed)
+            self._closed.returned.clear()
+            handed.seen.clear()
+        self._closed = self._watched = self._buffers = self.later = None
 
     def on_forward(self, module: object, args: tuple, kwargs: dict) -> None:
-        """The gap is over."""
-        window = self._close()
-        try:
-            self._find_update(window, module.parameters())
-            if not loop.rolling:
-                self._match(window, args, kwargs)
-                self._time_generator(window)
-        finally:
-            window.returned.clear()
-            self.early = []
+        """The gap is over, or another network of the same step is about to run."""
+        first = self._window is not None
+        inputs = [tensor for value in (*args, *kwargs.values()) for tensor in tensors_in(value)]
+        if first:
+            self._close()
+            self._find_update(self._closed, parameters_in(module))
+            if loop.rolling:
+                self._finish()
+                return
+            self._note_inputs(inputs)
+        self._match(self._closed, inputs)
 
     def on_backward(self, tensors: tuple, grad_tensors: object) -> None:
-        """A loop without modules: the gap ends here at the latest."""
-        window = self._close()
-        try:
+        """All forwards of the step have been seen; in a loop without modules the gap ends here at the latest."""
+        if self._window is not None:
+            self._close()
             leaves = own_updates.leaves_of(tensors)
             self._leaves = [weakref.ref(leaf) for leaf in leaves]
-            self._find_update(window, leaves)
-        finally:
-            window.returned.clear()
-            self.early = []
+            self._find_update(self._closed, leaves)
+        self._finish()
+        self.early = []
 
     def on_exit(self) -> None:
         """Do not trace the end of the program."""
-        self._close()
+        self._finish()
 
-    def _match(self, window: Window, args: tuple, kwargs: dict) -> None:
-        inputs = [tensor for value in (*args, *kwargs.values()) for tensor in tensors_in(value)]
-        if loop.fed_by_forward:
-            self._compare_with_last(inputs)
-        for same, calls in ((_same_memory, window.returned), (_same_memory, self.early), (_same_kind, window.returned)):
-            matched = [
-                call
-                for call in calls
-                if call.code not in self._found and any(same(made, given) for made in _data_in(call.value) for given in inputs)
-            ]
-            if matched:
-                call = min(matched, key=lambda call: call.depth)
+    def _note_inputs(self, inputs: list) -> None:
+        if loop.fed_by_forward and inputs:
+            if self._last_inputs and self._last_inputs[0]() is inputs[0]:
+                rollouts.rule_out()  # the same tensor each time: nothing makes data between the steps
+            self._last_inputs = [weakref.ref(tensor) for tensor in inputs]
+        elif loop.fed_by_forward:
+            self._last_inputs = []
+
+    def _match(self, window: Window, inputs: list) -> None:
+        """Bracket the outermost call that gave one of the inputs, by the surest way to tell that finds one.
+
+        What was handed over by others is bracketed rather than a running generator around it, and beside a function around it.
+        """
+        during = [call for call in self.later.returned if not call.before] if self.later is not None else []  # outside of networks
+        calls = [call for call in window.returned + during if call.code not in self._found]
+        for same, among in ((same_memory, calls), (same_memory, self.early), (None, calls), (same_kind, calls), (as_many, calls)):
+            if same is None:
+                matched, given_over = self._written(inputs), []
+            else:
+                matched, given_over = (
+                    [call for call in each if any(same(call.value, given) for given in inputs)] for each in (among, handed.seen)
+                )
+            if same is as_many:
+                matched, given_over = self._twice(matched), self._twice(given_over)
+            for each in given_over:
+                handed.learn(each)
+            call = min(matched, key=lambda call: call.depth, default=None)
+            if call is not None and not (given_over and call.code.co_flags & _GENERATOR):
                 self._bracket(call.code, call.namespace, getattr(window, "fetched", False))
+            if call is not None or given_over:
                 return
+
+    def _written(self, inputs: list) -> list:
+        """The call that wrote into the memory of an input, where that is the one of the forward before."""
+        before = self._buffers.all if self._buffers is not None else []
+        if not {memory_of(plain(each)) for each in inputs} & {memory_of(plain(each)) for each in before} - {0}:
+            return []
+        call = own_updates.changing(self._closed.returned, 1)
+        return [call] if call is not None and call.code not in self._found else []
+
+    def _twice(self, calls: list) -> list:
+        """Those of whose code calls matched in another step too; none where what runs is not trained."""
+        return [call for call in calls if self._alike.setdefault(call.code, loop.steps) != loop.steps] if loop.fed_by_forward else []
 
     def _time_generator(self, window: Window) -> None:
         """How long before the forward the running generator begins; each traced gap says it again."""
@@ -155,18 +216,15 @@ class GapWatch:
         its, whole = sorted(self._parts)[len(self._parts) // 2]
         loop.position_ns = its if its < MOSTLY * whole else 0
 
-    def _compare_with_last(self, inputs: list) -> None:
-        if inputs and self._last_input is not None and self._last_input() is inputs[0]:
-            rollouts.rule_out()  # the same tensor each time: nothing makes data between the steps
-        self._last_input = weakref.ref(inputs[0]) if inputs else None
-
     def _bracket(self, code, namespace: dict, fetched: bool) -> None:
         self._found.add(code)
         if loop.fed_by_forward:
             rollouts.rule_out()
         try:
             bracket_code(code, namespace)
-            if code.co_flags & _GENERATOR and not fetched:  # else a DataLoader is behind it, which says when it works
+            if code.co_flags & _GENERATOR:
+                feeding.running.add(code)
+            if code.co_flags & _GENERATOR and not fetched:  # else a DataLoader is behind it: its own time is known by samples only
                 loop.by_position = True
                 loop.plain_until = 0
                 self._running = code
@@ -175,28 +233,14 @@ class GapWatch:
             swallow("data function", error)
 
 
-def _data_in(value: object) -> list:
-    """Tensors and arrays; what part of the model made is no data."""
-    return [tensor for tensor in tensors_in(value) if not tensor.requires_grad] + arrays_in(value)
-
-
-def _same_memory(made, given) -> bool:
-    """`torch.from_numpy` makes a tensor in the memory of its array."""
-    if is_array(made):
-        return given.device.type == "cpu" and made.__array_interface__["data"][0] == _memory_of(given) != 0
-    return made is given or (made.device == given.device and _memory_of(made) == _memory_of(given) != 0)
-
-
-def _memory_of(tensor) -> int:
-    """Address of the values; 0 for a tensor that has none of its own."""
+def _watchable(inputs: list):
+    """What can be seen of writing into these tensors; None where none of them is left, or one that tells nothing of itself."""
+    left = [tensor for tensor in inputs if tensor is not None]
+    if not left or len(left) < len(inputs):
+        return None
     try:
-        return (tensor._values() if tensor.is_sparse else tensor).untyped_storage().data_ptr()
+        watched = own_updates.Watched(left)
+        watched.state()
+        return watched
     except (RuntimeError, NotImplementedError):
-        return 0  # another sparse layout, or a wrapper of torch.func
-
-
-def _same_kind(made, given) -> bool:
-    """A copy may have another type than the array that it was made of."""
-    if is_array(made):
-        return tuple(made.shape) == tuple(given.shape) and given.dim() > 1
-    return made.shape == given.shape and made.dtype == given.dtype and made.dim() > 1
+        return None  # a sparse layout, or made in inference mode

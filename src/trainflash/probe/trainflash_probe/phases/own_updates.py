@@ -17,6 +17,7 @@ from threading import get_ident
 from .. import codes, own
 from ..guard import swallow
 from ..nested import plain
+from ..parts import parameters_in
 from ..writer import emit, fact
 from .brackets import exchange, functions_of
 from .loop import loop
@@ -86,7 +87,7 @@ class _Memory:
 def parameters_of(trained: dict) -> list:
     """Those of the roots that are trained."""
     roots = [root for root in (reference() for reference in trained.values()) if root is not None]
-    found = {id(parameter): parameter for root in roots for parameter in root.parameters() if parameter.requires_grad}
+    found = {id(parameter): parameter for root in roots for parameter in parameters_in(root) if parameter.requires_grad}
     return list(found.values())
 
 
@@ -109,13 +110,17 @@ def nobody_else_updates() -> bool:
     return not loop.clock.steps_by_optimizer()
 
 
-def updating(returned: list):
-    """The call that made the whole change, as exact as can be; None where no one call did, or the same function did it piece by piece."""
-    changed = [call for call in returned if call.before != call.after]
+def changing(returned: list, which: int):
+    """The call that made the whole change of what is watched as number `which`, as exact as can be.
+
+    None where no one call did, or the same function did it piece by piece.
+    """
+    changed = [call for call in returned if call.before[which] != call.after[which]]
     if not changed:
         return None
     outermost = min(changed, key=lambda call: call.depth)
-    exact = max((call for call in changed if (call.before, call.after) == (outermost.before, outermost.after)), key=lambda call: call.depth)
+    whole = (outermost.before[which], outermost.after[which])
+    exact = max((call for call in changed if (call.before[which], call.after[which]) == whole), key=lambda call: call.depth)
     return exact if sum(call.code is exact.code for call in changed) == 1 else None
 
 
