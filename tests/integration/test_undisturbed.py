@@ -9,8 +9,8 @@ from probed import plain, probed
 
 MODES = ("timing", "diagnose", "fidelity")
 SCENES = (
-    "meta_learning", "copy_survives", "patched_call", "patched_loss", "own_parameters", "scripted_class", "scripted", "moved_files",
-    "built_ins", "named_callers", "looked_at",
+    "meta_learning", "copy_survives", "patched_call", "patched_loss", "own_parameters", "scripted_class", "scripted", "symbolic",
+    "moved_files", "built_ins", "named_callers", "looked_at",
 )  # fmt: skip
 
 

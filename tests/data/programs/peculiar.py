@@ -9,6 +9,7 @@ import warnings
 from typing import List  # noqa: UP035 - TorchScript reads it
 
 import torch
+import torch.fx
 import torch.nn.functional as F
 from torch import nn
 
@@ -160,6 +161,29 @@ def scripted() -> None:
     train(model)
 
 
+def symbolic() -> None:
+    """A part of the network is called alone, too: it is a root, and inside the whole it is traced."""
+
+    class Block(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = nn.Linear(8, 8)
+
+        def forward(self, x):
+            return torch.relu(self.inner(x))
+
+    torch.manual_seed(0)
+    block = Block()
+    whole = nn.Sequential(block, nn.Linear(8, 4))
+
+    def traced(step, model):
+        graph = torch.fx.symbolic_trace(whole)
+        print([(node.op, node.name) for node in graph.graph.nodes], graph(torch.ones(1, 8)).sum().item().hex())
+        return model
+
+    train(block, 8, torch.optim.SGD(whole.parameters(), 0.1), after=traced)
+
+
 def moved_files() -> None:
     folder = tempfile.mkdtemp()
     for name in ("a", "d"):
@@ -214,7 +238,7 @@ def looked_at() -> None:
 
 
 SCENES = (
-    meta_learning, copy_survives, patched_call, patched_loss, own_parameters, scripted_class, scripted, moved_files, built_ins,
+    meta_learning, copy_survives, patched_call, patched_loss, own_parameters, scripted_class, scripted, symbolic, moved_files, built_ins,
     named_callers, looked_at,
 )  # fmt: skip
 

@@ -96,6 +96,8 @@ def _learning_call(original):
     def __call__(self, *args, **kwargs):
         if is_compiling() or not _learning or loop.in_fwd or loop.tid != get_ident() or tracing() is not None:
             return original(self, *args, **kwargs)
+        if _traced_by_fx():
+            return original(self, *args, **kwargs)
         grad, owner = is_grad_enabled(), False
         try:
             owner = _remember(self)
@@ -118,6 +120,12 @@ def _learning_call(original):
             emit(codes.FWD_END)
 
     return __call__
+
+
+def _traced_by_fx() -> bool:
+    """Whether inputs stand for values: whatever an observer asks of them would become part of the graph."""
+    tracer = sys.modules.get("torch.fx._symbolic_trace")
+    return bool(getattr(tracer, "_is_fx_tracing_flag", False))
 
 
 def _telling(module, run):
@@ -192,6 +200,8 @@ def _place(key: int, module, owner: bool) -> None:
         if is_compiling() or loop.in_fwd or loop.tid != get_ident() or tracing() is not None:
             return run(*args, **kwargs)
         if loop.pending or loop.evaluating or loop.on_forward or (owner and (loop.eval_depth or not is_grad_enabled())):
+            if _traced_by_fx():
+                return run(*args, **kwargs)
             try:
                 loop.arrives()
                 loop.forward_begins(module, owner, is_grad_enabled(), args, kwargs)
