@@ -81,6 +81,7 @@ HANDED = {  # the style, and the function that makes the batches somewhere else
     "method_around_a_queue": "computed",
     "loader_in_a_thread": "computed",
     "pool_of_processes": "computed",
+    "futures": "computed",
 }
 QUICK_HANDED = ("thread_and_queue", "pool_of_processes")
 

@@ -162,6 +162,11 @@ def _belongs(place: tuple, truth: tuple) -> None:
             fact("place", id=_places[key], at=[own.path_of(code), line, own.name_of(code)], makes=makes)
 
 
+def _interrupt(may: bool) -> None:
+    if _timer is not None:
+        signal.siginterrupt(signal.SIGRTMIN + _SIGNAL_OFFSET, may)
+
+
 def stop() -> None:
     """Disarm: after the interpreter has put signal handlers back, one more signal would end the process."""
     global _timer
@@ -175,7 +180,9 @@ def watch(ident: int) -> None:
     global _thread
     if ident != _thread and _prepared:
         # System calls of other libraries start again after the signal, unless it is the main thread's waiting that has to be interrupted.
-        signal.siginterrupt(signal.SIGRTMIN + _SIGNAL_OFFSET, ident != threading.main_thread().ident)
+        others = ident != threading.main_thread().ident
+        signal.siginterrupt(signal.SIGRTMIN + _SIGNAL_OFFSET, others)
+        feeding.interrupt = None if others else _interrupt
     _thread = ident
 
 

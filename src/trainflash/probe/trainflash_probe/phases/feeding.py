@@ -13,6 +13,7 @@ _IDLE = (f"{os.sep}threading.py", f"{os.sep}queue.py")
 _POOLS = (os.path.join("concurrent", "futures", "thread.py"), os.path.join("multiprocessing", "pool.py"))
 
 running: set = set()  # codes of generators whose items are batches and that no bracket is around
+interrupt = None  # lets the sampler's signal interrupt waiting, or not: else a sample is taken when the wait is over
 waiting = None  # the training thread waits for a batch: the place of the function that makes it, () where that is not known
 putters: set = set()  # threads that have put something into a queue, since such a wait is known
 _turn = 0

@@ -31,6 +31,7 @@ GIVING = {  # module -> functions of a class that are given work for other proce
     "multiprocessing.pool": ("Pool", ("apply_async", "imap", "imap_unordered", "_map_async")),
     "concurrent.futures.process": ("ProcessPoolExecutor", ("submit",)),
 }
+WAITS_FOR_LOCKS = ("queue", "multiprocessing.pool", "concurrent.futures._base")  # and for nothing that a signal could disturb
 NOTE = "_trainflash_made"  # on what will give the results: the place of the function that makes them
 
 
@@ -94,7 +95,7 @@ def _functions() -> list:
 
 
 def _watched(function, original):
-    spanned = data_span(original)
+    spanned = data_span(_interrupted(original) if function.__module__ in WAITS_FOR_LOCKS else original)
 
     def run(*args, **kwargs):
         if loop.tid != get_ident() or loop.in_data or not loop.started or not (_listens or _places):
@@ -111,6 +112,20 @@ def _watched(function, original):
         if _listens and place is not None:
             seen.append(Handed(function, place, value))
         return value
+
+    return run
+
+
+def _interrupted(original):
+    def run(*args, **kwargs):
+        interrupt = feeding.interrupt
+        if interrupt is None:
+            return original(*args, **kwargs)
+        interrupt(True)
+        try:
+            return original(*args, **kwargs)
+        finally:
+            interrupt(False)
 
     return run
 
