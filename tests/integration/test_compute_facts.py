@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from probed import PROBE, PROGRAMS, Run, environment, plain, probed
 
+from trainflash.diagnosis.compute_rules import WEIGHTS_USED
 from trainflash.schema import Location, Summary
 from trainflash.summary import summarize
 
@@ -55,6 +56,14 @@ def test_attention_outside_a_fused_kernel(plant, tmp_path):
     losses = [line for line in run.output.splitlines() if line[0].isdigit()]
     assert losses == plain(LOOP, f"plant={plant}").splitlines()  # to the bit, with dropout
     assert run.output.splitlines() == losses or plant == "weights"  # nothing of ours is printed
+
+
+def test_weights_that_are_used_elsewhere_are_told(tmp_path):
+    found, run = seen(tmp_path, LOOP, "plant=pointer")
+    (attention,) = found.attention
+    assert (attention.kind, attention.reason, attention.per_step) == ("hand_written", WEIGHTS_USED, 1.0)
+    assert attention.location.line == line_of(LOOP, "points = torch.softmax")
+    assert run.output == plain(LOOP, "plant=pointer")
 
 
 @pytest.mark.parametrize("plant", ["experts", *(pytest.param(plant, marks=FULL) for plant in ("kernel", "fused", "none"))])

@@ -132,6 +132,11 @@ def test_a_little_attention_is_healthy():
     assert kinds(c.handmade_attention(0.2))[0] == "compute"
 
 
+def test_weights_that_are_used_elsewhere_need_the_whole_matrix():
+    found = c.handmade_attention(0.5)
+    assert kinds(replace(found, attention=(replace(found.attention[0], reason="the weights are used"),)))[0] == "compute"
+
+
 def test_recomputing_names_line_and_memory():
     finding = first(c.checkpointed_blocks())
     assert finding.location == c.CHECKPOINT_LINE

@@ -13,6 +13,7 @@ from trainflash.schema import Attention, Evidence, Location, Updates
 FUSABLE = ("Adam", "AdamW", "SGD", "Adagrad")
 FOREACH = (*FUSABLE, "NAdam", "RAdam", "RMSprop", "Adadelta", "Adamax", "Rprop")
 BOTH = ("Fwd", "Bwd")
+WEIGHTS_USED = "the weights are used"  # of an attention, elsewhere than in it: no fused kernel hands them out
 
 
 def optimizer(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
@@ -133,8 +134,12 @@ def _parts_of_batches(signals: Signals, limits: Thresholds) -> tuple[float, int,
 
 
 def attention_kernel(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
-    """Attention that writes the whole matrix of scores: by hand, or because `scaled_dot_product_attention` fell back (T14)."""
-    found = [each for each in signals.summary.attention if len(each.shape) >= 1 and each.shape[-1] >= limits.attention_keys]
+    """Attention that writes the whole matrix of scores: by hand, or because `scaled_dot_product_attention` fell back (T14).
+
+    Not where the weights are used elsewhere, as by a pointer network: no fused kernel hands them out.
+    """
+    large = [each for each in signals.summary.attention if len(each.shape) >= 1 and each.shape[-1] >= limits.attention_keys]
+    found = [each for each in large if each.reason != WEIGHTS_USED]
     total = sum(each.share for each in found)
     weight = total * limits.attention_saving
     if not found or weight < limits.listed:

@@ -38,6 +38,9 @@ class Attention(nn.Module):
             mixed = torch.einsum("bhqk,bhkd->bhqd", chances, v) / chances.sum(-1, keepdim=True)
         elif PLANT == "kernel":  # exponentials of scores that nothing divides by their sum
             mixed = (q @ k.transpose(-2, -1) / 100).exp() @ v
+        elif PLANT == "pointer":  # where the weights point to is a result too
+            points = torch.softmax(q @ k.transpose(-2, -1) / 4, dim=-1)
+            return self.output((points @ v).transpose(1, 2).reshape(b, t, d)) + points.amax(-1).mean()
         else:
             scores = q @ k.transpose(-2, -1) / (d // HEADS) ** 0.5
             scores = scores.masked_fill(torch.ones(t, t).triu(1).bool(), float("-inf"))
@@ -80,7 +83,7 @@ class Checkpointed(nn.Module):
 
 
 def body():
-    if PLANT in ("hand", "fused", "math", "einsum", "exponentials", "kernel"):
+    if PLANT in ("hand", "fused", "math", "einsum", "exponentials", "kernel", "pointer"):
         return Attention()
     if PLANT == "weights":
         return Weighted()

@@ -20,7 +20,7 @@ from ..guard import swallow
 from ..phases.loop import loop
 from ..phases.observer import Observer
 from ..writer import fact
-from . import compiles
+from . import compiles, weights
 from .askers import asker
 from .operators import FETCH, read
 
@@ -184,19 +184,21 @@ def _config(torch):
 
 
 class AttentionLines:
-    """The owner's lines of softmax, exponentials and attention calls inside forward, during one step."""
+    """The owner's lines of softmax, exponentials and attention calls inside forward, during one step, and whose weights are used."""
 
     def __init__(self, torch) -> None:
         self._torch = torch
         self._rows: dict = {}  # (kind, place, shape, reason) -> calls
         self._inside = False
         self._saved: list = []
+        self._nodes: list = []  # (row, node of the graph) of weights whose backward has not begun
         self.begun = False
 
     def begin(self) -> None:
         """Wrap the entry points."""
         global showing
         self.begun = showing = True
+        loop.on_backward.append(self.on_backward)
         torch = self._torch
         functional = torch.nn.functional
         for owner, name, kind in (
@@ -220,18 +222,32 @@ class AttentionLines:
             if is_compiling() or self._inside or loop.tid != get_ident() or not loop.in_fwd or loop.evaluating:
                 return original(*args, **kwargs)
             self._inside = True
+            row = None
             try:
-                self._note(kind, sys._getframe(1), args, kwargs)
+                row = self._note(kind, sys._getframe(1), args, kwargs)
             except Exception as error:
                 swallow("attention", error)
             try:
-                return original(*args, **kwargs)
+                made = original(*args, **kwargs)
             finally:
                 self._inside = False
+            if row is not None and kind != "sdpa" and type(made) is self._torch.Tensor and made.grad_fn is not None:
+                self._nodes.append((row, made.grad_fn))
+            return made
 
         return noted
 
-    def _note(self, kind: str, frame, args: tuple, kwargs: dict) -> None:
+    def on_backward(self, tensors: tuple, grad_tensors: object) -> None:
+        """The graph is whole: weights that go elsewhere than into the product with the values are told apart."""
+        users = weights.consumers([tensor.grad_fn for tensor in tensors if tensor.grad_fn is not None]) if self._nodes else {}
+        for row, node in [pair for pair in self._nodes if pair[1] in users]:
+            if weights.used_elsewhere(node, users, row[0] == "exp"):
+                self._rows[row] -= 1
+                used = (*row[:3], weights.USED)
+                self._rows[used] = self._rows.get(used, 0) + 1
+        self._nodes = [pair for pair in self._nodes if pair[1] not in users]
+
+    def _note(self, kind: str, frame, args: tuple, kwargs: dict) -> tuple:
         names: list = []
         place = asker(frame, names.append)
         reason = "need_weights" if "multi_head_attention_forward" in names else ""
@@ -241,11 +257,14 @@ class AttentionLines:
             shape, reason = _scores_and_reason(args, kwargs)
         key = (kind, None if place is None else tuple(place), tuple(shape), reason)
         self._rows[key] = self._rows.get(key, 0) + 1
+        return key
 
     def end(self, step: int) -> None:
         """Put everything back, and write."""
         global showing
         showing = False
+        loop.remove(self.on_backward)
+        self._nodes = []
         for owner, name, original, wrapped, had in self._saved:
             if vars(owner).get(name) is not wrapped:
                 continue  # somebody wrapped it after us
@@ -253,7 +272,7 @@ class AttentionLines:
                 setattr(owner, name, original)
             else:
                 delattr(owner, name)
-        fact("attention_lines", step=step - 1, rows=[[*key, calls] for key, calls in self._rows.items()])
+        fact("attention_lines", step=step - 1, rows=[[*key, calls] for key, calls in self._rows.items() if calls])
 
 
 def _scores_and_reason(args: tuple, kwargs: dict):
