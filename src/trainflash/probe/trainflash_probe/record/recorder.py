@@ -21,7 +21,6 @@ it is a unit in the last place of that type: the noise to expect of a lower prec
 from __future__ import annotations
 
 import contextlib
-import functools
 import json
 import os
 import sys
@@ -34,7 +33,8 @@ from ..nested import plain
 from ..phases import losses
 from ..phases.loop import loop
 from ..phases.observer import Observer
-from . import contents, drawn, saves, scores, state, tensors, variation, workers
+from . import contents, drawn, saves, scaled, scores, state, tensors, values, variation, workers
+from .epochs import Epochs
 from .evaluations import Evaluations
 from .forwards import Forward, Forwards
 
@@ -50,9 +50,8 @@ class Recorder(Observer):
     def __init__(self, run_dir: str) -> None:
         self._run_dir = run_dir
         self._file = None
-        self._scaled: dict = {}
-        _watch_scaler(self._scaled)
-        self._epochs = _Epochs()
+        self._scaled = scaled.watch(tensors.torch_module())
+        self._epochs = Epochs(tensors.torch_module())
         torch, vary = tensors.torch_module(), variation.wanted()
         self._seeds = variation.Seeds(torch, offset=vary[1] if vary and vary[0] == "seed" else 0)
         self._drawn = drawn.Drawn(torch)
@@ -103,7 +102,10 @@ class Recorder(Observer):
         self._running = None
         if loop.in_bwd or not callable(getattr(module, "parameters", None)):
             return  # inside a backward it is done again, to have what was not kept: it is no forward of its own
-        owns = next(iter(module.parameters()), None) is not None
+        first = next(iter(module.parameters()), None)
+        if values.dry_run(first):
+            return
+        owns = first is not None
         if owns and self._nudged is not None and tensors.torch_module().is_grad_enabled():
             state.nudge(module, self._nudged)
         forward = self._try(Forward, module, args, kwargs, owns, self._evaluating, self._updates)
@@ -130,6 +132,8 @@ class Recorder(Observer):
 
     def on_backward(self, tensors_, grad_tensors):
         self._newest = None
+        if any(values.dry_run(tensor) for tensor in tensors_):
+            return
         grads = grad_tensors if isinstance(grad_tensors, (tuple, list)) else (grad_tensors,) * len(tensors_)
         total = 0.0
         for index, tensor in enumerate(tensors_):
@@ -149,12 +153,16 @@ class Recorder(Observer):
             return float(value.sum())
 
     def on_update_begin(self, optimizer):
+        if self._tries_out(optimizer):
+            return
         ordinal = self._ordinal(optimizer)
         steps = self._optimizers[ordinal][1] + 1
         self._gradients = self._try(state.gradients, optimizer)
         self._before = self._try(state.Before, self._parameters(optimizer)) if _sampled(steps) else None
 
     def on_update(self, optimizer):
+        if self._tries_out(optimizer):
+            return
         self._updates += 1
         self._newest = None
         ordinal = self._ordinal(optimizer)
@@ -237,15 +245,17 @@ class Recorder(Observer):
         def enter(given, target, *settings):
             if torch.compiler.is_compiling():
                 return None
-            trains = isinstance(target, torch.Tensor) and getattr(given, "requires_grad", False) and torch.is_grad_enabled()
-            if trains and not self._evaluating:
-                self._try(self._forwards.aim, target.detach())
+            with loop.unseen():
+                trains = isinstance(target, torch.Tensor) and getattr(given, "requires_grad", False) and torch.is_grad_enabled()
+                if trains and not self._evaluating and not values.dry_run(target):
+                    self._try(self._forwards.aim, target.detach())
             return given, target, dict(zip(names[2:], settings)), trains  # noqa: B905 (Python 3.9)
 
         def leave(call, result):
             given, target, settings, trains = call
             if result is not None and self._newest is not None and not (trains and self._newest.marker is None):
-                self._try(scores.add, self._newest.line, name, given, target, settings, result)
+                with loop.unseen():
+                    self._try(scores.add, self._newest.line, name, given, target, settings, result)
 
         return enter, leave
 
@@ -267,6 +277,9 @@ class Recorder(Observer):
             line["untouched"] = [names.get(id(every[index]), f"parameter {index}") for index in same]
         self._write(line)
         self._last_weights = self._updates
+
+    def _tries_out(self, optimizer):
+        return values.dry_run(next((each for group in optimizer.param_groups for each in group["params"]), None))
 
     def _weigh_evaluated(self, forward, module):
         if self._evaluations.wants_weights(forward, module):
@@ -336,51 +349,7 @@ def _start():
     }
 
 
-class _Epochs:
-    """How often a training loader was begun. A loader begins when iterated; whether it trains shows with its first batch."""
-
-    def __init__(self):
-        self.count = 0
-        self._begun = False
-        loader = tensors.torch_module().utils.data.DataLoader
-        begin = loader.__iter__
-
-        @functools.wraps(begin)
-        def watched(this):
-            self._begun = True
-            return begin(this)
-
-        watched.__wrapped__ = begin
-        loader.__iter__ = watched
-
-    def batch(self, loader_id):
-        if self._begun:
-            self.count += 1
-        self._begun = False
-
-    def other(self):
-        self._begun = False
-
-
 _WAYS_TO_LOG = ("", "logging", "functools", __name__.partition(".")[0])
-
-
-def _watch_scaler(scaled):
-    """Remember, for each tensor that a gradient scaler made, the unscaled loss it was made from."""
-    scaler = getattr(tensors.torch_module().amp, "GradScaler", None)
-    scale = getattr(scaler, "scale", None)
-    if scale is None:
-        return
-
-    @functools.wraps(scale)
-    def watched(this, outputs):
-        result = scale(this, outputs)
-        if isinstance(outputs, tensors.torch_module().Tensor) and result is not outputs:
-            scaled[id(result)] = (weakref.ref(result), outputs.detach())
-        return result
-
-    watched.__wrapped__ = scale
-    scaler.scale = watched
 
 
 def _sampled(steps):

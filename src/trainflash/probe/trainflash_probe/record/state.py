@@ -9,6 +9,7 @@ import sys
 
 from . import tensors
 from .tensors import torch_module
+from .values import hollow, local
 
 _GRAPH_LIMIT = 200_000  # nodes of one backward that are looked at
 _COUNT_LIMIT = 50_000_000  # elements that are copied to count how many of them one update changes
@@ -94,7 +95,7 @@ class Before:
     def __init__(self, parameters_):
         self._parameters = parameters_
         small = sum(int(parameter.numel()) for parameter in self._parameters) <= _COUNT_LIMIT
-        self._copies = [parameter.detach().clone() for parameter in self._parameters] if small else None
+        self._copies = [local(parameter).clone() for parameter in self._parameters] if small else None
         self._digests = None if small else [tensors.digest([parameter]) for parameter in self._parameters]
 
     def changed(self):
@@ -102,7 +103,7 @@ class Before:
         if self._copies is None:
             now = [tensors.digest([parameter]) for parameter in self._parameters]
             return [index for index, old in enumerate(self._digests) if old != now[index]], None
-        counts = [int((old != self._parameters[index].detach()).sum()) for index, old in enumerate(self._copies)]
+        counts = [int((old != local(self._parameters[index])).sum()) for index, old in enumerate(self._copies)]
         return [index for index, count in enumerate(counts) if count], sum(counts)
 
 
@@ -180,7 +181,7 @@ def nudge(module, done):
     kind = torch.bfloat16 if os.environ.get("TRAINFLASH_NUDGE") == "bfloat16" else None
     with torch.no_grad():
         for index, parameter in enumerate(module.parameters()):
-            if id(parameter) not in done and parameter.is_floating_point() and parameter.layout is torch.strided:
+            if id(parameter) not in done and parameter.is_floating_point() and parameter.layout is torch.strided and not hollow(parameter):
                 done.add(id(parameter))
                 private = torch.Generator(device="cpu")
                 private.manual_seed(0xD06E + index)

@@ -54,8 +54,6 @@ class Raw:
         with torch_module().no_grad():
             self._tensor = dense(tensor).resolve_conj().resolve_neg().cpu().contiguous()
         size = self._tensor.numel() * self._tensor.element_size()
-        if size and not _is_there(self._tensor):
-            raise ValueError("its values are not in memory")
         address = self._tensor.data_ptr()
         if size and not address:
             raise ValueError("its values lie elsewhere")
@@ -126,7 +124,7 @@ def elements(tensors, zeros=False):
         for tensor in tensors:
             flat = _bits(held(tensor.int_repr() if tensor.is_quantized else tensor))
             for start in range(0, flat.numel(), _CHUNK):
-                mixed = flat[start : start + (_CHUNK)].to(torch.int64)
+                mixed = flat[start : start + _CHUNK].to(torch.int64)
                 mixed = (mixed ^ _SALT if zeros else mixed) * _MIX[0]
                 mixed ^= mixed >> 29
                 mixed *= _MIX[1]
@@ -199,7 +197,7 @@ def squares(tensor):
         flat = held(tensor)
         for start in range(0, flat.numel(), _CHUNK):
             part = flat[start : start + _CHUNK].to(torch.float64)
-            total += float((part * part).sum())
+            total += float(torch.dot(part, part))
     return total
 
 
