@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import machine_scenarios as m
 import scenarios as s
 
 from trainflash.diagnosis import diagnose
-from trainflash.schema import Finding, LineCost, Location, Summary
+from trainflash.schema import Finding, LineCost, Location, Summary, Telemetry
 
 
 def first(summary: Summary) -> Finding:
@@ -113,3 +114,35 @@ def test_input_is_judged_by_what_it_would_take_if_all_had_a_core():
     late = starved(s.late_batches(workers=0), fetches=0.99, waited=0.9)
     late = replace(late, loaders=(replace(late.loaders[0], fetch_cpu_share=0.003),))
     assert not any(finding.kind.startswith("input") for finding in diagnose(late).findings)
+
+
+def busy_machine(waited: float | None, load: float | None, own: float = 0.5) -> tuple[str, ...]:
+    """The notes of a program that used half a core of two (`own` by its own count), on a machine of which `load` cores were busy."""
+    plain = s.healthy()
+    telemetry = None if load is None else Telemetry(0.5, m.host(cpu_used=0.5, load=load))
+    threads = replace(plain.threads, runqueue_share=waited, cpu_seconds=own * plain.threads.wall_seconds)
+    return diagnose(replace(plain, threads=threads, telemetry=telemetry)).notes
+
+
+def test_that_the_program_had_no_core_is_said():
+    assert any("no core for 92 %" in note for note in busy_machine(0.92, 2.0))
+    assert any("no core for 92 %" in note for note in busy_machine(0.92, None))
+    assert any("others kept" in note for note in busy_machine(0.3, 2.0))
+    assert any("others kept" in note for note in busy_machine(None, 2.0))
+
+
+def test_busy_cores_that_the_program_did_not_miss_are_no_word_worth():
+    for waited, load in ((0.02, 2.0), (0.92, 0.6), (None, 0.6), (None, None)):
+        assert not any("core" in note or "busy" in note for note in busy_machine(waited, load))
+    assert not any("core" in note for note in busy_machine(0.92, None, own=1.9))  # its own threads wait for each other
+
+
+def test_without_a_core_stalls_are_not_called_code_between_the_phases():
+    callback = s.busy_callback(0.6)
+    line = callback.lines[0]
+    both = replace(callback, lines=(line, replace(line, phase="Bwd", share=0.1)))
+    busy = replace(callback.threads, runqueue_share=0.6)
+    assert kinds(replace(callback, threads=busy))[0] == kinds(both)[0] == "host_code"
+    found = diagnose(replace(both, threads=busy))
+    assert "no core" in found.abstained
+    assert not found.findings

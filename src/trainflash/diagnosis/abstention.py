@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from trainflash.diagnosis.calm import COMPUTE
 from trainflash.diagnosis.claims import Claim, shown
+from trainflash.diagnosis.lines import lines_in
 from trainflash.diagnosis.signals import Signals
 from trainflash.diagnosis.thresholds import Thresholds
 
@@ -26,7 +28,12 @@ class Abstention:
 
 def abstention(signals: Signals, rivals: list[Claim], limits: Thresholds) -> Abstention | None:
     """None where the findings can be trusted."""
-    return _too_few(signals, limits) or _unknown_loop(signals, rivals, limits) or _unsteady(signals, rivals, limits)
+    return (
+        _too_few(signals, limits)
+        or _unknown_loop(signals, rivals, limits)
+        or _no_core(signals, rivals, limits)
+        or _unsteady(signals, rivals, limits)
+    )
 
 
 def _too_few(signals: Signals, limits: Thresholds) -> Abstention | None:
@@ -60,6 +67,18 @@ def _unknown_loop(signals: Signals, rivals: list[Claim], limits: Thresholds) -> 
     if signals.fwd_bwd is None:
         advice = ("no forward or backward was recognised: is this the process that trains?", *advice)
     return Abstention(reason, advice)
+
+
+def _no_core(signals: Signals, rivals: list[Claim], limits: Thresholds) -> Abstention | None:
+    """Stalls of a busy machine fall on any line: those on a line that runs a phase are no code between the phases."""
+    waited = signals.threads.runqueue_share if signals.threads is not None else None
+    top = max(rivals, key=lambda claim: claim.weight, default=None)
+    if waited is None or waited < limits.no_core or top is None or top.finding.kind != "host_code" or top.phases != ("Other",):
+        return None
+    if not any(line.location == top.finding.location for phase in COMPUTE for line in lines_in(signals.summary, phase)):
+        return None
+    reason = f"the training thread had no core for {shown(waited)} of the time, so its stalls look like code between the phases"
+    return Abstention(reason, ("end what else runs on this machine, and run again",))
 
 
 def _unsteady(signals: Signals, rivals: list[Claim], limits: Thresholds) -> Abstention | None:

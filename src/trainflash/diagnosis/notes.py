@@ -96,11 +96,31 @@ def _machine(signals: Signals, limits: Thresholds) -> list[str]:
         found.append(f"memory is {shown(used)} full: more workers, larger batches or caches may not fit")
     if memory is not None and memory.limit_events:
         found.append(f"the control group hit its memory limit {memory.limit_events} times during the run")
-    telemetry = signals.summary.telemetry
+    return found + _busy(signals, limits)
+
+
+def _busy(signals: Signals, limits: Thresholds) -> list[str]:
+    """That others took the program's cores, where they did: not that cores were busy that it had no use for."""
+    waited, others = signals.threads.runqueue_share if signals.threads is not None else None, _others_busy(signals, limits)
+    if others and waited is not None and waited >= limits.no_core:
+        return [
+            f"the training thread had no core for {shown(waited)} of the time: these figures are the machine's; run again on a quieter one"
+        ]
+    if others and (waited is None or waited >= limits.runqueue_wait):
+        return ["others kept the machine busy: figures hold for a machine that is as busy"]
+    return []
+
+
+def _others_busy(signals: Signals, limits: Thresholds) -> bool:
+    """Whether others kept cores busy; without telemetry, whether a program that waited for a core left a good part of its own unused."""
+    telemetry, threads = signals.summary.telemetry, signals.threads
     host = telemetry.host if telemetry is not None else None
-    if host is not None and host.load is not None and host.cpu_used is not None and host.cpus and host.load > host.cpu_used + host.cpus:
-        found.append(f"others kept the machine busy (load {host.load:.0f}): figures hold for a machine that is as busy")
-    return found
+    if host is not None and host.load is not None and host.cpu_used is not None and host.cpus:
+        return host.load - host.cpu_used >= limits.others_busy * host.cpus
+    if threads is None or threads.runqueue_share is None or threads.cpu_seconds is None or not threads.wall_seconds or not threads.cpus:
+        return False
+    used = threads.cpu_seconds / threads.wall_seconds
+    return threads.runqueue_share >= limits.no_core and used < limits.threads_used * threads.cpus
 
 
 def _losses(signals: Signals) -> list[str]:

@@ -29,7 +29,7 @@ class Thresholds:
     # Input.
     io_cpu_share: float = 0.5  # T8: workers sit in read (near 0) or are CPU-pegged (near 1); the middle divides them
     io_cpu_share_of_workers: float = 0.3  # measured: workers that only compute fall to 0.45 on a busy machine, sleepers stay below 0.05
-    no_core: float = 0.5  # own: fetches that wait for a core half of the time are late because of the machine, not of their samples
+    no_core: float = 0.5  # own: what waits for a core half of the time is late because of the machine, not of what it does
     hardly_any_core: float = 0.9  # own: of less than a tenth of the time nothing can be told: a small error turns it over
     making_part: float = 0.5  # own: workers whose batches take less than half of the wait are not what is waited for
     copied_mb_s: float = 2000.0  # own: of fetching; memory is copied at 5 to 10 GB/s, decoders take in some hundred MB/s
@@ -102,6 +102,7 @@ class Thresholds:
     bucket_small_mb: float = 5.0  # T23 and own: a fifth of the default of 25 MB
 
     # Machine.
+    others_busy: float = 0.5  # own: others that use half as many cores as the program may use can take one from it at any time
     clock_lost: float = 0.1  # own: a clock within a tenth of its maximum is no loss worth a finding
     throttled_samples: float = 0.1  # own: a tenth of the samples, so that a short peak is none
     major_faults: float = 10.0  # own: per step; a fault costs about 0.1 ms from an SSD
