@@ -28,9 +28,11 @@ MAX_FILES = 16  # files whose size is still to be looked at
 OFTEN = 3  # times that a place has written while training: before, or once, is a log kept open; often, one opened for each line
 _ENDINGS = ".png .jpg .jpeg .svg .pdf .gif .csv .tsv .txt .log .json .jsonl .html .md .xlsx .parquet"
 _NO_STATE = tuple(_ENDINGS.split())
-_CHANGES = ("INSERT", "UPDATE", "REPLACE", "DELETE", "COMMIT")
+_CHANGES = frozenset((9, 18, 22, 23))  # what SQLite asks leave for: DELETE, INSERT, a transaction, UPDATE
+_MAX_SITES = 10_000
 
-_times: dict = {}  # the owner's place -> times while training
+_sites: dict = {}  # (id of code, instruction) -> (the owner's place, its times, the code: alive, so that the id stays its own)
+_times: dict = {}  # the owner's place -> [times while training]
 _state: set = set()  # places that were seen to write the state of training
 _files: dict = {}  # path of a binary file -> the place that opened it
 
@@ -79,7 +81,7 @@ def _noting(original, what):
     @like(original)
     def write(*args, **kwargs):
         if loop.steps and not loop.in_data:
-            _note(None if what is None else [args[what] if isinstance(what, slice) else args[what : what + 1], kwargs])
+            _note(what, args, kwargs)
         return original(*args, **kwargs)
 
     return write
@@ -88,14 +90,16 @@ def _noting(original, what):
 def _asking(original):
     """A log call of the owner's whose message nobody is shown: it was put together all the same."""
 
+    names = vars(logging)
+
     @functools.wraps(original)
     def isEnabledFor(self, level):
         heard = original(self, level)
         if not heard and loop.steps and not loop.in_data:
             try:
                 caller = sys._getframe(1)
-                if caller.f_globals is vars(logging) and caller.f_back is not None and own.is_own(caller.f_back.f_code):
-                    _note(None, unheard=True)
+                if caller.f_globals is names and caller.f_back is not None and own.is_own(caller.f_back.f_code):
+                    _note(unheard=True)
             except Exception as error:
                 swallow("unheard", error)
         return heard
@@ -133,14 +137,17 @@ def _renaming(original):
 
 
 def _database(module) -> None:
-    """A connection tells of each statement before it runs."""
+    """A connection asks leave for what a statement does, once when it is prepared, and for each transaction; it gets it.
+
+    Statements themselves are not looked at: SQLite would write them out with all that is put into them, images too.
+    """
 
     def wrapped(original):
         @like(original)
         def connect(*args, **kwargs):
             connection = original(*args, **kwargs)
             try:
-                module.Connection.set_trace_callback(connection, _statement)
+                module.Connection.set_authorizer(connection, _allowed)
             except Exception as error:
                 swallow("sqlite3", error)
             return connection
@@ -153,16 +160,17 @@ def _database(module) -> None:
             imports.exchange(each, "connect", connect)
 
 
-def _statement(text: str) -> None:
-    if loop.steps and not loop.in_data and text.lstrip()[:8].upper().startswith(_CHANGES):
-        _note(None)
+def _allowed(action: int, name, *more) -> int:
+    if action in _CHANGES and loop.steps and not loop.in_data and not (name or "").startswith("sqlite_"):
+        _note()
+    return 0
 
 
 def _opened(file: object, mode: str) -> None:
     try:
         if not set(mode) & set("wax+"):
             return
-        place = _note(None)
+        place = _note()
         if place is None or "b" not in mode or not isinstance(file, (str, bytes, os.PathLike)):
             return
         path = _absolute(file)
@@ -186,16 +194,25 @@ def _look_at_sizes(place=None) -> None:
                 _tell(at, True)
 
 
-def _note(written: object, unheard: bool = False):
-    """The owner's line that led here writes; `written`: what, where that is known. Gives the place; None without one."""
+def _note(what=None, args: tuple = (), kwargs=None, unheard: bool = False):
+    """The owner's line that led here writes; `what`: where among the arguments. Gives the place; None without one.
+
+    Once a place is known this is a count; what is written there is looked at at its 4th, 8th, 16th time, and so on.
+    """
     try:
-        frame = own.own_frame(sys._getframe(1))
-        if frame is None or loop.in_log or loop.in_ckpt:
+        if loop.in_log or loop.in_ckpt:
             return None
-        place = tuple(own.place_of_frame(frame))
-        known = place in _times
-        times = _times[place] = _times.get(place, 0) + bool(loop.steps)
-        state = place not in _state and written is not None and holds_state(written)
+        frame = sys._getframe(2)
+        site = _sites.get((id(frame.f_code), frame.f_lasti)) or _site(own.own_frame(frame))
+        if site is None:
+            return None
+        place, counted, _ = site
+        known = counted[0] >= 0
+        times = counted[0] = max(counted[0], 0) + bool(loop.steps)
+        if times > OFTEN and times & (times - 1):
+            return place
+        given = None if what is None or place in _state else args[what if type(what) is slice else slice(what, what + 1)]
+        state = given is not None and holds_state([given, kwargs])
         if state or times == OFTEN or (not known and len(_times) <= MAX_PLACES):
             _tell(place, state, unheard)
         return place
@@ -204,10 +221,23 @@ def _note(written: object, unheard: bool = False):
         return None
 
 
+def _site(frame):
+    if frame is None:
+        return None
+    key = (id(frame.f_code), frame.f_lasti)
+    if key in _sites:
+        return _sites[key]
+    place = tuple(own.place_of_frame(frame))
+    site = (place, _times.setdefault(place, [-1]), frame.f_code)
+    if len(_sites) < _MAX_SITES:
+        _sites[key] = site
+    return site
+
+
 def _tell(place: tuple, state: bool, unheard: bool = False) -> None:
     if state:
         _state.add(place)
-    fact("written", at=list(place), times=_times.get(place, 0), state=place in _state, unheard=unheard)
+    fact("written", at=list(place), times=max(_times.get(place, [0])[0], 0), state=place in _state, unheard=unheard)
 
 
 class _Sizes(Observer):
