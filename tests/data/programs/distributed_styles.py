@@ -21,7 +21,7 @@ def train(model, save=None):
             import torch.distributed.checkpoint as checkpoint
 
             checkpoint.save({"model": model.state_dict()}, checkpoint_id=save)
-    print("loss", repr(float(loss)))
+    sys.stdout.write(f"loss {float(loss)!r}\n")  # in one piece: both ranks say it at once
 
 
 def network():

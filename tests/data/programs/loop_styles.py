@@ -206,6 +206,37 @@ def accuracy_before_training():
         optimizer.step()
 
 
+def work_after_evaluation():
+    """An evaluation ends where the model is put back into training mode; what follows is the owner's own."""
+    model, x, y = Slow(), torch.ones(16, 8), torch.ones(16, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    for step in range(STEPS):
+        optimizer.zero_grad()
+        loss_of(model, x, y).backward()
+        optimizer.step()
+        if step % 4 == 3:
+            model.train(False)
+            with torch.no_grad():
+                model(x)
+            model.train()
+            time.sleep(0.02)
+
+
+def copies_for_tasks():
+    """A copy of the model is trained for each task, and is gone after it."""
+    model, x, y = Slow(), torch.ones(16, 8), torch.ones(16, 1)
+    for _ in range(STEPS // 3):
+        fast = copy.deepcopy(model)
+        optimizer = torch.optim.SGD(fast.parameters(), lr=0.01)
+        for _ in range(3):
+            optimizer.zero_grad()
+            loss_of(fast, x, y).backward()
+            optimizer.step()
+        with torch.no_grad():
+            for slow, quick in zip(model.parameters(), fast.parameters(), strict=True):
+                slow.add_(quick - slow, alpha=0.1)
+
+
 def rollouts_eval_mode():
     policy("mode")
 

@@ -17,6 +17,8 @@ class StepClock:
         self.sees_steps = False  # an update or a backward was counted
         self.single = None  # id of the optimizer while there is only one and it steps: each of its updates completes a step
         self._alive: dict = {}  # id -> weak reference of each optimizer constructed
+        self._former: set = set()  # those that have not stepped since a newer one was made in mid-training: it may have replaced them
+        self._lasting: set = set()  # those that did step beside it
         self._counts: dict = {}
         self._order: list = []  # ids in the order of their first update, which is their order in the loop
         self._stepped: set = set()  # since the last complete step, while the counts have not decided
@@ -27,13 +29,16 @@ class StepClock:
     def constructed(self, optimizer: object) -> None:
         """An optimizer came to life."""
         key = id(optimizer)
+        if self.sees_steps:
+            self._former |= self._alive.keys() - self._lasting
         self._alive[key] = weakref.ref(optimizer, lambda _: self._forget(key))
         self._chosen = self.single = None
 
     def _forget(self, key: int) -> None:
         self._alive.pop(key, None)
         self._counts.pop(key, None)
-        self._stepped.discard(key)
+        for known in (self._stepped, self._former, self._lasting):
+            known.discard(key)
         if key in self._order:
             self._order.remove(key)
         self.single = None
@@ -49,14 +54,17 @@ class StepClock:
         self._since_decision += 1
         if key not in self._order:
             self._order.append(key)
-        if len(self._alive) <= 1:
+        if key in self._former:
+            self._former.remove(key)
+            self._lasting.add(key)
+        if len(self._alive) <= 1 + len(self._former):
             self._chosen = key
             self.single = key if key in self._alive else None
             return True
         completes = self._chosen == key
         if self._chosen is None:
             self._stepped.add(key)
-            completes = self._stepped >= self._alive.keys()
+            completes = self._stepped >= self._alive.keys() - self._former
             if completes:
                 self._stepped.clear()
         if self._since_decision >= (DECIDE_AFTER if self._chosen is None else DECIDE_AGAIN):
@@ -76,7 +84,7 @@ class StepClock:
 
     def forward_ends_step(self) -> bool:
         """Whether a training forward ends the step that an update has completed."""
-        return len(self._alive) == 1 or not self.fetched
+        return len(self._alive) == 1 + len(self._former) or not self.fetched
 
     def update_ends_step(self, optimizer: object) -> bool:
         """Whether the update that is about to run ends the step before it: nothing else has (LBFGS runs its forward inside)."""

@@ -21,6 +21,7 @@ from ..writer import emit
 from .loop import EVERY_BOUNDARY_UNTIL, RELEARN_EVERY, loop
 
 MAX_ROOTS = 64
+MANY_GONE = 3  # trained roots: a program that makes its networks anew, as for each task or fold, goes on to do so
 fidelity = capture == "fidelity"
 
 _torch = None
@@ -32,15 +33,17 @@ _trained = loop.trained
 _next_relearn = 0
 _backoff = 1
 _evaluations = 0
+_switching = False  # a module is being put into another mode, with its parts
+_short_lived = 0  # roots that were trained and are gone
 
 
 def install(torch) -> None:
-    """Begin to learn; wrap `Module.eval` and what makes script modules."""
+    """Begin to learn; wrap `Module.train` and what makes script modules."""
     global _torch, _call
     _torch = torch
     module_class = torch.nn.Module
     _call = Patch(module_class, "__call__", _learning_call(module_class.__call__))
-    module_class.eval = _eval(module_class.eval, torch.compiler.is_compiling)
+    module_class.train = _train(module_class.train, torch.compiler.is_compiling)
     scripting = sys.modules.get("torch.jit._recursive")
     if hasattr(scripting, "create_script_module"):
         scripting.create_script_module = _without_slots(scripting.create_script_module)
@@ -84,7 +87,7 @@ def _learn() -> None:
     if _learning:
         return
     _learning = True
-    loop.call_at(max(loop.steps + 1, EVERY_BOUNDARY_UNTIL), _at_boundary)
+    loop.call_at(max(loop.steps + loop.pending + 1, EVERY_BOUNDARY_UNTIL), _at_boundary)
     _call.on()
 
 
@@ -106,8 +109,8 @@ def _learning_call(original):
             swallow("forward", error)
         if loop.rolling or not loop.started:
             return _without_parts(original, self, *args, **kwargs)
-        if grad and owner and id(self) not in _trained:
-            _trained[id(self)] = weakref.ref(self)
+        if grad and owner:
+            _note_trained(self)
         loop.in_fwd = True
         loop.begin(codes.FWD)
         try:
@@ -120,6 +123,14 @@ def _learning_call(original):
             emit(codes.FWD_END)
 
     return __call__
+
+
+def _note_trained(module) -> None:
+    global _short_lived
+    known = _trained.get(id(module))
+    if known is None or known() is not module:
+        _short_lived += known is not None  # another one, whose place in memory it has
+        _trained[id(module)] = weakref.ref(module)
 
 
 def _traced_by_fx() -> bool:
@@ -150,16 +161,27 @@ def _without_parts(run, *args, **kwargs):
 
 def _stop_learning() -> None:
     global _learning
+    _forget_what_is_gone()
+    if _short_lived >= MANY_GONE:
+        return
     _learning = False
     _call.off()
     for key, (reference, owner) in list(_roots.items()):
         module = reference()
-        if module is None:
-            del _roots[key]
-            _slots.pop(key, None)
-            _trained.pop(key, None)
-        elif not _has_slot(key, module) and not isinstance(module, _torch.jit.ScriptModule):
+        if module is not None and not _has_slot(key, module) and not isinstance(module, _torch.jit.ScriptModule):
             _place(key, module, owner)
+
+
+def _forget_what_is_gone() -> None:
+    global _short_lived
+    for known in (_roots, _trained):
+        for key, found in list(known.items()):
+            if (found[0] if known is _roots else found)() is None:
+                del known[key]
+                if known is _roots:
+                    _slots.pop(key, None)
+                else:
+                    _short_lived += 1
 
 
 def _has_slot(key: int, module) -> bool:
@@ -250,26 +272,40 @@ def _without_slots(original):
     return create_script_module
 
 
-def _eval(original, is_compiling):
+def _train(original, is_compiling):
+    """`eval()` is `train(False)`; a module calls it on its parts, of which nobody has to be told."""
+
     @functools.wraps(original)
-    def eval(self):
-        busy = (loop.evaluating and not loop.rolling) or loop.eval_depth or not loop.started
-        if is_compiling() or loop.tid != get_ident() or busy:
-            return original(self)
+    def train(self, mode=True):
+        global _switching
+        if _switching or not loop.started or loop.tid != get_ident() or is_compiling():
+            return original(self, mode)
+        _switching = True
         try:
-            root = _trained_root_in(self)
-        except Exception as error:
-            swallow("eval", error)
-            root = None
-        result = original(self)
-        if root is not None and root.training is False and loop._quiet():
+            root = None if mode else _about_to_be_evaluated(self)
+            result = original(self, mode)
+        finally:
+            _switching = False
+        if mode:
+            loop.close_eval_if_training()
+        elif root is not None and root.training is False and loop._quiet():
             if loop.rolling:
                 loop.close_eval()
             loop.open_eval(by_forward=False)
             loop.eval_root = weakref.ref(root)
         return result
 
-    return eval
+    return train
+
+
+def _about_to_be_evaluated(module):
+    if (loop.evaluating and not loop.rolling) or loop.eval_depth:
+        return None
+    try:
+        return _trained_root_in(module)
+    except Exception as error:
+        swallow("eval", error)
+        return None
 
 
 def _trained_root_in(container):
