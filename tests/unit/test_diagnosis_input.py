@@ -70,6 +70,14 @@ def test_a_sampler_of_a_loader_without_workers_is_named_where_it_takes_most_of_t
     assert first(replace(s.run(Data=0.6), lines=swapped)).location == s.GETITEM
 
 
+def test_a_generator_around_a_loader_is_named_where_it_takes_more_than_the_samples():
+    around = [LineCost("main", "Data", Location("data.py", 70 + at, "augmented"), 0.2) for at in range(2)]
+    getitem = LineCost("main", "Data", Location("data.py", 68, "augmented"), 0.1, "getitem")
+    assert first(replace(s.run(Data=0.6), lines=(*around, getitem))).location.line in (70, 71)
+    trained = LineCost("main", "Bwd", Location("data.py", 80, "augmented"), 0.3)
+    assert first(replace(s.run(Data=0.6), lines=(*around, getitem, trained))).location == getitem.location
+
+
 def test_collate_is_never_said_with_a_line_that_makes_samples():
     getitem = LineCost("main", "Data", s.GETITEM, 0.4, "getitem")
     found = first(replace(s.slow_collate(), lines=(getitem,)))

@@ -6,11 +6,11 @@ import os
 import re
 from dataclasses import dataclass
 
-from trainflash.diagnosis.calm import stalled_like_compute
+from trainflash.diagnosis.calm import COMPUTE, stalled_like_compute
 from trainflash.diagnosis.fetching import calm_input, cpu_share, without_core
 from trainflash.diagnosis.lines import hottest, lines_in
 from trainflash.diagnosis.thresholds import Thresholds
-from trainflash.schema import LoaderFacts, Location, RepeatedWork, Started, Summary
+from trainflash.schema import LineCost, LoaderFacts, Location, RepeatedWork, Started, Summary
 
 ITERATES = re.compile(r"\.__(iter|next)__($|\.)")
 
@@ -246,11 +246,21 @@ def _role(loader: LoaderFacts | None) -> str:
     return "worker" if loader is not None and loader.num_workers > 0 else "main"
 
 
+def _beside_the_loop(summary: Summary, loader: LoaderFacts | None) -> list[LineCost]:
+    """Lines that make batches out of what a loader gives, as those of a generator around it: in no function that also trains."""
+    if _role(loader) != "main":
+        return []
+    training = {(line.location.file, line.location.function) for name in COMPUTE for line in lines_in(summary, name)}
+    return [line for line in lines_in(summary, "Data", "main", "") if (line.location.file, line.location.function) not in training]
+
+
 def _location(summary: Summary, loader: LoaderFacts | None, name: str) -> Location | None:
     if name == "collate":
         joined = hottest(lines_in(summary, "Data", _role(loader), "collate"))
         return joined or (None if loader is None else loader.joined_at or loader.collate_location or loader.location)
-    found = hottest(lines_in(summary, "Data", _role(loader), "getitem")) or hottest(lines_in(summary, "Data", _role(loader)))
+    samples, beside = lines_in(summary, "Data", _role(loader), "getitem"), _beside_the_loop(summary, loader)
+    costlier = sum(line.share for line in beside) > sum(line.share for line in samples)
+    found = hottest(beside if costlier else samples) or hottest(lines_in(summary, "Data", _role(loader)))
     if found is not None:
         return found
     inside = sorted((work for work in summary.repeated if phase_of(work, summary) == "Data"), key=lambda work: -work.share)
