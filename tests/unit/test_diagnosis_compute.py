@@ -297,6 +297,26 @@ def test_a_small_healthy_network_is_not_accused_of_launching(healthy):
     assert kinds(healthy) == ["compute"]
 
 
+def test_a_network_of_few_tiny_operators_is_not_told_that_nothing_is_to_be_gained():
+    few = first(c.tiny_operators(per_step=DEFAULT.launch_operators_cpu - 100, mean_us=3.0))
+    assert (few.kind, few.severity) == ("compute", "none")
+    assert "900 operators a step, 3 µs each" in few.summary and "larger batch" in few.summary and "healthy" not in few.summary
+
+
+@pytest.mark.parametrize(
+    "healthy",
+    [
+        c.tiny_operators(per_step=DEFAULT.launch_operators_cpu - 100, mean_us=DEFAULT.tiny_mean_us + 0.1),
+        c.tiny_operators(per_step=600, mean_us=10.0, small=0.2),
+        replace(c.tiny_operators(per_step=900), numerics=c.numerics(compiled=True)),
+        replace(c.tiny_operators(), operators=None),
+    ],
+    ids=["large", "larger ones cover the step", "compiled", "no census"],
+)
+def test_a_network_that_computes_is_healthy(healthy):
+    assert first(healthy).summary.startswith("healthy:")
+
+
 def test_launching_gives_way_to_what_makes_operators_many():
     tiny = c.tiny_operators()
     heavy = s.run(Opt=0.5)

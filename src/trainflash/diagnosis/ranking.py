@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from trainflash.diagnosis.abstention import abstention
 from trainflash.diagnosis.calm import COMPUTE
+from trainflash.diagnosis.census import fixed_costs, mean_operator_us
 from trainflash.diagnosis.claims import Claim, claim, percent, shown
 from trainflash.diagnosis.measured import apply_what_if, by_measurement
 from trainflash.diagnosis.notes import notes
@@ -101,6 +102,7 @@ def _healthy(signals: Signals, leaders: list[Claim], limits: Thresholds) -> bool
 def _compute(signals: Signals, leaders: list[Claim], limits: Thresholds) -> Claim:
     share = signals.compute or 0.0
     costs = f"no other cost reaches {shown(limits.dominant if leaders else limits.listed)}"
+    verdict = f"healthy: {shown(share)} of the time is the network's own computing, {costs}"
     phases = signals.summary.phases
     on_device = signals.on_gpu and signals.summary.timeline == "device"
     made = claim(
@@ -109,8 +111,26 @@ def _compute(signals: Signals, leaders: list[Claim], limits: Thresholds) -> Clai
         "device" if on_device else "host",
         share,
         limits,
-        summary=f"healthy: {shown(share)} of the time is the network's own computing, {costs}",
+        summary=_idle_inside(signals, share, costs, limits) or verdict,
         evidence=(percent(name, phases[name].share) for name in COMPUTE if name in phases),
     )
     finding: Finding = replace(made.finding, severity="none", ceiling=None)
     return replace(made, finding=finding)
+
+
+def _idle_inside(signals: Signals, share: float, costs: str, limits: Thresholds) -> str | None:
+    """What to say of a network that is the only cost and itself mostly the cost of calling its operators; None where it is not known to be.
+
+    There may be reasons for small batches, so that it is no finding; "healthy" would say that nothing is to be gained.
+    """
+    operators, numerics = signals.summary.operators, signals.summary.numerics
+    mean_us, fixed = mean_operator_us(signals), fixed_costs(signals, limits)
+    if signals.on_gpu or operators is None or mean_us is None or fixed is None or (numerics is not None and numerics.compiled):
+        return None
+    if fixed < limits.tiny_fixed or mean_us > limits.tiny_mean_us:
+        return None
+    return (
+        f"no cost outside the network: {shown(share)} of the time is its own computing, {costs}; but that is {operators.per_step:.0f} "
+        f"operators a step, {mean_us:.0f} µs each, mostly the cost of calling them: where the training allows a larger batch or fused "
+        "layers, the machine does more in the same time"
+    )

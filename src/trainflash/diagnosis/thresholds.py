@@ -89,6 +89,8 @@ class Thresholds:
     launch_operators: int = 300  # own: fewer operators a step leave nothing to fuse
     launch_operators_cpu: int = 1000  # own, the optimizer's left out: a healthy small transformer has 500, a cell in a loop 1500
     launch_mean_us: float = 20.0  # measured: 12 µs for an operator of a tiny cell, half of it the cost of calling it, on a busy machine
+    tiny_fixed: float = 0.7  # measured: 0.9 at a batch of 2 of which 32 rows take a quarter more time
+    tiny_mean_us: float = 12.0  # measured: see launch_mean_us
     launch_call_us: float = 1.8  # measured: an operator on one element, with autograd and the Python around it; slower machines take longer
     launch_covered: float = 0.5  # own: larger operators cover less than half of the computing; calling tiny ones dominates
     python_each_us: float = 50.0  # measured: Python around an operator takes 5 to 20 µs; twice that on a busy machine, to be cautious
