@@ -100,7 +100,9 @@ def of_comparison(comparison: ProfileComparison, assessment: ProfileAssessment |
         _shares(f"Breakdown, ms a {unit}", comparison.time_breakdown_share_delta, chart="change"),
         _shares(f"Idle time by cause, ms a {unit}", comparison.idle_causes),
         _deltas(f"Families, ms a {unit}", [(each.family, each.per_unit_us) for each in comparison.semantic_families]),
-        _deltas(f"Regressed ops, ms a {comparison.ops_normalized_by}", [(each.name, each.per_unit_us) for each in comparison.regressed_ops]),
+        _deltas(
+            f"Regressed ops, ms a {comparison.ops_normalized_by}", [(each.name, each.per_unit_us) for each in comparison.regressed_ops]
+        ),
         _deltas(f"Improved ops, ms a {comparison.ops_normalized_by}", [(each.name, each.per_unit_us) for each in comparison.improved_ops]),
     )
     said = comparison.said or ("nothing changed by 2 % or more",)
