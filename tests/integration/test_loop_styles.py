@@ -25,7 +25,7 @@ STYLES = {  # steps, then least milliseconds a step that the planted sleeps must
     "rollouts_eval_function": (24, {"Data": 2.6, "Eval": 0.6}),
     "value_learning": (24, {"Data": 1.0, "Fwd": 1.9}),
     "work_after_evaluation": (24, {"Fwd": 1.9, "Eval": 0.4, "Other": 4.4}),
-    "copies_for_tasks": (24, {"Fwd": 1.4}),
+    "copies_for_tasks": (23, {"Fwd": 1.2}),
     "acting_in_eval_mode": (24, {"Data": 3.9, "Eval": 0.0}),
     "accuracy_before_training": (24, {"Fwd": 1.9, "Eval": 0.5}),
     "teacher_first": (24, {"Fwd": 5.9, "Eval": 0.1}),

@@ -19,6 +19,7 @@ class StepClock:
         self._alive: dict = {}  # id -> weak reference of each optimizer constructed
         self._former: set = set()  # those that have not stepped since a newer one was made in mid-training: it may have replaced them
         self._lasting: set = set()  # those that did step beside it
+        self._replaces = False  # a newer one has stepped twice in a row: such programs make one for each task or fold
         self._counts: dict = {}
         self._order: list = []  # ids in the order of their first update, which is their order in the loop
         self._stepped: set = set()  # since the last complete step, while the counts have not decided
@@ -57,14 +58,15 @@ class StepClock:
         if key in self._former:
             self._former.remove(key)
             self._lasting.add(key)
-        if len(self._alive) <= 1 + len(self._former):
+        self._replaces |= self._counts[key] > 1 and bool(self._former)
+        if len(self._alive) <= 1 + (len(self._former) if self._replaces else 0):
             self._chosen = key
             self.single = key if key in self._alive else None
             return True
         completes = self._chosen == key
         if self._chosen is None:
             self._stepped.add(key)
-            completes = self._stepped >= self._alive.keys() - self._former
+            completes = self._stepped >= self._alive.keys() - (self._former if self._replaces else set())
             if completes:
                 self._stepped.clear()
         if self._since_decision >= (DECIDE_AFTER if self._chosen is None else DECIDE_AGAIN):
@@ -84,7 +86,7 @@ class StepClock:
 
     def forward_ends_step(self) -> bool:
         """Whether a training forward ends the step that an update has completed."""
-        return len(self._alive) == 1 + len(self._former) or not self.fetched
+        return len(self._alive) == 1 + (len(self._former) if self._replaces else 0) or not self.fetched
 
     def update_ends_step(self, optimizer: object) -> bool:
         """Whether the update that is about to run ends the step before it: nothing else has (LBFGS runs its forward inside)."""
