@@ -258,6 +258,13 @@ def test_code_beside_a_collection_is_still_found():
     assert kinds(both) == ["host_code", "garbage_collection"]
 
 
+def test_one_full_collection_says_nothing_about_how_often_they_come():
+    run = m.collecting()
+    assert "garbage_collection" not in kinds(replace(run, collections=replace(run.collections, count=14, full=1, called=0)))
+    assert "garbage_collection" in kinds(replace(run, collections=replace(run.collections, count=14, full=2, called=0)))
+    assert "garbage_collection" in kinds(replace(run, collections=replace(run.collections, count=400, full=1, called=0)))
+
+
 def test_collections_in_the_dataset_are_taken_out_of_the_input():
     slow = s.slow_getitem(0.5)
     collecting = replace(m.collecting(0.3).collections, location=s.GETITEM)

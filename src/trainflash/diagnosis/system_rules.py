@@ -145,9 +145,14 @@ def memory_pressure(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
 
 
 def garbage_collection(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
-    """Python's garbage collector stops training. Abstains where collections were not timed."""
+    """Python's garbage collector stops training. Abstains where collections were not timed, and where one full one says all.
+
+    That one looks at everything that torch has loaded, in any program; how often they come is known from the second one on.
+    """
     found = signals.summary.collections
     if found is None or found.share < limits.listed:
+        return ()
+    if found.full == 1 and not found.called and found.count < limits.collections_many:
         return ()
     by = f", {found.called} of them called by the program{at(found.location)}" if found.called else ""
     phase = collections_phase(signals)

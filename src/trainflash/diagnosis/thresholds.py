@@ -89,6 +89,7 @@ class Thresholds:
     launch_operators: int = 300  # own: fewer operators a step leave nothing to fuse
     launch_operators_cpu: int = 1000  # own, the optimizer's left out: a healthy small transformer has 500, a cell in a loop 1500
     launch_mean_us: float = 20.0  # measured: 12 µs for an operator of a tiny cell, half of it the cost of calling it, on a busy machine
+    collections_many: int = 100  # own: so many young collections beside a single full one are a cost of their own
     tiny_fixed: float = 0.7  # measured: 0.9 at a batch of 2 of which 32 rows take a quarter more time
     tiny_mean_us: float = 12.0  # measured: see launch_mean_us
     launch_call_us: float = 1.8  # measured: an operator on one element, with autograd and the Python around it; slower machines take longer
