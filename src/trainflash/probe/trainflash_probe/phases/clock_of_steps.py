@@ -59,20 +59,24 @@ class StepClock:
             self._former.remove(key)
             self._lasting.add(key)
         self._replaces |= self._counts[key] > 1 and bool(self._former)
-        if len(self._alive) <= 1 + (len(self._former) if self._replaces else 0):
+        if len(self._in_use()) <= 1:
             self._chosen = key
             self.single = key if key in self._alive else None
             return True
         completes = self._chosen == key
         if self._chosen is None:
             self._stepped.add(key)
-            completes = self._stepped >= self._alive.keys() - (self._former if self._replaces else set())
+            completes = self._stepped >= self._in_use()
             if completes:
                 self._stepped.clear()
         if self._since_decision >= (DECIDE_AFTER if self._chosen is None else DECIDE_AGAIN):
             self._decide()
             completes = completes or self._chosen == key
         return completes
+
+    def _in_use(self):
+        """Ids of the optimizers that a step may need."""
+        return self._alive.keys() - self._former if self._replaces else self._alive.keys()
 
     def _decide(self) -> None:
         """The least count wins; where counts differ by one at most, the optimizer that comes last in the loop's order."""
@@ -86,7 +90,7 @@ class StepClock:
 
     def forward_ends_step(self) -> bool:
         """Whether a training forward ends the step that an update has completed."""
-        return len(self._alive) == 1 + (len(self._former) if self._replaces else 0) or not self.fetched
+        return len(self._in_use()) == 1 or not self.fetched
 
     def update_ends_step(self, optimizer: object) -> bool:
         """Whether the update that is about to run ends the step before it: nothing else has (LBFGS runs its forward inside)."""

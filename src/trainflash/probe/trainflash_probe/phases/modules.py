@@ -174,14 +174,12 @@ def _stop_learning() -> None:
 
 def _forget_what_is_gone() -> None:
     global _short_lived
-    for known in (_roots, _trained):
-        for key, found in list(known.items()):
-            if (found[0] if known is _roots else found)() is None:
-                del known[key]
-                if known is _roots:
-                    _slots.pop(key, None)
-                else:
-                    _short_lived += 1
+    for key in [key for key, (reference, _) in _roots.items() if reference() is None]:
+        del _roots[key]
+        _slots.pop(key, None)
+    for key in [key for key, reference in _trained.items() if reference() is None]:
+        del _trained[key]
+        _short_lived += 1
 
 
 def _has_slot(key: int, module) -> bool:
