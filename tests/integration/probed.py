@@ -57,3 +57,8 @@ def steady_ms(rank: RankTrace, first: int = 5) -> dict[str, float]:
     """Mean milliseconds a step of each phase, without the first steps. All phases add up to the wall time of every step, always."""
     assert (sum(rank.phase_ns.values()) == rank.wall_ns).all()
     return {name: float(values[first:].mean()) / 1e6 for name, values in rank.phase_ns.items()}
+
+
+def median_ms(rank: RankTrace, first: int = 24) -> dict[str, float]:
+    """Median milliseconds a step of each phase, after the traced steps."""
+    return {name: float(sorted(values[first:])[len(values[first:]) // 2]) / 1e6 for name, values in rank.phase_ns.items()}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from probed import plain, probed
+from probed import median_ms, plain, probed
 
 from trainflash.schema import PHASES
 
@@ -19,11 +19,6 @@ def run_of(tmp_path, style):
     assert run.returncode == 0 and run.rank.swallowed == {}, (run.output, run.rank.swallowed)
     assert run.output == plain(PROGRAM, style)
     return run.rank
-
-
-def steady_ms(rank, first=24):
-    """Median milliseconds a step of each phase, after the traced steps."""
-    return {name: float(sorted(values[first:])[len(values[first:]) // 2]) / 1e6 for name, values in rank.phase_ns.items()}
 
 
 FUNCTIONS = {
@@ -42,7 +37,7 @@ def test_a_function_that_makes_batches_is_data_whatever_it_returns(tmp_path, sty
     rank = run_of(tmp_path, style)
     assert rank.steps == 64
     assert [function.qualname for function in rank.data_functions] == [FUNCTIONS[style]]
-    assert steady_ms(rank)["Data"] > BATCH_MS
+    assert median_ms(rank)["Data"] > BATCH_MS
 
 
 def mean_ms(rank, first=24):
@@ -96,5 +91,5 @@ def test_waiting_for_what_others_make_is_data_at_the_line_that_makes_it(tmp_path
 
 
 def test_waiting_for_anything_else_is_no_data(tmp_path):
-    phases = steady_ms(run_of(tmp_path, "another_queue"))
+    phases = median_ms(run_of(tmp_path, "another_queue"))
     assert phases["Data"] > BATCH_MS and phases["Other"] > 3.9, phases

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from probed import PROGRAMS, plain, probed
+from probed import PROGRAMS, median_ms, plain, probed
 
 from trainflash.schema import PHASES
 
@@ -17,11 +17,6 @@ def run_of(tmp_path, style, same=False):
     assert run.returncode == 0 and run.rank.swallowed == {}, run.output
     assert not same or run.output == plain(PROGRAM, style)
     return run
-
-
-def steady_ms(rank, first=24):
-    """Median milliseconds a step of each phase, after the traced steps."""
-    return {name: float(sorted(values[first:])[len(values[first:]) // 2]) / 1e6 for name, values in rank.phase_ns.items()}
 
 
 UPDATES = {
@@ -39,14 +34,14 @@ QUICK = ("own_optimizer_swapped", "functional")
 def test_an_update_function_of_the_owner_s_is_opt(tmp_path, style):
     rank = run_of(tmp_path, style, same=True).rank
     assert rank.steps == 48
-    phases = steady_ms(rank)
+    phases = median_ms(rank)
     assert phases["Opt"] > 3.9 and phases["Other"] < 0.5 * phases["Opt"], phases
     assert rank.computing.updates.optimizer == UPDATES[style]
     assert rank.computing.updates.location.file == PROGRAM
 
 
 def test_the_function_of_a_functional_gradient_is_forward_and_the_rest_of_it_backward(tmp_path):
-    phases = steady_ms(run_of(tmp_path, "functional", same=True).rank)
+    phases = median_ms(run_of(tmp_path, "functional", same=True).rank)
     assert phases["Fwd"] > 2.9 and phases["Bwd"] > 5 * phases["Other"], phases
 
 
@@ -59,13 +54,13 @@ def test_an_own_update_after_several_backwards_makes_one_step(tmp_path):
 
 def test_an_update_written_into_the_loop_is_opt_and_what_follows_is_not(tmp_path):
     rank = run_of(tmp_path, "inline_update").rank
-    phases = steady_ms(rank)
+    phases = median_ms(rank)
     assert phases["Opt"] > 3.9 and 1.9 < phases["Other"] < phases["Opt"], phases
 
 
 def test_a_written_loss_is_forward_and_the_metric_in_it_is_not(tmp_path):
     rank = run_of(tmp_path, "written_loss", same=True).rank
-    phases = steady_ms(rank)
+    phases = median_ms(rank)
     assert phases["Fwd"] > 4.5 and phases["Other"] > 2.0, phases
     assert phases["Fwd"] > phases["Other"], phases
     lines = {rank.samples.locations[place].line for place in rank.samples.place[rank.samples.phase == PHASES.index("Fwd")] if place >= 0}
@@ -78,17 +73,17 @@ def test_a_rare_metric_is_not_taken_for_the_loss(tmp_path):
     rank = run_of(tmp_path, "rare_metric").rank
     other = sorted(rank.phase_ns["Other"][24:])
     assert other[-3] > 150e6 > 1e9 * 0.002 > other[len(other) // 2], [value / 1e6 for value in other]
-    assert steady_ms(rank)["Fwd"] > 1.9
+    assert median_ms(rank)["Fwd"] > 1.9
 
 
 @FULL
 def test_what_a_method_does_around_its_networks_is_forward(tmp_path):
-    phases = steady_ms(run_of(tmp_path, "method_around_networks").rank)
+    phases = median_ms(run_of(tmp_path, "method_around_networks").rank)
     assert phases["Fwd"] > 4.9 and phases["Other"] < 0.5 * phases["Fwd"], phases
 
 
 def test_making_a_log_record_is_log_and_its_caller_is_the_owner_s_line(tmp_path):
-    phases = steady_ms(run_of(tmp_path, "logged", same=True).rank)  # equal output: file, line and function too
+    phases = median_ms(run_of(tmp_path, "logged", same=True).rank)  # equal output: file, line and function too
     assert phases["Log"] > 5.9, phases
 
 
