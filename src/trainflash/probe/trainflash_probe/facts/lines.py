@@ -111,7 +111,8 @@ def _sample(signo, frame) -> None:
     try:
         if _timer is None:
             return
-        if _thread != threading.get_ident():
+        waited = _thread != threading.get_ident()
+        if waited:
             frame = sys._current_frames().get(_thread)
         now = time.monotonic_ns()
         before, _newest_ns = _newest_ns, now
@@ -122,16 +123,16 @@ def _sample(signo, frame) -> None:
         if feeding.waiting is not None:
             emit(codes.SAMPLE_OF + _place_of_maker(feeding.waiting, frame))
             return
-        emit(codes.SAMPLE_OF + (0 if frame is None else _place(frame, now - tick > closer.LATE_NS)))
+        emit(codes.SAMPLE_OF + (0 if frame is None else _place(frame, closer.is_late(now - tick, waited), waited)))
     except Exception as error:
         swallow("sample", error)
 
 
-def _place(frame, late: bool) -> int:
+def _place(frame, late: bool, waited: bool = False) -> int:
     makes = feeding.makes(frame)
     key = (frame.f_code, frame.f_lineno, late, True) if makes else (frame.f_code, frame.f_lineno, late)
     if late:
-        closer.late(key[:2], _belongs)
+        closer.late(key[:2], waited, _belongs)
     return _number(key, lambda: own.place_of_frame(frame), makes)
 
 
