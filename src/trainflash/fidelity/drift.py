@@ -12,6 +12,7 @@ from trainflash.fidelity.pairing import Pair
 
 EARLY_UPDATES = 20  # weights separate honest from broken within the first 20 updates, later ones do not
 _EARLY_GRADIENTS = 3
+_LATE = 2  # equal updates before a difference that begins late: those of an optimizer's rounding begin with the second loss
 
 
 @dataclass(frozen=True)
@@ -21,9 +22,10 @@ class Drift:
     updates: int
     mean_loss: float | None  # mean |Δ| of the loss per update, where both are finite
     max_loss: float | None
-    early_weights: float | None  # largest relative L2 distance up to update 20
+    early_weights: float | None  # largest relative L2 distance in the first 20 updates, and in 20 after a first difference that comes late
     late_weights: float | None  # at the last update that both recorded
-    early_gradients: float | None  # largest relative difference of the norms in updates 1 to 3
+    early_gradients: float | None  # largest relative difference of the norms in the first 3 updates that are not bitwise the same
+    first_loss: float | None  # at the first update that is not: relative to the usual size of the losses up to there
     early_steps: float | None  # relative difference of what the second update changed
     evaluated_weights: float | None  # of the modules that evaluations used (an average of weights, running statistics)
     evaluated_outputs: float | None  # of what came out of evaluations of the same samples
@@ -33,8 +35,10 @@ def drift(pair: Pair) -> Drift:
     """Distances between the two sides of `pair`."""
     deltas = [abs(old.loss - new.loss) for old, new in pair.matched if _finite(old.loss) and _finite(new.loss)]
     far = [(old["n"], distance) for old, new in pair.weights if (distance := weights_distance(old, new)) is not None]
-    early = [distance for n, distance in far if n <= EARLY_UPDATES]
-    norms = [(old.grad_norm, new.grad_norm) for old, new in list(pair.matched)[:_EARLY_GRADIENTS]]
+    begin = onset(pair)
+    end = pair.prefix if begin else pair.length  # later updates of another work show what became of the difference, not what it was
+    early = [distance for n, distance in far if n <= EARLY_UPDATES or n <= min(begin + EARLY_UPDATES, end)]
+    norms = [(old.grad_norm, new.grad_norm) for old, new in list(pair.matched)[begin : min(begin + _EARLY_GRADIENTS, end)]]
     return Drift(
         updates=pair.length,
         mean_loss=math.fsum(deltas) / len(deltas) if deltas else None,
@@ -42,10 +46,24 @@ def drift(pair: Pair) -> Drift:
         early_weights=max(early, default=None),
         late_weights=far[-1][1] if far else None,
         early_gradients=max((relative(abs(a - b), a) for a, b in norms if a is not None and b is not None), default=None),
+        first_loss=_first_loss(pair, begin) if begin < end else None,
         early_steps=_second_step(pair),
         evaluated_weights=_evaluated(pair),
         evaluated_outputs=_outputs(pair),
     )
+
+
+def onset(pair: Pair) -> int:
+    """Index of the first update that is not bitwise the same; 0 unless the difference comes late."""
+    return pair.alike if _LATE <= pair.alike < pair.length else 0
+
+
+def _first_loss(pair: Pair, at: int) -> float | None:
+    old, new = (stream.updates[at].loss for stream in (pair.baseline, pair.candidate))
+    known = [update.loss for update in pair.baseline.updates[: at + 1] if _finite(update.loss)]
+    if not _finite(old) or not _finite(new):
+        return None
+    return relative(abs(old - new), math.hypot(*known) / math.sqrt(len(known)))
 
 
 def widest(drifts: Sequence[Drift]) -> Drift:
@@ -62,6 +80,7 @@ def widest(drifts: Sequence[Drift]) -> Drift:
         early_weights=most("early_weights"),
         late_weights=most("late_weights"),
         early_gradients=most("early_gradients"),
+        first_loss=most("first_loss"),
         early_steps=most("early_steps"),
         evaluated_weights=most("evaluated_weights"),
         evaluated_outputs=most("evaluated_outputs"),

@@ -87,6 +87,12 @@ class Pair:
         return losses and all(old.get("digest") == new.get("digest") for old, new in self.weights)
 
     @cached_property
+    def alike(self) -> int:
+        """First updates whose losses, gradient norms and recorded weights are equal to the last bit."""
+        other = next((at for at, (old, new) in enumerate(self.matched) if _came_out(old) != _came_out(new)), self.length)
+        return min([other, *(old["n"] - 1 for old, new in self.weights if old.get("digest") != new.get("digest"))])
+
+    @cached_property
     def proven(self) -> bool:
         """Whether so much has come out bitwise the same, and been trained, that another form of the work cannot matter."""
         trained = len({old["digest"] for old, _ in self.weights if old.get("digest")}) > 1
@@ -180,6 +186,10 @@ def _work(update: Update) -> tuple[Any, ...]:
     settings = [{key: value for key, value in group.items() if key != "values"} for group in update.settings]
     modes = sorted({tuple(mode[1:]) for mode in update.modes})
     return update.optimizer, update.optimizer_class, update.samples, modes, settings, update.grad_elements
+
+
+def _came_out(update: Update) -> tuple[Any, ...]:
+    return update.losses, update.grad_norm
 
 
 def _cut(stream: Stream, updates: int) -> Stream:

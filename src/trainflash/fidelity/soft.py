@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from trainflash.fidelity import spread
-from trainflash.fidelity.drift import Drift, drift, widest
+from trainflash.fidelity.drift import Drift, drift, onset, widest
 from trainflash.fidelity.pairing import SAME_WORK, Pair
 from trainflash.fidelity.record import Record
 from trainflash.schema import Check
@@ -29,6 +29,8 @@ class Limits:
     least_updates: int = 5
     early_weights: float = 1e-3  # relative L2 in the first 20 updates: honest ≤ 1e-3, broken ≥ 1.7e-3
     early_gradients: float = 1e-2  # relative, of the norm, in the first 3 updates
+    late_loss: float = 1e-5  # relative, at the first update that is not bitwise the same after others that are
+    late_loss_coarse: float = 1e-3  # the same, under autocast
     early_steps: float = 5e-2  # relative, of what the second update changed; Adam turns rounding of tiny gradients into whole steps
     evaluated_outputs: float = 1e-3  # relative, of sums over an evaluation of the same samples
     weights_floor: float = 1e-5  # relative L2 that later weights may always be apart
@@ -111,12 +113,20 @@ def _by_update(question: Question, far: Drift, done: str, until: str = "") -> It
     noise, limits, wider = question.noise, question.limits, question.limits.types if question.wider else 1.0
     if done != "loss":
         yield "loss", _loss(question, far, until)
+    yield from _late(question, far)
     late = limits.weights_floor if noise.nudge is not None and not question.wider and not until else None
     outputs = max(late, limits.evaluated_outputs) if late is not None else None
     distances = (
-        ("gradients", "gradients", far.early_gradients, limits.early_gradients * wider, "early_gradients", "norms of updates 1 to 3"),
+        (
+            "gradients",
+            "gradients",
+            far.early_gradients,
+            limits.early_gradients * wider,
+            "early_gradients",
+            "norms of the first 3 updates that differ",
+        ),
         ("update norms", "weights", far.early_steps, limits.early_steps * wider, "early_steps", "what the second update changed"),
-        ("weights", "weights", far.early_weights, limits.early_weights * wider, "early_weights", "the first 20 updates"),
+        ("weights", "weights", far.early_weights, limits.early_weights * wider, "early_weights", "the first 20 updates that differ"),
         ("averaged weights", "weights", far.evaluated_weights, late, "evaluated_weights", "the evaluated modules"),
         ("evaluation outputs", "evaluation", far.evaluated_outputs, outputs, "evaluated_outputs", "the evaluations"),
         ("final weights", "weights", far.late_weights, late, "late_weights", "the last update compared"),
@@ -132,6 +142,19 @@ def _by_update(question: Question, far: Drift, done: str, until: str = "") -> It
         ok = None if allowed is None else distance <= allowed
         shown = ", no limit known" if allowed is None else f", limit {allowed:.2g}"
         yield change, Check(name, True if distance == 0 else ok, f"relative distance {distance:.2g} in {where}{until}{shown}")
+
+
+def _late(question: Question, far: Drift) -> Iterator[Judged]:
+    """Rounding begins with the work that is done otherwise, and begins small; what sets in late and at once is something else."""
+    late = [(pair, onset(pair)) for pair in question.pairs if onset(pair)]
+    if question.bitwise or not late or far.first_loss is None:
+        return
+    limits = question.limits
+    coarse = question.wider or any(any(pair.baseline.updates[at].autocast) for pair, at in late)
+    limit = max(limits.late_loss_coarse if coarse else limits.late_loss, limits.nudges * (question.noise.of("first_loss") or 0.0))
+    same = min(at for _, at in late)
+    evidence = f"relative distance {far.first_loss:.2g} in update {same + 1}, after {same} that are bitwise the same, limit {limit:.2g}"
+    yield "loss", Check("first difference", far.first_loss <= limit, evidence)
 
 
 def _loss(question: Question, far: Drift, until: str) -> Check:
