@@ -132,3 +132,11 @@ def test_of_two_files_that_are_saved_together_none_may_be_left_out():
 def test_a_record_without_values_is_no_difference():
     plain = record(stream())
     assert check_of(compare(plain, plain), "checkpoint values").ok is None
+
+
+def test_a_file_that_was_saved_before_the_training_began_is_no_torn_checkpoint():
+    kept = {"n": 10, "target": "a.pt", "digest": "c10", "left": True}
+    data = {"n": 0, "target": "data.pt", "digest": "samples", "left": True}
+    assert compare(later(stored=(kept,)), later(stored=(kept, data))).verdict == "same"
+    found = compare(later(stored=(kept,)), later(stored=(kept, {**data, "n": 10})))
+    assert check_of(found, "checkpoint files").ok is False

@@ -226,7 +226,8 @@ def _torn(line: Line, stream: Stream) -> str | None:
     """What is wrong with a file that was read back, "" for nothing; None for one that was not."""
     if "unreadable" in line:
         return f"cannot be read back ({line['unreadable']})"
-    if "digest" not in line:
+    before_training = line["n"] == 0 and not any(each["n"] == 0 for each in stream.checkpoints)  # nobody saw what was handed over
+    if "digest" not in line or before_training:
         return None
     return "" if line["digest"] in {each.get("digest") for each in stream.checkpoints} else "holds other values than were handed over"
 
