@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import machine_scenarios as m
+import pytest
 import scenarios as s
 
 from trainflash.diagnosis import diagnose
@@ -154,3 +155,25 @@ def test_without_a_core_stalls_are_not_called_code_between_the_phases():
     found = diagnose(replace(both, threads=busy))
     assert "no core" in found.abstained
     assert not found.findings
+
+
+def asked_anew(passes: int = s.STEPS, **changes) -> Summary:
+    """`x, y = next(iter(loader))` in each step: the order of all samples is drawn anew, and let go of again."""
+    line = Location("train.py", 44, "main")
+    begun = s.loader(epochs=passes, start_ms=s.spread(1.0, passes), first_batch_ms=s.spread(5.0, passes), **changes)
+    begun = replace(begun, getitem_ms=s.spread(0.6), collate_ms=s.spread(0.2))
+    lines = (LineCost("main", "Data", line, 0.6), LineCost("main", "Other", line, 0.2))
+    return replace(s.run(Data=0.6, Other=0.2), loaders=(begun,), lines=lines)
+
+
+def test_a_loader_that_is_iterated_anew_in_each_step_is_one_cause_and_wants_no_workers():
+    found = diagnose(asked_anew()).findings
+    assert [finding.kind for finding in found] == ["worker_startup", "input_cpu"]
+    assert found[0].share == pytest.approx(0.72) and str(found[0].location).startswith("train.py:44")
+    assert found[0].knobs == found[1].knobs == ()
+    assert diagnose(asked_anew(num_workers=2)).findings[0].knobs == ("persistent_workers",)
+
+
+@pytest.mark.parametrize("usual", [asked_anew(passes=5), asked_anew(batch_size=2560), asked_anew(passes=150)])
+def test_passes_of_many_steps_or_of_one_batch_are_no_beginning_anew(usual):
+    assert "worker_startup" not in kinds(usual) and "dataloader_workers" in diagnose(usual).findings[0].knobs

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from trainflash.diagnosis.claims import Claim, at, claim, count, mean_of, milliseconds, percent, shown
-from trainflash.diagnosis.input_signals import Input, started_in
+from trainflash.diagnosis.input_signals import Input, WorkerStart, started_in
 from trainflash.diagnosis.lines import lines_in
 from trainflash.diagnosis.signals import Signals
 from trainflash.diagnosis.thresholds import Thresholds
@@ -22,7 +22,8 @@ def input_cost(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
         return ()
     memoizable = data.name in ("input_cpu", "input_io", "collate") and bool(_memoizable(signals, limits))
     knobs = ("memoize_function",) if memoizable else ()
-    if data.loader is not None and data.chosen_at is None:
+    anew = signals.worker_start is not None and signals.worker_start.anew  # workers would be started for each step
+    if data.loader is not None and data.chosen_at is None and not anew:
         workers = data.loader.num_workers > 0
         moves = ("prefetch_factor", "dataloader_workers") if data.name == "input_tail" and workers else ("dataloader_workers",)
         knobs += moves + (("prefetch_factor",) if workers and "prefetch_factor" not in moves else ())
@@ -113,6 +114,8 @@ def _loader_startup(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
     if start is None or start.share < limits.listed or start.times < 2:
         return ()
     loader = start.loader
+    if start.anew:
+        return (_begun_anew(start, signals, limits),)
     return (
         claim(
             "worker_startup",
@@ -133,6 +136,31 @@ def _loader_startup(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
             knobs=("dataloader_workers",) if loader.persistent_workers else ("persistent_workers", "dataloader_workers"),
             inside="evaluation" if loader.role == "eval" else None,
         ),
+    )
+
+
+def _begun_anew(start: WorkerStart, signals: Signals, limits: Thresholds) -> Claim:
+    """A loader that is iterated anew for each batch: one iterator, kept, is the way out."""
+    steps, loader = signals.summary.steps + signals.summary.warmup_steps, start.loader
+    return claim(
+        "worker_startup",
+        "Data",
+        "input",
+        start.share,
+        limits,
+        phases=("Data", "Other") if start.beside > 0 else ("Data",),
+        summary=f"the DataLoader is iterated anew for about each step, {shown(start.share)} of the time{at(start.location)}: "
+        f"beginning takes {start.each_ms:.1f} ms, {start.times} times in {steps} steps; keep one iterator",
+        evidence=(
+            percent("share of wall time", start.share),
+            percent("of it letting go of the iterator", start.beside),
+            milliseconds("beginning a pass", start.each_ms),
+            count("passes", start.times),
+            count("steps", steps),
+            count("workers", loader.num_workers),
+        ),
+        location=start.location or loader.location,
+        knobs=("persistent_workers",) if loader.num_workers > 0 and not loader.persistent_workers else (),
     )
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from trainflash.diagnosis.calm import COMPUTE, stalled_like_compute
 from trainflash.diagnosis.fetching import calm_input, cpu_share, without_core
-from trainflash.diagnosis.lines import hottest, lines_in
+from trainflash.diagnosis.lines import hottest, lines_in, same_line
 from trainflash.diagnosis.thresholds import Thresholds
 from trainflash.schema import LineCost, LoaderFacts, Location, RepeatedWork, Started, Summary
 
@@ -35,12 +35,15 @@ class Input:
 
 @dataclass(frozen=True)
 class WorkerStart:
-    """Cost of starting the workers of `loader` again each time it is iterated."""
+    """Cost of starting the workers of `loader`, or of the loader itself, again each time it is iterated."""
 
     loader: LoaderFacts
     share: float
     each_ms: float
     times: int
+    anew: bool = False  # for each step, though a pass has more batches than one
+    beside: float = 0.0  # part of `share` that lies in Other: letting go of the iterator
+    location: Location | None = None  # the line that begins it, where that is known
 
 
 def phase_of(work: RepeatedWork, summary: Summary) -> str:
@@ -59,12 +62,16 @@ def phase_of(work: RepeatedWork, summary: Summary) -> str:
     return "Data" if data is not None and data.share >= work.share * 0.5 else "Other"
 
 
-def worker_start(summary: Summary) -> WorkerStart | None:
+def worker_start(summary: Summary, limits: Thresholds) -> WorkerStart | None:
     """Worker start-up of the loader where it costs most, its share bounded by the phase that it is a part of.
 
     Loaders that are built again at the same line count as one; those whose workers persist, where they were started again all the same.
+    One that is iterated anew in each step goes before all: its workers are the smaller part of that, and more of them no help.
     """
-    best: WorkerStart | None = None
+    anew = [_anew(loader, summary) for loader in summary.loaders if _begun_each_step(loader, summary, limits)]
+    best: WorkerStart | None = max((start for start in anew if start is not None), key=lambda start: start.share, default=None)
+    if best is not None:
+        return best
     groups: dict[tuple[Location | None, str], list[LoaderFacts]] = {}
     for loader in summary.loaders:
         if loader.num_workers > 0:
@@ -81,6 +88,25 @@ def worker_start(summary: Summary) -> WorkerStart | None:
         if best is None or share > best.share:
             best = WorkerStart(built[0], share, each, sum(loader.epochs for loader in built))
     return best
+
+
+def _begun_each_step(loader: LoaderFacts, summary: Summary, limits: Thresholds) -> bool:
+    """Whether training takes about one batch of each pass over a loader that has more."""
+    more = loader.dataset_len is None or loader.batch_size is None or loader.dataset_len > loader.batch_size
+    steps = summary.steps + summary.warmup_steps
+    return loader.role == "train" and more and loader.epochs >= max(limits.started_times, limits.begun_each_step * steps)
+
+
+def _anew(loader: LoaderFacts, summary: Summary) -> WorkerStart | None:
+    """What beginning such a loader costs, the freeing of its iterator on the line that begins it too."""
+    data, spent = summary.phases.get("Data"), _starting(replace(loader, pass_ms=None), summary)
+    if data is None or spent is None:
+        return None
+    times, each, span_s = spent
+    share = min(data.share, times * each / (1000 * span_s)) if span_s > 0 else 0.0
+    where = hottest(lines_in(summary, "Data", "main", ""))
+    beside = sum(line.share for line in lines_in(summary, "Other") if where is not None and same_line(line.location, where))
+    return WorkerStart(loader, share + beside, each, loader.epochs, anew=True, beside=beside, location=where)
 
 
 def _starting(loader: LoaderFacts, summary: Summary) -> tuple[int, float, float] | None:
@@ -116,7 +142,7 @@ def read_input(summary: Summary, start: WorkerStart | None, limits: Thresholds) 
     if stat is None:
         return None
     loader = summary.busiest_loader("train")
-    starting = start.share if start is not None and start.loader.role == "train" else 0.0
+    starting = start.share - start.beside if start is not None and start.loader.role == "train" else 0.0
     starting += sum(each.share for each in started_in(summary, "Data", limits))
     share = max(0.0, stat.share - starting)
     usual, late = _tail(summary, share)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from trainflash.diagnosis.calm import COMPUTE, calm_share
 from trainflash.diagnosis.input_signals import Input, WorkerStart, phase_of, read_input, worker_start
-from trainflash.diagnosis.lines import Sync, hottest, lines_in, syncs, unnamed
+from trainflash.diagnosis.lines import Sync, hottest, lines_in, same_line, syncs, unnamed
 from trainflash.diagnosis.thresholds import Thresholds
 from trainflash.schema import Activity, LineCost, LoaderFacts, Location, RepeatedWork, Summary, Threads
 
@@ -67,13 +67,14 @@ class Signals:
 
 def read(summary: Summary, limits: Thresholds) -> Signals:
     """All signals of `summary`."""
-    start = worker_start(summary)
+    start = worker_start(summary, limits)
     fwd, bwd = (summary.phases.get(name) for name in ("Fwd", "Bwd"))
     compute = [summary.phases[name].share for name in COMPUTE if name in summary.phases]
     other = summary.phases["Other"].share if "Other" in summary.phases else max(0.0, 1.0 - summary.coverage)
     waits = syncs(summary, limits)
     on_gpu = summary.device.startswith("cuda")
     device = summary.device_time if on_gpu and summary.timeline == "device" else None
+    begun = start.location if start is not None and start.beside > 0 else None
     startup = None
     if summary.startup_s is not None and summary.wall_s > 0 and not summary.stopped:
         startup = min(1.0, summary.startup_s / summary.wall_s)
@@ -87,7 +88,7 @@ def read(summary: Summary, limits: Thresholds) -> Signals:
         other=other,
         other_calm=calm_share(summary, "Other", limits) if "Other" in summary.phases else other,
         other_in_lines=min(other, sum(line.share for line in lines_in(summary, "Other"))) if summary.sampled_s else None,
-        own_lines=tuple(unnamed(summary, "Other", waits, limits)),
+        own_lines=tuple(line for line in unnamed(summary, "Other", waits, limits) if not begun or not same_line(line.location, begun)),
         syncs=waits,
         repeated=tuple(sorted(summary.repeated, key=lambda work: -work.share)),
         repeated_phase={work.location: phase_of(work, summary) for work in summary.repeated},

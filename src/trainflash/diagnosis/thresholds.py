@@ -43,6 +43,7 @@ class Thresholds:
     tail_beyond_compute: float = 2.0  # measured: on a busy machine slow steps cost each phase the same milliseconds, within a factor of two
     tail_usual_seen: float = 0.15  # own: where waits were measured without passes' begins, less has to be guarded against
     started_times: int = 3  # own: pools or threads that are started once or twice belong to setting up
+    begun_each_step: float = 0.5  # own: passes per step; a loader that is begun for every other step is begun for steps
     repeated_calls: float = 0.2  # own: first calls of the few passes that a run shows count against it; later ones all repeat
     constant: float = 0.8  # own: of an input's cost; the rest is handing the kept result over
     repeated_times: int = 3  # own: fewer may be chance; work done once a step is traced in a few early steps only

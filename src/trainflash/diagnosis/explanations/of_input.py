@@ -69,7 +69,8 @@ INPUT = (
         "worker_startup",
         "a stall at the start of every epoch",
         "without persistent_workers, or with a loader built again, all workers end with the epoch and are started again: fork or spawn, "
-        "imports, open files; or the program starts pools, processes or threads of its own for each batch",
+        "imports, open files; or a loader is iterated anew for each step, as next(iter(loader)) does; or the program starts pools, "
+        "processes or threads of its own for each batch",
         "Data time around each pass's begin above a usual step's, times passes, of loaders whose workers were started again; "
         "the time of starting and ending other processes and threads, by the line that does it",
         (
@@ -78,7 +79,7 @@ INPUT = (
                 "the random stream from the second epoch on, where shuffling draws from the global generator",
                 "persistent_workers",
             ),
-            Fix("build the loader or the pool once, before the loop", NOTHING),
+            Fix("build the loader or the pool once, before the loop; keep one iterator and begin it again at its end", NOTHING),
             Fix("fewer workers, or none where fetching is cheap", "random numbers drawn in workers", "dataloader_workers"),
             Fix("move heavy work out of the dataset's __init__ and worker_init_fn", NOTHING),
         ),
