@@ -141,6 +141,14 @@ def test_hooks_that_work_are_host_code_inside_the_network():
     assert found.share == pytest.approx(0.3)
 
 
+def test_a_hook_that_steps_an_optimizer_is_not_accused_of_that():
+    stepping = replace(hooked(), lines=tuple(replace(line, location=HOOK) for line in hooked().lines))
+    updating = replace(stepping, lines=(*stepping.lines, LineCost("main", "Opt", HOOK, 0.05)))
+    assert first(stepping).kind == "host_code" and "host_code" not in findings(updating)
+    beside = replace(updating, lines=(*updating.lines, LineCost("main", "Bwd", replace(HOOK, line=15), 0.2)))
+    assert first(beside).location.line == 15 and first(beside).share == pytest.approx(0.2)
+
+
 def test_hooks_below_a_bottleneck_and_functions_that_are_no_hooks_are_healthy():
     assert first(hooked(DEFAULT.dominant - 0.01)).kind == "compute"
     assert first(replace(hooked(), hooks=())).kind == "compute"

@@ -6,7 +6,7 @@ from trainflash.diagnosis.calm import COMPUTE
 from trainflash.diagnosis.census import explained, fixed_costs, mean_operator_us
 from trainflash.diagnosis.claims import Claim, at, claim, count, megabytes, milliseconds, percent, shown
 from trainflash.diagnosis.input_rules import BESIDE
-from trainflash.diagnosis.lines import Sync, hottest, same_line
+from trainflash.diagnosis.lines import Sync, hottest, lines_in, same_line
 from trainflash.diagnosis.signals import Signals
 from trainflash.diagnosis.thresholds import Thresholds
 from trainflash.schema import Evidence, GpuStat
@@ -148,6 +148,8 @@ def _hooks(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
     places = {(hook.location.file, hook.location.function): hook.places for hook in signals.summary.hooks}
     lines = [line for line in signals.summary.lines if line.role == "main" and line.phase in ("Fwd", "Bwd")]
     lines = [line for line in lines if (line.location.file, line.location.function) in places]
+    updates = [line.location for line in lines_in(signals.summary, "Opt")]  # a hook's line that steps an optimizer is the optimizer's
+    lines = [line for line in lines if not any(same_line(line.location, update) for update in updates)]
     where, share = hottest(lines), sum(line.share for line in lines)
     if where is None or share < limits.dominant:
         return ()
