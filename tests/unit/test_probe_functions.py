@@ -216,3 +216,22 @@ def test_without_a_run_nothing_is_written_anywhere(tmp_path):
     environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(PROBE), "PYTHONDONTWRITEBYTECODE": "1", "PYTHONSAFEPATH": "1"}
     done = subprocess.run([sys.executable, "-S", "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert (done.returncode, done.stderr, list(tmp_path.iterdir())) == (0, "", [])
+
+
+def test_nothing_is_asked_in_a_window_while_fx_traces(untraced):
+    """A window digests the arguments of the owner's functions: a proxy would write that into the graph."""
+
+    class Doubled(torch.nn.Module):
+        def forward(self, x):
+            return doubled(x)
+
+    def doubled(x):
+        return x + x
+
+    plain = [node.name for node in torch.fx.symbolic_trace(Doubled()).graph.nodes]
+    window = part("facts.calls").Window("gap", keep=True)
+    assert window.begin()
+    traced = [node.name for node in torch.fx.symbolic_trace(Doubled()).graph.nodes]
+    doubled(KEPT)
+    window.end()
+    assert traced == plain and [call.code for call in window.returned] == [doubled.__code__]

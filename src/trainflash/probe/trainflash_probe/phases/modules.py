@@ -19,6 +19,7 @@ from ..parts import modules_in, owns_parameters
 from ..patches import Patch
 from ..writer import emit
 from .loop import EVERY_BOUNDARY_UNTIL, RELEARN_EVERY, loop
+from .unseen import traced_by_fx
 
 MAX_ROOTS = 64
 MANY_GONE = 3  # trained roots: a program that makes its networks anew, as for each task or fold, goes on to do so
@@ -99,7 +100,7 @@ def _learning_call(original):
     def __call__(self, *args, **kwargs):
         if is_compiling() or not _learning or loop.in_fwd or loop.tid != get_ident() or tracing() is not None:
             return original(self, *args, **kwargs)
-        if _traced_by_fx():
+        if traced_by_fx():
             return original(self, *args, **kwargs)
         grad, owner = is_grad_enabled(), False
         try:
@@ -131,12 +132,6 @@ def _note_trained(module) -> None:
     if known is None or known() is not module:
         _short_lived += known is not None  # another one, whose place in memory it has
         _trained[id(module)] = weakref.ref(module)
-
-
-def _traced_by_fx() -> bool:
-    """Whether inputs stand for values: whatever an observer asks of them would become part of the graph."""
-    tracer = sys.modules.get("torch.fx._symbolic_trace")
-    return bool(getattr(tracer, "_is_fx_tracing_flag", False))
 
 
 def _telling(module, run):
@@ -220,7 +215,7 @@ def _place(key: int, module, owner: bool) -> None:
         if is_compiling() or loop.in_fwd or loop.tid != get_ident() or tracing() is not None:
             return run(*args, **kwargs)
         if loop.pending or loop.evaluating or loop.on_forward or (owner and (loop.eval_depth or not is_grad_enabled())):
-            if _traced_by_fx():
+            if traced_by_fx():
                 return run(*args, **kwargs)
             try:
                 loop.arrives()

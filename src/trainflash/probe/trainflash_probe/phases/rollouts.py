@@ -8,9 +8,10 @@ trained, before the first update and in each step since, a few times in a row at
 
 from __future__ import annotations
 
+import itertools
 import sys
 
-from .. import own
+from . import stack
 
 MAX_PATHS = 16
 MAX_DEPTH = 24  # owner's frames looked at
@@ -93,9 +94,4 @@ def teaches(module: object, loop) -> bool:
 
 
 def _path() -> tuple:
-    frame, found = sys._getframe(2), []
-    while frame is not None and len(found) < MAX_DEPTH:
-        if own.is_own(frame.f_code):
-            found.append((frame.f_code, frame.f_lineno))
-        frame = frame.f_back
-    return tuple(found)
+    return tuple([(frame.f_code, frame.f_lineno) for frame in itertools.islice(stack.frames(), MAX_DEPTH)])

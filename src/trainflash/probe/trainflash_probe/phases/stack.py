@@ -18,20 +18,21 @@ class Running(NamedTuple):
 
 def running() -> list:
     """The owner's functions that run, innermost first."""
-    return [Running(id(frame), frame.f_code, own.place_of_frame(frame)) for frame in _frames()]
+    return [Running(id(frame), frame.f_code, own.place_of_frame(frame)) for frame in frames()]
 
 
 def innermost(then: list) -> tuple:
     """The innermost of the functions that ran `then` and still run, and where it stands now; None and None where all have returned."""
     known = {(each.frame, each.code): each for each in then}
-    for frame in _frames():
+    for frame in frames():
         found = known.get((id(frame), frame.f_code))
         if found is not None:
             return found, own.place_of_frame(frame)
     return None, None
 
 
-def _frames():
+def frames():
+    """The owner's frames that led here, innermost first; none may be kept."""
     frame = own.own_frame(sys._getframe())
     while frame is not None:
         yield frame

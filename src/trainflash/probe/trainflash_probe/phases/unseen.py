@@ -1,6 +1,7 @@
 """What the probe asks of tensors is hidden from the owner's subclasses and modes: they may count it, change it or refuse it.
 
-While torch.jit traces, nothing may be asked: it writes down what is done with its tensors, and names them by the variables of our frames.
+While torch.jit or torch.fx traces, nothing may be asked: they write down what is done with their tensors, and name them by the variables
+of our frames.
 """
 
 from __future__ import annotations
@@ -14,8 +15,14 @@ hidden: list = []  # modes of the owner's that are off for the moment
 
 
 def recorded() -> bool:
-    """Whether torch.jit traces on this thread."""
-    return sys.modules["torch"]._C._get_tracing_state() is not None
+    """Whether torch.jit traces on this thread, or torch.fx does."""
+    return sys.modules["torch"]._C._get_tracing_state() is not None or traced_by_fx()
+
+
+def traced_by_fx() -> bool:
+    """Whether inputs stand for values: whatever an observer asks of them would become part of the graph."""
+    tracer = sys.modules.get("torch.fx._symbolic_trace")
+    return bool(getattr(tracer, "_is_fx_tracing_flag", False))
 
 
 def install(torch) -> None:
