@@ -178,3 +178,27 @@ def test_a_lazy_network_is_complete_after_its_first_forward():
     assert not is_complete(net)
     net(torch.zeros(1, 4))
     assert is_complete(net) and is_complete(NET)
+
+
+def test_a_place_that_writes_often_is_looked_at_now_and_then_and_a_new_one_is_still_found(monkeypatch):
+    written, loop = part("facts.written"), part("phases.loop").loop
+    told, looks = [], []
+    note = written._note
+    monkeypatch.setattr(written, "fact", lambda kind, **about: told.append(about["at"][2]))
+    monkeypatch.setattr(written, "_note", lambda *given, **named: looks.append(1) or note(*given, **named))
+    monkeypatch.setattr(loop, "steps", 5)
+    write = written._noting(str, None)
+
+    def often():
+        return write(1)
+
+    def seldom():
+        return write(2)
+
+    assert [often() for _ in range(written.MANY)] == ["1"] * written.MANY and len(looks) == written.MANY
+    for _ in range(40 * (written.REST + 1)):
+        often()
+    assert 40 <= len(looks) - written.MANY <= 41
+    for _ in range(4 * (written.REST + 1)):
+        seldom()
+    assert {name.rpartition(".")[2] for name in told} >= {"seldom"}

@@ -30,10 +30,12 @@ _ENDINGS = ".png .jpg .jpeg .svg .pdf .gif .csv .tsv .txt .log .json .jsonl .htm
 _NO_STATE = tuple(_ENDINGS.split())
 _CHANGES = frozenset((9, 18, 22, 23))  # what SQLite asks leave for: DELETE, INSERT, a transaction, UPDATE
 _MAX_SITES = 10_000
+MANY, REST = 1024, 16  # times of a place, from which on so many calls after each look are let through: looking costs up to a microsecond
 
 _sites: dict = {}  # (id of code, instruction) -> (the owner's place, its times, the code: alive, so that the id stays its own)
 _times: dict = {}  # the owner's place -> [times while training]
 _state: set = set()  # places that were seen to write the state of training
+_resting = 0  # calls that are still let through
 _files: dict = {}  # path of a binary file -> the place that opened it
 
 
@@ -80,7 +82,10 @@ def _noting(original, what):
 
     @like(original)
     def write(*args, **kwargs):
-        if loop.steps and not loop.in_data:
+        global _resting
+        if _resting:
+            _resting -= 1
+        elif loop.steps and not loop.in_data:
             _note(what, args, kwargs)
         return original(*args, **kwargs)
 
@@ -94,8 +99,11 @@ def _asking(original):
 
     @functools.wraps(original)
     def isEnabledFor(self, level):
+        global _resting
         heard = original(self, level)
-        if not heard and loop.steps and not loop.in_data:
+        if not heard and _resting:
+            _resting -= 1
+        elif not heard and loop.steps and not loop.in_data:
             try:
                 caller = sys._getframe(1)
                 if caller.f_globals is names and caller.f_back is not None and own.is_own(caller.f_back.f_code):
@@ -199,6 +207,7 @@ def _note(what=None, args: tuple = (), kwargs=None, unheard: bool = False):
 
     Once a place is known this is a count; what is written there is looked at at its 4th, 8th, 16th time, and so on.
     """
+    global _resting
     try:
         if loop.in_log or loop.in_ckpt:
             return None
@@ -209,6 +218,8 @@ def _note(what=None, args: tuple = (), kwargs=None, unheard: bool = False):
         place, counted, _ = site
         known = counted[0] >= 0
         times = counted[0] = max(counted[0], 0) + bool(loop.steps)
+        if times > MANY:
+            _resting = REST
         if times > OFTEN and times & (times - 1):
             return place
         given = None if what is None or place in _state else args[what if type(what) is slice else slice(what, what + 1)]
