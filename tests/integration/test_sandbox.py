@@ -1,5 +1,6 @@
 """Sandboxes of real projects with real git: the state is taken exactly, the original stays as it was, nothing is left behind."""
 
+import errno
 import os
 import shutil
 import signal
@@ -194,6 +195,29 @@ def test_subfolder_of_a_larger_repository(project):
     (Path(made.worktree) / "train.py").write_text("outside\n")
     with pytest.raises(UsageError, match="outside the project"):
         sandbox.commit_worktree(made, "two")
+
+
+def test_changed_files_have_their_own_names(project):
+    names = ("with space.py", 'quo"te\n.py', os.fsdecode(b"\xff.py"))
+    for name in names:
+        (project / "pkg" / name).write_text("-- a/none.py\n")
+    made = sandbox.create(project / "pkg")
+    for name in names:
+        (sandbox.project_in(made, "candidate") / name).write_text("new\n")
+    commit = sandbox.commit_worktree(made, "one")
+    assert sandbox.changed_files(made, made.base_ref, commit) == tuple(sorted(names))
+
+
+def test_a_disk_that_is_full_in_the_end_leaves_nothing_behind(project, monkeypatch):
+    def full(path, value):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+
+    before = look(project)
+    monkeypatch.setattr(lifecycle, "write_document", full)
+    with pytest.raises(OSError, match="No space"):
+        sandbox.create(project)
+    assert look(project) == before
+    assert not list((project / ".git").glob("worktrees/*")) and not (project / ".git" / "refs" / "trainflash").exists()
 
 
 def test_no_git_at_all(tmp_path):

@@ -135,6 +135,10 @@ def _hostile_names(root: Path) -> Path:
     return root
 
 
+def _path_that_is_no_text(root: Path) -> Path:
+    return root.rename(root.parent / os.fsdecode(b"caf\xe9"))
+
+
 def _foreign_owner(root: Path) -> Path:
     if os.geteuid() == 0:
         for path in (root, *root.rglob("*")):

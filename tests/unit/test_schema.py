@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -77,3 +78,11 @@ def test_a_failed_write_leaves_the_old_file(tmp_path):
         schema.write_document(path, Speedup(mean=float("inf"), ci_low=1, ci_high=1, starts=4))
     assert schema.read_document(Plan, path).run == "old"
     assert [p.name for p in tmp_path.iterdir()] == ["plan.json"]
+
+
+@pytest.mark.parametrize("name", ["e.json", "e.yaml"])
+def test_names_that_are_no_text_survive_their_document(tmp_path, name):
+    made = replace(EXPERIMENT, files=("caf\udce9.py", "é.py"))
+    schema.write_document(tmp_path / name, made)
+    assert "é.py" in (tmp_path / name).read_text(encoding="utf-8")
+    assert schema.read_document(Experiment, tmp_path / name) == made

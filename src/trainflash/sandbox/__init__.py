@@ -6,6 +6,7 @@ everything that runs and reports write.
 
 from trainflash.sandbox.history import (
     Status,
+    changed_files,
     checkout,
     commit_diff,
     commit_nothing,
@@ -23,6 +24,7 @@ from trainflash.sandbox.lifecycle import create, discard, hold, load, newest, st
 
 __all__ = [
     "Status",
+    "changed_files",
     "checkout",
     "commit_diff",
     "commit_nothing",

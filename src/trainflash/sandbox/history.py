@@ -94,6 +94,12 @@ def diff(sandbox: Sandbox, ref_from: str | None = None, ref_to: str | None = Non
     return out.decode("utf-8", "surrogateescape")
 
 
+def changed_files(sandbox: Sandbox, ref_from: str, ref_to: str) -> tuple[str, ...]:
+    """Files that differ between two commits, relative to the project."""
+    paths = _changed(repository_of(sandbox, sandbox.worktree), ref_from, ref_to)
+    return tuple(sorted(os.path.relpath(path, sandbox.prefix or ".") for path in paths))
+
+
 def checkout(sandbox: Sandbox, side: Side, commit: str) -> None:
     """Make a checkout hold exactly a commit of the sandbox's history; what was not committed there is lost.
 

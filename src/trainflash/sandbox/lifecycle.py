@@ -58,10 +58,10 @@ def create(project: Path, base: Path | None = None, *, protect: Protect | None =
             if protect:
                 protection, reason = protect(made)
                 made = replace(made, protection=protection, protection_reason=reason)
+            write_document(directory / DOCUMENT, made)
         except BaseException:
             _sweep(directory, repository if repository and can_hold(repository) else None)
             raise
-        write_document(directory / DOCUMENT, made)
     if base is not None:
         _remember(directory, project)
     return made

@@ -11,6 +11,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import re
 import tempfile
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, TypeVar
@@ -28,6 +29,7 @@ class Document(Protocol):
 
 
 D = TypeVar("D")
+_NO_TEXT = re.compile("[\ud800-\udfff]")  # bytes of a file's name that are no UTF-8, as Python holds them
 
 
 def to_plain(value: Any) -> Any:
@@ -72,8 +74,9 @@ def _encode_path(value: Any) -> Any:
 
 
 def dump_json(value: Any, *, indent: int | None = 2) -> str:
-    """JSON text of a document; refuses NaN and infinity, which JSON does not have."""
-    return json.dumps(to_plain(value), indent=indent, ensure_ascii=False, allow_nan=False)
+    """JSON text of a document; refuses NaN and infinity, which JSON does not have. Names of files that are no text stay readable."""
+    text = json.dumps(to_plain(value), indent=indent, ensure_ascii=False, allow_nan=False)
+    return _NO_TEXT.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def dump_yaml(value: Any) -> str:

@@ -191,7 +191,7 @@ def make(session: Session, candidate: Candidate, command: Command, demands: Dema
         commit=commit,
         parent_commit=parent_commit,
         diff_digest=hashlib.sha256(diff.encode("utf-8", "surrogateescape")).hexdigest(),
-        files=tuple(sorted({line[6:] for line in diff.splitlines() if line.startswith(("+++ b/", "--- a/"))})),
+        files=sandbox.changed_files(session.sandbox, parent_commit, commit),
         command=command,
         environment=candidate.environment,
         words=candidate.words,
