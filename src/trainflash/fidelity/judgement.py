@@ -278,8 +278,11 @@ def _before_any_rounding(name: str, pairs: tuple[Pair, ...]) -> bool:
     """Whether the signal differs where the training has not: rounding that has not begun moves nothing.
 
     The update at which losses part counts too: what it was given came before its loss. One equal update shows nothing yet, for what an
-    optimizer rounds otherwise in its first step is seen in the second loss.
+    optimizer rounds otherwise in its first step is seen in the second loss. Targets may be what a network has answered, also to a
+    validation's batches: those of another size round it otherwise, and nothing of that reaches the training.
     """
+    if _CHANGE[name] == "targets" or name == "evaluation targets":
+        return False
     outcome = next(rule.outcome for rule in RULES if rule.name == name)
     untouched = [pair if pair.bitwise else pair.before(pair.alike + 1) for pair in pairs if pair.bitwise or pair.alike > 1]
     return any(outcome(pair).ok is False for pair in untouched)
