@@ -177,3 +177,12 @@ def test_a_loader_that_is_iterated_anew_in_each_step_is_one_cause_and_wants_no_w
 @pytest.mark.parametrize("usual", [asked_anew(passes=5), asked_anew(batch_size=2560), asked_anew(passes=150)])
 def test_passes_of_many_steps_or_of_one_batch_are_no_beginning_anew(usual):
     assert "worker_startup" not in kinds(usual) and "dataloader_workers" in diagnose(usual).findings[0].knobs
+
+
+@pytest.mark.parametrize(("beside", "listed"), [(0.0, True), (0.5, False)])
+def test_joining_is_measured_by_all_that_makes_a_batch(beside, listed):
+    """A generator around the loader augments what it gives: joining is a large part of the fetch, and a small one of the batch."""
+    plain = replace(s.run(Data=0.6), loaders=(s.loader(getitem_ms=s.spread(0.6), collate_ms=s.spread(0.4)),))
+    generator = LineCost("main", "Data", Location("train.py", 12, "augmented"), beside)
+    found = kinds(replace(plain, lines=(generator,) if beside else ()))
+    assert found[0] == "input_cpu" and ("collate" in found) is listed

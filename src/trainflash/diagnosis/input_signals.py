@@ -146,7 +146,7 @@ def read_input(summary: Summary, start: WorkerStart | None, limits: Thresholds) 
     starting += sum(each.share for each in started_in(summary, "Data", limits))
     share = max(0.0, stat.share - starting)
     usual, late = _tail(summary, share)
-    part = _collate_part(loader)
+    part = _collate_part(summary, loader)
     apart = _made_apart(summary, loader, share, limits)
     sampler = _sampler(summary, loader, apart, limits)
     cpu, waits = cpu_share(summary, loader, stat.share, limits), limits.io_cpu_share
@@ -261,11 +261,16 @@ def _sampler(summary: Summary, loader: LoaderFacts | None, apart: bool, limits: 
     return hottest(beside) if beside and spent >= max(least, limits.listed) else None
 
 
-def _collate_part(loader: LoaderFacts | None) -> float | None:
+def _collate_part(summary: Summary, loader: LoaderFacts | None) -> float | None:
+    """Of the time to make a batch: what the owner makes of the loader's batches, in a generator around it, is making too."""
     if loader is None or loader.collate_ms is None or loader.getitem_ms is None:
         return None
     whole = loader.collate_ms.mean_ms + loader.getitem_ms.mean_ms
-    return loader.collate_ms.mean_ms / whole if whole > 0 else None
+    data = summary.phases["Data"].share
+    own_file = loader.dataset_location.file if loader.dataset_location is not None else None
+    beside = min(data, sum(line.share for line in _beside_the_loop(summary, loader) if line.location.file != own_file))
+    fetched = 1 - beside / data if 0 < data <= 2 * beside else 1.0
+    return fetched * loader.collate_ms.mean_ms / whole if whole > 0 else None
 
 
 def _role(loader: LoaderFacts | None) -> str:
