@@ -57,13 +57,14 @@ class ReplaceCall:
 
 @dataclass(frozen=True)
 class InsertCall:
-    """Insert a statement behind the imports of the entry script; refused where `absent` is called or assigned already."""
+    """Insert a statement behind the imports of the entry script; refused where `absent` or one of `rivals` is set already."""
 
     statement: str  # `{value}` stands for the value
     module: str  # imported if it is not yet
     absent: str
     default_fact: str | None = None  # what holds without the statement
     default: bool | int | str | None = None  # the same, where the run does not say
+    rivals: tuple[str, ...] = ()  # other names for the same setting
 
 
 @dataclass(frozen=True)

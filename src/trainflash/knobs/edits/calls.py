@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from typing import Any
 
 import libcst as cst
@@ -332,6 +333,7 @@ def _added(
         raise refuse(f"{file.location(call)}: {crowd}")
     if not loading.accepts(resolver.project, file, call, edit.argument):
         raise refuse(f"{file.location(call)}: `{dotted(call.func)}` of this project takes no {edit.argument}")
+    loading.not_spread(resolver.project, file, call, edit.argument, edit.calls)
     others = resolver.other_callers(file, call) if edit.shared == "alone" and edit.at in ("train_loader", "eval_loader") else []
     if others:
         raise refuse(f"{file.location(call)}: the function around it is also called at {others[0].location}")
@@ -358,10 +360,19 @@ def insertion(file: PythonFile, call: cst.Call) -> tuple[int, str]:
     tail = file.raw[start:end].decode("utf-8")
     alone = len(call.args) == 1 or file.lines_of(call.args[-2])[1] < file.lines_of(last)[0]
     own_lines = alone and "\n" in tail and file.lines_of(last)[0] > file.lines_of(call.func)[1]
+    comma_first = re.match(r"[ \t]*,[ \t]*#[^\r\n]*", tail)
+    if own_lines and comma_first:
+        indent = _indent(file, last)
+        return start + len(comma_first[0].encode()), f"{file.newline}{indent}{{}},"
     if own_lines and "#" not in tail:
-        row = file.raw[file.raw.rfind(b"\n", 0, file.span(last)[0]) + 1 :]
-        indent = row[: len(row) - len(row.lstrip(b" \t"))].decode()
+        indent = _indent(file, last)
         comma = "," in tail
         offset = start + len(tail[: tail.index(",") + 1].encode()) if comma else start
         return offset, ("" if comma else ",") + file.newline + indent + "{}" + ("," if comma else "")
     return start, ", {}"
+
+
+def _indent(file: PythonFile, node: cst.CSTNode) -> str:
+    """What the line on which `node` begins is indented by."""
+    row = file.raw[file.raw.rfind(b"\n", 0, file.span(node)[0]) + 1 :]
+    return row[: len(row) - len(row.lstrip(b" \t"))].decode()

@@ -17,6 +17,7 @@ from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
 
 EVALUATES = re.compile(r"(^|_)(eval|evaluate|evaluation|validate|validation|valid|val|test)(_|$)")
+TRAINS = re.compile(r"^(pre)?(train|fit|finetune|fine_tune)(_(one|an|a|single|the))?(_(epochs?|steps?|batch|loop|model|net|network))?$")
 NEEDS_GRADIENTS = (
     "torch.autograd.grad",
     "torch.autograd.functional.",
@@ -113,7 +114,15 @@ def _not_evaluating(scene: Scene, file: PythonFile, function: cst.FunctionDef) -
         return f"{name} does not say that it evaluates"
     if function.asynchronous is not None:
         return f"{name} is asynchronous"
-    return _differentiates(scene, file, function) or _is_trained_on(scene, file, function)
+    return _differentiates(scene, file, function) or _by_name(file, function) or _is_trained_on(scene, file, function)
+
+
+def _by_name(file: PythonFile, function: cst.FunctionDef) -> str:
+    """Whether something is called that says that it trains, such as a function of a library; a network's switch does not."""
+    for call in descendants(function, cst.Call):
+        if TRAINS.match(callees.called_name(call)) and not callees.switches_mode(file, call):
+            return f"{function.name.value} may also train, by `{file.text(call.func)}` at {file.location(call)}"
+    return ""
 
 
 def _differentiates(scene: Scene, file: PythonFile, function: cst.FunctionDef) -> str:

@@ -16,6 +16,7 @@ from trainflash.knobs.splices import Splice
 
 OPTIMIZERS = ("SGD", "Adam", "AdamW", "NAdam", "RAdam", "RMSprop", "Adagrad", "Adadelta", "Adamax", "Rprop", "LBFGS", "Adafactor", "Muon")
 GIVES = ("parameters", "named_parameters")
+OTHER_TYPE = ("float", "double", "argmax", "argmin", "argsort", "long", "int", "bool")  # what these give is not of autocast's type
 TAKEN_OVER = ("prepare", "fit", "initialize")  # accelerate, Lightning or HF, DeepSpeed: they place and wrap the network themselves
 
 
@@ -149,8 +150,24 @@ def forward_block(edit: ForwardBlock, scene: Scene) -> tuple[Target, ...]:
         for text in descendants(statement, (cst.SimpleString, cst.FormattedString)):
             if file.lines_of(text)[0] != file.lines_of(text)[1]:
                 raise refuse(f"{file.location(text)}: a text of several lines would be moved")
+    _no_arrays(file, region, backward)
     splices = _indented(file, region, edit, scene)
     return (Target(file.location(region[0]), None, lambda value: splices, f"forward and loss before {here}", edit.context),)
+
+
+def _no_arrays(file: PythonFile, region: list[Any], backward: cst.Call) -> None:
+    """Raises `UsageError` where what `region` computes becomes a numpy array: numpy has no bfloat16. The loss is float32 there."""
+    bound = [part for assign in (each for line in region for each in descendants(line, cst.Assign)) for part in assign.targets]
+    names = {name.value for part in bound for name in descendants(part.target, cst.Name)} - {dotted(backward.func.value)}  # type: ignore[union-attr]
+    around = next((up for up in file.ancestors(backward) if isinstance(up, (cst.FunctionDef, cst.Module))), file.module)
+    for call in descendants(around, cst.Call):
+        steps, node = [], call.func
+        while isinstance(node, (cst.Attribute, cst.Call, cst.Subscript)):
+            steps.append(node.attr.value if isinstance(node, cst.Attribute) else file.text(node) if isinstance(node, cst.Call) else "")
+            node = node.func if isinstance(node, cst.Call) else node.value
+        cast = any(step in OTHER_TYPE or (".to(" in step and "float" in step) for step in steps)
+        if steps[:1] == ["numpy"] and isinstance(node, cst.Name) and node.value in names and not cast:
+            raise refuse(f"{file.location(call)}: `{file.text(call)}` would be of a type that numpy does not have")
 
 
 def _backward(scene: Scene) -> tuple[PythonFile, cst.Call]:

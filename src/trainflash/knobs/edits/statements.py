@@ -23,8 +23,9 @@ def insert_call(edit: InsertCall, scene: Scene) -> tuple[Target, ...]:
     project = scene.project
     if project.entry is None:
         raise refuse("the script that the command starts cannot be told", "name a Python file in the command")
-    for other, node in _mentions(scene, edit.absent):
-        raise refuse(f"{other.location(node)}: {edit.absent} is set here already")
+    for name in (edit.absent, *edit.rivals):
+        for other, node in _mentions(scene, name):
+            raise refuse(f"{other.location(node)}: {name} is set here already")
     file = project.python(project.entry)
     tail = edit.absent.removeprefix(f"{edit.module}.")
     spelled, needed = imports.reach(file, edit.module, tail)

@@ -124,6 +124,18 @@ def fallback(node: cst.BaseExpression) -> cst.BaseExpression | None:
     return node.args[index].value if len(node.args) > index else None
 
 
+def environment(file: PythonFile, node: cst.BaseExpression) -> tuple[str, cst.BaseExpression | None] | None:
+    """The variable and the default of `os.environ.get(…)`, `os.getenv(…)` or `os.environ[…]`; None for anything else."""
+    if isinstance(node, cst.Call) and node.args and file.full_name(node.func) in ("os.environ.get", "os.getenv"):
+        name, default = string_value(node.args[0].value), argument_node(file, node, "default", 1)
+        return None if name is None else (name, default)
+    if isinstance(node, cst.Subscript) and file.full_name(node.value) == "os.environ" and len(node.slice) == 1:
+        index = node.slice[0].slice
+        name = string_value(index.value) if isinstance(index, cst.Index) else None
+        return None if name is None else (name, None)
+    return None
+
+
 def short(text: str) -> str:
     line = " ".join(text.split())
     return line if len(line) <= 60 else line[:57] + "…"

@@ -115,6 +115,18 @@ class Names:
             return None
         return self._typed(spellings, name, file.location(function))
 
+    def by_framework(self, function: cst.FunctionDef, name: str) -> list[Source]:
+        """What a framework that makes the object itself, as LightningCLI and hydra do, may give to a parameter of its `__init__`.
+
+        That is a field of the command (`--data.num_workers=0`) or a configuration key of that name.
+        """
+        if function.name.value != "__init__":
+            return []
+        nested = self._nested(name)
+        if nested:
+            return [self._typed(nested, name, Location(self._project.entry or ".", 1))]
+        return self._leaves((name,))
+
     def executed(self, file: PythonFile, name: str) -> Source | None:
         """What sets a variable of a module that executes a file for its settings, as `exec(open("configurator.py").read())` does.
 

@@ -20,6 +20,7 @@ from trainflash.knobs.reading.expressions import (
     UNKNOWN,
     argument_node,
     assigned,
+    environment,
     fallback,
     given_to,
     index_of,
@@ -105,7 +106,7 @@ class Resolver:
             return self._computed(file, node)
         if isinstance(node, cst.BooleanOperation) and isinstance(node.operator, cst.Or):
             raise refuse(f"{file.location(node)}: `{file.text(node)}` may be one or the other")
-        if not keys and (asked := _environment(file, node)) is not None:
+        if not keys and (asked := environment(file, node)) is not None:
             return self._variable(file, node, *asked)
         place = uses.key_of(node)
         if place is not None:
@@ -120,6 +121,9 @@ class Resolver:
         found = Source(
             literal(node), f"the value at {here}", here, lambda value: (Splice(file.path, start, end, spelled_value(value)),), offset=start
         )
+        up = file.parent(node)
+        if isinstance(up, cst.Assign) and len(up.targets) > 1:
+            found = found.also([Use(here, "other", short(file.text(up)))])
         return found.also(self.other_callers(file, node))
 
     def _variable(self, file: PythonFile, node: cst.BaseExpression, name: str, default: cst.BaseExpression | None) -> Source | None:
@@ -262,7 +266,10 @@ class Resolver:
         for where, call in uses.partials(self.project, file, function):
             if argument_node(where, call, param.name.value, None if index is None else index + 1) is not None:
                 found.append(self.argument(where, call, param.name.value, None if index is None else index + 1, keys))
-        if missing or not (sites or found):
+        unseen = not (sites or found)
+        if unseen and not keys:
+            found += self._names.by_framework(function, param.name.value)
+        if missing or unseen:
             default = self._default(file, function, param, keys, not_passed=missing)
             if default is None and not found:
                 return self._anywhere(file, node, keys)
@@ -382,15 +389,3 @@ class Resolver:
             return found
         found_in = [found for arg in call.args if arg.star == "**" and (found := self.source(file, arg.value, (name, *keys))) is not None]
         return pick(found_in, file.location(call), self.expected) if found_in else None
-
-
-def _environment(file: PythonFile, node: cst.BaseExpression) -> tuple[str, cst.BaseExpression | None] | None:
-    """The variable and the default of `os.environ.get(…)`, `os.getenv(…)` or `os.environ[…]`; None for anything else."""
-    if isinstance(node, cst.Call) and node.args and file.full_name(node.func) in ("os.environ.get", "os.getenv"):
-        name, default = string_value(node.args[0].value), argument_node(file, node, "default", 1)
-        return None if name is None else (name, default)
-    if isinstance(node, cst.Subscript) and file.full_name(node.value) == "os.environ" and len(node.slice) == 1:
-        index = node.slice[0].slice
-        name = string_value(index.value) if isinstance(index, cst.Index) else None
-        return None if name is None else (name, None)
-    return None

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import libcst as cst
 
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading.expressions import assigned, refuse
-from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, keyword, positional, string_value
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, has_splat, keyword, positional, string_value
 
 HOST_ONLY = ("num_workers", "pin_memory")  # workers cannot use a CUDA device of their parent's, and only host memory is pinned
 
@@ -37,14 +39,53 @@ def one_iterator(file: PythonFile, where: cst.CSTNode) -> None:
 
 def accepts(project: Project, file: PythonFile, call: cst.Call, argument: str) -> bool:
     """Whether a class or function of the project takes `argument`; what is not the project's is believed to."""
+    for each in _constructors(project, call):
+        taken = {param.name.value for param in (*each.params.params, *each.params.kwonly_params)}
+        return argument in taken or each.params.star_kwarg is not None
+    return True
+
+
+def _constructors(project: Project, call: cst.Call) -> Iterator[cst.FunctionDef]:
+    """`__init__` of the classes of the project that `call` may mean by their last name."""
     name = (dotted(call.func) or "").split(".")[-1]
     for where in project.parsed(name) if name else ():
         for owner in (node for node in where.nodes if isinstance(node, cst.ClassDef) and node.name.value == name):
-            for each in owner.body.body:
-                if isinstance(each, cst.FunctionDef) and each.name.value == "__init__":
-                    taken = {param.name.value for param in (*each.params.params, *each.params.kwonly_params)}
-                    return argument in taken or each.params.star_kwarg is not None
-    return True
+            yield from (each for each in owner.body.body if isinstance(each, cst.FunctionDef) and each.name.value == "__init__")
+
+
+def not_spread(project: Project, file: PythonFile, call: cst.Call, argument: str, calls: tuple[str, ...]) -> None:
+    """Raises `UsageError` where a `**` may pass `argument` although its source does not show: the program says its name elsewhere.
+
+    Elsewhere is neither where it is only read, nor an argument of another call of `calls`.
+    """
+    if not has_splat(call, "**") and not _spreads(project, call):
+        return
+    for where in project.parsed(argument):
+        for node in where.nodes:
+            given = isinstance(node, cst.Arg) and node.keyword is not None and node.keyword.value == argument
+            outer = where.parent(node) if given else None
+            if given and isinstance(outer, cst.Call) and where.full_name(outer.func) in calls and not has_splat(outer, "**"):
+                continue
+            if given or (isinstance(node, cst.SimpleString) and string_value(node) == argument and not _only_read(where, node)):
+                raise refuse(f"{where.location(node)}: the ** of `{file.text(call.func)}` at {file.location(call)} may hold {argument}")
+
+
+def _spreads(project: Project, call: cst.Call) -> bool:
+    """Whether a class of the project is called that hands on what it does not name."""
+    return any(each.params.star_kwarg is not None for each in _constructors(project, call))
+
+
+def _only_read(file: PythonFile, key: cst.SimpleString) -> bool:
+    """Whether a key is looked up, taken out or asked for."""
+    up = file.parent(key)
+    if isinstance(up, (cst.Comparison, cst.ComparisonTarget)):
+        return True
+    if isinstance(up, cst.Index):
+        place = file.parent(file.parent(up))
+        return not isinstance(file.parent(place), (cst.AssignTarget, cst.AugAssign, cst.AnnAssign))
+    call = file.parent(up) if isinstance(up, cst.Arg) else None
+    called = dotted(call.func) or "" if isinstance(call, cst.Call) else ""
+    return called in ("getattr", "hasattr") or called.split(".")[-1] in ("get", "pop", "getint", "getboolean", "getfloat")
 
 
 def to_host(file: PythonFile, call: cst.Call) -> bool:
