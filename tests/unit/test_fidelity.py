@@ -460,6 +460,26 @@ def test_inputs_that_are_sorted_without_their_targets_are_lost_pairing():
     assert {"order", "targets"} <= set(found.changed)
 
 
+@pytest.mark.parametrize(
+    ("bank", "changed"), [(None, {"order"}), (8, {"order", "targets"})], ids=["drawn anew", "from a bank that is used again"]
+)
+def test_drawn_targets_may_not_come_from_a_bank(bank, changed):
+    def drawn(salt: int, bank: int | None) -> Record:
+        made = [
+            update(
+                n, rows=tuple(row(1000 * salt + 10 * n + each) for each in range(8)), multiset=f"{salt}{n:x}", order=f"{salt}-{n}",
+                keys=tuple(row(((n - 1) % 10) * 8 + each) for each in range(8)), moments=(0.1 * n * salt, 50.0, 0.3 * salt),
+                targets=f"{salt}{n % bank if bank else n}", losses=(1.0 / n + 1e-5 * salt,),
+                target_rows=tuple(row(9000 * salt + 10 * (n % bank if bank else n) + each) for each in range(8)),
+            )
+            for n in range(1, 31)
+        ]  # fmt: skip
+        return record(stream(made, weights=tuple(weights(n, random={"torch": f"{salt}{n}"}) for n in (1, 2, 5))))
+
+    assert set(compare(drawn(1, None), drawn(2, bank)).changed) == changed
+    assert compare(drawn(1, bank), drawn(2, bank)).changed == ("order",)  # the baseline draws from a bank too
+
+
 def test_the_same_keys_from_the_same_random_streams_must_give_the_same_samples():
     def drawn(salt: int, streams: str) -> Record:
         made = [

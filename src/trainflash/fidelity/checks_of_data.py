@@ -6,6 +6,7 @@ under which the loader draws it from its data set.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any
@@ -18,6 +19,7 @@ _DRAWN_ANEW = 1.5  # distinct inputs for each sample of the data set: augmented,
 _LEAST_ALIKE, _EPOCHS_APART = 0.003, 2.0  # relative; times the range of the mean square over the baseline's own epochs
 _TRAINS_ALIKE = "which trains to the same bits"
 _DRAWN_ALIKE = 0.05  # relative; another order of the same samples draws other values of the same kind
+_DEVIATIONS = 4  # standard deviations of a count that chance may make
 
 
 def shapes(pair: Pair) -> Outcome:
@@ -212,9 +214,26 @@ def targets(pair: Pair) -> Outcome:
         compared += 1
         if old_leaf != new_leaf:
             return Outcome(False, f"batch {number} of the loader: the same inputs come with other {old_leaf[0]} values")
+    if again := _drawn_again(pair):
+        return Outcome(False, "distinct targets {} of {} → {} of {}: values that were drawn anew are used again".format(*again))
     if not compared:
         return Outcome(None, "no targets were seen apart from the loss")
     return Outcome(True, f"equal in {compared} comparisons")
+
+
+def _drawn_again(pair: Pair) -> tuple[int, int, int, int] | None:
+    """Distinct targets of all, on both sides, where hardly one comes twice in the baseline (drawn noise) and many do in the candidate."""
+    seen = []
+    for stream in (pair.baseline, pair.candidate):
+        updates = stream.updates[: pair.length]
+        if any(update.target_rows is None for update in updates):
+            return None
+        rows = [row for update in updates for row in update.target_rows or ()]
+        seen += [len(set(rows)), len(rows)]
+    old, of_old, new, of_new = seen
+    anew = 0 < of_old * (1 - _DRAWN_ALIKE) <= old
+    by_chance = max(of_old - old, _DRAWN_ALIKE * of_new) + _DEVIATIONS * math.sqrt(of_new)
+    return (old, of_old, new, of_new) if anew and of_new - new > by_chance else None
 
 
 def _loader_leaves(pair: Pair) -> Iterable[tuple[int, tuple[Any, Any]]]:

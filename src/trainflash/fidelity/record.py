@@ -47,6 +47,7 @@ class Update:
 
     pairs: str | None = None  # order-insensitive hash of samples with their targets; None: they do not belong together one by one
     parts: tuple[str, ...] = ()  # order-sensitive hash of each input tensor of each model's forward
+    target_rows: tuple[str, ...] | None = None  # one hash a row of the targets; None: too many to list
     coarse: tuple[int, int] = (0, 0)  # float32 input values that bfloat16 holds exactly, of all
 
     @property
@@ -223,6 +224,7 @@ def update(line: dict[str, Any], settings: tuple[dict[str, Any], ...]) -> Update
         keys=_split(line.get("keys")),
         pairs=line.get("pairs"),
         parts=tuple(line.get("parts", ())),
+        target_rows=_split(line.get("target_rows")),
         coarse=tuple(line.get("coarse", (0, 0))),
         trimmed=tuple(line["trimmed"]) if "trimmed" in line else None,
     )

@@ -108,11 +108,12 @@ class Forwards:
         return {
             "forwards": len(models),
             "samples": len(rows),
-            "rows": "".join(row.hex() for row in rows) if len(rows) <= _ROWS_LIMIT else None,
+            "rows": _listed(rows),
             "multiset": f"{tensors.multiset(rows):x}",
             "order": tensors.ordered(rows),
             "trimmed": [f"{tensors.multiset(trimmed):x}", tensors.ordered(trimmed)],
             "targets": tensors.ordered(targets) if targets else None,
+            "target_rows": _listed(targets),
             "pairs": f"{tensors.multiset(paired):x}" if paired else None,
             "parts": [part for forward in models for part in forward.parts],
             "coarse": [sum(forward.coarse[index] for forward in models) for index in range(2)],
@@ -121,3 +122,8 @@ class Forwards:
             "modes": [forward.mode for forward in models],
             "autocast": sorted({forward.autocast for forward in models}),
         }
+
+
+def _listed(rows):
+    """The hashes one by one, hexadecimal, 8 bytes each; None where they are too many."""
+    return "".join(row.hex() for row in rows) if len(rows) <= _ROWS_LIMIT else None
