@@ -4,7 +4,8 @@ The cheapest order that can still refuse: baseline and candidate start together 
 difference that nobody can have meant is refused at the first look. Only what is not bitwise the same makes the baseline train again,
 once as it is and once with its weights nudged, to learn what of the difference is the program's own noise. Only where single updates
 cannot be compared, by the owner's leave or because the program does not repeat itself, it trains some times more, to learn how far
-chance alone moves a whole run. What passes all that is started again from its checkpoint, if the program does that by itself.
+chance alone moves a whole run. What passes all that is started again from its checkpoint, if the program does that by itself, and once
+more where changed lines may never have run.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from pathlib import Path
 
 from trainflash import launch
 from trainflash.errors import ProgramFailed
-from trainflash.fidelity import judgement, printed, restarting, reuse
+from trainflash.fidelity import judgement, printed, restarting, reuse, unrun
 from trainflash.fidelity.attempt import SEED, Attempt, Bounds, Progress, Starter, pause
 from trainflash.fidelity.metric import Metric
 from trainflash.fidelity.pairing import seen_occasions
@@ -125,7 +126,10 @@ class _Trial:
         found = self._beyond_noise(found, sides, kept) if found.verdict != "same" else self._printed(found, sides, kept)
         if found.verdict in {"same", "close"} and not any(stream.seeded in {True, None} for stream in sides.baseline.record.trained):
             found = self._under_another_seed(found, sides, kept)
-        return self._resumed(found, sides)
+        found, shelf = self._resumed(found, sides), unrun.Shelf(self.directory, self.candidate_key, self.resume)
+        return unrun.judge(
+            found, self.allowed, self.starter, self.candidate, shelf, sides.candidate, self._deadline(sides.candidate.seconds)
+        )
 
     def _printed(self, found: Fidelity, sides: _Sides, kept: dict[str, Run]) -> Fidelity:
         whole = sides.baseline.record.whole and sides.candidate.record.whole

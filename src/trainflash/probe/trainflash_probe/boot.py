@@ -75,7 +75,7 @@ def _hide_from_dynamo(eval_frame) -> None:
     alone, with_calls = _skippers(eval_frame)
     for name, module in list(sys.modules.items()):
         if name.partition(".")[0] == "trainflash_probe":
-            skip = with_calls if name.partition(".")[2] in ("guard", "own", "process", "runqueue", "writer") else alone
+            skip = with_calls if name.partition(".")[2] in ("guard", "own", "process", "record.ran", "runqueue", "writer") else alone
             for code in _codes_of(vars(module).values(), name):
                 skip(code)
 
