@@ -126,10 +126,7 @@ class _Trial:
         found = self._beyond_noise(found, sides, kept) if found.verdict != "same" else self._printed(found, sides, kept)
         if found.verdict in {"same", "close"} and not any(stream.seeded in {True, None} for stream in sides.baseline.record.trained):
             found = self._under_another_seed(found, sides, kept)
-        found, shelf = self._resumed(found, sides), unrun.Shelf(self.directory, self.candidate_key, self.resume)
-        return unrun.judge(
-            found, self.allowed, self.starter, self.candidate, shelf, sides.candidate, self._deadline(sides.candidate.seconds)
-        )
+        return self._resumed(found, sides)
 
     def _printed(self, found: Fidelity, sides: _Sides, kept: dict[str, Run]) -> Fidelity:
         whole = sides.baseline.record.whole and sides.candidate.record.whole
@@ -199,7 +196,9 @@ class _Trial:
             return found
         commands = restarting.Commands(self.baseline, self.candidate, self.restart or self.baseline, self.restart or self.candidate)
         shelf = restarting.Shelf(self.place, self.key, self.starter.updates)
-        return restarting.judge(self.starter, commands, self.directory, shelf, sides.baseline.record, found, self.tolerance)
+        found = restarting.judge(self.starter, commands, self.directory, shelf, sides.baseline.record, found, self.tolerance)
+        own, deadline = unrun.Shelf(self.directory, self.candidate_key, self.resume), self._deadline(sides.candidate.seconds)
+        return unrun.judge(found, self.allowed, self.starter, self.candidate, own, sides.candidate, deadline)
 
     def _together(self) -> _Sides:
         """Both at once; where one fails, which two programs that want the same port or device may, one after the other."""
