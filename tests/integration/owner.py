@@ -65,7 +65,7 @@ class Ran:
 
 
 class User:
-    """Types commands in `project`, with a home and a state folder of their own."""
+    """Types commands in `project`, with a home and a state folder of their own; `python` is the interpreter of these tests."""
 
     def __init__(self, home: Path, project: Path) -> None:
         self.project = project
@@ -74,6 +74,7 @@ class User:
             "HOME": str(home),
             "XDG_STATE_HOME": str(home / "state"),
             "OMP_NUM_THREADS": "1",
+            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",  # as in an environment that is activated
         }
 
     def command(self, *arguments: str) -> list[str]:
