@@ -23,10 +23,11 @@ STYLES = {  # steps, then least milliseconds a step that the planted sleeps must
     "rollouts": (24, {"Data": 2.6}),
     "rollouts_eval_mode": (24, {"Data": 2.6, "Eval": 0.6}),
     "rollouts_eval_function": (24, {"Data": 2.6, "Eval": 0.6}),
+    "work_after_rollouts": (24, {"Data": 2.6, "Other": 4.4, "Eval": 0.6}),
     "value_learning": (24, {"Data": 1.0, "Fwd": 1.9}),
     "work_after_evaluation": (24, {"Fwd": 1.9, "Eval": 0.4, "Other": 4.4}),
     "copies_for_tasks": (23, {"Fwd": 1.2}),
-    "acting_in_eval_mode": (24, {"Data": 3.9, "Eval": 0.0}),
+    "acting_in_eval_mode": (24, {"Data": 3.9}),
     "accuracy_before_training": (24, {"Fwd": 1.9, "Eval": 0.5}),
     "teacher_first": (24, {"Fwd": 5.9, "Eval": 0.1}),
     "unannounced_evaluation": (24, {"Fwd": 1.9, "Eval": 1.4}),
@@ -38,8 +39,9 @@ STYLES = {  # steps, then least milliseconds a step that the planted sleeps must
     "marks_over_hooks": (24, {"Data": 4.9, "Fwd": 3.9, "Opt": 0.9}),
 }
 QUICK = (
-    "gan_full_batch", "rollouts_eval_function", "value_learning", "work_after_evaluation", "copies_for_tasks", "acting_in_eval_mode",
-    "accuracy_before_training", "teacher_first", "unannounced_evaluation", "held_out_every_step", "marks", "compiled_train_step",
+    "gan_full_batch", "rollouts_eval_function", "work_after_rollouts", "value_learning", "work_after_evaluation",
+    "copies_for_tasks", "acting_in_eval_mode", "accuracy_before_training", "teacher_first", "unannounced_evaluation",
+    "held_out_every_step", "marks", "compiled_train_step",
 )  # fmt: skip
 
 

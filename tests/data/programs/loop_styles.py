@@ -3,6 +3,7 @@
 import copy
 import sys
 import time
+import types
 
 import torch
 from styles import STEPS, Slow, loader, loss_of, tell_compiled
@@ -243,6 +244,34 @@ def rollouts_eval_mode():
 
 def rollouts_eval_function():
     policy("function")
+
+
+def work_after_rollouts():
+    """A function acts; what is made of its rollout afterwards is no data. The same function evaluates, from another place."""
+    torch.manual_seed(0)
+    agent, environment = nn.Sequential(nn.Linear(8, 2)), Environment()
+    optimizer = torch.optim.Adam(agent.parameters())
+
+    @torch.no_grad()
+    def collect():
+        observation, done, seen = environment.reset(), False, []
+        while not done:
+            seen.append(observation)
+            observation, _, done = environment.step(agent(observation).argmax().item())
+        return types.SimpleNamespace(seen=seen)
+
+    for turn in range(STEPS // 2):
+        rollout = collect()
+        time.sleep(0.01)
+        states = torch.cat(rollout.seen)
+        for _ in range(2):
+            optimizer.zero_grad()
+            agent(states).logsumexp(1).mean().backward()
+            optimizer.step()
+        if turn % 2 == 1:
+            agent.eval()
+            collect()
+            agent.train()
 
 
 def value_learning():

@@ -56,9 +56,10 @@ def _observe(place: str, make) -> None:
 
 
 def _gaps(torch):
-    from .phases import gaps
+    from .phases import acting, gaps
 
     gaps.install(torch)
+    acting.install(gaps.compiles)
 
 
 def _device(torch):

@@ -56,6 +56,11 @@ def give_up() -> None:
     _compiles = True
 
 
+def compiles() -> bool:
+    """Whether the program compiles."""
+    return _compiles
+
+
 class GapWatch:
     """Opens a window after an update, closes it at the next root forward; listens to the loop from there to the backward."""
 

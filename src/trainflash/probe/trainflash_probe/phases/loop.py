@@ -29,7 +29,7 @@ tid latched started in_fwd in_bwd in_data in_opt in_log in_ckpt eval_depth evalu
 last_serial last_loader train_serial roles train_loaders fresh_train_batch forwards fed_by_forward trains_in_eval_mode
 last_root_training eval_root evaluation trained observers by_position position_ns began_ns plain_until gap trace_gap_at trace_gap due
 due_at on_batch on_forward on_forward_end on_backward on_update_begin on_update on_boundary on_look on_interval interval_at looked_at
-looked_ns on_eval on_checkpoint on_log on_exit unseen around_data
+looked_ns on_eval on_rolling on_checkpoint on_log on_exit unseen around_data
 """
 
 
@@ -84,6 +84,7 @@ class Loop:
         self.interval_at = 0  # nanoseconds, from which on the next look calls `on_interval`
         self.looked_at = self.looked_ns = 0  # steps and time of the newest look
         self.on_eval: list = []
+        self.on_rolling: list = []
         self.on_checkpoint: list = []
         self.on_log: list = []
         self.on_exit: list = []
@@ -360,6 +361,7 @@ class Loop:
         self.began_ns = 0
         self.evaluating = self.rolling = self.eval_by_forward = True
         emit(codes.DATA)
+        self.tell(self.on_rolling, True)
 
     def open_eval(self, by_forward: bool) -> None:
         """An evaluation begins here and lasts until training resumes."""
@@ -379,6 +381,7 @@ class Loop:
         if self.rolling:
             self.rolling = False
             emit(codes.DATA_END)
+            self.tell(self.on_rolling, False)
             return
         self.eval_root = None
         emit(codes.EVAL_END)
