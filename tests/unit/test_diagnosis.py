@@ -173,7 +173,8 @@ def test_input_that_is_one_result_made_again_each_time_is_repeated_work_first():
     constant = s.repeated(0.55, repeats=99, distinct=1)
     assert (constant.calls, constant.distinct) == (100, 1)
     assert kinds(replace(s.slow_getitem(0.6), repeated=(constant,))) == ["repeated_work", "input_cpu"]
-    assert kinds(replace(s.slow_getitem(0.8), repeated=(constant,))) == ["input_cpu", "repeated_work"]  # a third of it is something else
+    assert kinds(replace(s.slow_getitem(0.8), repeated=(constant,))) == ["repeated_work", "input_cpu"]  # a third of it is something else
+    assert kinds(replace(s.slow_getitem(0.98), repeated=(constant,))) == ["input_cpu", "repeated_work"]  # nearly half of it is
     for other in (s.repeated(0.55, repeats=98, distinct=1), s.repeated(0.55, repeats=99, distinct=2)):
         assert kinds(replace(s.slow_getitem(0.6), repeated=(other,))) == ["input_cpu", "repeated_work"]
 

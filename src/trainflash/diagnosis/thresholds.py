@@ -45,7 +45,7 @@ class Thresholds:
     started_times: int = 3  # own: pools or threads that are started once or twice belong to setting up
     begun_each_step: float = 0.5  # own: passes per step; a loader that is begun for every other step is begun for steps
     repeated_calls: float = 0.2  # own: first calls of the few passes that a run shows count against it; later ones all repeat
-    constant: float = 0.8  # own: of an input's cost; the rest is handing the kept result over
+    constant: float = 0.6  # own: of an input's cost: the larger part of it, clear of what the estimate may err
     repeated_times: int = 3  # own: fewer may be chance; work done once a step is traced in a few early steps only
 
     # Compute and settings.
