@@ -64,10 +64,9 @@ def check(
     `bounds.whole_s`, else until an epoch boundary, an evaluation, a checkpoint and a schedule change were seen or `bounds.most_s` is over.
     `allowed` names the changes in kind that the owner agrees to: what they leave to be judged is judged, with more baseline runs.
     `metric` is the project's own. `restart` is the command that goes on from a checkpoint, where that is another one than the candidate's.
-    `baseline_record` is a folder, shared by experiments, that keeps the baseline's runs for the same commit,
-    command and environment; with `resume` the candidate's completed run in `directory` counts too.
-    A candidate that crashes, hangs or trains less is a verdict, not an exception. Raises `ProgramFailed` when the baseline does not
-    train, `UsageError` when a command cannot be started.
+    `baseline_record` is a folder, shared by experiments, that keeps the baseline's runs for the same commit, command and environment; with
+    `resume` the candidate's completed runs in `directory` count too. A candidate that crashes, hangs or trains less is a verdict, not an
+    exception. Raises `ProgramFailed` when the baseline does not train, `UsageError` when a command cannot be started.
     """
     bounds = bounds or Bounds()
     starter = Starter(sandbox, updates, bounds, on_progress, online, writable, redact, gather=metric is not None)

@@ -28,7 +28,10 @@ _QUESTION = "lines.json"
 _MOST = 12  # entries of `not_seen`
 _LONGEST = 100_000  # bytes of a variable in an environment
 _UNTOLD = "which of the changed lines ran could not be told"
-_NEVER_RAN = "changed lines that never ran are not judged at all: a longer command or more --updates would show them"
+_NEVER_RAN = (
+    "changed lines stand among what was not seen: they never ran, so nothing speaks for them; a longer command or more --updates would "
+    "show what they do"
+)
 
 
 @dataclass(frozen=True)

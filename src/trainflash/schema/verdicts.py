@@ -36,7 +36,7 @@ class Fidelity:
     tolerance: float
     updates: int
     seen: tuple[str, ...]  # of: epoch boundary, evaluation, checkpoint, schedule
-    not_seen: tuple[str, ...]
+    not_seen: tuple[str, ...]  # of the same, and changed lines that never ran: train.py:71-73; a file alone: never imported
     checks: tuple[Check, ...]
     reasons: tuple[str, ...] = ()
     not_judged: tuple[str, ...] = ()  # soft checks without an answer

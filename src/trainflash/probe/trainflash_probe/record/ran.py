@@ -48,7 +48,7 @@ def begin() -> None:
         _wanted[os.path.realpath(os.path.join(root, name))] = (name, spans)
         _open.update((name, span) for span in spans)
     os.register_at_fork(after_in_child=_forked)
-    atexit.register(_write)
+    atexit.register(_end)
     threading.settrace(_call)
     sys.settrace, threading.settrace = _noticed(sys.settrace), _noticed(threading.settrace)
     _tell(k="begun")
@@ -70,6 +70,14 @@ def _forked() -> None:
     _tell(k="begun")
     if _open and sys.gettrace() is None:
         _settrace(_call)
+
+
+def _end() -> None:
+    """What is called after this, while modules are taken apart, finds nothing of ours any more."""
+    if sys.gettrace() is _call:
+        _settrace(None)
+    if _untold:
+        _write()
 
 
 def _tell(**line) -> None:
