@@ -98,7 +98,7 @@ def test_a_change_that_ran_whole_is_stopped_early_and_one_without_branches_not_e
     assert (found.verdict, named(found)) == ("same", [])
     assert "they never ran" not in " ".join(found.notes)
     assert 0 < read(tmp_path / "ran" / "lines").updates <= found.updates
-    candidate(made, ("batch_size=4", "batch_size=4, num_workers=0"))
+    candidate(made, ("lr=0.1", "lr=0.1, foreach=False"))
     found = check(made, tmp_path / "sure")
     assert (found.verdict, named(found)) == ("same", [])
     assert not (tmp_path / "sure" / "lines").exists()
