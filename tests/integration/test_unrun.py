@@ -10,7 +10,10 @@ from pathlib import Path
 import pytest
 
 from trainflash import fidelity, sandbox
-from trainflash.fidelity.record import read
+from trainflash.fidelity import unrun
+from trainflash.fidelity.attempt import Bounds, Starter
+from trainflash.fidelity.record import Record, read
+from trainflash.fidelity.reuse import Run
 from trainflash.schema import Command, Fidelity, Sandbox
 
 PROGRAM = """
@@ -84,8 +87,10 @@ FORKED = ("batch_size=4", "batch_size=4, num_workers=1, multiprocessing_context=
 
 def test_changed_lines_that_never_ran_are_named_wherever_they_might_have_run(made, tmp_path):
     lines = candidate(made, IN_LOOP, IN_WORKER, FORKED)
-    found = check(made, tmp_path)
-    assert found.verdict == "same", found.reasons
+    same = Fidelity("same", (), 0.0, 0.0, 1e-3, 24, (), (), ())
+    compared = Run(Record((), whole=True), 1.0, tmp_path, None)
+    starter = Starter(made, None, Bounds(), None, False, (), None)
+    found = unrun.judge(same, frozenset(), starter, COMMAND, unrun.Shelf(tmp_path, None, False), compared, 280.0)
     unseen = ("            index = 0", "    if step < 0: continue", "        loss = 2 * loss")
     assert named(found) == [f"train.py:{lines.index(line)}" for line in unseen]
     assert "they never ran" in found.notes[-1]
