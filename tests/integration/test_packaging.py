@@ -67,7 +67,8 @@ def tool(built, tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("tool")
     venv.create(place, with_pip=False)
     site = Path(sysconfig.get_path("purelib", vars={"base": str(place), "platbase": str(place)}))
-    (site / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    ours = [path for path in sys.path if path.endswith("site-packages")]  # of the base interpreter too, where this environment sees them
+    (site / "dependencies.pth").write_text("\n".join(ours) + "\n")
     _run(
         [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--prefix", str(place), "--ignore-installed", str(built[0])], cwd=place
     )
