@@ -140,3 +140,17 @@ def test_a_file_that_was_saved_before_the_training_began_is_no_torn_checkpoint()
     assert compare(later(stored=(kept,)), later(stored=(kept, data))).verdict == "same"
     found = compare(later(stored=(kept,)), later(stored=(kept, {**data, "n": 10})))
     assert check_of(found, "checkpoint files").ok is False
+
+
+def test_what_a_thread_writes_late_counts_where_it_was_taken_beside_files_of_another_kind():
+    def both(late: int, taken: int = 0, **changes) -> Record:
+        """A file of the weights alone, and one of everything, written `late` updates later and as it was `taken` updates before."""
+        lines = []
+        for n in PLACES:
+            lines.append(state(n, keys="best", names=["best:float32[]"], digest=f"b{n}", target="best.pt"))
+            lines.append(state(n - taken, scalars=None) | {"n": min(n + late, PLACES[-1]), "digest": f"c{n - taken}"} | changes)
+        return later(checkpoints=tuple(sorted(lines, key=lambda line: line["n"])))
+
+    assert compare(both(0), both(1, thread="other")).verdict == "same"
+    assert compare(both(0), both(1)).changed == ("cadence",), "the training itself writes later"
+    assert "checkpoint" in compare(both(0), both(1, taken=10, thread="other")).changed, "what it writes is stale"

@@ -260,11 +260,12 @@ def _checkpoints(pair: Pair) -> tuple[list[Line], list[Line]]:
 
 
 def _when_taken(line: Line, old: list[Line], pair: Pair) -> Line:
-    """The checkpoint; what another thread wrote counts where its contents were taken: at the baseline's newest before it, if equal."""
+    """The checkpoint; what another thread wrote counts where its contents were taken: at the baseline's newest of its kind, if equal."""
     if line.get("thread") != "other" or pair.rebatched or "keys" not in line:
         return line
-    before = max((each for each in old if each["n"] <= line["n"]), key=lambda each: int(each["n"]), default=None)
-    if before is None or before.get("keys") != line["keys"]:
-        return line
-    same = before.get("digest") == line.get("digest") or (line.get("scalars") and before.get("scalars") == line["scalars"])
-    return {**line, "n": before["n"]} if same else line
+    before = [each for each in old if each["n"] <= line["n"] and each.get("keys") == line["keys"]]
+    newest = [each for each in before if each["n"] == before[-1]["n"]]
+    same = any(
+        each.get("digest") == line.get("digest") or (line.get("scalars") and each.get("scalars") == line["scalars"]) for each in newest
+    )
+    return {**line, "n": newest[0]["n"]} if same else line
