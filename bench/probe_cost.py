@@ -6,7 +6,8 @@ least say; the median; the mean), CPU time beyond the steps and peak memory. A c
 bare run of the same round: a machine's speed drifts between rounds.
 
 Scenes: `warm` (the bare loop), `cold` (a sweep over memory between the steps throws the hooks out of the processor's caches), `deep` (a
-thousand submodules), `workers`, `print` (a log line each step) and `workers print deep` together. The worst one is named.
+thousand submodules), `workers`, `print` (a log line each step), `workers print deep` together, and `ranks` (two of them over gloo under
+torchrun; the first one's steps, the peer left out). The worst one is named.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ SCENES = {
     "workers": ["--depth", "10", "--workers", "2"],
     "print": ["--depth", "10", "--print"],
     "workers print deep": ["--depth", "1000", "--workers", "2", "--print"],
+    "ranks": ["--depth", "10", "--ranks"],
 }
 PROGRAM = """
 import argparse, contextlib, json, resource, sys, time
@@ -48,6 +50,7 @@ parser.add_argument("--depth", type=int)
 parser.add_argument("--workers", type=int, default=0)
 parser.add_argument("--sweep", action="store_true")
 parser.add_argument("--print", action="store_true")
+parser.add_argument("--ranks", action="store_true")
 parser.add_argument("--out")
 given = parser.parse_args()
 TRACEML = False
@@ -59,6 +62,9 @@ torch.set_num_threads(1)
 data = TensorDataset(torch.randn(8 * given.steps, 16), torch.randn(8 * given.steps, 1))
 body = nn.Sequential(*[nn.Identity() for _ in range(given.depth)])
 model = nn.Sequential(nn.Linear(16, 16), body, nn.ReLU(), nn.Linear(16, 1))
+if given.ranks:
+    torch.distributed.init_process_group("gloo")
+    model = nn.parallel.DistributedDataParallel(model)
 optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
 swept = torch.zeros(4 << 20) if given.sweep else None
 times, last = [], time.thread_time_ns()
@@ -78,6 +84,11 @@ for x, y in DataLoader(data, batch_size=8, num_workers=given.workers):
     last = now
 times = sorted(times[len(times) // 10 :])
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+if given.ranks:
+    other = torch.distributed.get_rank() > 0
+    torch.distributed.destroy_process_group()
+    if other:
+        sys.exit()
 with open(given.out, "w") as out:
     found = {"quiet_us": times[len(times) // 10], "step_us": times[len(times) // 2], "mean_us": sum(times) / len(times)}
     json.dump({**{name: ns / 1000 for name, ns in found.items()}, "peak_mb": peak}, out)
@@ -102,7 +113,8 @@ def measure(mode: str, scene: str, steps: int) -> Cost:
         source = PROGRAM.replace("TRACEML = False", "TRACEML = True") if mode == "traceml" else PROGRAM
         Path(folder, "train.py").write_text(source)
         arguments = ["--steps", str(steps), *SCENES[scene], "--out", f"{folder}/out.json"]
-        command = [sys.executable, "train.py", *arguments]
+        launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"] if scene == "ranks" else []
+        command = [sys.executable, *launcher, "train.py", *arguments]
         if mode == "traceml":
             environment["PYTHONPATH"] = str(PEERS / "traceml")
             command = [sys.executable, "-m", "traceml_ai.launcher.cli", "run", "train.py", "--args", *arguments]
@@ -169,13 +181,14 @@ def main() -> None:
     arguments = parser.parse_args()
     kept_file = RESULTS / "probe_cost.json"
     kept = json.loads(kept_file.read_text()) if kept_file.exists() and not arguments.fresh else {}
-    modes = [mode for mode in MODES if mode != "traceml" or has_peer()]
+    peer = has_peer()
     print("added to the bare loop: median over rounds (smallest to largest)\n")
     print(
         f"{'scene':20} {'what':10} {'µs a quiet step':>22} {'µs a median step':>24} {'µs a mean step':>24} {'s CPU beyond':>21} {'MB':>20}"
     )
     worst = {"timing": ("", 0.0), "diagnose": ("", 0.0)}
     for scene in arguments.scenes:
+        modes = [mode for mode in MODES if mode != "traceml" or (peer and scene != "ranks")]
         rounds = scene_rows(scene, arguments.rounds, arguments.steps, modes, kept)
         bare = [statistics.median(turn["bare"][key] for turn in rounds) for key in ("quiet_us", "step_us", "beyond_s")]
         print(f"{scene:20} {'bare':10} {bare[0]:.1f} µs a quiet step, {bare[1]:.1f} a median one, {bare[2]:.2f} s CPU beyond")
