@@ -15,12 +15,15 @@ suitable='import re, sys
 from importlib.metadata import version
 release = tuple(int(part) for part in re.findall(r"\d+", version("torch"))[:2])
 sys.exit(not (2, 4) <= release < (3, 0))'
+pin="-c constraints.txt"
 if "$python" -c "$suitable" 2>/dev/null; then
-    echo "using the torch that $python has; installing the rest" >&2
     "$python" -m venv --system-site-packages "$directory"
-    pin=
+    # A Python of an environment hands on the packages of its base and none of its own.
+    "$directory/bin/python" -c "$suitable" 2>/dev/null && pin= || rm -rf "$directory"
+fi
+if [ -z "$pin" ]; then
+    echo "using the torch that $python has; installing the rest" >&2
 else
-    pin="-c constraints.txt"
     echo "installing torch and the rest into $directory (a few minutes)" >&2
     "$python" -m venv "$directory"
 fi

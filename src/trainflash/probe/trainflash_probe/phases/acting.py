@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dis
 import itertools
+from _thread import get_ident
 from sys import _getframe
 from typing import NamedTuple
 
@@ -101,8 +102,14 @@ def _bracket(collects: _Call, caller: _Call) -> None:
         span = data_span(original)
 
         def call(*args, **kwargs):
-            called_from = own.own_frame(_getframe(1))
-            collecting = called_from is not None and called_from.f_code is code and called_from.f_lasti == at
+            collecting = False
+            try:
+                called_from = own.own_frame(_getframe(1))
+                collecting = called_from is not None and called_from.f_code is code and called_from.f_lasti == at
+                if collecting and loop.tid == get_ident():
+                    loop.close_eval()  # from this place nothing is evaluated
+            except Exception as error:
+                swallow("acting", error)
             return (span if collecting else original)(*args, **kwargs)
 
         return call

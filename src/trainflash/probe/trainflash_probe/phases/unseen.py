@@ -22,7 +22,8 @@ def recorded() -> bool:
 def traced_by_fx() -> bool:
     """Whether inputs stand for values: whatever an observer asks of them would become part of the graph."""
     tracer = sys.modules.get("torch.fx._symbolic_trace")
-    return bool(getattr(tracer, "_is_fx_tracing_flag", False))
+    here = getattr(tracer, "_is_fx_tracing_tls", None)  # of this thread, since torch 2.14 or 2.15
+    return bool(getattr(tracer, "_is_fx_tracing_flag", False) or getattr(here, "flag", False))
 
 
 def install(torch) -> None:
