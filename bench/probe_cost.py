@@ -86,6 +86,8 @@ times = sorted(times[len(times) // 10 :])
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 if given.ranks:
     other = torch.distributed.get_rank() > 0
+    torch.distributed.barrier()
+    del model, loss, optimizer
     torch.distributed.destroy_process_group()
     if other:
         sys.exit()
