@@ -59,7 +59,7 @@ def _gaps(torch):
     from .phases import acting, gaps
 
     gaps.install(torch)
-    acting.install(gaps.compiles)
+    acting.install()
 
 
 def _device(torch):

@@ -231,7 +231,7 @@ def _function(code) -> int:
     number = _functions.get(code)
     if number is None:
         number = _functions[code] = len(_functions)
-        fact("function", id=number, at=[own.path_of(code), code.co_firstlineno, own.name_of(code)])
+        fact("function", id=number, at=own.place_of_code(code))
     return number
 
 

@@ -83,7 +83,7 @@ class HookFacts(Observer):
             if code is not None and own.is_own(code):
                 counted[code] = counted.get(code, 0) + 1
         if counted:
-            fact("hooks", rows=[[[own.path_of(code), code.co_firstlineno, own.name_of(code)], times] for code, times in counted.items()])
+            fact("hooks", rows=[[own.place_of_code(code), times] for code, times in counted.items()])
 
     def _hooks(self):
         torch = sys.modules["torch"]

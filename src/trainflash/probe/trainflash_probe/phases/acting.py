@@ -17,7 +17,7 @@ from typing import NamedTuple
 from .. import own
 from ..guard import swallow
 from ..writer import fact
-from . import stack
+from . import gaps, stack
 from .brackets import exchange, functions_of
 from .loop import loop
 from .spans import data_span
@@ -28,7 +28,6 @@ _SUSPENDS = 0x20 | 0x80 | 0x200  # generators and coroutines: they run on after 
 
 _acts: list = []
 _tries = 0
-_give_up = None  # asks whether the program compiles
 
 
 class _Call(NamedTuple):
@@ -39,10 +38,8 @@ class _Call(NamedTuple):
     space: dict
 
 
-def install(compiles) -> None:
-    """Listen to rollouts; `compiles()` says whether the program compiles: then no function of it is exchanged."""
-    global _give_up
-    _give_up = compiles
+def install() -> None:
+    """Listen to rollouts."""
     loop.on_rolling.append(on_rolling)
 
 
@@ -54,7 +51,7 @@ def on_rolling(begins: bool) -> None:
         return
     _tries += 1
     acts, _acts = _acts, []
-    if _tries > TRIES or _give_up():
+    if _tries > TRIES or gaps.compiles():
         loop.remove(on_rolling)
         return
     found = collector(acts, _calls())
@@ -114,11 +111,8 @@ def _bracket(collects: _Call, caller: _Call) -> None:
 
         return call
 
-    try:
-        functions = functions_of(collects.code, collects.space)
-        for function in functions:
-            exchange(function, wrap)
-        if functions:
-            fact("data_function", at=[own.path_of(collects.code), collects.code.co_firstlineno, own.name_of(collects.code)])
-    except Exception as error:
-        swallow("acting", error)
+    functions = functions_of(collects.code, collects.space)
+    for function in functions:
+        exchange(function, wrap)
+    if functions:
+        fact("data_function", at=own.place_of_code(collects.code))

@@ -233,7 +233,7 @@ class GapWatch:
                 loop.by_position = True
                 loop.plain_until = 0
                 self._running = code
-            fact("data_function", at=[own.path_of(code), code.co_firstlineno, own.name_of(code)])
+            fact("data_function", at=own.place_of_code(code))
         except Exception as error:
             swallow("data function", error)
 

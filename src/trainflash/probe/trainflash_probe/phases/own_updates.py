@@ -128,7 +128,7 @@ def bracket(code, namespace: dict, parameters: list) -> bool:
     """Make every call of the functions with this code an update of `parameters`."""
     if code.co_flags & 0x2A0:  # generators and coroutines
         return False
-    update = OwnUpdate([own.path_of(code), code.co_firstlineno, own.name_of(code)], parameters)
+    update = OwnUpdate(own.place_of_code(code), parameters)
     for function in functions_of(code, namespace):
         exchange(function, functools.partial(_span, update))
     loop.clock.constructed(update)
