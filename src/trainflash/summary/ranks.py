@@ -7,6 +7,7 @@ step. All that is durations on each rank's own clock: machines need not agree on
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 
 import numpy as np
@@ -138,18 +139,14 @@ def _wait_share(trace: Trace, rank: RankTrace, part: Steady) -> float | None:
     """
     if len(trace.ranks) != rank.world_size or any(other.collectives is None for other in trace.ranks):
         return None
-    waited = inside = 0.0
-    for stay in _matched(rank, [other for other in trace.ranks if other is not rank], part):
-        waited += float((stay[0] - stay.min(axis=0)).sum())
-        inside += float(stay[0].sum())
-    return waited / inside if inside else None
+    stays = _stays([rank.collectives, *(other.collectives for other in trace.ranks if other is not rank)], part)
+    own = next(stays)
+    inside = float(own.sum())
+    return float((own - functools.reduce(np.minimum, stays, own)).sum()) / inside if inside else None
 
 
-def _matched(rank: RankTrace, others: list[RankTrace], part: Steady) -> Iterator[np.ndarray]:
-    """For each step in which all ranks made equally many calls: how long each stayed in each (`[ranks, calls]`, ns), `rank` first."""
-    all_calls = [each.collectives for each in (rank, *others)]
-    spans = [tuple(np.searchsorted(calls.step, part.kept, side=side) for side in ("left", "right")) for calls in all_calls]
-    for index in range(len(part.kept)):
-        cut = [slice(begin[index], end[index]) for begin, end in spans]
-        if len({each.stop - each.start for each in cut}) == 1 and cut[0].stop > cut[0].start:
-            yield np.stack([calls.host_ns[each] for calls, each in zip(all_calls, cut, strict=True)])
+def _stays(calls: list[Collectives], part: Steady) -> Iterator[np.ndarray]:
+    """How long each rank stayed in each collective (`[calls]`, ns) of the steps in which all ranks made equally many."""
+    counts = [np.bincount(each.step[each.step >= 0], minlength=part.last)[part.kept] for each in calls]
+    alike = part.kept[np.all([count == counts[0] for count in counts], axis=0)]
+    return (each.host_ns[np.isin(each.step, alike)] for each in calls)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -30,7 +31,7 @@ class Steady:
         """Wall time of the steady part, at least 1 so that shares are finite."""
         return max(1, self.to_ns - self.from_ns - sum(to_ns - from_ns for _, from_ns, to_ns in self.left_out))
 
-    @property
+    @cached_property
     def kept(self) -> np.ndarray:
         """Indices of the steps that count, in order."""
         out = [step for step, _, _ in self.left_out]

@@ -145,12 +145,13 @@ def occurrences(marks: Spans, step_start: np.ndarray) -> dict[str, Occurrences]:
     t_end = np.where(end < len(marks.t_ns), marks.t_ns[np.minimum(end, len(marks.t_ns) - 1)], marks.t_ns[-1] if len(marks.t_ns) else 0)
     length = np.diff(marks.t_ns, append=marks.t_ns[-1:])
     before = np.concatenate(([OTHER], marks.effective[:-1])) if len(marks.t_ns) else marks.effective
+    opened, around = marks.effective[begin], before[begin]
     found = {}
     for index, name in enumerate(PHASES):
         if index == OTHER:
             continue
-        mine = (marks.effective[begin] == index) & (before[begin] != index)
-        spent = np.concatenate(([0], np.cumsum(np.where(marks.effective == index, length, 0))))
+        mine = np.flatnonzero((opened == index) & (around != index))
+        spent = np.concatenate(([0], np.cumsum(length * (marks.effective == index)))) if len(mine) else np.zeros(1, dtype=np.int64)
         exclusive = spent[np.minimum(end[mine], len(spent) - 1)] - spent[begin[mine]]
         t_begin = marks.t_ns[begin[mine]]
         found[name] = Occurrences(t_begin, t_end[mine], exclusive, step_of(t_begin, step_start))
