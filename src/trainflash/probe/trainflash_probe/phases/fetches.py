@@ -245,15 +245,23 @@ def _makes_samples(dataset: object) -> bool:
 
 def _regular_in(indices: object, dataset: object, loader: int) -> set:
     """Those of `indices` that lie at regular distances in the dataset and wait for windows."""
-    before, waiting = _regular.get(loader, (-1, set()))
-    length = length_of(dataset)
-    if length is None or not is_a(indices, list):
+    if not is_a(indices, list):
         return set()
-    if length != before:
-        regular = range(0, length, max(1, length // TRACED_INDICES))
-        waiting = {index for index in regular if _traced.get((loader, index), 0) < MAX_WINDOWS_OF_ONE}
-        _regular[loader] = length, waiting
-    return {index for index in list.__iter__(indices) if type(index) is int and index in waiting}
+    before, waiting = _regular.get(loader, (None, None))
+    found = _among(indices, waiting) if waiting is not None else None
+    if found is not None and not found:
+        return found
+    length = length_of(dataset)  # asked only where it matters: that takes as long as all else here
+    if length is None or length == before:
+        return found or set()
+    regular = range(0, length, max(1, length // TRACED_INDICES))
+    waiting = {index for index in regular if _traced.get((loader, index), 0) < MAX_WINDOWS_OF_ONE}
+    _regular[loader] = length, waiting
+    return _among(indices, waiting)
+
+
+def _among(indices: list, wanted: set) -> set:
+    return {index for index in list.__iter__(indices) if type(index) is int and index in wanted}
 
 
 def _was_traced(loader: int, index: int) -> None:
