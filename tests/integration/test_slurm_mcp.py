@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import sys
+from pathlib import Path
 
 import pytest
 from owner import User, fingerprint
@@ -42,6 +44,36 @@ def test_a_diagnosis_as_a_job_over_the_protocol(user: User, cluster: Cluster):
 
     anyio.run(talk)
     assert any("is submitted" in line for line in progress) and any("runs on n" in line for line in progress), progress
+    assert cluster.jobs() == {}
+    assert fingerprint(user.project) == before
+
+
+def test_a_benchmark_and_a_profile_as_jobs_over_the_protocol(user: User, cluster: Cluster):
+    import anyio
+    from mcp import StdioServerParameters
+    from mcp.client import Client
+    from mcp.client.stdio import stdio_client
+
+    before = fingerprint(user.project)
+
+    async def talk() -> None:
+        environment = user.environment | cluster.environment
+        server = StdioServerParameters(command=sys.executable, args=["-m", "trainflash", "mcp"], env=environment, cwd=user.project)
+        async with Client(stdio_client(server)) as client:
+            asked = {"command": ["python", "train.py"], "on": "slurm", "slurm": {"partition": "main"}}
+            window = {"wait": 2, "warmup": 1, "active": 3, "shapes": True}
+            traced = await client.call_tool("profile_capture", asked | window, read_timeout_seconds=400)
+            assert not traced.is_error, traced
+            assert len(traced.structured_content["traces"]) == 1 and Path(traced.structured_content["traces"][0]).stat().st_size > 1000
+            measured = {"warmup": 5, "steps": 20, "stalls": False}
+            benched = await client.call_tool("gate_bench", asked | measured, read_timeout_seconds=400)
+            assert not benched.is_error, benched
+            written = json.loads(Path(benched.structured_content["metrics"]).read_text())
+            assert len(written["repeats"][0]["step_ms"]) == 20 and min(written["repeats"][0]["step_ms"]) > 0
+            refused = await client.call_tool("gate_compare", {"on": "slurm", "metrics_file": benched.structured_content["metrics"]})
+            assert refused.is_error and "compared here" in refused.structured_content["error"]["message"]
+
+    anyio.run(talk)
     assert cluster.jobs() == {}
     assert fingerprint(user.project) == before
 

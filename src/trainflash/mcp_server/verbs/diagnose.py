@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from trainflash.mcp_server.verbs.arguments import Call, Command, Project, Sandbox, Verb, words
-from trainflash.mcp_server.verbs.elsewhere import On, Slurm, in_a_job
+from trainflash.mcp_server.verbs.elsewhere import On, Slurm, in_a_job, place_of
 
 
 def diagnose(
@@ -30,7 +30,7 @@ def diagnose(
     typed = inputs.command(words(command), settings)
     found = call.any_session(project, sandbox)
     given = {"--steps": steps, "--warmup": warmup, "--sample-hz": sample_hz, "--ceilings": ceilings}
-    if (told := in_a_job(call, on, slurm, settings, ["diagnose"], given, typed.argv, found)) is not None:
+    if (told := in_a_job(call, on, slurm, settings, ["diagnose"], given, typed.argv, place_of(found))) is not None:
         return told
     with found.locked():
         made, _ = diagnosing.diagnose(

@@ -20,7 +20,13 @@ Slurm = Annotated[
     "With on=slurm: partition, constraint, time and wait (such as 2h), and other options of sbatch by their long names, "
     'such as {"nodes": "2"}; "" for one without a value.',
 ]
+Place = tuple[Path, Path | None]  # a project, and the sandbox to be used; None: the one that the command line takes
 _LONGEST_LINE = 300  # of a job's progress
+
+
+def place_of(session: Any) -> Place:
+    """Where a session works."""
+    return Path(session.sandbox.project), session.directory
 
 
 def in_a_job(
@@ -31,11 +37,11 @@ def in_a_job(
     verb: Sequence[str],
     given: Mapping[str, Any],
     command: Sequence[str],
-    found: Any,
+    place: Place,
 ) -> dict[str, Any] | None:
-    """What the job answers that does `verb` in the sandbox of the session `found`; None where it is to be done here.
+    """What the job answers that does `verb` at `place`; None where it is to be done here.
 
-    `given` are options of the command line by name; None and False stand for those that were not given.
+    `given` are options of the command line by name; None and False stand for those that were not given, a list for one that is repeated.
     """
     if (on or settings.on) != "slurm":
         if slurm:
@@ -43,15 +49,17 @@ def in_a_job(
         return None
     from trainflash.workflow import submitting
 
-    words = [*verb, "--json", f"--sandbox={found.sandbox.directory}"]
-    words += [name if value is True else f"{name}={value}" for name, value in given.items() if value is not None and value is not False]
+    project, sandbox = place
+    words = [*verb, "--json", *([f"--sandbox={sandbox}"] if sandbox is not None else [])]
+    for name, value in given.items():
+        words += _option(name, value)
     behind = ("--", *command) if command else ()
     came = submitting.submit_and_wait(
         submitting.Typed(tuple(words), behind, *config.IN_A_JOB),
         settings.slurm,
         _asked(slurm or {}) | {"budget_s": seconds(given.get("--budget"))},
-        cwd=Path(found.sandbox.project),
-        sandbox=found.directory,
+        cwd=project,
+        sandbox=sandbox,
         environment={},
         relay=lambda text: [_say(call, line) for line in text.splitlines()],
         say=lambda line: _say(call, line),
@@ -60,6 +68,12 @@ def in_a_job(
         return json.loads(came.answer)
     except ValueError:
         raise TrainFlashError(f"the job ended with exit code {came.code} and without an answer", "ask again") from None
+
+
+def _option(name: str, value: Any) -> list[str]:
+    if value is None or value is False:
+        return []
+    return [name] if value is True else [f"{name}={each}" for each in (value if isinstance(value, list) else [value])]
 
 
 def _asked(slurm: Mapping[str, str]) -> dict[str, Any]:

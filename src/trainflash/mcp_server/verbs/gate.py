@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from trainflash.errors import UsageError
 from trainflash.mcp_server.verbs.arguments import Budget, Call, Command, Project, Sandbox, Verb, own_file, seconds, words
+from trainflash.mcp_server.verbs.elsewhere import On, Slurm, in_a_job
 
 Better = Annotated[Literal["lower", "higher"], "Which way each metric is better."]
 Metrics = Annotated[
@@ -32,6 +33,8 @@ def bench(
     repeat: Annotated[int, "Starts of the program; each is one more measurement.", (1, 100)] = 1,
     tokens_per_step: Annotated[float | None, "Tokens of one step, all processes together. Default: those that enter the model."] = None,
     stalls: Annotated[bool, "Measure what waiting for data costs: one start more."] = True,
+    on: On = None,
+    slurm: Slurm = None,
 ) -> dict[str, Any]:
     """Measure how fast the training steps, in a sandbox; `metrics` names the file that gate_compare takes."""
     from trainflash.workflow import inputs
@@ -41,18 +44,25 @@ def bench(
     settings = call.settings(project, sandbox)
     typed = inputs.command(words(command), settings)
     asked = gating.BenchConfig(warmup_steps=warmup, measure_steps=steps, repeat=repeat).check()
-    with gating.session_for(call.roots.project(project), call.sandbox(sandbox), call.on_progress) as found:
+    output = own_file("gate", "metrics", ".json")
+    given = {
+        "--warmup": warmup, "--steps": steps, "--repeat": repeat, "--tokens-per-step": tokens_per_step, "--no-stall": not stalls,
+        "--out": output,
+    }  # fmt: skip
+    place = call.roots.project(project)
+    if (told := in_a_job(call, on, slurm, settings, ["gate", "bench"], given, typed.argv, (place, call.sandbox(sandbox)))) is not None:
+        return told
+    with gating.session_for(place, call.sandbox(sandbox), call.on_progress) as found:
         call.roots.inside(found.sandbox.project)
         made = gating.bench(
             found,
             typed,
             asked,
             how=gating.HowToRun(False, settings.online, settings.writable),
-            env=gating.env(call.roots.project(project), typed.argv).env,
+            env=gating.env(place, typed.argv).env,
             tokens_per_step=tokens_per_step,
             stalls=stalls,
         )
-    output = own_file("gate", "metrics", ".json")
     gating.write(output, made)
     return gate_answers.bench(made, output)
 
@@ -91,6 +101,8 @@ def compare(
     better: Better = "lower",
     tolerance: Tolerances = None,
     budget: Budget = None,
+    on: On = None,
+    slurm: Slurm = None,
 ) -> dict[str, Any]:
     """May this change pass? pass, warn, fail or inconclusive, with an interval for each figure.
 
@@ -106,10 +118,16 @@ def compare(
     held = gate_checks.tolerances(settings, tuple(tolerance or ()))
     place = call.roots.project(project)
     if against is None:
+        if on == "slurm":
+            raise UsageError("a stored baseline is compared here", "leave out on, or add against")
         measured = gate_checks.Measured(call.file(metrics_file) if metrics_file else None, call.file(eval_file) if eval_file else None)
         return gate_results.document(gate_checks.compare(place, measured, call.file(str(place / baselines)), held))
     if metrics_file or eval_file:
         raise UsageError("`against` measures both sides itself", "leave out metrics_file and eval_file")
+    typed = inputs.command(words(command), settings)
+    given = {"--against": against, "--metric": metric, "--better": better, "--tolerance": tolerance, "--budget": budget}
+    if (told := in_a_job(call, on, slurm, settings, ["gate", "compare"], given, typed.argv, (place, None))) is not None:
+        return told
     demands = gate_pairs.Demands(
         tolerances=held,
         budget_s=seconds(budget) or settings.budget_s,
@@ -117,7 +135,7 @@ def compare(
         metrics=tuple(metric or ()),
         better=better,
     )
-    return gate_results.document(gate_pairs.compare(place, against, inputs.command(words(command), settings), demands, call.on_progress))
+    return gate_results.document(gate_pairs.compare(place, against, typed, demands, call.on_progress))
 
 
 def history(

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from trainflash.errors import UsageError
 from trainflash.mcp_server.verbs.arguments import Allow, Budget, Call, Command, Project, Sandbox, Verb, seconds, words
-from trainflash.mcp_server.verbs.elsewhere import On, Slurm, in_a_job
+from trainflash.mcp_server.verbs.elsewhere import On, Slurm, in_a_job, place_of
 
 
 def plan(call: Call, command: Command = None, project: Project = None, sandbox: Sandbox = None) -> dict[str, Any]:
@@ -58,7 +58,7 @@ def try_(
     given = {"--at": at, "--why": why or None, "--finding": finding, "--budget": budget, "--allow": allow}
     with _as_file(found, patch) as path:
         verb = ["optimize", "try", *([_no_option(knob)] if knob is not None else [])]
-        if (told := in_a_job(call, on, slurm, settings, verb, {**given, "--patch": path}, typed.argv, found)) is not None:
+        if (told := in_a_job(call, on, slurm, settings, verb, {**given, "--patch": path}, typed.argv, place_of(found))) is not None:
             return told
     with found.locked():
         name, _, value = str(knob).partition("=")
@@ -116,7 +116,7 @@ def auto(
     demands = inputs.demands(settings, budget_s=seconds(budget), allow=allow)
     found = call.any_session(project, sandbox)
     given = {"--budget": budget, "--allow": allow}
-    if (told := in_a_job(call, on, slurm, settings, ["optimize", "auto"], given, typed.argv, found)) is not None:
+    if (told := in_a_job(call, on, slurm, settings, ["optimize", "auto"], given, typed.argv, place_of(found))) is not None:
         return told
     with found.locked():
         came_to = searching.auto(found, typed, demands, budget_s=demands.budget_s)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from trainflash.errors import UsageError
 from trainflash.mcp_server.verbs.arguments import Call, Command, Project, Sandbox, Verb, own_file, words
+from trainflash.mcp_server.verbs.elsewhere import On, Slurm, in_a_job, place_of
 
 Summary = Annotated[str, "A summary that profile_summarize wrote: its `output`."]
 Rows = Annotated[int, "How many rows at most.", (1, 1000)]
@@ -25,6 +27,8 @@ def capture(
     memory: Annotated[bool, "Record allocations."] = False,
     stacks: Annotated[bool, "Record Python stacks; slows the program down, so never compare such a run."] = False,
     to_the_end: Annotated[bool, "Let the program run to its end; it is stopped behind the window otherwise."] = False,
+    on: On = None,
+    slurm: Slurm = None,
 ) -> dict[str, Any]:
     """Run the unmodified program in a sandbox with torch's profiler over a few of its steps; one trace per rank."""
     from trainflash.workflow import capturing, inputs
@@ -33,6 +37,10 @@ def capture(
     typed = inputs.command(words(command), settings)
     found = call.any_session(project, sandbox)
     window = capturing.Window(wait, warmup, active, shapes, memory, stacks)
+    given = {f"--{name}": value for name, value in asdict(window).items()} | {"--to-the-end": to_the_end}
+    told = in_a_job(call, on, slurm, settings, ["profile", "capture"], given, typed.argv, place_of(found))
+    if told is not None:
+        return told
     with found.locked():
         made = capturing.capture(found, typed, window, online=settings.online, writable=settings.writable, to_the_end=to_the_end)
     return capturing.answer(made)

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from trainflash.errors import UsageError
 from trainflash.mcp_server.verbs.arguments import Allow, Budget, Call, Command, Project, Sandbox, Verb, seconds, words
-from trainflash.mcp_server.verbs.elsewhere import On, Slurm, in_a_job
+from trainflash.mcp_server.verbs.elsewhere import On, Slurm, in_a_job, place_of
 
 
 def verify(
@@ -49,7 +49,7 @@ def verify(
         "--budget": budget, "--resume": resume,
     }  # fmt: skip
     owners = inputs.command(words(command), settings).argv if command or experiment is None else ()
-    if (told := in_a_job(call, on, slurm, settings, ["verify"], given, owners, found)) is not None:
+    if (told := in_a_job(call, on, slurm, settings, ["verify"], given, owners, place_of(found))) is not None:
         return told
     with found.locked():
         if experiment is not None:
