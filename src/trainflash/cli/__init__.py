@@ -10,7 +10,22 @@ import sys
 import click
 
 from trainflash import __version__
-from trainflash.cli import diagnose, doctor, gate, gate_compare, history, install, mcp, optimize, profile, sandbox, tune, verify, writeback
+from trainflash.cli import (
+    diagnose,
+    doctor,
+    gate,
+    gate_compare,
+    gate_upkeep,
+    history,
+    install,
+    mcp,
+    optimize,
+    profile,
+    sandbox,
+    tune,
+    verify,
+    writeback,
+)
 from trainflash.cli.examples_first import arrange
 from trainflash.errors import EXIT_INTERRUPTED, TrainFlashError, UsageError
 
@@ -34,7 +49,7 @@ for command in (
     history.log, history.report, history.explain, doctor.doctor, install.install, mcp.mcp,
 ):  # fmt: skip
     cli.add_command(command)
-for command in gate_compare.COMMANDS:
+for command in (*gate_compare.COMMANDS, *gate_upkeep.COMMANDS):
     gate.group.add_command(command)
 arrange(cli)
 
