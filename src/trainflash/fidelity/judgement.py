@@ -9,8 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 
 from trainflash.fidelity import checks, checks_of_data, checks_of_evaluations, drift, saved, soft
+from trainflash.fidelity.courses import Course, course
 from trainflash.fidelity.outcome import Outcome
 from trainflash.fidelity.pairing import Pair, seen_occasions
 from trainflash.fidelity.record import Record
@@ -181,7 +183,14 @@ def measure_noise(baseline: Record, rerun: Record | None, nudged: Record | None)
         saved_nudge=frozenset().union(*(saved.differing(pair) for pair in apart or ())),
         rerun=drift.widest([drift.drift(pair) for pair in again]) if again else None,
         nudge=drift.widest([drift.drift(pair) for pair in apart]) if apart else None,
+        courses=tuple(_courses(pairs) for pairs in zip_longest(again or (), apart or ())),
     )
+
+
+def _courses(pairs: Iterable[Pair | None]) -> dict[str, tuple[Course, ...]]:
+    """How far vectors of each kind drift in the second run and in the nudged run of one process."""
+    known = [pair for pair in pairs if pair is not None]
+    return {kind: tuple(filter(None, (course(pair, kind) for pair in known))) for kind in ("gradient", "step")}
 
 
 def _moved(pairs: Iterable[Pair]) -> bool:

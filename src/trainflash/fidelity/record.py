@@ -49,6 +49,8 @@ class Update:
     parts: tuple[str, ...] = ()  # order-sensitive hash of each input tensor of each model's forward
     target_rows: tuple[str, ...] | None = None  # one hash a row of the targets; None: too many to list
     coarse: tuple[int, int] = (0, 0)  # float32 input values that bfloat16 holds exactly, of all
+    gradient: str | None = None  # signed sums of the gradient, packed as float32 in hexadecimal; None: not recorded
+    step: str | None = None  # the same of what has changed in the weights since the optimizer's update before
 
     @property
     def loss(self) -> float | None:
@@ -227,6 +229,8 @@ def update(line: dict[str, Any], settings: tuple[dict[str, Any], ...]) -> Update
         target_rows=_split(line.get("target_rows")),
         coarse=tuple(line.get("coarse", (0, 0))),
         trimmed=tuple(line["trimmed"]) if "trimmed" in line else None,
+        gradient=line.get("gradient"),
+        step=line.get("step"),
     )
 
 

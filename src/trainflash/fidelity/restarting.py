@@ -8,6 +8,7 @@ it: then the contents of what it saved stand alone, and that is said.
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import re
 from collections.abc import Sequence
@@ -127,6 +128,7 @@ def _limits(found: Fidelity, tolerance: float) -> tuple[float, Limits]:
         early_weights=_COARSE * usual.early_weights,
         early_gradients=_COARSE * usual.early_gradients,
         early_steps=_COARSE * usual.early_steps,
+        vectors_most=math.inf,
     )
 
 

@@ -8,11 +8,12 @@ can be compared (`spread`). What nothing can judge is a check without an answer,
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from trainflash.fidelity import spread
+from trainflash.fidelity import courses, spread
+from trainflash.fidelity.courses import Course
 from trainflash.fidelity.drift import Drift, drift, onset, widest
 from trainflash.fidelity.pairing import SAME_WORK, Pair
 from trainflash.fidelity.record import Record
@@ -32,6 +33,8 @@ class Limits:
     late_loss: float = 1e-5  # relative, at the first update that is not bitwise the same after others that are
     late_loss_coarse: float = 1e-3  # the same, under autocast
     early_steps: float = 5e-2  # relative, of what the second update changed; Adam turns rounding of tiny gradients into whole steps
+    vectors: float = 5e-2  # relative, of gradients and steps later on and under autocast: honest ≤ 1e-2 beyond the nudge, broken ≥ 0.1
+    vectors_most: float = 0.5  # the same, however large the noise is: a gradient that counts twice is 0.3 to 1 away; inf: not compared
     evaluated_outputs: float = 1e-3  # relative, of sums over an evaluation of the same samples
     weights_floor: float = 1e-5  # relative L2 that later weights may always be apart
     nudges: float = 10.0  # honest candidates stay within this multiple of the nudge
@@ -51,6 +54,7 @@ class Noise:
     distinct: tuple[tuple[int, int, int], ...] = ()  # by process: updates, and distinct samples of two runs of the baseline in so many
     rerun: Drift | None = None
     nudge: Drift | None = None
+    courses: tuple[Mapping[str, Sequence[Course]], ...] = ()  # by process: how far vectors of each kind drift, in the rerun and the nudge
 
     def of(self, distance: str) -> float | None:
         """The larger of the two distances called `distance` (a field of `Drift`)."""
@@ -90,7 +94,7 @@ def checks(question: Question) -> Iterator[Judged]:
     if question.unsteady and question.controls is not None:
         yield from _as_a_whole(question)
     elif not question.moved:
-        yield from _by_update(question, question.far, "" if not broken else "loss")
+        yield from _by_update(question, question.pairs, question.far, "" if not broken else "loss")
     else:
         yield from _until_it_differs(question, "" if not broken else "loss")
         if question.controls is not None and set(question.moved) <= {"order", "samples"}:
@@ -108,12 +112,13 @@ def broken_loss(pairs: Sequence[Pair]) -> str:
     return ""
 
 
-def _by_update(question: Question, far: Drift, done: str, until: str = "") -> Iterator[Judged]:
+def _by_update(question: Question, pairs: Sequence[Pair], far: Drift, done: str, until: str = "") -> Iterator[Judged]:
     """Distances of matched updates. `done` is left out; `until` says where the compared part ends, when it is not the end."""
     noise, limits, wider = question.noise, question.limits, question.limits.types if question.wider else 1.0
     if done != "loss":
         yield "loss", _loss(question, far, until)
     yield from _late(question, far)
+    yield from _vectors(question, pairs, until)
     late = limits.weights_floor if noise.nudge is not None and not question.wider and not until else None
     outputs = max(late, limits.evaluated_outputs) if late is not None else None
     distances = (
@@ -157,6 +162,30 @@ def _late(question: Question, far: Drift) -> Iterator[Judged]:
     yield "loss", Check("first difference", far.first_loss <= limit, evidence)
 
 
+def _vectors(question: Question, pairs: Sequence[Pair], until: str) -> Iterator[Judged]:
+    """What each update was given and what it changed; of all processes where it stands out first, or comes nearest to that."""
+    limits, most, wider = question.limits, question.limits.vectors_most, question.limits.types if question.wider else 1.0
+    if question.bitwise or math.isinf(most):
+        return
+    for name, kind, change, first in (
+        ("gradient vectors", "gradient", "gradients", limits.early_gradients),
+        ("step vectors", "step", "weights", limits.early_steps),
+    ):
+        found = []
+        for index, pair in enumerate(pairs):
+            own = courses.course(pair, kind)
+            if own is None:
+                return
+            coarse = any(pair.baseline.updates[own.begin].autocast) if own.far else False
+            least = max(first, limits.vectors) if coarse else first
+            bounds = courses.Bounds(min(least * wider, most), min(limits.vectors * wider, most), limits.nudges, most)
+            noise = question.noise.courses[index].get(kind, ()) if index < len(question.noise.courses) else ()
+            found += filter(None, [courses.find(own, noise, bounds, whole=question.noise.nudge is not None)])
+        if found:
+            worst = min(found, key=lambda each: (each.ok, each.n if not each.ok else -each.far / each.limit))
+            yield change, Check(name, worst.ok, worst.evidence + until)
+
+
 def _loss(question: Question, far: Drift, until: str) -> Check:
     nudge = question.noise.of("mean_loss")
     limit = question.tolerance if nudge is None or nudge <= question.tolerance else question.limits.loss_nudges * nudge
@@ -178,8 +207,9 @@ def _until_it_differs(question: Question, done: str) -> Iterator[Judged]:
     same = min(pair.prefix for pair in question.pairs)
     why = ", ".join(question.moved)
     if same >= question.limits.least_updates:
-        parts = [drift(pair.before(same)) for pair in question.pairs]
-        yield from _by_update(question, widest(parts), done, f" of the {same} updates before {why} changed")
+        parts = [pair.before(same) for pair in question.pairs]
+        far = widest([drift(part) for part in parts])
+        yield from _by_update(question, parts, far, done, f" of the {same} updates before {why} changed")
         return
     for name, change in (("loss", "loss"), ("gradients", "gradients"), ("weights", "weights")):
         if name != done:

@@ -5,7 +5,7 @@ keeps no graph alive. Lines are written whole and at once, so a killed program l
 
 Lines have a key `k`:
   `start`       process, rank, world size (first line)
-  `update`      losses, samples, inputs, modes, settings, gradients of one `optimizer.step`
+  `update`      losses, samples, inputs, modes, settings of one `optimizer.step`; its gradient and what it changed, as signed sums
   `weights`     after updates 1, 2, 5, 10, 20 and each 50th of one optimizer, and after the last: hash, sketch, what changed, random streams
   `evaluation`  forwards whose result never reached a backward, by the number of updates done before (`n`)
   `checkpoint`  contents of one saved object, as it is handed over
@@ -33,7 +33,7 @@ from ..nested import plain
 from ..phases import losses
 from ..phases.loop import loop
 from ..phases.observer import Observer
-from . import contents, drawn, saves, scaled, scores, state, tensors, values, variation, workers
+from . import contents, drawn, projected, saves, scaled, scores, state, tensors, values, variation, workers
 from .epochs import Epochs
 from .evaluations import Evaluations
 from .forwards import Forward, Forwards
@@ -79,7 +79,7 @@ class Recorder(Observer):
         self._batches: list = []
         self._keys: list = []  # (loader, keys of one batch)
         self._logs = 0
-        self._optimizers: list = []  # (weak reference, steps, last settings)
+        self._optimizers: list = []  # (weak reference, steps, last settings, what its steps change)
         self._last = None  # (optimizer, ordinal): alive until the end, for the last weights
         self._last_weights = 0
         self._roots: dict = {}
@@ -155,10 +155,10 @@ class Recorder(Observer):
     def on_update_begin(self, optimizer):
         if self._tries_out(optimizer):
             return
-        ordinal = self._ordinal(optimizer)
-        steps = self._optimizers[ordinal][1] + 1
-        self._gradients = self._try(state.gradients, optimizer)
-        self._before = self._try(state.Before, self._parameters(optimizer)) if _sampled(steps) else None
+        entry, parameters = self._optimizers[self._ordinal(optimizer)], self._parameters(optimizer)
+        self._gradients = self._try(state.gradients, optimizer, parameters)
+        self._try(entry[3].begin, parameters)
+        self._before = self._try(state.Before, parameters) if _sampled(entry[1] + 1) else None
 
     def on_update(self, optimizer):
         if self._tries_out(optimizer):
@@ -173,7 +173,8 @@ class Recorder(Observer):
         settings = self._try(state.settings, optimizer)
         if settings != entry[2]:
             entry[2] = line["settings"] = settings
-        norm, count, elements = getattr(self, "_gradients", None) or (None, None, None)
+        norm, count, elements, vector = getattr(self, "_gradients", None) or (None, None, None, None)
+        line["gradient"], line["step"] = vector, self._try(entry[3].end, self._parameters(optimizer))
         if self._updates == 1:
             line["seeded"], line["given"] = self._seeds.seen, seeding.made.own
         line.update(grad_norm=None if norm is None else norm.hex(), grads=count, grad_elements=elements)
@@ -303,7 +304,7 @@ class Recorder(Observer):
         for index, entry in enumerate(self._optimizers):
             if entry[0]() is optimizer:
                 return index
-        self._optimizers.append([weakref.ref(optimizer), 0, None])
+        self._optimizers.append([weakref.ref(optimizer), 0, None, projected.Steps()])
         return len(self._optimizers) - 1
 
     def _flush(self, until):

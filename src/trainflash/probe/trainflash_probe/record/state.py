@@ -7,7 +7,7 @@ import os
 import random
 import sys
 
-from . import tensors
+from . import projected, tensors, values
 from .tensors import torch_module
 from .values import hollow, local
 
@@ -77,16 +77,17 @@ def parameters(optimizer, modules=()):
     return found
 
 
-def gradients(optimizer):
-    """`(L2 norm in float64 of all gradients, scale undone; parameters with a gradient; their elements)`."""
-    total, count, elements = 0.0, 0, 0
-    for parameter in parameters(optimizer):
-        if parameter.grad is not None:
-            total += tensors.squares(parameter.grad)
-            count += 1
-            elements += int(parameter.grad.numel())
+def gradients(optimizer, parameters_):
+    """`(L2 norm in float64 of all gradients, parameters with a gradient, their elements, their signed sums)`; scale undone."""
+    found = [(number, parameter.grad) for number, parameter in enumerate(parameters_) if parameter.grad is not None]
     scale = getattr(optimizer, "grad_scale", None)  # a fused optimizer unscales inside its kernel
-    return total**0.5 / (float(scale) if scale is not None else 1.0), count, elements
+    scale = 1.0 if scale is None else float(scale)
+    if any(values.scattered(grad) for _, grad in found):
+        total, sums = sum(tensors.squares(grad) for _, grad in found), None
+    else:
+        total, sums = projected.projected(found)
+    elements = sum(int(grad.numel()) for _, grad in found)
+    return total**0.5 / scale, len(found), elements, sums and projected.packed([each / scale for each in sums])
 
 
 class Before:
