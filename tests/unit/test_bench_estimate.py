@@ -153,6 +153,15 @@ def test_steps_that_never_settle_do_not_count():
     assert "not steady" in start.reason
 
 
+def test_a_slow_first_half_of_a_short_start_is_left_out():
+    """48 steps, too few for the windows of their second half: what came before is left out, and that half counts unless it falls."""
+    disturbed = with_slices(program(6.0, slices=6, steps=8), lambda i, p: piece(p.first, p.steps, 9.0) if i <= 2 else p)
+    start = started(disturbed, program(slices=6, steps=8))
+    assert start.y == pytest.approx(math.log(5.99 / 4.99)) and start.steps >= 20
+    falling = with_slices(program(slices=6, steps=8), lambda i, p: piece(p.first, p.steps, 30.0 - 4 * i))
+    assert "not steady" in started(falling, program(slices=6, steps=8)).reason
+
+
 def test_too_few_steps_do_not_count():
     start = started(program(slices=1, steps=15), program(slices=1, steps=15))
     assert start.y is None

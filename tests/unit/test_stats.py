@@ -277,6 +277,14 @@ def test_warmup_is_not_found_in_steps_that_never_settle():
     assert stats.find_warmup([6.0] * 39) is None
 
 
+def test_few_steps_that_surely_get_faster_are_told_from_noise():
+    generator = np.random.default_rng(5)
+    noise = [generator.normal(6, 0.6, 25) for _ in range(200)]
+    assert sum(stats.still_falls(steps) for steps in noise) <= 6
+    assert all(stats.still_falls(steps + np.linspace(6, 0, 25)) for steps in noise)
+    assert not stats.still_falls([6.0] * 12 + [5.9] * 12) and not stats.still_falls([])
+
+
 def test_rare_slow_steps_are_not_warmup():
     steps = np.full(300, 6.0)
     steps[24::25] = 60
