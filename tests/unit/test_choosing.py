@@ -132,3 +132,11 @@ def test_every_search_ends(outcomes, ladder):
         tip = f"c{n}" if decision == "accepted" else tip
     assert len({of.value for _, of in past}) <= MOST_VALUES
     assert len(past) <= MOST_VALUES * len(ladder)
+
+
+def test_a_finding_is_answered_by_what_is_likely_and_needs_nobody():
+    weak = replace(candidate("1"), worth=Worth(0.5, 0.1, 60.0))
+    asked = candidate("2", risk="cadence")
+    assert choice([weak, asked], []).answered == frozenset()
+    assert choice([weak, asked, candidate("3")], []).answered == {"input_cpu"}
+    assert choice([asked], [], allowed=frozenset({"cadence"})).answered == {"input_cpu"}

@@ -14,6 +14,8 @@ MOST_VALUES = 4
 # bottleneck moved. Less is inside what two diagnoses of the same program differ by.
 GROWN = 1.5
 NO_AGREEMENT = frozenset({"same", "close"})
+# A finding whose likeliest candidate pays less often than this is handed to a person or an assistant as well: own, one in four.
+LIKELY = 0.25
 
 
 @dataclass(frozen=True)
@@ -23,6 +25,11 @@ class Choice:
     open: tuple[Candidate, ...]
     unagreed: tuple[Candidate, ...]
     left: tuple[tuple[Candidate, str], ...]
+
+    @property
+    def answered(self) -> frozenset[str]:
+        """Findings for which a candidate waits that is likely to pay and needs nobody's agreement."""
+        return frozenset(each.finding for each in self.open if each.worth is None or each.worth.chance >= LIKELY)
 
 
 def choose(

@@ -84,12 +84,11 @@ def plan(
 def _briefs(
     project: Project, diagnosis: Diagnosis, written: Iterable[Brief], refused: Sequence[Refusal], choice: Choice
 ) -> Iterator[Brief]:
-    """Those of findings that no knob answers, and of findings whose candidates have all been tried; with what came of the knobs."""
+    """Those of findings that no knob answers, or none that is likely to pay unasked and was not tried; with what came of the knobs."""
     told = list(written)
-    waiting = {each.finding for each in (*choice.open, *choice.unagreed)}
     for finding in diagnosis.findings:
         known = {each.finding for each in told}
-        if finding.kind not in {*waiting, *known, *NOTHING_TO_MEND, *hopeless(diagnosis)}:
+        if finding.kind not in {*choice.answered, *known, *NOTHING_TO_MEND, *hopeless(diagnosis)}:
             told.append(briefs.brief(project, finding))
     for brief in told:
         tried = tuple(f"{each.knob}: {each.reason}" for each in refused if each.finding == brief.finding)
