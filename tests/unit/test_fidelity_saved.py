@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from dataclasses import replace
 
 import pytest
@@ -154,3 +155,25 @@ def test_what_a_thread_writes_late_counts_where_it_was_taken_beside_files_of_ano
     assert compare(both(0), both(1, thread="other")).verdict == "same"
     assert compare(both(0), both(1)).changed == ("cadence",), "the training itself writes later"
     assert "checkpoint" in compare(both(0), both(1, taken=10, thread="other")).changed, "what it writes is stale"
+
+
+def average(n: int, far: float = 0.0, **changes) -> dict:
+    """A checkpoint with an average of the weights, so far off, relatively."""
+    scaled = struct.pack("<2d", 3.0, 4.0 + far).hex()
+    return checkpoint(n, **{"digest": f"c{n}{far}", "scaled": scaled, "exact": "e", "current": 4, "live": 4, **changes})
+
+
+def averages(far: float, **changes) -> Record:
+    return later(checkpoints=tuple(average(n, far, **changes) for n in PLACES))
+
+
+def test_an_average_that_is_rounded_otherwise_is_close_where_the_training_is_bitwise_the_same():
+    found = compare(averages(0.0), averages(3e-6), rerun=averages(0.0), nudged=averages(1e-6))
+    assert (found.verdict, found.changed) == ("close", ("numerics",))
+    assert check_of(found, "checkpoint contents").ok
+
+
+@pytest.mark.parametrize(("far", "other"), [(1e-3, {}), (3e-6, {"exact": "f"}), (3e-6, {"current": 3})], ids=["far", "count", "weights"])
+def test_what_is_no_rounding_of_saved_numbers_is_refused(far, other):
+    found = compare(averages(0.0), averages(far, **other), rerun=averages(0.0), nudged=averages(1e-6))
+    assert "checkpoint" in found.changed

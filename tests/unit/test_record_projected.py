@@ -72,3 +72,12 @@ def test_a_model_that_is_too_large_for_the_processor_has_no_steps(monkeypatch):
     steps, (weights,) = projected.Steps(), drawn(0, (50,))
     steps.begin([weights])
     assert steps.end([weights]) is None
+
+
+def test_sums_at_each_tensors_own_scale_are_as_far_apart_as_the_tensors_are():
+    plain = drawn(0, (40, 30), (8,), (3,))
+    small = [plain[0], plain[1] * (1 + 1e-4 * torch.tensor([1.0, -1.0] * 4)), plain[2]]
+    zero = torch.zeros(5)
+    ours, theirs = (struct.unpack("<32d", bytes.fromhex(projected.scaled([*each, zero]))) for each in (plain, small))
+    assert math.dist(ours, theirs) == pytest.approx(1e-4, rel=0.6)
+    assert projected.scaled(plain) == projected.scaled([each.clone() for each in plain])

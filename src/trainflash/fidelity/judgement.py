@@ -100,7 +100,7 @@ def compare(
     hard = tuple(_excused(check, noise, pairs) for check in (_hard(pairs) if chance_known else _certain(_hard(pairs))))
     failed = _changes(hard)
     far = drift.widest([drift.drift(pair) for pair in pairs])
-    bitwise = all(pair.bitwise for pair in pairs) and not far.evaluated_weights
+    bitwise = all(pair.bitwise for pair in pairs) and not far.evaluated_weights and not any(saved.rounded(pair) for pair in pairs)
     restless = _unsteady(noise, tolerance, limits)
     question = Question(
         pairs, far, noise, tolerance, limits, tuple(sorted(failed & _MOVES_LOSSES)), "precision" in failed, bitwise, restless, controls,

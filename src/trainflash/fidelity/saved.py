@@ -6,6 +6,7 @@ Tensors and values are those that were handed over; a file is read back, and mus
 from __future__ import annotations
 
 import math
+import struct
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,6 +18,7 @@ from trainflash.fidelity.record import Stream
 
 _MISSED = 4  # checkpoints of the baseline without one of the candidate, before its end has shown that it makes none
 _SAVED_LIMIT = 0.01  # relative L2 of what is saved, or 10 times that of the weights in training where they have drifted farther
+_ROUNDED = 1e-5  # what an average's rounding may be apart, relatively, in a tensor: as its weights where it is evaluated
 
 Line = dict[str, Any]
 
@@ -93,6 +95,12 @@ def files(pair: Pair) -> Outcome:
             return Outcome(False, lost)
     count = sum("digest" in line for line in pair.candidate.stored)
     return Outcome(True if count else None, f"{count} files were read back")
+
+
+def rounded(pair: Pair) -> bool:
+    """Whether a training that is bitwise the same saves numbers that differ, by however little."""
+    both = _matched(pair, *_checkpoints(pair)) if pair.bitwise else ()
+    return any(before is not None and before.get("digest") != line.get("digest") and _rounding(before, line) for before, line in both)
 
 
 def checkpoint_cadence(pair: Pair) -> Outcome:
@@ -181,9 +189,22 @@ def _content(old: Line, new: Line, limit: float | None, *, values: bool, resched
     if old["digest"] == new["digest"] or not values:
         return ""
     if limit is None:
-        return "other values are saved although the training is bitwise the same"
+        apart = _rounding(old, new)
+        if apart is not None and apart <= _ROUNDED:
+            return ""
+        figure = "" if apart is None else f" ({apart:.2g} apart, relatively)"
+        return f"other values are saved although the training is bitwise the same{figure}"
     distance = relative(math.dist(old["sketch"], new["sketch"]), old["norm"])
     return f"saved values are {distance:.2g} apart (relative L2)" if distance > limit else ""
+
+
+def _rounding(old: Line, new: Line) -> float | None:
+    """How far the numbers in two saved objects are apart, each tensor beside its own size; None where more than numbers differ: counts,
+    random states, or weights in training that are not saved as they are."""
+    if not old.get("scaled") or not new.get("scaled") or old.get("exact") != new.get("exact") or new["current"] < old["current"]:
+        return None
+    ours, theirs = (struct.unpack(f"<{len(each['scaled']) // 16}d", bytes.fromhex(each["scaled"])) for each in (old, new))
+    return relative(math.dist(ours, theirs), 1.0)
 
 
 def _differing(pair: Pair) -> Iterator[tuple[str, Line]]:

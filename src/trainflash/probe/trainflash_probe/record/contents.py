@@ -11,7 +11,7 @@ import sys
 from collections import deque
 from collections.abc import Mapping
 
-from . import tensors
+from . import projected, tensors
 from .state import IMPLEMENTATION
 from .tensors import torch_module
 
@@ -24,8 +24,9 @@ def checkpoint(obj, live):
     """Keys, types, shapes and hashes of all tensors and plain values in a saved object.
 
     `live` is `{digest: data pointer}` of the weights in training: `current` of them are saved as they are now, `aliases` share their
-    memory. `values` are numbers in lists and arrays, by the name of the list: `[hash, how many, norm]`, with a sketch of arrays; `counts`
-    are the integers beside them, such as an epoch.
+    memory. `exact` is a hash of what is no floating-point tensor; `scaled` are signed sums of all others, each at its own scale, so that
+    those of two objects are as far apart as their tensors are, relatively. `values` are numbers in lists and arrays, by the name of the
+    list: `[hash, how many, norm]`, with a sketch of arrays; `counts` are the integers beside them, such as an epoch.
     """
     torch = torch_module()
     plain = stateful(obj)
@@ -51,6 +52,8 @@ def checkpoint(obj, live):
             "scalars": hashlib.blake2b("\n".join(plain_values).encode(), digest_size=8).hexdigest(),
             "norm": sum(tensors.squares(tensor) for tensor in floating) ** 0.5,
             "sketch": tensors.sketch(floating),
+            "exact": tensors.digest([tensor for _, tensor in sorted(found, key=lambda item: item[0]) if not tensor.is_floating_point()]),
+            "scaled": projected.scaled([tensor for _, tensor in sorted(found, key=lambda item: item[0]) if tensor.is_floating_point()]),
             **numbers.found(),
         }
 

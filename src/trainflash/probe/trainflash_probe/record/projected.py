@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 
 from .tensors import torch_module
-from .values import everywhere
+from .values import everywhere, scattered
 
 WIDTH = 32
 _CHUNK = 1 << 18  # elements converted to float64 at once: they stay in the processor's caches
@@ -34,6 +34,18 @@ def projected(numbered):
                 _add(totals[home], part, (_SPREAD[0] * number + _SPREAD[1] * chunk) % _SHIFTS)
         found = [sum(column) for column in zip(*[total.tolist() for total in totals.values()])] or [0.0] * (WIDTH + 1)  # noqa: B905 (Python 3.9)
     return found[WIDTH], found[:WIDTH]
+
+
+def scaled(tensors):
+    """Signed sums of floating-point tensors, each divided by its own norm, in hexadecimal as float64; None where one is sparse and huge."""
+    if any(scattered(tensor) for tensor in tensors):
+        return None
+    total = [0.0] * WIDTH
+    for number, tensor in enumerate(tensors):
+        squares, sums = projected([(number, tensor)])
+        if squares:
+            total = [before + each / squares**0.5 for before, each in zip(total, sums)]  # noqa: B905 (Python 3.9)
+    return struct.pack(f"<{WIDTH}d", *total).hex()
 
 
 def _add(total, part, shift):
