@@ -105,6 +105,19 @@ def test_what_did_not_pay_is_tried_again_only_where_its_cost_has_grown():
     assert values(choice([candidate("1", saved=0.9)], other, tip)) == [], "it would train something else again"
 
 
+def test_a_change_is_known_again_however_its_diff_was_written():
+    """Git and difflib may call another of two equal lines the added one, and cut a rewritten block elsewhere."""
+    added = replace(candidate("1"), diff="--- a/t.py\n+++ b/t.py\n@@ -2,2 +2,4 @@\n import torch\n+\n+torch.set_num_threads(2)\n \n")
+    by_git = replace(added, diff="--- a/t.py\n+++ b/t.py\n@@ -2,2 +2,4 @@\n import torch\n \n+torch.set_num_threads(2)\n+\n")
+    past = [(made(1, added, "rejected"), by_git)]
+    assert values(choice([added], past)) == []
+    moved = replace(added, diff="--- a/t.py\n+++ b/t.py\n@@ -2,2 +2,2 @@\n-a()\n b()\n+a()\n")
+    by_git = replace(moved, diff="--- a/t.py\n+++ b/t.py\n@@ -2,2 +2,2 @@\n+b()\n a()\n-b()\n")
+    assert values(choice([moved], [(made(1, moved, "rejected"), by_git)])) == []
+    other = replace(added, diff=added.diff.replace("t.py", "u.py"))
+    assert values(choice([other], past)) == ["1"]
+
+
 def test_small_costs_are_left_with_their_reason():
     found = choice([candidate("1")], [], hopeless=frozenset({"input_cpu"}))
     assert found.open == () and "too small" in found.left[0][1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -132,10 +133,22 @@ def _outcome(one: Experiment) -> str:
 
 
 def essence(diff: str, change: Candidate | Experiment) -> tuple[str, ...]:
-    """What a change removes and adds, wherever it stands: an accepted change above it moves its lines, one of the command its words."""
-    lines = (line for line in diff.splitlines() if line.startswith(("+", "-")) and not line.startswith(("+++ /", "--- /")))
+    """What a change removes and adds, wherever it stands: an accepted change above it moves its lines, one of the command its words.
+
+    The same for every diff between two contents: which of equal lines counts as the added one is the choice of who wrote the diff.
+    """
+    lines: Counter[tuple[str, str]] = Counter()
+    file = ""
+    for line in diff.split("\n"):
+        if line.startswith(("--- a/", "+++ b/")):
+            file = line[6:]
+        elif line.startswith(("+", "-")) and line not in ("--- /dev/null", "+++ /dev/null"):
+            lines[file, line[1:]] += 1 if line[0] == "+" else -1
+    found = tuple(sorted(f"{number:+d} {name}: {text}" for (name, text), number in lines.items() if number))
+    if diff.strip() and not found:  # lines only change their places
+        found = (f"moved by {change.knob} {change.value}",)
     words = (f"{word.before} -> {word.after}" for word in change.words)
-    return (*lines, *words, *(f"{name}={value}" for name, value in sorted(change.environment.items())))
+    return (*found, *words, *(f"{name}={value}" for name, value in sorted(change.environment.items())))
 
 
 def names(candidates: Iterable[Candidate]) -> str:
