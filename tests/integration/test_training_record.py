@@ -224,10 +224,11 @@ def test_a_forward_that_backward_does_again_is_no_evaluation(tmp_path, program):
 
 
 @pytest.mark.full
-def test_the_nudge_moves_weights_by_rounding_only(tmp_path):
+@pytest.mark.parametrize("way", ["1", "2"])
+def test_the_nudge_moves_weights_by_rounding_only(tmp_path, way):
     text = CLOSURE.replace("torch.optim.LBFGS(model.parameters(), max_iter=3)", "torch.optim.SGD(model.parameters(), 0.01)")
     _, plain = train(tmp_path / "plain", text)
-    _, nudged = train(tmp_path / "nudged", text, TRAINFLASH_NUDGE="1")
+    _, nudged = train(tmp_path / "nudged", text, TRAINFLASH_NUDGE=way)
     first = [stream.updates[0].loss for stream in (plain, nudged)]
     assert first[0] != first[1]
     assert first[0] == pytest.approx(first[1], rel=1e-5)

@@ -8,9 +8,10 @@ import struct
 from dataclasses import replace
 
 import pytest
-from training_records import check_of, record, stream
+from training_records import check_of, record, stream, weights
 
 from trainflash.fidelity import compare
+from trainflash.fidelity.judgement import only_drifts
 
 WIDTH = 32
 
@@ -101,3 +102,34 @@ def test_a_training_that_is_bitwise_the_same_has_no_other_vectors():
     plain = vectors("gradient", lambda n: 0.0)
     other = [replace(each, gradient=packed(range(WIDTH))) for each in plain.streams[0].updates]
     assert compare(plain, record(stream(other))).verdict == "same"
+
+
+def kinked(far, shift: float = 0.0):
+    """The usual program, whose gradients are turned by `far(n)` and whose weights end `shift` away."""
+    (only,) = vectors("gradient", far).streams
+    return record(replace(only, weights=tuple(weights(n, shift) for n in (1, 2, 5, 10, 20, 30))))
+
+
+@pytest.mark.parametrize(
+    ("far", "shift", "drifts"),
+    [
+        (lambda n: 1e-6 * 1.4**n, 0.01, True),
+        (lambda n: 3e-4, 0.01, False),  # more than rounding from the beginning
+        (lambda n: 0.0 if n < 12 else 1e-6, 0.01, False),  # begins later
+        (lambda n: 0.3 if n == 22 else 1e-6, 0.01, False),  # stands out
+        (lambda n: 1e-6, 1e-9, False),  # ends near
+    ],
+)
+def test_only_what_begins_as_rounding_and_stands_out_nowhere_asks_for_more_nudges(far, shift, drifts):
+    plain, nudged = kinked(lambda n: 0.0), kinked(lambda n: 1e-6, 1e-7)
+    found = compare(plain, kinked(far, shift), rerun=plain, nudged=nudged)
+    assert only_drifts(found, plain, kinked(far, shift), nudged) is drifts
+    assert not only_drifts(found, plain, kinked(far, shift), None)
+
+
+def test_a_nudge_that_meets_a_kink_shows_how_far_rounding_carries_the_training():
+    plain, nudged, other = kinked(lambda n: 0.0), kinked(lambda n: 1e-6, 1e-7), kinked(lambda n: 1e-6 * 1.4**n, 0.004)
+    candidate = kinked(lambda n: 1e-6 * 1.4**n, 0.01)
+    assert "weights" in compare(plain, candidate, rerun=plain, nudged=nudged).changed
+    assert compare(plain, candidate, rerun=plain, nudged=nudged, nudges=[nudged, other]).verdict == "close"
+    assert "weights" in compare(plain, candidate, rerun=plain, nudged=nudged, nudges=[nudged]).changed

@@ -19,6 +19,7 @@ from trainflash.fidelity.pairing import Pair
 from trainflash.fidelity.record import Update
 
 FIRST = 3  # updates from the first difference on, before which nothing has drifted
+_ROUNDING = 1e-5  # relative, of a gradient in float32
 _LEAST_NUDGES = 3.0  # times the noise, where more would pass `Bounds.most`
 _USUAL = 20  # updates whose lengths say which is usual
 _LEAST_LENGTH = 0.1  # of the usual length: rounding of a gradient that has almost vanished is not held against what is left of it
@@ -75,6 +76,12 @@ def course(pair: Pair, kind: str) -> Course | None:
         return None
     begin = next((at for at, (old, new) in enumerate(both) if getattr(old, kind) != getattr(new, kind)), pair.length)
     return Course(begin, tuple(_distances(both, kind, begin)))
+
+
+def begins_as_rounding(own: Course, noise: Sequence[Course], nudges: float) -> bool:
+    """Whether it differs from the first updates on, by no more than some times as much as the nudged baseline does there."""
+    known = max((each.before(FIRST) for each in noise), default=0.0)
+    return own.begin < FIRST and own.before(FIRST) <= max(_ROUNDING, nudges * known)
 
 
 def _distances(both: Sequence[tuple[Update, Update]], kind: str, begin: int) -> Iterator[float]:

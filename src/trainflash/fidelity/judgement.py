@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 
 from trainflash.fidelity import checks, checks_of_data, checks_of_evaluations, drift, saved, soft
-from trainflash.fidelity.courses import Course, course
+from trainflash.fidelity.courses import Course, begins_as_rounding, course
 from trainflash.fidelity.outcome import Outcome
 from trainflash.fidelity.pairing import Pair, seen_occasions
 from trainflash.fidelity.record import Record
@@ -60,6 +60,8 @@ RULES = (
     Rule("log cadence", "cadence", checks.log_cadence),
     Rule("random streams", "random", checks.random_streams),
 )
+# What drift that begins with rounding can be seen in; not in the vectors, where each update is held against what had drifted before.
+_DRIFTS = frozenset({"loss", "weights", "final weights", "averaged weights", "evaluation outputs"})
 _FEWER, _SCATTER = 0.1, 5.0  # of the distinct samples; times the difference of two runs of the baseline
 _CHANGE = {rule.name: rule.change for rule in RULES}
 _BY_CHANCE = frozenset(rule.name for rule in RULES if rule.by_chance)
@@ -75,6 +77,7 @@ def compare(
     tolerance: float = 1e-3,
     rerun: Record | None = None,
     nudged: Record | None = None,
+    nudges: Sequence[Record] = (),
     controls: Sequence[Record] | None = None,
     metric: Check | None = None,
     limits: Limits | None = None,
@@ -84,9 +87,10 @@ def compare(
     """Does the candidate still train the same?
 
     `tolerance` is the mean |Δ| of the loss per update below which a training that is not bitwise the same is "close". `rerun` is a second
-    record of the baseline, `nudged` one whose initial weights were changed by one unit in the last place; without them every difference
-    counts as the candidate's. `controls` are further baseline runs that differ by chance, for what cannot be compared update by update;
-    `metric` is the answer of the project's own metric, which then decides instead of `tolerance`.
+    record of the baseline, `nudged` one whose initial weights were changed by one unit in the last place, `nudges` are more of these,
+    changed in other ways; without them every difference counts as the candidate's. `controls` are further baseline runs that differ by
+    chance, for what cannot be compared update by update; `metric` is the answer of the project's own metric, which then decides instead of
+    `tolerance`.
     With `chance_known` False nobody will make a second run of the baseline for this comparison: what it would have to tell is left open.
     `agreed` are changes in kind that the owner agrees to: what they alone may hide is left open instead of held against the candidate.
     Raises nothing: what cannot be compared is `inconclusive`, with the reason.
@@ -95,7 +99,7 @@ def compare(
     pairs = _pairs(baseline_record, candidate_record, agreed)
     if pairs is None:
         return _unpaired(baseline_record, candidate_record, tolerance)
-    noise = measure_noise(baseline_record, rerun, nudged)
+    noise = measure_noise(baseline_record, rerun, nudged, nudges)
     pairs = tuple(replace(pair, derived=noise.derived, by_chance=_chance(pair, noise)) for pair in pairs)
     hard = tuple(_excused(check, noise, pairs) for check in (_hard(pairs) if chance_known else _certain(_hard(pairs))))
     failed = _changes(hard)
@@ -171,8 +175,24 @@ def _notes(baseline: Record, candidate: Record) -> tuple[str, ...]:
     return tuple(dict.fromkeys(notes))
 
 
-def measure_noise(baseline: Record, rerun: Record | None, nudged: Record | None) -> Noise:
-    """What the baseline does to itself when it is started again, and when its weights are nudged."""
+def only_drifts(found: Fidelity, baseline: Record, candidate: Record, nudged: Record | None) -> bool:
+    """Whether the candidate begins with rounding of the nudge's size and no update stands out, and yet ends farther off than the nudge.
+
+    Where activations meet a kink, two of the same size or sums that cancel out, a unit in the last place moves a training for good.
+    Whether one nudge of the weights meets such a place is chance.
+    """
+    failed = {check.name for check in found.checks if check.ok is False}
+    pairs = _pairs(baseline, candidate)
+    if not failed or not failed <= _DRIFTS or pairs is None or nudged is None:
+        return False
+    courses = measure_noise(baseline, None, nudged).courses
+    begun = [(course(pair, "gradient"), own["gradient"]) for pair, own in zip(pairs, courses, strict=False)]
+    return len(begun) == len(pairs) and all(own is not None and begins_as_rounding(own, noise, Limits().nudges) for own, noise in begun)
+
+
+def measure_noise(baseline: Record, rerun: Record | None, nudged: Record | None, nudges: Sequence[Record] = ()) -> Noise:
+    """What the baseline does to itself when it is started again, and when its weights are nudged, once or in other ways too."""
+    others = [pairs for record in nudges if (pairs := _pairs(baseline, record)) is not None]
     again, apart = (None if record is None else _pairs(baseline, record) for record in (rerun, nudged))
     return Noise(
         rerun_failed=frozenset(check.name for check in _hard(again or ()) if check.ok is False),
@@ -183,7 +203,8 @@ def measure_noise(baseline: Record, rerun: Record | None, nudged: Record | None)
         saved_nudge=frozenset().union(*(saved.differing(pair) for pair in apart or ())),
         rerun=drift.widest([drift.drift(pair) for pair in again]) if again else None,
         nudge=drift.widest([drift.drift(pair) for pair in apart]) if apart else None,
-        courses=tuple(_courses(pairs) for pairs in zip_longest(again or (), apart or ())),
+        nudges=tuple(drift.widest([drift.drift(pair) for pair in pairs]) for pairs in others),
+        courses=tuple(_courses(pairs) for pairs in zip_longest(again or (), apart or (), *others)),
     )
 
 

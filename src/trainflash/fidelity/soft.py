@@ -54,11 +54,12 @@ class Noise:
     distinct: tuple[tuple[int, int, int], ...] = ()  # by process: updates, and distinct samples of two runs of the baseline in so many
     rerun: Drift | None = None
     nudge: Drift | None = None
+    nudges: tuple[Drift, ...] = ()  # in other ways
     courses: tuple[Mapping[str, Sequence[Course]], ...] = ()  # by process: how far vectors of each kind drift, in the rerun and the nudge
 
     def of(self, distance: str) -> float | None:
-        """The larger of the two distances called `distance` (a field of `Drift`)."""
-        values = [getattr(each, distance) for each in (self.rerun, self.nudge) if each is not None]
+        """The largest of the distances called `distance` (a field of `Drift`)."""
+        values = [getattr(each, distance) for each in (self.rerun, self.nudge, *self.nudges) if each is not None]
         return max((value for value in values if value is not None), default=None)
 
     def restless(self, tolerance: float, limits: Limits) -> bool:

@@ -2,7 +2,7 @@
 
 The cheapest order that can still refuse: baseline and candidate start together and are followed while they train; a candidate with a
 difference that nobody can have meant is refused at the first look. Only what is not bitwise the same makes the baseline train again,
-once as it is and once with its weights nudged, to learn what of the difference is the program's own noise. Only where single updates
+once as it is and some times with its weights nudged, to learn what of the difference is the program's own noise. Only where single updates
 cannot be compared, by the owner's leave or because the program does not repeat itself, it trains some times more, to learn how far
 chance alone moves a whole run. What passes all that is started again from its checkpoint, if the program does that by itself, and once
 more where changed lines may never have run.
@@ -28,15 +28,13 @@ from trainflash.schema import Check, Command, Fidelity, Sandbox
 _HOPELESS = frozenset({"mode", "optimizer", "coverage", "targets", "evaluation", "checkpoint"})
 # Differences that rounding cannot make: then the nudge has nothing to explain.
 _NEVER_ROUNDING = frozenset({"updates", "batch", "shape", "mode", "optimizer", "coverage"})
-_SEEN_MARGIN = 1.1
 # What differs from run to run of a program that does not repeat itself may differ in the candidate too; `spread` judges these.
 _BY_CHANCE = frozenset({"loss", "gradients", "weights", "numerics"})
-_CONTROLS = 4  # further baseline runs that differ by chance: with the baseline itself four degrees of freedom
-_AT_ONCE = 2
-_OTHER_SEED = "other-seed"
-_ENVIRONMENT = {"rerun": {}, "nudged": {"TRAINFLASH_NUDGE": "1"}, "nudged-bfloat16": {"TRAINFLASH_NUDGE": "bfloat16"}} | {
-    f"order-{number}": {"TRAINFLASH_VARY": f"order:{number}"} for number in range(1, _CONTROLS + 1)
-} | {f"again-{number}": {} for number in range(1, _CONTROLS)}  # fmt: skip
+_SEEN_MARGIN, _AT_ONCE, _CONTROLS = 1.1, 2, 4  # baseline runs that differ by chance: with the first four degrees of freedom
+_OTHER_SEED, _OTHER_NUDGES = "other-seed", ("nudged-2", "nudged-3")  # of networks with kinks: whether one nudge meets a kink is chance
+_NUDGES = {"nudged": "1", "nudged-2": "2", "nudged-3": "3", "nudged-bfloat16": "bfloat16"}
+_ENVIRONMENT = {"rerun": {}} | {f"again-{k}": {} for k in range(1, _CONTROLS)} | {n: {"TRAINFLASH_NUDGE": w} for n, w in _NUDGES.items()}
+_ENVIRONMENT |= {f"order-{k}": {"TRAINFLASH_VARY": f"order:{k}"} for k in range(1, _CONTROLS + 1)}
 
 
 def check(
@@ -164,6 +162,7 @@ class _Trial:
             tolerance=self.tolerance,
             rerun=known.get("rerun"),
             nudged=known.get("nudged"),
+            nudges=[known[name] for name in _OTHER_NUDGES if name in known],
             controls=controls,
             agreed=self.allowed,
             metric=self.metric.compare(sides.baseline, sides.candidate) if self.metric else None,
@@ -179,6 +178,8 @@ class _Trial:
         known = {name.removesuffix("-bfloat16"): run.record for name, run in runs.items()}
         found = self._compare(sides, known)
         unsteady = "rerun" in known and judgement.unsteady(sides.baseline.record, known["rerun"], self.tolerance)
+        if not unsteady and judgement.only_drifts(found, sides.baseline.record, sides.candidate.record, known.get("nudged")):
+            return self._compare(sides, known | {name: run.record for name, run in self._runs(_OTHER_NUDGES, sides, kept).items()})
         changed = set(found.changed) - {"numerics"}
         if unsteady and changed <= self.allowed | _BY_CHANCE:
             names = [name for name in _ENVIRONMENT if name.startswith("again-")]
@@ -187,8 +188,7 @@ class _Trial:
         else:
             return found
         controls = self._runs(names, sides, kept)
-        more = [known["rerun"]] if unsteady else []
-        return self._compare(sides, known, (*more, *(run.record for run in controls.values())))
+        return self._compare(sides, known, (*([known["rerun"]] if unsteady else []), *(run.record for run in controls.values())))
 
     def _resumed(self, found: Fidelity, sides: _Sides) -> Fidelity:
         if found.verdict == "inconclusive" or not set(found.changed) <= self.allowed | {"numerics"}:

@@ -14,8 +14,8 @@ Lines have a key `k`:
   `written`     a file as large as the weights that nobody looked into
   `end`         orderly exit
 Values that JSON cannot hold exactly are `float.hex()` strings. With TRAINFLASH_NUDGE=1 the initial weights are changed by about one
-unit in the last place: the distance of such a run from an untouched one is the program's own rounding noise. With TRAINFLASH_NUDGE=bfloat16
-it is a unit in the last place of that type: the noise to expect of a lower precision.
+unit in the last place (2, 3: in other ways): the distance of such a run from an untouched one is the program's own rounding noise. With
+TRAINFLASH_NUDGE=bfloat16 it is a unit in the last place of that type: the noise to expect of a lower precision.
 """
 
 from __future__ import annotations

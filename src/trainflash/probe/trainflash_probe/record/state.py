@@ -11,6 +11,7 @@ from . import projected, tensors, values
 from .tensors import torch_module
 from .values import hollow, local
 
+_WAYS_APART = 1 << 24  # seeds of two ways to nudge: no model has so many parameters
 _GRAPH_LIMIT = 200_000  # nodes of one backward that are looked at
 _COUNT_LIMIT = 50_000_000  # elements that are copied to count how many of them one update changes
 # How the arithmetic is done, not what is computed; a change of these shows in the losses if it matters.
@@ -174,18 +175,21 @@ def graph_numbers(roots):
 
 
 def nudge(module, done):
-    """Change every floating-point weight of `module` by about one unit in the last place, up or down, the same way each time.
+    """Change every floating-point weight of `module` by about one unit in the last place, up or down, the same way each time; another way
+    for each number that TRAINFLASH_NUDGE is.
 
     `done` holds the ids of parameters that were nudged before: a graph may have saved them.
     """
     torch = torch_module()
-    kind = torch.bfloat16 if os.environ.get("TRAINFLASH_NUDGE") == "bfloat16" else None
+    wanted = os.environ.get("TRAINFLASH_NUDGE", "")
+    kind = torch.bfloat16 if wanted == "bfloat16" else None
+    way = int(wanted) if wanted.isdigit() else 1
     with torch.no_grad():
         for index, parameter in enumerate(module.parameters()):
             if id(parameter) not in done and parameter.is_floating_point() and parameter.layout is torch.strided and not hollow(parameter):
                 done.add(id(parameter))
                 private = torch.Generator(device="cpu")
-                private.manual_seed(0xD06E + index)
+                private.manual_seed(0xD06E + index + _WAYS_APART * (way - 1))
                 signs = torch.randint(0, 2, tuple(parameter.shape), generator=private, dtype=torch.int8) * 2 - 1
                 step = torch.finfo(kind or parameter.dtype).eps * signs.to(parameter.device, parameter.dtype)
                 parameter.mul_(1 + step)
