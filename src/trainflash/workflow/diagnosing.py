@@ -13,7 +13,7 @@ from trainflash.errors import ProgramFailed, UsageError
 from trainflash.schema import Command, Diagnosis, LogEntry, RunRecord, Summary, as_changed, read_document, write_document
 from trainflash.summary import steady_part, summarize, timeline
 from trainflash.workflow import ceilings as what_ifs
-from trainflash.workflow import ordering, run_notes
+from trainflash.workflow import moving, ordering, run_notes
 from trainflash.workflow.session import Session, now_utc
 
 # A diagnosis wants an epoch boundary, an evaluation and a repeated sample; a minute shows them in most programs, and
@@ -46,6 +46,8 @@ def diagnose(
     run_dir = session.new_run("diagnose")
     if not in_place and not session.dirty():
         session.rest()  # a killed command may have left a candidate in worktree/
+    if not in_place:
+        moving.remember(session, run_dir)
     label = f"diagnose {run_dir.name}"
     session.on_progress(label, 0, steps or 0)
     with telemetry.recording(run_dir):

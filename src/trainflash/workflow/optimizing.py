@@ -27,7 +27,7 @@ from trainflash.schema import (
     as_changed,
     write_document,
 )
-from trainflash.workflow import choosing, diagnosing, ordering, verifying
+from trainflash.workflow import choosing, diagnosing, moving, ordering, verifying
 from trainflash.workflow.choosing import Choice
 from trainflash.workflow.session import Session, now_utc
 from trainflash.workflow.verifying import Demands
@@ -56,6 +56,7 @@ def plan(
     session.take("candidate", tip)
     checkout = sandbox.project_in(session.sandbox, "candidate")
     command = as_changed(command, session.accepted())
+    diagnosis, summary = moving.onto_tip(session, diagnosis, summary)
     candidates, refused, written = knobs.plan(diagnosis, summary, checkout, command)
     order = ordering.Order.of(diagnosis, session.log_entries(), ordering.price(session), allowed)
     candidates = order.sorted(candidates)
@@ -112,7 +113,8 @@ def propose(session: Session, knob: str, value: str | None, at: Location | None,
     session.take("candidate", session.tip())
     checkout = sandbox.project_in(session.sandbox, "candidate")
     command = as_changed(command, session.accepted())
-    return knobs.propose(knobs.get(knob), value, at, diagnosis=known[0], summary=known[1], checkout=checkout, command=command)
+    diagnosis, summary = moving.onto_tip(session, *known)
+    return knobs.propose(knobs.get(knob), value, at, diagnosis=diagnosis, summary=summary, checkout=checkout, command=command)
 
 
 def from_patch(patch: Path, why: str = "", finding: str | None = None) -> Candidate:

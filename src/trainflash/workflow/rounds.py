@@ -16,8 +16,8 @@ from pathlib import Path
 from trainflash import launch, view
 from trainflash import sandbox as sandboxes
 from trainflash.errors import UsageError
-from trainflash.schema import Candidate, Command, Experiment, Sandbox, Verdict
-from trainflash.workflow import diagnosing, optimizing, verifying
+from trainflash.schema import Candidate, Command, Experiment, Sandbox, Verdict, write_document
+from trainflash.workflow import diagnosing, moving, optimizing, verifying
 from trainflash.workflow.session import Session, some_of
 from trainflash.workflow.verifying import Demands
 
@@ -92,8 +92,10 @@ def _copy(session: Session, base: Path, command: Command) -> Sandbox:
     if known is not None:
         source, target = session.run_dir(known[0].run), mine.directory / "runs" / known[0].run
         target.mkdir(parents=True)
-        for name in ("run.json", "findings.json", "summary.json"):
-            shutil.copyfile(source / name, target / name)
+        diagnosis, summary = moving.onto_tip(session, *known)
+        shutil.copyfile(source / "run.json", target / "run.json")
+        write_document(target / "summary.json", summary)
+        write_document(target / "findings.json", diagnosis)
     return box
 
 
