@@ -137,6 +137,8 @@ def _at_target(knob: Knob, scene: Scene, target: Target, kind: Kind, wanted: Any
     fresh = [value for number, value in enumerate(known) if not same(value, target.current) and value not in known[:number]]
     if not fresh:
         raise UsageError(f"already {target.current!r}: {target.where}", "try another value, or another place with --at FILE:LINE")
+    if wanted is False and _only_on(target):
+        raise UsageError(f"{knob.name} cannot be switched off here: {target.where}", "leave `=false` out to try it")
     made, refused = [], []
     for value in fresh:
         try:
@@ -146,6 +148,14 @@ def _at_target(knob: Knob, scene: Scene, target: Target, kind: Kind, wanted: Any
     if not made:
         raise refused[0]
     return made
+
+
+def _only_on(target: Target) -> bool:
+    """Whether the edit is one and the same for True and False, and so only ever makes the change."""
+    try:
+        return target.write(True) == target.write(False)
+    except UsageError:
+        return False
 
 
 def _candidate(knob: Knob, scene: Scene, target: Target, kind: Kind, value: Any) -> Candidate:
@@ -158,6 +168,8 @@ def _candidate(knob: Knob, scene: Scene, target: Target, kind: Kind, value: Any)
     for file, (before, after) in changes.items():
         if before != scene.project.read(file):
             raise UsageError(f"{file}: changed while the edit was made", "plan again")
+        if scene.project.linked(file):
+            raise UsageError(f"{file}: is a link", "run the file that it leads to, or make this change by hand")
         if file.endswith(".py"):
             parse(file, after)
     risk, because = target.risk or knob.risk, f"; {target.because}" if target.because else ""

@@ -63,6 +63,10 @@ class Project:
             self._cache[f"raw:{path}"] = full.read_bytes()
         return self._cache[f"raw:{path}"]  # type: ignore[return-value]
 
+    def linked(self, path: str) -> bool:
+        """Whether a link stands for the file or a folder around it: git holds the link, and no patch goes through it."""
+        return any((self.root / part).is_symlink() for part in (PurePosixPath(path), *PurePosixPath(path).parents[:-1]))
+
     def python(self, path: str) -> PythonFile:
         """The parsed file. Raises `UsageError` when it cannot be parsed."""
         if path not in self._cache:

@@ -152,7 +152,7 @@ def forward_block(edit: ForwardBlock, scene: Scene) -> tuple[Target, ...]:
                 raise refuse(f"{file.location(text)}: a text of several lines would be moved")
     _no_arrays(file, region, backward)
     splices = _indented(file, region, edit, scene)
-    return (Target(file.location(region[0]), None, lambda value: splices, f"forward and loss before {here}", edit.context),)
+    return (Target(file.location(region[0]), None, lambda value: splices, f"forward and loss before {here}", _context(edit, scene)),)
 
 
 def _no_arrays(file: PythonFile, region: list[Any], backward: cst.Call) -> None:
@@ -209,12 +209,16 @@ def _calls(file: PythonFile, node: cst.CSTNode, model: str) -> bool:
     return any((dotted(call.func) or "").split(".")[-1] == tail for call in descendants(node, cst.Call))
 
 
+def _context(edit: ForwardBlock, scene: Scene) -> str:
+    return edit.context.format(device=scene.facts.get("device"))
+
+
 def _indented(file: PythonFile, region: list[Any], edit: ForwardBlock, scene: Scene) -> tuple[Splice, ...]:
     start, end = file.span(region[0])[0], file.span(region[-1])[1]
     row = file.raw.rfind(b"\n", 0, start) + 1
     indent = file.raw[row:start].decode("utf-8").removeprefix("\ufeff")
     deeper = file.module.default_indent
-    context = edit.context.format(device=scene.facts.get("device"))
+    context = _context(edit, scene)
     module, name = edit.module, edit.context.split("(")[0].removeprefix(f"{edit.module}.")
     spelled, needed = imports.reach(file, module, name)
     alias = spelled.removesuffix(f".{name}") if spelled.endswith(f".{name}") else None

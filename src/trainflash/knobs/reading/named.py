@@ -54,6 +54,13 @@ class Names:
     def option(self, option: options.Option, name: str) -> Source:
         """What an option is set to: by the command, else by its default."""
         here = option.file.location(option.call)
+        if self._project.given(option.spellings) is None:
+            if not option.spellings and self._project.entry_word != len(self._project.command.argv) - 1:
+                raise refuse(f"{here}: {name} is an argument by its place, which the command may give", "change it in the command")
+            for file, spread in options.spread_defaults(self._project):
+                wins = self._follow.source(file, spread, (name,))
+                if wins is not None:
+                    return wins if wins.write is None else replace(wins, write=options.chosen(option, wins.write))
         if option.implied is not None and option.default is None:
             return self._switch(option, name, here)
         if self._project.given(option.spellings) is not None:
@@ -97,6 +104,9 @@ class Names:
                     call = value if isinstance(value, cst.Call) else None
                     default = keyword(call, "default") if call is not None and (dotted(call.func) or "").endswith("field") else None
                     found.append(self._follow.source(file, default.value if default is not None else value))
+        negated = self._project.given(tuple(f"--no{dash}{name.replace('_', dash)}" for dash in "-_")) if found else None
+        if negated is not None:
+            raise refuse(f"{negated} is set in the command itself", f"change {name} in the command, not in the source")
         spellings = (*_flags(name), name, *self._nested(name))
         if found and self._project.given(spellings) is not None:
             known = [source for source in found if source is not None]

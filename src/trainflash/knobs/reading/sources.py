@@ -387,5 +387,6 @@ class Resolver:
             if found is None and not keys:
                 raise refuse(f"{file.location(call)}: the source of {name} was not found")
             return found
-        found_in = [found for arg in call.args if arg.star == "**" and (found := self.source(file, arg.value, (name, *keys))) is not None]
+        spreads = [(arg.value, self.source(file, arg.value, (name, *keys))) for arg in call.args if arg.star == "**"]
+        found_in = [found.also(uses.of_spread(file, node, name, self.project)) for node, found in spreads if found is not None]
         return pick(found_in, file.location(call), self.expected) if found_in else None

@@ -13,6 +13,7 @@ from trainflash.knobs.reading.python_source import PythonFile, decorator_names, 
 from trainflash.schema import Location
 
 LOG_CALLS = {"print", "info", "debug", "warning", "log", "log_params", "log_hparams", "config", "vars", "pprint"}
+CHANGES = ("update", "setdefault", "pop", "popitem", "clear")  # methods of a dictionary that hand nothing on but what they are asked
 STORES = (cst.AssignTarget, cst.AnnAssign, cst.AugAssign)
 
 
@@ -59,6 +60,36 @@ def of_key(file: PythonFile, node: cst.CSTNode, keys: tuple[str, ...], project: 
             if not isinstance(where.parent(other), STORES) and not _unpacked_to(where, other) and not _callee(where, other):
                 found.append(_use(where, other))
     return found
+
+
+def of_spread(file: PythonFile, spread: cst.BaseExpression, name: str, project: Project) -> list[Use]:
+    """Others that read `name` of the dictionary `spread`, which a call unpacks, or that are handed the whole of it."""
+    key = key_of(spread)
+    if isinstance(spread, cst.Name):
+        scope = file.scope(spread)
+        bound = [each for each in (scope[spread.value] if scope is not None else ()) if hasattr(each, "references")]
+        places = [(file, access.node) for each in bound for access in each.references]
+    elif key is not None:
+        places = [(where, node) for where in project.parsed(key[1]) for node in where.nodes if reads_key(node, (key[1],))]
+    else:
+        places = []
+    found = [(where, node) for where, node in places if node is not spread and _hands_on(where, node, name)]
+    return [_use(where, node, within=isinstance(where.parent(node), cst.StarredDictElement)) for where, node in found]
+
+
+def _hands_on(file: PythonFile, node: cst.CSTNode, name: str) -> bool:
+    """Whether what stands around the dictionary `node` may get `name` of it."""
+    up = file.parent(node)
+    if isinstance(up, cst.Subscript) and up.value is node:
+        place = key_of(up)
+        return not isinstance(file.parent(up), STORES) and (place is None or place[1] == name)
+    if isinstance(up, cst.Attribute) and up.value is node:
+        call = file.parent(up)
+        if not isinstance(call, cst.Call) or call.func is not up:
+            return up.attr.value == name
+        place = key_of(call)
+        return place[1] == name if place is not None else up.attr.value not in CHANGES
+    return not isinstance(up, STORES)
 
 
 def _unpacked_to(file: PythonFile, node: cst.CSTNode) -> bool:
@@ -187,8 +218,9 @@ def caller_use(file: PythonFile, call: cst.Call) -> Use:
     return Use(file.location(call), "loader", file.text(call).split("\n")[0])
 
 
-def _use(file: PythonFile, node: cst.CSTNode) -> Use:
-    kind: Literal["loader", "shown", "other"] = "other"
+def _use(file: PythonFile, node: cst.CSTNode, *, within: bool = False) -> Use:
+    """`within`: it becomes part of another dictionary of arguments."""
+    kind: Literal["loader", "shown", "other"] = "loader" if within else "other"
     for up in file.ancestors(node):
         if isinstance(up, (cst.BaseCompoundStatement, cst.BaseSmallStatement)):
             break

@@ -120,6 +120,14 @@ def declared(project: Project, name: str) -> list[Option]:
     return found
 
 
+def spread_defaults(project: Project) -> Iterator[tuple[PythonFile, cst.BaseExpression]]:
+    """Dictionaries that `set_defaults(**…)` unpacks: what they hold wins over an option's own default."""
+    for file in project.parsed("set_defaults"):
+        for call in file.calls:
+            if (dotted(call.func) or "").split(".")[-1] == "set_defaults":
+                yield from ((file, arg.value) for arg in call.args if arg.star == "**")
+
+
 def _declared(project: Project, name: str) -> Iterator[Option]:
     for file in project.parsed(name.split("_")[-1]):
         for call in file.calls:
