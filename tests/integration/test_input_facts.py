@@ -28,11 +28,15 @@ def of_part(found: Summary, role: str, part: str) -> list[LineCost]:
     return [line for line in found.lines if (line.role, line.part) == (role, part)]
 
 
-def test_slow_samples_are_named_by_index_and_file(tmp_path):
-    found = summary(tmp_path, "kind=files", "workers=2", "epochs=2", "steps=20")
+@pytest.mark.parametrize("subset", [0, 1])
+def test_slow_samples_are_named_by_index_and_file(tmp_path, subset):
+    found = summary(tmp_path, "kind=files", "workers=2", "epochs=2", "steps=20", f"subset={subset}")
     (loader,) = found.loaders
-    assert {(sample.index, sample.file) for sample in loader.slow_samples} >= {(37, "images/0037.png"), (71, "images/0071.png")}
-    slow = next(sample for sample in loader.slow_samples if sample.index == 37)
+    place = 159 - 37 if subset else 37  # in a Subset the other way round
+    expected = {(place, "images/0037.png"), (159 - 71 if subset else 71, "images/0071.png")}
+    assert {(sample.index, sample.file) for sample in loader.slow_samples} >= expected
+    assert (loader.dataset, loader.dataset_location.function) == ("Rows", "Rows.__getitem__")
+    slow = next(sample for sample in loader.slow_samples if sample.index == place)
     assert slow.ms > 40 and slow.times in (1, 2) and 0.2 < slow.usual_ms < 10  # less the time that the worker had no core
     assert not loader.batched and loader.runqueue_share is not None
     assert loader.draws is False

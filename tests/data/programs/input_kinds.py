@@ -8,9 +8,9 @@ import time
 
 import torch
 from torch import nn
-from torch.utils.data import DataLoader, Dataset, IterableDataset
+from torch.utils.data import DataLoader, Dataset, IterableDataset, Subset
 
-OPTIONS = {"kind": "parts", "steps": 40, "workers": 0, "batch": 8, "ms": 4.0, "epochs": 1, "thread": 0, "start": "fork"}
+OPTIONS = {"kind": "parts", "steps": 40, "workers": 0, "batch": 8, "ms": 4.0, "epochs": 1, "thread": 0, "start": "fork", "subset": 0}
 for argument in sys.argv[1:]:
     name, value = argument.split("=", 1)
     OPTIONS[name] = type(OPTIONS[name])(value)
@@ -129,6 +129,8 @@ def loader():
     if kind == "indices":
         return DataLoader(torch.arange(SIZE), batch_size=OPTIONS["batch"], shuffle=True)
     rows = {"repeats": Repeating, "whole": Whole}.get(kind, Rows)(kind)
+    if OPTIONS["subset"]:
+        rows = Subset(rows, list(range(SIZE))[::-1])
     context = OPTIONS["start"] if OPTIONS["workers"] else None
     size, workers = OPTIONS["batch"], OPTIONS["workers"]
     return DataLoader(rows, batch_size=size, num_workers=workers, collate_fn=collate, multiprocessing_context=context)

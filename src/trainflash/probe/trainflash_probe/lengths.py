@@ -12,6 +12,7 @@ from collections import OrderedDict, deque
 from . import own
 from .objects import attributes_of, is_array, is_tensor, of_class
 from .own import code_of
+from .wrapped import is_torchs
 
 MOST_STEPS = 40  # instructions
 MOST_DEEP = 4  # data sets inside each other
@@ -46,7 +47,7 @@ def _length(value: object, deep: int) -> int:
     if method is None or deep > MOST_DEEP:
         raise _Unknown
     code = code_of(method)
-    if type(value).__module__ == "torch.utils.data.dataset" and type(value).__name__ == "Subset":
+    if is_torchs(value, "Subset"):
         return _length(attributes_of(value)["indices"], deep + 1)  # its own method would ask an owner's list
     if code is None or not own.is_own(code):
         return len(value)

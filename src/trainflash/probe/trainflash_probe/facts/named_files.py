@@ -8,16 +8,16 @@ from pathlib import PurePath
 from ..guard import swallow
 from ..lengths import length_of
 from ..objects import attributes_of, is_a
+from ..wrapped import MOST_INSIDE, is_torchs
 
 _NAMED = ("samples", "imgs", "images", "files", "paths", "filenames", "file_names", "image_paths", "img_paths", "image_files", "file_list")
 _MAX_ATTRIBUTES = 100
-_MOST_INSIDE = 8  # data sets around each other
 
 
 def file_of(dataset: object, index: int):
     """Name of the file that sample `index` is made from; None where nobody says it."""
     try:
-        for _ in range(_MOST_INSIDE):
+        for _ in range(MOST_INSIDE):
             inner = _inside(dataset, index)
             if inner is None:
                 return _named(dataset, index)
@@ -29,13 +29,11 @@ def file_of(dataset: object, index: int):
 
 def _inside(dataset: object, index: int):
     """(data set, index there) of what torch's own data sets stand around; None for others."""
-    kind, stored = type(dataset), attributes_of(dataset)
-    if kind.__module__ != "torch.utils.data.dataset":
-        return None
-    if kind.__name__ == "Subset" and is_a(stored.get("indices"), list, tuple):
+    stored = attributes_of(dataset)
+    if is_torchs(dataset, "Subset") and is_a(stored.get("indices"), list, tuple):
         indices = stored["indices"]
         return stored["dataset"], int((list if is_a(indices, list) else tuple).__getitem__(indices, index))
-    if kind.__name__ == "ConcatDataset":
+    if is_torchs(dataset, "ConcatDataset"):
         ends = stored["cumulative_sizes"]
         part = next(at for at, end in enumerate(ends) if index < end)
         return stored["datasets"][part], index - (ends[part - 1] if part else 0)

@@ -14,6 +14,7 @@ from ..environment import diagnose
 from ..guard import swallow
 from ..lengths import length_of
 from ..objects import attribute, of_class, place_of_own
+from ..wrapped import innermost
 from ..writer import emit, fact
 from .loop import loop
 
@@ -72,7 +73,8 @@ def _place_of(loader):
 def _arguments(loader) -> dict:
     dataset = loader.dataset
     iterable = type(loader.sampler).__name__ == "_InfiniteConstantSampler"
-    method = of_class(type(dataset), "__iter__" if iterable else "__getitem__")
+    source = dataset if iterable else innermost(dataset)
+    method = of_class(type(source), "__iter__" if iterable else "__getitem__")
     batches = attribute(loader.batch_sampler, "batch_size") if loader.batch_size is None else loader.batch_size
     collate = loader.collate_fn
     return {
@@ -85,7 +87,7 @@ def _arguments(loader) -> dict:
         "shuffles": "Random" in type(loader.sampler).__name__ or attribute(loader.sampler, "shuffle") is True,
         "own_generator": _own_generator(loader),
         "iterable": iterable,
-        "dataset": type(dataset).__name__,
+        "dataset": type(source).__name__,
         "dataset_at": own.place_of_function(method),
         "dataset_len": None if iterable else length_of(dataset),
         "collate": collate.__qualname__ if type(collate) is FunctionType else type(collate).__name__,

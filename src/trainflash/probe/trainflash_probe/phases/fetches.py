@@ -17,6 +17,7 @@ from ..guard import counts, swallow
 from ..lengths import length_of
 from ..objects import attributes_of, is_a, of_class
 from ..runqueue import waited_ns
+from ..wrapped import is_torchs
 from ..writer import emit, emit_value, fact
 from .loop import loop
 from .observer import Observer
@@ -238,7 +239,12 @@ def _chosen(dataset, indices: list, loader: int, number: int) -> frozenset:
 
 
 def _makes_samples(dataset: object) -> bool:
-    """Whether torch will ask it for one sample after the other. Who answers for names of his own (`__getattr__`) is not asked twice."""
+    """Whether torch will ask it for one sample after the other. Who answers for names of his own (`__getattr__`) is not asked twice.
+
+    A `Subset` of torch's asks what it stands around for all samples of a batch at once where that can do so, and else one by one.
+    """
+    while is_torchs(dataset, "Subset"):
+        dataset = attributes_of(dataset)["dataset"]
     asked = of_class(type(dataset), "__getitems__"), of_class(type(dataset), "__getattr__"), attributes_of(dataset).get("__getitems__")
     return asked == (None, None, None)
 
