@@ -10,7 +10,7 @@ import pytest
 import scenarios as s
 
 from trainflash.diagnosis import DEFAULT, diagnose
-from trainflash.schema import Compilation, Finding, Location, Summary
+from trainflash.schema import Compilation, Finding, LineCost, Location, Summary
 
 
 def kinds(summary: Summary) -> list[str]:
@@ -30,6 +30,13 @@ def test_the_optimizer_is_named_where_it_is_built_with_how_it_works():
     assert finding.location == c.OPTIMIZER_LINE
     assert finding.knobs == ("optimizer_foreach", "optimizer_fused")
     assert "one tensor after the other" in evidence(finding) and "parameter tensors 24" in evidence(finding)
+
+
+@pytest.mark.parametrize(("hot", "told"), [("Ball.project", True), ("BallSGD.step", False)])
+def test_work_that_the_owner_s_class_adds_to_an_optimizer_of_torch_s_is_named_where_it_is_done(hot, told):
+    made, work = Location("norms.py", 27, "BallSGD.__init__"), Location("norms.py", 20, hot)
+    run = c.heavy_update(optimizer="BallSGD", location=made, foreach=False)
+    assert first(replace(run, lines=(LineCost("main", "Opt", work, 0.3),))).location == (work if told else made)
 
 
 def test_operator_calls_of_the_optimizer_are_evidence():

@@ -26,8 +26,9 @@ def optimizer(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
     if updates is not None:
         rows += _update_evidence(signals, updates)
         location = updates.location
-    if updates is None or _by_hand(updates):
-        location = hottest(lines_in(signals.summary, "Opt")) or location
+    hot = hottest(lines_in(signals.summary, "Opt"))
+    if updates is None or _by_hand(updates) or _adds_work(updates, hot):
+        location = hot or location
     return (
         claim(
             "optimizer",
@@ -305,6 +306,12 @@ def _accumulates(signals: Signals, updates: Updates, limits: Thresholds) -> bool
 def _by_hand(updates: Updates) -> bool:
     """An update of the owner's: it has none of the options of torch's optimizers."""
     return updates.fused is None and updates.foreach is None and updates.optimizer not in FOREACH
+
+
+def _adds_work(updates: Updates, hot: Location | None) -> bool:
+    """Whether a class of the owner's over one of torch's does most of the work in code beside what it inherits."""
+    owners = updates.location is not None and updates.location.function == f"{updates.optimizer}.__init__"
+    return owners and hot is not None and hot.function != f"{updates.optimizer}.step"
 
 
 def _update_evidence(signals: Signals, updates: Updates) -> list[Evidence]:
