@@ -99,6 +99,10 @@ def try_(
         raise UsageError("what to try is missing", "name a knob from `trainflash optimize plan`, or --patch FILE")
     if (finding or why) and not patch:
         raise UsageError("--why and --finding say what a patch is for", "give --patch too, or leave them out: a knob knows its own")
+    if at and patch:
+        raise UsageError("--at goes with a knob: a patch says itself where it applies", "leave --at out")
+    if any("=" in word and not word.partition("=")[2] for word in (knob or "", *also)):
+        raise UsageError("the value behind = is missing", "write KNOB=VALUE, or KNOB alone for the value that the plan would try first")
     if also and (not knob or at):
         raise UsageError("--also goes with a knob, without --at", "try a patch, or a place, by itself")
     written = optimizing.from_patch(patch, why, finding) if patch else None
@@ -107,15 +111,17 @@ def try_(
     command = inputs.command(cmd, settings)
     demands = replace(inputs.demands(settings, budget_s=budget, allow=allow), take_up=goes_on())
     found = session.existing_session(Path.cwd(), sandbox)
-    output.say(verifying.cost(demands, found))
     if also:
+        output.say(verifying.cost(demands, found))
         return _several(output, found, (str(knob), *also), command, demands)
     with output.progress() as progress:
         found = replace(found, on_progress=progress)
         with found.locked():
             name, _, value = str(knob).partition("=")
             candidate = written or optimizing.propose(found, name, value or None, inputs.place(at) if at else None, command)
-            experiment = optimizing.try_candidate(found, candidate, command, demands)
+            begun = optimizing.begin(found, candidate, command, demands)
+            output.say(verifying.cost(demands, found))
+            experiment = optimizing.measure(found, begun.n, demands)
         progress.finish()
     output.answer(answers.attempt(experiment), report.experiments([experiment]), report.verdict(experiment.verdict))
     return {"accepted": EXIT_DONE, "rejected": Rejected.exit_code}.get(experiment.decision, Inconclusive.exit_code)

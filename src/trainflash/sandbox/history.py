@@ -133,9 +133,20 @@ def commit_diff(sandbox: Sandbox, diff: str, message: str) -> str:
         code, _, said = own.attempt("apply", "--cached", "-p1", *where, "-", stdin=text.encode("utf-8", "surrogateescape"))
         if code:
             reason = said.strip().splitlines() or ["git apply refuses it"]
-            raise UsageError(f"the diff does not apply: {reason[0].removeprefix('error: ')}", "make it against the worktree of the sandbox")
+            raise UsageError(f"the diff does not apply: {reason[0].removeprefix('error: ')}", _mend(reason[0]))
         tree = own.text("write-tree")
     return _commit(sandbox, git, at, tree, message)
+
+
+def _mend(complaint: str) -> str:
+    """What to do about git's reason for refusing a diff."""
+    if "corrupt patch" in complaint:
+        return "its line counts are wrong: let `diff -u` or `git diff` write it, not a hand"
+    if "filename" in complaint:
+        return "name each file as `--- a/FILE` and `+++ b/FILE`, relative to the project"
+    if "does not exist" in complaint or "No such file" in complaint:
+        return "name files relative to the project, after a/ and b/"
+    return "make it against the worktree of the sandbox"
 
 
 def commit_nothing(sandbox: Sandbox, message: str) -> str:

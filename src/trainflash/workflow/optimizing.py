@@ -107,14 +107,14 @@ def hopeless(diagnosis: Diagnosis) -> frozenset[str]:
 
 def propose(session: Session, knob: str, value: str | None, at: Location | None, command: Command) -> Candidate:
     """One knob chosen by hand, as a candidate. Raises `UsageError` when it does not apply here, with the reason."""
-    known = diagnosing.latest(session, command)
+    wanted, known = knobs.get(knob), diagnosing.latest(session, command)
     if known is None:
         raise UsageError("this command was not diagnosed in this sandbox yet", "run `trainflash diagnose -- CMD` with it first")
     session.take("candidate", session.tip())
     checkout = sandbox.project_in(session.sandbox, "candidate")
     command = as_changed(command, session.accepted())
     diagnosis, summary = moving.onto_tip(session, *known)
-    return knobs.propose(knobs.get(knob), value, at, diagnosis=diagnosis, summary=summary, checkout=checkout, command=command)
+    return knobs.propose(wanted, value, at, diagnosis=diagnosis, summary=summary, checkout=checkout, command=command)
 
 
 def from_patch(patch: Path, why: str = "", finding: str | None = None) -> Candidate:
@@ -154,8 +154,14 @@ def try_candidate(session: Session, candidate: Candidate, command: Command, dema
 
     With `take_up` the experiment goes on that was being judged when this very command was killed.
     """
+    return measure(session, begin(session, candidate, command, demands).n, demands)
+
+
+def begin(session: Session, candidate: Candidate, command: Command, demands: Demands) -> Experiment:
+    """The experiment of `try_candidate`, not yet judged. Raises `UsageError` when the candidate does not apply."""
+    verifying.complete_log(session)  # a kill may have come between a verdict and its entry
     left = _left_unjudged(session, candidate, command) if demands.take_up else None
-    return measure(session, (left or make(session, candidate, command, demands)).n, demands)
+    return left or make(session, candidate, command, demands)
 
 
 def _left_unjudged(session: Session, candidate: Candidate, command: Command) -> Experiment | None:
@@ -163,7 +169,7 @@ def _left_unjudged(session: Session, candidate: Candidate, command: Command) -> 
     if newest is None or newest.decision != "pending" or newest.parent_commit != session.tip() or newest.command != command:
         return None
     same = all(getattr(newest, name) == getattr(candidate, name) for name in ("knob", "value", "environment", "words"))
-    return newest if same else None
+    return newest if same and choosing.essence(diff_of(session, newest), newest) == choosing.essence(candidate.diff, candidate) else None
 
 
 def make(session: Session, candidate: Candidate, command: Command, demands: Demands) -> Experiment:

@@ -44,6 +44,7 @@ def at_once(session: Session, knobs: Sequence[str], command: Command, demands: D
     """
     if changed := sandboxes.drifted(session.sandbox):
         raise UsageError(f"the project was edited since the sandbox was made ({some_of(changed)})", "make a new sandbox first")
+    verifying.complete_log(session)
     parts = [knob.partition("=") for knob in knobs]
     candidates = [optimizing.propose(session, name, value or None, None, command) for name, _, value in parts]
     twice = [knob for at, knob in enumerate(knobs) if any(same(candidates[at], other) for other in candidates[:at])]
