@@ -14,7 +14,7 @@ import pytest
 
 from trainflash import bench, sandbox
 from trainflash.errors import ProgramFailed
-from trainflash.schema import Check, Command, Fidelity, Runs, Speedup, SpeedVerdict, Start
+from trainflash.schema import Check, Command, Fidelity, Runs, Speedup, SpeedVerdict, Start, write_document
 from trainflash.workflow import optimizing, owners_run, session, verifying
 from trainflash.workflow.optimizing import Candidate
 from trainflash.workflow.verifying import Demands
@@ -48,7 +48,11 @@ def asked(monkeypatch):
         starts = tuple(Start(n, "resident", 0.3, 0.3, "net", steps=240, spent_s=1.0) for n in range(1, 5))
         return Runs(baseline, starts, 5, unit=options["question"].unit), FASTER
 
-    monkeypatch.setattr(verifying.fidelity, "check", lambda *_, **__: SAME)
+    def check(box, baseline, candidate, place, **options):
+        place.mkdir(parents=True)
+        return SAME
+
+    monkeypatch.setattr(verifying.fidelity, "check", check)
     monkeypatch.setattr(verifying.bench, "compare", compare)
     return seen
 
@@ -90,13 +94,33 @@ def test_the_same_two_programs_share_their_starts_whatever_asks(found, asked):
     assert asked[-1]["directory"] != asked[0]["directory"]
 
 
-def test_resuming_does_not_check_again_what_was_found_to_be_the_same(found, asked, monkeypatch):
-    attempt(found, change(3))
+def test_what_was_found_to_be_the_same_is_not_checked_again_for_more_starts(found, asked, monkeypatch):
+    first = attempt(found, change(3))
+    looked = []
+
+    def again(*_, **__):
+        looked.append(1)
+        raise ProgramFailed("checked again")
+
+    monkeypatch.setattr(verifying.fidelity, "check", again)
+    assert verifying.verify_experiment(found, 1, Demands()).decision == "accepted"
+    found.save(replace(first, decision="rejected"))
+    assert attempt(found, change(3)).verdict.fidelity == first.verdict.fidelity, "of another experiment with these two programs, too"
+    assert not looked
+    monkeypatch.setattr(verifying.fidelity, "environment", lambda *_: {"packages": "other"})
+    with pytest.raises(ProgramFailed, match="checked again"):
+        verifying.verify_experiment(found, 2, Demands(resume=True))
+
+
+def test_a_check_that_was_asked_otherwise_or_did_not_see_all_is_made_again(found, asked, monkeypatch):
+    first = attempt(found, change(3))
 
     def again(*_, **__):
         raise ProgramFailed("checked again")
 
     monkeypatch.setattr(verifying.fidelity, "check", again)
+    (kept,) = (found.directory / "pairs").glob("*/fidelity.json")
+    write_document(kept, replace(first.verdict.fidelity, not_seen=("checkpoint",)))
     assert verifying.verify_experiment(found, 1, Demands(resume=True)).decision == "accepted"
     with pytest.raises(ProgramFailed, match="checked again"):
         verifying.verify_experiment(found, 1, Demands())

@@ -9,7 +9,7 @@ import shutil
 import statistics
 import time
 from collections.abc import Collection
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from trainflash import bench, fidelity, redact, telemetry, verdict
@@ -28,7 +28,7 @@ from trainflash.schema import (
     to_plain,
     write_document,
 )
-from trainflash.workflow import diagnosing, owners_run, vault
+from trainflash.workflow import checked, diagnosing, owners_run, vault
 from trainflash.workflow.session import Session, now_utc, some_of
 
 LEAST_BUDGET_S = 20.0  # below this not even one start of a small program can be measured
@@ -39,7 +39,7 @@ class Demands:
     """What a verdict is held to. `allowed` names the changes the owner agreed to; `budget_s` bounds the timed part.
 
     `resume`: go on only if what was measured before was measured under the same conditions; without it such starts count too, and
-    others are set aside. `take_up`: a check that was finished before a kill counts, as it does with `resume`.
+    others are set aside. `take_up`: a check that was finished before a kill counts, as it does with `resume`, whatever it did not see.
     """
 
     tolerance: float = 1e-3
@@ -90,16 +90,17 @@ def compare(
     taken = _contents(session)
     timing = pair_directory(session, baseline, candidate, taken)
     kept = session.directory / "baselines" / baseline_commit[:12]
-    same = _checked_before(timing, demands)
+    asked = checked.question(session, candidate, demands)
+    same = checked.before(timing, asked, directory, incomplete=demands.resume or demands.take_up)
     if same is None:
         same = _fidelity(session, baseline, candidate, directory, kept, demands)
-        _keep_check(timing, demands, same)
+        checked.keep(timing, asked, directory, same)
     speed: SpeedVerdict | None = None
     runs: Runs | None = None
     if verdict.may_be_timed(same, allowed=demands.allowed):
-        asked = bench.asked_before(timing)
-        run = owners_run.know(diagnosing.latest(session, baseline), demands.budget_s, asked)
-        work, unit = owners_run.work(directory / "fidelity", kept, same, asked)
+        before_now = bench.asked_before(timing)
+        run = owners_run.know(diagnosing.latest(session, baseline), demands.budget_s, before_now)
+        work, unit = owners_run.work(directory / "fidelity", kept, same, before_now)
         if work is None:
             speed = SpeedVerdict("inconclusive", None, unit)
         else:
@@ -152,29 +153,6 @@ def pair_directory(session: Session, baseline: Command, candidate: Command, cont
     plain = [list(contents), to_plain(baseline), to_plain(candidate)]
     digest = hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
     return session.directory / "pairs" / digest[:16]
-
-
-def _held_to(demands: Demands) -> str:
-    """What a check of the training was asked for; time does not change what it saw, consent does: more is then compared."""
-    plain = asdict(replace(demands, budget_s=0.0, min_gain=0.0, resume=False, take_up=False)) | {"allowed": sorted(demands.allowed)}
-    return hashlib.sha256(repr(sorted(plain.items())).encode()).hexdigest()
-
-
-def _checked_before(timing: Path, demands: Demands) -> Fidelity | None:
-    """With `resume` or `take_up`: what the check of these two programs found, if it was finished before the timing was interrupted."""
-    if not (demands.resume or demands.take_up):
-        return None
-    path = timing / "fidelity.json"
-    key = timing / "fidelity.key"
-    if not path.is_file() or not key.is_file() or key.read_text(encoding="ascii") != _held_to(demands):
-        return None
-    return read_document(Fidelity, path)
-
-
-def _keep_check(timing: Path, demands: Demands, found: Fidelity) -> None:
-    if found.verdict != "inconclusive":
-        write_document(timing / "fidelity.json", found)
-        (timing / "fidelity.key").write_text(_held_to(demands), encoding="ascii")
 
 
 def _contents(session: Session) -> tuple[str, str]:
