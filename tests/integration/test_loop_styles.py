@@ -27,6 +27,7 @@ STYLES = {  # steps, then least milliseconds a step that the planted sleeps must
     "value_learning": (24, {"Data": 1.0, "Fwd": 1.9}),
     "work_after_evaluation": (24, {"Fwd": 1.9, "Eval": 0.4, "Other": 4.4}),
     "copies_for_tasks": (23, {"Fwd": 1.2}),
+    "copies_for_clients": (23, {"Fwd": 1.3}),
     "acting_in_eval_mode": (24, {"Data": 3.9}),
     "accuracy_before_training": (24, {"Fwd": 1.9, "Eval": 0.5}),
     "teacher_first": (24, {"Fwd": 5.9, "Eval": 0.1}),
@@ -40,7 +41,7 @@ STYLES = {  # steps, then least milliseconds a step that the planted sleeps must
 }
 QUICK = (
     "gan_full_batch", "rollouts_eval_function", "work_after_rollouts", "value_learning", "work_after_evaluation",
-    "copies_for_tasks", "acting_in_eval_mode", "accuracy_before_training", "teacher_first", "unannounced_evaluation",
+    "copies_for_tasks", "copies_for_clients", "acting_in_eval_mode", "accuracy_before_training", "teacher_first", "unannounced_evaluation",
     "held_out_every_step", "marks", "compiled_train_step",
 )  # fmt: skip
 

@@ -238,6 +238,18 @@ def copies_for_tasks():
                 slow.add_(quick - slow, alpha=0.1)
 
 
+def copies_for_clients():
+    """A copy of the model is trained by each client on batches of its own; all copies are kept until they are averaged."""
+    model, kept = Slow(), []
+    for _ in range(STEPS // 6):
+        kept.append(copy.deepcopy(model))
+        optimizer = torch.optim.SGD(kept[-1].parameters(), lr=0.01)
+        for x, y in torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.ones(96, 8), torch.ones(96, 1)), batch_size=16):
+            optimizer.zero_grad()
+            loss_of(kept[-1], x, y).backward()
+            optimizer.step()
+
+
 def rollouts_eval_mode():
     policy("mode")
 

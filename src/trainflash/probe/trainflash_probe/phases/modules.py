@@ -33,6 +33,7 @@ _slots: dict = {}  # id -> (our function in the slot, what was there before)
 _trained = loop.trained
 _next_relearn = 0
 _backoff = 1
+_found = False  # since it was last begun to learn: another root that is trained
 _evaluations = 0
 _switching = False  # a module is being put into another mode, with its parts
 _short_lived = 0  # roots that were trained and are gone
@@ -75,20 +76,21 @@ def _at_evaluation(begin: bool) -> None:
 
 
 def backward_without_forward() -> None:
-    """The roots of this step are unknown (or there are none): look again, ever more rarely."""
+    """The roots of this step are unknown (or there are none): look again, ever more rarely where that finds none."""
     global _next_relearn, _backoff
     if not _learning and loop.steps >= _next_relearn:
+        _backoff = 1 if _found else min(2 * _backoff, 1024)
         _learn()
-        _backoff = min(2 * _backoff, 1024)
         _next_relearn = loop.steps + _backoff
 
 
 def _learn() -> None:
-    global _learning
+    """For one whole step at least: the one that runs now may have its forward behind it."""
+    global _learning, _found
     if _learning:
         return
-    _learning = True
-    loop.call_at(max(loop.steps + loop.pending + 1, EVERY_BOUNDARY_UNTIL), _at_boundary)
+    _learning, _found = True, False
+    loop.call_at(max(loop.steps + 2, EVERY_BOUNDARY_UNTIL), _at_boundary)
     _call.on()
 
 
@@ -127,9 +129,10 @@ def _learning_call(original):
 
 
 def _note_trained(module) -> None:
-    global _short_lived
+    global _short_lived, _found
     known = _trained.get(id(module))
     if known is None or known() is not module:
+        _found = True
         _short_lived += known is not None  # another one, whose place in memory it has
         _trained[id(module)] = weakref.ref(module)
 
