@@ -5,7 +5,20 @@ from trainflash.fidelity.attempt import Bounds
 from trainflash.fidelity.judgement import compare
 from trainflash.fidelity.metric import Metric
 from trainflash.fidelity.record import Record, read
-from trainflash.fidelity.reuse import environment, interpreter
+from trainflash.fidelity.reuse import environment, interpreter, whole_steps
 from trainflash.fidelity.trial import check
 
-__all__ = ["Bounds", "Metric", "Record", "check", "compare", "convergence", "environment", "interpreter", "metric", "read", "work"]
+__all__ = [
+    "Bounds",
+    "Metric",
+    "Record",
+    "check",
+    "compare",
+    "convergence",
+    "environment",
+    "interpreter",
+    "metric",
+    "read",
+    "whole_steps",
+    "work",
+]

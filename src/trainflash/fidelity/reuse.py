@@ -11,6 +11,7 @@ import os
 import platform
 import shutil
 import subprocess
+from collections import Counter
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -121,6 +122,14 @@ def load(directory: Path, key: str | None, updates: int | None, first: str = "ba
         return {}
     found = {name: _run(directory / run.folder, run) for name, run in known.runs.items()}
     return found if first in found and found[first].record.updates else {}
+
+
+def whole_steps(sandbox: Sandbox, baseline: Command, place: Path) -> int | None:
+    """Steps of the whole program, updates of the optimizer that steps least often; None where no kept run of it came to its own end."""
+    run = load(place, key_of(sandbox, "baseline", baseline), None).get("baseline")
+    if run is None or not run.record.whole:
+        return None
+    return min(Counter(update.optimizer for update in run.record.streams[0].updates).values(), default=None)
 
 
 def _run(folder: Path, run: Kept) -> Run:

@@ -28,8 +28,12 @@ class Known:
         return bench.OwnersRun(self.steps, self.breaks)
 
 
-def know(known: tuple[Diagnosis, Summary] | None, budget_s: float, before: bench.Question | None = None) -> Known:
-    """From the newest diagnosis of the command. Starts that were measured `before` decide whether the first epoch is passed now, too.
+def know(
+    known: tuple[Diagnosis, Summary] | None, budget_s: float, before: bench.Question | None = None, counted: int | None = None
+) -> Known:
+    """From the newest diagnosis of the command; `counted` are all its steps, where a check of the training saw its end.
+
+    Starts that were measured `before` decide whether the first epoch is passed now, too.
 
     What a first epoch fills (a cache, persistent workers) pays only from the second one on. Passing it must not cost more than a
     quarter of what a start may take, on both sides, and as many steps must follow.
@@ -38,7 +42,7 @@ def know(known: tuple[Diagnosis, Summary] | None, budget_s: float, before: bench
         return Known(before.first_epoch if before else 0)
     summary = known[1]
     total = summary.steps + summary.warmup_steps
-    whole = None if summary.stopped else total
+    whole = counted if summary.stopped else total
     breaks = _breaks(summary, whole)
     batches = [
         -(-loader.dataset_len // loader.batch_size)

@@ -99,7 +99,8 @@ def compare(
     runs: Runs | None = None
     if verdict.may_be_timed(same, allowed=demands.allowed):
         before_now = bench.asked_before(timing)
-        run = owners_run.know(diagnosing.latest(session, baseline), demands.budget_s, before_now)
+        counted = fidelity.whole_steps(session.sandbox, baseline, kept)
+        run = owners_run.know(diagnosing.latest(session, baseline), demands.budget_s, before_now, counted)
         work, unit = owners_run.work(directory / "fidelity", kept, same, before_now)
         if work is None:
             speed = SpeedVerdict("inconclusive", None, unit)
