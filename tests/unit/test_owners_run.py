@@ -10,6 +10,7 @@ import scenarios as s
 from trainflash import fidelity
 from trainflash.diagnosis import diagnose
 from trainflash.fidelity import reuse
+from trainflash.fidelity.record import Record, Stream
 from trainflash.workflow import owners_run
 
 
@@ -21,10 +22,10 @@ def test_a_diagnosis_that_was_stopped_leaves_the_length_to_a_check_that_saw_the_
 
 
 def test_steps_of_a_whole_run_are_updates_of_the_rarest_optimizer(tmp_path, monkeypatch):
-    updates = [SimpleNamespace(optimizer=each) for each in (0, 0, 0, 1, 0, 0, 0, 1)]
-    record = SimpleNamespace(whole=True, streams=(SimpleNamespace(updates=updates),))
+    updates = tuple(SimpleNamespace(optimizer=each) for each in (0, 0, 0, 1, 0, 0, 0, 1))
+    kept = SimpleNamespace(record=Record((Stream(0, 1, updates),), whole=True))
     monkeypatch.setattr(reuse, "key_of", lambda *_: "key")
-    monkeypatch.setattr(reuse, "load", lambda place, key, updates: {"baseline": SimpleNamespace(record=record)})
+    monkeypatch.setattr(reuse, "load", lambda place, key, updates: {"baseline": kept})
     assert fidelity.whole_steps(None, None, tmp_path) == 2
-    record.whole = False
+    kept.record = replace(kept.record, whole=False)
     assert fidelity.whole_steps(None, None, tmp_path) is None

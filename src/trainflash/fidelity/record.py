@@ -7,6 +7,7 @@ the next look; a line that is no JSON ends the stream there (`Stream.broken`).
 from __future__ import annotations
 
 import json
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -77,6 +78,11 @@ class Stream:
     seeded: bool | None = None  # the program seeded a global random stream before its first update; None: not recorded
     given: int = 0  # generators that the program left without a seed, and that got one of ours
     written: tuple[str, ...] = ()  # files as large as the weights that nobody looked into
+
+    @property
+    def steps(self) -> int:
+        """Updates of the optimizer that steps least often: each is one step."""
+        return min(Counter(update.optimizer for update in self.updates).values(), default=0)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ import os
 import platform
 import shutil
 import subprocess
-from collections import Counter
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -125,11 +124,9 @@ def load(directory: Path, key: str | None, updates: int | None, first: str = "ba
 
 
 def whole_steps(sandbox: Sandbox, baseline: Command, place: Path) -> int | None:
-    """Steps of the whole program, updates of the optimizer that steps least often; None where no kept run of it came to its own end."""
+    """Steps of the whole program; None where no kept run of the baseline came to its own end."""
     run = load(place, key_of(sandbox, "baseline", baseline), None).get("baseline")
-    if run is None or not run.record.whole:
-        return None
-    return min(Counter(update.optimizer for update in run.record.streams[0].updates).values(), default=None)
+    return run.record.trained[0].steps if run is not None and run.record.whole and run.record.trained else None
 
 
 def _run(folder: Path, run: Kept) -> Run:

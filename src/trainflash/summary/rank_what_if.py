@@ -82,7 +82,7 @@ def stretches(trace: Trace, part: Steady) -> Stretches | None:
     if any(rank.steps < part.last for rank in ranks) or not ranks[0].device.startswith("cpu"):
         return None  # on a device the host's time in a collective says nothing of its transfer
     first, last = part.first, part.last
-    per_step = np.stack([np.bincount(rank.collectives.step[rank.collectives.step >= 0], minlength=last)[first:last] for rank in ranks])
+    per_step = np.stack([rank.collectives.per_step(last)[first:] for rank in ranks])
     usual = int(np.median(per_step[0]))
     kept = np.isin(np.arange(first, last), part.kept) & (per_step == usual).all(axis=0)
     kept[1:] &= kept[:-1]  # the first stretch of a step begins in the step before

@@ -147,6 +147,6 @@ def _wait_share(trace: Trace, rank: RankTrace, part: Steady) -> float | None:
 
 def _stays(calls: list[Collectives], part: Steady) -> Iterator[np.ndarray]:
     """How long each rank stayed in each collective (`[calls]`, ns) of the steps in which all ranks made equally many."""
-    counts = [np.bincount(each.step[each.step >= 0], minlength=part.last)[part.kept] for each in calls]
+    counts = [each.per_step(part.last)[part.kept] for each in calls]
     alike = part.kept[np.all([count == counts[0] for count in counts], axis=0)]
     return (each.host_ns[np.isin(each.step, alike)] for each in calls)

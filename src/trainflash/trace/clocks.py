@@ -42,7 +42,7 @@ def _together(near: RankTrace, far: RankTrace) -> tuple[np.ndarray, np.ndarray]:
     if calls is None or theirs is None:
         return np.empty(0, np.int64), np.empty(0, np.int64)
     steps = min(near.steps, far.steps)
-    counts = [np.bincount(each.step[(each.step >= 0) & (each.step < steps)], minlength=steps) for each in (calls, theirs)]
+    counts = [each.per_step(steps) for each in (calls, theirs)]
     same = np.flatnonzero((counts[0] == counts[1]) & (counts[0] > 0))
     mine, other = np.isin(calls.step, same), np.isin(theirs.step, same)
     return theirs.end_ns[other] - calls.end_ns[mine], np.minimum(calls.host_ns[mine], theirs.host_ns[other])

@@ -226,6 +226,10 @@ class Collectives:
     phase: np.ndarray  # indexes `schema.runs.PHASES`
     step: np.ndarray  # as in `Occurrences`
 
+    def per_step(self, steps: int) -> np.ndarray:
+        """How many lie in each of the first `steps` steps."""
+        return np.bincount(self.step[(self.step >= 0) & (self.step < steps)], minlength=steps)
+
 
 @dataclass(frozen=True)
 class CollectiveLine:

@@ -112,12 +112,7 @@ def _newest(folder: Path, name: str) -> Sequence[record.Stream]:
 
 
 def _samples_a_step(streams: Sequence[record.Stream]) -> float | None:
-    """Samples of all ranks, per update of the optimizer that steps least often: that is one step."""
-    updates = [update for stream in streams for update in stream.updates]
-    if not updates:
-        return None
-    made: dict[int, int] = {}
-    for update in streams[0].updates:
-        made[update.optimizer] = made.get(update.optimizer, 0) + 1
-    samples = sum(update.samples for update in updates)
-    return samples / min(made.values()) if samples else None
+    """Samples of all ranks in one step."""
+    trained = [stream for stream in streams if stream.updates]
+    samples = sum(update.samples for stream in trained for update in stream.updates)
+    return samples / trained[0].steps if samples else None

@@ -33,6 +33,7 @@ def checkpoint(obj, live):
     found = list(tensors.leaves(plain))
     names = [f"{name}:{str(tensor.dtype).replace('torch.', '')}{list(tensor.shape)}" for name, tensor in found]
     keys = sorted(names + [f"{key}:{type(value).__name__}" for key, value in _scalars(plain)])
+    ordered = [tensor for _, tensor in sorted(found, key=lambda item: item[0])]
     floating = [tensor for _, tensor in found if tensor.is_floating_point()]
     plain_values = sorted(f"{key}={value!r}" for key, value in _scalars(plain) if isinstance(value, (bool, int, float, str)))
     pointers = set(live.values())
@@ -44,7 +45,7 @@ def checkpoint(obj, live):
             "keys": hashlib.blake2b("\n".join(keys).encode(), digest_size=8).hexdigest(),
             "names": keys[:400],
             "tensors": len(found),
-            "digest": tensors.digest([tensor for _, tensor in sorted(found, key=lambda item: item[0])]),
+            "digest": tensors.digest(ordered),
             "bytes": sum(int(tensor.numel()) * tensor.element_size() for _, tensor in found),
             "aliases": sum(1 for _, tensor in found if tensor.numel() and tensor.data_ptr() in pointers),
             "current": sum(digest in saved for digest in live),
@@ -52,8 +53,8 @@ def checkpoint(obj, live):
             "scalars": hashlib.blake2b("\n".join(plain_values).encode(), digest_size=8).hexdigest(),
             "norm": sum(tensors.squares(tensor) for tensor in floating) ** 0.5,
             "sketch": tensors.sketch(floating),
-            "exact": tensors.digest([tensor for _, tensor in sorted(found, key=lambda item: item[0]) if not tensor.is_floating_point()]),
-            "scaled": projected.scaled([tensor for _, tensor in sorted(found, key=lambda item: item[0]) if tensor.is_floating_point()]),
+            "exact": tensors.digest([tensor for tensor in ordered if not tensor.is_floating_point()]),
+            "scaled": projected.scaled([tensor for tensor in ordered if tensor.is_floating_point()]),
             **numbers.found(),
         }
 
