@@ -16,11 +16,19 @@ __all__ = ["cluster"]
 pytestmark = [pytest.mark.full, pytest.mark.timeout(600)]
 
 
-def test_a_diagnosis_as_a_job_over_the_protocol(user: User, cluster: Cluster):
-    import anyio
+def connected(user: User, cluster: Cluster):
+    """The SDK's client of a server that runs in the user's project and knows the cluster."""
     from mcp import StdioServerParameters
     from mcp.client import Client
     from mcp.client.stdio import stdio_client
+
+    environment = user.environment | cluster.environment
+    server = StdioServerParameters(command=sys.executable, args=["-m", "trainflash", "mcp"], env=environment, cwd=user.project)
+    return Client(stdio_client(server))
+
+
+def test_a_diagnosis_as_a_job_over_the_protocol(user: User, cluster: Cluster):
+    import anyio
 
     progress: list[str] = []
     before = fingerprint(user.project)
@@ -29,9 +37,7 @@ def test_a_diagnosis_as_a_job_over_the_protocol(user: User, cluster: Cluster):
         progress.append(str(message))
 
     async def talk() -> None:
-        environment = user.environment | cluster.environment
-        server = StdioServerParameters(command=sys.executable, args=["-m", "trainflash", "mcp"], env=environment, cwd=user.project)
-        async with Client(stdio_client(server)) as client:
+        async with connected(user, cluster) as client:
             asked = {"command": ["python", "train.py"], "steps": 40, "on": "slurm", "slurm": {"partition": "main", "comment": "client"}}
             found = await client.call_tool("diagnose", asked, progress_callback=heard, read_timeout_seconds=400)
             assert not found.is_error, found
@@ -50,16 +56,11 @@ def test_a_diagnosis_as_a_job_over_the_protocol(user: User, cluster: Cluster):
 
 def test_a_benchmark_and_a_profile_as_jobs_over_the_protocol(user: User, cluster: Cluster):
     import anyio
-    from mcp import StdioServerParameters
-    from mcp.client import Client
-    from mcp.client.stdio import stdio_client
 
     before = fingerprint(user.project)
 
     async def talk() -> None:
-        environment = user.environment | cluster.environment
-        server = StdioServerParameters(command=sys.executable, args=["-m", "trainflash", "mcp"], env=environment, cwd=user.project)
-        async with Client(stdio_client(server)) as client:
+        async with connected(user, cluster) as client:
             asked = {"command": ["python", "train.py"], "on": "slurm", "slurm": {"partition": "main"}}
             window = {"wait": 2, "warmup": 1, "active": 3, "shapes": True}
             traced = await client.call_tool("profile_capture", asked | window, read_timeout_seconds=400)
@@ -80,14 +81,9 @@ def test_a_benchmark_and_a_profile_as_jobs_over_the_protocol(user: User, cluster
 
 def test_a_cancelled_call_cancels_its_job(user: User, cluster: Cluster):
     import anyio
-    from mcp import StdioServerParameters
-    from mcp.client import Client
-    from mcp.client.stdio import stdio_client
 
     async def talk() -> None:
-        environment = user.environment | cluster.environment
-        server = StdioServerParameters(command=sys.executable, args=["-m", "trainflash", "mcp"], env=environment, cwd=user.project)
-        async with Client(stdio_client(server)) as client:
+        async with connected(user, cluster) as client:
             async with anyio.create_task_group() as group:
                 asked = {"command": ["python", "train.py"], "steps": 100000, "on": "slurm"}
                 group.start_soon(client.call_tool, "diagnose", asked)
