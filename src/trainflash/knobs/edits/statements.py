@@ -181,14 +181,24 @@ def _is_sequential(file: PythonFile, call: cst.Call, target: cst.BaseExpression)
         raise refuse(f"{file.location(call)}: `{file.text(target)}` is not known to be a torch.nn.Sequential")
 
 
+def _without_partial(file: PythonFile, target: cst.BaseExpression, arguments: list[cst.Arg]) -> tuple[cst.BaseExpression, list[cst.Arg]]:
+    """`partial(f, a)` called with `b` is `f(a, b)`; keywords of the partial stay in it, because later ones would replace them."""
+    bound = target.args if isinstance(target, cst.Call) and file.full_name(target.func) == "functools.partial" else ()
+    if not bound or any(arg.keyword is not None or arg.star for arg in bound):
+        return target, arguments
+    return bound[0].value, [*bound[1:], *arguments]
+
+
 def unwrap_call(edit: UnwrapCall, scene: Scene) -> tuple[Target, ...]:
     """`wrapper(function, …)`; raises `UsageError` where the arguments cannot be told apart."""
     file, call = the_call(edit, scene)
     here = file.location(call)
     own = [arg for arg in call.args if arg.keyword is not None and arg.keyword.value in edit.options]
     rest = [arg for arg in call.args if arg not in own]
-    if not rest or rest[0].keyword is not None or any(arg.star for arg in call.args):
-        raise refuse(f"{here}: `{dotted(call.func)}` is called with unpacked arguments, or without a function in front")
+    if not rest or rest[0].keyword is not None or rest[0].star:
+        raise refuse(f"{here}: `{dotted(call.func)}` is called without a function in front")
+    if any(arg.star == "**" for arg in rest) and not own:
+        raise refuse(f"{here}: `{dotted(call.func)}` is called with unpacked arguments, some of which may be its own")
     for arg in rest:
         if arg.keyword is not None and arg.keyword.value in edit.refused:
             raise refuse(f"{here}: {arg.keyword.value} does more than `{dotted(call.func)}` alone")
@@ -198,9 +208,10 @@ def unwrap_call(edit: UnwrapCall, scene: Scene) -> tuple[Target, ...]:
     target, arguments = rest[0].value, rest[1:]
     if edit.segments:
         _is_sequential(file, call, target)
-        if len(arguments) != 2 or any(arg.keyword is not None for arg in arguments):
+        if len(arguments) != 2 or any(arg.keyword is not None or arg.star for arg in arguments):
             raise refuse(f"{here}: `{dotted(call.func)}` is not given its number of parts and one input")
         arguments = arguments[1:]
+    target, arguments = _without_partial(file, target, arguments)
     simple = isinstance(target, (cst.Name, cst.Attribute, cst.Subscript, cst.Call)) or bool(target.lpar)
     text = file.raw[slice(*file.outer_span(target))].decode("utf-8")
     inner = ", ".join(file.text(arg).rstrip().rstrip(",").rstrip() for arg in arguments)
