@@ -2,6 +2,7 @@
 
 Each program of bench/attribution_programs carries its own timers (the truth) and runs once under the probe. Two figures a program, each
 the largest error over all phases: of a typical step (the median step's share of each phase) and of the whole run, first steps included.
+Steps in which the probe looked closer are in neither, as in every summary; nor are those before them, whose timers by hand end later.
 Finished programs are kept in the result file and skipped; `--fresh` runs all of them again.
 """
 
@@ -59,6 +60,12 @@ def truth(path: Path) -> tuple[np.ndarray, np.ndarray]:
     return np.array(steps).T, np.array(walls)
 
 
+def looked_closer(rank: RankTrace, steps: int) -> np.ndarray:
+    """Which of the first `steps` steps are not compared."""
+    slowed = np.array(rank.left_out, dtype=np.int64)
+    return np.isin(np.arange(steps), [slowed, slowed - 1])
+
+
 def typical(seen: np.ndarray, true: np.ndarray) -> np.ndarray:
     """Error of each phase in the median step, in points. Where both saw the same steps each is compared with itself."""
     first = min(WARM, seen.shape[1] // 4)
@@ -85,6 +92,7 @@ def compare(rank: RankTrace, marks: Path) -> dict:
         "true_steps": int(true_wall.size),
         "step_ms": round(float(np.median(true_wall)) / 1e6, 2),
     }
+    seen, true = (phase_ns[:, ~looked_closer(rank, phase_ns.shape[1])] for phase_ns in (seen, true))
     for name, figure in (("typical", typical), ("whole", whole)):
         errors = figure(seen, true)
         worst = int(np.argmax(np.abs(errors)))
