@@ -142,6 +142,14 @@ def test_cache_on_the_item_function_of_a_data_set(tmp_path):
     assert "    @functools.cache\n    @torch.no_grad()\n    def __getitem__" in made.read("train.py")
 
 
+@pytest.mark.parametrize("decorator", ["property", "staticmethod", "remembered"])
+def test_a_cache_goes_under_what_binds_a_function(tmp_path, decorator):
+    source = f"remembered = property\nclass A:\n    @{decorator}\n    def f(self):\n        return 1\nprint(A.f)\n"
+    made, candidate = memo(tmp_path, source, "A.f")
+    made.apply(candidate)
+    assert f"    @{decorator}\n    @functools.cache\n    def f(self)" in made.read("train.py")
+
+
 def test_many_results_get_a_bound_and_too_many_are_refused(tmp_path):
     many = (dataset_loader(dataset_len=60000),)
     _, candidate = memo(tmp_path, DATASET, "Digits.__getitem__", loaders=many)
@@ -177,8 +185,16 @@ def test_cached_methods_still_pickle_for_spawned_workers(tmp_path, monkeypatch):
         ("async def f(a):\n    return a\n", "f", "asynchronous"),
         ("def f(a):\n    return (x for x in a)\n", "f", "iterator"),
         ("def f(a):\n    return open(a)\n", "f", "iterator or a file"),
-        ("class A:\n    @staticmethod\n    def f(a):\n        return a\n", "A.f", "decorated by staticmethod"),
-        ("class A:\n    @property\n    def f(self):\n        return 1\n", "A.f", "decorated by property"),
+        ("class A:\n    @classmethod\n    def f(cls):\n        return cls.n\n", "A.f", "decorated by classmethod"),
+        (
+            "class A:\n    @property\n    def f(self):\n        return 1\n    @f.setter\n    def f(self, v):\n        pass\n",
+            "A.f",
+            "can be set",
+        ),
+        ("class A:\n    @property\n    def f(self):\n        return [1]\na = A()\na.f[0] = 2\n", "A.f", "result is changed"),
+        ("class A:\n    @property\n    def f(self):\n        return [1]\na = A()\na.f.append(2)\n", "A.f", "result is changed"),
+        ("class A:\n    @property\n    def f(self):\n        return [1]\nx = A().f\nx += [3]\n", "A.f", "result is changed"),
+        ("kept = print or property\nclass A:\n    @kept\n    def f(self):\n        return 1\n", "A.f", "decorated by kept"),
         ("import random\ndef f(a):\n    return a + random.random()\n", "f", "draws random numbers"),
         ("import numpy as np\ndef g(a):\n    return a + np.random.rand()\ndef f(a):\n    return g(a)\n", "f", "draws random numbers"),
         ("import torch\ndef f(a):\n    return a + torch.randn(3)\n", "f", "draws random numbers"),

@@ -1,6 +1,6 @@
 """Keep the results of a pure function: `functools.cache` on the function that the run saw repeating itself.
 
-A method is decorated in the same way: the cache then belongs to the class and its key holds the object. It is no part of the object,
+A method or a property is decorated in the same way: the cache then belongs to the class and its key holds the object. It is no part of the object,
 so objects still pickle for spawned workers (each process fills a cache of its own). The price is that an object stays alive as long
 as the cache, which for a data set is the whole run anyway.
 """
@@ -19,7 +19,7 @@ from trainflash.knobs.edits.kept_calls import kept_call
 from trainflash.knobs.effects import changes, purity
 from trainflash.knobs.kinds import Memoize
 from trainflash.knobs.reading.expressions import refuse
-from trainflash.knobs.reading.python_source import PythonFile
+from trainflash.knobs.reading.python_source import PythonFile, decorator_names
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
 from trainflash.schema import LoaderFacts, RepeatedWork
@@ -86,8 +86,7 @@ def _target(edit: Memoize, scene: Scene, work: RepeatedWork) -> Target:
     bounded = size.entries > BOUNDED_ABOVE
     spelled, needed = imports.reach(file, "functools", "lru_cache" if bounded else "cache")
     decorator = f"@{spelled}(maxsize={_power_of_two(size.entries)})" if bounded else f"@{spelled}"
-    above = function.decorators[0] if function.decorators else function
-    start = file.span(above)[0]
+    start = file.span(_below_binding(file, function))[0]
     line = file.raw.rfind(b"\n", 0, start) + 1
     indent = file.raw[line:start].decode("utf-8").removeprefix("\ufeff")
     edits = (*needed, Splice(file.path, start, start, f"{decorator}{file.newline}{indent}"))
@@ -96,6 +95,13 @@ def _target(edit: Memoize, scene: Scene, work: RepeatedWork) -> Target:
         return edits
 
     return Target(file.location(function), "off", write, f"{name}, {_shown(size)}", f"{decorator[1:]} on {work.qualname}")
+
+
+def _below_binding(file: PythonFile, function: cst.FunctionDef) -> cst.CSTNode:
+    """What the cache's line stands in front of: all other decorators, but under `property` and its like, which cannot be called."""
+    parts: list[cst.CSTNode] = [*function.decorators, function]
+    binding = [number for number, name in enumerate(decorator_names(file, function)) if purity.bound_by(file, name) is not None]
+    return parts[binding[-1] + 1 if binding else 0]
 
 
 def _function(file: PythonFile, work: RepeatedWork) -> cst.FunctionDef:
