@@ -1,8 +1,8 @@
 """Keep the results of a pure function: `functools.cache` on the function that the run saw repeating itself.
 
-A method or a property is decorated in the same way: the cache then belongs to the class and its key holds the object. It is no part of the object,
-so objects still pickle for spawned workers (each process fills a cache of its own). The price is that an object stays alive as long
-as the cache, which for a data set is the whole run anyway.
+A method or a property is decorated in the same way: the cache then belongs to the class and its key holds the object. It is no part of
+the object, so objects still pickle for spawned workers (each process fills a cache of its own). The price is that an object stays alive
+as long as the cache, which for a data set is the whole run anyway.
 """
 
 from __future__ import annotations
