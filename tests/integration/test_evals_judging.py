@@ -71,7 +71,7 @@ def test_damage_is_named(name, environment, tmp_path):
     assert any(reason in each for each in found), found
 
 
-@pytest.mark.parametrize("name", ["long_threads", "curves", "same_tickets"])
+@pytest.mark.parametrize("name", ["long_threads", "curves", "same_tickets", "order_numbers", "audit_trail"])
 def test_what_the_expert_does_trains_the_same(name, environment, tmp_path):
     task = small(name)
     before = judging.run(task, tasks.build(task, tmp_path / "plain", seed=tasks.HIDDEN_SEED), environment).folder

@@ -80,7 +80,8 @@ def test_what_the_bare_assistant_solves_is_dropped():
 
 
 def test_the_tasks_are_of_every_kind_and_large_enough():
-    assert {task.kind for task in TASKS} >= {"data", "cadence", "one rank", "environment", "tempting fix", "healthy"}
+    kinds = {task.kind for task in TASKS}
+    assert kinds >= {"data", "cadence", "one rank", "environment", "tempting fix", "layout", "a thread beside", "healthy"}
     assert all(task.healthy == (tasks.expert_patch(task) is None) for task in TASKS)
     lines = sum(len(path.read_text(encoding="utf-8").splitlines()) for path in tasks.BASE.rglob("*.py"))
     assert lines > 1500
