@@ -26,5 +26,9 @@ class Case:
 
 
 DATA = Path(__file__).resolve().parents[1] / "data"
-FILES = ("knob_spellings.yaml", "knob_pitfalls.yaml")  # the second: programs that a careless edit would break
+FILES = (
+    "knob_spellings.yaml",
+    "knob_pitfalls.yaml",  # programs that a careless edit would break
+    "knob_limits.yaml",  # values that the program does not allow, keys that stand twice or serve several
+)
 CASES = tuple(Case(**each) for name in FILES for each in yaml.safe_load((DATA / name).read_text(encoding="utf-8")))

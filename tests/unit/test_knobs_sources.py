@@ -127,6 +127,22 @@ def test_a_variable_that_is_set_before_the_command_is_given_to_the_candidate(tmp
         replace(made, command=accepted).propose("omp_threads", summary(), value="4", findings=(finding("thread_oversubscription"),))
 
 
+def test_a_variable_that_nothing_speaks_of_is_given_to_the_candidate_where_the_knob_says_what_holds_without_it(tmp_path, monkeypatch):
+    for name in ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME"):
+        monkeypatch.delenv(name, raising=False)
+    made = program(tmp_path, "python train.py", train_py="import torch\n")
+    crowded = (finding("thread_oversubscription"),)
+    candidate = made.propose("omp_wait_policy", summary(), findings=crowded)
+    assert (candidate.diff, candidate.words, candidate.environment) == ("", (), {"OMP_WAIT_POLICY": "passive"})
+    assert candidate.risk == "same"
+    accepted = replace(made, command=replace(made.command, env={"OMP_WAIT_POLICY": "passive"}))
+    with pytest.raises(UsageError, match="already 'passive'"):
+        accepted.propose("omp_wait_policy", summary(), findings=crowded)
+    monkeypatch.setenv("KMP_BLOCKTIME", "1")
+    with pytest.raises(UsageError, match="KMP_BLOCKTIME, which decides the same"):
+        made.propose("omp_wait_policy", summary(), findings=crowded)
+
+
 SWITCH = """
 parser = argparse.ArgumentParser()
 parser.add_argument("--keep", action="store_true")

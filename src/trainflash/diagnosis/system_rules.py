@@ -60,7 +60,7 @@ def thread_oversubscription(signals: Signals, limits: Thresholds) -> tuple[Claim
             summary=f"{own} compute threads share {threads.cpus:g} cores and wait for each other{at(threads.set_at)}",
             evidence=rows,
             location=threads.set_at,
-            knobs=("torch_threads", "omp_threads"),
+            knobs=("torch_threads", "omp_threads", "omp_wait_policy"),
         ),
     )
 

@@ -76,9 +76,15 @@ class AssignedAttribute:
 
 @dataclass(frozen=True)
 class Environment:
-    """Set an environment variable where it is written: in a shell script of the command, or as `os.environ["NAME"] = …`."""
+    """Set an environment variable where it is written: in a shell script of the command, or as `os.environ["NAME"] = …`.
+
+    With `unset`, which says what holds without it, it is given to the program where nothing speaks of it; refused beside `rivals`,
+    variables that decide the same.
+    """
 
     variable: str
+    unset: str | None = None
+    rivals: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

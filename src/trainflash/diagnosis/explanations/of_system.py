@@ -24,7 +24,7 @@ SYSTEM = (
                 "rounding, where sums are split differently among threads",
                 "torch_threads",
             ),
-            Fix("OMP_WAIT_POLICY=PASSIVE", NOTHING),
+            Fix("OMP_WAIT_POLICY=PASSIVE", NOTHING, "omp_wait_policy"),
             Fix("fewer data workers: more make it worse", "random numbers drawn in workers"),
         ),
         THREADS,

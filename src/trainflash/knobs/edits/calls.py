@@ -10,7 +10,7 @@ import libcst as cst
 
 from trainflash.knobs.edits import imports
 from trainflash.knobs.kinds import CallArgument, RemoveCall, ReplaceCall, UnwrapCall
-from trainflash.knobs.reading import sources
+from trainflash.knobs.reading import sources, uses
 from trainflash.knobs.reading.expressions import UNKNOWN, argument_node, literal, refuse, same, spelled_value
 from trainflash.knobs.reading.origins import Source
 from trainflash.knobs.reading.python_source import PythonFile, dotted, has_splat
@@ -89,6 +89,9 @@ def at_call(edit: CallArgument, scene: Scene, file: PythonFile, call: cst.Call) 
     if edit.argument == "set_to_none":
         loading.bears_none(scene.project)
     name = (dotted(call.func) or "").split(".")[-1]
+    if name.endswith("Arguments"):
+        for where, value in uses.writes_to(scene.project, (edit.argument,)):
+            raise refuse(f"{where.location(value)}: {edit.argument} is assigned again here, so the value in the call may not count")
     for other in edit.conflicts:
         if _given(file, call, other, resolver):
             raise refuse(f"{here}: {name} is given {other}, which does not go together with {edit.argument}")

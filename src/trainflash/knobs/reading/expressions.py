@@ -121,6 +121,8 @@ def fallback(node: cst.BaseExpression) -> cst.BaseExpression | None:
     if not isinstance(node, cst.Call):
         return None
     index = 2 if dotted(node.func) == "getattr" else 1
+    if isinstance(node.func, cst.Attribute) and node.func.attr.value.startswith("get") and node.func.attr.value != "get":
+        index = next((at for at, arg in enumerate(node.args) if arg.keyword is not None), len(node.args))  # behind section and key
     return node.args[index].value if len(node.args) > index else None
 
 

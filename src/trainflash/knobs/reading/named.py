@@ -10,14 +10,16 @@ import libcst as cst
 
 from trainflash.errors import UsageError
 from trainflash.knobs.project import Project
-from trainflash.knobs.reading import uses
-from trainflash.knobs.reading.expressions import UNKNOWN, class_values, refuse, same
+from trainflash.knobs.reading import limits, uses
+from trainflash.knobs.reading.expressions import UNKNOWN, class_values, given_to, refuse, same
 from trainflash.knobs.reading.origins import Source, pick
 from trainflash.knobs.reading.python_source import PythonFile, dotted, keyword
 from trainflash.knobs.reading.uses import Use
 from trainflash.knobs.splices import Splice
 from trainflash.knobs.surfaces import command, configs, options, shell
 from trainflash.schema import Location
+
+REFERS = re.compile(r"\$\{|%\(\w+\)s")  # a value that takes part of its text from another key
 
 
 class Follower(Protocol):
@@ -50,6 +52,20 @@ class Names:
         if not found:
             raise refuse(f"{where}: no option, field or configuration key {'.'.join(keys)!r} was found in the program")
         return self._unwritten(pick(found, where, self._follow.expected), keys)
+
+    def parsed(self, file: PythonFile, call: cst.Call, keys: tuple[str, ...]) -> Source | None:
+        """What a parser's call gives for `keys`. Raises `UsageError` where it reads other words than the command's."""
+        words = uses.parsed_words(file, call)
+        if words:
+            raise refuse(f"{file.location(call)}: the options are read from `{words}`, not from the command")
+        return self.anything(keys, file.location(call), config=False)
+
+    def _only_declared(self, key: str) -> None:
+        """Raises `UsageError` where the program sets `key` again by a call."""
+        again = uses.set_by_name(self._project, key)
+        if again is not None:
+            file, call = again
+            raise refuse(f"{file.location(call)}: `{file.text(call)}` may set {key} again, so the typed value may not count")
 
     def option(self, option: options.Option, name: str) -> Source:
         """What an option is set to: by the command, else by its default."""
@@ -96,14 +112,25 @@ class Names:
     def fields(self, name: str, only: str | None = None) -> Source | None:
         """The default of the field or class constant `name`: of class `only`, or of any class that is no network or data set."""
         found: list[Source | None] = []
+        members = []
         for file in self._project.parsed(name):
             for owner in (node for node in file.nodes if isinstance(node, cst.ClassDef)):
                 if (only is not None and owner.name.value != only) or not isinstance(owner.body, cst.IndentedBlock):
                     continue
-                for value in class_values(owner.body, name):
+                values = class_values(owner.body, name)
+                if values and limits.is_enumeration(file, owner):
+                    members.append(f"{file.location(values[0])}: {name} is a member of the enumeration {owner.name.value}")
+                    continue
+                if values and given_to(owner, f"self.{name}"):
+                    raise refuse(f"{file.location(values[0])}: {owner.name.value} assigns {name} again, so the typed value may not count")
+                for value in values:
                     call = value if isinstance(value, cst.Call) else None
                     default = keyword(call, "default") if call is not None and (dotted(call.func) or "").endswith("field") else None
                     found.append(self._follow.source(file, default.value if default is not None else value))
+        if members and not found:
+            raise refuse(members[0])
+        if found:
+            self._only_declared(name)
         negated = self._project.given(tuple(f"--no{dash}{name.replace('_', dash)}" for dash in "-_")) if found else None
         if negated is not None:
             raise refuse(f"{negated} is set in the command itself", f"change {name} in the command, not in the source")
@@ -205,23 +232,28 @@ class Names:
                 raise refuse(f"{here}: the key {'.'.join(leaf.path)} cannot be changed alone")
             return (splice,)
 
+        shown = f"{'.'.join(leaf.path)} at {here}"
+        if isinstance(leaf.value, str) and REFERS.search(leaf.value):
+            return Source(UNKNOWN, f"{shown}, `{leaf.value}`", here, None)
         shared = [Use(here, "other", f"anchor of {'.'.join(leaf.path)}")] * max(0, leaf.shared - 1)
         shared += self._interpolated(leaf)
-        return Source(leaf.value, f"{'.'.join(leaf.path)} at {here}", here, write, tuple(shared))
+        return Source(leaf.value, shown, here, write, tuple(shared), offset=leaf.start)
 
     def _interpolated(self, leaf: configs.Leaf) -> list[Use]:
-        """Other keys that take their value from this one: `save_every: ${eval_every}`."""
-        refers = re.compile(rb"\$\{(?:[\w.]*\.)?" + re.escape(leaf.path[-1].encode()) + rb"\}")
+        """Other keys that take their value from this one: `save_every: ${eval_every}`, in INI files also `%(eval_every)s`."""
+        name = re.escape(leaf.path[-1].encode())
+        refers = re.compile(rb"\$\{(?:[\w.:]*[.:])?" + name + rb"[},]|%\(" + name + rb"\)s", re.IGNORECASE)
         found = []
         for path in self._project.configs:
             raw = self._project.read(path)
             lines = [raw.count(b"\n", 0, match.start()) + 1 for match in refers.finditer(raw)]
-            found += [Use(Location(path, line), "other", f"${{{leaf.path[-1]}}}") for line in lines]
+            found += [Use(Location(path, line), "other", f"refers to {leaf.path[-1]}") for line in lines]
         return found
 
     def _unwritten(self, found: Source | None, keys: tuple[str, ...]) -> Source | None:
         """`found`, unless the program assigns to the same key what the run may have had; an unset option whose default is None does not
         count."""
+        self._only_declared(keys[-1])
         for file, value in uses.writes_to(self._project, keys):
             try:
                 other = self._follow.unseen().source(file, value)

@@ -15,7 +15,7 @@ import libcst as cst
 from libcst import metadata
 
 from trainflash.knobs.project import Project
-from trainflash.knobs.reading import uses
+from trainflash.knobs.reading import limits, uses
 from trainflash.knobs.reading.expressions import (
     UNKNOWN,
     argument_node,
@@ -73,6 +73,7 @@ class Resolver:
         self.expected = expected
         self._depth = 0
         self._names = Names(self)
+        self._limits: dict[str, list[limits.Limit]] = {}
 
     def source(self, file: PythonFile, node: cst.BaseExpression, keys: tuple[str, ...] = ()) -> Source | None:
         """The source of `node`, or of what `keys` pick from it; None when it provably has no such key.
@@ -83,9 +84,15 @@ class Resolver:
             raise refuse(f"{file.location(node)}: the value goes through too many names to follow")
         self._depth += 1
         try:
-            return self._source(file, node, keys)
+            found = self._source(file, node, keys)
         finally:
             self._depth -= 1
+        name = keys[-1] if keys else dotted(node)  # of what is read by a key, `keys` is that one further in
+        if not name or found is None or found.write is None:
+            return found
+        if name not in self._limits:
+            self._limits[name] = limits.of_name(self.project, name)
+        return limits.within(found, name, self._limits[name])
 
     def unseen(self) -> Resolver:
         """Follows another value of the program, which the run did not show, from the depth reached here."""
@@ -108,9 +115,9 @@ class Resolver:
             raise refuse(f"{file.location(node)}: `{file.text(node)}` may be one or the other")
         if not keys and (asked := environment(file, node)) is not None:
             return self._variable(file, node, *asked)
-        place = uses.key_of(node)
+        place = uses.place_of(self.project, node)
         if place is not None:
-            return self._key(file, node, place[0], (place[1], *keys))
+            return self._key(file, node, place[0], (*place[1], *keys))
         if isinstance(node, cst.Call):
             return self._call(file, node, keys)
         raise refuse(f"{file.location(node)}: `{short(file.text(node))}` is computed, nothing typed to change")
@@ -343,7 +350,7 @@ class Resolver:
         if not keys and full in ("int", "bool", "float") and len(node.args) == 1:
             return self.source(file, node.args[0].value)
         if keys and name in PARSES:
-            return self._names.anything(keys, file.location(node), config=False)
+            return self._names.parsed(file, node, keys)
         if keys and name in LOADS and full.split(".")[0] not in NOT_CONFIG:
             return self._names.configured(keys, file.location(node))
         if keys and (name == "dict" or name in WRAPPERS) and not any(arg.star == "*" for arg in node.args):

@@ -9,7 +9,8 @@ from typing import Literal
 import libcst as cst
 
 from trainflash.knobs.project import Project
-from trainflash.knobs.reading.python_source import PythonFile, decorator_names, dotted, string_value
+from trainflash.knobs.reading.expressions import given_to
+from trainflash.knobs.reading.python_source import PythonFile, decorator_names, dotted, keyword, string_value
 from trainflash.schema import Location
 
 LOG_CALLS = {"print", "info", "debug", "warning", "log", "log_params", "log_hparams", "config", "vars", "pprint"}
@@ -114,9 +115,7 @@ def key_of(node: cst.CSTNode) -> tuple[cst.BaseExpression, str] | None:
     if isinstance(node, cst.Call) and node.args and isinstance(node.func, cst.Attribute) and node.func.attr.value == "get":
         key = string_value(node.args[0].value)
         return None if key is None else (node.func.value, key)
-    typed = (
-        isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value in ("getint", "getboolean", "getfloat")
-    )
+    typed = isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value in TYPED_READS
     if typed and node.args and isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
         key = string_value(node.args[1 if len(node.args) > 1 and node.args[1].keyword is None else 0].value)
         return None if key is None else (node.func.value, key)
@@ -126,10 +125,30 @@ def key_of(node: cst.CSTNode) -> tuple[cst.BaseExpression, str] | None:
     return None
 
 
+TYPED_READS = ("getint", "getboolean", "getfloat")
+
+
+def place_of(project: Project, node: cst.CSTNode) -> tuple[cst.BaseExpression, tuple[str, ...]] | None:
+    """What is read and by which keys: as `key_of`, with the section that a ConfigParser's `get("section", "key")` names."""
+    section, found = section_of(node), key_of(node)
+    if found is None or section is None or not (section[2] in TYPED_READS or next(project.parsed("ConfigParser"), None)):
+        return None if found is None else (found[0], (found[1],))
+    return found[0], section[:2]
+
+
+def section_of(node: cst.CSTNode) -> tuple[str, str, str] | None:
+    """The two texts of `x.get("section", "key")`, which a dictionary reads as a key and a default, and the method."""
+    if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute) or len(node.args) < 2:
+        return None
+    first, second = (string_value(arg.value) if arg.keyword is None else None for arg in node.args[:2])
+    method = node.func.attr.value
+    return None if first is None or second is None or method not in ("get", *TYPED_READS) else (first, second, method)
+
+
 def reads_key(node: cst.CSTNode, keys: tuple[str, ...]) -> bool:
     """Whether `node` reads a value whose key path may end in `keys`."""
-    found = key_of(node)
-    if found is None or found[1] != keys[-1]:
+    found, section = key_of(node), section_of(node)
+    if found is None or keys[-1] not in (found[1], section[1] if section is not None else None):
         return False
     before = key_of(found[0])
     return before is None or len(keys) < 2 or before[1] == keys[-2] or before[1] in ("args", "config", "cfg", "opt", "hparams")
@@ -146,6 +165,45 @@ def writes_to(project: Project, keys: tuple[str, ...]) -> list[tuple[PythonFile,
                     if place is not None and dotted(place[0]) != "self" and reads_key(target.target, keys):
                         found.append((file, node.value))
     return found
+
+
+HOLDERS = ("args", "cfg", "conf", "config", "flags", "hparams", "opt", "options", "opts", "params", "settings")
+
+
+def set_by_name(project: Project, key: str) -> tuple[PythonFile, cst.Call] | None:
+    """The first call that sets `key` of options or fields behind their declaration, or by a name that is computed.
+
+    That is `setattr`, `vars(args).update(…)`, or a copy with other values as `dataclasses.replace` makes.
+    """
+    for file in project.parsed():
+        for call in file.calls:
+            name = dotted(call.func)
+            if (name or "").split(".")[-1] in ("replace", "_replace", "evolve", "model_copy") and keyword(call, key) is not None:
+                return file, call
+            if name == "setattr" and len(call.args) == 3 and _holds(call.args[0].value):
+                if string_value(call.args[1].value) in (None, key):
+                    return file, call
+            elif isinstance(call.func, cst.Attribute) and call.func.attr.value == "update":
+                base = call.func.value
+                of_vars = isinstance(base, cst.Call) and dotted(base.func) == "vars" and base.args and _holds(base.args[0].value)
+                of_dict = isinstance(base, cst.Attribute) and base.attr.value == "__dict__" and _holds(base.value)
+                if of_vars or of_dict:
+                    return file, call
+    return None
+
+
+def _holds(node: cst.BaseExpression) -> bool:
+    return (dotted(node) or "").split(".")[-1].lower() in HOLDERS
+
+
+def parsed_words(file: PythonFile, call: cst.Call) -> str:
+    """What a call of `parse_args` is given instead of the command's words; empty where it is given nothing, or a name."""
+    for arg in call.args:
+        named = arg.keyword.value if arg.keyword is not None else ""
+        held = [arg.value, *(given_to(file.module, dotted(arg.value) or "") if named in ("", "args") else [])]
+        if named == "namespace" or any(isinstance(each, (cst.List, cst.Tuple)) for each in held):
+            return file.text(arg)
+    return ""
 
 
 COMMANDS = ("fire.Fire", "typer.run", "defopt.run", "jsonargparse.CLI", "tyro.cli")

@@ -25,6 +25,7 @@ else:
     import tomli as tomllib
 
 Path = tuple[str, ...]
+DEFAULTS = "DEFAULT"  # configparser's section whose values all others have, too
 TRUE_WORDS = {
     "true": "false",
     "True": "False",
@@ -122,8 +123,8 @@ def _nodes(node: Node | None, path: Path, around: tuple[int, ...]) -> Iterator[t
         yield path, node
     if not isinstance(node, MappingNode) or id(node) in around:
         return
-    own = {key.value for key, _ in node.value if isinstance(key, ScalarNode)}
-    for key, value in node.value:
+    own = {key.value: number for number, (key, _) in enumerate(node.value) if isinstance(key, ScalarNode)}
+    for number, (key, value) in enumerate(node.value):
         if not isinstance(key, ScalarNode):
             continue
         if key.value == "<<":
@@ -132,7 +133,7 @@ def _nodes(node: Node | None, path: Path, around: tuple[int, ...]) -> Iterator[t
                 for below, leaf in _nodes(base, (), (*around, id(node))):
                     if below and below[0] not in own:
                         yield (*path, *below), leaf
-        else:
+        elif own[key.value] == number:  # of a key that stands twice, the last one counts
             yield from _nodes(value, (*path, key.value), (*around, id(node)))
 
 
@@ -153,13 +154,17 @@ def _json(file: str, text: str) -> Iterator[Leaf]:
                 yield Leaf(file, path, value, at(index), at(end), text[index:end])
             return
         index = space(index + 1)
+        members: dict[str, tuple[Leaf, ...]] = {}  # of a key that stands twice, the last one counts
         while text[index] != "}":
             key, index = decoder.raw_decode(text, index)
             index = space(space(index) + 1)
-            yield from walk(index, (*path, key))
+            members.pop(key, None)
+            members[key] = tuple(walk(index, (*path, key)))
             _, index = decoder.raw_decode(text, index)
             index = space(index)
             index = space(index + 1) if text[index] == "," else index
+        for found in members.values():
+            yield from found
 
     yield from walk(0, ())
 
@@ -183,8 +188,11 @@ def _toml(file: str, text: str) -> Iterator[Leaf]:
 
 
 def _ini(file: str, text: str) -> Iterator[Leaf]:
-    """Plain `key = value` lines under sections, whose value the parser reads as it stands; names of keys are lower case, as it has them."""
-    parsed = configparser.ConfigParser(interpolation=None)
+    """Plain `key = value` lines under sections, whose value the parser reads as it stands; names of keys are lower case, as it has them.
+
+    What `[DEFAULT]` says stands under each section that does not say it itself.
+    """
+    parsed = configparser.ConfigParser(interpolation=None, default_section="")
     parsed.read_string(text.removeprefix("\ufeff"))
     at, section, offset = _offsets(text), "", 0
     for line in text.splitlines(keepends=True):
@@ -196,7 +204,12 @@ def _ini(file: str, text: str) -> Iterator[Leaf]:
             words = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
             plain = re.fullmatch(r"[+-]?\d+", pair[2])
             value = words.get(pair[2].lower(), int(pair[2]) if plain else pair[2])
-            yield Leaf(file, (section, pair[1].lower()), value, at(offset + pair.start(2)), at(offset + pair.end(2)), pair[2])
+            readers = [section]
+            if section == DEFAULTS:
+                readers = [each for each in parsed.sections() if each != DEFAULTS and not parsed.has_option(each, pair[1])]
+            start, end, shared = at(offset + pair.start(2)), at(offset + pair.end(2)), len(readers) if section == DEFAULTS else 0
+            for reader in readers or [section]:
+                yield Leaf(file, (reader, pair[1].lower()), value, start, end, pair[2], shared)
         offset += len(line)
 
 

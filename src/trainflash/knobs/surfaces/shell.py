@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import libcst as cst
@@ -66,12 +66,37 @@ def option(project: Project, options: tuple[str, ...]) -> Written | None:
 
 def environment(edit: Environment, scene: Scene) -> tuple[Target, ...]:
     """Where the variable is given its value. Raises `UsageError` when that is unclear."""
+    for rival in edit.rivals:
+        outside = rival in os.environ or rival in scene.project.command.env
+        where = "the environment" if outside else _spoken_of(scene.project, rival)
+        if where:
+            raise refuse(f"{where} speaks of {rival}, which decides the same")
     name, written = edit.variable, variable(scene.project, edit.variable)
+    if not written and edit.unset is not None:
+        where = _spoken_of(scene.project, name)
+        if where:
+            raise refuse(f"{where} speaks of {name}, and what it does with it is not told")
+        shown = f"{name} in the environment, set nowhere"
+        return (Target(Location(scene.project.entry or ".", 1), edit.unset, lambda value: (Variable(name, str(value)),), shown),)
     values = {str(target.current) for target in written}
     if len(written) != 1:
         what = "is set nowhere in the program or its scripts" if not written else f"is set at several places ({', '.join(sorted(values))})"
         raise refuse(f"no call of {name}: {name} {what}" if not written else f"{name} {what}", f"run the command with {name}=…")
-    return (written[0],)
+    return (_in_its_case(written[0]) if edit.unset is not None else written[0],)
+
+
+def _in_its_case(target: Target) -> Target:
+    """`target`, whose words mean the same in any case."""
+    was = str(target.current)
+    cased = str.upper if was.isupper() else str
+    return replace(target, current=was.lower(), write=lambda value: target.write(cased(str(value))))
+
+
+def _spoken_of(project: Project, name: str) -> str:
+    """The first file of the program, its scripts and configurations, or else the command, that has the name in it; empty: none."""
+    files = (*project.program, *project.scripts, *project.configs)
+    found = next((path for path in files if name.encode() in project.read(path)), "")
+    return found or ("the command" if any(name in word for word in project.command.argv) else "")
 
 
 def variable(project: Project, name: str) -> list[Target]:
@@ -86,6 +111,8 @@ def variable(project: Project, name: str) -> list[Target]:
             if found is None:
                 raise refuse(f"{Location(path, line)}: `{name}={value}` is computed, nothing typed to change")
             written.append(Target(found.location, found.value, found.write, f"{name} at {found.location}"))
+        if not written and re.search(rf"\$\{{{name}:?=|\b(?:unset|read)\b[^\n]*\b{name}\b".encode(), project.read(path)):
+            raise refuse(f"{path} speaks of {name}, and what it does with it is not told")
     for file, node in _in_python(project, name):
         if literal(node) is None or string_value(node) is None:
             raise refuse(f"{file.location(node)}: `{file.text(node)}` is computed, nothing typed to change")
