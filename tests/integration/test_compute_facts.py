@@ -31,6 +31,7 @@ def seen(tmp_path: Path, program: str, *arguments: str, **how) -> tuple[Summary,
 LOOP = "facts_loop.py"
 ATTENTION = {
     "hand": ("hand_written", "torch.softmax(scores", "", (8, 4, 24, 24)),
+    "closure": ("hand_written", "torch.softmax(scores", "", (8, 4, 24, 24)),
     "einsum": ("hand_written", "scores.softmax(-1)", "", (8, 4, 24, 24)),
     "exponentials": ("hand_written", "keepdim=True)).exp()", "", (8, 4, 24, 24)),
     "math": ("math_fallback", "dropout_p=0.1", "dropout on a CPU", (8, 4, 24, 24)),
@@ -41,7 +42,9 @@ ATTENTION = {
 FULL = pytest.mark.full
 
 
-@pytest.mark.parametrize("plant", ["hand", "exponentials", *(pytest.param(plant, marks=FULL) for plant in ("einsum", "math", "weights"))])
+@pytest.mark.parametrize(
+    "plant", ["hand", "closure", "exponentials", *(pytest.param(plant, marks=FULL) for plant in ("einsum", "math", "weights"))]
+)
 def test_attention_outside_a_fused_kernel(plant, tmp_path):
     found, run = seen(tmp_path, LOOP, f"plant={plant}")
     kind, text, reason, shape = ATTENTION[plant]
@@ -91,6 +94,14 @@ def test_forward_work_done_again(plant, tmp_path):
     assert plain(LOOP, f"plant={plant}") == run.output
 
 
+@FULL
+def test_operators_of_a_closure_are_no_update(tmp_path):
+    closed = seen(tmp_path / "closed", LOOP, "plant=closure")[0].operators
+    plain_loop = seen(tmp_path / "plain", LOOP, "plant=hand")[0].operators
+    assert closed.optimizer_per_step == pytest.approx(plain_loop.optimizer_per_step, abs=4)
+    assert closed.per_step == pytest.approx(plain_loop.per_step, rel=0.05)
+
+
 def test_collections_that_the_program_asks_for(tmp_path):
     found, _ = seen(tmp_path, LOOP, "plant=gc")
     assert found.collections.location == Location(LOOP, line_of(LOOP, "gc.collect()"), "clean_up")
@@ -104,6 +115,7 @@ def test_how_parameters_are_updated(tmp_path):
     assert (updates.optimizer, updates.location.line) == ("AdamW", line_of(LOOP, "AdamW("))
     assert (updates.backwards_per_step, updates.micro_batch, updates.zero_to_none, updates.optimizers) == (2.0, 8, True, 1)
     assert (updates.fused, updates.foreach, updates.tensors, updates.grad_scaler) == (False, False, 4, False)
+    assert updates.package == "torch"
 
 
 @FULL

@@ -76,6 +76,7 @@ def updates(**changes) -> Updates:
         backwards_per_step=1.0,
         micro_batch=32,
         zero_to_none=True,
+        package="torch",
     )
     return replace(plain, **changes)
 

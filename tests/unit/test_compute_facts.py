@@ -45,8 +45,17 @@ def padding(*batches) -> float:
     found = part("facts.padding").Padding()
     for batch in batches:
         found.look(part("nested").named_tensors(batch))
-    elements, padded = found.totals()
+    elements, padded, _ = found.totals()
     return padded / elements if elements else 0.0
+
+
+def common(*batches) -> float:
+    """Share of padding that no row of its batch needs."""
+    found = part("facts.padding").Padding()
+    for batch in batches:
+        found.look(part("nested").named_tensors(batch))
+    elements, _, shared = found.totals()
+    return shared / elements
 
 
 LENGTHS = [10, 20, 30, 40]
@@ -66,6 +75,16 @@ def test_an_attention_mask_is_believed(left):
     rows[rows == 0] = torch.randint(1, 1000, (60,), generator=GENERATOR)  # the rows alone show nothing
     assert padding({"labels": torch.zeros(4), "attention_mask": mask, "input_ids": rows}) == pytest.approx(60 / 160)
     assert padding({"x": rows, "key_padding_mask": mask == 0}) == pytest.approx(60 / 160)
+
+
+@pytest.mark.parametrize("left", [False, True])
+def test_padding_that_no_row_of_its_batch_needs(left):
+    short, long = tokens([10, 20, 30], 40, left), tokens([5, 10, 40], 40, left)
+    assert common((short,)) == pytest.approx(30 / 120)
+    assert common((long,)) == 0  # one long row needs all of the width
+    assert common((short,), (long,)) == pytest.approx(30 / 240)
+    masks = [{"ids": torch.ones(3, 40).long(), "attention_mask": (rows != 0).long()} for rows in (short, long)]
+    assert common(*masks) == pytest.approx(30 / 240)
 
 
 def test_a_full_mask_says_that_nothing_is_padded():

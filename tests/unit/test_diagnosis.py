@@ -269,6 +269,13 @@ def test_prefetching_is_the_first_knob_against_a_tail_only_with_workers():
     assert diagnose(s.late_batches(workers=0)).findings[0].knobs == ("dataloader_workers",)
 
 
+def test_buckets_come_first_where_nearly_every_batch_holds_a_long_row():
+    assert diagnose(replace(s.padded(), common_padding_share=0.5)).findings[0].knobs == ("pad_to_longest", "group_by_length")
+    found = diagnose(replace(s.padded(), common_padding_share=0.05)).findings[0]
+    assert found.knobs == ("group_by_length", "pad_to_longest")
+    assert next(row.value for row in found.evidence if "behind the longest" in row.name) == 5.0
+
+
 def test_restarted_workers_are_not_called_slow_input():
     found = diagnose(s.restarted_workers())
     assert found.findings[0].knobs[0] == "persistent_workers"

@@ -39,6 +39,14 @@ def test_work_that_the_owner_s_class_adds_to_an_optimizer_of_torch_s_is_named_wh
     assert first(replace(run, lines=(LineCost("main", "Opt", work, 0.3),))).location == (work if told else made)
 
 
+def test_an_update_written_by_hand_is_known_whatever_its_class_is_called():
+    made, work = Location("optim.py", 9, "Adagrad.__init__"), Location("optim.py", 25, "Adagrad.step")
+    run = c.heavy_update(optimizer="Adagrad", location=made, package="larder")
+    found = first(replace(run, lines=(LineCost("main", "Opt", work, 0.3),)))
+    assert found.location == work and found.knobs == () and "Adagrad, written by hand" in evidence(found)
+    assert "written by hand" not in evidence(first(c.heavy_update(optimizer="LBFGS")))
+
+
 def test_operator_calls_of_the_optimizer_are_evidence():
     assert "operator calls in the optimizer, per step 20" in evidence(first(replace(c.heavy_update(), operators=c.operators())))
 

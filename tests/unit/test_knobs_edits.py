@@ -132,6 +132,8 @@ Trainer(net, args, data_collator=PadToMax()).train()
     train = loader("train", made.line("train.py", ".train()"), collate_location=collate)
     candidate = made.propose("pad_to_longest", summary(loaders=(train,), padding_share=0.8))
     assert added(candidate) == ["        ids = torch.zeros(len(rows), max(len(row) for row in rows), dtype=torch.long)"]
+    with pytest.raises(UsageError, match="only batches of like length"):
+        made.propose("pad_to_longest", summary(loaders=(train,), padding_share=0.8, common_padding_share=0.02))
 
 
 def test_cache_on_the_item_function_of_a_data_set(tmp_path):

@@ -236,7 +236,7 @@ def test_facts_of_the_run():
         steady(),
         threads=threads,
         settings=(setting, setting),
-        batch=BatchTrace({(32, 16): 5, (32, 12): 1}, elements=1000, padding=250),
+        batch=BatchTrace({(32, 16): 5, (32, 12): 1}, elements=1000, padding=250, common_padding=100),
         data_functions=(DataFunction(Location("train.py", 20, "get_batch"), "get_batch"),),
         swallowed={"batch": 2},
         dropped_events=3,
@@ -245,7 +245,7 @@ def test_facts_of_the_run():
     worker = t.worker(t.fetches(rank.step_start_ns[:0], 0, 0, 0), swallowed={"batch": 1, "fetch": 1}, dropped_events=1)
     found = summary_of(rank, worker, stopped=True)
     assert (found.threads.cpus, found.threads.cpu_seconds, found.threads.runqueue_share) == (1.5, 3.0, 0.25)
-    assert (found.padding_share, found.input_shapes) == (0.25, 2)
+    assert (found.padding_share, found.common_padding_share, found.input_shapes) == (0.25, 0.1, 2)
     assert (found.settings, found.data_function) == ((setting,), Location("train.py", 20, "get_batch"))
     assert (found.swallowed, found.dropped_events) == ({"batch": 3, "fetch": 1}, 4)
     assert (found.epochs, found.stopped, found.processes, found.ranks) == (4, True, 2, 1)
@@ -253,7 +253,8 @@ def test_facts_of_the_run():
 
 def test_what_was_not_recorded_is_none():
     found = summary_of(steady())
-    assert (found.threads, found.padding_share, found.input_shapes, found.data_function, found.sampled_s) == (None,) * 5
+    assert (found.threads, found.padding_share, found.common_padding_share, found.input_shapes) == (None,) * 4
+    assert (found.data_function, found.sampled_s) == (None, None)
     assert (found.lines, found.loaders, found.repeated, found.activities) == ((),) * 4
 
 

@@ -53,6 +53,10 @@ def padding(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
         return ()
     share = padded * work
     rows = [percent("padding in the inputs", padded), percent("forward and backward, share of wall time", work)]
+    common, knobs = summary.common_padding_share, ("pad_to_longest", "group_by_length")
+    if common is not None:
+        rows.append(percent("padding behind the longest sample of its batch, of all inputs", common))
+        knobs = knobs if 2 * common >= padded else knobs[::-1]
     if summary.input_shapes is not None:
         rows.append(count("distinct input shapes", summary.input_shapes))
     return (
@@ -66,7 +70,7 @@ def padding(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
             summary=f"{shown(padded)} of the inputs is padding, so that about {shown(share)} of the time is spent on it",
             evidence=rows,
             location=signals.batches_made_at or signals.hottest("Fwd"),
-            knobs=("pad_to_longest", "group_by_length"),
+            knobs=knobs,
         ),
     )
 
@@ -304,8 +308,8 @@ def _accumulates(signals: Signals, updates: Updates, limits: Thresholds) -> bool
 
 
 def _by_hand(updates: Updates) -> bool:
-    """An update of the owner's: it has none of the options of torch's optimizers."""
-    return updates.fused is None and updates.foreach is None and updates.optimizer not in FOREACH
+    """An update of the owner's, whatever its name: it has none of the options of torch's optimizers."""
+    return updates.fused is None and updates.foreach is None and updates.package != "torch"
 
 
 def _adds_work(updates: Updates, hot: Location | None) -> bool:
@@ -329,8 +333,9 @@ def _update_evidence(signals: Signals, updates: Updates) -> list[Evidence]:
 def _update_knobs(updates: Updates | None) -> tuple[str, ...]:
     if updates is None:
         return ("optimizer_foreach", "optimizer_fused")
-    knobs = ("optimizer_foreach",) if updates.optimizer in FOREACH and not updates.foreach else ()
-    knobs += ("optimizer_fused",) if updates.optimizer in FUSABLE else ()
+    by_hand = _by_hand(updates)
+    knobs = ("optimizer_foreach",) if updates.optimizer in FOREACH and not updates.foreach and not by_hand else ()
+    knobs += ("optimizer_fused",) if updates.optimizer in FUSABLE and not by_hand else ()
     return knobs + (("zero_grad_set_to_none",) if updates.zero_to_none is False else ())
 
 

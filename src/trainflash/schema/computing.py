@@ -130,6 +130,7 @@ class Updates:
     micro_batch: int | None  # leading dimension of a root's first input in training
     zero_to_none: bool | None = None
     grad_scaler: bool = False
+    package: str | None = None  # top-level package whose code makes the update: "torch", or a library's, or the program's own
 
 
 @dataclass(frozen=True)

@@ -257,6 +257,7 @@ class Summary:
     dropped_events: int = 0
     sampled_s: float | None = None
     padding_share: float | None = None  # share of input elements that are a trailing run of equal values
+    common_padding_share: float | None = None  # share of input elements that no row of their batch needs, part of the one above
     input_shapes: int | None = None  # distinct shapes of the first input
     data_function: Location | None = None  # the owner's function whose tensors enter the network, where there is no DataLoader
     written: tuple[Written, ...] = ()

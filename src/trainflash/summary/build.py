@@ -68,6 +68,7 @@ def summarize(trace: Trace, *, run: str, project: str, warmup: int | None = None
         dropped_events=sum(process.dropped_events for process in processes),
         sampled_s=sampled_ns / NS_PER_S if sampled_ns else None,
         padding_share=rank.batch.padding / rank.batch.elements if rank.batch is not None and rank.batch.elements else None,
+        common_padding_share=_common_padding(rank),
         input_shapes=rank.batch.signatures or len(rank.batch.shapes) if rank.batch is not None and rank.batch.shapes else None,
         data_function=rank.data_functions[0].location if rank.data_functions else None,
         telemetry=telemetry,
@@ -185,6 +186,12 @@ def _logs(rank: RankTrace) -> list[Activity]:
         for log in rank.logs
         if log.count
     ]
+
+
+def _common_padding(rank: RankTrace) -> float | None:
+    """Share of the inputs' elements that is padding in all rows of its batch."""
+    batch = rank.batch
+    return None if batch is None or not batch.elements or batch.common_padding is None else batch.common_padding / batch.elements
 
 
 def _threads(rank: RankTrace) -> Threads | None:

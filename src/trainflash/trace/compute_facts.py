@@ -179,6 +179,7 @@ def _updates(facts: Facts) -> Updates | None:
         micro_batch=fact.get("micro_batch"),
         zero_to_none=fact.get("zero_to_none"),
         grad_scaler=bool(fact.get("grad_scaler")),
+        package=fact.get("package"),
     )
 
 

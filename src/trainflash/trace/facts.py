@@ -199,7 +199,14 @@ def batch(facts: Facts) -> BatchTrace | None:
     if not newest:
         return None
     shapes = {tuple(int(size) for size in shape): int(count) for shape, count in newest.get("shapes", [])}
-    return BatchTrace(shapes, int(newest.get("elements", 0)), int(newest.get("padding", 0)), int(newest.get("signatures", 0)))
+    common = newest.get("common_padding")
+    return BatchTrace(
+        shapes,
+        int(newest.get("elements", 0)),
+        int(newest.get("padding", 0)),
+        int(newest.get("signatures", 0)),
+        None if common is None else int(common),
+    )
 
 
 def loaders(facts: Facts, words: Words, codes: Codes, own_fetches: Fetches) -> tuple[LoaderTrace, ...]:

@@ -193,6 +193,7 @@ class BatchTrace:
     elements: int  # integer elements looked at for padding
     padding: int  # of these, how many a mask or a constant run at one end of the rows says are padding
     signatures: int = 0  # distinct shapes of all tensors of a batch together
+    common_padding: int | None = None  # of the padding, what no row of its batch needs; None in older recordings
 
 
 @dataclass(frozen=True)

@@ -83,7 +83,7 @@ class Checkpointed(nn.Module):
 
 
 def body():
-    if PLANT in ("hand", "fused", "math", "einsum", "exponentials", "kernel", "pointer"):
+    if PLANT in ("hand", "closure", "fused", "math", "einsum", "exponentials", "kernel", "pointer"):
         return Attention()
     if PLANT == "weights":
         return Weighted()
@@ -92,6 +92,18 @@ def body():
     if PLANT in ("checkpoint", "reentrant"):
         return Checkpointed()
     return nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.ReLU())
+
+
+def stepped(optimizer, model, x):
+    """One update by a closure, as Lightning makes it."""
+
+    def closure():
+        optimizer.zero_grad()
+        loss = model(x).square().mean()
+        loss.backward()
+        return loss
+
+    return optimizer.step(closure)
 
 
 def clean_up():
@@ -105,6 +117,9 @@ def main():
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, foreach=False)
     x = torch.randn(BATCH, LENGTH, WIDTH)
     for step in range(STEPS):
+        if PLANT == "closure":
+            print(step, stepped(optimizer, model, x).item().hex())
+            continue
         for _ in range(2 if PLANT in ("accumulate", "walk twice") else 1):
             inputs = x.requires_grad_() if PLANT == "reentrant" else x
             if PLANT.startswith("walk"):  # a batch made value by value

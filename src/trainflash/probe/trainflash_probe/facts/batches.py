@@ -79,5 +79,5 @@ class BatchFacts(Observer):
         """Write the figures."""
         if self._shapes:
             shapes = [[list(shape), count] for shape, count in self._shapes.items()]
-            elements, padding = self._padding.totals()
-            fact("batch", shapes=shapes, signatures=len(self._signatures), elements=elements, padding=padding)
+            elements, padding, common = self._padding.totals()
+            fact("batch", shapes=shapes, signatures=len(self._signatures), elements=elements, padding=padding, common_padding=common)

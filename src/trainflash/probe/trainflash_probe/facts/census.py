@@ -22,7 +22,7 @@ from ..phases.observer import Observer
 from ..writer import fact
 from . import compiles, weights
 from .askers import asker
-from .operators import FETCH, read
+from .operators import CLOCK, FETCH, read
 
 AT_STEPS = (6, 24)  # completed steps
 TRIES = 3  # steps to wait for a quiet one
@@ -111,7 +111,8 @@ class Census(Observer):
         loop.trace_gap_after(step + 1, self.completed)
         self._native._enable_profiler_legacy(_config(self._torch))
         running = self
-        self._began_s, self._late_s = _clock(), 0.0
+        with self._torch.autograd.profiler.record_function(CLOCK):
+            self._began_s, self._late_s = _clock(), 0.0
         self._outside, self._since_us = [], 0.0
         loop.around_data = self._making_a_batch
         loop.on_forward.append(self.on_forward)
@@ -159,7 +160,7 @@ class Census(Observer):
             self._read(_clock())
 
     def _read(self, now: float) -> None:
-        counted = read(self._stop(), self._outside) or {}
+        counted = read(self._stop(), self._outside, self._since_us) or {}
         fact("census", step=self._step, ns=int(1e9 * (now - self._began_s)), **counted)
         if counted.get("attention") and not compiles.source.used:
             self._lines = AttentionLines(self._torch)

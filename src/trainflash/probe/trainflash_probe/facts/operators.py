@@ -6,6 +6,7 @@ from ..guard import swallow
 
 MAX_RECORDS = 400_000  # begin and end marks; more are not read
 SMALL_NS = 20_000  # an operator below that is mostly the cost of calling it
+FIRST = 50  # marks in front of the clock's
 MAX_REGION = 300  # operators between the two products of one attention
 
 MATMULS = frozenset(
@@ -18,20 +19,22 @@ PRODUCTS = ("aten::bmm", "aten::baddbmm")
 EXPONENTIALS = ("aten::exp", "aten::exp_", "aten::exp2")
 SUMS = ("aten::sum", "aten::logsumexp")
 AFTER = 6  # operators after the second product, in which a sum of exponentials still divides what it made
+BACKWARD = "autograd::engine::evaluate_function"
+CLOCK = "trainflash_probe#clock"  # recorded when the spans' clock began
 FETCH = "enumerate(DataLoader)"  # what torch names a fetch
 MATH = "aten::_scaled_dot_product_attention_math"
 _NOT_OPERATORS = ("autograd::", "torch::autograd::")
 
 
 class _Call:
-    __slots__ = ("around", "backward", "began", "data", "event", "index", "name", "ns", "operator", "optimizer", "outer", "sequence")
+    __slots__ = ("around", "backward", "began", "data", "event", "index", "name", "ns", "operator", "outer", "sequence", "update")
 
     def __init__(self, event, name: str, began: float, parent) -> None:
         self.event, self.name, self.began, self.ns = event, name, began, 0
         self.operator = "::" in name and not name.startswith(_NOT_OPERATORS)
         self.outer = None  # the outermost operator around it, itself included
-        self.backward = name.startswith("autograd::engine::evaluate_function")
-        self.optimizer = name.startswith("Optimizer.step#")
+        self.backward = name.startswith(BACKWARD)
+        self.update = began if name.startswith("Optimizer.step#") else -1.0  # when the update around it began; negative: there is none
         self.data = name.startswith(FETCH)
         self.around: tuple = ()  # classes of operators around it
         self.sequence = -1
@@ -39,7 +42,8 @@ class _Call:
         if parent is not None:
             self.outer = parent.outer
             self.backward |= parent.backward
-            self.optimizer |= parent.optimizer
+            if self.update < 0 and not name.startswith(BACKWARD):  # one that a closure runs is no update
+                self.update = parent.update
             self.data |= parent.data
             self.around = parent.around
             for name, members in CLASSES:
@@ -52,16 +56,18 @@ class _Call:
         return self.event.shapes()
 
 
-def read(records: list, outside: list):
+def read(records: list, outside: list, since: float):
     """Figures of one step, nanoseconds; None where there is too much to read.
 
-    `outside` are spans in µs from its begin in which only backward and update count: its batches are made there.
+    `outside` are spans in µs from its begin in which only backward and update count: its batches are made there. Forward work is done
+    between them, and behind the last one until `since` (negative: to the end), by a closure even inside an update.
     """
     if sum(len(events) for events in records) > MAX_RECORDS:
         return None
-    counted = _Counted(outside)
+    counted = _Counted(outside, since)
+    clock = next((event for events in records for event in events[:FIRST] if event.kind() == "push" and event.name() == CLOCK), None)
     for events in records:
-        counted.walk(events)
+        counted.walk(events, clock)
     attention = []
     try:
         attention = counted.attention()
@@ -71,22 +77,26 @@ def read(records: list, outside: list):
 
 
 class _Counted:
-    def __init__(self, outside: list) -> None:
+    def __init__(self, outside: list, since: float) -> None:
         self._outside = outside
+        ends = [begin for begin, _ in outside[1:]] + [since if since >= 0 else float("inf")]
+        self._forwards = [(begin, ends[number]) for number, (_, begin) in enumerate(outside)]
         self.figures = dict.fromkeys(("ops", "op_ns", "small_ns", "optimizer_ops", "matmul_ns", "conv_ns", "copy_ns"), 0)
         self.outers: list = []  # outermost operators of the forward pass, in order
         self.forward: list = []  # all operators of the forward pass
         self.backward: dict = {}  # sequence number -> ns of that function of the graph
 
-    def walk(self, events: list) -> None:
+    def walk(self, events: list, clock) -> None:
         """One thread's begin and end marks."""
         stack: list = []
-        base = events[0] if events else None
+        base = clock or (events[0] if events else None)
         for event in events:
             kind = event.kind()
             if kind == "push":
                 call = _Call(event, event.name(), base.cpu_elapsed_us(event), stack[-1] if stack else None)
-                call.data |= not (call.backward or call.optimizer) and any(a <= call.began < b for a, b in self._outside)
+                if call.update >= 0 and any(call.update <= a <= call.began < b for a, b in self._forwards):
+                    call.update = -1.0
+                call.data |= not call.backward and call.update < 0 and any(a <= call.began < b for a, b in self._outside)
                 self._began(call, event)
                 stack.append(call)
             elif kind == "pop" and stack:
@@ -95,7 +105,7 @@ class _Counted:
                 self._ended(call)
 
     def _began(self, call: _Call, event) -> None:
-        if call.data or call.optimizer:
+        if call.data or call.update >= 0:
             return
         if call.backward:
             if not call.operator and event.scope() == 1:
@@ -118,7 +128,7 @@ class _Counted:
             figures["op_ns"] += call.ns
             if call.ns < SMALL_NS:
                 figures["small_ns"] += call.ns
-            if call.optimizer:
+            if call.update >= 0:
                 figures["optimizer_ops"] += 1
         if call.operator:
             for name, members in CLASSES:

@@ -20,7 +20,7 @@ class Runs:
     """Constant runs at one end of rows, over all batches looked at; by value."""
 
     def __init__(self) -> None:
-        self.by_value: dict = {}  # value -> [elements in runs, elements elsewhere, equal ones elsewhere, lengths seen]
+        self.by_value: dict = {}  # value -> [elements in runs, elements elsewhere, equal ones elsewhere, lengths seen, see `common`]
         self.elements = 0
 
     def add(self, run, values, equal_in_row, width: int) -> None:
@@ -32,30 +32,38 @@ class Runs:
             if entry is None:
                 if len(self.by_value) >= MOST_VALUES:
                     continue
-                entry = self.by_value[value] = [0, 0, 0, set()]
+                entry = self.by_value[value] = [0, 0, 0, set(), 0]
             if length > 1:
                 entry[0] += length
             entry[1] += width - length
             entry[2] += equal - length
             if len(entry[3]) < 3:
                 entry[3].add(length)
+        shortest = min(run, default=0)
+        if shortest > 1 and len(set(values)) == 1 and values[0] in self.by_value:
+            self.by_value[values[0]][4] += shortest * len(run)
 
     def padding(self) -> tuple:
         """(elements of the run that looks like padding, its value); 0 and None where none does."""
         if not self.by_value:
             return 0, None
         value = max(self.by_value, key=lambda each: self.by_value[each][0])
-        inside, others, equal, lengths = self.by_value[value]
+        inside, others, equal, lengths, _ = self.by_value[value]
         if inside == 0 or len(lengths) < 2 or equal > ELSEWHERE * max(1, others):
             return 0, None
         return inside, value
+
+    def common(self) -> int:
+        """Elements of `padding` that all rows of their batch have, so that none would be left of them at the width of its longest row."""
+        inside, value = self.padding()
+        return self.by_value[value][4] if inside else 0
 
 
 class Padding:
     """Adds up over batches what masks and runs say; a mask is believed first."""
 
     def __init__(self) -> None:
-        self.masked = self.mask_elements = 0
+        self.masked = self.mask_elements = self.masked_in_common = 0
         self._ends = (Runs(), Runs())  # at the end, at the begin
         self._unreadable = False
 
@@ -70,13 +78,15 @@ class Padding:
             self._unreadable = True
 
     def totals(self) -> tuple:
-        """(elements looked at, elements that are padding)."""
+        """(elements looked at, elements that are padding, of these those that no row of their batch needs)."""
         if self.mask_elements:
-            return self.mask_elements, self.masked
+            return self.mask_elements, self.masked, self.masked_in_common
         elements = self._ends[0].elements
         counts = [runs.padding()[0] for runs in self._ends]
         more, less = max(counts), min(counts)
-        return elements, more if less <= OTHER_END * more else 0
+        if less > OTHER_END * more:
+            return elements, 0, 0
+        return elements, more, self._ends[counts.index(more)].common()
 
     def _mask(self, named: list) -> bool:
         for name, tensor in named:
@@ -91,6 +101,7 @@ class Padding:
                 continue  # holes: a mask of something else
             self.mask_elements += kept.size
             self.masked += int(kept.size - kept.sum())
+            self.masked_in_common += int(kept.size - (ends - begins)[any_kept].max(initial=0) * len(kept))
             return True
         return False
 

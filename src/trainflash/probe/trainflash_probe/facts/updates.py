@@ -136,6 +136,7 @@ class UpdateFacts(Observer):
             micro_batch=next((size for size, _ in self._batches.most_common(1)), None),
             zero_to_none=None if not self._zeroed else self._zeroed.most_common(1)[0][0],
             grad_scaler=any(_scales(reference()) for reference in self.scalers),
+            package=_package(optimizer),
         )
 
 
@@ -148,6 +149,12 @@ def _option(optimizer, name: str, usual: bool):
     if chosen is None and name == "foreach" and groups[0].get("fused"):
         return False
     return usual if chosen is None else bool(chosen)
+
+
+def _package(optimizer) -> "str | None":
+    """The top-level package of the function that makes the update; hooks around it keep its module's name."""
+    module = getattr(getattr(type(optimizer), "step", None), "__module__", None)
+    return module.partition(".")[0] if isinstance(module, str) else None
 
 
 def _scales(scaler) -> bool:
