@@ -149,5 +149,5 @@ def test_ranks_write_their_own_files_and_stop_together(tmp_path):
 def test_debug_settings_are_found_with_the_line_that_switched_them_on(tmp_path):
     rank = probed(tmp_path, "left_on.py", capture="diagnose").rank
     found = {setting.name: setting.location.function for setting in rank.settings}
-    names = ("anomaly_mode", "profiler", "deterministic", "fill_uninitialized_memory")
+    names = ("anomaly_mode", "profiler", "deterministic", "fill_uninitialized_memory", "looking_mode")
     assert found == dict.fromkeys(names, "main")

@@ -171,6 +171,13 @@ def test_a_mode_costs_by_the_calls_that_it_sees():
     assert first(watched(least - 1)).kind == "compute"
 
 
+def test_a_counter_of_torch_s_costs_more_a_call():
+    run = watched(enough_calls(c.operators()) * DEFAULT.mode_call_us / DEFAULT.looking_call_us + 1)
+    counter = Setting("looking_mode", "_FlopCounterMode sees each call of torch", None)
+    assert first(run).kind == "compute"
+    assert first(replace(run, settings=(counter,))).kind == "debug_api"
+
+
 def test_a_mode_costs_by_what_it_does_itself():
     assert first(watched(10, body=0.2)).kind == "debug_api"
     assert first(watched(10, body=0.01)).kind == "compute"

@@ -142,6 +142,17 @@ def test_samples_get_the_phase_and_the_time_since_the_last(tmp_path):
     assert samples.weight_ns.tolist()[1:] == [3 * MS, 4 * MS]
 
 
+def test_a_sample_that_a_long_call_held_up_has_the_phase_in_which_it_was_due(tmp_path):
+    facts = [{"k": "place", "id": 1, "at": ["/home/me/project/train.py", 12, "keep"]}]
+    timer = {"k": "sampling", "armed_ns": BASE_NS, "interval_ns": 2 * MS}
+    events = sorted([*plain_step(1), (2.1, "sample_of+1"), (5.9, "sample_of+1")], key=lambda event: event[0])
+    for name in ("known", "old"):
+        (tmp_path / name).mkdir()
+    known = only_rank(write_run(tmp_path / "known", events, facts=[*facts, timer])).samples
+    assert [PHASES[index] for index in known.phase] == ["Data", "Data"] and known.weight_ns.tolist()[1] == round(3.8 * MS)
+    assert [PHASES[index] for index in only_rank(write_run(tmp_path / "old", events, facts=facts)).samples.phase] == ["Data", "Fwd"]
+
+
 def test_a_worker_belongs_to_the_loader_that_started_it(tmp_path):
     write_run(tmp_path, plain_step(1), facts=[{"k": "iter", "loader": 3, "workers": [8, 9]}], pid=7)
     fetch = [(1, "fetch"), (4, "collate"), (5, "fetched"), (2 * MS << 12) | 3, (6, "fetch"), (7, "fetched"), (0 << 12) | 3]

@@ -24,6 +24,7 @@ RECORDING = {
     "blocking_launches": "CUDA_LAUNCH_BLOCKING",
     "debug_build": "a debug build of Python",
     "python_mode": "a mode that passes each call of torch through Python",
+    "looking_mode": "a counter of torch's own that looks at each operator",
 }
 LIGHT = {
     "dev_mode": "Python's development mode",
@@ -91,15 +92,17 @@ def _costs(item: Setting, signals: Signals, limits: Thresholds) -> bool:
 
     That is: its lines but for the hottest, which may be the one that makes the call.
     """
-    if item.name != "python_mode":
+    if item.name not in ("python_mode", "looking_mode"):
         return item.name != "blocking_launches" or signals.on_gpu
     operators = signals.summary.operators
     by_line: dict[int, float] = {}
+    own = item.location if item.name == "python_mode" else None
     for line in signals.summary.lines:
-        if line.role == "main" and item.location is not None and _function(line.location) == _function(item.location):
+        if line.role == "main" and own is not None and _function(line.location) == _function(own):
             by_line[line.location.line] = by_line.get(line.location.line, 0.0) + line.share
     lines = sorted(by_line.values())
-    calls = operators.per_step * limits.mode_call_us / 1000 / operators.step_ms if operators is not None and operators.step_ms > 0 else 0.0
+    each = limits.mode_call_us if item.name == "python_mode" else limits.looking_call_us
+    calls = operators.per_step * each / 1000 / operators.step_ms if operators is not None and operators.step_ms > 0 else 0.0
     return calls + sum(lines[:-1]) >= limits.listed
 
 

@@ -63,6 +63,7 @@ class Thresholds:
     debug_factor: float = 1.2  # measured: 1.35 (trace function, cProfile) to 1.8 (tracemalloc) for a tiny network, less for larger ones
     debug_factor_most: float = 2.0  # own: a little above what was measured
     mode_call_us: float = 2.5  # measured: an empty dispatch mode adds 2.7 µs to each operator, a function mode 0.8 µs
+    looking_call_us: float = 30.0  # measured: torch's flop counter adds 32 to 72 µs to each operator, its debug mode 37 to 90
     light_factor: float = 1.1  # measured: 1.03 for development mode and a debugging allocator; Python that allocates more suffers more
     attention_saving: float = 0.4  # measured: the fused kernel takes 0.42 to 0.63 of the hand-written time from 64 keys on, with backward
     attention_keys: int = 64  # measured: with fewer keys the scores stay in the cache, and the step is made of other things

@@ -220,10 +220,11 @@ def _epochs_from_events(words: Words, codes: Codes) -> np.ndarray:
 
 
 def _read_samples(process: _Process) -> tuple[np.ndarray, np.ndarray, np.ndarray, tuple[Location, ...]]:
-    """Time, weight and place of each sample; a place is an index of the locations, -1 where no line of the owner's is known."""
+    """When each sample was due, its weight and its place; a place is an index of the locations, -1 where no line of the owner's is known."""
     words, codes, facts = process.words, process.codes, process.facts
     sampled = words.code >= codes["sample_of"]
     t, number = words.t_ns[sampled], words.code[sampled] - codes["sample_of"]
+    due = _due(t, facts)
     places = {int(fact["id"]): facts.location(fact.get("at")) for fact in facts.all("place")}
     known = sorted(number for number, location in places.items() if location is not None)
     index = np.full(4096, -1, dtype=np.int64)
@@ -231,7 +232,15 @@ def _read_samples(process: _Process) -> tuple[np.ndarray, np.ndarray, np.ndarray
     weight = np.diff(t, prepend=t[:1])
     if len(weight) > 1:
         weight[0] = int(np.median(weight[1:]))
-    return t, weight, index[number], tuple(places[number] for number in known)
+    return due, weight, index[number], tuple(places[number] for number in known)
+
+
+def _due(t: np.ndarray, facts: Facts) -> np.ndarray:
+    """When the timer went off, for samples noted at `t`: a long C call is interrupted only when it is over, often in another phase."""
+    timer = facts.newest("sampling")
+    if not timer or int(timer["interval_ns"]) <= 0:
+        return t
+    return t - (t - int(timer["armed_ns"])) % int(timer["interval_ns"])
 
 
 def _samples(

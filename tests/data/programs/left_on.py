@@ -2,6 +2,7 @@
 
 import torch
 from torch import nn
+from torch.utils.flop_counter import FlopCounterMode
 
 
 def main():
@@ -11,7 +12,7 @@ def main():
     model = nn.Linear(8, 8)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     for _ in range(30):
-        with torch.autograd.profiler.profile():
+        with torch.autograd.profiler.profile(), FlopCounterMode(display=False):
             optimizer.zero_grad()
             model(torch.ones(4, 8)).square().mean().backward()
             optimizer.step()

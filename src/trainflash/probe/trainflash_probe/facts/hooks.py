@@ -18,6 +18,7 @@ from ..phases import own_updates, unseen
 from ..phases.loop import loop
 from ..phases.observer import Observer
 from ..writer import fact
+from . import settings
 
 AT_STEP = 4  # completed steps: hooks are registered before training, or by its first steps
 UNTIL = 40  # completed steps in which a mode is looked for
@@ -72,9 +73,11 @@ class HookFacts(Observer):
         method = kind.__dict__.get("__torch_dispatch__") or kind.__dict__.get("__torch_function__")
         method = _plain(method)
         code = own.code_of(method)
-        if (code is not None and own.is_own(code)) or kind.__module__.startswith(_LOOKING):
-            place = own.place_of_function(method) if code is not None and own.is_own(code) else None
-            fact("setting", name="python_mode", value=f"{kind.__qualname__} sees each call of torch", at=place)
+        value = f"{kind.__qualname__} sees each call of torch"
+        if code is not None and own.is_own(code):
+            fact("setting", name="python_mode", value=value, at=own.place_of_function(method))
+        elif kind.__module__.startswith(_LOOKING):
+            fact("setting", name="looking_mode", value=value, at=settings.place_of("looking_mode"))
 
     def _tell_hooks(self) -> None:
         counted: dict = {}

@@ -2,7 +2,8 @@
 
 A sampling thread would be biased by the interpreter lock. The signal's handler runs on the main thread, so where another thread trains it
 looks at that thread's frame. A signal that arrives inside a long C call is handled right after it, at the line that made the call, and a
-sample counts for all the time since the one before: so the call's line gets its time (for operators see `closer`). Off where
+sample counts for all the time since the one before: so the call's line gets its time (for operators see `closer`). When the timer went
+off, and so the phase that was going on, a reader tells from the times at which it does. Off where
 timer_create is missing, the signal is taken, or torch is first imported outside the main thread (only there can a handler be set).
 """
 
@@ -24,6 +25,7 @@ from . import ahead, closer
 
 _SIGEV_THREAD_ID = 4
 _CLOCK_MONOTONIC = 1
+_TIMER_ABSTIME = 1
 _SIGNAL_OFFSET = 9  # SIGRTMIN + 9: the first ones are taken by thread libraries and profilers
 
 _timer = None
@@ -100,10 +102,12 @@ def _arm(hertz: float) -> None:
         raise OSError(ctypes.get_errno(), "timer_create")
     _timer = timer
     interval = _interval_ns = int(1e9 / hertz)
-    spec = _TimerSpec(interval // 10**9, interval % 10**9, interval // 10**9, interval % 10**9)
     _armed_ns = _newest_ns = time.monotonic_ns()
-    if _libc.timer_settime(timer, 0, ctypes.byref(spec), None) != 0:
+    first = _armed_ns + interval
+    spec = _TimerSpec(interval // 10**9, interval % 10**9, first // 10**9, first % 10**9)
+    if _libc.timer_settime(timer, _TIMER_ABSTIME, ctypes.byref(spec), None) != 0:
         raise OSError(ctypes.get_errno(), "timer_settime")
+    fact("sampling", armed_ns=_armed_ns, interval_ns=interval)
 
 
 def _sample(signo, frame) -> None:

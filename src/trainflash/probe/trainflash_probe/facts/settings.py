@@ -52,10 +52,17 @@ def install(torch) -> None:
     _remember(getattr(torch, "_logging", None), "set_logs", "verbose_logs")
     imports.after("tracemalloc", lambda module: _remember(module, "start", "tracemalloc"))
     imports.after("cProfile", lambda module: _remember_methods(module.Profile, "python_profiler", "enable", "runcall", "runctx"))
+    for module, mode in (("torch.utils.flop_counter", "FlopCounterMode"), ("torch.utils._debug_mode", "DebugMode")):
+        imports.after(module, lambda found, mode=mode: _remember(getattr(found, mode), "__enter__", "looking_mode"))
     imports.after("coverage", lambda module: _remember(module.Coverage, "start", "python_tracing"))
     imports.after("transformers.debug_utils", _underflow_overflow)
     imports.after("transformers.training_args", _training_arguments)
     imports.after("logging", lambda module: _remember(module, "basicConfig", "verbose_logging"))
+
+
+def place_of(setting: str):
+    """The owner's [file, line, function] that switched a setting on last; None where nobody was seen to."""
+    return _places.get(setting)
 
 
 def _remember_methods(owner: object, setting: str, *names: str) -> None:
