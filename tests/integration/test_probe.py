@@ -88,6 +88,14 @@ def test_a_chain_of_generators_of_arrays_is_data(tmp_path):
     assert phases["Data"] >= 5.5 and phases["Data"] == max(phases.values()), phases
 
 
+def test_moving_a_saved_file_into_its_place_is_part_of_the_checkpoint(tmp_path):
+    (tmp_path / "files").mkdir()
+    rank = probed(tmp_path / "run", "replaced_saves.py", str(tmp_path / "files"), capture="diagnose").rank
+    assert [save.duration_ns >= 20e6 for save in rank.saves] == [True] * 3
+    assert sum(rank.phase_ns["Ckpt"]) >= 60e6
+    assert sum(rank.phase_ns["Other"][5:]) >= 50e6  # the program's own file is none
+
+
 def test_a_trainer_that_hides_the_loop(tmp_path):
     rank = probed(tmp_path / "run", "hf_trainer.py", str(tmp_path / "out"), "2").rank
     phases = steady_ms(rank)

@@ -6,9 +6,10 @@ A line that is broken or of an unknown kind is left out: the process may have di
 from __future__ import annotations
 
 import json
+from bisect import bisect
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -94,8 +95,8 @@ def evaluations(facts: Facts, found: Occurrences, unused: Sequence[Unused] = ())
 
 
 def saves(facts: Facts) -> tuple[SaveTrace, ...]:
-    """Outermost saves; a framework's saver takes the bytes of the saves inside it."""
-    result = []
+    """Outermost saves; a framework's saver takes the bytes of the saves inside it, and a save the time until its file has its last name."""
+    result: list[SaveTrace] = []
     inner_bytes = 0
     for fact in facts.all("save"):
         size = fact.get("bytes")
@@ -106,6 +107,11 @@ def saves(facts: Facts) -> tuple[SaveTrace, ...]:
             size = inner_bytes or None
         inner_bytes = 0
         result.append(SaveTrace(int(fact["t"]), int(fact["ns"]), facts.location(fact.get("at")), size))
+    starts = [save.start_ns for save in result]
+    for fact in facts.all("save_moved"):
+        at = bisect(starts, int(fact["t"])) - 1
+        if at >= 0:
+            result[at] = replace(result[at], duration_ns=result[at].duration_ns + int(fact["ns"]))
     return tuple(result)
 
 

@@ -220,7 +220,7 @@ def _epochs_from_events(words: Words, codes: Codes) -> np.ndarray:
 
 
 def _read_samples(process: _Process) -> tuple[np.ndarray, np.ndarray, np.ndarray, tuple[Location, ...]]:
-    """When each sample was due, its weight and its place; a place is an index of the locations, -1 where no line of the owner's is known."""
+    """When each sample was due, its weight and its place, an index of the locations; -1 where no line of the owner's is known."""
     words, codes, facts = process.words, process.codes, process.facts
     sampled = words.code >= codes["sample_of"]
     t, number = words.t_ns[sampled], words.code[sampled] - codes["sample_of"]

@@ -1,4 +1,7 @@
-"""Hooks on everything that saves: torch.save, safetensors, distributed checkpoints."""
+"""Hooks on everything that saves: torch.save, safetensors, distributed checkpoints; and on what gives a saved file its last name.
+
+To replace a file by one that was just written may wait until its contents are on the disk, which takes as long as writing them.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +15,18 @@ from threading import get_ident
 from .. import codes, imports
 from ..environment import diagnose
 from ..guard import swallow
+from ..patches import like
 from ..writer import emit, fact
 from . import deciding
 from .loop import loop
 
+NEWEST = 8  # saved files that may still get another name
+
 
 def install(torch) -> None:
     """Wrap torch.save now, the others when the program imports them."""
+    for name in ("replace", "rename"):
+        imports.exchange(os, name, _moving(getattr(os, name)))
     save = _saver(torch.save)
     torch.save = torch.serialization.save = save
     imports.after("safetensors.torch", lambda module: setattr(module, "save_file", _saver(module.save_file)))
@@ -68,6 +76,7 @@ def _saver(original, method: bool = False):
                 _tell(obj, target)
         except Exception as error:
             swallow("checkpoint", error)
+        _remember(target)
         began = time.monotonic_ns()
         loop.in_ckpt += 1
         _told.inside += not method
@@ -84,6 +93,44 @@ def _saver(original, method: bool = False):
                 _note(target, began, method)
 
     return save
+
+
+def _moving(original):
+    """`os.replace` and `os.rename`: of a file that was saved it is a part of the checkpoint."""
+
+    @like(original)
+    def move(*args, **kwargs):
+        if not (_newest and loop.tid == get_ident() and _is_saved(args[0] if args else kwargs.get("src"))):
+            return original(*args, **kwargs)
+        began = time.monotonic_ns()
+        emit(codes.CKPT)
+        try:
+            return original(*args, **kwargs)
+        finally:
+            emit(codes.CKPT + 1)
+            if diagnose:
+                fact("save_moved", t=began, ns=time.monotonic_ns() - began)
+
+    return move
+
+
+def _remember(target: object) -> None:
+    try:
+        if isinstance(target, (str, os.PathLike)):
+            _newest[:] = [*_newest[1 - NEWEST :], os.path.abspath(target)]
+    except Exception as error:
+        swallow("checkpoint", error)
+
+
+def _is_saved(source: object) -> bool:
+    try:
+        return isinstance(source, (str, os.PathLike)) and os.path.abspath(source) in _newest
+    except Exception as error:
+        swallow("checkpoint", error)
+        return False
+
+
+_newest: list = []  # absolute paths of the files that were saved last
 
 
 class _Told:
