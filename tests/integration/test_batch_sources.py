@@ -90,6 +90,12 @@ def test_waiting_for_what_others_make_is_data_at_the_line_that_makes_it(tmp_path
     assert lines.count(HANDED[style]) > 0.5 * len(lines), lines
 
 
+def test_the_loop_s_own_work_before_a_generator_around_a_queue_is_no_data(tmp_path):
+    rank = run_of(tmp_path, "generator_around_a_queue")
+    assert mean_ms(rank)["Data"] < 2 and mean_ms(rank)["Other"] > 5
+    assert phases_at(rank, "slowly").count(DATA) == 0
+
+
 def test_waiting_for_anything_else_is_no_data(tmp_path):
     phases = median_ms(run_of(tmp_path, "another_queue"))
     assert phases["Data"] > BATCH_MS and phases["Other"] > 3.9, phases

@@ -195,6 +195,8 @@ class GapWatch:
                 matched, given_over = self._twice(matched), self._twice(given_over)
             for each in given_over:
                 handed.learn(each)
+            if self._running is not None and handed.waits_in(self._running):
+                self._running, loop.by_position = None, False
             call = min(matched, key=lambda call: call.depth, default=None)
             if call is not None and not (given_over and call.code.co_flags & _GENERATOR):
                 self._bracket(call.code, call.namespace, getattr(window, "fetched", False))
@@ -229,7 +231,8 @@ class GapWatch:
             bracket_code(code, namespace)
             if code.co_flags & _GENERATOR:
                 feeding.running.add(code)
-            if code.co_flags & _GENERATOR and not fetched:  # else a DataLoader is behind it: its own time is known by samples only
+            # With a DataLoader or others who hand batches over behind it, its own time is known by samples only.
+            if code.co_flags & _GENERATOR and not fetched and not handed.waits_in(code):
                 loop.by_position = True
                 loop.plain_until = 0
                 self._running = code

@@ -85,6 +85,11 @@ def learn(handed: Handed) -> None:
         exchange(put, _noting_thread)
 
 
+def waits_in(code) -> bool:
+    """Whether `code` is known to wait for batches that others hand over: that waiting is bracketed."""
+    return any(each is code for each, _ in _places)
+
+
 def _functions() -> list:
     found = []
     for module, owner, name in WAITING:
