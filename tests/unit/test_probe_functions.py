@@ -186,6 +186,26 @@ def test_a_window_lets_go_of_the_frames_that_still_run(untraced):
     assert left == (None, True) and window._stack == []
 
 
+@pytest.mark.parametrize(("kept", "hashable"), [(1, True), (2, True), (5, False)])
+def test_objects_that_come_and_go_are_no_keys_of_a_cache(untraced, kept, hashable):
+    class Formatter:
+        def format(self, record):
+            return str(record.text)
+
+    class Record:
+        text = "loss"
+
+    part("facts.calls")._objects.clear()  # of the same code, called by the case before
+    window, formatter, records = part("facts.calls").Window("gap"), Formatter(), [Record() for _ in range(kept)]
+    assert window.begin()
+    for record in records:
+        formatter.format(record)
+        formatter.format(record)
+    rows = list(window._rows)
+    window.end()
+    assert len(rows) == 2 * kept and all(row[6] for row in rows) is hashable
+
+
 def test_variables_of_closures_are_not_written_back_where_other_threads_work(untraced):
     """Each thread counts what it adds; a trace function that holds the frame's variables would undo some of it."""
     count, added, stop, buffer = 0, 0, threading.Event(), os.urandom(1 << 20)

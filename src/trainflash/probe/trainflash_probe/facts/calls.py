@@ -21,6 +21,7 @@ MAX_CALLS = 1500  # in one window
 MAX_CALLS_OF_ONE = 200  # of one function in one window: a small one called for each byte must not hide those around it
 MAX_ROWS = 20000  # in one process
 MAX_HELD = 2000  # calls whose tensors are remembered
+FEW_OBJECTS = 2  # own: more objects than that, known by identity alone, come and go: a cache would keep each of them alive, for nothing
 MAX_OVERHEAD_NS = 500_000_000  # our own work in one window: digests of large arguments must not hold a step up for long
 
 FUNCTIONS = os.path.join("torch", "autograd", "function.py")  # calls the forward of an autograd function
@@ -31,6 +32,7 @@ _VARARGS, _VARKEYWORDS = 0x04, 0x08
 
 _functions: dict = {}  # code, or (place, operator) -> id
 _tensors: dict = {}  # (function, digest of the arguments) -> weak references to the tensors among them
+_objects: dict = {}  # function -> identities of objects that it was given
 _rows_written = 0
 
 
@@ -169,12 +171,13 @@ class Window:
         names = code.co_varnames[:given]
         values = [frame.f_locals.get(name) for name in names]
         digest, hashable, tensors = (None, False, []) if code.co_flags & _GENERATOR else of_arguments(values)
+        is_method = bool(names) and names[0] in ("self", "cls")
         return {
             "code": code,
             "arguments": digest,
-            "hashable": hashable,
+            "hashable": hashable and _few_objects(code, values[is_method:]),
             "tensors": [weakref.ref(tensor) for tensor in tensors],
-            "is_method": bool(names) and names[0] in ("self", "cls"),
+            "is_method": is_method,
             "caller": self._stack[-1]["code"] if self._stack else None,
             "depth": len(self._stack),
             "namespace": frame.f_globals,
@@ -210,6 +213,15 @@ class Window:
         caller = -1 if entry["caller"] is None else _function(entry["caller"])
         hashable = entry["hashable"] and _same_tensors((place, entry["arguments"]), entry["tensors"])
         self._rows.append([place, entry["arguments"], digest, max(0, ns), caller, self._where, hashable, entry["is_method"], size])
+
+
+def _few_objects(code, values: list) -> bool:
+    """Whether the same few objects, of those that are keys by their identity, come again and again."""
+    held = {id(value) for value in values if value is not None and type(value).__hash__ is object.__hash__}
+    if not held:
+        return True
+    known = _objects[code] = _objects.get(code, set()) | held
+    return len(known) <= FEW_OBJECTS
 
 
 def _same_tensors(key: tuple, tensors: list) -> bool:
@@ -249,5 +261,6 @@ def after_fork() -> None:
     """A forked child writes its own table of functions."""
     global _rows_written
     _functions.clear()
+    _objects.clear()
     _tensors.clear()
     _rows_written = 0
