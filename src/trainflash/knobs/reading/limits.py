@@ -18,6 +18,7 @@ from trainflash.knobs.project import Project
 from trainflash.knobs.reading.expressions import UNKNOWN, class_values, refuse, same, short
 from trainflash.knobs.reading.origins import Source
 from trainflash.knobs.reading.python_source import PythonFile, dotted
+from trainflash.knobs.reading.uses import only_refuses
 from trainflash.knobs.splices import Edit
 from trainflash.schema import Location
 
@@ -98,7 +99,7 @@ def _declared(project: Project, file: PythonFile, node: cst.CSTNode, name: str) 
                 yield Limit(file.location(value), file.text(value), lambda wanted, tree=tree: _by_call(tree, wanted))
     elif isinstance(node, (cst.Assert, cst.If)):
         tree = _tree(file.text(node.test))
-        if tree is not None and (isinstance(node, cst.Assert) or _ends(node)):
+        if tree is not None and (isinstance(node, cst.Assert) or only_refuses(node)):
             meant = isinstance(node, cst.Assert)
             yield Limit(file.location(node), file.text(node.test), lambda value: _as_meant(_truth(tree, name, value), meant=meant))
 
@@ -213,15 +214,6 @@ def _tail(node: ast.expr) -> str:
 
 
 # Checks -----------------------------------------------------------------------------------------------------------------------------
-
-
-def _ends(node: cst.If) -> bool:
-    """Whether the branch does nothing but refuse: it raises, exits, or calls a parser's `error`."""
-    last = node.body.body[-1] if node.body.body else None
-    small = last.body[-1] if isinstance(last, cst.SimpleStatementLine) else last
-    if isinstance(small, cst.Expr) and isinstance(small.value, cst.Call):
-        return (dotted(small.value.func) or "").split(".")[-1] in ("error", "exit", "fail")
-    return isinstance(small, cst.Raise)
 
 
 def _as_meant(said: Answer, *, meant: bool) -> Answer:

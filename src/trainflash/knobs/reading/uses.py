@@ -20,7 +20,7 @@ STORES = (cst.AssignTarget, cst.AnnAssign, cst.AugAssign)
 
 @dataclass(frozen=True)
 class Use:
-    """One more reader of a value: another loader's argument, something that only shows it, or anything else."""
+    """One more reader of a value: another loader's argument, something that only shows or checks it, or anything else."""
 
     location: Location
     kind: Literal["loader", "shown", "other"]
@@ -276,11 +276,28 @@ def caller_use(file: PythonFile, call: cst.Call) -> Use:
     return Use(file.location(call), "loader", file.text(call).split("\n")[0])
 
 
+def only_refuses(node: cst.If) -> bool:
+    """Whether the branch does nothing but refuse: it raises, exits, or calls a parser's `error`."""
+    last = node.body.body[-1] if node.body.body else None
+    small = last.body[-1] if isinstance(last, cst.SimpleStatementLine) else last
+    if isinstance(small, cst.Expr) and isinstance(small.value, cst.Call):
+        return (dotted(small.value.func) or "").split(".")[-1] in ("error", "exit", "fail")
+    return isinstance(small, cst.Raise)
+
+
+def _checks(file: PythonFile, statement: cst.CSTNode, node: cst.CSTNode) -> bool:
+    """Whether `statement` reads `node` only to refuse what it holds; whether it allows a new value is asked apart (`limits`)."""
+    if isinstance(statement, (cst.Assert, cst.Raise)):
+        return True
+    return isinstance(statement, cst.If) and file.inside(node, statement.test) and only_refuses(statement)
+
+
 def _use(file: PythonFile, node: cst.CSTNode, *, within: bool = False) -> Use:
     """`within`: it becomes part of another dictionary of arguments."""
     kind: Literal["loader", "shown", "other"] = "loader" if within else "other"
     for up in file.ancestors(node):
         if isinstance(up, (cst.BaseCompoundStatement, cst.BaseSmallStatement)):
+            kind = "shown" if _checks(file, up, node) else kind
             break
         if isinstance(up, cst.FormattedString):
             kind = "shown"
