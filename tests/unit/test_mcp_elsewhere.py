@@ -14,6 +14,7 @@ from trainflash.cli import cli
 from trainflash.errors import Inconclusive
 from trainflash.mcp_server.roots import Roots
 from trainflash.mcp_server.verbs import answer
+from trainflash.mcp_server.verbs.arguments import reserved_file
 from trainflash.workflow import session, submitting
 
 TRAIN = ["python", "train.py", "--on", "x"]
@@ -125,3 +126,12 @@ def test_a_job_that_came_to_nothing_is_an_error_with_its_mend(project, monkeypat
     monkeypatch.setattr(submitting, "submit_and_wait", lambda *_, **__: submitting.Came(9, "Killed\n"))
     told = answer("diagnose", {"command": TRAIN, "on": "slurm"}, Roots((project,)), lambda *_: None)
     assert "exit code 9 and without an answer" in told["error"]["message"]
+
+
+def test_a_file_that_is_reserved_stays_only_where_something_was_written(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    with reserved_file("gate", "metrics", ".json") as written:
+        written.write_text("{}")
+    with pytest.raises(ValueError, match="no"), reserved_file("gate", "metrics", ".json") as empty:
+        raise ValueError("no")
+    assert written.exists() and not empty.exists()

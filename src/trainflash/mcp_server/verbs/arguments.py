@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -92,3 +93,14 @@ def own_file(folder: str, kind: str, suffix: str) -> Path:
     handle, path = tempfile.mkstemp(dir=place, prefix=f"{kind}-", suffix=suffix)
     os.close(handle)
     return Path(path)
+
+
+@contextmanager
+def reserved_file(folder: str, kind: str, suffix: str) -> Iterator[Path]:
+    """`own_file` for what is written later, perhaps by a job; where nothing came of it, it is gone."""
+    path = own_file(folder, kind, suffix)
+    try:
+        yield path
+    finally:
+        if path.exists() and path.stat().st_size == 0:
+            path.unlink()

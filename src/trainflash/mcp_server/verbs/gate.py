@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 from trainflash.errors import UsageError
-from trainflash.mcp_server.verbs.arguments import Budget, Call, Command, Project, Sandbox, Verb, own_file, seconds, words
+from trainflash.mcp_server.verbs.arguments import Budget, Call, Command, Project, Sandbox, Verb, own_file, reserved_file, seconds, words
 from trainflash.mcp_server.verbs.elsewhere import On, Slurm, in_a_job
 
 Better = Annotated[Literal["lower", "higher"], "Which way each metric is better."]
@@ -44,27 +44,27 @@ def bench(
     settings = call.settings(project, sandbox)
     typed = inputs.command(words(command), settings)
     asked = gating.BenchConfig(warmup_steps=warmup, measure_steps=steps, repeat=repeat).check()
-    output = own_file("gate", "metrics", ".json")
-    given = {
-        "--warmup": warmup, "--steps": steps, "--repeat": repeat, "--tokens-per-step": tokens_per_step, "--no-stall": not stalls,
-        "--out": output,
-    }  # fmt: skip
-    place = call.roots.project(project)
-    if (told := in_a_job(call, on, slurm, settings, ["gate", "bench"], given, typed.argv, (place, call.sandbox(sandbox)))) is not None:
-        return told
-    with gating.session_for(place, call.sandbox(sandbox), call.on_progress) as found:
-        call.roots.inside(found.sandbox.project)
-        made = gating.bench(
-            found,
-            typed,
-            asked,
-            how=gating.HowToRun(False, settings.online, settings.writable),
-            env=gating.env(place, typed.argv).env,
-            tokens_per_step=tokens_per_step,
-            stalls=stalls,
-        )
-    gating.write(output, made)
-    return gate_answers.bench(made, output)
+    with reserved_file("gate", "metrics", ".json") as output:
+        given = {
+            "--warmup": warmup, "--steps": steps, "--repeat": repeat, "--tokens-per-step": tokens_per_step, "--no-stall": not stalls,
+            "--out": output,
+        }  # fmt: skip
+        place = call.roots.project(project)
+        if (told := in_a_job(call, on, slurm, settings, ["gate", "bench"], given, typed.argv, (place, call.sandbox(sandbox)))) is not None:
+            return told
+        with gating.session_for(place, call.sandbox(sandbox), call.on_progress) as found:
+            call.roots.inside(found.sandbox.project)
+            made = gating.bench(
+                found,
+                typed,
+                asked,
+                how=gating.HowToRun(False, settings.online, settings.writable),
+                env=gating.env(place, typed.argv).env,
+                tokens_per_step=tokens_per_step,
+                stalls=stalls,
+            )
+        gating.write(output, made)
+        return gate_answers.bench(made, output)
 
 
 def evaluate(
