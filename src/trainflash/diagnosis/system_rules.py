@@ -173,7 +173,7 @@ def garbage_collection(signals: Signals, limits: Thresholds) -> tuple[Claim, ...
                 milliseconds("mean each", found.mean_ms),
             ),
             location=found.location,
-            knobs=("gc_collect_off",) if found.called else (),
+            knobs=("gc_collect_off",) if found.called else ("gc_settings_off", "gc_threshold"),
         ),
     )
 

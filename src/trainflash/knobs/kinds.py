@@ -98,6 +98,23 @@ class RemoveCall:
 
 
 @dataclass(frozen=True)
+class ReleasedObjects:
+    """Take away a call that collects garbage and returns a None for each of its arguments; the Nones stay where they are used."""
+
+    calls: tuple[str, ...]
+    at: str
+    setting: str | None = None
+    absent: tuple[str, ...] = ()  # as of `call_argument`
+
+
+@dataclass(frozen=True)
+class CollectorSettings:
+    """Take away the program's one call of `calls`, settings of the garbage collector that make it run more often or tell what it does."""
+
+    calls: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class UnwrapCall:
     """Turn `wrapper(function, *arguments)` into `function(*arguments)`; `options` are keywords of the wrapper's own, which go with it.
 
@@ -233,9 +250,9 @@ class Advice:
 
 
 Edit = (
-    CallArgument | ReplaceCall | InsertCall | AssignedAttribute | Environment | RemoveCall | UnwrapCall | ModelStatement | ForwardBlock
-    | Memoize | Decorate | Interval | FusedAttention | UnreadWeights | BatchedSampling | PadToLongest | DeferredRead | Hoist | Background
-    | Together | Exchange | SkipSync | Accumulation | DrawnBatch | Advice
+    CallArgument | ReplaceCall | InsertCall | AssignedAttribute | Environment | RemoveCall | ReleasedObjects | CollectorSettings
+    | UnwrapCall | ModelStatement | ForwardBlock | Memoize | Decorate | Interval | FusedAttention | UnreadWeights | BatchedSampling
+    | PadToLongest | DeferredRead | Hoist | Background | Together | Exchange | SkipSync | Accumulation | DrawnBatch | Advice
 )  # fmt: skip
 EDITS: Mapping[str, type] = {
     "call_argument": CallArgument,
@@ -244,6 +261,8 @@ EDITS: Mapping[str, type] = {
     "assigned_attribute": AssignedAttribute,
     "environment": Environment,
     "remove_call": RemoveCall,
+    "released_objects": ReleasedObjects,
+    "collector_settings": CollectorSettings,
     "unwrap_call": UnwrapCall,
     "model_statement": ModelStatement,
     "forward_block": ForwardBlock,

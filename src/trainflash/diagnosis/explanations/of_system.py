@@ -61,10 +61,12 @@ SYSTEM = (
     Explanation(
         "garbage_collection",
         "training stops now and then for Python's garbage collector",
-        "gc.collect() in the loop, or millions of live objects that each full collection walks",
+        "gc.collect() in the loop or in a helper called there, lowered thresholds, or millions of live objects that collections walk",
         "time of all collections, how many were full or called by the program, and the line that calls them",
         (
-            Fix("take gc.collect() out of the loop", "nothing but memory between collections"),
+            Fix("take gc.collect(), or the helper that calls it, out of the loop", "nothing but memory between collections"),
+            Fix("leave gc.set_threshold() and gc.set_debug() as Python sets them", "nothing but memory between collections"),
+            Fix("higher gc.set_threshold(), so that collections come less often", "nothing but memory between collections"),
             Fix("gc.freeze() after start-up, so that long-lived objects are walked no more", "nothing but memory"),
             Fix("collect at fixed steps only (gc.disable), on all ranks at the same ones", "nothing but memory between collections"),
             Fix("keep samples in arrays instead of lists and dictionaries", NOTHING),

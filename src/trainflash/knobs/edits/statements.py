@@ -112,16 +112,20 @@ def remove_call(edit: RemoveCall, scene: Scene) -> tuple[Target, ...]:
     here = file.location(call)
     if any(name.endswith(".synchronize") for name in edit.calls):
         loading.waited_for(scene.project)
+    splices = taken_away(file, call)
+    return (Target(here, None, lambda value: splices, f"`{file.text(call)}` at {here}", "taken away"),)
+
+
+def taken_away(file: PythonFile, call: cst.Call) -> tuple[Splice, ...]:
+    """The edit that takes the statement away that is nothing but `call`. Raises `UsageError` where its value is used."""
     expression = file.parent(call)
     if isinstance(expression, cst.Assign) and all(dotted(target.target) == "_" for target in expression.targets):
         small: cst.CSTNode = expression
     elif isinstance(expression, cst.Expr) or (isinstance(expression, cst.Assert) and expression.test is call):
         small = expression
     else:
-        raise refuse(f"{here}: what `{file.text(call)}` returns is used")
-    line = file.parent(small)
-    splices = _without(file, small, line)
-    return (Target(here, None, lambda value: splices, f"`{file.text(call)}` at {here}", "taken away"),)
+        raise refuse(f"{file.location(call)}: what `{file.text(call)}` returns is used")
+    return _without(file, small, file.parent(small))
 
 
 def _without(file: PythonFile, small: cst.CSTNode, line: cst.CSTNode | None) -> tuple[Splice, ...]:
