@@ -10,7 +10,7 @@ import traces as t
 
 from trainflash.schema import Location, Setting, Summary, dump_json, from_plain, to_plain
 from trainflash.summary import steady_part, summarize
-from trainflash.trace import BatchTrace, DataFunction, EvalTrace, LogTrace, RankTrace, SaveTrace, ThreadFacts
+from trainflash.trace import BatchTrace, CpuReading, DataFunction, EvalTrace, LogTrace, RankTrace, SaveTrace, ThreadFacts
 
 COMPUTE = {"Fwd": 0.3, "Bwd": 0.4, "Opt": 0.1}
 
@@ -217,6 +217,20 @@ def test_functions_that_call_each_other_do_not_hide_each_other_for_ever():
     assert len(summary_of(fetching(first, second)).repeated) == 2
 
 
+def test_cpu_time_is_that_of_the_steady_part_where_it_was_read_there():
+    rank = steady()
+    part = steady_part(rank)
+    half = (part.to_ns - part.from_ns) // 2
+    readings = (CpuReading(part.from_ns - 8 * half, 0, 0, 0), CpuReading(part.from_ns, 0, 0, 0), CpuReading(part.to_ns, half, 0, half))
+
+    def cpu_share(*chosen):
+        return summary_of(replace(rank, threads=ThreadFacts(None, None, 1, 1, None, None, cpu=chosen))).threads.thread_cpu_share
+
+    assert cpu_share(*readings) == pytest.approx(0.5)  # it slept before
+    assert cpu_share(readings[0], readings[2]) == pytest.approx(0.1)
+    assert cpu_share(readings[2]) is None
+
+
 def test_facts_of_the_run():
     threads = ThreadFacts(
         affinity=8,
@@ -225,11 +239,7 @@ def test_facts_of_the_run():
         interop_threads=4,
         omp_num_threads=None,
         set_at=None,
-        cpu_from_ns=0,
-        cpu_to_ns=2000 * t.MS,
-        cpu_ns=3000 * t.MS,
-        runq_ns=500 * t.MS,
-        oncpu_ns=1500 * t.MS,
+        cpu=(CpuReading(0, 0, 0, 0), CpuReading(2000 * t.MS, 3000 * t.MS, 500 * t.MS, 1500 * t.MS)),
     )
     setting = Setting("anomaly_mode", "on", Location("trainer.py", 8, "fit"))
     rank = replace(

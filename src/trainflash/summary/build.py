@@ -21,7 +21,9 @@ from trainflash.summary.rank_what_if import rank_what_if
 from trainflash.summary.ranks import communication, rank_stats
 from trainflash.summary.repeats import repeated_work
 from trainflash.summary.steady import NS_PER_MS, NS_PER_S, Steady, spread, steady_part
-from trainflash.trace import RankTrace, Trace
+from trainflash.trace import CpuReading, RankTrace, Trace
+
+MOST_OF_IT = 0.5  # own: readings that span half of the steady part stand for it; what came before may be quite other work
 
 
 def summarize(trace: Trace, *, run: str, project: str, warmup: int | None = None, telemetry: Telemetry | None = None) -> Summary:
@@ -62,7 +64,7 @@ def summarize(trace: Trace, *, run: str, project: str, warmup: int | None = None
         hooks=rank.hooks,
         startup=rank.startup,
         activities=_activities(rank),
-        threads=_threads(rank),
+        threads=_threads(rank, part),
         versions=dict(rank.versions),
         swallowed=swallowed,
         dropped_events=sum(process.dropped_events for process in processes),
@@ -194,20 +196,36 @@ def _common_padding(rank: RankTrace) -> float | None:
     return None if batch is None or not batch.elements or batch.common_padding is None else batch.common_padding / batch.elements
 
 
-def _threads(rank: RankTrace) -> Threads | None:
+def _readings(rank: RankTrace, part: Steady) -> tuple[CpuReading, CpuReading] | None:
+    """First and last reading of the steady part where they span most of it, else of the whole run; None without two."""
+    readings = rank.threads.cpu if rank.threads is not None else ()
+    steady = [each for each in readings if part.from_ns <= each.t_ns <= part.to_ns]
+    if len(steady) >= 2 and steady[-1].t_ns - steady[0].t_ns >= MOST_OF_IT * (part.to_ns - part.from_ns):
+        readings = tuple(steady)
+    return (readings[0], readings[-1]) if len(readings) >= 2 else None
+
+
+def _threads(rank: RankTrace, part: Steady) -> Threads | None:
     facts = rank.threads
     if facts is None:
         return None
     budgets = [float(cpus) for cpus in (facts.affinity, facts.cgroup_cpus) if cpus is not None]
-    span = facts.cpu_to_ns - facts.cpu_from_ns if facts.cpu_from_ns is not None and facts.cpu_to_ns is not None else 0
+    ends = _readings(rank, part)
+    span = ends[1].t_ns - ends[0].t_ns if ends is not None else 0
+
+    def used(name: str) -> int | None:
+        first, last = (getattr(each, name) for each in ends) if ends is not None else (None, None)
+        return None if first is None or last is None else int(last) - int(first)
+
+    cpu, runnable, running = used("cpu_ns"), used("runq_ns"), used("oncpu_ns")
     return Threads(
         cpus=min(budgets, default=None),
         torch_threads=facts.torch_threads,
         interop_threads=facts.interop_threads,
         omp_num_threads=facts.omp_num_threads,
-        cpu_seconds=facts.cpu_ns / NS_PER_S if facts.cpu_ns is not None else None,
+        cpu_seconds=cpu / NS_PER_S if cpu is not None else None,
         wall_seconds=span / NS_PER_S if span > 0 else None,
-        runqueue_share=facts.runq_ns / span if facts.runq_ns is not None and span > 0 else None,
+        runqueue_share=runnable / span if runnable is not None and span > 0 else None,
         set_at=facts.set_at,
-        thread_cpu_share=facts.oncpu_ns / span if facts.oncpu_ns is not None and span > 0 else None,
+        thread_cpu_share=running / span if running is not None and span > 0 else None,
     )

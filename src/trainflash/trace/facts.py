@@ -16,7 +16,18 @@ import numpy as np
 
 from trainflash.schema.runs import Location
 from trainflash.schema.summaries import Hook, Setting, StartUp, Written
-from trainflash.trace.model import BatchTrace, DataFunction, EvalTrace, Fetches, LoaderTrace, LogTrace, Occurrences, SaveTrace, ThreadFacts
+from trainflash.trace.model import (
+    BatchTrace,
+    CpuReading,
+    DataFunction,
+    EvalTrace,
+    Fetches,
+    LoaderTrace,
+    LogTrace,
+    Occurrences,
+    SaveTrace,
+    ThreadFacts,
+)
 from trainflash.trace.unused_forwards import Unused
 from trainflash.trace.words import Codes, Words
 
@@ -173,16 +184,9 @@ def data_functions(facts: Facts) -> tuple[DataFunction, ...]:
 
 def threads(facts: Facts) -> ThreadFacts | None:
     """CPU budget and consumption; None when the run carried no facts."""
-    fixed, first, last = facts.newest("threads"), (facts.all("cpu") or [{}])[0], facts.newest("cpu")
-    if not fixed and not last:
+    fixed, readings = facts.newest("threads"), facts.all("cpu")
+    if not fixed and not readings:
         return None
-
-    def difference(name: str) -> int | None:
-        if len(facts.all("cpu")) < 2 or first.get(name) is None or last.get(name) is None:
-            return None
-        return int(last[name]) - int(first[name])
-
-    spans = len(facts.all("cpu")) >= 2
     set_at = facts.newest("set_num_threads")
     return ThreadFacts(
         affinity=fixed.get("affinity"),
@@ -191,11 +195,7 @@ def threads(facts: Facts) -> ThreadFacts | None:
         interop_threads=fixed.get("interop_threads"),
         omp_num_threads=fixed.get("omp_num_threads"),
         set_at=facts.location(set_at.get("at")),
-        cpu_from_ns=first["t"] if spans else None,
-        cpu_to_ns=last["t"] if spans else None,
-        cpu_ns=difference("cpu_ns"),
-        runq_ns=difference("runq_ns"),
-        oncpu_ns=difference("oncpu_ns"),
+        cpu=tuple(CpuReading(int(each["t"]), each.get("cpu_ns"), each.get("runq_ns"), each.get("oncpu_ns")) for each in readings),
     )
 
 

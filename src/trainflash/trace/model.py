@@ -197,8 +197,18 @@ class BatchTrace:
 
 
 @dataclass(frozen=True)
+class CpuReading:
+    """CPU time since the process began; None where the kernel does not tell."""
+
+    t_ns: int
+    cpu_ns: int | None  # of the process and its reaped and live children
+    runq_ns: int | None  # time the training thread was runnable without a core
+    oncpu_ns: int | None  # of the training thread
+
+
+@dataclass(frozen=True)
 class ThreadFacts:
-    """CPU budget of the process. `cpu_ns` covers the process and its reaped and live children between `cpu_from_ns` and `cpu_to_ns`."""
+    """CPU budget of the process, and what it had used when it was read, in order of time."""
 
     affinity: int | None
     cgroup_cpus: float | None
@@ -206,11 +216,7 @@ class ThreadFacts:
     interop_threads: int | None
     omp_num_threads: str | None
     set_at: Location | None
-    cpu_from_ns: int | None
-    cpu_to_ns: int | None
-    cpu_ns: int | None
-    runq_ns: int | None  # time the training thread was runnable without a core, over the same span
-    oncpu_ns: int | None
+    cpu: tuple[CpuReading, ...] = ()
 
 
 @dataclass(frozen=True)
