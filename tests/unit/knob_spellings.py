@@ -31,5 +31,6 @@ FILES = (
     "knob_pitfalls.yaml",  # programs that a careless edit would break
     "knob_limits.yaml",  # values that the program does not allow, keys that stand twice or serve several
     "knob_collecting.yaml",  # helpers that collect garbage, and settings of the collector
+    "knob_guards.yaml",  # debugging aids behind a setting of the program's own
 )
 CASES = tuple(Case(**each) for name in FILES for each in yaml.safe_load((DATA / name).read_text(encoding="utf-8")))

@@ -129,6 +129,15 @@ class UnwrapCall:
 
 
 @dataclass(frozen=True)
+class GuardSetting:
+    """Switch off the setting that the program itself asks before it makes the call, where nothing else asks it."""
+
+    calls: tuple[str, ...]
+    at: str = "setting"
+    setting: str | None = None
+
+
+@dataclass(frozen=True)
 class ModelStatement:
     """Insert a statement about the trained network in front of the line that builds its optimizer; `{model}` stands for its name."""
 
@@ -256,6 +265,7 @@ Edit = (
 )  # fmt: skip
 EDITS: Mapping[str, type] = {
     "call_argument": CallArgument,
+    | GuardSetting
     "replace_call": ReplaceCall,
     "insert_call": InsertCall,
     "assigned_attribute": AssignedAttribute,
@@ -269,6 +279,7 @@ EDITS: Mapping[str, type] = {
     "memoize": Memoize,
     "decorate": Decorate,
     "interval": Interval,
+    "guard_setting": GuardSetting,
     "fused_attention": FusedAttention,
     "unread_weights": UnreadWeights,
     "batched_sampling": BatchedSampling,

@@ -9,7 +9,7 @@ from typing import Any
 import libcst as cst
 
 from trainflash.knobs.edits import imports
-from trainflash.knobs.kinds import CallArgument, ReleasedObjects, RemoveCall, ReplaceCall, UnwrapCall
+from trainflash.knobs.kinds import CallArgument, GuardSetting, ReleasedObjects, RemoveCall, ReplaceCall, UnwrapCall
 from trainflash.knobs.reading import sources, uses
 from trainflash.knobs.reading.expressions import UNKNOWN, argument_node, literal, refuse, same, spelled_value
 from trainflash.knobs.reading.origins import Source
@@ -21,7 +21,7 @@ from trainflash.schema import LoaderFacts, Location
 
 LOADERS = ("torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader")
 DIGITS = 9  # own: of a share, so that 0.1 times 3 is 0.3
-Placed = CallArgument | ReplaceCall | RemoveCall | ReleasedObjects | UnwrapCall
+Placed = CallArgument | ReplaceCall | RemoveCall | ReleasedObjects | UnwrapCall | GuardSetting
 
 
 def call_argument(edit: CallArgument, scene: Scene) -> tuple[Target, ...]:

@@ -1,0 +1,77 @@
+"""The setting that the program itself asks before it makes a call: `if config.trace: …` is switched off where `trace` is typed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import libcst as cst
+
+from trainflash.errors import UsageError
+from trainflash.knobs.edits.calls import the_call
+from trainflash.knobs.kinds import GuardSetting
+from trainflash.knobs.project import Project
+from trainflash.knobs.reading import sources, uses
+from trainflash.knobs.reading.expressions import refuse, short
+from trainflash.knobs.reading.origins import Source
+from trainflash.knobs.reading.python_source import PythonFile
+from trainflash.knobs.scene import Scene, Target
+
+DEEPEST = 3  # own: callers of callers; a guard further out guards more than that call
+
+
+def guard_setting(edit: GuardSetting, scene: Scene) -> tuple[Target, ...]:
+    """The typed truth value that guards the call. Raises `UsageError` where there is none, or where it is read elsewhere too."""
+    file, call = the_call(edit, scene)
+    reasons = []
+    for where, test in _guards(scene.project, file, call, DEEPEST):
+        for part, on in _parts(test):
+            try:
+                source = sources.Resolver(scene.project, on).source(where, part)
+            except UsageError as bad:
+                reasons.append(bad.message)
+                continue
+            reason = _unfit(source, on)
+            if reason is None:
+                return (_target(where, test, source, on),)  # type: ignore[arg-type]
+            reasons.append(f"{where.location(test)}: {reason}")
+    raise refuse("; ".join(reasons) or f"{file.location(call)}: no setting is asked before `{short(file.text(call))}`")
+
+
+def _target(file: PythonFile, test: cst.BaseExpression, source: Source, on: bool) -> Target:
+    def write(value: Any) -> Any:
+        return source.write(value if on else not value)  # type: ignore[misc]
+
+    return Target(file.location(test), True, write, f"`{file.text(test)}` at {file.location(test)}, from {source.shown}")
+
+
+def _unfit(source: Source | None, on: bool) -> str | None:
+    if source is None or source.write is None or source.value is not on:
+        return "what is asked is nothing typed that is on"
+    others = [use for use in source.uses if use.kind != "shown"]
+    return f"{source.shown} is also used at {others[0].location} (`{others[0].text}`)" if others else None
+
+
+def _guards(project: Project, file: PythonFile, node: cst.CSTNode, depth: int) -> Iterator[tuple[PythonFile, cst.BaseExpression]]:
+    """Tests whose truth leads to `node`, innermost first; behind those of its function those around its one call."""
+    below = node
+    for up in file.ancestors(node):
+        if isinstance(up, (cst.If, cst.IfExp)) and below is up.body:
+            yield file, up.test
+        if isinstance(up, cst.FunctionDef):
+            called = uses.callers(project, file, up)
+            if len(called) == 1 and depth > 0:
+                yield from _guards(project, *called[0], depth - 1)
+            return
+        below = up
+
+
+def _parts(test: cst.BaseExpression) -> Iterator[tuple[cst.BaseExpression, bool]]:
+    """What must hold for `test` to hold, each with the truth value that it must have."""
+    if isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.And):
+        yield from _parts(test.left)
+        yield from _parts(test.right)
+    elif isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+        yield test.expression, False
+    else:
+        yield test, True
