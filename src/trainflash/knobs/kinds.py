@@ -260,12 +260,12 @@ class Advice:
 
 Edit = (
     CallArgument | ReplaceCall | InsertCall | AssignedAttribute | Environment | RemoveCall | ReleasedObjects | CollectorSettings
+    | GuardSetting
     | UnwrapCall | ModelStatement | ForwardBlock | Memoize | Decorate | Interval | FusedAttention | UnreadWeights | BatchedSampling
     | PadToLongest | DeferredRead | Hoist | Background | Together | Exchange | SkipSync | Accumulation | DrawnBatch | Advice
 )  # fmt: skip
 EDITS: Mapping[str, type] = {
     "call_argument": CallArgument,
-    | GuardSetting
     "replace_call": ReplaceCall,
     "insert_call": InsertCall,
     "assigned_attribute": AssignedAttribute,
