@@ -30,6 +30,7 @@ FILES = (
     "knob_spellings.yaml",
     "knob_pitfalls.yaml",  # programs that a careless edit would break
     "knob_limits.yaml",  # values that the program does not allow, keys that stand twice or serve several
+    "knob_padding.yaml",  # ways of padding to a fixed length
     "knob_collecting.yaml",  # helpers that collect garbage, and settings of the collector
     "knob_guards.yaml",  # debugging aids behind a setting of the program's own
 )

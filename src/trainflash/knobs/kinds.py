@@ -199,6 +199,11 @@ class PadToLongest:
 
 
 @dataclass(frozen=True)
+class PaddingSetting:
+    """Set what the program or its tokenizer is told about padding from `"max_length"` to `"longest"`, where that is typed."""
+
+
+@dataclass(frozen=True)
 class DeferredRead:
     """Keep a value that is read every step (`loss.item()`) as a tensor, and read it where it is used, now and then."""
 
@@ -262,7 +267,8 @@ Edit = (
     CallArgument | ReplaceCall | InsertCall | AssignedAttribute | Environment | RemoveCall | ReleasedObjects | CollectorSettings
     | GuardSetting
     | UnwrapCall | ModelStatement | ForwardBlock | Memoize | Decorate | Interval | FusedAttention | UnreadWeights | BatchedSampling
-    | PadToLongest | DeferredRead | Hoist | Background | Together | Exchange | SkipSync | Accumulation | DrawnBatch | Advice
+    | PadToLongest | PaddingSetting | DeferredRead | Hoist | Background | Together | Exchange | SkipSync | Accumulation | DrawnBatch
+    | Advice
 )  # fmt: skip
 EDITS: Mapping[str, type] = {
     "call_argument": CallArgument,
@@ -284,6 +290,7 @@ EDITS: Mapping[str, type] = {
     "unread_weights": UnreadWeights,
     "batched_sampling": BatchedSampling,
     "pad_to_longest": PadToLongest,
+    "padding_setting": PaddingSetting,
     "deferred_read": DeferredRead,
     "hoist": Hoist,
     "background": Background,

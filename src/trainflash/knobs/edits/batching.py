@@ -1,22 +1,20 @@
-"""Edits of how batches are made: one index for a whole batch, and padding to the longest sample instead of a fixed width."""
+"""One index for a whole batch, instead of one for each of its samples."""
 
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import libcst as cst
 
 from trainflash.knobs.edits import imports
 from trainflash.knobs.edits.calls import the_call
-from trainflash.knobs.kinds import BatchedSampling, CallArgument, PadToLongest
+from trainflash.knobs.edits.collating import LOADER
+from trainflash.knobs.kinds import BatchedSampling
 from trainflash.knobs.reading.expressions import assigned, literal, refuse
-from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, has_splat, keyword, positional
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, has_splat, positional
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
-from trainflash.knobs.training import padding
 
-LOADER = CallArgument(("torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader"), "batch_size", at="train_loader")
 TENSORS = "torch.utils.data.TensorDataset"
 OWN = ("batch_size", "shuffle", "drop_last", "generator")
 OTHERS = ("num_workers", "pin_memory", "persistent_workers", "prefetch_factor", "worker_init_fn", "multiprocessing_context", "timeout")
@@ -25,7 +23,6 @@ REMADE = ("prepare", "prepare_data_loader", "fit", "setup_dataloaders")  # calls
 CONFIGS = re.compile(
     r"(arg|cfg|conf|config|opt|opts|option|hp|hparam|param|flag|setting|trial|sweep)s?$|^self$|^cls$"
 )  # what holds options
-HANDED = ("data_collator", "collate_fn")
 PARTED = {
     "load",
     "tolist",
@@ -179,174 +176,3 @@ def _array(file: PythonFile, owner: cst.ClassDef, node: cst.BaseExpression, dept
         if any(dotted(target.target) == name for target in assign.targets) and assign.value is not node
     ]
     return bool(stored) and all(_array(file, owner, value, depth + 1) for value in stored)
-
-
-# Padding --------------------------------------------------------------------------------------------------------------------------
-
-
-def pad_to_longest(edit: PadToLongest, scene: Scene) -> tuple[Target, ...]:
-    """The fixed width in the training loader's collate function. Raises `UsageError` where the lengths cannot be told."""
-    file, function = _collate(scene)
-    here = file.location(function)
-    rows = _fills(file, function)
-    if not rows:
-        raise refuse(f"{here}: no row is filled by `row[: len(x)] = x` in a loop over the batch")
-    allocations = [(call, width) for call in descendants(function, cst.Call) if (width := _width(file, call)) is not None]
-    fixed = allocations
-    names = {file.text(width) for _, width in fixed}
-    if len(names) != 1:
-        raise refuse(f"{here}: {'no allocation has a fixed width' if not names else 'allocations have different widths'}")
-    padding.rows_as_they_are(file, function, {name for row in rows for name in _loop_names(row[1])})
-    length, targets, batch = rows[0]
-    if any(row != rows[0] for row in rows) and len({row[1:] for row in rows}) > 1:
-        raise refuse(f"{here}: rows are filled in different loops")
-    width = fixed[0][1]
-    padding.network_of_any_width(scene, file, function, width)
-    lengths = dict.fromkeys(row[0] for row in rows)
-    longest = f"max(len({length}) for {targets} in {batch})" if len(lengths) == 1 else None
-    if longest is None:
-        longest = f"max(max({', '.join(f'len({each})' for each in lengths)}) for {targets} in {batch})"
-    place = _assigned_once(file, function, width)
-    others = [
-        node for node in _names(function) if file.text(node) == file.text(width) and not _in_width(file, node, fixed) and node is not place
-    ]
-    bound = file.text(place if place is not None else width)
-    for node in others:
-        up = file.parent(node)
-        if not isinstance(up, (cst.Slice, cst.AssignTarget)) and not (isinstance(up, cst.Attribute) and up.attr is node):
-            raise refuse(f"{file.location(node)}: {file.text(width)} has another use in {function.name.value}")
-    if padding.cuts(function):
-        longest = f"min({bound}, {longest})"
-    spots = [place] if place is not None else [node for _, node in fixed]
-    splices = tuple(Splice(file.path, *file.outer_span(node), longest) for node in spots)
-    return (Target(here, None, lambda value: splices, f"{function.name.value} at {here}, which pads to {file.text(width)}", longest),)
-
-
-def _collate(scene: Scene) -> tuple[PythonFile, cst.FunctionDef]:
-    loader = scene.facts.get("train_loader")
-    if loader is not None and scene.at is None and scene.project.owns(loader.collate_location):
-        seen = scene.project.python(loader.collate_location.file)
-        function = seen.function_at(loader.collate_location)
-        if function is not None:
-            return seen, function
-    if loader is not None and scene.at is None and not scene.project.owns(loader.location):
-        file, given = _handed_over(scene)
-    else:
-        file, call = the_call(LOADER, scene)
-        given = keyword(call, "collate_fn")
-    name = dotted(given.value.func if isinstance(given.value, cst.Call) else given.value) if given is not None else None
-    if given is None or name is None:
-        raise refuse(f"{file.path}: the loader has no collate function of its own")
-    tail = name.split(".")[-1]
-    found: list[tuple[PythonFile, cst.FunctionDef]] = []
-    for where in scene.project.parsed(tail):
-        for function in where.functions:
-            owner = where.class_of(function)
-            called = owner is not None and owner.name.value == tail and function.name.value == "__call__"
-            if called or function.name.value == tail:
-                found.append((where, function))
-    if len(found) != 1:
-        raise refuse(f"{file.location(given)}: {'no' if not found else 'more than one'} function {tail} in the program")
-    return found[0]
-
-
-def _handed_over(scene: Scene) -> tuple[PythonFile, cst.Arg]:
-    """The one argument `data_collator=` or `collate_fn=` of the program, where a trainer makes the loader."""
-    found = [
-        (file, arg) for file in scene.project.parsed() for call in file.calls for name in HANDED if (arg := keyword(call, name)) is not None
-    ]
-    if len(found) != 1:
-        raise refuse(f"{'no' if not found else 'more than one'} {' or '.join(HANDED)} is handed over in the program")
-    return found[0]
-
-
-def _width(file: PythonFile, call: cst.Call) -> cst.BaseExpression | None:
-    """The second dimension of `torch.zeros(n, WIDTH)`, `torch.full((n, WIDTH), x)` and the like, where it is a plain name or number."""
-    if file.full_name(call.func) not in (
-        "torch.zeros",
-        "torch.ones",
-        "torch.full",
-        "torch.empty",
-        "numpy.zeros",
-        "numpy.full",
-        "numpy.ones",
-    ):
-        return None
-    sizes: list[Any] = [arg.value for arg in call.args if arg.keyword is None]
-    if sizes and isinstance(sizes[0], (cst.Tuple, cst.List)):
-        sizes = [element.value for element in sizes[0].elements]
-    elif (file.full_name(call.func) or "").endswith("full"):
-        return None
-    if len(sizes) < 2 or not (isinstance(sizes[0], cst.Call) and dotted(sizes[0].func) == "len"):
-        return None
-    return sizes[1] if isinstance(sizes[1], (cst.Name, cst.Attribute, cst.Integer)) else None
-
-
-def _fills(file: PythonFile, function: cst.FunctionDef) -> list[tuple[str, str, str]]:
-    """For each filled row: the name whose length it has, the loop's target for one sample, and the batch it runs over."""
-    found = []
-    batch = [param.name.value for param in function.params.params if param.name.value != "self"]
-    for loop in descendants(function.body, cst.For):
-        pair = _sample(file, loop, batch[0] if batch else "")
-        if pair is None:
-            continue
-        for assign in descendants(loop.body, cst.Assign):
-            for target in assign.targets:
-                last = target.target.slice[-1].slice if isinstance(target.target, cst.Subscript) else None
-                if (
-                    isinstance(last, cst.Slice)
-                    and last.lower is None
-                    and isinstance(last.upper, cst.Call)
-                    and dotted(last.upper.func) == "len"
-                ):
-                    name = file.text(last.upper.args[0].value)
-                    if name.split("[")[0].split(".")[0] in _loop_names(pair[0]):
-                        found.append((name, *pair))
-    return found
-
-
-def _loop_names(target: str) -> set[str]:
-    return {part.strip(" ()") for part in target.split(",")}
-
-
-def _sample(file: PythonFile, loop: cst.For, batch: str) -> tuple[str, str] | None:
-    """The target of one sample, and the batch, for loops over `batch`, `enumerate(batch)` and `zip(rows, batch)`."""
-    source = loop.iter
-    if dotted(source) == batch:
-        return file.text(loop.target), batch
-    if not isinstance(source, cst.Call) or dotted(source.func) not in ("enumerate", "zip") or not isinstance(loop.target, cst.Tuple):
-        return None
-    plain = [arg.value for arg in source.args if arg.keyword is None]
-    place = next((number for number, value in enumerate(plain) if dotted(value) == batch), None)
-    if place is None:
-        return None
-    place = 1 if dotted(source.func) == "enumerate" else place
-    inner = loop.target.elements[place].value
-    return file.text(inner).strip("()") if not isinstance(inner, cst.Name) else inner.value, batch
-
-
-def _names(function: cst.FunctionDef) -> list[Any]:
-    return [*descendants(function.body, cst.Name), *descendants(function.body, cst.Attribute), *descendants(function.body, cst.Integer)]
-
-
-def _in_width(file: PythonFile, node: cst.CSTNode, fixed: list[tuple[cst.Call, Any]]) -> bool:
-    return any(file.inside(node, width) for _, width in fixed)
-
-
-def _assigned_once(file: PythonFile, function: cst.FunctionDef, width: cst.BaseExpression) -> cst.BaseExpression | None:
-    """What the width's local name is assigned in the function, where that is one plain name or number."""
-    if not isinstance(width, cst.Name):
-        return None
-    found = [
-        assign.value
-        for assign in descendants(function.body, cst.Assign)
-        if any(dotted(target.target) == width.value for target in assign.targets)
-    ]
-    if len(found) > 1:
-        raise refuse(f"{file.location(found[1])}: {width.value} is assigned more than once")
-    if found and isinstance(found[0], cst.IfExp):
-        fixed = [side for side in (found[0].body, found[0].orelse) if isinstance(side, (cst.Name, cst.Attribute, cst.Integer))]
-        found = fixed if len(fixed) == 1 else found
-    if found and not isinstance(found[0], (cst.Name, cst.Attribute, cst.Integer)):
-        raise refuse(f"{file.location(found[0])}: {width.value} is computed already: `{file.text(found[0])}`")
-    return found[0] if found else None

@@ -5,9 +5,9 @@ from __future__ import annotations
 import libcst as cst
 
 from trainflash.knobs.reading.expressions import given_to, literal, refuse
-from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, string_value
 from trainflash.knobs.scene import Scene
-from trainflash.knobs.training import widths
+from trainflash.knobs.training import samples, widths
 
 SHAPES = {
     "AvgPool1d",
@@ -44,43 +44,31 @@ POOLS = {"amax", "logsumexp", "max", "mean", "pool", "sum"}
 
 
 def cuts(function: cst.FunctionDef) -> bool:
-    """Whether samples may be cut to a length: any slice up to something but a sample's own length."""
-    uppers = [each.upper for each in descendants(function.body, cst.Slice) if each.upper is not None]
-    return any(not (isinstance(upper, cst.Call) and dotted(upper.func) == "len") for upper in uppers)
+    """Whether samples may be cut: any slice that does not begin at the start and end at a sample's own length."""
+    return any(
+        each.lower is not None or (each.upper is not None and not (isinstance(each.upper, cst.Call) and dotted(each.upper.func) == "len"))
+        for each in descendants(function.body, cst.Slice)
+    )
 
 
-def rows_as_they_are(file: PythonFile, function: cst.FunctionDef, names: set[str]) -> None:
+def rows_as_they_are(batch: samples.Batch) -> None:
     """Samples are as long in the loop as in the batch, cuts aside, and every row is filled from its start."""
+    file, function, names = batch.file, batch.function, batch.names()
     for assign in descendants(function.body, cst.Assign):
         for target in assign.targets:
             held = (
                 {each.value for each in descendants(target.target, cst.Name)} if isinstance(target.target, (cst.Name, cst.Tuple)) else set()
             )
-            if held & names and not _keeps_length(file, assign.value, held):
+            if held & names and not samples.keeps_length(file, assign.value, held):
                 raise refuse(f"{file.location(assign)}: `{file.text(assign)}` may change the length of a sample")
             last = target.target.slice[-1].slice if isinstance(target.target, cst.Subscript) else None
             if isinstance(last, cst.Slice) and (last.upper is not None or last.lower is not None):
-                plain = isinstance(last.upper, cst.Call) and dotted(last.upper.func) == "len" and last.lower is None
+                plain = last.lower is None and last.upper is not None and batch.length(last.upper) is not None
                 if not plain:
                     raise refuse(f"{file.location(assign)}: `{file.text(assign)}` does not fill a row from its start to a sample's length")
     for node in descendants(function.body, cst.AugAssign):
         if dotted(node.target) in names:
             raise refuse(f"{file.location(node)}: `{file.text(node)}` may change the length of a sample")
-
-
-def _keeps_length(file: PythonFile, value: cst.BaseExpression, names: set[str]) -> bool:
-    """A sample made a tensor, or cut from its start."""
-    if isinstance(value, cst.Call) and file.full_name(value.func) in (
-        "torch.tensor",
-        "torch.as_tensor",
-        "torch.from_numpy",
-        "numpy.asarray",
-    ):
-        return bool(value.args) and _keeps_length(file, value.args[0].value, names)
-    if isinstance(value, cst.Subscript) and len(value.slice) == 1 and isinstance(value.slice[0].slice, cst.Slice):
-        cut = value.slice[0].slice
-        return cut.lower is None and cut.step is None and _keeps_length(file, value.value, names)
-    return dotted(value) in names
 
 
 def network_of_any_width(scene: Scene, file: PythonFile, function: cst.FunctionDef, width: cst.BaseExpression) -> None:
@@ -105,10 +93,49 @@ def _shaped(file: PythonFile, call: cst.Call, names: widths.Width, width: str, *
     values = [arg.value for arg in call.args]
     held = any(names.holds(file, value) for value in values)
     alike = typed and any(literal(node) in names.numbers for value in values for node in descendants(value, cst.Integer))
-    if counts and (held or alike):
+    if counts and (held or alike) and not _always_cut(file, call, names):
         raise refuse(f"{file.location(call)}: `{file.text(call)}` counts on {width}, and a narrower batch may not fit")
     if _lays_flat(file, call, tail) and _in_network(file, call) and not _pools(file, call):
         raise refuse(f"{file.location(call)}: `{file.text(call)}` may lay whole rows flat, and a narrower batch may not fit what follows")
+
+
+def _always_cut(file: PythonFile, call: cst.Call, names: widths.Width) -> bool:
+    """Whether `call` makes a field, such as a table of positions, that is only read as far as the batch is wide."""
+    owner = next((up for up in file.ancestors(call) if isinstance(up, cst.ClassDef)), None)
+    field = _field(file, call)
+    if owner is None or field is None:
+        return False
+    reads = [
+        node
+        for node in descendants(owner, cst.Attribute)
+        if dotted(node) == f"self.{field}" and not isinstance(file.parent(node), cst.AssignTarget) and not _initialises(file, node)
+    ]
+    return bool(reads) and all(_cut(file, node, names) for node in reads)
+
+
+def _field(file: PythonFile, call: cst.Call) -> str | None:
+    """`name` of `self.name = … call …` and of `self.register_buffer("name", … call …)`."""
+    for up in (call, *file.ancestors(call)):
+        if isinstance(up, cst.Call) and _tail(up) == "register_buffer" and up.args:
+            return string_value(up.args[0].value)
+        if isinstance(up, cst.Assign) and len(up.targets) == 1:
+            return (dotted(up.targets[0].target) or "").removeprefix("self.") or None
+        if isinstance(up, cst.BaseCompoundStatement):
+            return None
+    return None
+
+
+def _initialises(file: PythonFile, node: cst.CSTNode) -> bool:
+    around = next((up.name.value for up in file.ancestors(node) if isinstance(up, cst.FunctionDef)), "")
+    return "init" in around or "reset" in around
+
+
+def _cut(file: PythonFile, node: cst.CSTNode, names: widths.Width) -> bool:
+    """`x[: n]` and `x[:, : n]` with an end that is not the width."""
+    up = file.parent(node)
+    slices = [part.slice for part in up.slice if isinstance(part.slice, cst.Slice)] if isinstance(up, cst.Subscript) else []
+    ends = [each.upper for each in slices if each.upper is not None]
+    return bool(ends) and not any(names.holds(file, end) for end in ends)
 
 
 def _lays_flat(file: PythonFile, call: cst.Call, tail: str) -> bool:

@@ -1,0 +1,203 @@
+"""Padding to the longest sample of each batch instead of a fixed width, where the program itself makes the batch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import libcst as cst
+
+from trainflash.errors import UsageError
+from trainflash.knobs.edits import padding_again
+from trainflash.knobs.edits.collating import collate_function, item_function
+from trainflash.knobs.kinds import PadToLongest
+from trainflash.knobs.reading import callees
+from trainflash.knobs.reading.expressions import refuse, short
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted
+from trainflash.knobs.scene import Scene, Target
+from trainflash.knobs.splices import Splice
+from trainflash.knobs.training import padding, samples
+
+MAKERS = tuple(f"{module}.{name}" for module in ("torch", "numpy") for name in ("zeros", "ones", "full", "empty"))
+FIXED = (cst.Name, cst.Attribute, cst.Integer)
+NEW_NAME = "longest"
+
+
+def pad_to_longest(edit: PadToLongest, scene: Scene) -> tuple[Target, ...]:
+    """The fixed width in the training loader's collate function. Raises `UsageError` where the lengths cannot be told."""
+    try:
+        file, function = collate_function(scene)
+    except UsageError:
+        _not_by_sample(scene)
+        raise
+    here = file.location(function)
+    batch = samples.Batch(file, function)
+    widened = padding_again.targets(scene, batch)
+    if widened:
+        return widened
+    spots, lengths = _spots(batch)
+    if not spots or not lengths:
+        _not_by_sample(scene)
+        raise refuse(f"{here}: no row is filled by `row[: len(x)] = x` in a loop over the batch")
+    names = {file.text(width) for width in spots}
+    if len(names) != 1:
+        raise refuse(f"{here}: allocations have different widths")
+    padding.rows_as_they_are(batch)
+    width = spots[0]
+    place = _assigned_once(batch, width)
+    for where, around, fixed in _typed(scene, file, function, width, place):
+        padding.network_of_any_width(scene, where, around, fixed)
+    _no_other_use(batch, width, spots, place)
+    longest = samples.longest(lengths)
+    bound = file.text(place if place is not None else width)
+    called = isinstance(place if place is not None else width, cst.Call)
+    if called or padding.cuts(function) or any(each.cut for each in lengths):
+        longest = f"min({bound}, {longest})"
+    splices = _written(batch, [place] if place is not None else spots, lengths, longest)
+    return (Target(here, None, lambda value: splices, f"{function.name.value} at {here}, which pads to {file.text(width)}", longest),)
+
+
+def _spots(batch: samples.Batch) -> tuple[list[cst.BaseExpression], list[samples.Length]]:
+    """Where the width stands: in what allocates rows, and in `WIDTH - len(x)`; and the lengths of what is padded."""
+    allocated = [width for call in descendants(batch.function.body, cst.Call) if (width := _width(batch, call)) is not None]  # type: ignore[arg-type]
+    lengths = _fills(batch) if allocated else []
+    if not lengths:
+        allocated = []
+    for node in descendants(batch.function.body, cst.BinaryOperation):
+        found = batch.length(node.right) if padding_again.pads_one(batch.file, node) else None
+        if found is not None:
+            allocated.append(node.left)
+            lengths.append(found)
+    return allocated, lengths
+
+
+def _width(batch: samples.Batch, call: cst.Call) -> cst.BaseExpression | None:
+    """The second dimension of `torch.zeros(n, WIDTH)`, `torch.full((n, WIDTH), x)` and the like, where it is a plain name or number."""
+    if batch.file.full_name(call.func) not in MAKERS:
+        return None
+    sizes: list[Any] = [arg.value for arg in call.args if arg.keyword is None]
+    if sizes and isinstance(sizes[0], (cst.Tuple, cst.List)):
+        sizes = [element.value for element in sizes[0].elements]
+    elif (batch.file.full_name(call.func) or "").endswith("full"):
+        return None
+    if len(sizes) < 2 or not _counts(batch, sizes[0]):
+        return None
+    return sizes[1] if isinstance(sizes[1], (*FIXED, cst.Call)) and dotted(getattr(sizes[1], "func", None)) not in ("max", "min") else None
+
+
+def _counts(batch: samples.Batch, size: cst.BaseExpression) -> bool:
+    """`len(batch)`, or a local name of it."""
+    if isinstance(size, cst.Name):
+        values = [
+            each.value for each in descendants(batch.function.body, cst.Assign) if any(dotted(t.target) == size.value for t in each.targets)
+        ]
+        size = values[0] if len(values) == 1 else size
+    return isinstance(size, cst.Call) and dotted(size.func) == "len"
+
+
+def _fills(batch: samples.Batch) -> list[samples.Length]:
+    """The lengths to which rows are filled: `row[: len(x)] = …`, `rows[i, : len(x)] = …`."""
+    found = []
+    for assign in descendants(batch.function.body, cst.Assign):
+        for target in assign.targets:
+            last = target.target.slice[-1].slice if isinstance(target.target, cst.Subscript) else None
+            if isinstance(last, cst.Slice) and last.lower is None and last.upper is not None:
+                length = batch.length(last.upper)
+                found += [] if length is None else [length]
+    return found
+
+
+def _assigned_once(batch: samples.Batch, width: cst.BaseExpression) -> cst.BaseExpression | None:
+    """What the width's local name is assigned in the function, where that is one plain name, number or call of the program's."""
+    if not isinstance(width, cst.Name):
+        return None
+    file = batch.file
+    found = [
+        assign.value
+        for assign in descendants(batch.function.body, cst.Assign)
+        if any(dotted(target.target) == width.value for target in assign.targets)
+    ]
+    if len(found) > 1:
+        raise refuse(f"{file.location(found[1])}: {width.value} is assigned more than once")
+    if found and isinstance(found[0], cst.IfExp):
+        fixed = [side for side in (found[0].body, found[0].orelse) if isinstance(side, FIXED)]
+        found = fixed if len(fixed) == 1 else found
+    computed = found and (not isinstance(found[0], (*FIXED, cst.Call)) or dotted(getattr(found[0], "func", None)) in ("max", "min"))
+    if computed:
+        raise refuse(f"{file.location(found[0])}: {width.value} is computed already: `{file.text(found[0])}`")
+    return found[0] if found else None
+
+
+def _typed(
+    scene: Scene, file: PythonFile, function: cst.FunctionDef, width: cst.BaseExpression, place: cst.BaseExpression | None
+) -> list[tuple[PythonFile, cst.FunctionDef, cst.BaseExpression]]:
+    """The fixed width, with the function that says it: the collate function itself, or the one that it asks for the width."""
+    asked = place if place is not None else width
+    if not isinstance(asked, cst.Call):
+        return [(file, function, width), *([(file, function, place)] if place is not None else [])]
+    made = [
+        (where, each, side)
+        for where, each in callees.meant(scene.project, file, asked)
+        for node in descendants(each.body, cst.Return)
+        for side in ([node.value.body, node.value.orelse] if isinstance(node.value, cst.IfExp) else [node.value])
+        if isinstance(side, FIXED) and dotted(side) != "None" and not _local(each, side)
+    ]
+    if not made:
+        raise refuse(f"{file.location(asked)}: the width is computed: `{short(file.text(asked))}`")
+    return made
+
+
+def _local(function: cst.FunctionDef, side: cst.BaseExpression) -> bool:
+    stored = [target.target for assign in descendants(function.body, cst.Assign) for target in assign.targets]
+    return any(dotted(target) == dotted(side) for target in stored) or dotted(side) in {p.name.value for p in function.params.params}
+
+
+def _no_other_use(batch: samples.Batch, width: cst.BaseExpression, spots: list[Any], place: cst.BaseExpression | None) -> None:
+    """Raises `UsageError` where the function uses its width for more than rows and cuts."""
+    file, function, text = batch.file, batch.function, batch.file.text(width)
+    for node in descendants(function.body, (*FIXED, cst.Call)):
+        if file.text(node) != text or node is place or any(file.inside(node, spot) for spot in spots):
+            continue
+        up = file.parent(node)
+        cut = isinstance(up, cst.Arg) and dotted(getattr(file.parent(up), "func", None)) == "min" and batch.length(file.parent(up))  # type: ignore[arg-type]
+        field = isinstance(up, cst.Attribute) and up.attr is node
+        if not isinstance(up, (cst.Slice, cst.AssignTarget)) and not field and not cut:
+            raise refuse(f"{file.location(node)}: {text} has another use in {function.name.value}")
+
+
+def _written(batch: samples.Batch, spots: list[Any], lengths: list[samples.Length], longest: str) -> tuple[Splice, ...]:
+    """`longest` in place of the width; where that is asked for in a loop, it is worked out once in front."""
+    file = batch.file
+    first = min(batch.place(node) for node in spots)
+    for each in lengths:
+        known = next((number for name, number in batch.lists.items() if name in _words(each.batch)), -1)
+        if known >= first:
+            raise refuse(f"{file.location(spots[0])}: the width is needed before `{each.batch}` is known")
+    if not any(True for node in spots for _ in batch.loops(node)):
+        return tuple(Splice(file.path, *file.outer_span(node), longest) for node in spots)
+    taken = {node.value for node in descendants(batch.function, cst.Name)}
+    if NEW_NAME in taken:
+        raise refuse(f"{file.location(spots[0])}: the name {NEW_NAME} means something else in {batch.function.name.value}")
+    statement = batch.body[first]
+    start = file.span(statement)[0]
+    row = file.raw.rfind(b"\n", 0, start) + 1
+    indent = file.raw[row:start].decode("utf-8")
+    if indent.strip():
+        raise refuse(f"{file.location(statement)}: {batch.function.name.value} is written in one line")
+    added = Splice(file.path, row, row, f"{indent}{NEW_NAME} = {longest}{file.newline}")
+    return (added, *(Splice(file.path, *file.outer_span(node), NEW_NAME) for node in spots))
+
+
+def _words(text: str) -> set[str]:
+    return {node.value for node in descendants(cst.parse_expression(text), cst.Name)}
+
+
+def _not_by_sample(scene: Scene) -> None:
+    """Raises `UsageError` where the data set pads each sample alone: there nobody knows the longest of its batch."""
+    found = item_function(scene)
+    for file, function in callees.reached(scene.project, [found]) if found is not None else ():
+        for node in descendants(function.body, (cst.BinaryOperation, cst.Arg)):
+            if padding_again.pads_one(file, node):
+                raise refuse(
+                    f"{file.location(node)}: `{short(file.text(node))}` pads each sample by itself, before the longest of its "
+                    "batch is known: it has to be padded in a collate function"
+                )
