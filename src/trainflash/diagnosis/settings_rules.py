@@ -164,6 +164,7 @@ def precision(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
             summary=f"{what}; about {shown(work * part)} of the time could be saved",
             evidence=rows,
             location=_where(signals),
+            knobs=("float32",) if dtype == "float64" else (),
         ),
     )
 

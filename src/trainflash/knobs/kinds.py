@@ -156,6 +156,11 @@ class ForwardBlock:
 
 
 @dataclass(frozen=True)
+class SinglePrecision:
+    """Write float32 wherever the program makes its network or its data float64, in all places at once."""
+
+
+@dataclass(frozen=True)
 class Memoize:
     """Cache a pure function's results. `memory_share` bounds them, of the memory that is available."""
 
@@ -265,7 +270,7 @@ class Advice:
 
 Edit = (
     CallArgument | ReplaceCall | InsertCall | AssignedAttribute | Environment | RemoveCall | ReleasedObjects | CollectorSettings
-    | GuardSetting
+    | GuardSetting | SinglePrecision
     | UnwrapCall | ModelStatement | ForwardBlock | Memoize | Decorate | Interval | FusedAttention | UnreadWeights | BatchedSampling
     | PadToLongest | PaddingSetting | DeferredRead | Hoist | Background | Together | Exchange | SkipSync | Accumulation | DrawnBatch
     | Advice
@@ -282,6 +287,7 @@ EDITS: Mapping[str, type] = {
     "unwrap_call": UnwrapCall,
     "model_statement": ModelStatement,
     "forward_block": ForwardBlock,
+    "single_precision": SinglePrecision,
     "memoize": Memoize,
     "decorate": Decorate,
     "interval": Interval,

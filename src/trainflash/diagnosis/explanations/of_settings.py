@@ -27,7 +27,7 @@ SETTINGS = (
         "parameters' type, autocast, float32 matmul precision and the device's capability; on a GPU only where the "
         "device is the bottleneck",
         (
-            Fix("bring float64 tensors (often from numpy) to float32", "numerics: needs the owner's agreement"),
+            Fix("bring the network and its data from float64 (often from numpy) to float32", "numerics: needs the owner's agreement"),
             Fix("torch.set_float32_matmul_precision('high') from compute capability 8.0 on", "rounding of products to 10 bits: numerics"),
             Fix("torch.autocast('cuda', dtype=torch.bfloat16)", "numerics: losses, overflow, what is kept in float32"),
             Fix("float32 or bfloat16 instead of float16 on a CPU", "numerics: usually more exact"),

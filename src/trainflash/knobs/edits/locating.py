@@ -23,6 +23,7 @@ from trainflash.knobs.edits import (
     padding,
     padding_settings,
     saving,
+    single_precision,
     skip_sync,
     statements,
 )
@@ -45,6 +46,7 @@ FINDERS: dict[type, Callable[[Any, Scene], tuple[Target, ...]]] = {
     of.ModelStatement: network.model_statement,
     of.ForwardBlock: network.forward_block,
     of.GuardSetting: guards.guard_setting,
+    of.SinglePrecision: single_precision.single_precision,
     of.Memoize: memoize.memoize,
     of.Decorate: evaluation.decorate,
     of.Interval: intervals.interval,

@@ -1,0 +1,197 @@
+"""Which number format an expression has, as far as the source says: arrays of NumPy, and the types that are named for them."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import libcst as cst
+
+from trainflash.knobs.project import Project
+from trainflash.knobs.reading.expressions import given_to, literal
+from trainflash.knobs.reading.python_source import PythonFile, dotted, keyword, positional, string_value
+
+Format = Literal["float64", "float32", "other", "number", "tensor"]  # "other": whole numbers, truth values, text, 16-bit formats
+DEEPEST = 12  # own: real chains of names have up to six links
+DOUBLE = {"numpy.float64", "numpy.double", "numpy.float_", "torch.float64", "torch.double", "float"}
+SINGLE = {"numpy.float32", "numpy.single", "torch.float32", "torch.float"}
+WHOLE = {"int", "bool", "str", "numpy.long", "torch.long", "torch.short", "torch.half", "torch.bool", "numpy.bool_", "torch.bfloat16"}
+WHOLE |= {f"{module}.{kind}{bits}" for module in ("numpy", "torch") for kind in ("int", "uint") for bits in (8, 16, 32, 64)}
+WHOLE |= {"numpy.float16", "torch.float16", "numpy.intp"}
+TYPE_WORDS: dict[str, Format] = {"float64": "float64", "double": "float64", "f8": "float64", "<f8": "float64", "d": "float64"}
+TYPE_WORDS |= {"float32": "float32", "f4": "float32", "<f4": "float32", "f": "float32"}
+TYPE_WORDS |= {f"{sign}int{bits}": "other" for sign in ("", "u") for bits in (8, 16, 32, 64)}
+MAKES = {"zeros": 1, "ones": 1, "empty": 1, "eye": 3, "linspace": 5, "identity": 1, "logspace": 5}  # float64 unless told: where its type is
+KEEPS = {"asarray": 1, "array": 1, "ascontiguousarray": 1, "copy": None, "transpose": None, "abs": None, "clip": None, "flip": None}
+KEEPS |= {"repeat": None, "tile": None, "roll": None, "sort": None, "squeeze": None, "reshape": None, "broadcast_to": None, "where": None}
+JOINS = {"stack", "concatenate", "vstack", "hstack", "column_stack"}
+FLOATS = {"sin", "cos", "tan", "exp", "log", "log1p", "log2", "log10", "expm1", "sqrt", "tanh", "arctan", "arctan2"}
+METHODS = {"reshape", "copy", "transpose", "squeeze", "ravel", "flatten", "clip", "repeat", "swapaxes", "mean", "std", "sum", "max", "min"}
+DRAWS = {"normal", "standard_normal", "uniform", "random", "rand", "randn", "gamma", "beta", "exponential", "dirichlet", "lognormal"}
+DRAWS |= {"laplace", "standard_t", "random_sample", "multivariate_normal", "standard_exponential", "standard_gamma", "chisquare"}
+COUNTS = {"integers", "randint", "poisson", "binomial", "permutation", "multinomial"}
+LEAVES = {"numpy", "tolist", "item", "size", "dim", "numel", "__array__"}  # methods of a tensor that return something else
+GENERATORS = {"numpy.random.default_rng", "numpy.random.RandomState", "numpy.random.Generator"}
+
+
+class Formats:
+    """Answers for one program; None wherever it is not known."""
+
+    def __init__(self, project: Project) -> None:
+        self.project = project
+        self._depth = 0
+
+    def named_type(self, file: PythonFile, node: cst.BaseExpression | None) -> Format | None:
+        """The format that `node` names, such as `np.float64`, `"float32"` or a constant that holds one."""
+        if node is None:
+            return None
+        word, full = string_value(node), file.full_name(node)
+        if word is not None:
+            return TYPE_WORDS.get(word.removeprefix("torch."))
+        if full in DOUBLE:
+            return "float64"
+        if full in SINGLE or full in WHOLE:
+            return "float32" if full in SINGLE else "other"
+        found = self.constant(file, node) if isinstance(node, cst.Name) else None
+        return self.named_type(*found) if found is not None else None
+
+    def constant(self, file: PythonFile, node: cst.Name) -> tuple[PythonFile, cst.BaseExpression] | None:
+        """What the module's variable is given, where the whole program gives that name something only once."""
+        given = [(where, value) for where in self.project.parsed(node.value) for value in given_to(where.module, node.value)]
+        if len(given) != 1 or (given[0][0] is not file and node.value not in file.imported):
+            return None
+        where, value = given[0]
+        line = where.parent(where.parent(value))  # type: ignore[arg-type]
+        return given[0] if line is not None and isinstance(where.parent(line), cst.Module) else None
+
+    def of(self, file: PythonFile, node: cst.BaseExpression) -> Format | None:
+        """The format of what `node` computes."""
+        if self._depth >= DEEPEST:
+            return None
+        self._depth += 1
+        try:
+            return self._of(file, node)
+        finally:
+            self._depth -= 1
+
+    def _of(self, file: PythonFile, node: cst.BaseExpression) -> Format | None:
+        if isinstance(literal(node), (int, float, str)) or isinstance(node, cst.Comparison):
+            return "number" if isinstance(literal(node), float) else "other"
+        if isinstance(node, cst.Call):
+            return self._call(file, node)
+        if isinstance(node, cst.BinaryOperation):
+            return self._computed(file, node)
+        if isinstance(node, cst.UnaryOperation):
+            return self.of(file, node.expression)
+        if isinstance(node, cst.Subscript):
+            return self.of(file, node.value)
+        if isinstance(node, cst.Attribute) and node.attr.value == "T":
+            return self.of(file, node.value)
+        if isinstance(node, (cst.Name, cst.Attribute)):
+            return self._held(file, node)
+        return None
+
+    def _held(self, file: PythonFile, node: cst.Name | cst.Attribute) -> Format | None:
+        """A variable of the function or the module, or an attribute of the object: what all that it is given agree on."""
+        name = dotted(node)
+        if name is None or (isinstance(node, cst.Attribute) and not name.startswith("self.")):
+            return None
+        kinds = cst.ClassDef if isinstance(node, cst.Attribute) else (cst.FunctionDef, cst.Module)
+        for owner in (up for up in file.ancestors(node) if isinstance(up, kinds)):
+            if _bound_otherwise(owner, name):
+                return None
+            if given := given_to(owner, name):
+                return self._alike([self.of(file, value) for value in given if not file.inside(node, value)])
+        return None
+
+    def _call(self, file: PythonFile, call: cst.Call) -> Format | None:
+        full = file.full_name(call.func) or ""
+        module, _, name = full.rpartition(".")
+        if full in ("int", "len", "ord", "bool", "str"):
+            return "other"
+        if module.split(".")[0] == "torch":
+            return "tensor"
+        if module == "numpy":
+            return self._numpy(file, call, name)
+        if not isinstance(call.func, cst.Attribute):
+            return None
+        method, base = call.func.attr.value, call.func.value
+        if method == "astype":
+            given = keyword(call, "dtype") or positional(call, 0)
+            return self.named_type(file, given.value) if given is not None else None
+        if method in DRAWS | COUNTS and self._draws(file, base):
+            return "other" if method in COUNTS else self._typed(file, call, None, "float64")
+        found = self.of(file, base)
+        if found == "tensor":
+            return None if method in LEAVES else "tensor"
+        return found if method in METHODS and keyword(call, "dtype") is None and found in ("float64", "float32") else None
+
+    def _numpy(self, file: PythonFile, call: cst.Call, name: str) -> Format | None:
+        first = positional(call, 0)
+        if name in MAKES:
+            return self._typed(file, call, MAKES[name], "float64")
+        if name in FLOATS | set(KEEPS) | JOINS:
+            parts = [first.value] if first is not None else []
+            if parts and isinstance(parts[0], (cst.List, cst.Tuple)):
+                parts = [element.value for element in parts[0].elements]
+            elif name in JOINS:
+                return None
+            if name == "where":
+                parts = [arg.value for arg in call.args[1:]]
+            found = [self.of(file, part) for part in parts]
+            kept = "float64" if "float64" in found and not {None, "tensor"} & set(found) else self._alike(found)
+            kept = "float64" if kept == "number" or (name in FLOATS and kept == "other") else kept
+            return self._typed(file, call, KEEPS.get(name), kept)
+        return None
+
+    def _typed(self, file: PythonFile, call: cst.Call, place: int | None, without: Format | None) -> Format | None:
+        """The format that the call's `dtype` names, else the one `without` it."""
+        given = keyword(call, "dtype") or positional(call, place)
+        return without if given is None else self.named_type(file, given.value)
+
+    def _draws(self, file: PythonFile, base: cst.BaseExpression) -> bool:
+        """Whether `base` is NumPy's module of random numbers, or a variable that holds a generator of it."""
+        if file.full_name(base) == "numpy.random" or (isinstance(base, cst.Call) and file.full_name(base.func) in GENERATORS):
+            return True
+        name = dotted(base)
+        given = given_to(file.module, name) if name is not None else []
+        return bool(given) and all(isinstance(each, cst.Call) and file.full_name(each.func) in GENERATORS for each in given)
+
+    def _computed(self, file: PythonFile, node: cst.BinaryOperation) -> Format | None:
+        """Of an array of float64 and any other array or number float64 comes out."""
+        if isinstance(node.operator, (cst.Modulo, cst.BitAnd, cst.BitOr, cst.LeftShift, cst.RightShift)):
+            return None
+        sides = [self.of(file, side) for side in (node.left, node.right)]
+        numbers = [isinstance(literal(side), (int, float)) for side in (node.left, node.right)]
+        if "tensor" in sides:
+            return "tensor" if sides[0] == sides[1] or any(numbers) else None
+        if None in sides or not {"float64", "float32"} & set(sides):
+            return None
+        return "float64" if "float64" in sides else "float32" if any(numbers) or sides[0] == sides[1] else None
+
+    @staticmethod
+    def _alike(found: list[Format | None]) -> Format | None:
+        return found[0] if found and len(set(found)) == 1 else None
+
+
+def _bound_otherwise(owner: cst.CSTNode, name: str) -> bool:
+    """Whether a loop, a context, an unpacked result or a parameter gives `name` something that is not followed."""
+    todo: list[cst.CSTNode] = [owner]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, cst.Param) and node.name.value == name:
+            return True
+        targets: list[cst.BaseExpression] = []
+        if isinstance(node, (cst.For, cst.CompFor)):
+            targets = [node.target]
+        elif isinstance(node, cst.AsName):
+            targets = [node.name]
+        elif isinstance(node, cst.NamedExpr):
+            targets = [node.target]
+        elif isinstance(node, cst.Assign) and not isinstance(node.value, (cst.Tuple, cst.List)):
+            targets = [each.target for each in node.targets if isinstance(each.target, (cst.Tuple, cst.List))]
+        for target in targets:
+            parts = [part.value for part in target.elements] if isinstance(target, (cst.Tuple, cst.List)) else [target]
+            if any(dotted(part) == name for part in parts):
+                return True
+        todo += [child for child in node.children if not isinstance(owner, cst.Module) or not isinstance(child, cst.FunctionDef)]
+    return False
