@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import libcst as cst
@@ -58,20 +59,21 @@ def pad_to_longest(edit: PadToLongest, scene: Scene) -> tuple[Target, ...]:
 
 def _spots(batch: samples.Batch) -> tuple[list[cst.BaseExpression], list[samples.Length]]:
     """Where the width stands: in what allocates rows, and in `WIDTH - len(x)`; and the lengths of what is padded."""
-    allocated = [width for call in descendants(batch.function.body, cst.Call) if (width := _width(batch, call)) is not None]  # type: ignore[arg-type]
-    lengths = _fills(batch) if allocated else []
-    if not lengths:
-        allocated = []
+    lengths, places = _fills(batch)
+    allocated = [width for call in descendants(batch.function.body, cst.Call) if (width := _width(batch, call, places)) is not None]  # type: ignore[arg-type]
+    if not allocated:
+        lengths = []
     for node in descendants(batch.function.body, cst.BinaryOperation):
         found = batch.length(node.right) if padding_again.pads_one(batch.file, node) else None
         if found is not None:
+            more = padding_again.added(batch.file, node)[1]
             allocated.append(node.left)
-            lengths.append(found)
+            lengths.append(replace(found, text=f"{found.text} + {more}" if more else found.text))
     return allocated, lengths
 
 
-def _width(batch: samples.Batch, call: cst.Call) -> cst.BaseExpression | None:
-    """The second dimension of `torch.zeros(n, WIDTH)`, `torch.full((n, WIDTH), x)` and the like, where it is a plain name or number."""
+def _width(batch: samples.Batch, call: cst.Call, places: set[int]) -> cst.BaseExpression | None:
+    """The filled dimension of `torch.zeros(n, WIDTH)`, `torch.full((n, WIDTH), x)` and the like, where it is a plain name or number."""
     if batch.file.full_name(call.func) not in MAKERS:
         return None
     sizes: list[Any] = [arg.value for arg in call.args if arg.keyword is None]
@@ -79,9 +81,14 @@ def _width(batch: samples.Batch, call: cst.Call) -> cst.BaseExpression | None:
         sizes = [element.value for element in sizes[0].elements]
     elif (batch.file.full_name(call.func) or "").endswith("full"):
         return None
-    if len(sizes) < 2 or not _counts(batch, sizes[0]):
+    if len(sizes) < 2 or not _counts(batch, sizes[0]) or not places:
         return None
-    return sizes[1] if isinstance(sizes[1], (*FIXED, cst.Call)) and dotted(getattr(sizes[1], "func", None)) not in ("max", "min") else None
+    if len(sizes) > 2 and len(places) > 1:
+        raise refuse(f"{batch.file.location(call)}: rows are filled along different dimensions")
+    filled = min(places) if len(sizes) > 2 else 1
+    width = sizes[filled] if filled < len(sizes) else None
+    known = isinstance(width, (*FIXED, cst.Call)) and dotted(getattr(width, "func", None)) not in ("max", "min")
+    return width if known else None
 
 
 def _counts(batch: samples.Batch, size: cst.BaseExpression) -> bool:
@@ -94,16 +101,30 @@ def _counts(batch: samples.Batch, size: cst.BaseExpression) -> bool:
     return isinstance(size, cst.Call) and dotted(size.func) == "len"
 
 
-def _fills(batch: samples.Batch) -> list[samples.Length]:
-    """The lengths to which rows are filled: `row[: len(x)] = …`, `rows[i, : len(x)] = …`."""
-    found = []
+def _fills(batch: samples.Batch) -> tuple[list[samples.Length], set[int]]:
+    """The lengths to which rows are filled, as in `row[: len(x)] = …` and `rows[i, : len(x)] = …`, and along which dimensions."""
+    lengths, places = [], set()
+    made = [each for each in descendants(batch.function.body, cst.Assign) if isinstance(each.value, cst.Call)]
+    whole = {dotted(each.targets[0].target) for each in made if batch.file.full_name(each.value.func) in MAKERS}  # type: ignore[union-attr]
     for assign in descendants(batch.function.body, cst.Assign):
         for target in assign.targets:
             last = target.target.slice[-1].slice if isinstance(target.target, cst.Subscript) else None
             if isinstance(last, cst.Slice) and last.lower is None and last.upper is not None:
                 length = batch.length(last.upper)
-                found += [] if length is None else [length]
-    return found
+                place = len(target.target.slice) - 1 + (0 if dotted(target.target.value) in whole else 1)  # type: ignore[union-attr]
+                lengths += [] if length is None else [length]
+                places |= set() if length is None else {place}
+            elif isinstance(last, cst.Index) and dotted(target.target.value) in whole:  # type: ignore[union-attr]
+                _columns(batch, assign, target.target)  # type: ignore[arg-type]
+    return lengths, places
+
+
+def _columns(batch: samples.Batch, assign: cst.Assign, target: cst.Subscript) -> None:
+    """Raises `UsageError` for `rows[i, n] = …`: a narrower batch may have no such column."""
+    if len(target.slice) > 1 and not any(isinstance(part.slice, cst.Slice) for part in target.slice):
+        raise refuse(
+            f"{batch.file.location(assign)}: `{short(batch.file.text(assign))}` writes to a place that a narrower batch may not have"
+        )
 
 
 def _assigned_once(batch: samples.Batch, width: cst.BaseExpression) -> cst.BaseExpression | None:

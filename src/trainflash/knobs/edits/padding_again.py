@@ -46,11 +46,26 @@ def pads_one(file: PythonFile, node: cst.CSTNode) -> bool:
         return False
     if samples.measured(file, node.right)[1] is None and not isinstance(node.right, cst.Name):
         return False
-    up = file.parent(node)
+    top, more = added(file, node)
+    up = file.parent(top)
+    if more < 0 or (isinstance(up, cst.BinaryOperation) and not isinstance(up.operator, cst.Multiply)):
+        return False
     stored = isinstance(up, cst.Assign) and any("pad" in file.text(target.target).lower() for target in up.targets)
     repeated = isinstance(up, cst.BinaryOperation) and isinstance(up.operator, cst.Multiply)
     calls = (callees.called_name(around).lower() for around in file.ancestors(node) if isinstance(around, cst.Call))
     return stored or repeated or any("pad" in name or name in FILLERS for name in calls)
+
+
+def added(file: PythonFile, node: cst.BaseExpression) -> tuple[cst.BaseExpression, int]:
+    """`WIDTH - len(x)` with what is taken off it for tokens that stand around the sample: 2 for `WIDTH - len(x) - 2`."""
+    more = 0
+    up = file.parent(node)
+    while isinstance(up, cst.BinaryOperation) and up.left is node and isinstance(up.right, cst.Integer):
+        if not isinstance(up.operator, (cst.Add, cst.Subtract)):
+            break
+        more += literal(up.right) if isinstance(up.operator, cst.Subtract) else -literal(up.right)
+        node, up = up, file.parent(up)
+    return node, more
 
 
 def _widens(batch: samples.Batch, call: cst.Call) -> tuple[cst.BaseExpression, cst.BaseExpression] | None:

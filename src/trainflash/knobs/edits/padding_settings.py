@@ -10,7 +10,7 @@ from trainflash.errors import UsageError
 from trainflash.knobs.edits.collating import collate_function
 from trainflash.knobs.kinds import PaddingSetting
 from trainflash.knobs.reading import callees, sources, uses
-from trainflash.knobs.reading.expressions import literal, refuse
+from trainflash.knobs.reading.expressions import literal, refuse, same
 from trainflash.knobs.reading.origins import Source
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, has_splat, keyword, string_value
 from trainflash.knobs.scene import Scene, Target
@@ -35,9 +35,12 @@ def padding_setting(edit: PaddingSetting, scene: Scene) -> tuple[Target, ...]:
         for file, function in reached:
             for attempt in found(scene, file, function):
                 try:
-                    return (attempt(),)
+                    target = attempt()
                 except UsageError as bad:
                     reasons.append(bad)
+                    continue
+                if target is not None:
+                    return (target,)
     try:
         return (_switched(scene),)
     except UsageError as bad:
@@ -45,7 +48,7 @@ def padding_setting(edit: PaddingSetting, scene: Scene) -> tuple[Target, ...]:
     raise reasons[0]
 
 
-def _asked(scene: Scene, file: PythonFile, function: cst.FunctionDef) -> Iterator[Callable[[], Target]]:
+def _asked(scene: Scene, file: PythonFile, function: cst.FunctionDef) -> Iterator[Callable[[], Target | None]]:
     """Calls of a tokenizer in the collate function that ask for the full length."""
     for call in descendants(function.body, cst.Call):
         arg, old = keyword(call, "padding"), keyword(call, SWITCH)  # type: ignore[arg-type]
@@ -77,8 +80,10 @@ def _old_word(file: PythonFile, function: cst.FunctionDef, call: cst.Call, old: 
     return Target(file.location(call), None, lambda value: (splice,), f"{SWITCH} of the call at {file.location(call)}", LONGEST)
 
 
-def _word(scene: Scene, file: PythonFile, function: cst.FunctionDef, call: cst.Call, arg: cst.Arg) -> Target:
+def _word(scene: Scene, file: PythonFile, function: cst.FunctionDef, call: cst.Call, arg: cst.Arg) -> Target | None:
     found = _source(scene, file, arg.value, FULL)
+    if found is None:
+        return None
     _whole_batch(file, function, call)
     if has_splat(call, "**") and keyword(call, "max_length") is None and keyword(call, "truncation") is None:
         raise refuse(f"{file.location(call)}: a **splat may set what goes with padding")
@@ -86,11 +91,12 @@ def _word(scene: Scene, file: PythonFile, function: cst.FunctionDef, call: cst.C
     return _target(file, call, found, LONGEST, f"padding of the call at {file.location(call)}")
 
 
-def _compared(scene: Scene, file: PythonFile, function: cst.FunctionDef) -> Iterator[Callable[[], Target]]:
+def _compared(scene: Scene, file: PythonFile, function: cst.FunctionDef) -> Iterator[Callable[[], Target | None]]:
     """Settings that the collate function, or what it calls, compares with a word for the full length or for the longest."""
     for node in descendants(function.body, cst.Comparison):
         setting, word = _pair(node)  # type: ignore[arg-type]
-        if setting is not None and word in (*FULL_WORDS, *LONGEST_WORDS):
+        of_padding = word in (FULL, LONGEST) or (setting is not None and "pad" in _name(setting).lower())
+        if setting is not None and of_padding and word in (*FULL_WORDS, *LONGEST_WORDS):
             yield lambda node=node, setting=setting: _by_comparison(scene, file, node, setting)
 
 
@@ -105,12 +111,14 @@ def _pair(node: cst.Comparison) -> tuple[cst.BaseExpression | None, str | None]:
     return None, None
 
 
-def _by_comparison(scene: Scene, file: PythonFile, node: cst.Comparison, setting: cst.BaseExpression) -> Target:
+def _by_comparison(scene: Scene, file: PythonFile, node: cst.Comparison, setting: cst.BaseExpression) -> Target | None:
     compared = [(where, each, *_pair(each)) for where in scene.project.parsed() for each in where.nodes if isinstance(each, cst.Comparison)]
     same_setting = [(where, each, word) for where, each, other, word in compared if other is not None and _name(other) == _name(setting)]
     words = [word for _, _, word in same_setting]
     expected = next((word for word in words if word in FULL_WORDS), FULL)
     found = _source(scene, file, setting, expected)
+    if found is None:
+        return None
     wanted = next((word for word in words if word in LONGEST_WORDS), LONGEST if expected == FULL else None)
     if wanted is None:
         raise refuse(f"{file.location(node)}: no word is compared with `{file.text(setting)}` that says to pad to the longest sample")
@@ -133,11 +141,11 @@ def _name(node: cst.BaseExpression) -> str:
     return key[1] if key is not None else dotted(node) or ""
 
 
-def _source(scene: Scene, file: PythonFile, node: cst.BaseExpression, expected: object) -> Source:
+def _source(scene: Scene, file: PythonFile, node: cst.BaseExpression, expected: object) -> Source | None:
+    """Where `node` is typed; None where it is something else than `expected`."""
     found = sources.Resolver(scene.project, expected).source(file, node)
-    if found is None or found.value != expected:
-        value = "not found" if found is None else repr(found.value)
-        raise refuse(f"{file.location(node)}: `{file.text(node)}` is {value}, not {expected!r}")
+    if found is None or not same(found.value, expected):
+        return None
     if found.write is None:
         raise refuse(f"{file.location(node)}: `{file.text(node)}` is {found.shown}, which is computed")
     return found
@@ -177,6 +185,8 @@ def _switched(scene: Scene) -> Target:
             if not any(string_value(each) == FULL for each in descendants(node.body, cst.SimpleString)):
                 continue
             found = _source(scene, file, test, True)
+            if found is None:
+                continue
             _alone(scene, file, test, found)
             return _target(file, node, found, False, f"`{file.text(test)}` at {file.location(node)}")
     raise refuse("no call of a tokenizer pads to max_length in the collate function, and no setting says so")

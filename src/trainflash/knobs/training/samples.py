@@ -59,7 +59,7 @@ class Batch:
         self.file, self.function = file, function
         self.body = list(function.body.body)
         given = [param.name.value for param in function.params.params if param.name.value not in ("self", "cls")]
-        self.lists: dict[str, int] = {given[0]: -1} if given else {}
+        self.lists: dict[str, int] = dict.fromkeys(given, -1)
         for number, statement in enumerate(self.body):
             for name in self._made(statement):
                 self.lists.setdefault(name, number)
