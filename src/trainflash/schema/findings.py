@@ -1,4 +1,4 @@
-"""What was found and what could be tried: `findings.v1`, `plan.v1`. History: v1, first version."""
+"""What was found and what could be tried: `findings.v1`, `plan.v1`. History: v1, first version; `precision` as a risk came later."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Diagnosis:
     advice: tuple[str, ...] = ()  # after an abstention: what would make a diagnosis possible
 
 
-Change = Literal["same", "close", "order", "numerics", "cadence", "schedule", "batch"]
+Change = Literal["same", "close", "order", "numerics", "precision", "cadence", "schedule", "batch"]
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ Place = tuple[PythonFile, cst.CSTNode, tuple[Edit, ...]]
 EDGES = {"torch.from_numpy": None, "torch.tensor": None, "torch.as_tensor": 1, "torch.asarray": None}  # and where `dtype` may stand
 CONVERTS = {"float", "double", "half", "bfloat16", "long", "int", "short", "bool", "byte", "type", "type_as", "item", "numel"}
 TAKES_ANY = {"copy_", "load_state_dict"}  # methods that convert what they are given
+IN_PLACE = {"fill", "sort", "shuffle", "copyto", "put", "resize", "partition"}
 NUMPY = {"float64": "float32", "double": "float32", "float_": "float32"}
 
 
@@ -64,8 +65,26 @@ def _brought(formats: Formats, file: PythonFile, call: cst.Call, array: cst.Base
         if isinstance(named, cst.Attribute) and file.full_name(named) in {f"numpy.{name}" for name in NUMPY}:
             start, end = file.span(named.attr)
             return [(file, named, (Splice(file.path, start, end, NUMPY[named.attr.value]),))]
+    if file.full_name(call.func) != "torch.tensor" and (later := _written_later(file, call, dotted(array))) is not None:
+        raise refuse(
+            f"{file.location(later)}: the array is written to behind {file.location(call)}, and its tensor in float32 would not see it"
+        )
     end = file.span(call)[1]
     return [(file, call, (Splice(file.path, end, end, ".float()"),))]
+
+
+def _written_later(file: PythonFile, call: cst.Call, name: str | None) -> cst.CSTNode | None:
+    """Where the array called `name`, whose memory the tensor shares, is written to in place behind the call."""
+    for node in file.nodes if name is not None else ():
+        target: cst.CSTNode | None = node.target if isinstance(node, (cst.AssignTarget, cst.AugAssign)) else None
+        if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value in IN_PLACE:
+            target = next((each for each in (node.func.value, *(arg.value for arg in node.args)) if dotted(each) == name), None)
+        elif isinstance(node, cst.AssignTarget) and not isinstance(target, cst.Subscript):
+            continue
+        target = target.value if isinstance(target, cst.Subscript) else target
+        if target is not None and dotted(target) == name and file.lines_of(node)[0] > file.lines_of(call)[0]:
+            return node
+    return None
 
 
 def _only_here(formats: Formats, name: str) -> bool:

@@ -6,9 +6,11 @@ from typing import Literal
 
 import libcst as cst
 
+from trainflash.errors import UsageError
 from trainflash.knobs.project import Project
-from trainflash.knobs.reading.expressions import given_to, literal
-from trainflash.knobs.reading.python_source import PythonFile, dotted, keyword, positional, string_value
+from trainflash.knobs.reading import uses
+from trainflash.knobs.reading.expressions import argument_node, given_to, index_of, literal
+from trainflash.knobs.reading.python_source import PythonFile, dotted, has_splat, keyword, positional, string_value
 
 Format = Literal["float64", "float32", "other", "number", "tensor"]  # "other": whole numbers, truth values, text, 16-bit formats
 DEEPEST = 12  # own: real chains of names have up to six links
@@ -97,11 +99,26 @@ class Formats:
             return None
         kinds = cst.ClassDef if isinstance(node, cst.Attribute) else (cst.FunctionDef, cst.Module)
         for owner in (up for up in file.ancestors(node) if isinstance(up, kinds)):
-            if _bound_otherwise(owner, name):
+            param = _parameter(owner, name)
+            if _bound_otherwise(owner, name, param):
                 return None
+            if param is not None:
+                return None if given_to(owner, name) else self._passed(file, owner, param)  # type: ignore[arg-type]
             if given := given_to(owner, name):
                 return self._alike([self.of(file, value) for value in given if not file.inside(node, value)])
         return None
+
+    def _passed(self, file: PythonFile, function: cst.FunctionDef, param: cst.Param) -> Format | None:
+        """What all calls of `function` that the program shows agree on for the parameter."""
+        index, found = index_of(file, function, param), []
+        for where, call in uses.callers(self.project, file, function):
+            try:
+                node = argument_node(where, call, param.name.value, index)
+            except UsageError:
+                return None
+            node = param.default if node is None and not has_splat(call, "**") else node
+            found.append(None if node is None else self.of(where, node))
+        return self._alike(found)
 
     def _call(self, file: PythonFile, call: cst.Call) -> Format | None:
         full = file.full_name(call.func) or ""
@@ -173,12 +190,19 @@ class Formats:
         return found[0] if found and len(set(found)) == 1 else None
 
 
-def _bound_otherwise(owner: cst.CSTNode, name: str) -> bool:
-    """Whether a loop, a context, an unpacked result or a parameter gives `name` something that is not followed."""
+def _parameter(owner: cst.CSTNode, name: str) -> cst.Param | None:
+    """The plain parameter of that name, where `owner` is a function that has one."""
+    params = owner.params if isinstance(owner, cst.FunctionDef) else None
+    plain = [*params.posonly_params, *params.params, *params.kwonly_params] if params is not None else []
+    return next((each for each in plain if each.name.value == name), None)
+
+
+def _bound_otherwise(owner: cst.CSTNode, name: str, param: cst.Param | None) -> bool:
+    """Whether a loop, a context, an unpacked result or another parameter gives `name` something that is not followed."""
     todo: list[cst.CSTNode] = [owner]
     while todo:
         node = todo.pop()
-        if isinstance(node, cst.Param) and node.name.value == name:
+        if isinstance(node, cst.Param) and node.name.value == name and node is not param:
             return True
         targets: list[cst.BaseExpression] = []
         if isinstance(node, (cst.For, cst.CompFor)):
