@@ -181,7 +181,9 @@ def _no_other_use(batch: samples.Batch, width: cst.BaseExpression, spots: list[A
         up = file.parent(node)
         cut = isinstance(up, cst.Arg) and dotted(getattr(file.parent(up), "func", None)) == "min" and batch.length(file.parent(up))  # type: ignore[arg-type]
         field = isinstance(up, cst.Attribute) and up.attr is node
-        if not isinstance(up, (cst.Slice, cst.AssignTarget)) and not field and not cut:
+        around = next((each for each in file.ancestors(node) if not isinstance(each, (cst.UnaryOperation, cst.BinaryOperation))), None)
+        cut = cut or isinstance(around if place is None else file.parent(up) if isinstance(up, cst.UnaryOperation) else up, cst.Slice)
+        if not isinstance(up, cst.AssignTarget) and not field and not cut:
             raise refuse(f"{file.location(node)}: {text} has another use in {function.name.value}")
 
 

@@ -130,7 +130,7 @@ class Batch:
             and dotted(value.func) == "zip"
             and len(value.args) == 1
             and value.args[0].star == "*"
-            and dotted(value.args[0].value) in self.lists
+            and (dotted(value.args[0].value) in self.lists or isinstance(value.args[0].value, cst.ListComp))
         )
 
     def _kept(self, name: str) -> bool:
@@ -150,11 +150,8 @@ class Batch:
 
     def _loop(self, loop: Loop, name: str) -> tuple[str, str] | None:
         """The target of one sample, and the list, where `name` stands for a sample in `loop`."""
-        plain = _split(loop.target)
         if isinstance(loop.iter, cst.Call) and dotted(loop.iter.func) in ("enumerate", "zip"):
-            given = [arg.value for arg in loop.iter.args if arg.keyword is None and not arg.star]
-            given = [None, given[0]] if dotted(loop.iter.func) == "enumerate" and given else given  # type: ignore[list-item]
-            pairs = list(zip(plain, given, strict=False)) if len(plain) > 1 else []
+            pairs = _pairs(loop.target, loop.iter)
         elif isinstance(loop.iter, cst.Call) and dotted(loop.iter.func) == "range" and len(loop.iter.args) == 1:
             counted = loop.iter.args[0].value
             inner = counted.args[0].value if isinstance(counted, cst.Call) and dotted(counted.func) == "len" and counted.args else None
@@ -291,6 +288,17 @@ def _cuts(values: list[cst.BaseExpression]) -> bool:
 
 def _bounded(node: cst.BaseExpression) -> bool:
     return isinstance(node, cst.Call) and dotted(node.func) == "min"
+
+
+def _pairs(target: cst.BaseExpression, source: cst.BaseExpression) -> list[tuple[cst.BaseExpression, cst.BaseExpression]]:
+    """What goes through what: each target of `enumerate` and `zip`, also of one in the other, with its own list."""
+    plain = _split(target)
+    if not isinstance(source, cst.Call) or dotted(source.func) not in ("enumerate", "zip"):
+        return [(target, source)]
+    given = [arg.value for arg in source.args if arg.keyword is None and not arg.star]
+    if dotted(source.func) == "enumerate":
+        return _pairs(plain[1], given[0]) if len(plain) == 2 and given else []
+    return [pair for part, inner in zip(plain, given, strict=False) for pair in _pairs(part, inner)] if len(plain) > 1 else []
 
 
 def _split(target: cst.BaseExpression) -> list[cst.BaseExpression]:
