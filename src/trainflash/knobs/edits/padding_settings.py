@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterator
 import libcst as cst
 
 from trainflash.errors import UsageError
+from trainflash.knobs.edits import padding_again
 from trainflash.knobs.edits.collating import collate_function
 from trainflash.knobs.kinds import PaddingSetting
 from trainflash.knobs.reading import callees, sources, uses
-from trainflash.knobs.reading.expressions import literal, refuse, same
+from trainflash.knobs.reading.expressions import literal, refuse, same, short
 from trainflash.knobs.reading.origins import Source
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, has_splat, keyword, string_value
 from trainflash.knobs.scene import Scene, Target
@@ -54,8 +55,8 @@ def _asked(scene: Scene, file: PythonFile, function: cst.FunctionDef) -> Iterato
         arg, old = keyword(call, "padding"), keyword(call, SWITCH)  # type: ignore[arg-type]
         if old is not None and literal(old.value) is True and _library_pads(scene, file, call):  # type: ignore[arg-type]
             yield lambda call=call, old=old, arg=arg: _old_word(file, function, call, old, arg)
-        elif arg is not None and _library_pads(scene, file, call):  # type: ignore[arg-type]
-            yield lambda call=call, arg=arg: _word(scene, file, function, call, arg)
+        elif (arg is not None or has_splat(call, "**")) and _library_pads(scene, file, call):  # type: ignore[arg-type]
+            yield lambda call=call, spread=arg is None: _word(scene, file, function, call, spread=spread)
 
 
 def _library_pads(scene: Scene, file: PythonFile, call: cst.Call) -> bool:
@@ -80,15 +81,25 @@ def _old_word(file: PythonFile, function: cst.FunctionDef, call: cst.Call, old: 
     return Target(file.location(call), None, lambda value: (splice,), f"{SWITCH} of the call at {file.location(call)}", LONGEST)
 
 
-def _word(scene: Scene, file: PythonFile, function: cst.FunctionDef, call: cst.Call, arg: cst.Arg) -> Target | None:
-    found = _source(scene, file, arg.value, FULL)
-    if found is None:
+def _word(scene: Scene, file: PythonFile, function: cst.FunctionDef, call: cst.Call, *, spread: bool) -> Target | None:
+    """The argument `padding` of `call`, also where the call unpacks it; None where it is something else."""
+    try:
+        found = sources.Resolver(scene.project, FULL).argument(file, call, "padding", None)
+    except UsageError:
+        if spread:  # nothing says that what it unpacks is about padding
+            return None
+        raise
+    if found is None or found.value != FULL:
         return None
     _whole_batch(file, function, call)
-    if has_splat(call, "**") and keyword(call, "max_length") is None and keyword(call, "truncation") is None:
-        raise refuse(f"{file.location(call)}: a **splat may set what goes with padding")
-    _alone(scene, file, arg.value, found)
+    _alone(scene, _written(file, call, found))
     return _target(file, call, found, LONGEST, f"padding of the call at {file.location(call)}")
+
+
+def _written(file: PythonFile, node: cst.CSTNode, found: Source) -> Source:
+    if found.write is None:
+        raise refuse(f"{file.location(node)}: `{short(file.text(node))}` is {found.shown}, which is computed")
+    return found
 
 
 def _compared(scene: Scene, file: PythonFile, function: cst.FunctionDef) -> Iterator[Callable[[], Target | None]]:
@@ -124,7 +135,7 @@ def _by_comparison(scene: Scene, file: PythonFile, node: cst.Comparison, setting
         raise refuse(f"{file.location(node)}: no word is compared with `{file.text(setting)}` that says to pad to the longest sample")
     if wanted not in words:
         _other_way(scene, same_setting)
-    _alone(scene, file, setting, found)
+    _alone(scene, found)
     return _target(file, node, found, wanted, f"`{file.text(setting)}`, which {file.location(node)} compares,")
 
 
@@ -146,12 +157,10 @@ def _source(scene: Scene, file: PythonFile, node: cst.BaseExpression, expected: 
     found = sources.Resolver(scene.project, expected).source(file, node)
     if found is None or not same(found.value, expected):
         return None
-    if found.write is None:
-        raise refuse(f"{file.location(node)}: `{file.text(node)}` is {found.shown}, which is computed")
-    return found
+    return _written(file, node, found)
 
 
-def _alone(scene: Scene, file: PythonFile, node: cst.BaseExpression, found: Source) -> None:
+def _alone(scene: Scene, found: Source) -> None:
     """Raises `UsageError` where anything but comparisons, conditions and tokenizers reads the setting."""
     plain = set()
     for where in scene.project.parsed():
@@ -187,6 +196,12 @@ def _switched(scene: Scene) -> Target:
             found = _source(scene, file, test, True)
             if found is None:
                 continue
-            _alone(scene, file, test, found)
+            _alone(scene, found)
             return _target(file, node, found, False, f"`{file.text(test)}` at {file.location(node)}")
+    for file in scene.project.parsed(FULL):
+        for node in file.nodes:
+            if isinstance(node, cst.Arg) and padding_again.pads_one(file, node):
+                raise refuse(
+                    f"{file.location(node)}: `{file.text(node)}` pads before batches are made, where the longest of one is not known"
+                )
     raise refuse("no call of a tokenizer pads to max_length in the collate function, and no setting says so")
