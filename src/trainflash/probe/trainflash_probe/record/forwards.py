@@ -68,7 +68,7 @@ class Forwards:
 
     def aim(self, target):
         """A loss function of torch was given this target."""
-        self._aimed += tensors.rows([target])
+        self._aimed += tensors.rows([tensors.as_single(target)])
 
     def use(self, numbers):
         """`numbers`: autograd nodes that a backward depends on; None when unknown: then the newest training-mode forward is taken."""

@@ -17,7 +17,7 @@ def add(line, name, given, target, settings, result):
         return
     with torch.no_grad():
         indexed = name in _INDEXED and not target.is_floating_point()
-        kept = target.detach()
+        kept = tensors.as_single(target.detach())
         if indexed:
             kept = kept[kept != settings.get("ignore_index", _IGNORED)]
         more = [

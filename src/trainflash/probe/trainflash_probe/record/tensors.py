@@ -96,6 +96,12 @@ def rows(tensors, trim=False):
     return [row.digest() for row in hashes]
 
 
+def as_single(target):
+    """Targets of float64 as float32 has them: they stay the same targets in either format, which is judged by itself."""
+    torch = torch_module()
+    return target.to(torch.float32) if target.dtype == torch.float64 else target
+
+
 def joined(hashes):
     """One row hash of several."""
     return hashlib.blake2b(b"".join(hashes), digest_size=ROW_BYTES).digest()
