@@ -1,7 +1,8 @@
 """Attention written by hand, and the proof that `scaled_dot_product_attention` computes the same.
 
-What is recognised: `dropout(softmax(q @ kᵀ · scale, mask)) @ v`, spread over plain assignments of one block. Every step between the first
-product and the last must be used exactly once, so that nothing else sees it. Anything unknown on the way is refused: no guess.
+What is recognised: `dropout(softmax(q @ kᵀ · scale, mask)) @ v`, products also as `einsum`, spread over plain assignments of one block.
+Every step between the first product and the last must be used exactly once, so that nothing else sees it. Anything unknown on the way is
+refused: no guess.
 """
 
 from __future__ import annotations
@@ -11,11 +12,13 @@ from typing import Any
 
 import libcst as cst
 
+from trainflash.knobs.edits import attention_einsum as einsum
+from trainflash.knobs.edits import attention_masks as masks
 from trainflash.knobs.edits import imports
 from trainflash.knobs.edits.statements import whole_lines
 from trainflash.knobs.kinds import FusedAttention
-from trainflash.knobs.reading.expressions import given_to, literal, refuse
-from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, keyword, positional, string_value
+from trainflash.knobs.reading.expressions import literal, refuse
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, keyword
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
 from trainflash.knobs.training import scales
@@ -102,6 +105,8 @@ def _up(found: _Found, node: cst.BaseExpression) -> tuple[cst.BaseExpression, st
         call = file.parent(up)
         assert isinstance(call, cst.Call)
         full = file.full_name(call.func) or ""
+        if full == einsum.NAME:
+            return call, _text(file, einsum.values(file, call, node))
         if full in PRODUCTS and len(call.args) == 2:
             if call.args[0] is not up:
                 raise refuse(f"{file.location(call)}: the weights stand on the right of the product")
@@ -247,16 +252,16 @@ def _definition(found: _Found, node: cst.Name) -> tuple[cst.SimpleStatementLine,
 
 def _masked(found: _Found, call: cst.Call) -> None:
     file = found.file
-    if found.mask or found.causal or len(call.args) != 2 or not _minus_infinity(file, call.args[1].value):
+    if found.mask or found.causal or len(call.args) != 2 or not masks.minus_infinity(file, call.args[1].value):
         raise refuse(f"{file.location(call)}: `{file.text(call)}` does not fill with minus infinity, or is a second mask")
     mask = call.args[0].value
     if isinstance(mask, cst.Name):
         local = [each for each in _block_before(file, call) if _assigns(each, mask.value)]
-        if len(local) == 1 and _is_causal(file, local[0].body[0].value) and _only_reader_is(found, local[0], mask):
+        if len(local) == 1 and masks.is_causal(file, local[0].body[0].value) and _only_reader_is(found, local[0], mask):
             found.causal = True
             found.steps.append(local[0])
             return
-    elif _is_causal(file, mask) or _corner_of_causal(file, mask):
+    elif masks.is_causal(file, mask) or masks.corner_of_causal(file, mask):
         found.causal = True
         return
     if isinstance(mask, cst.Comparison) and len(mask.comparisons) == 1 and isinstance(mask.comparisons[0].operator, cst.Equal):
@@ -286,66 +291,19 @@ def _assigns(line: Any, name: str) -> bool:
     return isinstance(small, cst.Assign) and len(small.targets) == 1 and dotted(small.targets[0].target) == name
 
 
-def _is_causal(file: PythonFile, node: cst.BaseExpression) -> bool:
-    """`torch.ones(n, n, dtype=torch.bool).triu(1)` or `torch.triu(torch.ones(n, n, …), diagonal=1)`: all above the diagonal."""
-    if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value == "bool" and not node.args:
-        node = node.func.value
-    if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute) or node.func.attr.value != "triu":
-        return False
-    if file.full_name(node.func) == "torch.triu" and node.args:
-        inner, rest = node.args[0].value, node.args[1:]
-    else:
-        inner, rest = node.func.value, node.args
-    if len(rest) != 1 or literal(rest[0].value) != 1 or not isinstance(inner, cst.Call) or file.full_name(inner.func) != "torch.ones":
-        return False
-    sizes = [file.text(arg.value) for arg in inner.args if arg.keyword is None]
-    if len(sizes) == 1 and isinstance(inner.args[0].value, (cst.Tuple, cst.List)):
-        sizes = [file.text(element.value) for element in inner.args[0].value.elements]
-    return len(sizes) == 2 and sizes[0] == sizes[1] and sizes[0] != "1"
-
-
-def _corner_of_causal(file: PythonFile, mask: cst.BaseExpression) -> bool:
-    """`self.future[:t, :t]` of a buffer that is causal: the same square corner is causal too, for scores of that size."""
-    if not isinstance(mask, cst.Subscript) or len(mask.slice) != 2 or dotted(mask.value) is None:
-        return False
-    ends = []
-    for part in mask.slice:
-        cut = part.slice
-        if not isinstance(cut, cst.Slice) or cut.lower is not None or cut.upper is None or cut.step is not None:
-            return False
-        ends.append(file.text(cut.upper))
-    owner = next((up for up in file.ancestors(mask) if isinstance(up, cst.ClassDef)), None)
-    name = dotted(mask.value) or ""
-    if owner is None or ends[0] != ends[1] or not name.startswith("self."):
-        return False
-    made = [call for call in descendants(owner, cst.Call) if _buffers(call, name.removeprefix("self."))]
-    values = [given.value for call in made if (given := positional(call, 1) or keyword(call, "tensor")) is not None]
-    values += given_to(owner, name)
-    return len(values) == 1 and _is_causal(file, values[0])
-
-
-def _buffers(call: cst.Call, name: str) -> bool:
-    first = positional(call, 0) or keyword(call, "name")
-    return dotted(call.func) == "self.register_buffer" and first is not None and string_value(first.value) == name
-
-
-def _minus_infinity(file: PythonFile, node: cst.BaseExpression) -> bool:
-    if isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Minus):
-        inner = node.expression
-        return file.full_name(inner) in ("math.inf", "torch.inf", "numpy.inf") or _endless(inner, "")
-    return _endless(node, "-")
-
-
-def _endless(node: cst.BaseExpression, sign: str) -> bool:
-    """`float("inf")`, with the sign in front."""
-    called = isinstance(node, cst.Call) and dotted(node.func) == "float" and len(node.args) == 1
-    text = string_value(node.args[0].value) if called else None  # type: ignore[attr-defined]
-    return text is not None and text.strip().lower() in (f"{sign}inf", f"{sign}infinity")
-
-
 def _first_product(found: _Found, node: cst.BaseExpression) -> None:
-    """`q @ kᵀ`, with the transposition of the last two dimensions."""
+    """`q @ kᵀ`, with the transposition of the last two dimensions, or a sum over the last dimension of both."""
+    query, keys = _queries_and_keys(found, node)
+    found.query, found.key = _text(found.file, query), _text(found.file, keys)
+    found.scale = "1.0" if found.scale is None else found.scale
+    if found.scale in [f"1 / math.sqrt({each}.{size})" for each in (found.query, found.key) for size in ("shape[-1]", "size(-1)")]:
+        found.scale = None  # the default
+
+
+def _queries_and_keys(found: _Found, node: cst.BaseExpression) -> tuple[cst.BaseExpression, cst.BaseExpression]:
     file = found.file
+    if isinstance(node, cst.Call) and file.full_name(node.func) == einsum.NAME:
+        return einsum.queries_and_keys(file, node)
     if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.MatrixMultiply):
         left, right = node.left, node.right
     elif isinstance(node, cst.Call) and file.full_name(node.func) in PRODUCTS and len(node.args) == 2:
@@ -355,20 +313,15 @@ def _first_product(found: _Found, node: cst.BaseExpression) -> None:
     else:
         raise refuse(f"{file.location(node)}: `{file.text(node)}` is not a product of queries and keys")
     if isinstance(right, cst.Attribute) and right.attr.value == "mT":
-        keys = right.value
-    elif isinstance(right, cst.Call) and isinstance(right.func, cst.Attribute) and right.func.attr.value == "transpose":
+        return left, right.value
+    if isinstance(right, cst.Call) and isinstance(right.func, cst.Attribute) and right.func.attr.value == "transpose":
         last = {(-2, -1), (-1, -2)}
         if found.rank is not None:
             last |= {(found.rank - 2, found.rank - 1), (found.rank - 1, found.rank - 2)}
         if tuple(literal(arg.value) for arg in right.args) not in last:
             raise refuse(f"{file.location(right)}: `{file.text(right)}` is not known to swap the last two dimensions")
-        keys = right.func.value
-    else:
-        raise refuse(f"{file.location(right)}: `{file.text(right)}` is not the transposed keys")
-    found.query, found.key = _text(file, left), _text(file, keys)
-    found.scale = "1.0" if found.scale is None else found.scale
-    if found.scale in [f"1 / math.sqrt({each}.{size})" for each in (found.query, found.key) for size in ("shape[-1]", "size(-1)")]:
-        found.scale = None  # the default
+        return left, right.func.value
+    raise refuse(f"{file.location(right)}: `{file.text(right)}` is not the transposed keys")
 
 
 def _order(found: _Found, product: cst.BaseExpression) -> None:

@@ -1,0 +1,65 @@
+"""Masks of attention that hide what comes later, and what they are filled with."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from trainflash.knobs.reading.expressions import given_to, literal
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, keyword, positional, string_value
+
+
+def is_causal(file: PythonFile, node: cst.BaseExpression) -> bool:
+    """`torch.ones(n, n, dtype=torch.bool).triu(1)` or `torch.triu(torch.ones(n, n, …), diagonal=1)`: all above the diagonal."""
+    if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value == "bool" and not node.args:
+        node = node.func.value
+    if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute) or node.func.attr.value != "triu":
+        return False
+    if file.full_name(node.func) == "torch.triu" and node.args:
+        inner, rest = node.args[0].value, node.args[1:]
+    else:
+        inner, rest = node.func.value, node.args
+    if len(rest) != 1 or literal(rest[0].value) != 1 or not isinstance(inner, cst.Call) or file.full_name(inner.func) != "torch.ones":
+        return False
+    sizes = [file.text(arg.value) for arg in inner.args if arg.keyword is None]
+    if len(sizes) == 1 and isinstance(inner.args[0].value, (cst.Tuple, cst.List)):
+        sizes = [file.text(element.value) for element in inner.args[0].value.elements]
+    return len(sizes) == 2 and sizes[0] == sizes[1] and sizes[0] != "1"
+
+
+def corner_of_causal(file: PythonFile, mask: cst.BaseExpression) -> bool:
+    """`self.future[:t, :t]` of a buffer that is causal: the same square corner is causal too, for scores of that size."""
+    if not isinstance(mask, cst.Subscript) or len(mask.slice) != 2 or dotted(mask.value) is None:
+        return False
+    ends = []
+    for part in mask.slice:
+        cut = part.slice
+        if not isinstance(cut, cst.Slice) or cut.lower is not None or cut.upper is None or cut.step is not None:
+            return False
+        ends.append(file.text(cut.upper))
+    owner = next((up for up in file.ancestors(mask) if isinstance(up, cst.ClassDef)), None)
+    name = dotted(mask.value) or ""
+    if owner is None or ends[0] != ends[1] or not name.startswith("self."):
+        return False
+    made = [call for call in descendants(owner, cst.Call) if _buffers(call, name.removeprefix("self."))]
+    values = [given.value for call in made if (given := positional(call, 1) or keyword(call, "tensor")) is not None]
+    values += given_to(owner, name)
+    return len(values) == 1 and is_causal(file, values[0])
+
+
+def _buffers(call: cst.Call, name: str) -> bool:
+    first = positional(call, 0) or keyword(call, "name")
+    return dotted(call.func) == "self.register_buffer" and first is not None and string_value(first.value) == name
+
+
+def minus_infinity(file: PythonFile, node: cst.BaseExpression) -> bool:
+    if isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Minus):
+        inner = node.expression
+        return file.full_name(inner) in ("math.inf", "torch.inf", "numpy.inf") or _endless(inner, "")
+    return _endless(node, "-")
+
+
+def _endless(node: cst.BaseExpression, sign: str) -> bool:
+    """`float("inf")`, with the sign in front."""
+    called = isinstance(node, cst.Call) and dotted(node.func) == "float" and len(node.args) == 1
+    text = string_value(node.args[0].value) if called else None  # type: ignore[attr-defined]
+    return text is not None and text.strip().lower() in (f"{sign}inf", f"{sign}infinity")
