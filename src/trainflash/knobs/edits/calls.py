@@ -108,7 +108,7 @@ def at_call(edit: CallArgument, scene: Scene, file: PythonFile, call: cst.Call) 
         raise refuse(f"{found.shown} says {found.value!r}, but the run had {expected!r}: the value comes from elsewhere")
     if not found.chosen and crowd:
         raise refuse(f"{here}: {crowd}")
-    blocking = [use for use in found.uses if use.kind != "shown" and not (edit.shared == "loaders" and use.kind == "loader")]
+    blocking = [use for use in found.readers if not (edit.shared == "loaders" and use.kind == "loader")]
     if found.write is not None and not blocking:
         return Target(here, found.value, found.write, f"{what}, from {found.shown}")
     node = argument_node(file, call, edit.argument, edit.position)
@@ -121,8 +121,7 @@ def at_call(edit: CallArgument, scene: Scene, file: PythonFile, call: cst.Call) 
         return _target(file, call, found.value, start, end, what)
     if found.write is None:
         raise refuse(f"{what} is {found.shown}, which is computed")
-    first = (local or blocking)[0]
-    raise refuse(f"{found.shown} is also used at {first.location} (`{first.text}`): changing it would change that too")
+    raise found.shared_with((local or blocking)[0])
 
 
 def _given(file: PythonFile, call: cst.Call, name: str, resolver: sources.Resolver) -> bool:

@@ -69,9 +69,9 @@ def _tied(scene: Scene, target: Target, divisor: Source, expected: int) -> Targe
     for source in [source for each in counted if (source := number(*each)) is not None]:
         if (source.location, source.offset) in parts:
             continue
-        others = [use for use in source.uses if use.kind != "shown" and (use.location.file, use.location.line) not in lines]
+        others = [use for use in source.readers if (use.location.file, use.location.line) not in lines]
         if others:
-            raise refuse(f"{source.shown} is also used at {others[0].location} (`{others[0].text}`): changing it would change that too")
+            raise source.shared_with(others[0])
         parts[source.location, source.offset] = source
 
     def write(value: Any) -> tuple[Edit, ...]:
@@ -120,9 +120,9 @@ def derived(edit: Exchange, scene: Scene) -> tuple[Target, ...]:
     if source is None or source.write is None or whole is None or not isinstance(whole.value, int) or not isinstance(source.value, int):
         raise refuse(f"{made_in.location(quotient)}: `{made_in.text(quotient)}` is not made of numbers that somebody typed")
     lines = {(where.path, line) for where, node in ((made_in, quotient), (file, rows)) for line in where.lines_of(node)}  # type: ignore[arg-type]
-    for use in source.uses:
-        if use.kind == "other" and (use.location.file, use.location.line) not in lines:
-            raise refuse(f"{source.shown} is also used at {use.location} (`{use.text}`): changing it would change that too")
+    for use in source.readers:
+        if use.kind != "loader" and (use.location.file, use.location.line) not in lines:
+            raise source.shared_with(use)
     typing, total = source.write, whole.value
 
     def write(value: Any) -> tuple[Edit, ...]:
@@ -216,9 +216,9 @@ def _one(scene: Scene, nodes: list[tuple[PythonFile, Any]], expected: int, what:
         raise refuse(f"{what}: {'no' if not found else 'more than one'} number {expected} that somebody typed was found")
     file, node, source = next(iter(found.values()))
     function = next((up for up in file.ancestors(node) if isinstance(up, cst.FunctionDef)), None)
-    readers = [use for use in source.uses if use.kind != "shown" and (function is None or not _within(file, function, use.location.line))]
+    readers = [use for use in source.readers if function is None or not _within(file, function, use.location.line)]
     if readers and not shared:
-        raise refuse(f"{source.shown} is also used at {readers[0].location} (`{readers[0].text}`): changing it would change that too")
+        raise source.shared_with(readers[0])
     return Target(file.location(node), source.value, source.write, f"{what} {source.value}, from {source.shown}"), source  # type: ignore[arg-type]
 
 

@@ -48,8 +48,7 @@ def _target(file: PythonFile, test: cst.BaseExpression, source: Source, on: bool
 def _unfit(source: Source | None, on: bool) -> str | None:
     if source is None or source.write is None or source.value is not on:
         return "what is asked is nothing typed that is on"
-    others = [use for use in source.uses if use.kind != "shown"]
-    return f"{source.shown} is also used at {others[0].location} (`{others[0].text}`)" if others else None
+    return source.shared_with(source.readers[0]).message if source.readers else None
 
 
 def _guards(project: Project, file: PythonFile, node: cst.CSTNode, depth: int) -> Iterator[tuple[PythonFile, cst.BaseExpression]]:

@@ -42,7 +42,7 @@ def interval(edit: Interval, scene: Scene) -> tuple[Target, ...]:
     last = windows.last_of_window(number, test, found.value)
     typed = [node for node in along if literal(node) == found.value]
     named = {where.location(node).line for node in along if node not in typed}
-    others = [use for use in found.uses if use.kind != "shown" and not (use.location.file == where.path and use.location.line in named)]
+    others = [use for use in found.readers if not (use.location.file == where.path and use.location.line in named)]
 
     def anew(value: int) -> tuple[Splice, ...]:
         ends = ((last, value - 1),) if last is not None else ()

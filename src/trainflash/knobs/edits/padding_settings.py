@@ -172,9 +172,9 @@ def _alone(scene: Scene, found: Source) -> None:
                 plain.add(str(where.location(each.value)))
             elif isinstance(up, (cst.If, cst.IfExp)) and up.test is each:
                 plain.add(str(where.location(each.expression if isinstance(each, cst.UnaryOperation) else each)))
-    for use in found.uses:
-        if use.kind == "other" and str(use.location) not in plain:
-            raise refuse(f"{found.shown} is also used at {use.location} (`{use.text}`): changing it would change that too")
+    for use in found.readers:
+        if use.kind != "loader" and str(use.location) not in plain:
+            raise found.shared_with(use)
 
 
 def _target(file: PythonFile, node: cst.CSTNode, found: Source, word: object, what: str) -> Target:

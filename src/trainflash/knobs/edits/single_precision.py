@@ -150,7 +150,7 @@ def _by_word(project: Project, file: PythonFile, node: cst.CSTNode, word: cst.Ba
         raise refuse(f"{file.location(node)}: which type `{short(file.text(word))}` names is not known")
     if source.value not in CHOSEN:
         return []
-    blocking = [use for use in source.uses if use.kind != "shown" and use.location != file.location(word)]
+    blocking = [use for use in source.readers if use.location != file.location(word)]
     if source.write is None or blocking:
         raise refuse(f"{file.location(node)}: {source.shown} has other readers" + (f", {blocking[0].location}" if blocking else ""))
     return [(file, node, source.write(CHOSEN[source.value]))]

@@ -53,7 +53,7 @@ def assigned_attribute(edit: AssignedAttribute, scene: Scene) -> tuple[Target, .
     file, node, value = found[0]
     here = file.location(node)
     source = sources.Resolver(scene.project).source(file, value) if value is not None else None
-    if source is None or source.write is None or [use for use in source.uses if use.kind != "shown"]:
+    if source is None or source.write is None or source.readers:
         raise refuse(f"{here}: what is assigned to {edit.attribute} is not its own: `{file.text(value if value is not None else node)}`")
     return (Target(here, source.value, source.write, f"{edit.attribute}, from {source.shown}"),)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from trainflash.errors import UsageError
 from trainflash.knobs.reading.expressions import UNKNOWN, refuse, same
 from trainflash.knobs.reading.uses import Use
 from trainflash.knobs.splices import Edit
@@ -23,6 +24,15 @@ class Source:
     uses: tuple[Use, ...] = ()
     offset: int = 0  # of its text in the file, to tell two of one line apart
     chosen: bool = False  # one of several callers passes it, told apart by its value
+
+    @property
+    def readers(self) -> tuple[Use, ...]:
+        """Who else depends on the value: a log line, or a check of it, does not."""
+        return tuple(use for use in self.uses if use.kind != "shown")
+
+    def shared_with(self, use: Use) -> UsageError:
+        """Why the value is not edited where it is written: `use` reads it too."""
+        return refuse(f"{self.shown} is also used at {use.location} (`{use.text}`): changing it would change that too")
 
     def also(self, more: Iterable[Use]) -> Source:
         """The same source with `more` readers."""
