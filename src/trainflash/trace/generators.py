@@ -14,7 +14,7 @@ import numpy as np
 from trainflash.schema.runs import PHASES
 from trainflash.trace.accounting import OTHER, Spans
 from trainflash.trace.facts import Facts
-from trainflash.trace.words import Codes, Words
+from trainflash.trace.words import Codes
 
 DATA = PHASES.index("Data")
 OF_ITS_OWN = 3  # samples in a gap, from which on it is judged alone; own
@@ -38,12 +38,13 @@ class Generated:
         return np.where(inside, np.where(self.made, DATA, OTHER), phase)
 
 
-def prolong(marks: Spans, words: Words, codes: Codes, facts: Facts) -> tuple[Spans, Generated]:
-    """`marks` with spans of Data put in, or made longer, where samples say that a generator worked; unchanged without such samples."""
-    sampled = words.code >= codes["sample_of"]
-    t, place = words.t_ns[sampled], words.code[sampled] - codes["sample_of"]
+def prolong(marks: Spans, codes: Codes, facts: Facts, t: np.ndarray, number: np.ndarray) -> tuple[Spans, Generated]:
+    """`marks` with spans of Data put in, or made longer, where samples say that a generator worked; unchanged without such samples.
+
+    `t`: when the samples were due, in ns, in order; `number`: of their places.
+    """
     newest = {int(fact["id"]): bool(fact.get("makes")) for fact in facts.all("place")}
-    made = np.isin(place, [number for number, makes in newest.items() if makes])
+    made = np.isin(number, [each for each, makes in newest.items() if makes])
     nothing = Generated(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), made)
     if made.sum() < LEAST or len(marks.t_ns) < 2:
         return marks, nothing

@@ -162,8 +162,9 @@ def _rank(process: _Process, repeats: tuple[RepeatedCall, ...]) -> RankTrace:
     words, codes, facts, header = process.words, process.codes, process.facts, process.header
     seen = with_calls(spans(words, codes), codes)
     announced, unused = unused_forwards.mark(seen, codes)
-    fed, generated = generators.prolong(announced, words, codes, facts)
-    marks, divided = between.divide(fed, codes, facts, _read_samples(process))
+    sampled = _read_samples(process)
+    fed, generated = generators.prolong(announced, codes, facts, sampled.due_ns, sampled.number)
+    marks, divided = between.divide(fed, codes, facts, (sampled.due_ns, sampled.weight_ns, sampled.place, sampled.locations))
     found = steps(marks, codes, words.steps)
     spent = occurrences(marks, found.start_ns)
     loaders = input_facts.with_samples(typed.loaders(facts, words, codes, typed.fetches(words, codes)), facts)
@@ -182,7 +183,7 @@ def _rank(process: _Process, repeats: tuple[RepeatedCall, ...]) -> RankTrace:
         step_start_ns=found.start_ns,
         phase_ns={name: found.phase_ns[index] for index, name in enumerate(PHASES)},
         occurrences=spent,
-        samples=_samples(process, marks, found.start_ns, divided, generated),
+        samples=_samples(process, sampled, marks, found.start_ns, divided, generated),
         device=str(facts.newest("device").get("device", "cpu")),
         epochs=len(epoch_at) or None,
         epoch_at_ns=epoch_at,
@@ -219,8 +220,18 @@ def _epochs_from_events(words: Words, codes: Codes) -> np.ndarray:
     return words.t_ns[words.code == codes["iter_of"] + np.argmax(np.bincount(fetched))]
 
 
-def _read_samples(process: _Process) -> tuple[np.ndarray, np.ndarray, np.ndarray, tuple[Location, ...]]:
-    """When each sample was due, its weight and its place, an index of the locations; -1 where no line of the owner's is known."""
+@dataclass(frozen=True)
+class _Sampled:
+    """A process's samples in order of time: when each was due, its weight, its number, and the index of its location or -1."""
+
+    due_ns: np.ndarray
+    weight_ns: np.ndarray
+    number: np.ndarray
+    place: np.ndarray
+    locations: tuple[Location, ...]
+
+
+def _read_samples(process: _Process) -> _Sampled:
     words, codes, facts = process.words, process.codes, process.facts
     sampled = words.code >= codes["sample_of"]
     t, number = words.t_ns[sampled], words.code[sampled] - codes["sample_of"]
@@ -232,7 +243,7 @@ def _read_samples(process: _Process) -> tuple[np.ndarray, np.ndarray, np.ndarray
     weight = np.diff(t, prepend=t[:1])
     if len(weight) > 1:
         weight[0] = int(np.median(weight[1:]))
-    return due, weight, index[number], tuple(places[number] for number in known)
+    return _Sampled(due, weight, number, index[number], tuple(places[number] for number in known))
 
 
 def _due(t: np.ndarray, facts: Facts) -> np.ndarray:
@@ -245,23 +256,24 @@ def _due(t: np.ndarray, facts: Facts) -> np.ndarray:
 
 def _samples(
     process: _Process,
+    sampled: _Sampled,
     marks: Spans | None,
     step_start: np.ndarray,
     divided: between.Divided | None = None,
     generated: generators.Generated | None = None,
 ) -> Samples:
-    t, weight, place, locations = _read_samples(process)
+    t = sampled.due_ns
     if marks is None:
         phase = np.full(len(t), PHASES.index("Data"), dtype=np.int64)
     else:
         before = np.searchsorted(marks.t_ns, t, side="right") - 1
         phase = np.where(before >= 0, marks.effective[np.maximum(before, 0)] if len(marks.t_ns) else 0, PHASES.index("Other"))
     if divided is not None:
-        phase = divided.phase_of_samples(t, place, locations, phase)
+        phase = divided.phase_of_samples(t, sampled.place, sampled.locations, phase)
     if generated is not None:
         phase = generated.phase_of_samples(t, phase)
     part = input_facts.parts(process.words, process.codes, t, worker=marks is None)
-    return Samples(t, weight, place, phase, step_of(t, step_start), locations, part)
+    return Samples(t, sampled.weight_ns, sampled.place, phase, step_of(t, step_start), sampled.locations, part)
 
 
 def _worker(process: _Process, parents: dict[int, Facts], repeats: tuple[RepeatedCall, ...]) -> WorkerTrace:
@@ -277,7 +289,7 @@ def _worker(process: _Process, parents: dict[int, Facts], repeats: tuple[Repeate
         loader=loader,
         process_start_ns=int(header["start_ns"]),
         fetches=typed.fetches(process.words, process.codes),
-        samples=_samples(process, None, np.zeros(0, dtype=np.int64)),
+        samples=_samples(process, _read_samples(process), None, np.zeros(0, dtype=np.int64)),
         repeated=tuple(replace(call, loader=loader) for call in repeats),
         times=input_facts.sample_times(process.facts).get(-1),
         batched=bool(input_facts.batched(process.facts)),

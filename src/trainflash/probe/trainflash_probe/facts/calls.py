@@ -220,7 +220,8 @@ def _few_objects(code, values: list) -> bool:
     held = {id(value) for value in values if value is not None and type(value).__hash__ is object.__hash__}
     if not held:
         return True
-    known = _objects[code] = _objects.get(code, set()) | held
+    known = _objects.setdefault(code, set())
+    known |= held
     return len(known) <= FEW_OBJECTS
 
 

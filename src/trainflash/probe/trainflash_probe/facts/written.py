@@ -18,6 +18,7 @@ import sys
 from .. import imports, own
 from ..guard import swallow
 from ..patches import like
+from ..phases import checkpoints
 from ..phases.loop import loop
 from ..phases.observer import Observer
 from ..writer import fact
@@ -44,8 +45,7 @@ def install() -> None:
     if not getattr(sys.flags, "warn_default_encoding", False):  # a built-in's warning names the newest line of Python: ours
         builtins.open = io.open = _opening(builtins.open)
     _wrap(os, "fsync", None)
-    for name in ("replace", "rename"):
-        imports.exchange(os, name, _renaming(getattr(os, name)))
+    checkpoints.moved.append(_renamed)
     logging.Logger.isEnabledFor = _asking(logging.Logger.isEnabledFor)
     imports.after("sqlite3", _database)
     for name, functions in _WRITERS.items():
@@ -127,21 +127,10 @@ def _opening(original):
     return open
 
 
-def _renaming(original):
-    @like(original)
-    def rename(*args, **kwargs):
-        result = original(*args, **kwargs)
-        if _files:
-            try:
-                source, target = [args[place] if len(args) > place else kwargs[name] for place, name in enumerate(("src", "dst"))]
-                place = _files.pop(_absolute(source), None)
-                if place is not None:
-                    _files[_absolute(target)] = place
-            except Exception as error:
-                swallow("rename", error)
-        return result
-
-    return rename
+def _renamed(source: object, target: object) -> None:
+    place = _files.pop(_absolute(source), None) if _files else None
+    if place is not None:
+        _files[_absolute(target)] = place
 
 
 def _database(module) -> None:

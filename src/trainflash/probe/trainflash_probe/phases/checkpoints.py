@@ -5,6 +5,7 @@ To replace a file by one that was just written may wait until its contents are o
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import functools
 import inspect
@@ -100,24 +101,44 @@ def _moving(original):
 
     @like(original)
     def move(*args, **kwargs):
-        if not (_newest and loop.tid == get_ident() and _is_saved(args[0] if args else kwargs.get("src"))):
-            return original(*args, **kwargs)
-        began = time.monotonic_ns()
-        emit(codes.CKPT)
-        try:
-            return original(*args, **kwargs)
-        finally:
-            emit(codes.CKPT + 1)
-            if diagnose:
-                fact("save_moved", t=began, ns=time.monotonic_ns() - began)
+        if _newest and loop.tid == get_ident() and _is_saved(args[0] if args else kwargs.get("src")):
+            result = _as_checkpoint(original, args, kwargs)
+        else:
+            result = original(*args, **kwargs)
+        if moved:
+            _tell_moved(args, kwargs)
+        return result
 
     return move
+
+
+def _as_checkpoint(original, args, kwargs):
+    began = time.monotonic_ns()
+    emit(codes.CKPT)
+    try:
+        return original(*args, **kwargs)
+    finally:
+        emit(codes.CKPT + 1)
+        if diagnose:
+            fact("save_moved", t=began, ns=time.monotonic_ns() - began)
+
+
+def _tell_moved(args, kwargs) -> None:
+    try:
+        source, target = [args[place] if len(args) > place else kwargs[name] for place, name in enumerate(("src", "dst"))]
+        for each in moved:
+            each(source, target)
+    except Exception as error:
+        swallow("rename", error)
+
+
+moved: list = []  # each is called with the old and the new name of a file that got another name
 
 
 def _remember(target: object) -> None:
     try:
         if isinstance(target, (str, os.PathLike)):
-            _newest[:] = [*_newest[1 - NEWEST :], os.path.abspath(target)]
+            _newest.append(os.path.abspath(target))
     except Exception as error:
         swallow("checkpoint", error)
 
@@ -130,7 +151,7 @@ def _is_saved(source: object) -> bool:
         return False
 
 
-_newest: list = []  # absolute paths of the files that were saved last
+_newest: collections.deque = collections.deque(maxlen=NEWEST)  # absolute paths of the files that were saved last
 
 
 class _Told:
