@@ -333,10 +333,12 @@ def _update_evidence(signals: Signals, updates: Updates) -> list[Evidence]:
 def _update_knobs(updates: Updates | None) -> tuple[str, ...]:
     if updates is None:
         return ("optimizer_foreach", "optimizer_fused")
-    by_hand = _by_hand(updates)
-    knobs = ("optimizer_foreach",) if updates.optimizer in FOREACH and not updates.foreach and not by_hand else ()
-    knobs += ("optimizer_fused",) if updates.optimizer in FUSABLE and not by_hand else ()
-    return knobs + (("zero_grad_set_to_none",) if updates.zero_to_none is False else ())
+    knobs = []
+    if not _by_hand(updates):
+        knobs += ["optimizer_foreach"] if updates.optimizer in FOREACH and not updates.foreach else []
+        knobs += ["optimizer_fused"] if updates.optimizer in FUSABLE else []
+    knobs += ["zero_grad_set_to_none"] if updates.zero_to_none is False else []
+    return tuple(knobs)
 
 
 def _bound_by(signals: Signals) -> str:

@@ -88,26 +88,24 @@ def debug_api(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
 
 
 def _costs(item: Setting, signals: Signals, limits: Thresholds) -> bool:
-    """Whether it can cost anything: launches block on a GPU only, and a mode costs by the calls that it sees and by what it does itself.
-
-    That is: its lines but for the hottest, which may be the one that makes the call.
-    """
+    """Whether it can cost anything: launches block on a GPU only, and a mode costs by the calls that it sees and by what it does itself."""
     if item.name not in ("python_mode", "looking_mode"):
         return item.name != "blocking_launches" or signals.on_gpu
     operators = signals.summary.operators
+    call_us, own = (limits.looking_call_us, 0.0) if item.name == "looking_mode" else (limits.mode_call_us, _own_lines(item, signals))
+    calls = operators.per_step * call_us / 1000 / operators.step_ms if operators is not None and operators.step_ms > 0 else 0.0
+    return calls + own >= limits.listed
+
+
+def _own_lines(mode: Setting, signals: Signals) -> float:
+    """Share of the mode's own lines but for the hottest, which may be the one that makes the call."""
+    if mode.location is None:
+        return 0.0
     by_line: dict[int, float] = {}
-    own = item.location if item.name == "python_mode" else None
     for line in signals.summary.lines:
-        if line.role == "main" and own is not None and _function(line.location) == _function(own):
+        if line.role == "main" and (line.location.file, line.location.function) == (mode.location.file, mode.location.function):
             by_line[line.location.line] = by_line.get(line.location.line, 0.0) + line.share
-    lines = sorted(by_line.values())
-    each = limits.mode_call_us if item.name == "python_mode" else limits.looking_call_us
-    calls = operators.per_step * each / 1000 / operators.step_ms if operators is not None and operators.step_ms > 0 else 0.0
-    return calls + sum(lines[:-1]) >= limits.listed
-
-
-def _function(location: Location) -> tuple[str, str]:
-    return location.file, location.function
+    return sum(sorted(by_line.values())[:-1])
 
 
 def _multiplied(signals: Signals, settings: list[Setting], work: float) -> float:

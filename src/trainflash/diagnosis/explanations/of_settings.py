@@ -27,9 +27,17 @@ SETTINGS = (
         "parameters' type, autocast, float32 matmul precision and the device's capability; on a GPU only where the "
         "device is the bottleneck",
         (
-            Fix("bring the network and its data from float64 (often from numpy) to float32", "numerics: needs the owner's agreement"),
-            Fix("torch.set_float32_matmul_precision('high') from compute capability 8.0 on", "rounding of products to 10 bits: numerics"),
-            Fix("torch.autocast('cuda', dtype=torch.bfloat16)", "numerics: losses, overflow, what is kept in float32"),
+            Fix(
+                "bring the network and its data from float64 (often from numpy) to float32",
+                "precision: needs the owner's agreement",
+                "float32",
+            ),
+            Fix(
+                "torch.set_float32_matmul_precision('high') from compute capability 8.0 on",
+                "rounding of products to 10 bits: numerics",
+                "matmul_precision",
+            ),
+            Fix("torch.autocast('cuda', dtype=torch.bfloat16)", "numerics: losses, overflow, what is kept in float32", "bf16_autocast"),
             Fix("float32 or bfloat16 instead of float16 on a CPU", "numerics: usually more exact"),
         ),
         "https://docs.pytorch.org/docs/stable/generated/torch.set_float32_matmul_precision.html",

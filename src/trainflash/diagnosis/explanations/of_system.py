@@ -10,6 +10,7 @@ SNAPSHOT = (
     "after two steps, opened at https://docs.pytorch.org/memory_viz"
 )
 
+BETWEEN = "nothing but memory between collections"
 SYSTEM = (
     Explanation(
         "thread_oversubscription",
@@ -64,11 +65,11 @@ SYSTEM = (
         "gc.collect() in the loop or in a helper called there, lowered thresholds, or millions of live objects that collections walk",
         "time of all collections, how many were full or called by the program, and the line that calls them",
         (
-            Fix("take gc.collect(), or the helper that calls it, out of the loop", "nothing but memory between collections"),
-            Fix("leave gc.set_threshold() and gc.set_debug() as Python sets them", "nothing but memory between collections"),
-            Fix("higher gc.set_threshold(), so that collections come less often", "nothing but memory between collections"),
+            Fix("take gc.collect(), or the helper that calls it, out of the loop", BETWEEN, "gc_collect_off"),
+            Fix("leave gc.set_threshold() and gc.set_debug() as Python sets them", BETWEEN, "gc_settings_off"),
+            Fix("higher gc.set_threshold(), so that collections come less often", BETWEEN, "gc_threshold"),
             Fix("gc.freeze() after start-up, so that long-lived objects are walked no more", "nothing but memory"),
-            Fix("collect at fixed steps only (gc.disable), on all ranks at the same ones", "nothing but memory between collections"),
+            Fix("collect at fixed steps only (gc.disable), on all ranks at the same ones", BETWEEN),
             Fix("keep samples in arrays instead of lists and dictionaries", NOTHING),
         ),
         "https://docs.python.org/3/library/gc.html",
