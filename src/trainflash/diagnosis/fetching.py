@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from trainflash.diagnosis.calm import busy_machine, calm_share
 from trainflash.diagnosis.thresholds import Thresholds
-from trainflash.schema import LoaderFacts, Summary, Threads
+from trainflash.schema import LoaderFacts, Summary, ThreadBeside, Threads
 
 
 def cpu_share(summary: Summary, loader: LoaderFacts | None, data: float, limits: Thresholds) -> float | None:
@@ -31,6 +31,27 @@ def calm_input(summary: Summary, loader: LoaderFacts | None, limits: Thresholds)
     usual = sum(other.p50_ms or other.mean_ms for other in summary.phases.values())
     middle = stat.p50_ms / usual if stat.p50_ms is not None and usual > 0 else stat.share
     return min(calm, max(active / whole if whole > 0 else 0.0, middle))
+
+
+def held_up(summary: Summary, loader: LoaderFacts | None, share: float, limits: Thresholds) -> float:
+    """The part of Data's `share`, computed by the training thread itself, in which it waits for a thread that holds Python's lock.
+
+    Where it stands still far more than while it computes, it waits for something else.
+    """
+    threads = summary.threads
+    if threads is None or not lock_holders(threads, limits) or any(each.makes for each in threads.beside):
+        return 0.0
+    if loader is None or loader.num_workers > 0 or loader.fetch_cpu_share is None or loader.runqueue_share is None:
+        return 0.0
+    standing = max(0.0, 1 - loader.fetch_cpu_share - loader.runqueue_share)
+    return share * standing if standing <= limits.held_up_as_often * (threads.standing_share or 0.0) else 0.0
+
+
+def lock_holders(threads: Threads | None, limits: Thresholds) -> tuple[ThreadBeside, ...]:
+    """Threads of the owner's that run Python beside training, busiest first; none where compute threads work, which are waited for too."""
+    if threads is None or threads.standing_share is None or (threads.helpers_cpu_share or 0.0) >= limits.helpers_calm:
+        return ()
+    return tuple(each for each in threads.beside if each.location is not None and each.cpu_share >= limits.beside_cpu)
 
 
 def without_core(loader: LoaderFacts | None, limits: Thresholds) -> bool:

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, replace
 
 from trainflash.diagnosis.calm import COMPUTE, stalled_like_compute
-from trainflash.diagnosis.fetching import calm_input, cpu_share, without_core
+from trainflash.diagnosis.fetching import calm_input, cpu_share, held_up, without_core
 from trainflash.diagnosis.lines import hottest, lines_in, same_line
 from trainflash.diagnosis.thresholds import Thresholds
 from trainflash.schema import LineCost, LoaderFacts, Location, RepeatedWork, Started, Summary
@@ -31,6 +31,7 @@ class Input:
     chosen_at: Location | None = None  # the owner's sampler, where choosing samples is what takes the time
     apart: bool = False  # workers make a batch in a small part of what is waited for it
     receives: bool = False  # workers make batches far faster than they are used: what is left is handing them over
+    held_up: float = 0.0  # part of `share` in which a thread beside holds Python's lock
 
 
 @dataclass(frozen=True)
@@ -152,11 +153,12 @@ def read_input(summary: Summary, start: WorkerStart | None, limits: Thresholds) 
     cpu, waits = cpu_share(summary, loader, stat.share, limits), limits.io_cpu_share
     if loader is not None and loader.num_workers > 0:
         waits = limits.io_cpu_share_of_workers
-    reads = (cpu is not None and cpu < waits) or _copies_files(summary, loader, share, limits)
+    held = held_up(summary, loader, share, limits)
+    reads = (cpu is not None and cpu < waits and not held) or _copies_files(summary, loader, share, limits)
     name = _name(loader, None if apart else part, reads, usual, late, summary, limits) if sampler is None else "input_cpu"
     return Input(
-        share=share,
-        calm=min(share, calm_input(summary, loader, limits)),
+        share=share - held,
+        calm=min(share, calm_input(summary, loader, limits)) * (1 - held / share if held else 1.0),
         name=name,
         loader=loader,
         cpu_share=cpu,
@@ -166,6 +168,7 @@ def read_input(summary: Summary, start: WorkerStart | None, limits: Thresholds) 
         location=sampler or _location(summary, loader, name),
         chosen_at=sampler,
         apart=apart,
+        held_up=held,
         receives=name != "input_tail" and _far_ahead(loader, summary, limits),
     )
 

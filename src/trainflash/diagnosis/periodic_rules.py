@@ -181,7 +181,7 @@ def host_code(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
         return ()
     groups: dict[str, list[LineCost]] = {}
     for line in signals.own_lines:
-        groups.setdefault(_writes(line.location, signals, limits) or "host_code", []).append(line)
+        groups.setdefault(writes(line.location, signals, limits) or "host_code", []).append(line)
     claims = []
     calm = min(found, signals.other_calm)
     for kind, lines in groups.items():
@@ -218,7 +218,7 @@ def _between_the_phases(kind: str, share: float, weight: float, where: Location 
     )
 
 
-def _writes(where: Location, signals: Signals, limits: Thresholds) -> str | None:
+def writes(where: Location, signals: Signals, limits: Thresholds) -> str | None:
     """logging or checkpoint where the code at `where` is known to write.
 
     That is: the function itself writes again and again, or what it writes is state; or its class has opened something to write to. In a

@@ -16,6 +16,7 @@ from trainflash.diagnosis.compute_rules import (
 )
 from trainflash.diagnosis.device_rules import h2d, launch_overhead, python_in_network, sync_point
 from trainflash.diagnosis.input_rules import collate_beside, input_cost, repeated_work, tail_beside, worker_startup
+from trainflash.diagnosis.lock_rules import lock_held_beside
 from trainflash.diagnosis.periodic_rules import checkpoint, evaluation, host_code, logging, startup
 from trainflash.diagnosis.rank_rules import communication, rank_straggler
 from trainflash.diagnosis.settings_rules import debug_api, memory_format, precision
@@ -43,6 +44,7 @@ RULES: tuple[Rule, ...] = (
     precision,
     memory_format,
     thread_oversubscription,
+    lock_held_beside,
     throttling,
     memory_pressure,
     garbage_collection,

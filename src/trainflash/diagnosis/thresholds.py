@@ -56,6 +56,9 @@ class Thresholds:
     threads_over: float = 1.25  # own: a quarter more runnable threads than cores is more than rounding of a quota
     runqueue_wait: float = 0.25  # measured: at a quarter of the time without a core, pools of threads spin for each other
     threads_spread: float = 2.0  # own: p95 ÷ median of forward and backward; one thread on a busy machine stays below
+    beside_cpu: float = 0.10  # own: a Python thread with less of a core cannot cost a dominant part
+    held_up_as_often: float = 2.0  # own: a thread that holds the lock does so whatever training does; twice as often is another reason
+    helpers_calm: float = 0.10  # own: compute threads with more of a core may be what the training thread waits for
     threads_used: float = (
         0.7  # own: threads that wait for each other use up the budget; tiny operations run on one thread whatever its size
     )

@@ -174,6 +174,16 @@ class Written:
 
 
 @dataclass(frozen=True)
+class ThreadBeside:
+    """A busy Python thread beside the training one: CPU time ÷ wall, and the owner's line where it was seen most often."""
+
+    name: str
+    cpu_share: float
+    location: Location | None
+    makes: bool = False  # it hands batches to the training thread
+
+
+@dataclass(frozen=True)
 class Threads:
     """CPU budget of the process and what it asks for."""
 
@@ -186,6 +196,9 @@ class Threads:
     runqueue_share: float | None  # time threads were runnable without a core ÷ wall
     set_at: Location | None  # the owner's call of torch.set_num_threads
     thread_cpu_share: float | None = None  # the training thread's time on a core ÷ wall
+    beside: tuple[ThreadBeside, ...] = ()  # busiest first
+    standing_share: float | None = None  # neither on a core nor runnable ÷ wall, from a forward to its update; None: nobody was beside
+    helpers_cpu_share: float | None = None  # CPU time of the process that no Python thread used ÷ wall; asked as the one before
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,12 @@ over the whole run, so that one which falls on warm-up or after the last step do
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from trainflash import stats
-from trainflash.schema import PHASES, Activity, Location, PhaseStat, Spread, Summary, Telemetry, Threads
+from trainflash.schema import PHASES, Activity, Location, PhaseStat, Spread, Summary, Telemetry, ThreadBeside, Threads
 from trainflash.summary import device
 from trainflash.summary.compute import compute_facts
 from trainflash.summary.input import input_tail, loader_facts
@@ -21,7 +23,7 @@ from trainflash.summary.rank_what_if import rank_what_if
 from trainflash.summary.ranks import communication, rank_stats
 from trainflash.summary.repeats import repeated_work
 from trainflash.summary.steady import NS_PER_MS, NS_PER_S, Steady, spread, steady_part
-from trainflash.trace import CpuReading, RankTrace, Trace
+from trainflash.trace import Beside, CpuReading, RankTrace, Trace
 
 MOST_OF_IT = 0.5  # own: readings that span half of the steady part stand for it; what came before may be quite other work
 
@@ -228,4 +230,15 @@ def _threads(rank: RankTrace, part: Steady) -> Threads | None:
         runqueue_share=runnable / span if runnable is not None and span > 0 else None,
         set_at=facts.set_at,
         thread_cpu_share=running / span if running is not None and span > 0 else None,
+        **_beside(facts.beside),
     )
+
+
+def _beside(found: Beside | None) -> dict[str, Any]:
+    if found is None or found.wall_ns <= 0 or found.work_ns <= 0:
+        return {}
+    return {
+        "beside": tuple(ThreadBeside(each.name, each.cpu_ns / found.wall_ns, each.location, each.makes) for each in found.threads),
+        "standing_share": max(0.0, 1 - (found.work_cpu_ns + found.work_runq_ns) / found.work_ns),
+        "helpers_cpu_share": found.helpers_ns / found.wall_ns,
+    }

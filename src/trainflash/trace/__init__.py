@@ -9,6 +9,8 @@ from trainflash.trace.load import load
 from trainflash.trace.model import (
     PARTS,
     BatchTrace,
+    Beside,
+    BesideThread,
     CollectiveLine,
     Collectives,
     CpuReading,
@@ -32,6 +34,8 @@ from trainflash.trace.model import (
 __all__ = [
     "PARTS",
     "BatchTrace",
+    "Beside",
+    "BesideThread",
     "CollectiveLine",
     "Collectives",
     "CpuReading",

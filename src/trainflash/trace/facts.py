@@ -18,6 +18,8 @@ from trainflash.schema.runs import Location
 from trainflash.schema.summaries import Hook, Setting, StartUp, Written
 from trainflash.trace.model import (
     BatchTrace,
+    Beside,
+    BesideThread,
     CpuReading,
     DataFunction,
     EvalTrace,
@@ -196,7 +198,27 @@ def threads(facts: Facts) -> ThreadFacts | None:
         omp_num_threads=fixed.get("omp_num_threads"),
         set_at=facts.location(set_at.get("at")),
         cpu=tuple(CpuReading(int(each["t"]), each.get("cpu_ns"), each.get("runq_ns"), each.get("oncpu_ns")) for each in readings),
+        beside=_beside(facts),
     )
+
+
+def _beside(facts: Facts) -> Beside | None:
+    """Busy Python threads, those that were seen in one function together; None without any, or where the kernel told nothing."""
+    newest = facts.newest("beside")
+    if not newest or not newest["lived"][0]:
+        return None
+    wall, process, trainer = (int(each) for each in newest["lived"])
+    work, work_cpu, work_runq = (int(each) for each in newest["work"])
+    threads: dict[tuple[str, str] | str, BesideThread] = {}
+    for row in newest["threads"]:
+        places = [facts.location(place[:3]) for place in row["at"]]
+        location = next((place for place in places if place), None)
+        one = BesideThread(str(row["name"]), int(row["cpu_ns"]), location, bool(row["makes"]))
+        key = (location.file, location.function) if location is not None else one.name
+        before = threads.get(key)
+        threads[key] = one if before is None else replace(one, cpu_ns=one.cpu_ns + before.cpu_ns)
+    found = tuple(sorted(threads.values(), key=lambda each: -each.cpu_ns))
+    return Beside(wall, found, work, work_cpu, work_runq, max(0, process - trainer - sum(each.cpu_ns for each in found)))
 
 
 def batch(facts: Facts) -> BatchTrace | None:

@@ -207,6 +207,32 @@ class CpuReading:
 
 
 @dataclass(frozen=True)
+class BesideThread:
+    """A Python thread beside the training one that was busy: `cpu_ns` of CPU time, and the owner's line where it was seen most often."""
+
+    name: str
+    cpu_ns: int
+    location: Location | None
+    makes: bool  # it hands batches to the training thread
+
+
+@dataclass(frozen=True)
+class Beside:
+    """Such threads in `wall_ns` during which all of them lived, and what the training thread did while it worked, in sampled steps.
+
+    `work_ns` is wall time from a forward to the update behind it; `work_cpu_ns` of it on a core, `work_runq_ns` runnable without one.
+    `helpers_ns` is the process's CPU time that no Python thread used: compute threads.
+    """
+
+    wall_ns: int
+    threads: tuple[BesideThread, ...]
+    work_ns: int
+    work_cpu_ns: int
+    work_runq_ns: int
+    helpers_ns: int
+
+
+@dataclass(frozen=True)
 class ThreadFacts:
     """CPU budget of the process, and what it had used when it was read, in order of time."""
 
@@ -217,6 +243,7 @@ class ThreadFacts:
     omp_num_threads: str | None
     set_at: Location | None
     cpu: tuple[CpuReading, ...] = ()
+    beside: Beside | None = None
 
 
 @dataclass(frozen=True)

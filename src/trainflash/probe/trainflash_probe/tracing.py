@@ -11,7 +11,7 @@ import sys
 import threading
 from _thread import get_ident
 
-from . import own
+from . import frames, own
 
 _newest = None  # our function that was set last
 
@@ -29,7 +29,7 @@ def begin(function) -> bool:
 def others_work() -> bool:
     """Whether another thread runs code of the owner's. The main thread may wait for the one that trains."""
     mine, main = get_ident(), threading.main_thread().ident
-    for ident, frame in sys._current_frames().items():
+    for ident, frame in frames.of_threads().items():
         waits = ident == main and frame.f_code.co_filename == threading.__file__
         if ident != mine and not waits and own.own_frame(frame) is not None:
             return True

@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import _thread
 import os
-import sys
 import threading
 import time
 
-from .. import own
+from .. import frames, own
 from ..environment import number
 from ..guard import swallow
 from ..writer import fact, is_open
@@ -67,7 +66,7 @@ class _Watch:
         try:
             while not self._go.acquire(timeout=self._every_s) and not is_open():
                 before, newest = newest, time.monotonic_ns()
-                _note(sys._current_frames().get(self._ident), newest - before)
+                _note(frames.of_threads().get(self._ident), newest - before)
         except Exception as error:
             swallow("lines ahead of the training", error)
         finally:

@@ -12,6 +12,7 @@ from ..phases.observer import Observer
 from ..writer import fact
 from . import ahead, collectives, compute, lines, sources, wrappers, written
 from .batches import BatchFacts
+from .beside import Beside
 from .between import Between
 from .closer import CloserLook
 from .forwards import ForwardWatch
@@ -75,6 +76,6 @@ def install(torch) -> None:
     collectives.install(torch)
     wrappers.install(torch)
     written.install()
-    collectors = (Once(), logs.tally, BatchFacts(), SettingFacts(torch), HookFacts(torch), ThreadFacts(torch), ForwardWatch())
+    collectors = (Once(), logs.tally, BatchFacts(), SettingFacts(torch), HookFacts(torch), ThreadFacts(torch), Beside(), ForwardWatch())
     for observer in (*collectors, Between(torch), CloserLook(), compute.install(torch)):
         loop.add(observer)

@@ -12,16 +12,15 @@ from __future__ import annotations
 import atexit
 import ctypes
 import signal
-import sys
 import threading
 import time
 
-from .. import codes, own
+from .. import codes, frames, own
 from ..environment import number
 from ..guard import swallow
 from ..phases import feeding
 from ..writer import emit, fact, is_open
-from . import ahead, closer
+from . import ahead, beside, closer
 
 _SIGEV_THREAD_ID = 4
 _CLOCK_MONOTONIC = 1
@@ -117,11 +116,12 @@ def _sample(signo, frame) -> None:
             return
         waited = _thread != threading.get_ident()
         if waited:
-            frame = sys._current_frames().get(_thread)
+            frame = frames.of_threads().get(_thread)
         now = time.monotonic_ns()
         before, _newest_ns = _newest_ns, now
         if not is_open():
             return
+        beside.look()
         frame = own.own_frame(frame, ends=lambda code: code.co_name == _within)
         tick = _armed_ns + ((before - _armed_ns) // _interval_ns + 1) * _interval_ns
         if feeding.waiting is not None:
@@ -198,3 +198,4 @@ def after_fork() -> None:
     _places.clear()
     ahead.after_fork()
     closer.after_fork()
+    beside.after_fork()

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import sys
 
-from .. import own
+from .. import frames, own
 
 DEEPEST = 64  # frames looked at
 MOST_THREADS = 64
-_IDLE = (f"{os.sep}threading.py", f"{os.sep}queue.py")
+IDLE = (f"{os.sep}threading.py", f"{os.sep}queue.py")  # files whose code is innermost in a thread that waits
 _POOLS = (os.path.join("concurrent", "futures", "thread.py"), os.path.join("multiprocessing", "pool.py"))
 
 running: set = set()  # codes of generators whose items are batches and that no bracket is around
@@ -28,8 +27,8 @@ def frame_of_maker(trainer: int):
     """The owner's frame in a thread that works on the batches that `trainer` waits for, each such thread in turn; or None."""
     global _turn
     found = []
-    for ident, frame in sys._current_frames().items():
-        if ident == trainer or frame.f_code.co_filename.endswith(_IDLE):
+    for ident, frame in frames.of_threads().items():
+        if ident == trainer or frame.f_code.co_filename.endswith(IDLE):
             continue
         mine = own.own_frame(frame)
         if mine is not None and (ident in putters or any([each.f_code.co_filename.endswith(_POOLS) for each in _outwards(mine)])):

@@ -1,0 +1,51 @@
+"""Frames of all threads are asked for without a garbage collection inside."""
+
+from __future__ import annotations
+
+import gc
+import linecache
+import sys
+import threading
+
+import pytest
+from probe_events import part
+
+frames = part("frames")
+
+
+@pytest.fixture
+def eager():
+    """A collection at each new object, and a list of those that began while frames were asked for."""
+    inside, before = [], gc.get_threshold()
+
+    def note(phase, info):
+        frame = sys._getframe(1)
+        if "_current_frames" in linecache.getline(frame.f_code.co_filename, frame.f_lineno):
+            inside.append(phase)
+
+    gc.callbacks.append(note)
+    gc.set_threshold(1)
+    yield inside
+    gc.set_threshold(*before)
+    gc.callbacks.remove(note)
+
+
+def test_no_collection_begins_inside(eager):
+    done = threading.Event()
+    others = [threading.Thread(target=done.wait) for _ in range(20)]
+    for each in others:
+        each.start()
+    for _ in range(200):
+        found = frames.of_threads()
+    done.set()
+    assert {each.ident for each in others} < set(found) and found[threading.get_ident()].f_code.co_name == "of_threads"
+    assert eager == [] and gc.isenabled()
+
+
+def test_a_collector_that_was_off_stays_off():
+    gc.disable()
+    try:
+        frames.of_threads()
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
