@@ -27,7 +27,21 @@ _NOT_OPERATORS = ("autograd::", "torch::autograd::")
 
 
 class _Call:
-    __slots__ = ("around", "backward", "began", "data", "event", "index", "name", "ns", "operator", "outer", "sequence", "update")
+    __slots__ = (
+        "around",
+        "backward",
+        "began",
+        "data",
+        "event",
+        "fetched",
+        "index",
+        "name",
+        "ns",
+        "operator",
+        "outer",
+        "sequence",
+        "update",
+    )
 
     def __init__(self, event, name: str, began: float, parent) -> None:
         self.event, self.name, self.began, self.ns = event, name, began, 0
@@ -35,7 +49,8 @@ class _Call:
         self.outer = None  # the outermost operator around it, itself included
         self.backward = name.startswith(BACKWARD)
         self.update = began if name.startswith("Optimizer.step#") else -1.0  # when the update around it began; negative: there is none
-        self.data = name.startswith(FETCH)
+        self.fetched = name.startswith(FETCH) or (parent is not None and parent.fetched)
+        self.data = self.fetched or (parent is not None and parent.data and parent.operator)  # other spans may begin there and go on
         self.around: tuple = ()  # classes of operators around it
         self.sequence = -1
         self.index = -1
@@ -44,7 +59,6 @@ class _Call:
             self.backward |= parent.backward
             if self.update < 0 and not name.startswith(BACKWARD):  # one that a closure runs is no update
                 self.update = parent.update
-            self.data |= parent.data
             self.around = parent.around
             for name, members in CLASSES:
                 if parent.name in members:
@@ -99,8 +113,12 @@ class _Counted:
                 call.data |= not call.backward and call.update < 0 and any(a <= call.began < b for a, b in self._outside)
                 self._began(call, event)
                 stack.append(call)
-            elif kind == "pop" and stack:
-                call = stack.pop()
+            elif kind == "pop":
+                handle = event.handle()
+                ended = next((place for place in reversed(range(len(stack))) if stack[place].event.handle() == handle), None)
+                if ended is None:
+                    continue
+                call = stack.pop(ended)  # seldom another one than the innermost: a dispatch mode's span ends when the mode is left
                 call.ns = int(1000 * (base.cpu_elapsed_us(event) - call.began))
                 self._ended(call)
 
