@@ -53,7 +53,8 @@ def environment() -> dict[str, str]:
 def manifest_faults(program: Program) -> list[str]:
     """What is wrong with a manifest: a marker that is not one line, a function that is not there, a hint left in the source."""
     manifest, faults = program.manifest, []
-    sources = {p.relative_to(program.folder).as_posix(): p.read_text() for p in program.folder.rglob("*.py")}
+    paths = [path for path in program.folder.rglob("*") if path.suffix in (".py", ".sh")]
+    sources = {path.relative_to(program.folder).as_posix(): path.read_text() for path in paths}
     if manifest["file"] is not None and manifest["file"] not in sources:
         return [f"no file {manifest['file']}"]
     if manifest["line_marker"]:

@@ -26,7 +26,9 @@ def contrast(pair, pictures, captions):
 def main():
     torch.manual_seed(43)
     steps = int(os.environ.get("PLANTED_STEPS", 240))
-    loader = DataLoader(Museum(), batch_size=768, collate_fn=tuple, shuffle=True, drop_last=True, generator=torch.Generator().manual_seed(4))
+    loader = DataLoader(
+        Museum(), batch_size=768, collate_fn=tuple, shuffle=True, drop_last=True, generator=torch.Generator().manual_seed(4)
+    )
     pair = Pair(Museum.picture, Museum.caption)
     opt = torch.optim.AdamW(pair.parameters(), lr=4e-4, weight_decay=0.02, fused=True)
     museum = loader.dataset

@@ -10,8 +10,12 @@ class Museum(Dataset):
     def __init__(self, n=6400, meaning=48, seed=8):
         g = torch.Generator().manual_seed(seed)
         hidden = torch.randn(n, meaning, generator=g)
-        self.pictures = torch.tanh(hidden @ torch.randn(meaning, self.picture, generator=g) / 7) + 0.3 * torch.randn(n, self.picture, generator=g)
-        self.captions = torch.tanh(hidden @ torch.randn(meaning, self.caption, generator=g) / 7) + 0.3 * torch.randn(n, self.caption, generator=g)
+        self.pictures = torch.tanh(hidden @ torch.randn(meaning, self.picture, generator=g) / 7) + 0.3 * torch.randn(
+            n, self.picture, generator=g
+        )
+        self.captions = torch.tanh(hidden @ torch.randn(meaning, self.caption, generator=g) / 7) + 0.3 * torch.randn(
+            n, self.caption, generator=g
+        )
 
     def __len__(self):
         return len(self.pictures)

@@ -17,6 +17,8 @@ def offers(batch, steps, seed=17):
     for _ in range(steps):
         ids = {name: zipf(rng, rows, batch) for name, rows in SIZES.items()}
         dense = rng.normal(0, 1, (batch, 12)).astype(np.float32)
-        score = (taste["shopper"][ids["shopper"]] * taste["product"][ids["product"]]).sum(1) + taste["store"][ids["store"], 0] + dense @ weight
+        score = (
+            (taste["shopper"][ids["shopper"]] * taste["product"][ids["product"]]).sum(1) + taste["store"][ids["store"], 0] + dense @ weight
+        )
         taken = rng.random(batch) < 1 / (1 + np.exp(-score))
         yield {k: torch.from_numpy(v) for k, v in ids.items()}, torch.from_numpy(dense), torch.from_numpy(taken.astype(np.float32))
