@@ -17,7 +17,7 @@ from trainflash.knobs.edits import attention_masks as masks
 from trainflash.knobs.edits import imports
 from trainflash.knobs.edits.statements import whole_lines
 from trainflash.knobs.kinds import FusedAttention
-from trainflash.knobs.reading.expressions import literal, refuse
+from trainflash.knobs.reading.expressions import UNKNOWN, literal, refuse
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, keyword
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
@@ -36,6 +36,7 @@ class _Found:
     file: PythonFile
     rank: int | None
     steps: list[cst.SimpleStatementLine] = field(default_factory=list)
+    gone: list[cst.CSTNode] = field(default_factory=list)  # masks that one argument says as well
     causal: bool = False
     mask: str = ""
     dropout: str = ""
@@ -163,9 +164,10 @@ def _assigned_name(found: _Found, node: cst.BaseExpression) -> tuple[cst.Name, c
 
 
 def _only_reader(found: _Found, name: cst.Name, line: cst.SimpleStatementLine) -> cst.Name:
-    """The one place that reads what `line` assigns, before the name is assigned again."""
+    """The one place that reads what `line` assigns, before the name is assigned again; steps that go as well, as a mask's, do not count."""
     file = found.file
     reads, following = _reads_after(file, name.value, line)
+    reads = [read for read in reads if not any(file.inside(read, step) for step in found.gone)]
     if len(reads) != 1:
         raise refuse(f"{file.location(line)}: {name.value} is read {len(reads)} times, so it cannot go")
     if following is not None and not file.inside(reads[0], following) and file.span(reads[0])[0] > file.span(following)[0]:
@@ -220,6 +222,13 @@ def _down(found: _Found, node: cst.BaseExpression) -> None:
     elif isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value == "masked_fill":
         _masked(found, node)
         _down(found, node.func.value)
+    elif isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Add):
+        if found.mask or found.causal or found.scale is not None:
+            raise refuse(f"{file.location(node)}: what is added is scaled afterwards, or is a second mask")
+        if literal(node.right) is not UNKNOWN:
+            raise refuse(f"{file.location(node)}: `{file.text(node.right)}` is added, which is no mask")
+        found.mask = _text(file, node.right)
+        _down(found, node.left)
     else:
         _first_product(found, node)
 
@@ -252,18 +261,25 @@ def _definition(found: _Found, node: cst.Name) -> tuple[cst.SimpleStatementLine,
 
 def _masked(found: _Found, call: cst.Call) -> None:
     file = found.file
-    if found.mask or found.causal or len(call.args) != 2 or not masks.minus_infinity(file, call.args[1].value):
-        raise refuse(f"{file.location(call)}: `{file.text(call)}` does not fill with minus infinity, or is a second mask")
-    mask = call.args[0].value
+    if found.mask or found.causal or len(call.args) != 2:
+        raise refuse(f"{file.location(call)}: `{file.text(call)}` is a second mask, or not understood")
+    endless = masks.minus_infinity(file, call.args[1].value)
+    if not endless and not masks.very_low(file, call.args[1].value):
+        raise refuse(f"{file.location(call)}: `{file.text(call)}` does not fill with minus infinity")
+    mask, scores = call.args[0].value, file.text(call.func.value)  # type: ignore[attr-defined]
     if isinstance(mask, cst.Name):
         local = [each for each in _block_before(file, call) if _assigns(each, mask.value)]
-        if len(local) == 1 and masks.is_causal(file, local[0].body[0].value) and _only_reader_is(found, local[0], mask):
+        if len(local) == 1 and masks.is_causal(file, local[0].body[0].value, scores) and _only_reader_is(found, local[0], mask):
             found.causal = True
+            found.gone += [local[0], *call.args]
             found.steps.append(local[0])
             return
-    elif masks.is_causal(file, mask) or masks.corner_of_causal(file, mask):
+    elif masks.is_causal(file, mask, scores) or masks.corner_of_causal(file, mask):
         found.causal = True
+        found.gone += call.args
         return
+    if not endless:  # a row that is hidden whole has equal weights with it, and none that are numbers with minus infinity
+        raise refuse(f"{file.location(call)}: `{file.text(call)}` does not fill with minus infinity; its mask is not known to be causal")
     if isinstance(mask, cst.Comparison) and len(mask.comparisons) == 1 and isinstance(mask.comparisons[0].operator, cst.Equal):
         left, right = _text(file, mask.left), _text(file, mask.comparisons[0].comparator)
         found.mask = f"{left} != {right}"

@@ -7,9 +7,14 @@ import libcst as cst
 from trainflash.knobs.reading.expressions import given_to, literal
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, keyword, positional, string_value
 
+LOW = -1e4  # exp(-1e4) is 0 in every format; a float16 holds it
 
-def is_causal(file: PythonFile, node: cst.BaseExpression) -> bool:
-    """`torch.ones(n, n, dtype=torch.bool).triu(1)` or `torch.triu(torch.ones(n, n, …), diagonal=1)`: all above the diagonal."""
+
+def is_causal(file: PythonFile, node: cst.BaseExpression, scores: str) -> bool:
+    """`torch.ones(n, n, dtype=torch.bool).triu(1)` or `torch.triu(torch.ones(n, n, …), diagonal=1)`: all above the diagonal.
+
+    Of a square, or of the last two dimensions of the expression `scores`.
+    """
     if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value == "bool" and not node.args:
         node = node.func.value
     if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute) or node.func.attr.value != "triu":
@@ -18,11 +23,17 @@ def is_causal(file: PythonFile, node: cst.BaseExpression) -> bool:
         inner, rest = node.args[0].value, node.args[1:]
     else:
         inner, rest = node.func.value, node.args
-    if len(rest) != 1 or literal(rest[0].value) != 1 or not isinstance(inner, cst.Call) or file.full_name(inner.func) != "torch.ones":
+    if len(rest) != 1 or literal(rest[0].value) != 1 or not isinstance(inner, cst.Call):
+        return False
+    if file.full_name(inner.func) == "torch.ones_like" and inner.args and file.text(inner.args[0].value) == scores:
+        return True
+    if file.full_name(inner.func) != "torch.ones":
         return False
     sizes = [file.text(arg.value) for arg in inner.args if arg.keyword is None]
     if len(sizes) == 1 and isinstance(inner.args[0].value, (cst.Tuple, cst.List)):
         sizes = [file.text(element.value) for element in inner.args[0].value.elements]
+    if len(sizes) == 1:
+        return sizes[0] in (f"{scores}.shape[-2:]", f"{scores}.size()[-2:]")
     return len(sizes) == 2 and sizes[0] == sizes[1] and sizes[0] != "1"
 
 
@@ -43,12 +54,20 @@ def corner_of_causal(file: PythonFile, mask: cst.BaseExpression) -> bool:
     made = [call for call in descendants(owner, cst.Call) if _buffers(call, name.removeprefix("self."))]
     values = [given.value for call in made if (given := positional(call, 1) or keyword(call, "tensor")) is not None]
     values += given_to(owner, name)
-    return len(values) == 1 and is_causal(file, values[0])
+    return len(values) == 1 and is_causal(file, values[0], "")
 
 
 def _buffers(call: cst.Call, name: str) -> bool:
     first = positional(call, 0) or keyword(call, "name")
     return dotted(call.func) == "self.register_buffer" and first is not None and string_value(first.value) == name
+
+
+def very_low(file: PythonFile, node: cst.BaseExpression) -> bool:
+    """So low that a weight is zero beside one that is not hidden: -1e4 or below, or the lowest of a format."""
+    if isinstance(node, cst.Attribute) and node.attr.value == "min" and isinstance(node.value, cst.Call):
+        return file.full_name(node.value.func) == "torch.finfo"
+    value = literal(node)
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and value <= LOW
 
 
 def minus_infinity(file: PythonFile, node: cst.BaseExpression) -> bool:
