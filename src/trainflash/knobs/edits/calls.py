@@ -8,7 +8,7 @@ from typing import Any
 
 import libcst as cst
 
-from trainflash.knobs.edits import imports
+from trainflash.knobs.edits import handed_options, imports
 from trainflash.knobs.kinds import CallArgument, GuardSetting, ReleasedObjects, RemoveCall, ReplaceCall, UnwrapCall
 from trainflash.knobs.reading import sources, uses
 from trainflash.knobs.reading.expressions import UNKNOWN, argument_node, literal, refuse, same, spelled_value
@@ -20,6 +20,7 @@ from trainflash.knobs.training import evaluated, loading, worker_state
 from trainflash.schema import LoaderFacts, Location
 
 LOADERS = ("torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader")
+OF_LOADERS = ("train_loader", "eval_loader", "loader")
 DIGITS = 9  # own: of a share, so that 0.1 times 3 is 0.3
 Placed = CallArgument | ReplaceCall | RemoveCall | ReleasedObjects | UnwrapCall | GuardSetting
 
@@ -175,7 +176,7 @@ def wanted_location(edit: Placed, scene: Scene) -> Location | None:
     """The line of the call: the owner's choice, else what `at` means in this run; None: anywhere in the program."""
     if scene.at is not None or edit.at == "program":
         return scene.at
-    if edit.at in ("train_loader", "eval_loader", "loader"):
+    if edit.at in OF_LOADERS:
         loader = scene.facts.get(edit.at)
         if loader is None:
             raise refuse(f"the run had no {'evaluation' if edit.at == 'eval_loader' else 'training'} DataLoader")
@@ -341,6 +342,15 @@ def _added(
         raise refuse(f"{file.location(call)}: the function around it is also called at {others[0].location}")
     if expected is not None and not same(edit.default, expected):
         raise refuse(f"{what} is not given there, but the run had {expected!r}: the value comes from elsewhere")
+    handed = handed_options.place(resolver.project, call) if edit.at in OF_LOADERS else None
+    if handed is not None:
+        where, display = handed
+        return Target(
+            where.location(display),
+            edit.default,
+            lambda value: (handed_options.entry(where, display, edit.argument, spelled_value(value)),),
+            f"{what}, added to the options at {where.location(display)}",
+        )
     start, text = insertion(file, call)
     return Target(
         file.location(call),
@@ -364,17 +374,11 @@ def insertion(file: PythonFile, call: cst.Call) -> tuple[int, str]:
     own_lines = alone and "\n" in tail and file.lines_of(last)[0] > file.lines_of(call.func)[1]
     comma_first = re.match(r"[ \t]*,[ \t]*#[^\r\n]*", tail)
     if own_lines and comma_first:
-        indent = _indent(file, last)
+        indent = file.indent(last)
         return start + len(comma_first[0].encode()), f"{file.newline}{indent}{{}},"
     if own_lines and "#" not in tail:
-        indent = _indent(file, last)
+        indent = file.indent(last)
         comma = "," in tail
         offset = start + len(tail[: tail.index(",") + 1].encode()) if comma else start
         return offset, ("" if comma else ",") + file.newline + indent + "{}" + ("," if comma else "")
     return start, ", {}"
-
-
-def _indent(file: PythonFile, node: cst.CSTNode) -> str:
-    """What the line on which `node` begins is indented by."""
-    row = file.raw[file.raw.rfind(b"\n", 0, file.span(node)[0]) + 1 :]
-    return row[: len(row) - len(row.lstrip(b" \t"))].decode()

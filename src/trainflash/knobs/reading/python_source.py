@@ -148,6 +148,11 @@ class PythonFile:
                 found = function
         return found
 
+    def indent(self, node: cst.CSTNode) -> str:
+        """What the line on which `node` begins is indented by."""
+        row = self.raw[self.raw.rfind(b"\n", 0, self.span(node)[0]) + 1 :]
+        return row[: len(row) - len(row.lstrip(b" \t"))].decode()
+
     def class_of(self, function: cst.FunctionDef) -> cst.ClassDef | None:
         """The class that `function` is a method of."""
         for up in self.ancestors(function):

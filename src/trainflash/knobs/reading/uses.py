@@ -261,6 +261,15 @@ def callers(project: Project, file: PythonFile, function: cst.FunctionDef) -> li
     return found
 
 
+def means(project: Project, call: cst.Call, file: PythonFile, function: cst.FunctionDef) -> bool:
+    """Whether a call by that name is one of `function`: a method where no other class or function has one so called."""
+    if file.class_of(function) is None:
+        return True
+    name = function.name.value
+    same_name = [each for where in project.parsed(name) for each in where.functions if each.name.value == name]
+    return isinstance(call.func, cst.Attribute) and len(same_name) == 1
+
+
 def _is_project_module(project: Project, module: str) -> bool:
     return any(is_module(path, module) for path in project.program)
 
