@@ -23,6 +23,7 @@ from trainflash.schema import (
     Summary,
     SyncPoint,
     Updates,
+    Written,
 )
 
 GB = 1_000_000_000
@@ -66,6 +67,7 @@ def run_for(knob: Knob, here: Location, optimizer: Location | None = None, **fac
         settings=tuple(setting(name, here) for name in sorted({"anomaly_mode", "profiler", *asked})),
         activities=tuple(activity(phase, here, grad_enabled=True) for phase in ("Eval", "Ckpt", "Log")),
         threads=threads,
+        written=(Written(here, often=True, unheard=True),),
         **whole,
     )
     return made, finding(knob.answers[0], here)

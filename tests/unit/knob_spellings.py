@@ -34,6 +34,7 @@ FILES = (
     "knob_collecting.yaml",  # helpers that collect garbage, and settings of the collector
     "knob_guards.yaml",  # debugging aids behind a setting of the program's own
     "knob_float32.yaml",  # float64 taken away everywhere at once
+    "knob_log_guards.yaml",  # log calls that nobody is shown
     "knob_attention.yaml",  # attention whose products are written as sums over letters
 )
 CASES = tuple(Case(**each) for name in FILES for each in yaml.safe_load((DATA / name).read_text(encoding="utf-8")))

@@ -9,6 +9,8 @@ from trainflash.diagnosis.signals import Signals
 from trainflash.diagnosis.thresholds import Thresholds
 from trainflash.schema import Activity, Evidence, LineCost, Location, Written
 
+KNOBS = {"logging": ("logging_cadence",), "checkpoint": ("checkpoint_cadence",)}  # of lines between the phases
+
 
 def evaluation(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
     """Evaluation takes a large part of training's time. Abstains without the phase Eval.
@@ -194,6 +196,7 @@ def host_code(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
 
 def _between_the_phases(kind: str, share: float, weight: float, where: Location | None, signals: Signals, limits: Thresholds) -> Claim:
     unheard = any(_unheard_at(where, place) for place in signals.summary.written)
+    unheard_anywhere = any(place.unheard and place.often for place in signals.summary.written)  # what its message is made of lies elsewhere
     what = {
         "logging": "code that writes a file, a database or to a server takes",
         "unheard": "log messages that are put together and shown to nobody take",
@@ -214,7 +217,7 @@ def _between_the_phases(kind: str, share: float, weight: float, where: Location 
             Evidence("hottest line", str(where)),
         ),
         location=where,
-        knobs=() if unheard else {"logging": ("logging_cadence",), "checkpoint": ("checkpoint_cadence",)}.get(kind, ()),
+        knobs=("log_guard",) if unheard or (kind == "host_code" and unheard_anywhere) else KNOBS.get(kind, ()),
     )
 
 

@@ -138,6 +138,11 @@ class GuardSetting:
 
 
 @dataclass(frozen=True)
+class UnheardLog:
+    """Ask the logger whether anybody listens before a message is put together that nobody was shown in the run."""
+
+
+@dataclass(frozen=True)
 class ModelStatement:
     """Insert a statement about the trained network in front of the line that builds its optimizer; `{model}` stands for its name."""
 
@@ -270,7 +275,7 @@ class Advice:
 
 Edit = (
     CallArgument | ReplaceCall | InsertCall | AssignedAttribute | Environment | RemoveCall | ReleasedObjects | CollectorSettings
-    | GuardSetting | SinglePrecision
+    | GuardSetting | UnheardLog | SinglePrecision
     | UnwrapCall | ModelStatement | ForwardBlock | Memoize | Decorate | Interval | FusedAttention | UnreadWeights | BatchedSampling
     | PadToLongest | PaddingSetting | DeferredRead | Hoist | Background | Together | Exchange | SkipSync | Accumulation | DrawnBatch
     | Advice
@@ -292,6 +297,7 @@ EDITS: Mapping[str, type] = {
     "decorate": Decorate,
     "interval": Interval,
     "guard_setting": GuardSetting,
+    "unheard_log": UnheardLog,
     "fused_attention": FusedAttention,
     "unread_weights": UnreadWeights,
     "batched_sampling": BatchedSampling,

@@ -57,6 +57,7 @@ INTERRUPTIONS = (
         "and reading of tensors in them are findings of their own; hooks by the samples of their lines inside forward and backward",
         (
             Fix("do it less often or for whole batches at once", "which steps it sees"),
+            Fix("ask the logger whether anybody listens before a message is put together", NOTHING, "log_guard"),
             Fix("replace Python loops over elements by tensor operations", "rounding, if the order of sums changes"),
         ),
         "https://docs.python.org/3/howto/perf_profiling.html",

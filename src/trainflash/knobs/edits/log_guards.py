@@ -1,0 +1,70 @@
+"""Log calls that put a message together which nobody is shown: the logger is asked first whether anybody listens."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from trainflash.knobs.edits import imports
+from trainflash.knobs.kinds import UnheardLog
+from trainflash.knobs.reading.expressions import refuse, short
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted
+from trainflash.knobs.scene import Scene, Target
+from trainflash.knobs.splices import Edit, Splice
+from trainflash.schema import Location
+
+LEVELS = {"debug": "DEBUG", "info": "INFO", "warning": "WARNING"}
+WORK = (cst.Call, cst.FormattedString, cst.ListComp, cst.DictComp, cst.SetComp, cst.GeneratorExp)
+BINDS = (cst.NamedExpr, cst.Await, cst.Yield)
+
+
+def unheard_log(edit: UnheardLog, scene: Scene) -> tuple[Target, ...]:
+    """Each log call that the run saw unheard again and again and whose arguments are work. Raises `UsageError` where there is none."""
+    seen = [place.location for place in scene.summary.written if place.unheard and place.often and scene.project.owns(place.location)]
+    places = [scene.at] if scene.at is not None else list(dict.fromkeys(seen))
+    if not places:
+        raise refuse("the run saw no log call that nobody is shown")
+    found = [(file, call) for place in places for file, call in [_call(scene, place)] if _works(call)]
+    if not found:
+        raise refuse(f"{places[0]}: putting the message together is no work worth asking for")
+    return tuple(_target(file, call) for file, call in found)
+
+
+def _call(scene: Scene, place: Location) -> tuple[PythonFile, cst.Call]:
+    """The log call that covers the line."""
+    file = scene.project.python(place.file)
+    for call in file.calls:
+        first, last = file.lines_of(call)
+        if first <= place.line <= last and isinstance(call.func, cst.Attribute) and call.func.attr.value in LEVELS:
+            return file, call
+    raise refuse(f"{place}: no call of {', '.join(LEVELS)} of a logger stands there")
+
+
+def _works(call: cst.Call) -> bool:
+    return any(True for arg in call.args for _ in descendants(arg.value, WORK))
+
+
+def _target(file: PythonFile, call: cst.Call) -> Target:
+    here, text = file.location(call), short(file.text(call))
+    line = next((up for up in file.ancestors(call) if isinstance(up, cst.SimpleStatementLine)), None)
+    alone = line is not None and len(line.body) == 1 and isinstance(line.body[0], cst.Expr) and line.body[0].value is call
+    assert isinstance(call.func, cst.Attribute)
+    logger = dotted(call.func.value)
+    if line is None or not alone or logger is None:
+        raise refuse(f"{here}: `{text}` is no statement of its own")
+    if any(True for _ in descendants(call, BINDS)):
+        raise refuse(f"{here}: `{text}` does more than to put a message together")
+    if any("\n" in string.value for string in descendants(call, cst.SimpleString)):
+        raise refuse(f"{here}: a text of `{text}` goes over several lines")
+    if any("isEnabledFor" in file.text(up.test) for up in file.ancestors(call) if isinstance(up, cst.If)):
+        raise refuse(f"{here}: the logger is asked already")
+    level = LEVELS[call.func.attr.value]
+    needed: tuple[Edit, ...] = ()
+    if file.full_name(call.func.value) == "logging":
+        asked, level = f"{logger}.getLogger()", f"{logger}.{level}"
+    else:
+        asked, (level, needed) = logger, imports.reach(file, "logging", level)
+    start, end = file.span(call)
+    indent, step = file.indent(line), file.module.default_indent
+    body = file.raw[start:end].decode("utf-8").replace(file.newline, file.newline + step)
+    splice = Splice(file.path, start, end, f"if {asked}.isEnabledFor({level}):{file.newline}{indent}{step}{body}")
+    return Target(here, None, lambda value: (*needed, splice), f"`{text}` at {here}", f"{asked} is asked first")
