@@ -288,6 +288,12 @@ def test_a_layout_alone_is_no_fault_on_a_cpu():
     assert kinds(c.number_format(convolutions=12, channels_last=False)) == ["compute"]
 
 
+def test_a_weight_that_lies_turned_round_makes_copies_of_its_gradient():
+    found = first(replace(c.changing_layout(0.3), numerics=c.numerics(turned="Embedding.weight (34731 × 64)")))
+    assert (found.kind, found.phase) == ("memory_format", "Bwd") and "Embedding.weight (34731 × 64)" in found.summary
+    assert "memory_format" not in kinds(replace(c.changing_layout(0.02), numerics=c.numerics(turned="Embedding.weight (34731 × 64)")))
+
+
 def test_copies_without_convolutions_are_no_layout_trouble():
     found = c.changing_layout()
     assert "memory_format" not in kinds(replace(found, numerics=c.numerics()))

@@ -6,7 +6,7 @@ from trainflash.diagnosis.calm import COMPUTE
 from trainflash.diagnosis.claims import Claim, claim, count, percent, shown
 from trainflash.diagnosis.signals import Signals
 from trainflash.diagnosis.thresholds import Thresholds
-from trainflash.schema import Evidence, Location, Numerics, Setting
+from trainflash.schema import Evidence, Location, Numerics, Operators, Setting
 
 # Debugging aids as the probe names them, in three classes by what they cost. Anything else that it tells is no debugging aid.
 HEAVY = {  # the work of each operation done again, or its stack kept, or its result looked at
@@ -171,12 +171,15 @@ def memory_format(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
     """Convolutions run in a slow layout or by a slow algorithm (T10, T11), or tensors change layout again and again.
 
     On a GPU (not yet proved on one): 16-bit convolutions on NCHW inputs, or `cudnn.benchmark` off though all inputs have one shape; the
-    set of kinds has no other for it. Anywhere: a large part of the operator time of a convolutional network in copies and layout changes.
+    set of kinds has no other for it. Anywhere: a large part of the operator time of a convolutional network in copies and layout changes,
+    or a part of it in any network with a weight that lies turned round in memory, so that each of its gradients is turned, too.
     Off a GPU NCHW alone is no fault: which layout is faster there has to be tried. Abstains without the census of operators.
     """
     numerics, work, operators = signals.summary.numerics, signals.fwd_bwd, signals.summary.operators
-    if numerics is None or work is None or operators is None or not numerics.convolutions:
+    if numerics is None or work is None or operators is None:
         return ()
+    if not numerics.convolutions:
+        return _turned(signals, numerics, operators, limits)
     rows = [count("convolutions in the network", numerics.convolutions)]
     share, reasons = 0.0, []
     device_bound = signals.on_gpu and signals.host_bound is False
@@ -210,6 +213,26 @@ def memory_format(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
             summary=f"{' and '.join(reasons)}; about {shown(share)} of the time",
             evidence=rows,
             location=signals.hottest("Fwd") if copies >= limits.layout_copies else None,
+        ),
+    )
+
+
+def _turned(signals: Signals, numerics: Numerics, operators: Operators, limits: Thresholds) -> tuple[Claim, ...]:
+    copies = operators.copy_share or 0.0
+    share = min(copies * operators.op_ms / operators.step_ms, signals.compute or 0.0) if operators.step_ms > 0 else 0.0
+    if numerics.turned is None or share < limits.listed:
+        return ()
+    return (
+        claim(
+            "memory_format",
+            "Bwd",
+            "device" if signals.on_gpu else "host",
+            share,
+            limits,
+            phases=COMPUTE,
+            summary=f"the weight {numerics.turned} lies turned round in memory, and each of its gradients has to be turned as well: copies "
+            f"and changes of layout take {shown(share)} of the time",
+            evidence=(percent("operator time in copies and layout changes", copies), Evidence("weight", numerics.turned)),
         ),
     )
 

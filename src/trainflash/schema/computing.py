@@ -158,3 +158,4 @@ class Numerics:
     convolutions: int  # Conv2d and Conv3d modules in trained roots
     channels_last: bool | None  # layout of 4-d inputs of the roots; None: none seen
     compiled: bool  # torch.compile is used
+    turned: str | None = None  # the largest weight whose rows do not lie one behind the other in memory, with its shape

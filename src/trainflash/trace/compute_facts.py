@@ -209,6 +209,7 @@ def _numerics(facts: Facts) -> Numerics | None:
         convolutions=int(fact.get("convolutions", 0)),
         channels_last=fact.get("channels_last"),
         compiled=bool(fact.get("compiled")),
+        turned=fact.get("turned"),
     )
 
 

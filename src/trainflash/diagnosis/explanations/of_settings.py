@@ -45,13 +45,12 @@ SETTINGS = (
     ),
     Explanation(
         "memory_format",
-        "a convolutional network does not reach the card's speed, or copies tensors from layout to layout",
-        "NCHW inputs under 16-bit autocast, tensors that change layout in each step, or cuDNN's first choice of "
-        "algorithm with fixed shapes: "
+        "a convolutional network does not reach the card's speed, or tensors are copied from layout to layout",
+        "NCHW inputs under 16-bit autocast, tensors that change layout in each step, a weight that was made by transposing or by LAPACK "
+        "(torch.linalg.qr, svd) and lies column by column, or cuDNN's first choice of algorithm with fixed shapes: "
         "cudnn.benchmark has no kind of its own and is reported here",
-        "convolutions, layout of the inputs, the part of operator time in copies, input shapes, cudnn.benchmark. Off a "
-        "GPU a layout alone is "
-        "never blamed: which one is faster there has to be tried",
+        "convolutions, layout of the inputs and weights, the part of operator time in copies, input shapes, cudnn.benchmark. Off a GPU a "
+        "layout alone is never blamed: which one is faster there has to be tried",
         (
             Fix(
                 "torch.backends.cudnn.benchmark = True, where all inputs have one shape",
@@ -59,6 +58,7 @@ SETTINGS = (
             ),
             Fix("model and inputs to memory_format=torch.channels_last, once", "rounding: other kernels"),
             Fix("remove .contiguous() and .permute() pairs from the step", NOTHING),
+            Fix("store such a weight by .contiguous(), once, where it is made", "rounding of sums over all of it, such as a clipping norm"),
         ),
         "https://docs.pytorch.org/tutorials/intermediate/memory_format_tutorial.html",
         "T10, T11",

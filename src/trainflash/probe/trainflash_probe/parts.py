@@ -30,6 +30,11 @@ def own_parameters(module: object) -> list:
     return [parameter for parameter in _kept(module, "_parameters") if parameter is not None]
 
 
+def parameters_of(module: object) -> list:
+    """(name, parameter) of those that no module inside `module` holds."""
+    return [(name, each) for name, each in getattr(module, "__dict__", {}).get("_parameters", {}).items() if each is not None]
+
+
 def owns_parameters(module: object) -> bool:
     """Whether there is one, there or inside."""
     return next(parameters_in(module), None) is not None

@@ -7,13 +7,14 @@ from collections import Counter
 
 from ..guard import swallow
 from ..nested import is_complete, tensors_in
-from ..parts import modules_in, parameters_in
+from ..parts import modules_in, parameters_in, parameters_of
 from ..phases.loop import loop
 from ..phases.observer import Observer
 from ..writer import fact
 from . import compiles
 
 LOOK_UNTIL = 8  # completed steps
+TURNED_FROM = 1 << 14  # elements of a weight, from which on the way it lies in memory can matter
 
 
 class NumericsFacts(Observer):
@@ -24,6 +25,7 @@ class NumericsFacts(Observer):
         self._elements: Counter = Counter()  # dtype -> elements of trained roots
         self._roots: set = set()
         self._convolutions = 0
+        self._turned: dict = {}  # "Class.name (shape)" of weights whose rows do not lie one behind the other -> elements
         self._layouts: Counter = Counter()
         self._autocast: Counter = Counter()
         self._cuda = False
@@ -75,6 +77,15 @@ class NumericsFacts(Observer):
                 self._convolutions += 1
                 if part.weight.dim() == 4 and part.weight.is_contiguous(memory_format=self._torch.channels_last):
                     self._note_layout(part.weight)  # channels-last weights make channels-last outputs, whatever the input
+            for name, parameter in parameters_of(part):
+                if parameter.requires_grad and parameter.numel() >= TURNED_FROM and not self._lies_well(parameter):
+                    shape = " × ".join(map(str, parameter.shape))
+                    self._turned[f"{type(part).__name__}.{name} ({shape})"] = parameter.numel()
+
+    def _lies_well(self, parameter) -> bool:
+        last = {4: self._torch.channels_last, 5: self._torch.channels_last_3d}.get(parameter.dim())
+        strided = parameter.layout == self._torch.strided
+        return not strided or parameter.is_contiguous() or (last is not None and parameter.is_contiguous(memory_format=last))
 
     def _note_layout(self, tensor) -> None:
         last = tensor.is_contiguous(memory_format=self._torch.channels_last)
@@ -108,6 +119,7 @@ class NumericsFacts(Observer):
             convolutions=self._convolutions,
             channels_last=self._layouts[True] > 0 if self._layouts else None,
             compiled=compiles.source.used,
+            turned=max(self._turned, key=lambda name: self._turned[name], default=None),
         )
 
 
