@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import machine_scenarios as m
 import pytest
 import scenarios as s
 
 from trainflash.diagnosis import diagnose
-from trainflash.schema import Location, ThreadBeside, Written
+from trainflash.schema import Location, Telemetry, ThreadBeside, Written
 
 TRAIL = Location("trail.py", 38, "Trail._write")
 
@@ -41,6 +42,11 @@ def test_it_is_silent_where_the_thread_is_idle_or_unknown_or_others_are_waited_f
 
 def test_on_a_device_training_waits_for_that_too():
     assert lock(replace(beside(s.run(Data=0.0)), device="cuda:NVIDIA H100")) is None
+
+
+def test_what_a_quota_stops_is_not_the_locks():
+    summary = beside(s.run(Data=0.0), standing=0.4)
+    assert lock(replace(summary, telemetry=Telemetry(0.5, m.host(throttled_share=0.38)))) is None
 
 
 def fetched(summary, cpu, **changes):

@@ -43,8 +43,19 @@ def held_up(summary: Summary, loader: LoaderFacts | None, share: float, limits: 
         return 0.0
     if loader is None or loader.num_workers > 0 or loader.fetch_cpu_share is None or loader.runqueue_share is None:
         return 0.0
-    standing = max(0.0, 1 - loader.fetch_cpu_share - loader.runqueue_share)
-    return share * standing if standing <= limits.held_up_as_often * (threads.standing_share or 0.0) else 0.0
+    still = max(0.0, 1 - loader.fetch_cpu_share - loader.runqueue_share)
+    return share * still if still <= limits.held_up_as_often * standing(summary) else 0.0
+
+
+def standing(summary: Summary) -> float:
+    """Share of the time between a forward and its update in which the training thread was stopped by nothing but other threads.
+
+    A CPU quota stops it as well; the kernel does not count that as time without a core.
+    """
+    host = summary.telemetry.host if summary.telemetry is not None else None
+    throttled = (host.throttled_share if host is not None else None) or 0.0
+    still = (summary.threads.standing_share if summary.threads is not None else None) or 0.0
+    return max(0.0, still - throttled)
 
 
 def lock_holders(threads: Threads | None, limits: Thresholds) -> tuple[ThreadBeside, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from trainflash.diagnosis.calm import COMPUTE
 from trainflash.diagnosis.claims import Claim, at, claim, percent, shown
-from trainflash.diagnosis.fetching import lock_holders
+from trainflash.diagnosis.fetching import lock_holders, standing
 from trainflash.diagnosis.periodic_rules import writes
 from trainflash.diagnosis.signals import Signals
 from trainflash.diagnosis.thresholds import Thresholds
@@ -19,11 +19,11 @@ def lock_held_beside(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
     on a device or beside compute threads that work, which are waited for as well.
     """
     found, compute, data = lock_holders(signals.threads, limits), signals.compute, signals.data
-    if not found or signals.threads is None or compute is None or signals.on_gpu:
+    if not found or compute is None or signals.on_gpu:
         return ()
-    busiest, standing = found[0], signals.threads.standing_share or 0.0
+    busiest, still = found[0], standing(signals.summary)
     fetching = data.held_up if data is not None else 0.0
-    share = min(compute * standing + fetching, sum(each.cpu_share for each in found))
+    share = min(compute * still + fetching, sum(each.cpu_share for each in found))
     if share < limits.listed:
         return ()
     kind, phase = _does(busiest, signals, limits)
@@ -38,7 +38,7 @@ def lock_held_beside(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
             summary=f"the thread {busiest.name} runs Python and holds the interpreter's lock: training stands still for "
             f"{shown(share)} of the time{at(busiest.location)}",
             evidence=(
-                percent("standing still between a forward and its update", standing),
+                percent("standing still between a forward and its update", still),
                 percent("forward, backward and update, share of wall time", compute),
                 *((percent("standing still while batches are made, share of wall time", fetching),) if fetching else ()),
                 *(percent(f"a core, used by the thread {each.name}", each.cpu_share) for each in found),
