@@ -6,6 +6,7 @@ import gc
 import linecache
 import sys
 import threading
+import weakref
 
 import pytest
 from probe_events import part
@@ -49,3 +50,25 @@ def test_a_collector_that_was_off_stays_off():
         assert not gc.isenabled()
     finally:
         gc.enable()
+
+
+def test_what_looks_at_frames_keeps_none_of_them():
+    """A frame of its own in a local variable would hold the program's tensors until the next collection."""
+    tracing, beside, feeding = part("tracing"), part("facts.beside"), part("phases.feeding")
+    beside._watched[-1] = (-1, {})
+
+    class Held:
+        pass
+
+    def program(look):
+        held = Held()
+        look()
+        return weakref.ref(held)
+
+    gc.disable()
+    try:
+        for look in (tracing.others_work, beside.look, lambda: feeding.frame_of_maker(-1)):
+            assert program(look)() is None
+    finally:
+        gc.enable()
+        del beside._watched[-1]

@@ -39,7 +39,7 @@ def held_up(summary: Summary, loader: LoaderFacts | None, share: float, limits: 
     Where it stands still far more than while it computes, it waits for something else.
     """
     threads = summary.threads
-    if threads is None or not lock_holders(threads, limits) or any(each.makes for each in threads.beside):
+    if threads is None or not lock_holders(summary, limits) or any(each.makes for each in threads.beside):
         return 0.0
     if loader is None or loader.num_workers > 0 or loader.fetch_cpu_share is None or loader.runqueue_share is None:
         return 0.0
@@ -58,9 +58,19 @@ def standing(summary: Summary) -> float:
     return max(0.0, still - throttled)
 
 
-def lock_holders(threads: Threads | None, limits: Thresholds) -> tuple[ThreadBeside, ...]:
-    """Threads of the owner's that run Python beside training, busiest first; none where compute threads work, which are waited for too."""
-    if threads is None or threads.standing_share is None or (threads.helpers_cpu_share or 0.0) >= limits.helpers_calm:
+def lock_holders(summary: Summary, limits: Thresholds) -> tuple[ThreadBeside, ...]:
+    """Threads of the owner's that run Python beside training, busiest first.
+
+    None where training waits for others as well: a device, other ranks, compute threads that work.
+    """
+    threads = summary.threads
+    if (
+        threads is None
+        or summary.ranks > 1
+        or summary.device.startswith("cuda")
+        or threads.standing_share is None
+        or (threads.helpers_cpu_share or 0.0) >= limits.helpers_calm
+    ):
         return ()
     return tuple(each for each in threads.beside if each.location is not None and each.cpu_share >= limits.beside_cpu)
 

@@ -16,10 +16,10 @@ def lock_held_beside(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
 
     It stands still where it is neither on a core nor runnable: torch lets go of the lock in each operator and has to get it back. The
     finding is named by what the thread does: it makes batches, it writes, or anything else. Abstains where no other thread was busy, and
-    on a device or beside compute threads that work, which are waited for as well.
+    where a device, other ranks, or compute threads that work are waited for as well.
     """
-    found, compute, data = lock_holders(signals.threads, limits), signals.compute, signals.data
-    if not found or compute is None or signals.on_gpu:
+    found, compute, data = lock_holders(signals.summary, limits), signals.compute or 0.0, signals.data
+    if not found:
         return ()
     busiest, still = found[0], standing(signals.summary)
     fetching = data.held_up if data is not None else 0.0

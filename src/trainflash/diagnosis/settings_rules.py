@@ -172,7 +172,7 @@ def memory_format(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
 
     On a GPU (not yet proved on one): 16-bit convolutions on NCHW inputs, or `cudnn.benchmark` off though all inputs have one shape; the
     set of kinds has no other for it. Anywhere: a large part of the operator time of a convolutional network in copies and layout changes,
-    or a part of it in any network with a weight that lies turned round in memory, so that each of its gradients is turned, too.
+    or a part of it in another network with a weight that lies turned round in memory, so that each of its gradients is turned, too.
     Off a GPU NCHW alone is no fault: which layout is faster there has to be tried. Abstains without the census of operators.
     """
     numerics, work, operators = signals.summary.numerics, signals.fwd_bwd, signals.summary.operators

@@ -17,7 +17,7 @@ from trainflash.knobs.edits import attention_masks as masks
 from trainflash.knobs.edits import imports
 from trainflash.knobs.edits.statements import whole_lines
 from trainflash.knobs.kinds import FusedAttention
-from trainflash.knobs.reading.expressions import UNKNOWN, literal, refuse
+from trainflash.knobs.reading.expressions import literal, refuse
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, keyword
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
@@ -222,13 +222,6 @@ def _down(found: _Found, node: cst.BaseExpression) -> None:
     elif isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value == "masked_fill":
         _masked(found, node)
         _down(found, node.func.value)
-    elif isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Add):
-        if found.mask or found.causal or found.scale is not None:
-            raise refuse(f"{file.location(node)}: what is added is scaled afterwards, or is a second mask")
-        if literal(node.right) is not UNKNOWN:
-            raise refuse(f"{file.location(node)}: `{file.text(node.right)}` is added, which is no mask")
-        found.mask = _text(file, node.right)
-        _down(found, node.left)
     else:
         _first_product(found, node)
 
@@ -264,7 +257,7 @@ def _masked(found: _Found, call: cst.Call) -> None:
     if found.mask or found.causal or len(call.args) != 2:
         raise refuse(f"{file.location(call)}: `{file.text(call)}` is a second mask, or not understood")
     endless = masks.minus_infinity(file, call.args[1].value)
-    if not endless and not masks.very_low(file, call.args[1].value):
+    if not endless and (found.scale is not None or not masks.very_low(file, call.args[1].value)):  # what is scaled afterwards is not as low
         raise refuse(f"{file.location(call)}: `{file.text(call)}` does not fill with minus infinity")
     mask, scores = call.args[0].value, file.text(call.func.value)  # type: ignore[attr-defined]
     if isinstance(mask, cst.Name):

@@ -10,7 +10,7 @@ from trainflash.knobs.reading.python_source import PythonFile, descendants, dott
 LOW = -1e4  # exp(-1e4) is 0 in every format; a float16 holds it
 
 
-def is_causal(file: PythonFile, node: cst.BaseExpression, scores: str) -> bool:
+def is_causal(file: PythonFile, node: cst.BaseExpression, scores: str | None = None) -> bool:
     """`torch.ones(n, n, dtype=torch.bool).triu(1)` or `torch.triu(torch.ones(n, n, …), diagonal=1)`: all above the diagonal.
 
     Of a square, or of the last two dimensions of the expression `scores`.
@@ -54,7 +54,7 @@ def corner_of_causal(file: PythonFile, mask: cst.BaseExpression) -> bool:
     made = [call for call in descendants(owner, cst.Call) if _buffers(call, name.removeprefix("self."))]
     values = [given.value for call in made if (given := positional(call, 1) or keyword(call, "tensor")) is not None]
     values += given_to(owner, name)
-    return len(values) == 1 and is_causal(file, values[0], "")
+    return len(values) == 1 and is_causal(file, values[0])
 
 
 def _buffers(call: cst.Call, name: str) -> bool:

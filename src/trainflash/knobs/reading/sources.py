@@ -371,7 +371,7 @@ class Resolver:
                 if isinstance(found, cst.ClassDef) and found.name.value == name:
                     passed = self.argument(file, node, keys[0], None, keys[1:])
                     return passed or self._anywhere(file, node, keys, only=name)
-                if isinstance(found, cst.FunctionDef) and found.name.value == name and uses.means(self.project, node, other, found):
+                if isinstance(found, cst.FunctionDef) and found.name.value == name and uses.means(self.project, file, node, other, found):
                     returned = [each.value for each in descendants(found, cst.Return) if each.value is not None]
                     if returned:
                         return pick([self.source(other, value, keys) for value in returned], other.location(found), self.expected)

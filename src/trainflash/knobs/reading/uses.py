@@ -261,10 +261,13 @@ def callers(project: Project, file: PythonFile, function: cst.FunctionDef) -> li
     return found
 
 
-def means(project: Project, call: cst.Call, file: PythonFile, function: cst.FunctionDef) -> bool:
-    """Whether a call by that name is one of `function`: a method where no other class or function has one so called."""
+def means(project: Project, where: PythonFile, call: cst.Call, file: PythonFile, function: cst.FunctionDef) -> bool:
+    """Whether a call by that name in `where` is one of `function`: a method where no other class or function has one so called."""
+    module = where.imported.get((dotted(call.func) or "").split(".")[0])
     if file.class_of(function) is None:
         return True
+    if module is not None and not _is_project_module(project, module):
+        return False
     name = function.name.value
     same_name = [each for where in project.parsed(name) for each in where.functions if each.name.value == name]
     return isinstance(call.func, cst.Attribute) and len(same_name) == 1

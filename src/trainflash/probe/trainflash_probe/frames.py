@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 
+_COLLECTS_INSIDE = sys.version_info < (3, 12)  # later ones collect between bytecodes only
 _enabled, _disable, _enable = gc.isenabled, gc.disable, gc.enable
 
 
@@ -14,7 +15,7 @@ def of_threads() -> dict:
     Python holds the lock on its list of threads meanwhile. No garbage collection may begin in there: its callbacks are Python code, and a
     signal whose handler asks the same would wait for that lock for ever.
     """
-    collects = _enabled()
+    collects = _COLLECTS_INSIDE and _enabled()
     if collects:
         _disable()
     try:

@@ -27,11 +27,11 @@ def parameters_in(module: object):
 
 def own_parameters(module: object) -> list:
     """Those that no module inside `module` holds."""
-    return [parameter for parameter in _kept(module, "_parameters") if parameter is not None]
+    return [parameter for _, parameter in named_own_parameters(module)]
 
 
-def parameters_of(module: object) -> list:
-    """(name, parameter) of those that no module inside `module` holds."""
+def named_own_parameters(module: object) -> list:
+    """(name, parameter) of the same."""
     return [(name, each) for name, each in getattr(module, "__dict__", {}).get("_parameters", {}).items() if each is not None]
 
 

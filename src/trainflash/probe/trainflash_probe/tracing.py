@@ -29,9 +29,11 @@ def begin(function) -> bool:
 def others_work() -> bool:
     """Whether another thread runs code of the owner's. The main thread may wait for the one that trains."""
     mine, main = get_ident(), threading.main_thread().ident
-    for ident, frame in frames.of_threads().items():
+    stacks = frames.of_threads()
+    del stacks[mine]  # which holds this frame too, and with it all that the program holds
+    for ident, frame in stacks.items():
         waits = ident == main and frame.f_code.co_filename == threading.__file__
-        if ident != mine and not waits and own.own_frame(frame) is not None:
+        if not waits and own.own_frame(frame) is not None:
             return True
     return False
 

@@ -7,6 +7,7 @@ the update behind it in which the training thread was neither on a core nor runn
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 
@@ -31,19 +32,21 @@ def look() -> None:
     if not _watched:
         return
     stacks = frames.of_threads()
-    for ident, places in _watched.values():
+    for ident, places in list(_watched.values()):
         frame = stacks.get(ident)
         frame = None if frame is None or frame.f_code.co_filename.endswith(feeding.IDLE) else own.own_frame(frame)
         if frame is not None:
             place = (frame.f_code, frame.f_lineno)
             if place in places or len(places) < MOST_PLACES:
                 places[place] = places.get(place, 0) + 1
+    stacks.clear()  # it holds this frame too, and with it all that training holds
 
 
 class Beside(Observer):
     """Reads the CPU time of all Python threads now and then; times the training thread's work once one of the others is busy."""
 
     def __init__(self) -> None:
+        self._pid = os.getpid()
         self._newest: dict = {}  # native id of a thread -> its CPU time when it was read last
         self._rows: dict = {}  # native id of a busy thread -> what is told of it: CPU time while all busy threads lived
         self._read = None  # wall, the process's CPU and the training thread's at the newest reading
@@ -81,6 +84,8 @@ class Beside(Observer):
         self._look()
 
     def _look(self) -> None:
+        if self._pid != os.getpid():  # a child that trains: its parent's threads are not there
+            self.__init__()
         now = time.monotonic_ns(), time.process_time_ns(), _cpu_ns(threading.get_native_id()) or 0
         before, self._read, known = self._read, now, self._newest
         self._newest = {}
@@ -112,7 +117,7 @@ class Beside(Observer):
 
 
 def _add(sums: list, now: tuple, before: tuple) -> None:
-    sums[:] = [each + after - earlier for each, after, earlier in zip(sums, now, before, strict=False)]
+    sums[:] = [each + after - earlier for each, after, earlier in zip(sums, now, before)]
 
 
 def _now() -> tuple:

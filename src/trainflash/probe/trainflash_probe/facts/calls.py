@@ -237,7 +237,7 @@ def _same_tensors(key: tuple, tensors: list) -> bool:
         if len(_tensors) < MAX_HELD:
             _tensors[key] = tensors
         return key in _tensors
-    return all(a() is not None and a() is b() for a, b in zip(known, tensors, strict=False))
+    return all(a() is not None and a() is b() for a, b in zip(known, tensors))
 
 
 def _function(code) -> int:

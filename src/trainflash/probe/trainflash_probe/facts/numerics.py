@@ -7,7 +7,7 @@ from collections import Counter
 
 from ..guard import swallow
 from ..nested import is_complete, tensors_in
-from ..parts import modules_in, parameters_in, parameters_of
+from ..parts import modules_in, named_own_parameters, parameters_in
 from ..phases.loop import loop
 from ..phases.observer import Observer
 from ..writer import fact
@@ -77,7 +77,7 @@ class NumericsFacts(Observer):
                 self._convolutions += 1
                 if part.weight.dim() == 4 and part.weight.is_contiguous(memory_format=self._torch.channels_last):
                     self._note_layout(part.weight)  # channels-last weights make channels-last outputs, whatever the input
-            for name, parameter in parameters_of(part):
+            for name, parameter in named_own_parameters(part):
                 if parameter.requires_grad and parameter.numel() >= TURNED_FROM and not self._lies_well(parameter):
                     shape = " × ".join(map(str, parameter.shape))
                     self._turned[f"{type(part).__name__}.{name} ({shape})"] = parameter.numel()

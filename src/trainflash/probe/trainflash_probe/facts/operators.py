@@ -119,6 +119,9 @@ class _Counted:
                 if ended is None:
                     continue
                 call = stack.pop(ended)  # seldom another one than the innermost: a dispatch mode's span ends when the mode is left
+                if call.name.startswith(FETCH):  # a span that goes on is inside of it no more
+                    for inner in stack[ended:]:
+                        inner.fetched = inner.data = False
                 call.ns = int(1000 * (base.cpu_elapsed_us(event) - call.began))
                 self._ended(call)
 

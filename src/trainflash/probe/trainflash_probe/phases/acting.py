@@ -68,7 +68,7 @@ def _calls() -> list:
 
 def collector(acts: list, trains: list):
     """Of the calls that led to acting and to training: the one that collects, and the call that it is made from; None without one."""
-    for depth, (mine, other) in enumerate(zip(acts, trains)):  # noqa: B905 (Python 3.9)
+    for depth, (mine, other) in enumerate(zip(acts, trains)):
         if mine.code is not other.code:
             return None
         if mine.at == other.at:

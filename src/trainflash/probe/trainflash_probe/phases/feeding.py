@@ -27,12 +27,15 @@ def frame_of_maker(trainer: int):
     """The owner's frame in a thread that works on the batches that `trainer` waits for, each such thread in turn; or None."""
     global _turn
     found = []
-    for ident, frame in frames.of_threads().items():
+    stacks = frames.of_threads()
+    for ident, frame in stacks.items():
         if ident == trainer or frame.f_code.co_filename.endswith(IDLE):
             continue
         mine = own.own_frame(frame)
         if mine is not None and (ident in putters or any([each.f_code.co_filename.endswith(_POOLS) for each in _outwards(mine)])):
             found.append(mine)
+    frame = None
+    stacks.clear()  # it holds this frame too, and with it all that training holds
     _turn += 1
     return found[_turn % len(found)] if found else None
 

@@ -37,7 +37,7 @@ def merged(line, more):
     for name in _SETS:
         line[name] = tensors.total([line[name], more[name]])
     for name in ("outputs", "means"):
-        line[name] = [a + b for a, b in zip(line[name], more[name])]  # noqa: B905 (Python 3.9)
+        line[name] = [a + b for a, b in zip(line[name], more[name])]
     for name in ("modes", "types", "autocast"):
         line[name] += [each for each in more[name] if each not in line[name]]
     line["weights"] += more["weights"]

@@ -100,7 +100,7 @@ class Forwards:
         rows = [row for forward in models for row in forward.rows]
         trimmed = [row for forward in models for row in forward.trimmed]
         targets = self._aimed or [row for forward in self._used if not forward.owns for row in forward.rows]
-        paired = len(trimmed) == len(targets) and [tensors.joined(both) for both in zip(trimmed, targets)]  # noqa: B905 (Python 3.9)
+        paired = len(trimmed) == len(targets) and [tensors.joined(both) for both in zip(trimmed, targets)]
         self.given = frozenset(each for forward in models for each in forward.inputs)
         for forward in models:
             self.trained.setdefault(forward.module, set()).add(tuple(forward.mode[1:]))

@@ -32,7 +32,7 @@ def projected(numbered):
             for chunk, start in enumerate(range(0, flat.numel(), _CHUNK)):
                 part = flat[start : start + _CHUNK].to(home, torch.float64)
                 _add(totals[home], part, (_SPREAD[0] * number + _SPREAD[1] * chunk) % _SHIFTS)
-        found = [sum(column) for column in zip(*[total.tolist() for total in totals.values()])] or [0.0] * (WIDTH + 1)  # noqa: B905 (Python 3.9)
+        found = [sum(column) for column in zip(*[total.tolist() for total in totals.values()])] or [0.0] * (WIDTH + 1)
     return found[WIDTH], found[:WIDTH]
 
 
@@ -44,7 +44,7 @@ def scaled(tensors):
     for number, tensor in enumerate(tensors):
         squares, sums = projected([(number, tensor)])
         if squares:
-            total = [before + each / squares**0.5 for before, each in zip(total, sums)]  # noqa: B905 (Python 3.9)
+            total = [before + each / squares**0.5 for before, each in zip(total, sums)]
     return struct.pack(f"<{WIDTH}d", *total).hex()
 
 
@@ -94,4 +94,4 @@ class Steps:
         if before is None:
             return None
         self._before = projected(enumerate(parameters))[1]
-        return packed([new - old for old, new in zip(before, self._before)])  # noqa: B905 (Python 3.9)
+        return packed([new - old for old, new in zip(before, self._before)])

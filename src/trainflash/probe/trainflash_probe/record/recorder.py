@@ -250,7 +250,7 @@ class Recorder(Observer):
                 trains = isinstance(target, torch.Tensor) and getattr(given, "requires_grad", False) and torch.is_grad_enabled()
                 if trains and not self._evaluating and not values.dry_run(target):
                     self._try(self._forwards.aim, target.detach())
-            return given, target, dict(zip(names[2:], settings)), trains  # noqa: B905 (Python 3.9)
+            return given, target, dict(zip(names[2:], settings)), trains
 
         def leave(call, result):
             given, target, settings, trains = call

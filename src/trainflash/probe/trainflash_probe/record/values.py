@@ -29,7 +29,7 @@ def hollow(tensor):
         return False
     try:
         storage = tensor.untyped_storage()
-        last = tensor.storage_offset() + sum([(count - 1) * stride for count, stride in zip(tensor.shape, tensor.stride())])  # noqa: B905 (Python 3.9)
+        last = tensor.storage_offset() + sum([(count - 1) * stride for count, stride in zip(tensor.shape, tensor.stride())])
         if (last + 1) * tensor.element_size() > storage.nbytes():
             return True
         return type(tensor) not in (torch.Tensor, torch.nn.Parameter) and not storage.data_ptr()
