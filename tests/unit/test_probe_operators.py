@@ -19,9 +19,8 @@ def figures(kind: str) -> dict:
     model = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.Tanh(), torch.nn.Linear(8, 2))
     optimizer = torch.optim.SGD(model.parameters(), 0.1, foreach=False)
     around = {"mode": FlopCounterMode(display=False), "span": torch.autograd.profiler.record_function("step")}
-    native, profiler = torch._C._autograd, torch._C._profiler
-    state = profiler.ProfilerState.CPU
-    native._enable_profiler_legacy(profiler.ProfilerConfig(state, True, False, False, False, False, profiler._ExperimentalConfig()))
+    native = torch._C._autograd
+    native._enable_profiler_legacy(part("facts.census")._config(torch))
     try:
         with torch.autograd.profiler.record_function(operators.CLOCK):
             began = time.perf_counter()

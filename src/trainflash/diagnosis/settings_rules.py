@@ -36,6 +36,7 @@ WORDS = HEAVY | RECORDING | LIGHT
 ALL_PYTHON = ("python_tracing", "python_profiler", "tracemalloc", "debug_build")  # slow more than forward and backward
 KNOBS = {"anomaly_mode": "anomaly_off", "profiler": "profiler_off", "tracemalloc": "tracemalloc_off", "gradcheck": "gradcheck_off"}
 BOTH = ("Fwd", "Bwd")
+COPIES = "operator time in copies and layout changes"
 HALF = ("bfloat16", "float16")
 QUASI_NEWTON = frozenset({"LBFGS"})
 
@@ -191,9 +192,9 @@ def memory_format(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
         reasons.append("cudnn.benchmark is off though all inputs have one shape")
     copies = operators.copy_share or 0.0
     if copies >= limits.layout_copies and numerics.autocast is None and operators.step_ms > 0:
-        share += min(copies * operators.op_ms / operators.step_ms, signals.compute or 0.0)
+        share += _copying(signals, operators)
         reasons.append(f"{shown(copies)} of the operator time are copies and changes of layout")
-        rows.append(percent("operator time in copies and layout changes", copies))
+        rows.append(percent(COPIES, copies))
     if share < limits.listed:
         return ()
     if numerics.channels_last is not None:
@@ -218,8 +219,7 @@ def memory_format(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
 
 
 def _turned(signals: Signals, numerics: Numerics, operators: Operators, limits: Thresholds) -> tuple[Claim, ...]:
-    copies = operators.copy_share or 0.0
-    share = min(copies * operators.op_ms / operators.step_ms, signals.compute or 0.0) if operators.step_ms > 0 else 0.0
+    share = _copying(signals, operators)
     if numerics.turned is None or share < limits.listed:
         return ()
     return (
@@ -232,9 +232,16 @@ def _turned(signals: Signals, numerics: Numerics, operators: Operators, limits: 
             phases=COMPUTE,
             summary=f"the weight {numerics.turned} lies turned round in memory, and each of its gradients has to be turned as well: copies "
             f"and changes of layout take {shown(share)} of the time",
-            evidence=(percent("operator time in copies and layout changes", copies), Evidence("weight", numerics.turned)),
+            evidence=(percent(COPIES, operators.copy_share or 0.0), Evidence("weight", numerics.turned)),
         ),
     )
+
+
+def _copying(signals: Signals, operators: Operators) -> float:
+    """Share of the wall time in copies and changes of layout, of which there is no more than computing."""
+    if operators.step_ms <= 0:
+        return 0.0
+    return min((operators.copy_share or 0.0) * operators.op_ms / operators.step_ms, signals.compute or 0.0)
 
 
 def _emulated(numerics: Numerics, dtype: str) -> str | None:

@@ -218,6 +218,10 @@ class Project:
         """Whether `location` lies in a file of this project."""
         return location is not None and not os.path.isabs(location.file) and (self.root / location.file).is_file()
 
+    def functions(self, name: str) -> list[tuple[PythonFile, cst.FunctionDef]]:
+        """Functions and methods of that name in the program's files."""
+        return [(file, function) for file in self.parsed("def", name) for function in file.functions if function.name.value == name]
+
     def each(self, words: tuple[str, ...], wanted: Callable[[PythonFile, cst.CSTNode], bool]) -> list[tuple[PythonFile, cst.CSTNode]]:
         """Nodes for which `wanted` holds, in the program's files that contain all `words`."""
         return [(file, node) for file in self.parsed(*words) for node in file.nodes if wanted(file, node)]

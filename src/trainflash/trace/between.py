@@ -24,7 +24,16 @@ LONG_NS = 60_000_000  # own: three samples at 50 Hz
 LAST = -1  # place of the gap right before backward
 MOST_PLACES = 8  # later ones are one place
 
-Sampled = tuple[np.ndarray, np.ndarray, np.ndarray, tuple[Location, ...]]
+
+@dataclass(frozen=True)
+class Sampled:
+    """A process's samples in order of time: when each was due, its weight, the number of its place, and the index of its location or -1."""
+
+    due_ns: np.ndarray
+    weight_ns: np.ndarray
+    number: np.ndarray
+    place: np.ndarray
+    locations: tuple[Location, ...]
 
 
 @dataclass(frozen=True)
@@ -64,7 +73,7 @@ class _Gaps:
 def divide(marks: Spans, codes: Codes, facts: Facts, sampled: Sampled) -> tuple[Spans, Divided]:
     """`marks` with forwards made longer by their part of the gap behind them and with updates put in.
 
-    `sampled`: time, weight and place of each sample, and the locations that places index. Nothing changes where no step was traced.
+    Nothing changes where no step was traced.
     """
     windows = facts.all("between")
     nothing = Divided(*(np.zeros(0, dtype=np.int64) for _ in range(3)), {})
@@ -174,7 +183,7 @@ def _parts(
 
 
 def _sampled_part(gaps: _Gaps, chosen: np.ndarray, sampled: Sampled, lines: frozenset[Location]) -> float | None:
-    t, weight, place, locations = sampled
+    t, weight, place, locations = sampled.due_ns, sampled.weight_ns, sampled.place, sampled.locations
     inside = total = 0
     for start, end in zip(gaps.start[chosen], gaps.end[chosen], strict=True):
         for index in range(int(np.searchsorted(t, start)), int(np.searchsorted(t, end))):

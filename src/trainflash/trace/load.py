@@ -10,12 +10,13 @@ import numpy as np
 
 from trainflash.errors import ProgramFailed, UsageError
 from trainflash.schema.notices import refused
-from trainflash.schema.runs import PHASES, Location
+from trainflash.schema.runs import PHASES
 from trainflash.trace import between, compute_facts, device, generators, input_facts, trainings, unused_forwards
 from trainflash.trace import facts as typed
 from trainflash.trace import ranks as together
 from trainflash.trace.accounting import Spans, occurrences, spans, step_of, steps, with_calls
 from trainflash.trace.agreement import disagreements
+from trainflash.trace.between import Sampled
 from trainflash.trace.facts import Facts
 from trainflash.trace.model import RankTrace, RepeatedCall, Samples, Trace, WorkerTrace
 from trainflash.trace.repeats import repeated
@@ -164,7 +165,7 @@ def _rank(process: _Process, repeats: tuple[RepeatedCall, ...]) -> RankTrace:
     announced, unused = unused_forwards.mark(seen, codes)
     sampled = _read_samples(process)
     fed, generated = generators.prolong(announced, codes, facts, sampled.due_ns, sampled.number)
-    marks, divided = between.divide(fed, codes, facts, (sampled.due_ns, sampled.weight_ns, sampled.place, sampled.locations))
+    marks, divided = between.divide(fed, codes, facts, sampled)
     found = steps(marks, codes, words.steps)
     spent = occurrences(marks, found.start_ns)
     loaders = input_facts.with_samples(typed.loaders(facts, words, codes, typed.fetches(words, codes)), facts)
@@ -220,18 +221,7 @@ def _epochs_from_events(words: Words, codes: Codes) -> np.ndarray:
     return words.t_ns[words.code == codes["iter_of"] + np.argmax(np.bincount(fetched))]
 
 
-@dataclass(frozen=True)
-class _Sampled:
-    """A process's samples in order of time: when each was due, its weight, its number, and the index of its location or -1."""
-
-    due_ns: np.ndarray
-    weight_ns: np.ndarray
-    number: np.ndarray
-    place: np.ndarray
-    locations: tuple[Location, ...]
-
-
-def _read_samples(process: _Process) -> _Sampled:
+def _read_samples(process: _Process) -> Sampled:
     words, codes, facts = process.words, process.codes, process.facts
     sampled = words.code >= codes["sample_of"]
     t, number = words.t_ns[sampled], words.code[sampled] - codes["sample_of"]
@@ -243,7 +233,7 @@ def _read_samples(process: _Process) -> _Sampled:
     weight = np.diff(t, prepend=t[:1])
     if len(weight) > 1:
         weight[0] = int(np.median(weight[1:]))
-    return _Sampled(due, weight, number, index[number], tuple(places[number] for number in known))
+    return Sampled(due, weight, number, index[number], tuple(places[number] for number in known))
 
 
 def _due(t: np.ndarray, facts: Facts) -> np.ndarray:
@@ -256,7 +246,7 @@ def _due(t: np.ndarray, facts: Facts) -> np.ndarray:
 
 def _samples(
     process: _Process,
-    sampled: _Sampled,
+    sampled: Sampled,
     marks: Spans | None,
     step_start: np.ndarray,
     divided: between.Divided | None = None,

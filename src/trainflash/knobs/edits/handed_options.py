@@ -16,8 +16,7 @@ def place(project: Project, call: cst.Call) -> tuple[PythonFile, cst.Dict] | Non
     """The one dictionary with a number of workers that a function called for this call alone returns; None without one."""
     for made in (arg.value for arg in call.args if arg.star == "**"):
         name = (dotted(made.func) or "").split(".")[-1] if isinstance(made, cst.Call) else ""
-        files = project.parsed(f"def {name}") if name else ()
-        functions = [(file, function) for file in files for function in file.functions if function.name.value == name]
+        functions = project.functions(name)
         if len(functions) != 1:
             continue
         file, function = functions[0]

@@ -221,9 +221,7 @@ def _impure(scene: Scene, file: PythonFile, call: cst.Call) -> str | None:
         "to",
     ):
         return None
-    found = [
-        (where, function) for where in scene.project.parsed(tail) for function in where.functions if tail and function.name.value == tail
-    ]
+    found = scene.project.functions(tail)
     if len(found) != 1 or isinstance(call.func, cst.Attribute):
         return f"`{file.text(call.func)}` is not known to give the same each time"
     reason = purity.obstacle(scene.project, *found[0]) or changes.lasting(scene.project, *found[0])

@@ -5,11 +5,11 @@ from __future__ import annotations
 import libcst as cst
 
 from trainflash.knobs.edits import imports
+from trainflash.knobs.edits.statements import long_text, under
 from trainflash.knobs.kinds import UnheardLog
 from trainflash.knobs.reading.expressions import refuse, short
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted
 from trainflash.knobs.scene import Scene, Target
-from trainflash.knobs.splices import Splice
 from trainflash.schema import Location
 
 LEVELS = {"debug": "DEBUG", "info": "INFO", "warning": "WARNING"}
@@ -53,15 +53,12 @@ def _target(file: PythonFile, call: cst.Call) -> Target:
         raise refuse(f"{here}: `{text}` is no statement of its own")
     if any(True for _ in descendants(call, BINDS)):
         raise refuse(f"{here}: `{text}` does more than to put a message together")
-    if any(len(set(file.lines_of(string))) > 1 for string in descendants(call, (cst.SimpleString, cst.FormattedString))):
+    if long_text(file, call) is not None:
         raise refuse(f"{here}: a text of `{text}` goes over several lines")
     if any("isEnabledFor" in file.text(up.test) for up in file.ancestors(call) if isinstance(up, cst.If)):
         raise refuse(f"{here}: the logger is asked already")
     if file.full_name(call.func.value) == "logging":
         raise refuse(f"{here}: `{text}` of the module sets logging up by itself where nobody has done so")
     level, needed = imports.reach(file, "logging", LEVELS[call.func.attr.value])
-    start, end = file.span(call)
-    indent, step = file.indent(line), file.module.default_indent
-    body = file.raw[start:end].decode("utf-8").replace(file.newline, file.newline + step)
-    splice = Splice(file.path, start, end, f"if {logger}.isEnabledFor({level}):{file.newline}{indent}{step}{body}")
-    return Target(here, None, lambda value: (*needed, splice), f"`{text}` at {here}", f"{logger} is asked first")
+    splices = (*needed, *under(file, f"if {logger}.isEnabledFor({level}):", *file.span(call), file.indent(line)))
+    return Target(here, None, lambda value: splices, f"`{text}` at {here}", f"{logger} is asked first")

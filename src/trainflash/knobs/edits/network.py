@@ -8,6 +8,7 @@ from typing import Any
 import libcst as cst
 
 from trainflash.knobs.edits import imports
+from trainflash.knobs.edits.statements import long_text, under
 from trainflash.knobs.kinds import ForwardBlock, ModelStatement
 from trainflash.knobs.reading.expressions import UNKNOWN, assigned, literal, refuse
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted
@@ -147,9 +148,8 @@ def forward_block(edit: ForwardBlock, scene: Scene) -> tuple[Target, ...]:
     for statement in region:
         if any(isinstance(node, cst.Call) and _tail(node) in ("step", "backward", "unscale_") for node in _nodes(statement)):
             raise refuse(f"{file.location(statement)}: updates stand between forward and backward")
-        for text in descendants(statement, (cst.SimpleString, cst.FormattedString)):
-            if file.lines_of(text)[0] != file.lines_of(text)[1]:
-                raise refuse(f"{file.location(text)}: a text of several lines would be moved")
+        if (text := long_text(file, statement)) is not None:
+            raise refuse(f"{file.location(text)}: a text of several lines would be moved")
     _no_arrays(file, region, backward)
     splices = _indented(file, region, edit, scene)
     return (Target(file.location(region[0]), None, lambda value: splices, f"forward and loss before {here}", _context(edit, scene)),)
@@ -214,10 +214,6 @@ def _context(edit: ForwardBlock, scene: Scene) -> str:
 
 
 def _indented(file: PythonFile, region: list[Any], edit: ForwardBlock, scene: Scene) -> tuple[Splice, ...]:
-    start, end = file.span(region[0])[0], file.span(region[-1])[1]
-    row = file.raw.rfind(b"\n", 0, start) + 1
-    indent = file.raw[row:start].decode("utf-8").removeprefix("\ufeff")
-    deeper = file.module.default_indent
     context = _context(edit, scene)
     module, name = edit.module, edit.context.split("(")[0].removeprefix(f"{edit.module}.")
     spelled, needed = imports.reach(file, module, name)
@@ -225,10 +221,5 @@ def _indented(file: PythonFile, region: list[Any], edit: ForwardBlock, scene: Sc
     if alias is None:
         raise refuse(f"{file.path}: {name} was imported by name; {edit.module} itself is needed")
     context = context.replace(f"{module}.", f"{alias}.")
-    splices = [Splice(file.path, start, start, f"with {context}:{file.newline}{indent}{deeper}")]
-    at = file.raw.find(b"\n", start, end)
-    while at >= 0:
-        if file.raw[at + 1 : at + 2] not in (b"\n", b"\r", b""):
-            splices.append(Splice(file.path, at + 1, at + 1, deeper))
-        at = file.raw.find(b"\n", at + 1, end)
-    return (*needed, *splices)
+    start, end = file.span(region[0])[0], file.span(region[-1])[1]
+    return (*needed, *under(file, f"with {context}:", start, end, file.indent(region[0])))

@@ -11,7 +11,7 @@ from trainflash.knobs.edits.calls import the_call
 from trainflash.knobs.kinds import AssignedAttribute, InsertCall, RemoveCall, UnwrapCall
 from trainflash.knobs.reading import sources
 from trainflash.knobs.reading.expressions import given_to, literal, refuse, spelled_value
-from trainflash.knobs.reading.python_source import PythonFile, dotted, keyword, string_value
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, keyword, string_value
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
 from trainflash.knobs.training import loading
@@ -126,6 +126,24 @@ def taken_away(file: PythonFile, call: cst.Call) -> tuple[Splice, ...]:
     else:
         raise refuse(f"{file.location(call)}: what `{file.text(call)}` returns is used")
     return _without(file, small, file.parent(small))
+
+
+def long_text(file: PythonFile, node: cst.CSTNode) -> cst.CSTNode | None:
+    """A text inside `node` that goes over several lines, so that moving its lines to the right would change it; None without one."""
+    texts = descendants(node, (cst.SimpleString, cst.FormattedString))
+    return next((text for text in texts if len(set(file.lines_of(text))) > 1), None)
+
+
+def under(file: PythonFile, header: str, start: int, end: int, indent: str) -> tuple[Splice, ...]:
+    """What stands from `start` to `end`, the first of it indented by `indent`, as the block below the new line `header`."""
+    deeper = file.module.default_indent
+    splices = [Splice(file.path, start, start, f"{header}{file.newline}{indent}{deeper}")]
+    at = file.raw.find(b"\n", start, end)
+    while at >= 0:
+        if file.raw[at + 1 : at + 2] not in (b"\n", b"\r", b""):
+            splices.append(Splice(file.path, at + 1, at + 1, deeper))
+        at = file.raw.find(b"\n", at + 1, end)
+    return tuple(splices)
 
 
 def _without(file: PythonFile, small: cst.CSTNode, line: cst.CSTNode | None) -> tuple[Splice, ...]:

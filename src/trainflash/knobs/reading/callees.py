@@ -69,7 +69,7 @@ def defined(project: Project, name: str) -> tuple[Function, ...]:
     """Functions and methods of that name in the program, and what makes objects of a class of that name."""
     known = _DEFINED.setdefault(project, {})
     if name not in known:
-        found = [(where, each) for where in project.parsed(f"def {name}") for each in where.functions if each.name.value == name]
+        found = project.functions(name)
         for where in project.parsed(f"class {name}"):
             for each in where.functions:
                 owner = where.class_of(each) if each.name.value in CONSTRUCTORS else None

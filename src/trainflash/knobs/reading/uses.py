@@ -268,9 +268,7 @@ def means(project: Project, where: PythonFile, call: cst.Call, file: PythonFile,
         return True
     if module is not None and not _is_project_module(project, module):
         return False
-    name = function.name.value
-    same_name = [each for where in project.parsed(name) for each in where.functions if each.name.value == name]
-    return isinstance(call.func, cst.Attribute) and len(same_name) == 1
+    return isinstance(call.func, cst.Attribute) and len(project.functions(function.name.value)) == 1
 
 
 def _is_project_module(project: Project, module: str) -> bool:

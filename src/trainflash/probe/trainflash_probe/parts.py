@@ -12,7 +12,7 @@ def modules_in(module: object):
             continue
         seen.add(id(each))
         yield each
-        todo += reversed(_kept(each, "_modules"))
+        todo += reversed([held for _, held in _kept(each, "_modules")])
 
 
 def parameters_in(module: object):
@@ -32,7 +32,7 @@ def own_parameters(module: object) -> list:
 
 def named_own_parameters(module: object) -> list:
     """(name, parameter) of the same."""
-    return [(name, each) for name, each in getattr(module, "__dict__", {}).get("_parameters", {}).items() if each is not None]
+    return [(name, each) for name, each in _kept(module, "_parameters") if each is not None]
 
 
 def owns_parameters(module: object) -> bool:
@@ -42,4 +42,4 @@ def owns_parameters(module: object) -> bool:
 
 def _kept(module: object, name: str) -> list:
     """A compiled module's mapping has no `values`."""
-    return [value for _, value in getattr(module, "__dict__", {}).get(name, {}).items()]
+    return list(getattr(module, "__dict__", {}).get(name, {}).items())

@@ -1,4 +1,4 @@
-"""How long the current thread was runnable without a core. The kernel's file stays open: one `pread` a question."""
+"""How long a thread was runnable without a core. For the current one the kernel's file stays open: one `pread` a question."""
 
 from __future__ import annotations
 
@@ -9,6 +9,16 @@ from .files import Kept
 
 _file = None
 _whose = None  # (process, thread) that the open file belongs to; a forked child opens its own
+
+
+def of_thread(native: object) -> tuple:
+    """(ns on a core, ns runnable without one) of a thread of this process; Nones where the kernel does not say."""
+    try:
+        with open(f"/proc/self/task/{native}/schedstat") as stat:
+            fields = stat.read().split()
+        return int(fields[0]), int(fields[1])
+    except (OSError, ValueError, IndexError):
+        return None, None
 
 
 def waited_ns():

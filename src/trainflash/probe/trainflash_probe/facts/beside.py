@@ -15,7 +15,7 @@ from .. import frames, own
 from ..phases import feeding
 from ..phases.loop import loop
 from ..phases.observer import Observer
-from ..runqueue import waited_ns
+from ..runqueue import of_thread, waited_ns
 from ..writer import fact
 
 BUSY = 0.05  # part of a core from which on a thread is looked at
@@ -46,6 +46,9 @@ class Beside(Observer):
     """Reads the CPU time of all Python threads now and then; times the training thread's work once one of the others is busy."""
 
     def __init__(self) -> None:
+        self._reset()
+
+    def _reset(self) -> None:
         self._pid = os.getpid()
         self._newest: dict = {}  # native id of a thread -> its CPU time when it was read last
         self._rows: dict = {}  # native id of a busy thread -> what is told of it: CPU time while all busy threads lived
@@ -85,12 +88,12 @@ class Beside(Observer):
 
     def _look(self) -> None:
         if self._pid != os.getpid():  # a child that trains: its parent's threads are not there
-            self.__init__()
-        now = time.monotonic_ns(), time.process_time_ns(), _cpu_ns(threading.get_native_id()) or 0
+            self._reset()
+        now = time.monotonic_ns(), time.process_time_ns(), of_thread(threading.get_native_id())[0] or 0
         before, self._read, known = self._read, now, self._newest
         self._newest = {}
         for thread in threading.enumerate():
-            used = None if thread.ident in (None, loop.tid) else _cpu_ns(thread.native_id)
+            used = None if thread.ident in (None, loop.tid) else of_thread(thread.native_id)[0]
             if used is not None:
                 self._newest[thread.native_id] = used
                 if before is not None and used - known.get(thread.native_id, used) >= BUSY * (now[0] - before[0]):
@@ -123,14 +126,6 @@ def _add(sums: list, now: tuple, before: tuple) -> None:
 def _now() -> tuple:
     """Wall time, CPU time and time in the run queue of this thread, in ns."""
     return time.monotonic_ns(), time.thread_time_ns(), waited_ns() or 0
-
-
-def _cpu_ns(native: object):
-    try:
-        with open(f"/proc/self/task/{native}/schedstat") as stat:
-            return int(stat.read().split(None, 1)[0])
-    except (OSError, ValueError, IndexError):
-        return None
 
 
 def after_fork() -> None:

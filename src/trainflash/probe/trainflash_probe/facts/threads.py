@@ -10,6 +10,7 @@ import time
 from ..guard import swallow
 from ..phases.loop import loop
 from ..phases.observer import Observer
+from ..runqueue import of_thread
 from ..writer import fact
 from . import cgroup
 
@@ -49,7 +50,7 @@ class ThreadFacts(Observer):
             self._write()
 
     def _write(self) -> None:
-        oncpu, runq = _schedstat()
+        oncpu, runq = of_thread(threading.get_native_id())
         fact("cpu", t=time.monotonic_ns(), cpu_ns=cpu_ns(), oncpu_ns=oncpu, runq_ns=runq)
 
 
@@ -85,16 +86,6 @@ def _descendants(pid: int) -> list:
             found += pids
             todo += pids
     return found
-
-
-def _schedstat() -> tuple:
-    """(ns on a core, ns runnable without one) of this thread; Nones where the kernel does not say."""
-    try:
-        with open(f"/proc/self/task/{threading.get_native_id()}/schedstat") as stat:
-            fields = stat.read().split()
-        return int(fields[0]), int(fields[1])
-    except (OSError, ValueError, IndexError):
-        return None, None
 
 
 def cgroup_cpus() -> float:
