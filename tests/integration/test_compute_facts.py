@@ -43,7 +43,7 @@ FULL = pytest.mark.full
 
 
 @pytest.mark.parametrize(
-    "plant", ["hand", "closure", "exponentials", *(pytest.param(plant, marks=FULL) for plant in ("einsum", "math", "weights"))]
+    "plant", ["hand", *(pytest.param(plant, marks=FULL) for plant in ("closure", "exponentials", "einsum", "math", "weights"))]
 )
 def test_attention_outside_a_fused_kernel(plant, tmp_path):
     found, run = seen(tmp_path, LOOP, f"plant={plant}")
@@ -61,6 +61,7 @@ def test_attention_outside_a_fused_kernel(plant, tmp_path):
     assert run.output.splitlines() == losses or plant == "weights"  # nothing of ours is printed
 
 
+@FULL
 def test_weights_that_are_used_elsewhere_are_told(tmp_path):
     found, run = seen(tmp_path, LOOP, "plant=pointer")
     (attention,) = found.attention
@@ -78,7 +79,7 @@ def test_no_attention_is_made_up(plant, tmp_path):
     assert found.operators.op_ms < found.operators.step_ms
 
 
-@pytest.mark.parametrize("plant", ["walk", "walk twice"])
+@pytest.mark.parametrize("plant", ["walk", pytest.param("walk twice", marks=FULL)])
 def test_operators_that_make_a_batch_are_no_computing(plant, tmp_path):
     found, _ = seen(tmp_path, LOOP, f"plant={plant}")
     bare, _ = seen(tmp_path / "bare", LOOP, f"plant={'accumulate' if plant == 'walk twice' else 'none'}")
@@ -150,6 +151,7 @@ def test_a_program_that_profiles_itself_is_left_alone(plant, censuses, tmp_path)
     assert found.settings == ()
 
 
+@FULL
 def test_a_census_of_updates_inside_backward_ends_with_its_step(tmp_path):
     program = "updates_in_backward.py"
     found, run = seen(tmp_path, program)
@@ -234,12 +236,14 @@ def test_a_debug_setting_left_on(on, name, line, tmp_path):
     assert settings[name].location is None if line is None else settings[name].location.line == line_of(SETTINGS, line)
 
 
+@FULL
 @pytest.mark.parametrize("on", ["nothing", *(pytest.param(on, marks=FULL) for on in ("quiet_logging", "short_cprofile"))])
 def test_settings_that_cost_nothing_are_not_told(on, tmp_path):
     found, _ = seen(tmp_path, SETTINGS, f"on={on}", TORCH_LOGS="recompiles", TORCH_SHOW_CPP_STACKTRACES="0")
     assert found.settings == ()
 
 
+@FULL
 def test_debug_settings_of_the_environment(tmp_path):
     found, _ = seen(tmp_path, SETTINGS, "steps=5", PYTHONMALLOC="debug", PYTHONDEVMODE="1")
     assert {setting.name for setting in found.settings} == {"dev_mode", "malloc_debug"}

@@ -17,16 +17,16 @@ def run(tmp_path_factory):
 def test_the_wait_is_given_to_forward_backward_and_update(run):
     assert run.returncode == 0, run.output
     host = {name: float(np.median(values[10:])) / 1e6 for name, values in run.rank.phase_ns.items()}
-    assert host["Other"] + host["Log"] > 5, "the host waits in .item()"
+    assert host["Other"] + host["Log"] > 20, "the host waits in .item()"
     summary = summarize(run.trace, run="r", project="p")
     assert summary.timeline == "device"
     assert not summary.swallowed, summary.swallowed
     found = {name: stat.p50_ms or 0.0 for name, stat in summary.phases.items()}
     assert found["Bwd"] > found["Fwd"] > found["Opt"]
-    assert found["Bwd"] > host["Bwd"] + 2
+    assert found["Bwd"] > host["Bwd"] + 10
     assert found["Other"] + found["Log"] < (host["Other"] + host["Log"]) / 2
     assert sum(stat.share for stat in summary.phases.values()) == pytest.approx(1)
-    assert summary.phases["Bwd"].device_ms == pytest.approx(4.0, abs=1.5)
+    assert summary.phases["Bwd"].device_ms == pytest.approx(25, abs=8)
     assert summary.device_time.dropped == 0 and summary.device_time.steps > 20
 
 

@@ -69,11 +69,13 @@ def copy(example: Example, folder: Path) -> Path:
     return Path(shutil.copytree(EXAMPLES / example.name, folder / example.name, ignore=shutil.ignore_patterns("runs", "__pycache__")))
 
 
-@pytest.fixture(params=ALL, ids=lambda example: example.name)
-def example(request):
-    return request.param
+QUICK = ("digits_cnn", "stdlib_charlm")
+EACH = pytest.mark.parametrize("example", ALL, ids=lambda example: example.name)
 
 
+@pytest.mark.parametrize(
+    "example", [pytest.param(each, marks=() if each.name in QUICK else pytest.mark.full, id=each.name) for each in ALL]
+)
 def test_it_trains_evaluates_and_saves(example, tmp_path):
     project = copy(example, tmp_path)
     output = train(project, *("1" if word == "2" else word for word in example.short))
@@ -82,6 +84,7 @@ def test_it_trains_evaluates_and_saves(example, tmp_path):
 
 
 @pytest.mark.full
+@EACH
 def test_two_runs_and_the_mended_program_print_the_same(example, tmp_path):
     first = train(copy(example, tmp_path / "a"), *example.short)
     assert train(copy(example, tmp_path / "b"), *example.short) == first
@@ -99,6 +102,7 @@ def lines(output: str) -> list[str]:
     return [re.sub(r"\d+\.\d{5,}", lambda found: f"{float(found[0]):.5f}", line) for line in output.splitlines()]
 
 
+@EACH
 def test_nothing_in_it_names_what_makes_it_slow(example):
     telling = re.compile(r"\b(slow\w*|fast\w*|bottleneck|cache\w*|speed\w*|perform\w*|trainflash|optimi[sz]ation)\b", re.I)
     for path in sorted((EXAMPLES / example.name).rglob("*")):

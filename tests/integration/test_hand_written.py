@@ -27,7 +27,7 @@ UPDATES = {
     "functional": "descend",
     "without_modules": "without_modules.<locals>.update",
 }
-QUICK = ("own_optimizer_swapped", "functional")
+QUICK = ("functional",)
 
 
 @pytest.mark.parametrize("style", [pytest.param(name, marks=() if name in QUICK else FULL) for name in UPDATES])
@@ -87,6 +87,7 @@ def test_making_a_log_record_is_log_and_its_caller_is_the_owner_s_line(tmp_path)
     assert phases["Log"] > 5.9, phases
 
 
+@FULL
 def test_a_loader_first_iterated_by_another_thread_is_for_training(tmp_path):
     (loader,) = run_of(tmp_path, "thread").rank.loaders
     assert loader.role == "train"

@@ -28,7 +28,7 @@ def of_part(found: Summary, role: str, part: str) -> list[LineCost]:
     return [line for line in found.lines if (line.role, line.part) == (role, part)]
 
 
-@pytest.mark.parametrize("subset", [0, 1])
+@pytest.mark.parametrize("subset", [pytest.param(0, marks=pytest.mark.full), 1])
 def test_slow_samples_are_named_by_index_and_file(tmp_path, subset):
     found = summary(tmp_path, "kind=files", "workers=2", "epochs=2", "steps=20", f"subset={subset}")
     (loader,) = found.loaders
@@ -115,6 +115,7 @@ def test_a_spawned_worker_is_sampled(tmp_path):
     assert sum(line.share for line in of_part(found, "worker", "getitem")) > 0.3
 
 
+@pytest.mark.full
 def test_sampling_switched_off_gives_no_lines_and_the_same_losses(tmp_path):
     options = ("kind=repeats", "steps=12", "workers=2", "epochs=2")
     alone = plain("input_kinds.py", *options)

@@ -121,6 +121,7 @@ def test_a_transform_in_the_main_process_computes():
     assert (finding.kind, finding.location.function) == ("input_cpu", "parse")
 
 
+@pytest.mark.full
 def test_main_and_worker_idle_wait_for_a_slow_source(tmp_path):
     fifo = tmp_path / "source"
     os.mkfifo(fifo)
@@ -159,6 +160,7 @@ def test_a_worker_that_reads_and_gets_nothing_is_hung_not_slow(tmp_path):
     assert all(process.still for process in found.processes)
 
 
+@pytest.mark.full
 def test_a_lock_that_was_forked_while_taken():
     with training("forked", quiet=True) as pid:
         finding = first(watched(pid))
@@ -231,6 +233,7 @@ def test_a_program_that_ends_while_it_is_watched():
         watched(pid, 20)
 
 
+@pytest.mark.full
 def test_without_permission_the_rest_is_still_said(tmp_path, monkeypatch):
     refusing = tmp_path / "py-spy"
     refusing.write_text("#!/bin/sh\necho 'Permission Denied: Try running again with elevated permissions' >&2\nexit 1\n")

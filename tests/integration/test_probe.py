@@ -118,7 +118,7 @@ STYLES = {  # steps, then what the planted sleeps must show, in milliseconds a s
     "compiled": (24, {"Data": 3.9, "Fwd": 0.0}),
     "thread": (6, {"Data": 15.9, "Fwd": 7.9}),
 }
-QUICK = ("class_based", "two_optimizers", "lbfgs_full_batch", "manual_grad", "no_eval_call")
+QUICK = ("class_based", "lbfgs_full_batch", "manual_grad")
 
 
 @pytest.mark.parametrize("style", [pytest.param(name, marks=() if name in QUICK else pytest.mark.full) for name in STYLES])

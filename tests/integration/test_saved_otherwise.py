@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from test_training_record import PROBE, start, train
 
 from trainflash.fidelity import compare
@@ -75,6 +76,7 @@ def test_honest_ways_to_save_are_the_same_and_what_they_lose_is_found(tmp_path):
     assert "seen is saved with other values" in found.reasons[0]
 
 
+@pytest.mark.full
 def test_state_that_numpy_or_pickle_writes_is_a_checkpoint(tmp_path):
     saves = (
         "numpy.savez('average.npz', *[each.numpy() for each in average.parameters()], took=os.getpid())\n"

@@ -216,7 +216,7 @@ def test_evaluation_is_what_no_backward_depends_on(tmp_path):
     assert any(name.startswith("model.0.weight") for name in stream.checkpoints[0]["names"])
 
 
-@pytest.mark.parametrize("program", ["recomputing", "recomputing, reentrant"])
+@pytest.mark.parametrize("program", ["recomputing", pytest.param("recomputing, reentrant", marks=pytest.mark.full)])
 def test_a_forward_that_backward_does_again_is_no_evaluation(tmp_path, program):
     _, stream = recorded(tmp_path, program)
     assert stream.evaluations == ()

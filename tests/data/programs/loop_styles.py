@@ -239,14 +239,15 @@ def copies_for_tasks():
 
 
 def copies_for_clients():
-    """A copy of the model is trained by each client on batches of its own; all copies are kept until they are averaged."""
+    """A copy of the model is trained by each client on batches of its own; copies and optimizers are kept to the end."""
     model, kept = Slow(), []
     for _ in range(STEPS // 6):
-        kept.append(copy.deepcopy(model))
-        optimizer = torch.optim.SGD(kept[-1].parameters(), lr=0.01)
+        client = copy.deepcopy(model)
+        optimizer = torch.optim.SGD(client.parameters(), lr=0.01)
+        kept.append((client, optimizer))
         for x, y in torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.ones(96, 8), torch.ones(96, 1)), batch_size=16):
             optimizer.zero_grad()
-            loss_of(kept[-1], x, y).backward()
+            loss_of(client, x, y).backward()
             optimizer.step()
 
 

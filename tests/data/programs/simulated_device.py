@@ -11,7 +11,7 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
-OPTIONS = {"steps": 60, "fwd_ms": 2.0, "bwd_ms": 4.0, "opt_ms": 1.0, "die": 0}
+OPTIONS = {"steps": 60, "fwd_ms": 10.0, "bwd_ms": 25.0, "opt_ms": 3.0, "die": 0}
 for argument in sys.argv[1:]:
     name, value = argument.split("=", 1)
     OPTIONS[name] = type(OPTIONS[name])(value)
