@@ -23,13 +23,14 @@ def run_of(tmp_path, style):
 
 FUNCTIONS = {
     "lists": "rows",
+    "in_one_decorator": "rows",
     "other_layout": "photographs",
     "one_buffer": "fill",
     "one_array": "fill_array",
     "another_network_first": "real",
     "between_the_forwards": "real",
 }
-QUICK = ("lists", "between_the_forwards")
+QUICK = ("in_one_decorator", "between_the_forwards")
 
 
 @pytest.mark.parametrize("style", [pytest.param(name, marks=() if name in QUICK else FULL) for name in FUNCTIONS])

@@ -35,6 +35,7 @@ FILES = (
     "knob_guards.yaml",  # debugging aids behind a setting of the program's own
     "knob_float32.yaml",  # float64 taken away everywhere at once
     "knob_log_guards.yaml",  # log calls that nobody is shown
+    "knob_every_nth.yaml",  # statements that each step does and training can do without
     "knob_attention.yaml",  # attention whose products are written as sums over letters
 )
 CASES = tuple(Case(**each) for name in FILES for each in yaml.safe_load((DATA / name).read_text(encoding="utf-8")))

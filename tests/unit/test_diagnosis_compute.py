@@ -100,10 +100,10 @@ def test_accumulation_that_has_its_reasons_is_left_alone(healthy):
     assert "small_microbatch" not in kinds(healthy)
 
 
-@pytest.mark.parametrize(("mean_us", "named"), [(0.9, True), (1.1, False)])
-def test_fewer_fixed_costs_suffice_where_operators_are_short_in_the_mean(mean_us, named):
+@pytest.mark.parametrize(("longer", "named"), [(0.9, True), (1.1, False)])
+def test_fewer_fixed_costs_suffice_where_operators_are_short_in_the_mean(longer, named):
     found = c.tiny_micro_batches(overhead=DEFAULT.micro_overhead - 0.05)
-    per_step = 1000 * found.operators.op_ms / (mean_us * DEFAULT.launch_mean_us)
+    per_step = 1000 * found.operators.op_ms / (longer * DEFAULT.micro_call_us / DEFAULT.micro_overhead)
     short = replace(found, operators=replace(found.operators, per_step=per_step))
     assert ("small_microbatch" in kinds(short)) is named
 

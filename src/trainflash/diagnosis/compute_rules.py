@@ -79,25 +79,24 @@ def small_microbatch(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
     """A batch goes through the network in many small parts though memory would hold larger ones (T18).
 
     Either gradients are accumulated over micro-batches, or parts are fed one by one before one backward. `share` is what the fixed costs
-    of all but one part take: forward and backward × (1 − 1 ÷ parts) × the part of them that lies in no operator, or in operators below
-    20 µs; a lower estimate where operators are that short in the mean, since a convolution has fixed costs of its own. Abstains without the
-    census of operators, or figures of memory.
+    of all but one part take: forward and backward × (1 − 1 ÷ parts) × the part of them that lies in no operator or in operators below
+    20 µs, or that `micro_call_us` is of an operator in the mean, whichever is larger. Abstains without the census of operators, or figures
+    of memory.
     """
-    work, used, overhead = signals.fwd_bwd, memory_used(signals), fixed_costs(signals, limits)
+    work, used, outside, mean_us = signals.fwd_bwd, memory_used(signals), fixed_costs(signals, limits), mean_operator_us(signals)
     found = _micro_batches(signals, limits) or _parts_of_batches(signals, limits)
-    if found is None or work is None or used is None or overhead is None:
+    if found is None or work is None or used is None or outside is None or mean_us is None:
         return ()
     times, rows_each, how, location = found
+    overhead = max(outside, min(1.0, limits.micro_call_us / mean_us))
     share = work * (1 - 1 / times) * overhead
-    mean_us = mean_operator_us(signals)
-    short = mean_us is not None and mean_us <= limits.launch_mean_us
-    if used > limits.recompute_room or (overhead < limits.micro_overhead and not short) or share < limits.dominant:
+    if used > limits.recompute_room or overhead < limits.micro_overhead or share < limits.dominant:
         return ()
     rows = [
         count("rows in a part", rows_each),
         count("parts per update", times),
-        percent("forward and backward outside large operators", overhead),
-        *([] if mean_us is None else [count("mean operator", mean_us, "µs")]),
+        percent("forward and backward that more rows would not prolong", overhead),
+        count("mean operator", mean_us, "µs"),
         percent("memory used", used),
     ]
     if signals.summary.ranks > 1:

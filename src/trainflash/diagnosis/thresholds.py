@@ -84,6 +84,7 @@ class Thresholds:
     micro_rows: int = 64  # own: with more rows a micro-batch is no longer small
     micro_parts: float = 6  # own: a step of losses on rows of their own (critics, views, tasks) seldom has more
     micro_overhead: float = 0.3  # own: least part of forward and backward in fixed costs before fewer, larger ones can pay
+    micro_call_us: float = 8.0  # measured: of an operator of a GRU 15 of 19 µs at 8 rows and 8 of 30 µs at 24 stay, however many the rows
     batches_each: float = 1.5  # own: an update that takes this many batches or more accumulates
 
     # Device and launching.

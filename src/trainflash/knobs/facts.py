@@ -4,9 +4,9 @@ Facts: `train_loader.*`, `eval_loader.*` and `loader.*` (fields of `LoaderFacts`
 `evaluation.*`, `checkpoint.*`, `logging.*` (`Activity`, and `times_too_often`, see `cadence`), `threads.*` (`Threads`), `settings.NAME`,
 `device` ("cpu" or "cuda"), `torch` (2.13 is 213), `cpus`, `ranks`, the other parts of a summary by their names (`updates.*`, `numerics.*`,
 `memory.*`, `operators.*`, `communication.*`, `compilation.*`, `collections.*`; of `recompute`, `attention` and `sync_points` the one that
-the finding names, else the costliest), single figures such as `padding_share` and `input_shapes`, the finding's own place
-`finding.location`, `memory_used` (most of the device's memory or, on a CPU, of the host's, as a share) and `host_memory_used`, and in
-expressions `value`, what the edited place says now. None means not measured. A text in an expression stands in quotes of its own.
+the finding names, else the costliest), single figures such as `padding_share` and `input_shapes`, the finding's own `finding.location`
+and `finding.times_too_often`, `memory_used` (most of the device's memory or, on a CPU, of the host's, as a share) and `host_memory_used`,
+and in expressions `value`, what the edited place says now. None means not measured. A text in an expression stands in quotes of its own.
 """
 
 from __future__ import annotations
@@ -82,8 +82,9 @@ class Facts:
         if root == "settings":
             return next((setting.value for setting in self.summary.settings if setting.name == field), None)
         found = self._root(root)
-        if field == "times_too_often" and (found is None or isinstance(found, Activity)):
-            return cadence.times_too_often(self.finding, found, steps=self.summary.steps, whole=not self.summary.stopped)
+        if field == "times_too_often" and (found is None or isinstance(found, (Activity, Finding))):
+            ran = found if isinstance(found, Activity) else None
+            return cadence.times_too_often(self.finding, ran, steps=self.summary.steps, whole=not self.summary.stopped)
         if not field or found is None:
             return found
         if not hasattr(found, field):

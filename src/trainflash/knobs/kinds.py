@@ -189,6 +189,11 @@ class Interval:
 
 
 @dataclass(frozen=True)
+class Seldom:
+    """Put what only watches the training, at the finding's line, under a new condition: every so many steps."""
+
+
+@dataclass(frozen=True)
 class FusedAttention:
     """Put `scaled_dot_product_attention` in place of attention written by hand, where the source proves that it computes the same."""
 
@@ -275,7 +280,7 @@ class Advice:
 
 Edit = (
     CallArgument | ReplaceCall | InsertCall | AssignedAttribute | Environment | RemoveCall | ReleasedObjects | CollectorSettings
-    | GuardSetting | UnheardLog | SinglePrecision
+    | GuardSetting | UnheardLog | Seldom | SinglePrecision
     | UnwrapCall | ModelStatement | ForwardBlock | Memoize | Decorate | Interval | FusedAttention | UnreadWeights | BatchedSampling
     | PadToLongest | PaddingSetting | DeferredRead | Hoist | Background | Together | Exchange | SkipSync | Accumulation | DrawnBatch
     | Advice
@@ -298,6 +303,7 @@ EDITS: Mapping[str, type] = {
     "interval": Interval,
     "guard_setting": GuardSetting,
     "unheard_log": UnheardLog,
+    "seldom": Seldom,
     "fused_attention": FusedAttention,
     "unread_weights": UnreadWeights,
     "batched_sampling": BatchedSampling,

@@ -51,6 +51,26 @@ def rows():
     return chance.random((4 * 3, 64)).tolist()
 
 
+def timed(function):
+    def around(*args):
+        began = time.perf_counter()
+        result = function(*args)
+        spent[function.__name__] = time.perf_counter() - began
+        return result
+
+    return around
+
+
+spent = {}
+
+
+def in_one_decorator():
+    net, optimizer = model()
+    make, step = timed(rows), timed(fit)
+    for _ in range(STEPS):
+        step(net, optimizer, torch.tensor(make()).view(4, 3, 8, 8))
+
+
 def lists():
     net, optimizer = model()
     for _ in range(STEPS):

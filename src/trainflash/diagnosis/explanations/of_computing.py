@@ -59,8 +59,8 @@ COMPUTING = (
         "many small backwards make one update though memory is free",
         "gradients are accumulated over micro-batches, or samples are fed one by one, too small to fill the device or to amortise the "
         "costs of each call",
-        "backwards per update or calls of the network per batch, rows of each, the part of computing outside large operators, memory used; "
-        "world size where above one",
+        "backwards per update or calls of the network per batch, rows of each, the part of computing that more rows would not prolong, "
+        "memory used; world size where above one",
         (
             Fix("feed the whole batch in one call where its samples have one shape", "rounding; statistics over the batch"),
             Fix("fewer, larger micro-batches with the same product", SAME_BATCH, "micro_batch"),

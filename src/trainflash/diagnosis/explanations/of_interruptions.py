@@ -56,7 +56,8 @@ INTERRUPTIONS = (
         "collections, emptied caches "
         "and reading of tensors in them are findings of their own; hooks by the samples of their lines inside forward and backward",
         (
-            Fix("do it less often or for whole batches at once", "which steps it sees"),
+            Fix("do it every so many steps", "which steps it sees", "every_nth"),
+            Fix("do it for whole batches at once", "rounding, if the order of sums changes"),
             Fix("ask the logger whether anybody listens before a message is put together", NOTHING, "log_guard"),
             Fix("replace Python loops over elements by tensor operations", "rounding, if the order of sums changes"),
         ),

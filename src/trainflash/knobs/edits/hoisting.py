@@ -8,12 +8,12 @@ from typing import Any
 import libcst as cst
 
 from trainflash.knobs.edits.calls import insertion, the_call
-from trainflash.knobs.edits.loops import is_name, loop_around
+from trainflash.knobs.edits.loops import loop_around
 from trainflash.knobs.edits.statements import whole_lines
 from trainflash.knobs.effects import changes, purity, sharing, writers
 from trainflash.knobs.kinds import CallArgument, Hoist
 from trainflash.knobs.reading import callees, uses
-from trainflash.knobs.reading.expressions import assigned, refuse
+from trainflash.knobs.reading.expressions import assigned, is_name, refuse
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, has_splat, keyword
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice

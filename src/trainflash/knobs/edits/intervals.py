@@ -72,7 +72,7 @@ def _guard(scene: Scene, file: PythonFile, place: Location, height: int) -> Guar
     for node in file.nodes:
         if isinstance(node, cst.If):
             first, last = file.lines_of(node.body)
-            if (first <= place.line <= last or file.lines_of(node)[0] == place.line) and (numbers := _modulo(node.test)):
+            if (first <= place.line <= last or file.lines_of(node)[0] == place.line) and (numbers := modulo(node.test)):
                 inner = node, numbers, [node.body]
                 continue
             left = windows.left_early(file, node)
@@ -108,7 +108,7 @@ def _unless(test: cst.BaseExpression) -> list[cst.BaseExpression]:
     return [side.right] if modulo and not isinstance(side.left, (cst.BaseString, cst.FormattedString)) else []  # type: ignore[union-attr]
 
 
-def _modulo(test: cst.BaseExpression) -> list[cst.BaseExpression]:
+def modulo(test: cst.BaseExpression) -> list[cst.BaseExpression]:
     """N of each `… % N == k` and `not … % N`; in another condition a larger N may mean more often."""
     sides = [each.left for each in descendants(test, cst.Comparison) if [type(one.operator) for one in each.comparisons] == [cst.Equal]]
     sides += [each.expression for each in descendants(test, cst.UnaryOperation) if isinstance(each.operator, cst.Not)]

@@ -6,7 +6,7 @@ import libcst as cst
 
 from trainflash.knobs.effects import changes
 from trainflash.knobs.kinds import DeferredRead
-from trainflash.knobs.reading.expressions import assigned, refuse
+from trainflash.knobs.reading.expressions import assigned, is_name, refuse
 from trainflash.knobs.reading.python_source import PythonFile, descendants
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
@@ -147,12 +147,6 @@ def _in_target(file: PythonFile, element: cst.CSTNode) -> bool:
 
 def _loaded(up: cst.CSTNode, node: cst.Name) -> bool:
     return isinstance(up, (cst.AugAssign, cst.AnnAssign)) and up.target is not node
-
-
-def is_name(file: PythonFile, node: cst.Name) -> bool:
-    """Whether `node` is a variable, and neither an attribute nor a keyword."""
-    up = file.parent(node)
-    return not ((isinstance(up, cst.Attribute) and up.attr is node) or (isinstance(up, cst.Arg) and up.keyword is node))
 
 
 def _imported_elsewhere(file: PythonFile, name: str) -> bool:

@@ -11,6 +11,7 @@ import libcst as cst
 from trainflash.knobs.effects import changes, writers
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees
+from trainflash.knobs.reading.expressions import given_to
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, string_value
 
 LOOPS = (cst.For, cst.While)
@@ -22,22 +23,29 @@ TRAINED = {"lr", "momentum", "weight_decay", "betas", "grad", "data", "requires_
 FILES = {"write", "send"}  # change nothing that training could read
 NUMBERS = {"abs", "dict", "float", "format", "int", "item", "len", "list", "max", "mean", "min", "round", "str", "sum", "tuple"}
 COLLECTS = {"append", "dumps", "set_description", "set_postfix", "set_postfix_str", "write"}
+MAKES = (cst.Dict, cst.List, cst.DictComp, cst.ListComp)
+MAKERS = {"Counter", "array", "defaultdict", "dict", "empty", "full", "list", "ones", "zeros"}
 DEEPEST = 4  # own: a value that goes through more names is taken as read by the training
 
 
 @dataclass(frozen=True)
 class Guarded:
-    """`body` runs under the condition of `guard`; `rest`: it is all that follows in the block, left early otherwise."""
+    """`body` runs under the condition of `guard`; `rest`: it is all that follows in the block, left early otherwise.
+
+    `new`: the condition is not there yet. Then `guard` is the first of `body`; what it adds up or changes in place must be its own, names
+    that it gives need a value without it, and what is set by functions that it calls is looked at, too.
+    """
 
     project: Project
     file: PythonFile
-    guard: cst.If
+    guard: cst.CSTNode
     body: tuple[cst.CSTNode, ...]
     rest: bool
+    new: bool = False
 
     def obstacle(self) -> str | None:
         """Why the block may not run less often: it trains, it leaves the loop, or training reads what it sets; None where it may."""
-        return self._leaves() or self._trains() or self._sets()
+        return self._leaves() or self._trains() or (self._gives() if self.new else None) or self._sets()
 
     # What it does -------------------------------------------------------------------------------------------------------------
 
@@ -58,11 +66,56 @@ class Guarded:
         for where, part in places:
             for node in descendants(part, (cst.Call, cst.AssignTarget, cst.AugAssign)):
                 target = node.target if isinstance(node, (cst.AssignTarget, cst.AugAssign)) else None
-                if isinstance(node, cst.Call) and _updates(where, node):
+                if isinstance(node, cst.Call) and updates(where, node):
                     return f"{where.location(node)}: the same condition guards `{where.text(node)}`"
                 if target is not None and _trained(target):
                     return f"{where.location(node)}: the same condition guards a change of `{where.text(target)}`"
+                if self.new and (_in_place(node) if isinstance(node, cst.Call) else _elements_of_another(where, target)):
+                    return f"{where.location(node)}: `{where.text(node)}` changes in place what others may read"
         return None
+
+    def _gives(self) -> str | None:
+        """What the block adds up over the steps, or a name that has no value without it, and that is read elsewhere."""
+        around = next((up for up in self.file.ancestors(self.guard) if isinstance(up, cst.FunctionDef)), self.file.module)
+        names = {name for part in self.body for name in bound(part)}
+        begun = {name for name in names if has_value_before(self.file, self.guard, name)}
+        sums, attributes = self._sums
+        lasting = sums & begun if next(self._loops, None) is not None else set()
+        for part in self.body:
+            for node in descendants(part, cst.Name):
+                if node.value in lasting and not isinstance(self.file.parent(node), cst.AugAssign):  # type: ignore[attr-defined]
+                    return f"{self.file.location(node)}: `{node.value}` adds up over the steps"  # type: ignore[attr-defined]
+        for node in descendants(around, cst.Name):
+            if node.value in (names - begun) | sums and not self._mine(self.file, node) and not _stored(self.file, node):  # type: ignore[attr-defined]
+                return self._is_read(node.value, self.file, node)  # type: ignore[attr-defined]
+        for name in sorted(attributes):
+            for where in self.project.parsed(name):
+                for node in where.nodes:
+                    if (
+                        isinstance(node, cst.Attribute)
+                        and node.attr.value == name
+                        and not self._mine(where, node)
+                        and not _stored(where, node)
+                    ):
+                        return self._is_read(name, where, node)
+        return None
+
+    @property
+    def _loops(self) -> Iterator[cst.CSTNode]:
+        """Loops of the same function around the block."""
+        for up in self.file.ancestors(self.guard):
+            if isinstance(up, SCOPES):
+                return
+            if isinstance(up, LOOPS):
+                yield up
+
+    @cached_property
+    def _sums(self) -> tuple[set[str], set[str]]:
+        """Variables and attributes that the block adds to, those of functions that it calls among them."""
+        own = {name for part in self.body for name in added_to(part)}
+        parts = (*self.body, *(each.body for _, each in self._reached))
+        held = {_attribute(node.target) for part in parts for node in descendants(part, cst.AugAssign)}  # type: ignore[attr-defined]
+        return own, held - {""}
 
     def _sets(self) -> str | None:
         """What the block assigns or changes, and training reads outside it."""
@@ -136,7 +189,8 @@ class Guarded:
     @cached_property
     def _attributes(self) -> set[str]:
         """Attributes that the block sets or changes, by itself or through methods of the same object."""
-        parts = (*self.body, *(method.body for method in self._own_methods if method.name.value not in ("forward", "__init__")))
+        called = self._own_methods if not self.new else [each for _, each in self._reached]
+        parts = (*self.body, *(method.body for method in called if method.name.value not in ("forward", "__init__")))
         return {attribute for _, attribute in self._targets(parts) if attribute}
 
     def _targets(self, parts: Sequence[cst.CSTNode]) -> Iterator[tuple[cst.BaseExpression, str]]:
@@ -158,8 +212,10 @@ class Guarded:
     # Who reads it -------------------------------------------------------------------------------------------------------------
 
     def _mine(self, file: PythonFile, node: cst.CSTNode) -> bool:
-        """Whether `node` belongs to the block, or to a function of the same object that it calls."""
-        return file is self.file and any(file.inside(node, part) for part in (*self.body, *self._own_methods))
+        """Whether `node` belongs to the block, or to a function of the same object that it calls; where the condition is new, of any."""
+        called = self._reached if self.new else [(self.file, each) for each in self._own_methods]
+        own = [part for where, part in called if where is file]
+        return any(file.inside(node, part) for part in (*(self.body if file is self.file else ()), *own))
 
     def _read_elsewhere(self, name: str) -> Iterator[cst.Name]:
         """Reads of a variable that come after the block in its loops, with no new value in between."""
@@ -233,6 +289,44 @@ class Guarded:
         return all(self._mine(file, each) or self._reported(file, each, depth + 1) for each in reads)  # type: ignore[arg-type]
 
 
+def has_value_before(file: PythonFile, block: cst.CSTNode, name: str) -> bool:
+    """Whether `name` is given a value before `block`, outside the loops that it lies in, or is a parameter."""
+    loops = [up for up in file.ancestors(block) if isinstance(up, LOOPS)]
+    function = next((up for up in file.ancestors(block) if isinstance(up, cst.FunctionDef)), None)
+    if function is not None and any(param.name.value == name for param in descendants(function.params, cst.Param)):  # type: ignore[attr-defined]
+        return True
+    around = function.body if function is not None else file.module
+    inner = [loop for loop in loops if function is None or file.inside(loop, function)]
+    first = file.span(inner[-1] if inner else block)[0]
+    given = (each for each in descendants(around, cst.Assign) if any(_gives(target.target, name) for target in each.targets))  # type: ignore[attr-defined]
+    return any(file.span(each)[0] < first and isinstance(file.parent(file.parent(each)), (cst.IndentedBlock, cst.Module)) for each in given)  # type: ignore[arg-type]
+
+
+def added_to(part: cst.CSTNode) -> set[str]:
+    """Variables that `part` adds to."""
+    return {changes.root(node.target) for node in descendants(part, cst.AugAssign)} - {"", "self", "cls"}  # type: ignore[attr-defined]
+
+
+def bound(part: cst.CSTNode) -> set[str]:
+    """Variables that `part` gives a value, those of functions and comprehensions inside it left out."""
+    found: set[str] = set()
+    todo = [part]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, (cst.AssignTarget, cst.AugAssign, cst.AnnAssign, cst.NamedExpr, cst.For, cst.AsName)):
+            target = node.name if isinstance(node, cst.AsName) else node.target
+            todo += [target] if not isinstance(target, cst.Name) else []
+            found |= {target.value} if isinstance(target, cst.Name) else _unpacked(target)
+        todo += [child for child in node.children if not isinstance(child, (*SCOPES, cst.BaseComp))]
+    return found
+
+
+def _unpacked(target: cst.CSTNode) -> set[str]:
+    if isinstance(target, (cst.Tuple, cst.List)):
+        return {name for each in target.elements for name in _unpacked(each.value)}
+    return {target.value} if isinstance(target, cst.Name) else set()
+
+
 def _leaving(node: cst.CSTNode, *, in_loop: bool) -> Iterator[cst.CSTNode]:
     """Statements that leave the block or the loop around it."""
     if isinstance(node, SCOPES):
@@ -243,13 +337,37 @@ def _leaving(node: cst.CSTNode, *, in_loop: bool) -> Iterator[cst.CSTNode]:
         yield from _leaving(child, in_loop=in_loop or isinstance(node, LOOPS))
 
 
-def _updates(file: PythonFile, call: cst.Call) -> bool:
+def updates(file: PythonFile, call: cst.Call) -> bool:
+    """Whether the call computes gradients or changes what is trained."""
     name = callees.called_name(call)
     if name != "step" or not isinstance(call.func, cst.Attribute):
         return name in UPDATES
     base = (dotted(call.func.value) or "").lower()
     played = bool(call.args) and not isinstance(file.parent(call), cst.Expr) and "closure" not in file.text(call.args[0])
     return not played and not any(word in base for word in NO_OPTIMIZER)  # an environment answers to an action
+
+
+def _in_place(call: cst.Call) -> bool:
+    name = callees.called_name(call)
+    return name.endswith("_") and not name.endswith("__")
+
+
+def _elements_of_another(file: PythonFile, target: cst.BaseExpression | None) -> bool:
+    """Whether elements are set of what this function did not make itself, by a key that is no text: maybe of a parameter's values."""
+    if not isinstance(target, cst.Subscript) or not isinstance(target.value, cst.Name):
+        return False
+    index = target.slice[0].slice
+    if isinstance(index, cst.Index) and isinstance(index.value, (cst.BaseString, cst.FormattedString)):
+        return False
+    function = next((up for up in file.ancestors(target) if isinstance(up, cst.FunctionDef)), file.module)
+    made = given_to(function, target.value.value)
+    return not any(_made_here(each) for each in made)
+
+
+def _made_here(value: cst.BaseExpression) -> bool:
+    if isinstance(value, cst.BinaryOperation):
+        return _made_here(value.left) or _made_here(value.right)
+    return isinstance(value, MAKES) or (isinstance(value, cst.Call) and callees.called_name(value) in MAKERS)
 
 
 def _trained(target: cst.BaseExpression) -> bool:

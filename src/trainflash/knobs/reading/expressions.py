@@ -92,6 +92,12 @@ def index_of(file: PythonFile, function: cst.FunctionDef, param: cst.Param) -> i
     return ordered.index(param) - (1 if file.class_of(function) is not None and not static else 0)
 
 
+def is_name(file: PythonFile, node: cst.Name) -> bool:
+    """Whether `node` is a variable, and neither an attribute nor a keyword."""
+    up = file.parent(node)
+    return not ((isinstance(up, cst.Attribute) and up.attr is node) or (isinstance(up, cst.Arg) and up.keyword is node))
+
+
 def given_to(owner: cst.CSTNode, name: str) -> list[cst.BaseExpression]:
     """What assignments in `owner` give to the dotted `name`, also where they unpack a tuple that is written out."""
     found = []

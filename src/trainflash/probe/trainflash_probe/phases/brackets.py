@@ -26,6 +26,15 @@ def functions_of(code, place: dict) -> list:
     return [item for item in gc.get_referrers(code) if isinstance(item, types.FunctionType) and item.__code__ is code]
 
 
+def outermost(calls: list):
+    """Of calls, the outermost whose code one function alone runs: what a decorator puts around it stands around others, too."""
+    ordered = sorted(calls, key=lambda call: call.depth)
+    for call in ordered[:-1]:
+        if not call.code.co_freevars or len(functions_of(call.code, call.namespace)) < 2:
+            return call
+    return ordered[-1] if ordered else None
+
+
 def exchange(function, wrap) -> None:
     """Make every call of `function`, by whatever name, a call of `wrap(the function as it was)`.
 

@@ -18,7 +18,7 @@ from ..nested import plain, tensors_in
 from ..parts import parameters_in
 from ..writer import fact
 from . import feeding, handed, own_updates, rollouts
-from .brackets import bracket_code
+from .brackets import bracket_code, outermost
 from .loop import NEVER, loop
 from .matching import as_many, data_in, memory_of, same_kind, same_memory
 
@@ -120,7 +120,7 @@ class GapWatch:
         if call is None:
             used = {memory_of(plain(each)) for each in parameters} - {0}
             made = [call for call in window.returned if any(memory_of(tensor) in used for tensor in tensors_in(call.value))]
-            call = min(made, key=lambda call: call.depth, default=None)
+            call = outermost(made)
         if call is not None and call.code not in self._found:
             self._found.add(call.code)
             own_updates.bracket(call.code, call.namespace, watched.all)
@@ -197,7 +197,8 @@ class GapWatch:
                 handed.learn(each)
             if self._running is not None and handed.waits_in(self._running):
                 self._running, loop.by_position = None, False
-            call = min(matched, key=lambda call: call.depth, default=None)
+            call = outermost(matched)
+            self._found |= {each.code for each in matched if call is not None and each.depth < call.depth}  # stand around others, too
             if call is not None and not (given_over and call.code.co_flags & _GENERATOR):
                 self._bracket(call.code, call.namespace, getattr(window, "fetched", False))
             if call is not None or given_over:

@@ -62,9 +62,7 @@ class Archive:
     def __init__(self, folder: Path) -> None:
         self.stations = {path.stem: Station(path) for path in sorted(folder.glob("ST*.npy"))}
         with open(folder / "catalogue.csv", newline="") as stream:
-            self.arrivals = [
-                Arrival(row["station"], int(row["sample"]), float(row["magnitude"])) for row in csv.DictReader(stream)
-            ]
+            self.arrivals = [Arrival(row["station"], int(row["sample"]), float(row["magnitude"])) for row in csv.DictReader(stream)]
 
     def __getitem__(self, station: str) -> Station:
         return self.stations[station]

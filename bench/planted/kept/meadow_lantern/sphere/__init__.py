@@ -1,0 +1,1 @@
+"""A neural operator that forecasts made-up vorticity fields on a sphere."""

@@ -1,0 +1,191 @@
+"""Do now and then what the program does in every step: statements that only watch the training come under `if step % N == 0:`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import libcst as cst
+
+from trainflash.errors import UsageError
+from trainflash.knobs import facts
+from trainflash.knobs.edits.intervals import modulo
+from trainflash.knobs.edits.statements import long_text, under
+from trainflash.knobs.effects import changes, guarded
+from trainflash.knobs.kinds import Seldom
+from trainflash.knobs.project import Project
+from trainflash.knobs.reading import callees, uses
+from trainflash.knobs.reading.expressions import refuse, short
+from trainflash.knobs.reading.python_source import PythonFile, descendants
+from trainflash.knobs.scene import Scene, Target
+from trainflash.knobs.splices import Splice
+from trainflash.knobs.training import counters
+from trainflash.schema import Location
+
+HIGHEST = 3  # own: calls between the costly line and the statement that is done now and then
+MOST = 6  # own: statements that come under the condition together
+LOOPS = (cst.For, cst.While)
+STATEMENTS = (cst.SimpleStatementLine, cst.BaseCompoundStatement)
+PHASES = {"evaluation": "Eval", "checkpoint": "Ckpt", "logging": "Log"}
+
+
+@dataclass(frozen=True)
+class _Level:
+    """A statement that leads to the costly line, in the body of the loop over the steps or of a function that runs in each of them."""
+
+    file: PythonFile
+    statement: cst.CSTNode
+    loop: cst.For | cst.While | None
+    function: cst.FunctionDef | None
+
+
+def seldom(edit: Seldom, scene: Scene) -> tuple[Target, ...]:
+    """The outermost statement that leads to the finding's line and that training can do without, with those that show what it finds.
+
+    Raises `UsageError` where it is done now and then already, where training reads what it sets, or where nothing counts the steps.
+    """
+    place = scene.at or _place(scene)
+    if place is None or not scene.project.owns(place):
+        raise refuse("the line that causes it is not in this project's own source")
+    reasons = []
+    for level in reversed(list(_levels(scene.project, scene.project.python(place.file), place))):
+        try:
+            return (_target(scene, level),)
+        except UsageError as bad:
+            reasons.append(bad)
+    raise reasons[0] if reasons else refuse(f"{place}: no statement stands there")
+
+
+def _place(scene: Scene) -> Location | None:
+    if scene.finding is None:
+        return None
+    ran = facts.activity(scene.summary, PHASES[scene.finding.kind]) if scene.finding.kind in PHASES else None
+    return scene.finding.location or (ran.location if ran is not None else None)
+
+
+def _levels(project: Project, file: PythonFile, place: Location) -> Iterator[_Level]:
+    """From the line outwards, over calls that can mean nothing but the function around it."""
+    function = file.function_at(place)
+    nodes: list[cst.CSTNode] = _statement_at(file, place)
+    for _ in range(HIGHEST + 1):
+        if not nodes:
+            return
+        loop = next((up for up in _around(file, nodes[0], function) if isinstance(up, LOOPS) and _trains(project, file, up)), None)
+        body = loop.body if loop is not None else function.body if function is not None else None
+        found = {_outermost(file, node, body) for node in nodes}
+        if len(found) == 1 and None not in found:
+            yield _Level(file, found.pop(), loop, function)  # type: ignore[arg-type]
+        if loop is not None or function is None:
+            return
+        sites = uses.callers(project, file, function)
+        around = {_function(*site) for site in sites}
+        if len(around) != 1 or any(len(list(callees.meant(project, *site))) != 1 or _one_of_several(*site) for site in sites):
+            return
+        file, nodes, function = sites[0][0], [call for _, call in sites], around.pop()
+
+
+def _one_of_several(file: PythonFile, call: cst.Call) -> bool:
+    """Whether a loop goes over what is called: its rounds may do other things, too."""
+    owner = changes.root(call.func)
+    targets = [up.target for up in file.ancestors(call) if isinstance(up, (cst.For, cst.CompFor))]
+    return any(name.value == owner for target in targets for name in descendants(target, cst.Name))
+
+
+def _function(file: PythonFile, node: cst.CSTNode) -> cst.FunctionDef | None:
+    return next((up for up in file.ancestors(node) if isinstance(up, cst.FunctionDef)), None)
+
+
+def _statement_at(file: PythonFile, place: Location) -> list[cst.CSTNode]:
+    """The innermost statement that covers the line, if there is one."""
+    found: list[cst.CSTNode] = []
+    for node in file.nodes:
+        if isinstance(node, STATEMENTS) and not isinstance(node, (cst.FunctionDef, cst.ClassDef)):
+            first, last = file.lines_of(node)
+            if first <= place.line <= last:
+                found = [node]
+    return found
+
+
+def _around(file: PythonFile, node: cst.CSTNode, function: cst.FunctionDef | None) -> Iterator[cst.CSTNode]:
+    for up in file.ancestors(node):
+        if up is function:
+            return
+        yield up
+
+
+def _outermost(file: PythonFile, node: cst.CSTNode, body: cst.CSTNode | None) -> cst.CSTNode | None:
+    """The statement of `body` itself that is `node` or lies around it."""
+    below = node
+    for up in file.ancestors(node):
+        if up is body:
+            return below if isinstance(below, STATEMENTS) else None
+        below = up
+    return None
+
+
+def _trains(project: Project, file: PythonFile, loop: cst.CSTNode) -> bool:
+    """Whether the loop's rounds are steps: an update stands in it, or in what it calls."""
+    calls: list[cst.Call] = list(descendants(loop, cst.Call))  # type: ignore[arg-type]
+    starts = [each for call in calls for each in callees.meant(project, file, call)]
+    places = [(file, loop), *callees.reached(project, starts)]
+    return any(guarded.updates(where, call) for where, part in places for call in descendants(part, cst.Call))  # type: ignore[arg-type]
+
+
+def _target(scene: Scene, level: _Level) -> Target:
+    file, first = level.file, level.statement
+    here = file.location(first)
+    for up in (first, *file.ancestors(first)):
+        if isinstance(up, cst.If) and modulo(up.test):
+            raise refuse(f"{file.location(up)}: it is done now and then already")
+        if isinstance(up, (cst.FunctionDef, *LOOPS)) and up is not first:
+            break
+    block = _with_its_readers(file, first)
+    reason = guarded.Guarded(scene.project, file, first, tuple(block), False, new=True).obstacle()
+    if reason is not None:
+        raise refuse(reason)
+    if any(long_text(file, each) is not None for each in block):
+        raise refuse(f"{here}: a text in it goes over several lines")
+    counter = (
+        counters.in_loop(file, level.loop, first)
+        if level.loop is not None
+        else counters.in_function(scene.project, file, level.function)
+        if level.function is not None
+        else None
+    )
+    if counter is None:
+        raise refuse(f"{here}: nothing there counts the steps")
+    saves = scene.finding is not None and scene.finding.kind == "checkpoint" and counter.first == 0
+    number = f"({counter.text} + 1)" if saves else counter.text  # the last of N steps, so that a run's end is kept
+
+    def write(value: Any) -> tuple[Splice, ...]:
+        return (*counter.needed, *_guard(file, block, f"{number} % {value} == 0"))
+
+    return Target(here, 1, write, f"`{short(file.text(first).splitlines()[0])}` at {here}, in every step")
+
+
+def _with_its_readers(file: PythonFile, first: cst.CSTNode) -> list[cst.CSTNode]:
+    """`first` and the statements straight behind it that read what they add up, or what has no value without them."""
+    rows = list(file.parent(first).body)  # type: ignore[union-attr]
+    rest = rows[rows.index(first) :][:MOST]
+    names: set[str] = set()
+    for number, each in enumerate(rest):
+        if number and not any(one.value in names for one in descendants(each, cst.Name)):  # type: ignore[attr-defined]
+            return rest[:number]
+        names |= {name for name in guarded.bound(each) if not guarded.has_value_before(file, first, name)} | guarded.added_to(each)
+    return rest
+
+
+def _guard(file: PythonFile, block: list[cst.CSTNode], test: str) -> tuple[Splice, ...]:
+    only = block[0]
+    if len(block) == 1 and isinstance(only, cst.If) and only.orelse is None:
+        span = file.outer_span(only.test)
+        weak = isinstance(only.test, (cst.IfExp, cst.Lambda, cst.NamedExpr)) or _is_or(only.test)
+        left, right = ("(", ")") if weak and not only.test.lpar else ("", "")
+        return (Splice(file.path, span[0], span[0], f"{test} and {left}"), Splice(file.path, span[1], span[1], right))
+    start, end = file.span(block[0])[0], file.span(block[-1])[1]
+    return under(file, f"if {test}:", start, end, file.indent(block[0]))
+
+
+def _is_or(test: cst.BaseExpression) -> bool:
+    return isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.Or)

@@ -1,0 +1,132 @@
+"""What counts the steps where a statement stands: a loop's own number, a count that is kept, or what a trainer hands its callbacks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import libcst as cst
+
+from trainflash.knobs.project import Project
+from trainflash.knobs.reading import callees
+from trainflash.knobs.reading.expressions import given_to, is_name, literal
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, keyword
+from trainflash.knobs.splices import Splice
+
+NAMES = ("step", "global_step", "iteration", "n_iter", "batch_idx", "batch_index", "step_idx", "it", "i_step")  # parameters that are counts
+NEW = "step"  # own: what a loop without a number gets
+SHOWN_BY = {"tqdm", "track", "trange", "progress"}  # what shows a loop's progress hands on what it is given
+LIGHTNING = ("lightning", "pytorch_lightning")
+
+
+@dataclass(frozen=True)
+class Counter:
+    """`text` reads it; `first` is its value in the first step, None where unknown; `needed` is written for it to be there."""
+
+    text: str
+    first: int | None = None
+    needed: tuple[Splice, ...] = ()
+
+
+def in_loop(file: PythonFile, loop: cst.For | cst.While, statement: cst.CSTNode) -> Counter | None:
+    """What counts the rounds of `loop` at `statement` in its body; a number is given to a `for` that has none."""
+    numbered = _numbered(loop) if isinstance(loop, cst.For) else None
+    return numbered or _kept(file, loop, statement) or (_enumerated(file, loop) if isinstance(loop, cst.For) else None)
+
+
+def in_function(project: Project, file: PythonFile, function: cst.FunctionDef) -> Counter | None:
+    """What a function that runs in every step can read its number from."""
+    params = [param.name.value for param in descendants(function.params, cst.Param)]
+    handed = next((name for name in NAMES if name in params), None)
+    if handed is not None:
+        return Counter(handed, 0 if handed == "batch_idx" else None)
+    if {"state", "control"} <= set(params):
+        return Counter("state.global_step")  # a callback of transformers
+    return _attribute(project, file, function, params) or _of_lightning(file, function, params)
+
+
+def _numbered(loop: cst.For) -> Counter | None:
+    """`for step in range(…)`, `for step, x in enumerate(…)` and the same with `zip(range(…), …)`, behind a bar of progress or not."""
+    call: cst.BaseExpression = loop.iter
+    while isinstance(call, cst.Call) and callees.called_name(call) in SHOWN_BY - {"trange"} and call.args:
+        call = call.args[0].value
+    if not isinstance(call, cst.Call):
+        return None
+    name = callees.called_name(call)
+    if name in ("range", "trange") and isinstance(loop.target, cst.Name) and len(call.args) < 3:
+        given = [arg for arg in call.args if arg.keyword is None]
+        return Counter(loop.target.value, _whole(given[0].value) if len(given) == 2 else 0)
+    if name == "zip" and isinstance(loop.target, cst.Tuple) and call.args and isinstance(call.args[0].value, cst.Call):
+        return _numbered(loop.with_changes(target=loop.target.elements[0].value, iter=call.args[0].value))
+    if name == "enumerate" and isinstance(loop.target, cst.Tuple) and isinstance(loop.target.elements[0].value, cst.Name):
+        start = keyword(call, "start") or (call.args[1] if len(call.args) > 1 else None)
+        return Counter(loop.target.elements[0].value.value, _whole(start.value) if start is not None else 0)
+    return None
+
+
+def _kept(file: PythonFile, loop: cst.For | cst.While, statement: cst.CSTNode) -> Counter | None:
+    """`step += 1` straight in the loop's body."""
+    for line in loop.body.body:
+        for small in line.body if isinstance(line, cst.SimpleStatementLine) else ():
+            if _adds_one(small):
+                assert isinstance(small, cst.AugAssign)
+                name = dotted(small.target)
+                if name is None:
+                    continue
+                begun = [_whole(each) for each in given_to(file.module, name)]
+                before = file.span(small)[0] < file.span(statement)[0]
+                first = begun[0] + before if len(begun) == 1 and begun[0] is not None else None
+                return Counter(name, first)
+    return None
+
+
+def _enumerated(file: PythonFile, loop: cst.For) -> Counter | None:
+    """`for batch in loader` becomes `for step, batch in enumerate(loader)` where nothing is called `step` yet."""
+    around = next((up for up in file.ancestors(loop) if isinstance(up, cst.FunctionDef)), file.module)
+    if loop.asynchronous is not None or any(name.value == NEW and is_name(file, name) for name in descendants(around, cst.Name)):
+        return None
+    start, end = file.outer_span(loop.target)
+    bare = isinstance(loop.target, cst.Tuple) and not loop.target.lpar
+    left, right = ("(", ")") if bare else ("", "")
+    target = Splice(file.path, start, start, f"{NEW}, {left}")
+    closed = (Splice(file.path, end, end, right),) if right else ()
+    first, last = file.outer_span(loop.iter)
+    return Counter(NEW, 0, (target, *closed, Splice(file.path, first, first, "enumerate("), Splice(file.path, last, last, ")")))
+
+
+def _attribute(project: Project, file: PythonFile, function: cst.FunctionDef, params: list[str]) -> Counter | None:
+    """`trainer.step` where the program adds one to an attribute of that name, and the file, or the class, reads it of what is so called."""
+    owner = file.class_of(function)
+    for node in file.nodes:
+        name = dotted(node) if isinstance(node, cst.Attribute) else None
+        first = name.split(".")[0] if name is not None else ""
+        known = first in params if first != "self" else owner is not None and file.inside(node, owner)
+        if known and _counted(project, node.attr.value):  # type: ignore[union-attr]
+            return Counter(name)  # type: ignore[arg-type]
+    return None
+
+
+def _counted(project: Project, attribute: str) -> bool:
+    for where in project.parsed(attribute):
+        for node in where.nodes:
+            if isinstance(node, cst.AugAssign) and _adds_one(node) and (dotted(node.target) or "").endswith(f".{attribute}"):
+                return "epoch" not in attribute
+    return False
+
+
+def _of_lightning(file: PythonFile, function: cst.FunctionDef, params: list[str]) -> Counter | None:
+    if not any(full.split(".")[0] in LIGHTNING for full in file.imported.values()):
+        return None
+    if "trainer" in params:
+        return Counter("trainer.global_step")
+    owner = file.class_of(function)
+    bases = {(dotted(base.value) or "").split(".")[-1] for base in owner.bases} if owner is not None else set()
+    return Counter("self.global_step") if "LightningModule" in bases else None
+
+
+def _adds_one(node: cst.CSTNode) -> bool:
+    return isinstance(node, cst.AugAssign) and isinstance(node.operator, cst.AddAssign) and literal(node.value) == 1
+
+
+def _whole(node: cst.BaseExpression) -> int | None:
+    value = literal(node)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
