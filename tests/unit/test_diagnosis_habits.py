@@ -179,6 +179,13 @@ def test_a_counter_of_torch_s_costs_more_a_call():
     assert first(replace(run, settings=(counter,))).kind == "debug_api"
 
 
+def test_a_mode_costs_what_was_measured():
+    run = watched(10)
+    seen = first(replace(run, operators=replace(run.operators, mode_share=0.4)))
+    assert (seen.kind, seen.share) == ("debug_api", pytest.approx(0.4))
+    assert first(replace(run, operators=replace(run.operators, mode_share=0.01))).kind == "compute"
+
+
 def test_a_mode_costs_by_what_it_does_itself():
     assert first(watched(10, body=0.2)).kind == "debug_api"
     assert first(watched(10, body=0.01)).kind == "compute"

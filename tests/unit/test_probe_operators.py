@@ -41,3 +41,9 @@ def test_a_span_that_begins_with_the_batch_hides_no_operators(kind):
     assert plain["ops"] > plain["optimizer_ops"] > 0 and plain["op_ns"] > 0
     assert inside["optimizer_ops"] == plain["optimizer_ops"] and inside["op_ns"] > 0
     assert abs(inside["ops"] - plain["ops"]) <= 1  # one begins as the batch is made
+
+
+def test_what_a_mode_adds_to_operators_is_told():
+    plain, inside = figures("plain"), figures("mode")
+    assert plain["mode_ns"] == 0
+    assert 0.5 * inside["op_ns"] < inside["mode_ns"] < inside["op_ns"]

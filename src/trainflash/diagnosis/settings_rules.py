@@ -35,6 +35,7 @@ LIGHT = {
 WORDS = HEAVY | RECORDING | LIGHT
 ALL_PYTHON = ("python_tracing", "python_profiler", "tracemalloc", "debug_build")  # slow more than forward and backward
 KNOBS = {"anomaly_mode": "anomaly_off", "profiler": "profiler_off", "tracemalloc": "tracemalloc_off", "gradcheck": "gradcheck_off"}
+MODES = ("python_mode", "looking_mode")
 BOTH = ("Fwd", "Bwd")
 COPIES = "operator time in copies and layout changes"
 HALF = ("bfloat16", "float16")
@@ -44,9 +45,9 @@ QUASI_NEWTON = frozenset({"LBFGS"})
 def debug_api(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
     """A debugging aid is on while training (T12). Abstains without forward and backward.
 
-    How much of them it costs cannot be read from one run: `share` is the part that a low factor would cost; the ceiling takes the
-    documented one. It is ranked by all the time that it multiplies, so it comes first unless something else takes longer than that; light
-    aids, such as verbose logs, by their share.
+    How much of them it costs cannot be read from one run, but for torch's dispatch modes, which are recorded: `share` is the part that a
+    low factor would cost, or more where more was measured; the ceiling takes the documented one. It is ranked by all the time that it
+    multiplies, so it comes first unless something else takes longer than that; light aids, such as verbose logs, by their share.
     """
     work = signals.fwd_bwd
     settings = [item for item in signals.summary.settings if item.name in WORDS and _costs(item, signals, limits)]
@@ -58,7 +59,8 @@ def debug_api(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
     if any(item.name in HEAVY for item in settings):
         factor, documented = limits.anomaly_factor, limits.anomaly_factor_most
     own = min(1.0 - work, sum(item.share or 0.0 for item in settings))
-    share, most = work * (1 - 1 / factor) + own, work * (1 - 1 / documented) + own
+    measured = min(work, _in_modes(signals)) if any(item.name in MODES for item in settings) else 0.0
+    share, most = (max(work * (1 - 1 / times), measured) + own for times in (factor, documented))
     if most < limits.listed:
         return ()
     light = all(item.name in LIGHT for item in settings)
@@ -80,6 +82,7 @@ def debug_api(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
                 *(Evidence(item.name, item.value) for item in settings),
                 percent("forward and backward, share of wall time", work),
                 *((percent("in its own calls, share of wall time", own),) if own else ()),
+                *((percent("measured in its own code around operators, share of a step", measured),) if measured else ()),
                 Evidence("share is an estimate", f"a factor of {factor:g}; documented is up to about {documented:g}"),
             ),
             location=first.location,
@@ -89,13 +92,20 @@ def debug_api(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
 
 
 def _costs(item: Setting, signals: Signals, limits: Thresholds) -> bool:
-    """Whether it can cost anything: launches block on a GPU only, and a mode costs by the calls that it sees and by what it does itself."""
-    if item.name not in ("python_mode", "looking_mode"):
+    """Whether it can cost anything: launches block on a GPU only, a mode by its own code, its calls, or as measured."""
+    if item.name not in MODES:
         return item.name != "blocking_launches" or signals.on_gpu
     operators = signals.summary.operators
     call_us, own = (limits.looking_call_us, 0.0) if item.name == "looking_mode" else (limits.mode_call_us, _own_lines(item, signals))
-    calls = operators.per_step * call_us / 1000 / operators.step_ms if operators is not None and operators.step_ms > 0 else 0.0
+    if operators is None or operators.step_ms <= 0:
+        return own >= limits.listed
+    calls = max(operators.per_step * call_us / 1000 / operators.step_ms, _in_modes(signals))
     return calls + own >= limits.listed
+
+
+def _in_modes(signals: Signals) -> float:
+    operators = signals.summary.operators
+    return operators.mode_share or 0.0 if operators is not None else 0.0
 
 
 def _own_lines(mode: Setting, signals: Signals) -> float:

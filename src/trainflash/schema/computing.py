@@ -113,6 +113,7 @@ class Operators:
     copy_share: float | None = None  # copies, casts and layout changes
     kernels_per_step: float | None = None  # device kernels launched, where a device is used
     op_share: float | None = None  # part of such a step inside operators, in the census where it is largest
+    mode_share: float | None = None  # part of such a step in torch's dispatch modes, but for what they call
 
 
 @dataclass(frozen=True)

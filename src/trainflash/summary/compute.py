@@ -179,6 +179,7 @@ def _operators(censuses: tuple[CensusTrace, ...]) -> Operators | None:
         conv_share=part_of(calm.conv_ns),
         matmul_share=part_of(calm.matmul_ns),
         copy_share=part_of(calm.copy_ns),
+        mode_share=calm.mode_ns / calm.ns if calm.ns > 0 else None,
         op_share=max((census.op_ns / census.ns for census in censuses if census.ns > 0), default=None),
     )
 

@@ -151,7 +151,8 @@ def _censuses(facts: Facts) -> tuple[CensusTrace, ...]:
                 AttentionCall(str(kind), tuple(int(size) for size in shape), int(calls), int(forward), None if back is None else int(back))
                 for kind, shape, calls, forward, back in fact.get("attention", [])
             )
-            found.append(CensusTrace(step=int(fact["step"]), attention=attention, **{name: int(fact[name]) for name in CENSUS_FIGURES}))
+            figures = {name: int(fact[name]) for name in CENSUS_FIGURES}
+            found.append(CensusTrace(step=int(fact["step"]), attention=attention, mode_ns=int(fact.get("mode_ns", 0)), **figures))
     return tuple(found)
 
 

@@ -110,7 +110,7 @@ class AttentionLine:
 
 @dataclass(frozen=True)
 class CensusTrace:
-    """Operators of one step up to its last update. Times are nanoseconds on the host."""
+    """Operators of one step up to its last update. Times are nanoseconds on the host; `mode_ns`: in dispatch modes' own code."""
 
     step: int
     ns: int
@@ -121,6 +121,7 @@ class CensusTrace:
     matmul_ns: int
     conv_ns: int
     copy_ns: int
+    mode_ns: int = 0
     attention: tuple[AttentionCall, ...] = ()
 
 

@@ -23,6 +23,7 @@ BACKWARD = "autograd::engine::evaluate_function"
 CLOCK = "trainflash_probe#clock"  # recorded when the spans' clock began
 FETCH = "enumerate(DataLoader)"  # what torch names a fetch
 MATH = "aten::_scaled_dot_product_attention_math"
+MODE = "PythonDispatchMode"  # what torch names a mode's look at one operator
 _NOT_OPERATORS = ("autograd::", "torch::autograd::")
 
 
@@ -35,6 +36,7 @@ class _Call:
         "event",
         "fetched",
         "index",
+        "inside_ns",
         "name",
         "ns",
         "operator",
@@ -54,6 +56,7 @@ class _Call:
         self.around: tuple = ()  # classes of operators around it
         self.sequence = -1
         self.index = -1
+        self.inside_ns = 0  # of what a mode calls, where it is one
         if parent is not None:
             self.outer = parent.outer
             self.backward |= parent.backward
@@ -95,7 +98,7 @@ class _Counted:
         self._outside = outside
         ends = [begin for begin, _ in outside[1:]] + [since if since >= 0 else float("inf")]
         self._forwards = [(begin, ends[number]) for number, (_, begin) in enumerate(outside)]
-        self.figures = dict.fromkeys(("ops", "op_ns", "small_ns", "optimizer_ops", "matmul_ns", "conv_ns", "copy_ns"), 0)
+        self.figures = dict.fromkeys(("ops", "op_ns", "small_ns", "optimizer_ops", "matmul_ns", "conv_ns", "copy_ns", "mode_ns"), 0)
         self.outers: list = []  # outermost operators of the forward pass, in order
         self.forward: list = []  # all operators of the forward pass
         self.backward: dict = {}  # sequence number -> ns of that function of the graph
@@ -123,6 +126,8 @@ class _Counted:
                     for inner in stack[ended:]:
                         inner.fetched = inner.data = False
                 call.ns = int(1000 * (base.cpu_elapsed_us(event) - call.began))
+                if ended and stack[ended - 1].name == MODE:
+                    stack[ended - 1].inside_ns += call.ns
                 self._ended(call)
 
     def _began(self, call: _Call, event) -> None:
@@ -151,6 +156,8 @@ class _Counted:
                 figures["small_ns"] += call.ns
             if call.update >= 0:
                 figures["optimizer_ops"] += 1
+        if call.name == MODE:
+            figures["mode_ns"] += call.ns - call.inside_ns
         if call.operator:
             for name, members in CLASSES:
                 if call.name in members and name not in call.around:
