@@ -12,7 +12,7 @@ from trainflash.errors import UsageError
 from trainflash.knobs import facts
 from trainflash.knobs.edits.intervals import modulo
 from trainflash.knobs.edits.statements import long_text, under
-from trainflash.knobs.effects import changes, guarded
+from trainflash.knobs.effects import changes, given, guarded
 from trainflash.knobs.kinds import Seldom
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees, uses
@@ -140,19 +140,8 @@ def _target(scene: Scene, level: _Level) -> Target:
             raise refuse(f"{file.location(up)}: it is done now and then already")
         if isinstance(up, (cst.FunctionDef, *LOOPS)) and up is not first:
             break
-    block = _with_its_readers(file, first)
-    reason = guarded.Guarded(scene.project, file, first, tuple(block), False, new=True).obstacle()
-    if reason is not None:
-        raise refuse(reason)
-    if any(long_text(file, each) is not None for each in block):
-        raise refuse(f"{here}: a text in it goes over several lines")
-    counter = (
-        counters.in_loop(file, level.loop, first)
-        if level.loop is not None
-        else counters.in_function(scene.project, file, level.function)
-        if level.function is not None
-        else None
-    )
+    block = _block(scene.project, file, first)
+    counter = _counter(scene.project, level)
     if counter is None:
         raise refuse(f"{here}: nothing there counts the steps")
     saves = scene.finding is not None and scene.finding.kind == "checkpoint" and counter.first == 0
@@ -164,15 +153,36 @@ def _target(scene: Scene, level: _Level) -> Target:
     return Target(here, 1, write, f"`{short(file.text(first).splitlines()[0])}` at {here}, in every step")
 
 
-def _with_its_readers(file: PythonFile, first: cst.CSTNode) -> list[cst.CSTNode]:
-    """`first` and the statements straight behind it that read what they add up, or what has no value without them."""
+def _block(project: Project, file: PythonFile, first: cst.CSTNode) -> list[cst.CSTNode]:
+    """What comes under the condition: as little as can be. Raises `UsageError` where training cannot do without it."""
+    reasons = []
+    for filled in (False, True):
+        block = _with_its_readers(file, first, filled)
+        reason = guarded.Guarded(project, file, first, tuple(block), False, new=True).obstacle()
+        if reason is None:
+            if any(long_text(file, each) is not None for each in block):
+                raise refuse(f"{file.location(first)}: a text in it goes over several lines")
+            return block
+        reasons.append(reason)
+    raise refuse(reasons[0])
+
+
+def _counter(project: Project, level: _Level) -> counters.Counter | None:
+    if level.loop is not None:
+        return counters.in_loop(level.file, level.loop, level.statement)
+    return counters.in_function(project, level.file, level.function) if level.function is not None else None
+
+
+def _with_its_readers(file: PythonFile, first: cst.CSTNode, filled: bool) -> list[cst.CSTNode]:
+    """`first` and the statements straight behind it that read what they add up or, where `filled`, fill, or what else has no value."""
     rows = list(file.parent(first).body)  # type: ignore[union-attr]
     rest = rows[rows.index(first) :][:MOST]
     names: set[str] = set()
     for number, each in enumerate(rest):
         if number and not any(one.value in names for one in descendants(each, cst.Name)):  # type: ignore[attr-defined]
             return rest[:number]
-        names |= {name for name in guarded.bound(each) if not guarded.has_value_before(file, first, name)} | guarded.added_to(each)
+        names |= {name for name in given.bound(each) if not given.has_value_before(file, first, name)} | given.added_to(each)
+        names |= given.filled(each) if filled else set()
     return rest
 
 

@@ -8,14 +8,12 @@ from functools import cached_property
 
 import libcst as cst
 
-from trainflash.knobs.effects import changes, writers
+from trainflash.knobs.effects import changes, given, writers
+from trainflash.knobs.effects.given import LOOPS, SCOPES
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees
-from trainflash.knobs.reading.expressions import given_to
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, string_value
 
-LOOPS = (cst.For, cst.While)
-SCOPES = (cst.FunctionDef, cst.Lambda, cst.ClassDef)
 UPDATES = {"backward", "manual_backward", "zero_grad", "clip_grad_norm_", "clip_grad_value_", "load_state_dict", "copy_", "add_param_group"}
 NO_OPTIMIZER = ("prof", "env")  # what else has a step
 EXITS = ("sys.exit", "exit", "quit", "os._exit")
@@ -23,8 +21,7 @@ TRAINED = {"lr", "momentum", "weight_decay", "betas", "grad", "data", "requires_
 FILES = {"write", "send"}  # change nothing that training could read
 NUMBERS = {"abs", "dict", "float", "format", "int", "item", "len", "list", "max", "mean", "min", "round", "str", "sum", "tuple"}
 COLLECTS = {"append", "dumps", "set_description", "set_postfix", "set_postfix_str", "write"}
-MAKES = (cst.Dict, cst.List, cst.DictComp, cst.ListComp)
-MAKERS = {"Counter", "array", "defaultdict", "dict", "empty", "full", "list", "ones", "zeros"}
+ROWS = ("log", "metric", "record", "row", "stat")  # in the names of what is shown
 DEEPEST = 4  # own: a value that goes through more names is taken as read by the training
 
 
@@ -70,15 +67,15 @@ class Guarded:
                     return f"{where.location(node)}: the same condition guards `{where.text(node)}`"
                 if target is not None and _trained(target):
                     return f"{where.location(node)}: the same condition guards a change of `{where.text(target)}`"
-                if self.new and (_in_place(node) if isinstance(node, cst.Call) else _elements_of_another(where, target)):
+                if self.new and (_in_place(node) if isinstance(node, cst.Call) else given.elements_of_another(where, target)):
                     return f"{where.location(node)}: `{where.text(node)}` changes in place what others may read"
         return None
 
     def _gives(self) -> str | None:
         """What the block adds up over the steps, or a name that has no value without it, and that is read elsewhere."""
         around = next((up for up in self.file.ancestors(self.guard) if isinstance(up, cst.FunctionDef)), self.file.module)
-        names = {name for part in self.body for name in bound(part)}
-        begun = {name for name in names if has_value_before(self.file, self.guard, name)}
+        names = {name for part in self.body for name in given.bound(part)}
+        begun = {name for name in names if given.has_value_before(self.file, self.guard, name)}
         sums, attributes = self._sums
         lasting = sums & begun if next(self._loops, None) is not None else set()
         for part in self.body:
@@ -86,7 +83,7 @@ class Guarded:
                 if node.value in lasting and not isinstance(self.file.parent(node), cst.AugAssign):  # type: ignore[attr-defined]
                     return f"{self.file.location(node)}: `{node.value}` adds up over the steps"  # type: ignore[attr-defined]
         for node in descendants(around, cst.Name):
-            if node.value in (names - begun) | sums and not self._mine(self.file, node) and not _stored(self.file, node):  # type: ignore[attr-defined]
+            if node.value in (names - begun) | sums and not self._mine(self.file, node) and not given.stored(self.file, node):  # type: ignore[attr-defined]
                 return self._is_read(node.value, self.file, node)  # type: ignore[attr-defined]
         for name in sorted(attributes):
             for where in self.project.parsed(name):
@@ -95,7 +92,7 @@ class Guarded:
                         isinstance(node, cst.Attribute)
                         and node.attr.value == name
                         and not self._mine(where, node)
-                        and not _stored(where, node)
+                        and not given.stored(where, node)
                     ):
                         return self._is_read(name, where, node)
         return None
@@ -112,9 +109,9 @@ class Guarded:
     @cached_property
     def _sums(self) -> tuple[set[str], set[str]]:
         """Variables and attributes that the block adds to, those of functions that it calls among them."""
-        own = {name for part in self.body for name in added_to(part)}
+        own = {name for part in self.body for name in given.added_to(part)}
         parts = (*self.body, *(each.body for _, each in self._reached))
-        held = {_attribute(node.target) for part in parts for node in descendants(part, cst.AugAssign)}  # type: ignore[attr-defined]
+        held = {given.attribute_of(node.target) for part in parts for node in descendants(part, cst.AugAssign)}  # type: ignore[attr-defined]
         return own, held - {""}
 
     def _sets(self) -> str | None:
@@ -128,7 +125,7 @@ class Guarded:
             for where in self.project.parsed(name):
                 for node in where.nodes:
                     read = isinstance(node, cst.Attribute) and node.attr.value == name and not self._mine(where, node)
-                    if read and not _stored(where, node) and not self._reported(where, node, 0):  # type: ignore[arg-type]
+                    if read and not given.stored(where, node) and not self._reported(where, node, 0):  # type: ignore[arg-type]
                         return self._is_read(name, where, node)
         return None
 
@@ -174,27 +171,28 @@ class Guarded:
     @cached_property
     def _names(self) -> set[str]:
         """Variables that the block sets, and those whose objects it changes."""
-        found = {changes.root(target) for target, attribute in self._targets(self.body) if not attribute}
+        targets = [(target, changed) for target, attribute, changed in self._targets(self.body) if not attribute]
+        found = {changes.root(target) for target, changed in targets if changed}
         before = -1
         while before != len(found):
             before = len(found)
             found |= {source for name in found for source in self._bound.get(name, ())}
-        return found - {"", "self", "cls"} - set(self.file.imported)
+        return (found | {changes.root(target) for target, _ in targets}) - {"", "self", "cls"} - set(self.file.imported)
 
     @cached_property
     def _holders(self) -> set[str]:
         """Variables whose objects hold attributes that the block sets or changes."""
-        return {changes.root(target) for target, attribute in self._targets(self.body) if attribute} - {"", "self", "cls"}
+        return {changes.root(target) for target, attribute, _ in self._targets(self.body) if attribute} - {"", "self", "cls"}
 
     @cached_property
     def _attributes(self) -> set[str]:
         """Attributes that the block sets or changes, by itself or through methods of the same object."""
         called = self._own_methods if not self.new else [each for _, each in self._reached]
         parts = (*self.body, *(method.body for method in called if method.name.value not in ("forward", "__init__")))
-        return {attribute for _, attribute in self._targets(parts) if attribute}
+        return {attribute for _, attribute, _ in self._targets(parts) if attribute}
 
-    def _targets(self, parts: Sequence[cst.CSTNode]) -> Iterator[tuple[cst.BaseExpression, str]]:
-        """What is assigned or changed, with the attribute of an object that it is or belongs to."""
+    def _targets(self, parts: Sequence[cst.CSTNode]) -> Iterator[tuple[cst.BaseExpression, str, bool]]:
+        """What is assigned or changed, with the attribute of an object that it is or belongs to, and whether an object is changed."""
         for part in parts:
             for node in descendants(part, (cst.AssignTarget, cst.AugAssign, cst.AnnAssign, cst.NamedExpr, cst.For, cst.AsName, cst.Call)):
                 target: cst.CSTNode | None = None
@@ -207,7 +205,7 @@ class Guarded:
                 for each in target.elements if isinstance(target, (cst.Tuple, cst.List)) else [target]:
                     single = each.value if isinstance(each, cst.Element) else each
                     if isinstance(single, cst.BaseExpression):
-                        yield single, _attribute(single)
+                        yield single, given.attribute_of(single), isinstance(node, cst.Call) or not isinstance(single, cst.Name)
 
     # Who reads it -------------------------------------------------------------------------------------------------------------
 
@@ -226,7 +224,7 @@ class Guarded:
         for node in descendants(loops[-1] if loops else around[scope] if scope < len(around) else file.module, cst.Name):
             up = file.parent(node)
             plain = not (isinstance(up, cst.Attribute) and up.attr is node) and not (isinstance(up, cst.Arg) and up.keyword is node)
-            if node.value != name or not plain or self._mine(file, node) or _stored(file, node):  # type: ignore[union-attr]
+            if node.value != name or not plain or self._mine(file, node) or given.stored(file, node):  # type: ignore[union-attr]
                 continue
             loop = next((each for each in loops if file.inside(node, each.body)), None)  # type: ignore[attr-defined]
             if (loop is not None or not loops) and not self._new(loop, node, name):  # type: ignore[arg-type]
@@ -236,11 +234,13 @@ class Guarded:
         """Whether the name surely gets another value between the block and the read."""
         file = self.file
         at, end = file.span(read)[0], max(file.span(part)[1] for part in self.body)
-        if any(isinstance(up, (cst.For, cst.CompFor)) and _gives(up.target, name) and not self._holds(up) for up in file.ancestors(read)):
+        if any(
+            isinstance(up, (cst.For, cst.CompFor)) and given.gives(up.target, name) and not self._holds(up) for up in file.ancestors(read)
+        ):
             return True
         where = loop if loop is not None else next((up for up in file.ancestors(read) if isinstance(up, SCOPES)), file.module)
         places = [file.span(node)[0] for node in descendants(where, cst.Assign) if self._surely(node, where, name)]
-        if isinstance(loop, cst.For) and _gives(loop.target, name):
+        if isinstance(loop, cst.For) and given.gives(loop.target, name):
             places.append(file.span(loop)[0])
         if at > end:
             return any(end <= place < at for place in places)
@@ -251,7 +251,7 @@ class Guarded:
 
     def _surely(self, node: cst.CSTNode, where: cst.CSTNode, name: str) -> bool:
         """Whether an assignment to the name stands in `where` under no condition."""
-        if not any(_gives(target.target, name) for target in node.targets) or self._mine(self.file, node):  # type: ignore[attr-defined]
+        if not any(given.gives(target.target, name) for target in node.targets) or self._mine(self.file, node):  # type: ignore[attr-defined]
             return False
         for up in self.file.ancestors(node):
             if up is where:
@@ -281,50 +281,14 @@ class Guarded:
 
     def _passed_on(self, file: PythonFile, assign: cst.Assign | cst.AugAssign, depth: int) -> bool:
         targets = [each.target for each in assign.targets] if isinstance(assign, cst.Assign) else [assign.target]
+        if all(_of_row(target) for target in targets):
+            return True
         if not all(isinstance(target, cst.Name) for target in targets):
             return False
         around = next((up for up in file.ancestors(assign) if isinstance(up, (cst.FunctionDef, cst.Module))), file.module)
         names = {target.value for target in targets}  # type: ignore[attr-defined]
-        reads = [each for each in descendants(around, cst.Name) if each.value in names and not _stored(file, each)]  # type: ignore[attr-defined]
+        reads = [each for each in descendants(around, cst.Name) if each.value in names and not given.stored(file, each)]  # type: ignore[attr-defined]
         return all(self._mine(file, each) or self._reported(file, each, depth + 1) for each in reads)  # type: ignore[arg-type]
-
-
-def has_value_before(file: PythonFile, block: cst.CSTNode, name: str) -> bool:
-    """Whether `name` is given a value before `block`, outside the loops that it lies in, or is a parameter."""
-    loops = [up for up in file.ancestors(block) if isinstance(up, LOOPS)]
-    function = next((up for up in file.ancestors(block) if isinstance(up, cst.FunctionDef)), None)
-    if function is not None and any(param.name.value == name for param in descendants(function.params, cst.Param)):  # type: ignore[attr-defined]
-        return True
-    around = function.body if function is not None else file.module
-    inner = [loop for loop in loops if function is None or file.inside(loop, function)]
-    first = file.span(inner[-1] if inner else block)[0]
-    given = (each for each in descendants(around, cst.Assign) if any(_gives(target.target, name) for target in each.targets))  # type: ignore[attr-defined]
-    return any(file.span(each)[0] < first and isinstance(file.parent(file.parent(each)), (cst.IndentedBlock, cst.Module)) for each in given)  # type: ignore[arg-type]
-
-
-def added_to(part: cst.CSTNode) -> set[str]:
-    """Variables that `part` adds to."""
-    return {changes.root(node.target) for node in descendants(part, cst.AugAssign)} - {"", "self", "cls"}  # type: ignore[attr-defined]
-
-
-def bound(part: cst.CSTNode) -> set[str]:
-    """Variables that `part` gives a value, those of functions and comprehensions inside it left out."""
-    found: set[str] = set()
-    todo = [part]
-    while todo:
-        node = todo.pop()
-        if isinstance(node, (cst.AssignTarget, cst.AugAssign, cst.AnnAssign, cst.NamedExpr, cst.For, cst.AsName)):
-            target = node.name if isinstance(node, cst.AsName) else node.target
-            todo += [target] if not isinstance(target, cst.Name) else []
-            found |= {target.value} if isinstance(target, cst.Name) else _unpacked(target)
-        todo += [child for child in node.children if not isinstance(child, (*SCOPES, cst.BaseComp))]
-    return found
-
-
-def _unpacked(target: cst.CSTNode) -> set[str]:
-    if isinstance(target, (cst.Tuple, cst.List)):
-        return {name for each in target.elements for name in _unpacked(each.value)}
-    return {target.value} if isinstance(target, cst.Name) else set()
 
 
 def _leaving(node: cst.CSTNode, *, in_loop: bool) -> Iterator[cst.CSTNode]:
@@ -352,24 +316,6 @@ def _in_place(call: cst.Call) -> bool:
     return name.endswith("_") and not name.endswith("__")
 
 
-def _elements_of_another(file: PythonFile, target: cst.BaseExpression | None) -> bool:
-    """Whether elements are set of what this function did not make itself, by a key that is no text: maybe of a parameter's values."""
-    if not isinstance(target, cst.Subscript) or not isinstance(target.value, cst.Name):
-        return False
-    index = target.slice[0].slice
-    if isinstance(index, cst.Index) and isinstance(index.value, (cst.BaseString, cst.FormattedString)):
-        return False
-    function = next((up for up in file.ancestors(target) if isinstance(up, cst.FunctionDef)), file.module)
-    made = given_to(function, target.value.value)
-    return not any(_made_here(each) for each in made)
-
-
-def _made_here(value: cst.BaseExpression) -> bool:
-    if isinstance(value, cst.BinaryOperation):
-        return _made_here(value.left) or _made_here(value.right)
-    return isinstance(value, MAKES) or (isinstance(value, cst.Call) and callees.called_name(value) in MAKERS)
-
-
 def _trained(target: cst.BaseExpression) -> bool:
     """Whether an assignment to `target` sets a learning rate of a group, or a parameter itself."""
     if isinstance(target, cst.Subscript):
@@ -378,36 +324,6 @@ def _trained(target: cst.BaseExpression) -> bool:
     return isinstance(target, cst.Attribute) and target.attr.value in TRAINED
 
 
-def _attribute(target: cst.BaseExpression) -> str:
-    """`x` of `self.x`, `self.x[0]` and `other.x`; empty for variables and parts of them."""
-    found = ""
-    while isinstance(target, (cst.Attribute, cst.Subscript)):
-        found = target.attr.value if isinstance(target, cst.Attribute) else found
-        target = target.value
-    return found
-
-
-def _gives(target: cst.BaseExpression, name: str) -> bool:
-    return isinstance(target, (cst.Name, cst.Tuple, cst.List)) and any(each.value == name for each in descendants(target, cst.Name))
-
-
-def _stored(file: PythonFile, node: cst.CSTNode) -> bool:
-    """Whether `node` is set, added to or collected into here, and its value read for nothing else."""
-    below = node
-    for up in file.ancestors(node):
-        if isinstance(up, (cst.AssignTarget, cst.AsName, cst.Param, cst.NamedExpr)):
-            return isinstance(up, (cst.AssignTarget, cst.AsName, cst.Param)) or up.target is below
-        if isinstance(up, (cst.AugAssign, cst.AnnAssign, cst.For, cst.CompFor)):
-            return up.target is below
-        if isinstance(up, cst.Call):
-            statement = isinstance(file.parent(up), cst.Expr) and isinstance(up.func, cst.Attribute) and up.func is below
-            return statement and changes.writes(up.func.attr.value)  # type: ignore[union-attr]
-        if isinstance(up, cst.BinaryOperation):
-            assign = file.parent(up)
-            return isinstance(assign, cst.Assign) and any(file.text(each.target) == file.text(node) for each in assign.targets)
-        if isinstance(up, cst.Subscript) and up.value is not below:
-            return False
-        if not isinstance(up, (cst.Attribute, cst.Subscript, cst.Tuple, cst.List, cst.Element)):
-            return False
-        below = up
-    return False
+def _of_row(target: cst.BaseExpression) -> bool:
+    """Whether `target` is an entry of what is logged: `logs["loss"]`, `row[name]`."""
+    return isinstance(target, cst.Subscript) and isinstance(target.value, cst.Name) and any(word in target.value.value for word in ROWS)

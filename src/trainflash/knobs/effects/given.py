@@ -1,0 +1,113 @@
+"""Which variables, attributes and elements a part of the source gives a value, adds to or fills."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from trainflash.knobs.effects import changes
+from trainflash.knobs.reading import callees
+from trainflash.knobs.reading.expressions import given_to
+from trainflash.knobs.reading.python_source import PythonFile, descendants
+
+LOOPS = (cst.For, cst.While)
+SCOPES = (cst.FunctionDef, cst.Lambda, cst.ClassDef)
+MAKES = (cst.Dict, cst.List, cst.DictComp, cst.ListComp)
+MAKERS = {"Counter", "array", "defaultdict", "dict", "empty", "full", "list", "ones", "zeros"}
+
+
+def bound(part: cst.CSTNode) -> set[str]:
+    """Variables that `part` gives a value, those of functions and comprehensions inside it left out."""
+    found: set[str] = set()
+    todo = [part]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, (cst.AssignTarget, cst.AugAssign, cst.AnnAssign, cst.NamedExpr, cst.For, cst.AsName)):
+            target = node.name if isinstance(node, cst.AsName) else node.target
+            todo += [target] if not isinstance(target, cst.Name) else []
+            found |= {target.value} if isinstance(target, cst.Name) else _unpacked(target)
+        todo += [child for child in node.children if not isinstance(child, (*SCOPES, cst.BaseComp))]
+    return found
+
+
+def _unpacked(target: cst.CSTNode) -> set[str]:
+    if isinstance(target, (cst.Tuple, cst.List)):
+        return {name for each in target.elements for name in _unpacked(each.value)}
+    return {target.value} if isinstance(target, cst.Name) else set()
+
+
+def added_to(part: cst.CSTNode) -> set[str]:
+    """Variables that `part` adds to."""
+    return {changes.root(node.target) for node in descendants(part, cst.AugAssign)} - {"", "self", "cls"}  # type: ignore[attr-defined]
+
+
+def filled(part: cst.CSTNode) -> set[str]:
+    """Variables whose elements `part` sets."""
+    targets = (node.target for node in descendants(part, cst.AssignTarget) if isinstance(node.target, cst.Subscript))  # type: ignore[attr-defined]
+    return {target.value.value for target in targets if isinstance(target.value, cst.Name)}
+
+
+def has_value_before(file: PythonFile, block: cst.CSTNode, name: str) -> bool:
+    """Whether `name` is given a value before `block`, outside the loops that it lies in, or is a parameter."""
+    loops = [up for up in file.ancestors(block) if isinstance(up, LOOPS)]
+    function = next((up for up in file.ancestors(block) if isinstance(up, cst.FunctionDef)), None)
+    if function is not None and any(param.name.value == name for param in descendants(function.params, cst.Param)):  # type: ignore[attr-defined]
+        return True
+    around = function.body if function is not None else file.module
+    inner = [loop for loop in loops if function is None or file.inside(loop, function)]
+    first = file.span(inner[-1] if inner else block)[0]
+    given = (each for each in descendants(around, cst.Assign) if any(gives(target.target, name) for target in each.targets))  # type: ignore[attr-defined]
+    return any(file.span(each)[0] < first and isinstance(file.parent(file.parent(each)), (cst.IndentedBlock, cst.Module)) for each in given)  # type: ignore[arg-type]
+
+
+def gives(target: cst.BaseExpression, name: str) -> bool:
+    """Whether an assignment to `target` gives the variable `name` a value."""
+    return isinstance(target, (cst.Name, cst.Tuple, cst.List)) and any(each.value == name for each in descendants(target, cst.Name))
+
+
+def stored(file: PythonFile, node: cst.CSTNode) -> bool:
+    """Whether `node` is set, added to or collected into here, and its value read for nothing else."""
+    below = node
+    for up in file.ancestors(node):
+        if isinstance(up, (cst.AssignTarget, cst.AsName, cst.Param, cst.NamedExpr)):
+            return isinstance(up, (cst.AssignTarget, cst.AsName, cst.Param)) or up.target is below
+        if isinstance(up, (cst.AugAssign, cst.AnnAssign, cst.For, cst.CompFor)):
+            return up.target is below
+        if isinstance(up, cst.Call):
+            statement = isinstance(file.parent(up), cst.Expr) and isinstance(up.func, cst.Attribute) and up.func is below
+            return statement and changes.writes(up.func.attr.value)  # type: ignore[union-attr]
+        if isinstance(up, cst.BinaryOperation):
+            assign = file.parent(up)
+            return isinstance(assign, cst.Assign) and any(file.text(each.target) == file.text(node) for each in assign.targets)
+        if isinstance(up, cst.Subscript) and up.value is not below:
+            return False
+        if not isinstance(up, (cst.Attribute, cst.Subscript, cst.Tuple, cst.List, cst.Element)):
+            return False
+        below = up
+    return False
+
+
+def attribute_of(target: cst.BaseExpression) -> str:
+    """`x` of `self.x`, `self.x[0]` and `other.x`; empty for variables and parts of them."""
+    found = ""
+    while isinstance(target, (cst.Attribute, cst.Subscript)):
+        found = target.attr.value if isinstance(target, cst.Attribute) else found
+        target = target.value
+    return found
+
+
+def elements_of_another(file: PythonFile, target: cst.BaseExpression | None) -> bool:
+    """Whether elements are set of what this function did not make itself, by a key that is no text: maybe of a parameter's values."""
+    if not isinstance(target, cst.Subscript) or not isinstance(target.value, cst.Name):
+        return False
+    index = target.slice[0].slice
+    if isinstance(index, cst.Index) and isinstance(index.value, (cst.BaseString, cst.FormattedString)):
+        return False
+    function = next((up for up in file.ancestors(target) if isinstance(up, cst.FunctionDef)), file.module)
+    made = given_to(function, target.value.value)
+    return not any(_made_here(each) for each in made)
+
+
+def _made_here(value: cst.BaseExpression) -> bool:
+    if isinstance(value, cst.BinaryOperation):
+        return _made_here(value.left) or _made_here(value.right)
+    return isinstance(value, MAKES) or (isinstance(value, cst.Call) and callees.called_name(value) in MAKERS)
