@@ -80,6 +80,7 @@ INPUT = (
                 "persistent_workers",
             ),
             Fix("build the loader or the pool once, before the loop; keep one iterator and begin it again at its end", NOTHING),
+            Fix("do not reload Lightning's loaders after each epoch", "what a data module gives anew", "reload_dataloaders_off"),
             Fix("fewer workers, or none where fetching is cheap", "random numbers drawn in workers", "dataloader_workers"),
             Fix("move heavy work out of the dataset's __init__ and worker_init_fn", NOTHING),
         ),
@@ -95,6 +96,7 @@ INPUT = (
         (
             MEMOIZE,
             Fix("do it once in __init__ or before the loop", "nothing, if nobody writes into the result"),
+            Fix("give a cache that forgets too soon more room", "nothing but memory", "cache_size"),
             Fix("keep a constant tensor as a buffer, and the features of a frozen network by sample", "nothing but memory"),
         ),
         "https://docs.python.org/3/library/functools.html#functools.cache",

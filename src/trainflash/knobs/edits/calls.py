@@ -8,12 +8,13 @@ from typing import Any
 
 import libcst as cst
 
+from trainflash.errors import UsageError
 from trainflash.knobs.edits import handed_options, imports
 from trainflash.knobs.kinds import CallArgument, GuardSetting, ReleasedObjects, RemoveCall, ReplaceCall, UnwrapCall
-from trainflash.knobs.reading import sources, uses
-from trainflash.knobs.reading.expressions import UNKNOWN, argument_node, literal, refuse, same, spelled_value
+from trainflash.knobs.reading import derived, sources, uses
+from trainflash.knobs.reading.expressions import UNKNOWN, argument_node, class_values, literal, refuse, same, spelled_value
 from trainflash.knobs.reading.origins import Source
-from trainflash.knobs.reading.python_source import PythonFile, dotted, has_splat
+from trainflash.knobs.reading.python_source import PythonFile, dotted, has_splat, keyword
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Edit, Splice
 from trainflash.knobs.training import evaluated, loading, worker_state
@@ -34,7 +35,40 @@ def call_argument(edit: CallArgument, scene: Scene) -> tuple[Target, ...]:
         was, known = f"{target.where} (was {target.current!r})", target.current == edit.written
         written = Target(target.location, known, lambda value: target.write(edit.written), was, edit.written)
         return (written,)
-    return (_grown(edit, at_call(edit, scene, *the_call(edit, scene))),)
+    try:
+        found = at_call(edit, scene, *the_call(edit, scene))
+    except UsageError as bad:
+        inherited = _of_derived(edit, scene)
+        if inherited is None:
+            raise bad from None
+        found = inherited
+    return (_grown(edit, found),)
+
+
+def _of_derived(edit: CallArgument, scene: Scene) -> Target | None:
+    """What a class of the program's, derived from one of `calls`, says of the argument: in the one call that passes it, else its field."""
+    if scene.at is not None or edit.at != "program":
+        return None
+    owners = derived.classes(scene.project, edit.calls)
+    names = {owner.name.value for _, owner in owners}
+    made = [
+        (file, call) for name in sorted(names) for file in scene.project.parsed(name) for call in file.calls if dotted(call.func) == name
+    ]
+    passing = [(file, call) for file, call in made if keyword(call, edit.argument) is not None or has_splat(call, "**")]
+    if passing:
+        return at_call(edit, scene, *passing[0]) if len(passing) == 1 else None
+    holders = [owner for _, owner in owners if isinstance(owner.body, cst.IndentedBlock) and class_values(owner.body, edit.argument)]
+    if len(holders) != 1:
+        return None
+    for where, value in uses.writes_to(scene.project, (edit.argument,)):
+        raise refuse(f"{where.location(value)}: {edit.argument} is assigned again here, so the field may not count")
+    for other in edit.conflicts:
+        if any(keyword(call, other) is not None for _, call in made) or any(class_values(owner.body, other) for _, owner in owners):
+            raise refuse(f"{holders[0].name.value} is given {other}, which does not go together with {edit.argument}")
+    source = sources.Resolver(scene.project).field(edit.argument, holders[0].name.value)
+    if source is None or source.write is None or source.readers:
+        return None
+    return Target(source.location, source.value, source.write, f"{edit.argument} of {holders[0].name.value}, from {source.shown}")
 
 
 def _grown(edit: CallArgument, target: Target) -> Target:

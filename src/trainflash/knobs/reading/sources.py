@@ -384,6 +384,10 @@ class Resolver:
             return self._names.fields(keys[0], only=only) if len(keys) == 1 else None
         return self._names.anything(keys, file.location(node), config=True)
 
+    def field(self, name: str, owner: str) -> Source | None:
+        """The default of the field or class constant `name` of the class `owner`, or what the command says of it."""
+        return self._names.fields(name, only=owner)
+
     # Arguments ----------------------------------------------------------------------------------------------------------------
 
     def argument(self, file: PythonFile, call: cst.Call, name: str, index: int | None, keys: tuple[str, ...] = ()) -> Source | None:
