@@ -183,7 +183,7 @@ def processes_of(folder: Path) -> list[int]:
     return found
 
 
-@pytest.mark.parametrize(("stage", "delay"), [("sandbox", 0.0), ("diagnose", 2.0)])
+@pytest.mark.parametrize(("stage", "delay"), [pytest.param("sandbox", 0.0, marks=pytest.mark.full), ("diagnose", 2.0)])
 def test_ctrl_c_ends_everything_and_loses_nothing(user, stage, delay):
     before = fingerprint(user.project)
     code, said = interrupted(user, ["tune", ".", "--", sys.executable, "train.py"], stage, delay)

@@ -30,7 +30,7 @@ FUNCTIONS = {
     "another_network_first": "real",
     "between_the_forwards": "real",
 }
-QUICK = ("in_one_decorator", "between_the_forwards")
+QUICK = ("in_one_decorator",)
 
 
 @pytest.mark.parametrize("style", [pytest.param(name, marks=() if name in QUICK else FULL) for name in FUNCTIONS])
@@ -100,6 +100,7 @@ def test_the_loop_s_own_work_before_a_generator_around_a_queue_is_no_data(tmp_pa
     assert phases_at(rank, "slowly").count(DATA) == 0
 
 
+@FULL
 def test_waiting_for_anything_else_is_no_data(tmp_path):
     phases = median_ms(run_of(tmp_path, "another_queue"))
     assert phases["Data"] > BATCH_MS and phases["Other"] > 3.9, phases

@@ -54,8 +54,8 @@ def net_ms(blocks, mode: str) -> float:
         pytest.param("samples", "edited", "", marks=pytest.mark.full),
         pytest.param("collated", "collate", "", marks=pytest.mark.full),
         pytest.param("batches", "getitem", "", marks=pytest.mark.full),
-        ("batches", "edited", ""),
-        ("function", "data", "make_batch"),
+        pytest.param("batches", "edited", "", marks=pytest.mark.full),
+        pytest.param("function", "data", "make_batch", marks=pytest.mark.full),
     ],
 )
 def test_replayed_blocks_lack_the_planted_cost_and_live_ones_keep_it(what, kind, function, tmp_path):

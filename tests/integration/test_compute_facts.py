@@ -79,7 +79,8 @@ def test_no_attention_is_made_up(plant, tmp_path):
     assert found.operators.op_ms < found.operators.step_ms
 
 
-@pytest.mark.parametrize("plant", ["walk", pytest.param("walk twice", marks=FULL)])
+@FULL
+@pytest.mark.parametrize("plant", ["walk", "walk twice"])
 def test_operators_that_make_a_batch_are_no_computing(plant, tmp_path):
     found, _ = seen(tmp_path, LOOP, f"plant={plant}")
     bare, _ = seen(tmp_path / "bare", LOOP, f"plant={'accumulate' if plant == 'walk twice' else 'none'}")

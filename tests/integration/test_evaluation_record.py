@@ -108,6 +108,7 @@ for step in range(6):
 """
 
 
+@pytest.mark.full
 def test_a_script_is_the_same_network(tmp_path):
     plain, scripted = (
         Record((train(tmp_path / name, SCRIPTED.replace("MODEL", model))[1],), True)

@@ -69,7 +69,7 @@ def copy(example: Example, folder: Path) -> Path:
     return Path(shutil.copytree(EXAMPLES / example.name, folder / example.name, ignore=shutil.ignore_patterns("runs", "__pycache__")))
 
 
-QUICK = ("digits_cnn", "stdlib_charlm")
+QUICK = ("digits_cnn",)
 EACH = pytest.mark.parametrize("example", ALL, ids=lambda example: example.name)
 
 

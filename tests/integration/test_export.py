@@ -45,6 +45,7 @@ def test_a_run_opens_in_a_viewer(diagnosed, tmp_path):
     assert escaping.code == 2
 
 
+@pytest.mark.full
 def test_a_run_is_summarized_like_a_trace(diagnosed, tmp_path):
     user, run = diagnosed
     made = user.trainflash("profile", "summarize", "--run", run, "--json")

@@ -58,6 +58,7 @@ def test_an_update_written_into_the_loop_is_opt_and_what_follows_is_not(tmp_path
     assert phases["Opt"] > 3.9 and 1.9 < phases["Other"] < phases["Opt"], phases
 
 
+@FULL
 def test_a_written_loss_is_forward_and_the_metric_in_it_is_not(tmp_path):
     rank = run_of(tmp_path, "written_loss", same=True).rank
     phases = median_ms(rank)

@@ -103,6 +103,7 @@ def test_one_pegged_worker_computes():
     assert max(roles["training"].doing, key=roles["training"].doing.get) == "waiting for data"
 
 
+@pytest.mark.full
 def test_single_looks_stand_in_for_a_recording_that_fails(tmp_path, monkeypatch):
     spy = tmp_path / "py-spy"
     spy.write_text(f'#!/bin/sh\n[ "$1" = dump ] && exec {window.find_spy()} "$@"\nexit 1\n')
@@ -175,6 +176,7 @@ def test_a_program_that_waits_for_somebody_to_type():
     assert finding.kind == "hung" and "type" in finding.summary
 
 
+@pytest.mark.full
 def test_one_rank_elsewhere_than_the_collective():
     launcher = (sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port", "0", "--standalone")
     with running(*launcher, PROGRAMS / "live.py", "ranks", words=2, quiet=True) as pid:

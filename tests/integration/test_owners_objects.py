@@ -161,7 +161,7 @@ def start(folder, name: str, **extra: str) -> str:
 def modes():
     for name, quick, slow in (
         ("objects", ("diagnose", "fidelity"), ("timing",)),
-        ("functions", ("diagnose",), ("timing", "fidelity")),
+        ("functions", (), ("diagnose", "timing", "fidelity")),
         ("files", ("fidelity",), ("diagnose", "timing")),
     ):
         yield from (pytest.param(name, mode, id=f"{name}-{mode}") for mode in quick)

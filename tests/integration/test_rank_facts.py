@@ -91,6 +91,7 @@ def test_losses_of_ranks_are_the_same_with_and_without_the_probe(tmp_path, wrap)
     assert sorted(run.output.split()) == sorted(alone.split()) and len(alone.split()) == 6
 
 
+@pytest.mark.full
 def test_a_timing_run_wraps_no_collective(tmp_path):
     run = probed(tmp_path, "ranks_slow.py", "launch=spawn", "steps=12", f"port={free_port()}", capture="timing")
     assert run.returncode == 0, run.output

@@ -51,6 +51,7 @@ def verdict(old, new):
     return compare(Record((old,), True), Record((new,), True))
 
 
+@pytest.mark.full
 def test_honest_ways_to_save_are_the_same_and_what_they_lose_is_found(tmp_path):
     output, plain = recorded(tmp_path, "plain", PLAIN)
     assert output == start(tmp_path / "plain", {})

@@ -7,7 +7,7 @@ import functools
 import pytest
 from probed import plain, probed
 
-MODES = (pytest.param("timing", marks=pytest.mark.full), "diagnose", "fidelity")
+MODES = ("diagnose", *(pytest.param(mode, marks=pytest.mark.full) for mode in ("timing", "fidelity")))
 SCENES = (
     "meta_learning", "copy_survives", "patched_call", "patched_loss", "own_parameters", "scripted_class", "scripted", "symbolic",
     "moved_files", "built_ins", "named_callers", "looked_at",

@@ -54,7 +54,7 @@ def seldom(edit: Seldom, scene: Scene) -> tuple[Target, ...]:
             return (_target(scene, level),)
         except UsageError as bad:
             reasons.append(bad)
-    raise reasons[0] if reasons else refuse(f"{place}: no statement stands there")
+    raise reasons[0] if reasons else refuse(f"{place}: nothing that runs in every step leads there")
 
 
 def _place(scene: Scene) -> Location | None:

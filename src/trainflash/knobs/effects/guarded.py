@@ -52,6 +52,9 @@ class Guarded:
                 again = isinstance(node, cst.Continue) or (isinstance(node, cst.Return) and node.value is None)
                 if not (again and self.rest):
                     return self._guards(node, "and so decides how long or what is trained")
+        for part in self.body if self.new else ():
+            for node in descendants(part, (cst.Yield, cst.Await)):
+                return self._guards(node, "for which somebody waits")
         for call in self._calls:
             if self.file.full_name(call.func) in EXITS:
                 return self._guards(call, "and so decides how long is trained")
