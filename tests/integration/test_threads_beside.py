@@ -16,7 +16,8 @@ def standing(found):
     return 1 - (found.work_cpu_ns + found.work_runq_ns) / found.work_ns
 
 
-@pytest.mark.parametrize(("function", "stands"), [("letters", True), pytest.param("digests", False, marks=pytest.mark.full)])
+@pytest.mark.full  # on cores that others want too, few samples find the thread
+@pytest.mark.parametrize(("function", "stands"), [("letters", True), ("digests", False)])
 def test_training_stands_still_beside_a_thread_that_holds_the_lock_only(tmp_path, function, stands):
     found = beside(tmp_path, function)
     (thread,) = found.threads
