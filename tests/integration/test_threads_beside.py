@@ -23,7 +23,7 @@ def test_training_stands_still_beside_a_thread_that_holds_the_lock_only(tmp_path
     (thread,) = found.threads
     assert (thread.name, thread.location.function.split(".")[0], thread.makes) == ("clerk", function, False)
     assert thread.cpu_ns > 0.1 * found.wall_ns and found.helpers_ns < 0.1 * found.wall_ns
-    assert (standing(found) > 0.15) == stands  # 0.5 on free cores; on busy ones both wait for one at times, as runnable threads
+    assert (standing(found) > 0.4) == stands
 
 
 @pytest.mark.full

@@ -178,7 +178,7 @@ def _only_reader(found: _Found, name: cst.Name, line: cst.SimpleStatementLine) -
 def _reads_after(file: PythonFile, name: str, line: cst.SimpleStatementLine) -> tuple[list[cst.Name], cst.CSTNode | None]:
     block = file.parent(line)
     body = list(getattr(block, "body", ()))
-    function = next((up for up in file.ancestors(line) if isinstance(up, cst.FunctionDef)), None)
+    function = file.function_around(line)
     reads: list[cst.Name] = []
     for statement in body[body.index(line) + 1 :]:
         reads += [node for node in descendants(statement, cst.Name) if node.value == name and not _stores(file, node)]

@@ -164,7 +164,7 @@ def _outlives(scene: Scene, file: PythonFile, function: cst.FunctionDef) -> str:
             kept = changes.bound_name(where, call)
             around = next((each for each in where.ancestors(call) if isinstance(each, (cst.FunctionDef, cst.Module))), where.module)
             for read in descendants(around, cst.Name):
-                nearest = next((up for up in where.ancestors(read) if isinstance(up, (cst.FunctionDef, cst.Module))), where.module)
+                nearest = where.function_around(read) or where.module
                 if read.value == kept and nearest is around and not _only_shown(where, read):
                     return f"{where.location(read)}: what evaluation returns is used again"
     return ""

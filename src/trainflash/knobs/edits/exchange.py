@@ -215,7 +215,7 @@ def _one(scene: Scene, nodes: list[tuple[PythonFile, Any]], expected: int, what:
     if len(found) != 1:
         raise refuse(f"{what}: {'no' if not found else 'more than one'} number {expected} that somebody typed was found")
     file, node, source = next(iter(found.values()))
-    function = next((up for up in file.ancestors(node) if isinstance(up, cst.FunctionDef)), None)
+    function = file.function_around(node)
     readers = [use for use in source.readers if function is None or not _within(file, function, use.location.line)]
     if readers and not shared:
         raise source.shared_with(readers[0])

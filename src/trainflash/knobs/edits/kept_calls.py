@@ -74,7 +74,7 @@ def _constant(project: Project, file: PythonFile, call: cst.Call, node: cst.Base
 
 def _of_object(project: Project, file: PythonFile, call: cst.Call, attribute: str) -> bool:
     """Whether `self.attribute` is set in `__init__`, to something that is not trained, and neither set nor changed elsewhere."""
-    function = next((up for up in file.ancestors(call) if isinstance(up, cst.FunctionDef)), None)
+    function = file.function_around(call)
     owner = file.class_of(function) if function is not None else None
     if owner is None or purity.changed_after(project, file, owner, {attribute}) is not None:
         return False

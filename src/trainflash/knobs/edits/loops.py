@@ -11,8 +11,6 @@ from trainflash.knobs.reading.python_source import PythonFile, descendants
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
 
-LOOPS = (cst.For, cst.While)
-
 
 def deferred_read(edit: DeferredRead, scene: Scene) -> tuple[Target, ...]:
     """`x = loss.item()` or `total += loss.item()` in a loop: the tensor stays, and what reads the name gets `float(…)`.
@@ -72,17 +70,12 @@ def _read(scene: Scene) -> tuple[PythonFile, cst.Call]:
 
 def loop_around(file: PythonFile, node: cst.CSTNode) -> cst.For | cst.While | None:
     """The innermost loop of the same function."""
-    for up in file.ancestors(node):
-        if isinstance(up, (cst.FunctionDef, cst.ClassDef, cst.Lambda)):
-            return None
-        if isinstance(up, LOOPS):
-            return up  # type: ignore[return-value]
-    return None
+    return next(file.loops_around(node), None)
 
 
 def _reads(file: PythonFile, target: cst.Name, loop: cst.For | cst.While, adds: bool) -> list[cst.Name]:
     """All other readers of the name. Raises `UsageError` for one that runs in every step, and for names that others may set."""
-    function = next((up for up in file.ancestors(loop) if isinstance(up, cst.FunctionDef)), None)
+    function = file.function_around(loop)
     scope = function.body if function is not None else file.module
     declared = {item.name.value for node in file.nodes if isinstance(node, (cst.Global, cst.Nonlocal)) for item in node.names}
     if target.value in declared or (function is None and _imported_elsewhere(file, target.value)):

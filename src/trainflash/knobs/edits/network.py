@@ -159,7 +159,7 @@ def _no_arrays(file: PythonFile, region: list[Any], backward: cst.Call) -> None:
     """Raises `UsageError` where what `region` computes becomes a numpy array: numpy has no bfloat16. The loss is float32 there."""
     bound = [part for assign in (each for line in region for each in descendants(line, cst.Assign)) for part in assign.targets]
     names = {name.value for part in bound for name in descendants(part.target, cst.Name)} - {dotted(backward.func.value)}  # type: ignore[union-attr]
-    around = next((up for up in file.ancestors(backward) if isinstance(up, (cst.FunctionDef, cst.Module))), file.module)
+    around = file.function_around(backward) or file.module
     for call in descendants(around, cst.Call):
         steps, node = [], call.func
         while isinstance(node, (cst.Attribute, cst.Call, cst.Subscript)):

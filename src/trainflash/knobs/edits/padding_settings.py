@@ -142,7 +142,7 @@ def _by_comparison(scene: Scene, file: PythonFile, node: cst.Comparison, setting
 def _other_way(scene: Scene, comparisons: list[tuple[PythonFile, cst.Comparison, str | None]]) -> None:
     """Raises `UsageError` where the program takes only words that it knows."""
     for file, node, _ in comparisons:
-        around = next((up for up in file.ancestors(node) if isinstance(up, cst.FunctionDef)), file.module)
+        around = file.function_around(node) or file.module
         for each in descendants(around, (cst.Raise, cst.Assert)):
             raise refuse(f"{file.location(each)}: `{file.text(each)}` may take no other word than those that are compared")
 

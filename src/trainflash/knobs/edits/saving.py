@@ -55,7 +55,7 @@ def background(edit: Background, scene: Scene) -> tuple[Target, ...]:
 def _only_written(file: PythonFile, call: cst.Call) -> None:
     """The path is no open file, and nothing behind the call in its function is handed it."""
     path = call.args[1].value
-    around = next((up for up in file.ancestors(call) if isinstance(up, (cst.FunctionDef, cst.Module))), file.module)
+    around = file.function_around(call) or file.module
     name = changes.root(path)
     for value in (path, *_values(around, name)):
         if isinstance(value, cst.Call) and (dotted(value.func) or "").split(".")[-1] in FILES:
@@ -72,7 +72,7 @@ def _only_written(file: PythonFile, call: cst.Call) -> None:
 
 def _can_be_copied(file: PythonFile, call: cst.Call) -> None:
     """`deepcopy` fails on a tensor with a history: a loss that is saved must be a number."""
-    around = next((up for up in file.ancestors(call) if isinstance(up, (cst.FunctionDef, cst.Module))), file.module)
+    around = file.function_around(call) or file.module
     saved = [call.args[0].value, *_values(around, changes.root(call.args[0].value))]
     trained = {
         dotted(each.func.value) for each in file.calls if isinstance(each.func, cst.Attribute) and each.func.attr.value == "backward"

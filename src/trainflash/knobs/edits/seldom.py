@@ -9,7 +9,6 @@ from typing import Any
 import libcst as cst
 
 from trainflash.errors import UsageError
-from trainflash.knobs import facts
 from trainflash.knobs.edits.intervals import modulo
 from trainflash.knobs.edits.statements import long_text, under
 from trainflash.knobs.effects import changes, given, guarded
@@ -17,7 +16,7 @@ from trainflash.knobs.kinds import Seldom
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees, uses
 from trainflash.knobs.reading.expressions import refuse, short
-from trainflash.knobs.reading.python_source import PythonFile, descendants
+from trainflash.knobs.reading.python_source import LOOPS, PythonFile, descendants
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
 from trainflash.knobs.training import counters
@@ -25,9 +24,8 @@ from trainflash.schema import Location
 
 HIGHEST = 3  # own: calls between the costly line and the statement that is done now and then
 MOST = 6  # own: statements that come under the condition together
-LOOPS = (cst.For, cst.While)
 STATEMENTS = (cst.SimpleStatementLine, cst.BaseCompoundStatement)
-PHASES = {"evaluation": "Eval", "checkpoint": "Ckpt", "logging": "Log"}
+ACTIVITIES = ("evaluation", "checkpoint", "logging")
 
 
 @dataclass(frozen=True)
@@ -60,7 +58,7 @@ def seldom(edit: Seldom, scene: Scene) -> tuple[Target, ...]:
 def _place(scene: Scene) -> Location | None:
     if scene.finding is None:
         return None
-    ran = facts.activity(scene.summary, PHASES[scene.finding.kind]) if scene.finding.kind in PHASES else None
+    ran = scene.facts.get(scene.finding.kind) if scene.finding.kind in ACTIVITIES else None
     return scene.finding.location or (ran.location if ran is not None else None)
 
 
@@ -71,7 +69,7 @@ def _levels(project: Project, file: PythonFile, place: Location) -> Iterator[_Le
     for _ in range(HIGHEST + 1):
         if not nodes:
             return
-        loop = next((up for up in _around(file, nodes[0], function) if isinstance(up, LOOPS) and _trains(project, file, up)), None)
+        loop = next((each for each in file.loops_around(nodes[0]) if _trains(project, file, each)), None)
         body = loop.body if loop is not None else function.body if function is not None else None
         found = {_outermost(file, node, body) for node in nodes}
         if len(found) == 1 and None not in found:
@@ -79,7 +77,7 @@ def _levels(project: Project, file: PythonFile, place: Location) -> Iterator[_Le
         if loop is not None or function is None:
             return
         sites = uses.callers(project, file, function)
-        around = {_function(*site) for site in sites}
+        around = {where.function_around(call) for where, call in sites}
         if len(around) != 1 or any(len(list(callees.meant(project, *site))) != 1 or _one_of_several(*site) for site in sites):
             return
         file, nodes, function = sites[0][0], [call for _, call in sites], around.pop()
@@ -92,10 +90,6 @@ def _one_of_several(file: PythonFile, call: cst.Call) -> bool:
     return any(name.value == owner for target in targets for name in descendants(target, cst.Name))
 
 
-def _function(file: PythonFile, node: cst.CSTNode) -> cst.FunctionDef | None:
-    return next((up for up in file.ancestors(node) if isinstance(up, cst.FunctionDef)), None)
-
-
 def _statement_at(file: PythonFile, place: Location) -> list[cst.CSTNode]:
     """The innermost statement that covers the line, if there is one."""
     found: list[cst.CSTNode] = []
@@ -105,13 +99,6 @@ def _statement_at(file: PythonFile, place: Location) -> list[cst.CSTNode]:
             if first <= place.line <= last:
                 found = [node]
     return found
-
-
-def _around(file: PythonFile, node: cst.CSTNode, function: cst.FunctionDef | None) -> Iterator[cst.CSTNode]:
-    for up in file.ancestors(node):
-        if up is function:
-            return
-        yield up
 
 
 def _outermost(file: PythonFile, node: cst.CSTNode, body: cst.CSTNode | None) -> cst.CSTNode | None:

@@ -8,7 +8,7 @@ from trainflash.knobs.edits.calls import the_call
 from trainflash.knobs.effects import changes
 from trainflash.knobs.kinds import CallArgument, SkipSync
 from trainflash.knobs.reading.expressions import refuse
-from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted
+from trainflash.knobs.reading.python_source import LOOPS, PythonFile, descendants, dotted
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
 from trainflash.knobs.training import micro_batches
@@ -18,7 +18,6 @@ WRAPPED = CallArgument(
     at="communication.location",
 )  # fmt: skip
 SWITCH = "require_backward_grad_sync"
-LOOPS = (cst.For, cst.While)
 
 
 def skip_sync(edit: SkipSync, scene: Scene) -> tuple[Target, ...]:
@@ -85,7 +84,7 @@ def _last(scene: Scene, file: PythonFile, loop: cst.For) -> str:
         _fixed(file, loop, {node.value for node in descendants(test, cst.Name)})
         _set_nowhere(scene, file, test)
         return f"not ({file.text(test)})" if otherwise else file.text(test)
-    around = next((up for up in file.ancestors(loop) if isinstance(up, cst.FunctionDef)), file.module)
+    around = file.function_around(loop) or file.module
     if not any(file.span(call)[0] > file.span(loop)[1] for call in _updates(scene, around)):
         raise refuse(f"{file.location(loop)}: the update is not seen behind the loop over micro-batches")
     counted = loop.iter
@@ -113,7 +112,7 @@ def _set_nowhere(scene: Scene, file: PythonFile, test: cst.BaseExpression) -> No
         for node in where.nodes:
             targets = [each.target for each in node.targets] if isinstance(node, cst.Assign) else []
             targets += [node.target] if isinstance(node, (cst.AugAssign, cst.AnnAssign)) else []
-            function = next((up.name.value for up in where.ancestors(node) if isinstance(up, cst.FunctionDef)), "") if targets else ""
+            function = where.location(node).function if targets else ""
             if function != "__init__" and any(isinstance(each, cst.Attribute) and each.attr.value in fields for each in targets):
                 raise refuse(f"{where.location(node)}: `{where.text(node)}` may change which micro-batch is the last")
 

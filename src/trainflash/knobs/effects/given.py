@@ -7,10 +7,8 @@ import libcst as cst
 from trainflash.knobs.effects import changes
 from trainflash.knobs.reading import callees
 from trainflash.knobs.reading.expressions import given_to
-from trainflash.knobs.reading.python_source import PythonFile, descendants
+from trainflash.knobs.reading.python_source import SCOPES, PythonFile, descendants
 
-LOOPS = (cst.For, cst.While)
-SCOPES = (cst.FunctionDef, cst.Lambda, cst.ClassDef)
 MAKES = (cst.Dict, cst.List, cst.DictComp, cst.ListComp)
 MAKERS = {"Counter", "array", "defaultdict", "dict", "empty", "full", "list", "ones", "zeros"}
 
@@ -23,8 +21,7 @@ def bound(part: cst.CSTNode) -> set[str]:
         node = todo.pop()
         if isinstance(node, (cst.AssignTarget, cst.AugAssign, cst.AnnAssign, cst.NamedExpr, cst.For, cst.AsName)):
             target = node.name if isinstance(node, cst.AsName) else node.target
-            todo += [target] if not isinstance(target, cst.Name) else []
-            found |= {target.value} if isinstance(target, cst.Name) else _unpacked(target)
+            found |= _unpacked(target)
         todo += [child for child in node.children if not isinstance(child, (*SCOPES, cst.BaseComp))]
     return found
 
@@ -48,13 +45,11 @@ def filled(part: cst.CSTNode) -> set[str]:
 
 def has_value_before(file: PythonFile, block: cst.CSTNode, name: str) -> bool:
     """Whether `name` is given a value before `block`, outside the loops that it lies in, or is a parameter."""
-    loops = [up for up in file.ancestors(block) if isinstance(up, LOOPS)]
-    function = next((up for up in file.ancestors(block) if isinstance(up, cst.FunctionDef)), None)
+    function = file.function_around(block)
     if function is not None and any(param.name.value == name for param in descendants(function.params, cst.Param)):  # type: ignore[attr-defined]
         return True
     around = function.body if function is not None else file.module
-    inner = [loop for loop in loops if function is None or file.inside(loop, function)]
-    first = file.span(inner[-1] if inner else block)[0]
+    first = file.span([block, *file.loops_around(block)][-1])[0]
     given = (each for each in descendants(around, cst.Assign) if any(gives(target.target, name) for target in each.targets))  # type: ignore[attr-defined]
     return any(file.span(each)[0] < first and isinstance(file.parent(file.parent(each)), (cst.IndentedBlock, cst.Module)) for each in given)  # type: ignore[arg-type]
 
@@ -102,7 +97,7 @@ def elements_of_another(file: PythonFile, target: cst.BaseExpression | None) -> 
     index = target.slice[0].slice
     if isinstance(index, cst.Index) and isinstance(index.value, (cst.BaseString, cst.FormattedString)):
         return False
-    function = next((up for up in file.ancestors(target) if isinstance(up, cst.FunctionDef)), file.module)
+    function = file.function_around(target) or file.module
     made = given_to(function, target.value.value)
     return not any(_made_here(each) for each in made)
 

@@ -9,10 +9,10 @@ from functools import cached_property
 import libcst as cst
 
 from trainflash.knobs.effects import changes, given, writers
-from trainflash.knobs.effects.given import LOOPS, SCOPES
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees
-from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, string_value
+from trainflash.knobs.reading.expressions import is_name
+from trainflash.knobs.reading.python_source import LOOPS, SCOPES, PythonFile, descendants, dotted, string_value
 
 UPDATES = {"backward", "manual_backward", "zero_grad", "clip_grad_norm_", "clip_grad_value_", "load_state_dict", "copy_", "add_param_group"}
 NO_OPTIMIZER = ("prof", "env")  # what else has a step
@@ -76,11 +76,11 @@ class Guarded:
 
     def _gives(self) -> str | None:
         """What the block adds up over the steps, or a name that has no value without it, and that is read elsewhere."""
-        around = next((up for up in self.file.ancestors(self.guard) if isinstance(up, cst.FunctionDef)), self.file.module)
+        around = self.file.function_around(self.guard) or self.file.module
         names = {name for part in self.body for name in given.bound(part)}
         begun = {name for name in names if given.has_value_before(self.file, self.guard, name)}
         sums, attributes = self._sums
-        lasting = sums & begun if next(self._loops, None) is not None else set()
+        lasting = sums & begun if next(self.file.loops_around(self.guard), None) is not None else set()
         for part in self.body:
             for node in descendants(part, cst.Name):
                 if node.value in lasting and not isinstance(self.file.parent(node), cst.AugAssign):  # type: ignore[attr-defined]
@@ -99,15 +99,6 @@ class Guarded:
                     ):
                         return self._is_read(name, where, node)
         return None
-
-    @property
-    def _loops(self) -> Iterator[cst.CSTNode]:
-        """Loops of the same function around the block."""
-        for up in self.file.ancestors(self.guard):
-            if isinstance(up, SCOPES):
-                return
-            if isinstance(up, LOOPS):
-                yield up
 
     @cached_property
     def _sums(self) -> tuple[set[str], set[str]]:
@@ -221,15 +212,12 @@ class Guarded:
     def _read_elsewhere(self, name: str) -> Iterator[cst.Name]:
         """Reads of a variable that come after the block in its loops, with no new value in between."""
         file = self.file
-        around = [up for up in file.ancestors(self.guard) if isinstance(up, (*LOOPS, *SCOPES))]
-        scope = next((number for number, up in enumerate(around) if isinstance(up, SCOPES)), len(around))
-        loops = around[:scope]
-        for node in descendants(loops[-1] if loops else around[scope] if scope < len(around) else file.module, cst.Name):
-            up = file.parent(node)
-            plain = not (isinstance(up, cst.Attribute) and up.attr is node) and not (isinstance(up, cst.Arg) and up.keyword is node)
-            if node.value != name or not plain or self._mine(file, node) or given.stored(file, node):  # type: ignore[union-attr]
+        loops = list(file.loops_around(self.guard))
+        scope = next((up for up in file.ancestors(self.guard) if isinstance(up, SCOPES)), file.module)
+        for node in descendants(loops[-1] if loops else scope, cst.Name):
+            if node.value != name or not is_name(file, node) or self._mine(file, node) or given.stored(file, node):  # type: ignore[union-attr]
                 continue
-            loop = next((each for each in loops if file.inside(node, each.body)), None)  # type: ignore[attr-defined]
+            loop = next((each for each in loops if file.inside(node, each.body)), None)
             if (loop is not None or not loops) and not self._new(loop, node, name):  # type: ignore[arg-type]
                 yield node  # type: ignore[misc]
 
@@ -288,7 +276,7 @@ class Guarded:
             return True
         if not all(isinstance(target, cst.Name) for target in targets):
             return False
-        around = next((up for up in file.ancestors(assign) if isinstance(up, (cst.FunctionDef, cst.Module))), file.module)
+        around = file.function_around(assign) or file.module
         names = {target.value for target in targets}  # type: ignore[attr-defined]
         reads = [each for each in descendants(around, cst.Name) if each.value in names and not given.stored(file, each)]  # type: ignore[attr-defined]
         return all(self._mine(file, each) or self._reported(file, each, depth + 1) for each in reads)  # type: ignore[arg-type]

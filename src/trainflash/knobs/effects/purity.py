@@ -204,7 +204,7 @@ def changed_after(project: Project, file: PythonFile, owner: cst.ClassDef, read:
                 if not isinstance(place, cst.Attribute) or place.attr.value not in read:
                     continue
                 inside = where is file and where.inside(node, owner)
-                around = next((up.name.value for up in where.ancestors(node) if isinstance(up, cst.FunctionDef)), "")
+                around = where.location(node).function
                 mine = dotted(place.value) == "self"
                 if (mine and inside and around not in ("__init__", "__post_init__", "__new__", "__setstate__")) or not mine:
                     return f"it reads `self.{place.attr.value}`, which is set again at {where.location(node)}"

@@ -9,7 +9,7 @@ import libcst as cst
 
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import uses
-from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted
+from trainflash.knobs.reading.python_source import PythonFile, base_names, descendants, dotted
 
 Function = tuple[PythonFile, cst.FunctionDef]
 CONSTRUCTORS = ("__init__", "__post_init__")
@@ -119,12 +119,12 @@ def _super(call: cst.Call) -> bool:
 def _inherited(file: PythonFile, call: cst.Call, methods: list[Function]) -> list[Function]:
     """For `super().f()` the methods of the class's bases, by their names."""
     owner = next((up for up in file.ancestors(call) if isinstance(up, cst.ClassDef)), None)
-    bases = {(dotted(base.value) or "").split(".")[-1] for base in owner.bases} if owner is not None else set()
+    bases = base_names(owner)
     return [each for each in methods if (known := each[0].class_of(each[1])) is not None and known.name.value in bases]
 
 
 def _derived(owner: cst.ClassDef | None, name: str) -> bool:
-    return owner is not None and any((dotted(base.value) or "").split(".")[-1] == name for base in owner.bases)
+    return name in base_names(owner)
 
 
 def _star(file: PythonFile) -> bool:

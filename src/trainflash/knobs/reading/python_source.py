@@ -13,6 +13,8 @@ from trainflash.errors import UsageError
 from trainflash.schema import Location
 
 BOM = b"\xef\xbb\xbf"
+LOOPS = (cst.For, cst.While)
+SCOPES = (cst.FunctionDef, cst.Lambda, cst.ClassDef)
 HANDS_OFF = "this file is left alone; make the change by hand"
 
 
@@ -75,8 +77,8 @@ class PythonFile:
 
     def location(self, node: cst.CSTNode) -> Location:
         """Where `node` begins, with the name of the function around it."""
-        around = next((up.name.value for up in self.ancestors(node) if isinstance(up, cst.FunctionDef)), "")
-        return Location(self.path, self.lines_of(node)[0], around)
+        around = self.function_around(node)
+        return Location(self.path, self.lines_of(node)[0], around.name.value if around is not None else "")
 
     def parent(self, node: cst.CSTNode) -> cst.CSTNode | None:
         """The node around `node`; None for the module."""
@@ -88,6 +90,18 @@ class PythonFile:
         while up is not None:
             yield up
             up = self.parent(up)
+
+    def function_around(self, node: cst.CSTNode) -> cst.FunctionDef | None:
+        """The innermost function that `node` lies in."""
+        return next((up for up in self.ancestors(node) if isinstance(up, cst.FunctionDef)), None)
+
+    def loops_around(self, node: cst.CSTNode) -> Iterator[cst.For | cst.While]:
+        """Loops of the same function around `node`, innermost first."""
+        for up in self.ancestors(node):
+            if isinstance(up, SCOPES):
+                return
+            if isinstance(up, LOOPS):
+                yield up  # type: ignore[misc]
 
     def inside(self, node: cst.CSTNode, outer: cst.CSTNode) -> bool:
         """Whether `outer` is `node` or lies around it."""
@@ -178,6 +192,11 @@ def _walk(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
     yield node
     for child in node.children:
         yield from _walk(child)
+
+
+def base_names(owner: cst.ClassDef | None) -> set[str]:
+    """The last names of what a class is derived from."""
+    return {(dotted(base.value) or "").split(".")[-1] for base in owner.bases} if owner is not None else set()
 
 
 def dotted(node: cst.CSTNode | None) -> str | None:

@@ -149,7 +149,7 @@ class Resolver:
 
     def other_callers(self, file: PythonFile, node: cst.CSTNode) -> list[Use]:
         """A value inside a function that is called from several places serves them all."""
-        function = next((up for up in file.ancestors(node) if isinstance(up, cst.FunctionDef)), None)
+        function = file.function_around(node)
         if function is None:
             return []
         return [uses.caller_use(*site) for site in uses.callers(self.project, file, function)[1:]]

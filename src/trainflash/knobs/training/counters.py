@@ -9,7 +9,7 @@ import libcst as cst
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees
 from trainflash.knobs.reading.expressions import given_to, is_name, literal
-from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, keyword
+from trainflash.knobs.reading.python_source import PythonFile, base_names, descendants, dotted, keyword
 from trainflash.knobs.splices import Splice
 
 NAMES = ("step", "global_step", "iteration", "n_iter", "batch_idx", "batch_index", "step_idx", "it", "i_step")  # parameters that are counts
@@ -81,7 +81,7 @@ def _kept(file: PythonFile, loop: cst.For | cst.While, statement: cst.CSTNode) -
 
 def _enumerated(file: PythonFile, loop: cst.For) -> Counter | None:
     """`for batch in loader` becomes `for step, batch in enumerate(loader)` where nothing is called `step` yet."""
-    around = next((up for up in file.ancestors(loop) if isinstance(up, cst.FunctionDef)), file.module)
+    around = file.function_around(loop) or file.module
     if loop.asynchronous is not None or any(name.value == NEW and is_name(file, name) for name in descendants(around, cst.Name)):
         return None
     start, end = file.outer_span(loop.target)
@@ -95,22 +95,20 @@ def _enumerated(file: PythonFile, loop: cst.For) -> Counter | None:
 
 def _attribute(project: Project, file: PythonFile, function: cst.FunctionDef, params: list[str]) -> Counter | None:
     """`trainer.step` where the program adds one to an attribute of that name, and the file, or the class, reads it of what is so called."""
-    owner = file.class_of(function)
+    owner, counted = file.class_of(function), _counted(project)
     for node in file.nodes:
         name = dotted(node) if isinstance(node, cst.Attribute) else None
         first = name.split(".")[0] if name is not None else ""
         known = first in params if first != "self" else owner is not None and file.inside(node, owner)
-        if known and _counted(project, node.attr.value):  # type: ignore[union-attr]
+        if known and node.attr.value in counted:  # type: ignore[union-attr]
             return Counter(name)  # type: ignore[arg-type]
     return None
 
 
-def _counted(project: Project, attribute: str) -> bool:
-    for where in project.parsed(attribute):
-        for node in where.nodes:
-            if isinstance(node, cst.AugAssign) and _adds_one(node) and (dotted(node.target) or "").endswith(f".{attribute}"):
-                return "epoch" not in attribute
-    return False
+def _counted(project: Project) -> set[str]:
+    """Attributes that the program adds one to; epochs are no steps."""
+    added = (dotted(node.target) or "" for where in project.parsed("+=") for node in where.nodes if _adds_one(node))  # type: ignore[attr-defined]
+    return {last for _, dot, last in (name.rpartition(".") for name in added) if dot and "epoch" not in last}
 
 
 def _of_lightning(file: PythonFile, function: cst.FunctionDef, params: list[str]) -> Counter | None:
@@ -118,9 +116,7 @@ def _of_lightning(file: PythonFile, function: cst.FunctionDef, params: list[str]
         return None
     if "trainer" in params:
         return Counter("trainer.global_step")
-    owner = file.class_of(function)
-    bases = {(dotted(base.value) or "").split(".")[-1] for base in owner.bases} if owner is not None else set()
-    return Counter("self.global_step") if "LightningModule" in bases else None
+    return Counter("self.global_step") if "LightningModule" in base_names(file.class_of(function)) else None
 
 
 def _adds_one(node: cst.CSTNode) -> bool:

@@ -12,9 +12,8 @@ import libcst as cst
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import uses
 from trainflash.knobs.reading.expressions import literal, refuse
-from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, string_value
+from trainflash.knobs.reading.python_source import LOOPS, PythonFile, descendants, dotted, string_value
 
-LOOPS = (cst.For, cst.While)
 OTHERS = re.compile(r"sched|prof")
 COUNTED = ("range", "islice", "itertools.islice")
 Places = list[tuple[PythonFile, cst.BaseExpression]]

@@ -126,7 +126,7 @@ def _field(file: PythonFile, call: cst.Call) -> str | None:
 
 
 def _initialises(file: PythonFile, node: cst.CSTNode) -> bool:
-    around = next((up.name.value for up in file.ancestors(node) if isinstance(up, cst.FunctionDef)), "")
+    around = file.location(node).function
     return "init" in around or "reset" in around
 
 

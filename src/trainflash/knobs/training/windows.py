@@ -8,9 +8,7 @@ from typing import Any
 import libcst as cst
 
 from trainflash.knobs.reading.expressions import UNKNOWN, literal, refuse
-from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted
-
-LOOPS = (cst.For, cst.While)
+from trainflash.knobs.reading.python_source import LOOPS, PythonFile, descendants, dotted
 
 
 def left_early(file: PythonFile, guard: cst.If) -> list[cst.CSTNode]:

@@ -10,9 +10,8 @@ import libcst as cst
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import uses
 from trainflash.knobs.reading.expressions import refuse
-from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, keyword, string_value
+from trainflash.knobs.reading.python_source import LOOPS, PythonFile, descendants, dotted, keyword, string_value
 
-LOOPS = (cst.For, cst.While)
 CHANGES = {"append", "clear", "extend", "insert", "pop", "remove", "reverse", "setdefault", "shuffle", "sort", "update"}
 HANDED = ("collate_fn", "data_collator", "transform", "transforms", "target_transform")
 FRESH = ("spawn", "forkserver")  # workers of these import the program
