@@ -1,0 +1,126 @@
+"""The steps of attention written by hand: assignments of one block, each of which only the next step reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import libcst as cst
+
+from trainflash.knobs.reading.expressions import refuse
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted
+
+ATOMS = (cst.Name, cst.Attribute, cst.Call, cst.Integer, cst.Float, cst.Subscript)
+
+
+@dataclass
+class Chain:
+    """What the steps said so far. `steps` are the assignments that the one call replaces."""
+
+    file: PythonFile
+    rank: int | None
+    steps: list[cst.SimpleStatementLine] = field(default_factory=list)
+    gone: list[cst.CSTNode] = field(default_factory=list)  # what goes as well, so that its reading a step does not count
+    fill: tuple[cst.BaseExpression, cst.BaseExpression] | None = None  # what is hidden, and by what number
+    causal: bool | cst.SimpleStatementLine = False  # whether that is what comes later, or the step that says so
+    bias: cst.BaseExpression | None = None
+    sign: str = ""  # of the bias
+    mask: str = ""
+    dropout: str = ""
+    scale: str | None = None
+    query: str = ""
+    key: str = ""
+
+    def operand(self, node: cst.BaseExpression) -> str:
+        """Its source in a form that a method can be called on, or a sign be put in front of."""
+        text = self.text(node)
+        return text if isinstance(node, ATOMS) or node.lpar else f"({text})"
+
+    def text(self, node: cst.BaseExpression) -> str:
+        """Source text of `node` with its own parentheses."""
+        start, end = self.file.outer_span(node)
+        return self.file.raw[start:end].decode("utf-8")
+
+    def assigned_name(self, node: cst.BaseExpression) -> tuple[cst.Name, cst.SimpleStatementLine]:
+        """The plain name that `node` alone is assigned to. Raises `UsageError` where it is used otherwise."""
+        file = self.file
+        assign = file.parent(node)
+        line = file.parent(assign) if assign is not None else None
+        if (
+            not isinstance(assign, cst.Assign)
+            or len(assign.targets) != 1
+            or not isinstance(assign.targets[0].target, cst.Name)
+            or not isinstance(line, cst.SimpleStatementLine)
+            or len(line.body) != 1
+        ):
+            raise refuse(f"{file.location(node)}: `{file.text(node)}` is used in a way that is not understood")
+        return assign.targets[0].target, line
+
+    def only_reader(self, name: cst.Name, line: cst.SimpleStatementLine) -> cst.Name:
+        """The one place that reads what `line` assigns, before it is assigned again; what goes as well does not count."""
+        file = self.file
+        reads, following = self.reads_after(name.value, line)
+        reads = [read for read in reads if not any(file.inside(read, step) for step in self.gone)]
+        if len(reads) != 1:
+            raise refuse(f"{file.location(line)}: {name.value} is read {len(reads)} times, so it cannot go")
+        if (
+            following is not None
+            and not self.file.inside(reads[0], following)
+            and self.file.span(reads[0])[0] > self.file.span(following)[0]
+        ):
+            raise refuse(f"{self.file.location(line)}: {name.value} is assigned again before it is read")
+        return reads[0]
+
+    def reads_after(self, name: str, line: cst.SimpleStatementLine) -> tuple[list[cst.Name], cst.CSTNode | None]:
+        """Who reads `name` behind `line` in its block, up to the statement that assigns it again (None: none does)."""
+        file = self.file
+        body = list(getattr(file.parent(line), "body", ()))
+        function = file.function_around(line)
+        reads: list[cst.Name] = []
+        for statement in body[body.index(line) + 1 :]:
+            reads += [node for node in descendants(statement, cst.Name) if node.value == name and not stores(file, node)]
+            if any(node.value == name and stores(file, node) for node in descendants(statement, cst.Name)):
+                return reads, statement
+        elsewhere = [
+            node
+            for node in (descendants(function, cst.Name) if function is not None else ())
+            if node.value == name and not any(file.inside(node, statement) for statement in body)
+        ]
+        if elsewhere:
+            raise refuse(f"{file.location(elsewhere[0])}: {name} is used outside the block")
+        return reads, None
+
+    def definition(self, node: cst.Name) -> tuple[cst.SimpleStatementLine, cst.BaseExpression]:
+        """The assignment in front of `node` in its block, read by nothing else. Raises `UsageError` where there is no such one."""
+        file = self.file
+        for line in reversed(self.block_before(node)):
+            if not any(each.value == node.value and stores(file, each) for each in descendants(line, cst.Name)):
+                continue
+            small = line.body[0] if isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1 else None
+            if not isinstance(small, cst.Assign) or len(small.targets) != 1 or not isinstance(small.targets[0].target, cst.Name):
+                break
+            if self.only_reader(small.targets[0].target, line) is not node:
+                break
+            return line, small.value
+        raise refuse(f"{file.location(node)}: what {node.value} holds here is not one plain assignment above")
+
+    def block_before(self, node: cst.CSTNode) -> list[Any]:
+        """The statements in front of that of `node`, in its block."""
+        here = next(up for up in self.file.ancestors(node) if isinstance(up, cst.SimpleStatementLine))
+        body = list(getattr(self.file.parent(here), "body", ()))
+        return body[: body.index(here)]
+
+
+def stores(file: PythonFile, node: cst.Name) -> bool:
+    """Whether `node` is written there, not read."""
+    return isinstance(file.parent(node), (cst.AssignTarget, cst.AnnAssign, cst.AugAssign, cst.Param))
+
+
+def made_as(file: PythonFile, call: cst.Call) -> cst.Call | None:
+    """Of a call of `self.name(…)` the call that its class makes that module with; None where there is no or more than one."""
+    name = dotted(call.func) or ""
+    owner = next((up for up in file.ancestors(call) if isinstance(up, cst.ClassDef)), None)
+    if owner is None or not name.startswith("self."):
+        return None
+    made = [node.value for node in descendants(owner, cst.Assign) if any(dotted(target.target) == name for target in node.targets)]
+    return made[0] if len(made) == 1 and isinstance(made[0], cst.Call) else None

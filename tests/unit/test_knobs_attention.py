@@ -1,0 +1,128 @@
+"""Attention written by hand in many forms: the one call that replaces it gives the same numbers and the same gradients."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from knob_runs import applied, run_for
+from knob_scenes import Program, diagnosis
+
+from trainflash import knobs
+from trainflash.schema import Command, Location
+
+HEAD = "import math\n\nimport torch\nimport torch.nn.functional as F\nfrom torch import nn\n\n\n"
+FORMS = {
+    "softmax written out": """
+def look(q, k, v, bias):
+    scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
+    scores = scores + bias
+    scores = scores - scores.amax(dim=-1, keepdim=True)
+    weights = scores.exp()
+    weights = weights / weights.sum(dim=-1, keepdim=True)  # here
+    return weights @ v
+""",
+    "its parts in other words": """
+def look(q, k, v, bias):
+    scores = torch.matmul(q, k.mT) * q.size(-1) ** -0.5
+    top = torch.max(scores, -1, keepdim=True)[0].detach()
+    raised = torch.exp(scores - top)  # here
+    weights = raised / torch.sum(raised, -1, True)
+    return torch.matmul(weights, v)
+""",
+    "one maximum of all": """
+def look(q, k, v, bias):
+    scores = q.matmul(k.permute(0, 1, 3, 2))
+    weights = (scores - scores.max()).exp()
+    weights = weights / weights.sum(-1, keepdim=True)  # here
+    return weights.matmul(v)
+""",
+    "without a maximum": """
+def look(q, k, v, bias):
+    weights = torch.exp(0.3 * (q @ k.mT))
+    weights = weights / weights.sum(-1, keepdim=True)
+    return weights @ v  # here
+""",
+    "heads behind the positions": """
+def look(q, k, v, bias):
+    q, k, v = (each.transpose(1, 2) for each in (q, k, v))
+    energy = torch.einsum("bqhd,bkhd->bhqk", q, k) * q.shape[-1] ** -0.5
+    weight = torch.exp(energy - energy.amax(-1, keepdim=True))
+    weight = weight / weight.sum(-1, keepdim=True)  # here
+    out = torch.einsum("bhqk,bkhd->bqhd", weight, v)
+    return out.transpose(1, 2)
+""",
+    "letters in an order of their own": """
+def look(q, k, v, bias):
+    q, k = q.permute(3, 0, 1, 2), k.permute(1, 2, 3, 0)
+    share = torch.einsum("dbhq,hkdb->bhqk", q, k).softmax(dim=-1)  # here
+    return torch.einsum("bhkd,bhqk->dqbh", v, share).permute(2, 3, 1, 0)
+""",
+    "a bias and a mask": """
+def look(q, k, v, bias):
+    later = torch.ones(q.shape[-2], q.shape[-2], dtype=torch.bool).triu(1)
+    scores = bias + q @ k.mT
+    scores = scores.masked_fill(later, float("-inf"))
+    return F.softmax(scores, -1) @ v  # here
+""",
+    "a bias taken away, and a mask": """
+def look(q, k, v, bias):
+    scores = (q @ k.mT).div(math.sqrt(q.shape[-1])) - bias * 2
+    return scores.masked_fill(torch.triu(torch.ones(6, 6), diagonal=1).bool(), -torch.inf).softmax(3) @ v  # here
+""",
+    "a bias that is taken away": """
+def look(q, k, v, bias):
+    return torch.softmax(q @ k.transpose(2, 3) - bias, dim=-1) @ v  # here
+""",
+    "keys that lie turned already": """
+def look(q, k, v, bias):
+    turned = k.transpose(2, 3).contiguous()
+    return torch.softmax((q @ turned).mul(0.2), dim=3) @ v  # here
+""",
+    "a softmax of the module's own": """
+class Look(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.share = nn.Softmax(dim=-1)
+        self.size = 8
+
+    def forward(self, q, k, v, bias):
+        scores = 1 / math.sqrt(self.size) * q @ torch.transpose(k, -1, -2)
+        weights = self.share(scores + bias)  # here
+        return weights @ v
+
+
+look = Look()
+""",
+}
+
+
+def candidate(root, source):
+    made = Program(root, Command(("python", "train.py")))
+    (root / "train.py").write_text(source, encoding="utf-8")
+    knob = knobs.get("fused_attention")
+    run, found = run_for(knob, Location("train.py", next(n for n, row in enumerate(source.splitlines(), 1) if "# here" in row)))
+    return knobs.propose(knob, None, None, diagnosis=diagnosis(found), summary=run, checkout=root, command=made.command, memory_bytes=10**9)
+
+
+def outcome(source):
+    """What the program's attention gives, and the gradients of all that it was given."""
+    space: dict = {}
+    exec(compile(source, "train.py", "exec"), space)  # noqa: S102
+    draw = torch.Generator().manual_seed(3)
+    given = [torch.randn(2, 3, 6, 8, generator=draw, dtype=torch.float64, requires_grad=True) for _ in range(3)]
+    bias = torch.randn(3, 6, 6, generator=draw, dtype=torch.float64, requires_grad=True)
+    made = space["look"](*given, bias)
+    made.square().sum().backward()
+    return [made, *(each.grad for each in (*given, bias) if each.grad is not None)]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_one_call_computes_the_same(tmp_path, form):
+    source = HEAD + FORMS[form].lstrip("\n")
+    change = candidate(tmp_path, source)
+    changed = applied(tmp_path, change.diff)["train.py"]
+    assert "scaled_dot_product_attention" in changed and "softmax(" not in changed and ".sum(" not in changed
+    before, after = outcome(source), outcome(changed)
+    assert len(before) == len(after)
+    for one, other in zip(before, after, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-9, atol=1e-9)
