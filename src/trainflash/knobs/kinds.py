@@ -26,7 +26,7 @@ class CallArgument:
     of a whole, not a count, and how far it may grow.
     """
 
-    calls: tuple[str, ...]  # dotted names with imports resolved, or `*.method`
+    calls: tuple[str, ...]  # dotted names with imports resolved (`lib.*Config`: all of that form), or `*.method`
     argument: str
     at: str = "program"
     setting: str | None = None

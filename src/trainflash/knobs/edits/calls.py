@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from fnmatch import fnmatchcase
 from typing import Any
 
 import libcst as cst
@@ -243,13 +244,7 @@ def the_call(edit: Placed, scene: Scene) -> tuple[PythonFile, cst.Call]:
         file = scene.project.python(place.file)
         return file, _call_at(file, edit.calls, place)
     tails = sorted({name.split(".")[-1] for name in edit.calls})
-    found = [
-        (file, call)
-        for word in tails
-        for file in scene.project.parsed(word)
-        for call in file.calls
-        if _is_named(file, call, word, edit.calls)
-    ]
+    found = _calls_of(edit.calls, scene)
     if isinstance(edit, CallArgument) and not edit.add:
         found = [(file, call) for file, call in found if has_splat(call, "**") or _passes(file, call, edit)]
     if not found:
@@ -262,19 +257,20 @@ def the_call(edit: Placed, scene: Scene) -> tuple[PythonFile, cst.Call]:
 
 def _alone(edit: Placed, scene: Scene) -> None:
     unwanted = edit.absent if isinstance(edit, (CallArgument, RemoveCall, ReleasedObjects)) else ()
-    for name in unwanted:
-        tail = name.split(".")[-1]
-        for file in scene.project.parsed(tail):
-            for call in file.calls:
-                if _is_named(file, call, tail, unwanted):
-                    raise refuse(f"{file.location(call)}: `{file.text(call.func)}` needs it as it is")
+    for file, call in _calls_of(unwanted, scene):
+        raise refuse(f"{file.location(call)}: `{file.text(call.func)}` needs it as it is")
 
 
-def _is_named(file: PythonFile, call: cst.Call, tail: str, calls: tuple[str, ...]) -> bool:
-    if f"*.{tail}" in calls:
-        return isinstance(call.func, cst.Attribute) and call.func.attr.value == tail
-    full = file.full_name(call.func)
-    return full in calls and full is not None and full.split(".")[-1] == tail
+def _calls_of(names: tuple[str, ...], scene: Scene) -> list[tuple[PythonFile, cst.Call]]:
+    """All calls of the program that `names` mean, each once."""
+    files = {file.path: file for name in names for file in scene.project.parsed(name.split(".")[-1].strip("*"))}
+    return [(file, call) for file in files.values() for call in file.calls if any(_is_named(file, call, name) for name in names)]
+
+
+def _is_named(file: PythonFile, call: cst.Call, name: str) -> bool:
+    if name.startswith("*."):
+        return isinstance(call.func, cst.Attribute) and call.func.attr.value == name[2:]
+    return fnmatchcase(file.full_name(call.func) or "", name)
 
 
 def _passes(file: PythonFile, call: cst.Call, edit: CallArgument) -> bool:
@@ -299,7 +295,7 @@ def calls_at(file: PythonFile, calls: tuple[str, ...], place: Location) -> list[
             continue
         full = file.full_name(call.func) or ""
         tail = full.split(".")[-1]
-        if full in calls or any(_is_named(file, call, name, calls) for name in tails):
+        if any(_is_named(file, call, name) for name in calls):
             named.append(call)
         elif full.startswith("torch."):
             continue  # another function of torch that has the same last name
