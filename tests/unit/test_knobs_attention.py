@@ -107,7 +107,7 @@ def candidate(root, source):
 def outcome(source):
     """What the program's attention gives, and the gradients of all that it was given."""
     space: dict = {}
-    exec(compile(source, "train.py", "exec"), space)  # noqa: S102
+    exec(compile(source, "train.py", "exec"), space)
     draw = torch.Generator().manual_seed(3)
     given = [torch.randn(2, 3, 6, 8, generator=draw, dtype=torch.float64, requires_grad=True) for _ in range(3)]
     bias = torch.randn(3, 6, 6, generator=draw, dtype=torch.float64, requires_grad=True)
