@@ -49,9 +49,25 @@ class Names:
             fields = self.fields(keys[-1])
             found += [fields] if fields is not None else []
             found += self._leaves(keys)
+        if not found and config and len(keys) == 1:
+            found += self._passed(keys[0])
         if not found:
             raise refuse(f"{where}: no option, field or configuration key {'.'.join(keys)!r} was found in the program")
         return self._unwritten(pick(found, where, self._follow.expected), keys)
+
+    def _passed(self, name: str) -> list[Source | None]:
+        """What the program passes by the keyword `name` to a class of its own; believed where one such value is what the run saw."""
+        if self._follow.expected is UNKNOWN:
+            return []
+        classes = {node.name.value for _, node in self._project.each(("class",), lambda file, node: isinstance(node, cst.ClassDef))}  # type: ignore[attr-defined]
+        found = [
+            self._follow.source(file, given.value)
+            for file in self._project.parsed(name)
+            for call in file.calls
+            if (given := keyword(call, name)) is not None and (dotted(call.func) or "").split(".")[-1] in classes
+        ]
+        fitting = [source for source in found if source is not None and same(source.value, self._follow.expected)]
+        return list(fitting) if len(fitting) == 1 else []
 
     def parsed(self, file: PythonFile, call: cst.Call, keys: tuple[str, ...]) -> Source | None:
         """What a parser's call gives for `keys`. Raises `UsageError` where it reads other words than the command's."""

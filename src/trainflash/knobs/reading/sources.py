@@ -38,6 +38,7 @@ from trainflash.knobs.splices import Splice
 from trainflash.knobs.surfaces import options, shell
 from trainflash.knobs.surfaces.words import value_of
 
+ANY = "[…]"  # a key that the program computes
 DEEPEST = 16  # own: real chains of names have up to six links
 LOADS = {"load", "safe_load", "full_load", "unsafe_load", "loads"}
 NOT_CONFIG = {"torch", "numpy", "pickle", "joblib", "safetensors", "librosa", "datasets"}
@@ -118,6 +119,8 @@ class Resolver:
         place = uses.place_of(self.project, node)
         if place is not None:
             return self._key(file, node, place[0], (*place[1], *keys))
+        if keys and isinstance(node, cst.Subscript):
+            return self.source(file, node.value, (ANY, *keys))
         if isinstance(node, cst.Call):
             return self._call(file, node, keys)
         raise refuse(f"{file.location(node)}: `{short(file.text(node))}` is computed, nothing typed to change")
@@ -335,6 +338,9 @@ class Resolver:
     def _dict(self, file: PythonFile, node: cst.Dict, keys: tuple[str, ...]) -> Source | None:
         if not keys:
             raise refuse(f"{file.location(node)}: is a dictionary, not one value")
+        if keys[0] == ANY:
+            found = [self.source(file, element.value, keys[1:]) for element in node.elements if isinstance(element, cst.DictElement)]
+            return pick([source for source in found if source is not None], file.location(node), self.expected)
         for element in reversed(node.elements):
             if isinstance(element, cst.StarredDictElement):
                 inner = self.source(file, element.value, keys)
