@@ -22,7 +22,16 @@ from trainflash.errors import UsageError
 from trainflash.knobs.kinds import Advice, CallArgument
 from trainflash.schema import Command, Location
 
-ELSEWHERE = ("memoize_function", "checkpoint_cadence", "eval_cadence", "logging_cadence", "anomaly_off", "profiler_off", "torch_threads")
+ELSEWHERE = (
+    "memoize_function",
+    "checkpoint_cadence",
+    "eval_cadence",
+    "logging_cadence",
+    "anomaly_off",
+    "profiler_off",
+    "torch_threads",
+    "plain_numbers",
+)
 
 
 def written(root: Path, files: dict[str, str], command: str) -> Program:

@@ -194,6 +194,11 @@ class Seldom:
 
 
 @dataclass(frozen=True)
+class PlainNumbers:
+    """Make all elements of a tensor Python's numbers at once, where a loop at the finding's line asks for them one by one."""
+
+
+@dataclass(frozen=True)
 class FusedAttention:
     """Put `scaled_dot_product_attention` in place of attention written by hand, where the source proves that it computes the same."""
 
@@ -280,7 +285,7 @@ class Advice:
 
 Edit = (
     CallArgument | ReplaceCall | InsertCall | AssignedAttribute | Environment | RemoveCall | ReleasedObjects | CollectorSettings
-    | GuardSetting | UnheardLog | Seldom | SinglePrecision
+    | GuardSetting | UnheardLog | Seldom | PlainNumbers | SinglePrecision
     | UnwrapCall | ModelStatement | ForwardBlock | Memoize | Decorate | Interval | FusedAttention | UnreadWeights | BatchedSampling
     | PadToLongest | PaddingSetting | DeferredRead | Hoist | Background | Together | Exchange | SkipSync | Accumulation | DrawnBatch
     | Advice
@@ -304,6 +309,7 @@ EDITS: Mapping[str, type] = {
     "guard_setting": GuardSetting,
     "unheard_log": UnheardLog,
     "seldom": Seldom,
+    "plain_numbers": PlainNumbers,
     "fused_attention": FusedAttention,
     "unread_weights": UnreadWeights,
     "batched_sampling": BatchedSampling,

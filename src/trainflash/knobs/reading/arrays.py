@@ -1,0 +1,96 @@
+"""Whether an expression is a tensor or an array, as far as the source tells."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from trainflash.knobs.project import Project
+from trainflash.knobs.reading import uses
+from trainflash.knobs.reading.expressions import argument_node, given_to, index_of
+from trainflash.knobs.reading.python_source import PythonFile, dotted
+
+DEEPEST = 4  # own: names that are followed; annotations and the callers of helpers lie one or two away
+LIBRARIES = ("torch", "numpy")
+OTHERWISE = {"load", "device", "Generator", "manual_seed", "is_tensor", "numel", "unbind", "split", "chunk", "save"}  # make no array
+METHODS = {
+    "abs", "amax", "amin", "argmax", "argmin", "argsort", "astype", "bool", "ceil", "clamp", "clone", "contiguous", "cpu", "cumsum", "cuda",
+    "detach", "diagonal", "double", "exp", "flatten", "float", "floor", "gather", "half", "int", "log", "log_softmax", "long",
+    "masked_fill", "mean", "norm", "numpy", "permute", "ravel", "relu", "reshape", "round", "sigmoid", "softmax", "sqrt", "squeeze", "std",
+    "sum", "tanh", "to", "transpose", "unsqueeze", "view", "where",
+}  # fmt: skip
+PAIRS = {"max", "min", "sort", "topk"}  # over a dimension they give two tensors
+FIELDS = {"data", "grad", "values", "indices", "T", "mT"}
+
+
+def is_array(project: Project, file: PythonFile, node: cst.BaseExpression, depth: int = 0) -> bool:
+    """Whether `node` is known to be a tensor of torch or an array of NumPy; False where the source does not tell."""
+    if depth > DEEPEST:
+        return False
+    if isinstance(node, cst.Call):
+        full = file.full_name(node.func) or ""
+        method = node.func.attr.value if isinstance(node.func, cst.Attribute) else ""
+        if full.split(".")[0] in LIBRARIES:
+            return full.split(".")[-1] not in OTHERWISE and full.split(".")[-1][:1].islower()
+        return method in METHODS or (method in PAIRS and not node.args)
+    if isinstance(node, (cst.BinaryOperation, cst.Comparison)):
+        sides = [node.left, node.right] if isinstance(node, cst.BinaryOperation) else [node.left, node.comparisons[0].comparator]
+        return any(is_array(project, file, side, depth + 1) for side in sides)
+    if isinstance(node, cst.UnaryOperation):
+        return not isinstance(node.operator, cst.Not) and is_array(project, file, node.expression, depth + 1)
+    if isinstance(node, cst.Subscript):
+        return len(node.slice) > 1 or is_array(project, file, node.value, depth + 1)  # only an array takes several indices
+    if isinstance(node, cst.Name):
+        return _name(project, file, node, depth)
+    if isinstance(node, cst.Attribute):
+        return _attribute(project, file, node, depth)
+    return False
+
+
+def _name(project: Project, file: PythonFile, node: cst.Name, depth: int) -> bool:
+    scope = file.scope(node)
+    found = [getattr(each, "node", None) for each in (scope[node.value] if scope is not None else ())]
+    return bool(found) and all(each is not None and _bound(project, file, each, depth) for each in found)
+
+
+def _bound(project: Project, file: PythonFile, target: cst.CSTNode, depth: int) -> bool:
+    """Whether what binds a name at `target` gives it an array."""
+    up = file.parent(target)
+    param = target if isinstance(target, cst.Param) else up
+    if isinstance(param, cst.Param):
+        return _parameter(project, file, param, depth)
+    if isinstance(up, cst.AssignTarget):
+        return is_array(project, file, file.parent(up).value, depth + 1)  # type: ignore[union-attr]
+    if isinstance(up, cst.AnnAssign):
+        return _declared(file, up.annotation)
+    around = file.parent(up) if isinstance(up, cst.Element) else None
+    assign = file.parent(file.parent(around)) if around is not None and isinstance(file.parent(around), cst.AssignTarget) else None
+    if isinstance(assign, cst.Assign) and isinstance(assign.value, (cst.Tuple, cst.List)):
+        place = [element.value for element in around.elements].index(target)  # type: ignore[union-attr]
+        same = len(assign.value.elements) == len(around.elements)  # type: ignore[union-attr]
+        return same and is_array(project, file, assign.value.elements[place].value, depth + 1)
+    call = assign.value if isinstance(assign, cst.Assign) else None
+    return isinstance(call, cst.Call) and isinstance(call.func, cst.Attribute) and call.func.attr.value in PAIRS
+
+
+def _parameter(project: Project, file: PythonFile, param: cst.Param, depth: int) -> bool:
+    if param.annotation is not None:
+        return _declared(file, param.annotation)
+    function = next((up for up in file.ancestors(param) if isinstance(up, (cst.FunctionDef, cst.Lambda))), None)
+    if not isinstance(function, cst.FunctionDef) or param.star:
+        return False
+    index = index_of(file, function, param)
+    given = [(where, argument_node(where, call, param.name.value, index)) for where, call in uses.callers(project, file, function)]
+    return bool(given) and all(each is not None and is_array(project, where, each, depth + 1) for where, each in given)
+
+
+def _declared(file: PythonFile, annotation: cst.Annotation) -> bool:
+    name = dotted(annotation.annotation) or ""
+    return name.split(".")[-1] in ("Tensor", "ndarray", "LongTensor", "FloatTensor")
+
+
+def _attribute(project: Project, file: PythonFile, node: cst.Attribute, depth: int) -> bool:
+    if node.attr.value in FIELDS and is_array(project, file, node.value, depth + 1):
+        return True
+    owner = next((up for up in file.ancestors(node) if isinstance(up, cst.ClassDef)), None)
+    stored = given_to(owner, dotted(node) or "") if owner is not None and (dotted(node) or "").startswith("self.") else []
+    return bool(stored) and all(is_array(project, file, value, depth + 1) for value in stored)
