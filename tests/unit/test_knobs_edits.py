@@ -200,6 +200,14 @@ def test_cached_methods_still_pickle_for_spawned_workers(tmp_path, monkeypatch):
         ("import random\ndef f(a):\n    return a + random.random()\n", "f", "draws random numbers"),
         ("import numpy as np\ndef g(a):\n    return a + np.random.rand()\ndef f(a):\n    return g(a)\n", "f", "draws random numbers"),
         ("import torch\ndef f(a):\n    return a + torch.randn(3)\n", "f", "draws random numbers"),
+        ("import numpy as np\ndef f(a):\n    return a + np.random.default_rng().random()\n", "f", "draws random numbers"),
+        ("import numpy as np\ndef f(a):\n    rng = np.random.default_rng(None)\n    return rng.normal(a)\n", "f", "draws random numbers"),
+        (
+            "import random\ndef f(a, rng=None):\n    rng = rng or random.Random(1)\n    return a * rng.random()\n",
+            "f",
+            "draws random numbers",
+        ),
+        ("import torch\nG = torch.Generator().manual_seed(1)\ndef f(a):\n    return a + torch.rand(3, generator=G)\n", "f", "draws random"),
         ("N = 0\ndef f(a):\n    global N\n    N += 1\n    return a\n", "f", "variable outside itself"),
         ("N = 0\ndef s():\n    global N\n    N = 1\ndef f(a):\n    return a + N\n", "f", "another function sets"),
         ("class A:\n    def f(self, a):\n        self.n = a\n        return a\n", "A.f", "changes its object"),
@@ -230,6 +238,20 @@ def test_cached_methods_still_pickle_for_spawned_workers(tmp_path, monkeypatch):
 def test_functions_that_must_not_be_cached(tmp_path, source, name, reason):
     with pytest.raises(UsageError, match=reason):
         memo(tmp_path, source, name)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "    return np.random.default_rng(a).random(5)\n",
+        "    rng = np.random.default_rng([a, 3])\n    fade = rng.uniform(0.1, 0.2)\n    return rng.standard_normal(4) * fade\n",
+        "    draw = random.Random(a)\n    return [draw.gauss(0, 1) for _ in range(9)]\n",
+        "    g = torch.Generator().manual_seed(a)\n    return torch.randn(3, generator=g) + torch.randint(0, 9, (3,), generator=g)\n",
+    ],
+)
+def test_random_numbers_from_a_seed_of_their_own_are_the_same_each_time(tmp_path, body):
+    source = f"import random\nimport numpy as np\nimport torch\ndef f(a):\n{body}"
+    assert added(memo(tmp_path, source, "f")[1]) == ["import functools", "@functools.cache"]
 
 
 def test_in_place_behind_a_conversion_writes_into_the_copy(tmp_path):

@@ -9,7 +9,7 @@ import libcst as cst
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees
 from trainflash.knobs.reading.expressions import given_to
-from trainflash.knobs.reading.python_source import PythonFile, decorator_names, descendants, dotted
+from trainflash.knobs.reading.python_source import PythonFile, decorator_names, descendants, dotted, keyword
 
 CACHES = {"cache", "lru_cache", "cached", "memoize", "cached_property", "cachedmethod"}
 TRANSPARENT = {"torch.no_grad", "torch.inference_mode", "numba.njit", "numba.jit"}  # a cache around these changes nothing they do
@@ -42,6 +42,7 @@ RANDOM_METHODS = RANDOM_TORCH | {
     "standard_normal",
 }
 RANDOM_METHODS |= {"normal_", "uniform_", "bernoulli_", "random_"}
+SEEDED = {"random.Random", "numpy.random.default_rng", "numpy.random.RandomState", "numpy.random.SeedSequence", "numpy.random.PCG64"}
 CHANGES = {
     "append",
     "extend",
@@ -123,6 +124,8 @@ def _randomness(project: Project, file: PythonFile, function: cst.FunctionDef, s
     """Random numbers, time or input in the function or in functions of the project that it calls by name."""
     seen.add(id(function))
     for call in descendants(function, cst.Call):
+        if _repeatable(file, function, call):
+            continue
         full = file.full_name(call.func) or ""
         name = full.split(".")[-1] or (call.func.attr.value if isinstance(call.func, cst.Attribute) else "")
         module = full.rpartition(".")[0]
@@ -139,6 +142,24 @@ def _randomness(project: Project, file: PythonFile, function: cst.FunctionDef, s
                 if found is not None:
                     return found
     return None
+
+
+def _repeatable(file: PythonFile, function: cst.FunctionDef, call: cst.Call) -> bool:
+    """Whether `call` makes a generator from a seed, or draws from one that the function makes so: the same numbers each time."""
+    generator = keyword(call, "generator")
+    drawn_from = generator.value if generator is not None else call.func.value if isinstance(call.func, cst.Attribute) else None
+    return _from_seed(file, function, call) or (drawn_from is not None and _from_seed(file, function, drawn_from))
+
+
+def _from_seed(file: PythonFile, function: cst.FunctionDef, node: cst.BaseExpression) -> bool:
+    if isinstance(node, cst.Name):
+        made = given_to(function, node.value)
+        given = any(param.name.value == node.value for param in descendants(function.params, cst.Param))
+        return bool(made) and not given and all(not isinstance(each, cst.Name) and _from_seed(file, function, each) for each in made)
+    if not isinstance(node, cst.Call) or not node.args or dotted(node.args[0].value) == "None":
+        return False
+    chained = isinstance(node.func, cst.Attribute) and node.func.attr.value == "manual_seed" and isinstance(node.func.value, cst.Call)
+    return file.full_name(node.func.value.func if chained else node.func) in ({"torch.Generator"} if chained else SEEDED)  # type: ignore[attr-defined]
 
 
 def _effects(function: cst.FunctionDef) -> str | None:
