@@ -30,7 +30,7 @@ GB = 1_000_000_000
 
 
 def run_for(knob: Knob, here: Location, optimizer: Location | None = None, **facts) -> tuple[Summary, Finding]:
-    """A run that saw everything at `here`, with the facts that the knob asks for; `facts` such as `train_loader__num_workers` on top."""
+    """A run that saw everything at `here`, with the facts that the knob asks for; `facts` (`train_loader__num_workers`, `no_loader`) on top."""
     parts = {
         "loader": loader("train", here, num_workers=2, prefetch_factor=2),
         "numerics": Numerics("float32", None, "highest", False, True, (9, 0), True, False, False, 4, False, False),
@@ -63,7 +63,9 @@ def run_for(knob: Knob, here: Location, optimizer: Location | None = None, **fac
     made = summary(
         **{name: part for name, part in parts.items() if name not in ("loader", "recompute", "attention", "sync_points")},
         **{name: (parts[name],) for name in ("recompute", "attention", "sync_points")},
-        loaders=(dataclasses.replace(parts["loader"], role="eval" if facts.get("role") == "eval" else "train"),),
+        loaders=()
+        if facts.get("no_loader")
+        else (dataclasses.replace(parts["loader"], role="eval" if facts.get("role") == "eval" else "train"),),
         settings=tuple(setting(name, here) for name in sorted({"anomaly_mode", "profiler", *asked})),
         activities=tuple(activity(phase, here, grad_enabled=True) for phase in ("Eval", "Ckpt", "Log")),
         threads=threads,

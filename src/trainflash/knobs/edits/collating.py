@@ -15,8 +15,17 @@ HANDED = ("data_collator", "collate_fn")
 
 
 def collate_function(scene: Scene) -> tuple[PythonFile, cst.FunctionDef]:
-    """The one that the run saw, else the one that the source names. Raises `UsageError` where the program has none, or several."""
+    """The one that the run saw, else the one that the source names; without a loader, the function that makes the batches.
+
+    Raises `UsageError` where the program has none, or several.
+    """
     loader = scene.facts.get("train_loader")
+    drawn = scene.facts.get("data_function")
+    if loader is None and scene.at is None and drawn is not None and scene.project.owns(drawn):
+        maker = scene.project.python(drawn.file)
+        function = maker.function_at(drawn)
+        if function is not None:
+            return maker, function
     if loader is not None and scene.at is None and scene.project.owns(loader.collate_location):
         seen = scene.project.python(loader.collate_location.file)
         function = seen.function_at(loader.collate_location)

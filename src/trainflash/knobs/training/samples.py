@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import libcst as cst
 
-from trainflash.knobs.reading.expressions import literal, refuse
+from trainflash.knobs.reading.expressions import UNKNOWN, literal, refuse
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted
 
 DEEPEST = 6  # own: local names between a sample and what is filled in
@@ -25,6 +25,7 @@ UNCHANGED = {
     "tolist",
     "contiguous",
 }  # methods that keep a length
+DRAWS = {"choice", "choices", "integers", "multinomial", "permutation", "randint", "randperm", "sample"}  # calls that give many numbers
 MADE = ("list", "tuple", "sorted")  # calls that give a list whose length is known
 IN_PLACE = {"append", "extend", "insert", "pop", "remove", "clear"}
 Loop = cst.For | cst.CompFor
@@ -119,7 +120,11 @@ class Batch:
             return isinstance(inner, (cst.Call, cst.ListComp, cst.GeneratorExp)) or dotted(inner) in self.lists
         if isinstance(value, cst.Call) and dotted(value.func) == "sorted" and value.args:
             return dotted(value.args[0].value) in self.lists
-        return isinstance(value, cst.ListComp)
+        if isinstance(value, cst.Call) and isinstance(value.func, cst.Attribute) and value.func.attr.value == "tolist":
+            value = value.func.value
+        return isinstance(value, cst.ListComp) or (
+            isinstance(value, cst.Call) and isinstance(value.func, cst.Attribute) and value.func.attr.value in DRAWS
+        )
 
     def _transposed(self, value: cst.BaseExpression) -> bool:
         """`zip(*batch)`, also as a list, or of lists."""
@@ -185,7 +190,31 @@ class Batch:
             found = self._sample(node.value, depth + 1) if node.slice[0].slice.step is None else None
             return None if found is None else replace(found, cut=True)
         root = _root(node)
-        return None if root is None else self._origin(node, root, depth)
+        found = None if root is None else self._origin(node, root, depth)
+        return found or self._looked_up(node)
+
+    def _looked_up(self, node: cst.BaseExpression) -> Sample | None:
+        """`self.rows[i]` in a loop over the numbers of the batch's samples."""
+        inner = node
+        while isinstance(inner, (cst.Attribute, cst.Subscript)):
+            index = inner.slice[0].slice if isinstance(inner, cst.Subscript) and len(inner.slice) == 1 else None
+            name = index.value.value if isinstance(index, cst.Index) and isinstance(index.value, cst.Name) else None
+            if isinstance(inner, cst.Subscript) and name is not None:
+                kept = dotted(inner.value) is not None and not self._named_here((dotted(inner.value) or "").split(".")[0])
+                loops = [loop for loop in self.loops(node) if self._loop(loop, name) is not None]
+                return Sample(self.file.text(node), name, loops[0]) if kept and loops else None
+            if isinstance(inner, cst.Subscript) and not (isinstance(index, cst.Index) and literal(index.value) is not UNKNOWN):
+                return None
+            inner = inner.value
+        return None
+
+    def _named_here(self, name: str) -> bool:
+        """Whether the function gives `name` a value of its own."""
+        stores = (cst.AssignTarget, cst.AnnAssign, cst.AugAssign, cst.For, cst.CompFor, cst.Element, cst.AsName, cst.NamedExpr)
+        return any(
+            node.value == name and isinstance(self.file.parent(node), stores) and node is not getattr(self.file.parent(node), "value", None)
+            for node in descendants(self.function.body, cst.Name)
+        )
 
     def _origin(self, node: cst.BaseExpression, root: cst.Name, depth: int) -> Sample | None:
         for loop in self.loops(node):
