@@ -30,7 +30,7 @@ GB = 1_000_000_000
 
 
 def run_for(knob: Knob, here: Location, optimizer: Location | None = None, **facts) -> tuple[Summary, Finding]:
-    """A run that saw everything at `here`, with the facts that the knob asks for; `facts` (`train_loader__num_workers`, `no_loader`) on top."""
+    """A run that saw everything at `here`, with what the knob asks for; `facts` (`train_loader__num_workers`, `no_loader`) on top."""
     parts = {
         "loader": loader("train", here, num_workers=2, prefetch_factor=2),
         "numerics": Numerics("float32", None, "highest", False, True, (9, 0), True, False, False, 4, False, False),

@@ -129,6 +129,11 @@ class UnwrapCall:
 
 
 @dataclass(frozen=True)
+class OwnCheckpoint:
+    """Call functions directly that the program runs through a checkpointing `torch.autograd.Function` of its own."""
+
+
+@dataclass(frozen=True)
 class GuardSetting:
     """Switch off the setting that the program itself asks before it makes the call, where nothing else asks it."""
 
@@ -285,7 +290,7 @@ class Advice:
 
 Edit = (
     CallArgument | ReplaceCall | InsertCall | AssignedAttribute | Environment | RemoveCall | ReleasedObjects | CollectorSettings
-    | GuardSetting | UnheardLog | Seldom | PlainNumbers | SinglePrecision
+    | GuardSetting | UnheardLog | Seldom | PlainNumbers | OwnCheckpoint | SinglePrecision
     | UnwrapCall | ModelStatement | ForwardBlock | Memoize | Decorate | Interval | FusedAttention | UnreadWeights | BatchedSampling
     | PadToLongest | PaddingSetting | DeferredRead | Hoist | Background | Together | Exchange | SkipSync | Accumulation | DrawnBatch
     | Advice
@@ -310,6 +315,7 @@ EDITS: Mapping[str, type] = {
     "unheard_log": UnheardLog,
     "seldom": Seldom,
     "plain_numbers": PlainNumbers,
+    "own_checkpoint": OwnCheckpoint,
     "fused_attention": FusedAttention,
     "unread_weights": UnreadWeights,
     "batched_sampling": BatchedSampling,
