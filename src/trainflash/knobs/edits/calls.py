@@ -10,7 +10,7 @@ from typing import Any
 import libcst as cst
 
 from trainflash.errors import UsageError
-from trainflash.knobs.edits import handed_options, imports
+from trainflash.knobs.edits import bare_decorators, handed_options, imports
 from trainflash.knobs.kinds import CallArgument, GuardSetting, ReleasedObjects, RemoveCall, ReplaceCall, UnwrapCall
 from trainflash.knobs.reading import derived, sources, uses
 from trainflash.knobs.reading.expressions import UNKNOWN, argument_node, class_values, literal, refuse, same, spelled_value
@@ -39,7 +39,7 @@ def call_argument(edit: CallArgument, scene: Scene) -> tuple[Target, ...]:
     try:
         found = at_call(edit, scene, *the_call(edit, scene))
     except UsageError as bad:
-        inherited = _of_derived(edit, scene)
+        inherited = _of_derived(edit, scene) or bare_decorators.option(edit, scene)
         if inherited is None:
             raise bad from None
         found = inherited
