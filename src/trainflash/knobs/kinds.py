@@ -188,9 +188,9 @@ class Decorate:
 
 @dataclass(frozen=True)
 class Interval:
-    """Change N in the condition `… % N == 0` that guards the activity."""
+    """Change N in the condition `… % N == 0` that guards the activity; of the optimizer's (`Opt`), what the training itself rests on."""
 
-    phase: Literal["Eval", "Ckpt", "Log"]
+    phase: Literal["Eval", "Ckpt", "Log", "Opt"]
 
 
 @dataclass(frozen=True)
