@@ -6,12 +6,15 @@ import dataclasses
 import re
 from pathlib import Path
 
-from knob_scenes import activity, finding, loader, setting, summary
+from knob_scenes import activity, diagnosis, finding, loader, setting, summary
 
+from trainflash import knobs
 from trainflash.knobs import Knob
 from trainflash.schema import (
     Attention,
+    Candidate,
     Collections,
+    Command,
     Communication,
     Compilation,
     Finding,
@@ -111,3 +114,13 @@ def applied(root: Path, diff: str) -> dict[str, str]:
                     out.append(row[1:])
         result[name] = "\n".join(out + lines[at:])
     return result
+
+
+def candidate_here(root: Path, name: str, source: str) -> Candidate:
+    """What the knob `name` makes of `source`, where the run saw it on the line that ends in "# here"."""
+    (root / "train.py").write_text(source, encoding="utf-8")
+    run, found = run_for(knobs.get(name), Location("train.py", next(n for n, row in enumerate(source.splitlines(), 1) if "# here" in row)))
+    words = Command(("python", "train.py"))
+    return knobs.propose(
+        knobs.get(name), None, None, diagnosis=diagnosis(found), summary=run, checkout=root, command=words, memory_bytes=GB
+    )

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from knob_runs import applied, run_for
-from knob_scenes import Program, diagnosis
-
-from trainflash import knobs
-from trainflash.schema import Command, Location
+from knob_runs import applied, candidate_here
 
 HEAD = "import math\n\nimport torch\nimport torch.nn.functional as F\nfrom torch import nn\n\n\n"
 FORMS = {
@@ -96,14 +92,6 @@ look = Look()
 }
 
 
-def candidate(root, source):
-    made = Program(root, Command(("python", "train.py")))
-    (root / "train.py").write_text(source, encoding="utf-8")
-    knob = knobs.get("fused_attention")
-    run, found = run_for(knob, Location("train.py", next(n for n, row in enumerate(source.splitlines(), 1) if "# here" in row)))
-    return knobs.propose(knob, None, None, diagnosis=diagnosis(found), summary=run, checkout=root, command=made.command, memory_bytes=10**9)
-
-
 def outcome(source):
     """What the program's attention gives, and the gradients of all that it was given."""
     space: dict = {}
@@ -119,7 +107,7 @@ def outcome(source):
 @pytest.mark.parametrize("form", FORMS)
 def test_the_one_call_computes_the_same(tmp_path, form):
     source = HEAD + FORMS[form].lstrip("\n")
-    change = candidate(tmp_path, source)
+    change = candidate_here(tmp_path, "fused_attention", source)
     changed = applied(tmp_path, change.diff)["train.py"]
     assert "scaled_dot_product_attention" in changed and "softmax(" not in changed and ".sum(" not in changed
     before, after = outcome(source), outcome(changed)

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from knob_runs import applied, run_for
-from knob_scenes import Program, diagnosis
+from knob_runs import applied, candidate_here
 
-from trainflash import knobs
 from trainflash.errors import UsageError
-from trainflash.schema import Command, Location
 
 HEAD = "import numpy as np\nimport torch\n\n\n"
 FORMS = {
@@ -181,14 +178,6 @@ def work():
 }
 
 
-def candidate(root, source):
-    made = Program(root, Command(("python", "train.py")))
-    (root / "train.py").write_text(source, encoding="utf-8")
-    knob = knobs.get("plain_numbers")
-    run, found = run_for(knob, Location("train.py", next(n for n, row in enumerate(source.splitlines(), 1) if "# here" in row)))
-    return knobs.propose(knob, None, None, diagnosis=diagnosis(found), summary=run, checkout=root, command=made.command, memory_bytes=10**9)
-
-
 def outcome(source):
     space: dict = {}
     exec(compile(HEAD + "torch.manual_seed(5)\n" + source.removeprefix(HEAD), "train.py", "exec"), space)
@@ -198,7 +187,7 @@ def outcome(source):
 @pytest.mark.parametrize("form", FORMS)
 def test_the_numbers_are_the_same(tmp_path, form):
     source = HEAD + FORMS[form].lstrip("\n")
-    changed = applied(tmp_path, candidate(tmp_path, source).diff)["train.py"]
+    changed = applied(tmp_path, candidate_here(tmp_path, "plain_numbers", source).diff)["train.py"]
     assert ".tolist()" in changed and changed.count(".item()") < max(1, source.count(".item()"))
     assert outcome(changed) == outcome(source)
 
@@ -207,4 +196,4 @@ def test_the_numbers_are_the_same(tmp_path, form):
 def test_what_may_be_other_numbers_is_refused(tmp_path, form):
     source, reason = REFUSED[form]
     with pytest.raises(UsageError, match=reason):
-        candidate(tmp_path, HEAD + source.lstrip("\n"))
+        candidate_here(tmp_path, "plain_numbers", HEAD + source.lstrip("\n"))
