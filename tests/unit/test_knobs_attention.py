@@ -69,6 +69,24 @@ def look(q, k, v, bias):
 def look(q, k, v, bias):
     return torch.softmax(q @ k.transpose(2, 3) - bias, dim=-1) @ v  # here
 """,
+    "chosen by what is seen": """
+def look(q, k, v, bias):
+    seen = torch.ones(6, 6, dtype=torch.bool).tril()
+    scores = torch.where(seen, q @ k.mT * 0.4, torch.tensor(float("-inf")))
+    return scores.softmax(dim=-1) @ v  # here
+""",
+    "chosen by what is hidden, with a bias": """
+def look(q, k, v, bias):
+    later = torch.ones(6, 6, dtype=torch.bool).triu(1)
+    scores = q @ k.mT + bias
+    return torch.where(later, -torch.inf, scores).softmax(dim=-1) @ v  # here
+""",
+    "chosen by what is seen, with a bias": """
+def look(q, k, v, bias):
+    seen = bias.detach() > -1
+    scores = torch.where(seen, q @ k.mT + bias, float("-inf"))
+    return scores.softmax(dim=-1) @ v  # here
+""",
     "keys that lie turned already": """
 def look(q, k, v, bias):
     turned = k.transpose(2, 3).contiguous()

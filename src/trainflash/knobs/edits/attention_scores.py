@@ -158,8 +158,12 @@ def _down(chain: Chain, node: cst.BaseExpression) -> None:
     elif isinstance(node, cst.BinaryOperation) and isinstance(node.operator, (cst.Add, cst.Subtract)):
         _down(chain, _added(chain, node))
     elif isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value == "masked_fill":
-        _masked(chain, node)
+        if len(node.args) != 2:
+            raise refuse(f"{chain.file.location(node)}: `{chain.file.text(node)}` is not understood as a mask")
+        _masked(chain, node, node.func.value, node.args[0].value, node.args[1].value)
         _down(chain, node.func.value)
+    elif isinstance(node, cst.Call) and chain.file.full_name(node.func) == "torch.where" and len(node.args) == 3:
+        _down(chain, _chosen(chain, node))
     elif isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and _factor(node) is not None:
         _scaled(chain, node, _factor(node), node.func.attr.value == "div")  # type: ignore[arg-type]
         _down(chain, node.func.value)
@@ -223,29 +227,45 @@ def _added(chain: Chain, node: cst.BinaryOperation) -> cst.BaseExpression:
     return scores
 
 
-def _masked(chain: Chain, call: cst.Call) -> None:
-    file = chain.file
-    if chain.fill or len(call.args) != 2:
+def _chosen(chain: Chain, call: cst.Call) -> cst.BaseExpression:
+    """The scores in `torch.where(seen, scores, low)` and `torch.where(hidden, low, scores)`."""
+    mask, one, other = (arg.value for arg in call.args)
+    shown = _is_scores(chain, one)
+    scores, low = (one, other) if shown else (other, one)
+    if isinstance(low, cst.Call) and len(low.args) == 1 and _made_tensor(chain.file, low):
+        low = low.args[0].value
+    chain.shown = shown
+    _masked(chain, call, scores, mask, low)
+    return scores
+
+
+def _made_tensor(file: PythonFile, call: cst.Call) -> bool:
+    return file.full_name(call.func) == "torch.tensor" or (isinstance(call.func, cst.Attribute) and call.func.attr.value == "new_tensor")
+
+
+def _masked(chain: Chain, call: cst.Call, of: cst.BaseExpression, mask: cst.BaseExpression, low: cst.BaseExpression) -> None:
+    file, scores = chain.file, chain.file.text(of)
+    if chain.fill:
         raise refuse(f"{file.location(call)}: `{file.text(call)}` is a second mask, or not understood")
-    endless = masks.minus_infinity(file, call.args[1].value)
+    endless = masks.minus_infinity(file, low)
     after = chain.scale is not None or bool(chain.bias)  # what is scaled or raised afterwards is not as low
-    if not endless and (after or not masks.very_low(file, call.args[1].value)):
+    if not endless and (after or not masks.very_low(file, low)):
         raise refuse(f"{file.location(call)}: `{file.text(call)}` does not fill with minus infinity")
-    mask, scores = call.args[0].value, file.text(call.func.value)  # type: ignore[attr-defined]
-    chain.fill = (mask, call.args[1].value)
+    chain.fill = (mask, low)
     if isinstance(mask, cst.Name):
         local = [each for each in chain.block_before(call) if _assigns(each, mask.value)]
         if (
             len(local) == 1
+            and not chain.shown
             and masks.is_causal(file, local[0].body[0].value, scores)
             and chain.reads_after(mask.value, local[0])[0] == [mask]
         ):
             chain.causal = local[0]
-            chain.gone += [local[0], *call.args]
+            chain.gone += [local[0], mask, low]
             return
-    elif masks.is_causal(file, mask, scores) or masks.corner_of_causal(file, mask):
+    elif not chain.shown and (masks.is_causal(file, mask, scores) or masks.corner_of_causal(file, mask)):
         chain.causal = True
-        chain.gone += call.args
+        chain.gone += [mask, low]
         return
     if not endless:  # a row that is hidden whole has equal weights with it, and none that are numbers with minus infinity
         raise refuse(f"{file.location(call)}: `{file.text(call)}` does not fill with minus infinity; its mask is not known to be causal")
@@ -270,7 +290,8 @@ def settle(chain: Chain) -> None:
         if scores & {node.value for node in descendants(step or mask, cst.Name)}:
             raise refuse(f"{chain.file.location(mask)}: the mask `{chain.file.text(mask)}` is made from the scores, which go")
         added = f"({chain.mask})" if chain.sign else chain.mask
-        chain.mask, chain.causal = f"{added}.masked_fill({chain.text(mask)}, {chain.text(low)})", False
+        hidden = f"~{chain.operand(mask)}" if chain.shown else chain.text(mask)
+        chain.mask, chain.causal = f"{added}.masked_fill({hidden}, {chain.text(low)})", False
 
 
 def _stored(step: cst.SimpleStatementLine) -> set[str]:
@@ -280,6 +301,8 @@ def _stored(step: cst.SimpleStatementLine) -> set[str]:
 
 def _opposite(chain: Chain, mask: cst.BaseExpression) -> str:
     """What is seen, from what is hidden."""
+    if chain.shown:
+        return chain.text(mask)
     if isinstance(mask, cst.Comparison) and len(mask.comparisons) == 1 and isinstance(mask.comparisons[0].operator, cst.Equal):
         return f"{chain.text(mask.left)} != {chain.text(mask.comparisons[0].comparator)}"
     if isinstance(mask, cst.UnaryOperation) and isinstance(mask.operator, cst.BitInvert):
