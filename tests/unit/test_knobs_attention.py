@@ -87,6 +87,20 @@ def look(q, k, v, bias):
     scores = torch.where(seen, q @ k.mT + bias, float("-inf"))
     return scores.softmax(dim=-1) @ v  # here
 """,
+    "the lowest number of the format": """
+def look(q, k, v, bias):
+    hidden = torch.arange(6)[:, None] > torch.arange(6)
+    scores = q @ k.mT / math.sqrt(q.shape[-1])
+    scores = scores.masked_fill(hidden, torch.finfo(scores.dtype).min)
+    return scores.softmax(dim=-1) @ v  # here
+""",
+    "a mask that hides a whole row": """
+def look(q, k, v, bias):
+    valid = torch.ones(2, 6, dtype=torch.bool)
+    valid[1] = False
+    p = torch.where(valid[:, None, None, :], torch.einsum("bhqd,bhkd->bhqk", q, k), -1e18).softmax(-1)
+    return torch.einsum("bhqk,bhkd->bhqd", p, v)  # here
+""",
     "keys that lie turned already": """
 def look(q, k, v, bias):
     turned = k.transpose(2, 3).contiguous()
@@ -129,6 +143,9 @@ def test_the_one_call_computes_the_same(tmp_path, form):
     changed = applied(tmp_path, change.diff)["train.py"]
     assert "scaled_dot_product_attention" in changed and "softmax(" not in changed and ".sum(" not in changed
     before, after = outcome(source), outcome(changed)
+    if form == "a mask that hides a whole row":  # its gradient was cut off; the candidate says so
+        assert "pass on its gradient" in change.why and change.risk == "numerics"
+        before, after = before[:1], after[:1]
     assert len(before) == len(after)
     for one, other in zip(before, after, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-9, atol=1e-9)

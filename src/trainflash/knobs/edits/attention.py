@@ -50,6 +50,8 @@ def fused_attention(edit: FusedAttention, scene: Scene) -> tuple[Target, ...]:
     _order(chain, product)
     here = file.location(product)
     target = Target(here, None, lambda wanted: splices, f"attention at {here}", "scaled_dot_product_attention")
+    if chain.added and not chain.causal:
+        target = replace(target, risk="numerics", because="a place that is hidden whole, if there is one, would pass on its gradient")
     if chain.dropout:
         target = replace(target, risk="numerics", because="its dropout draws other random numbers")
     return (target,)

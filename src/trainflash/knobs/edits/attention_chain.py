@@ -22,6 +22,7 @@ class Chain:
     steps: list[cst.SimpleStatementLine] = field(default_factory=list)
     gone: list[cst.CSTNode] = field(default_factory=list)  # what goes as well, so that its reading a step does not count
     fill: tuple[cst.BaseExpression, cst.BaseExpression] | None = None  # what is hidden, and by what number
+    added: bool = False  # that number is finite, and goes in as something added
     shown: bool = False  # the mask says what is not hidden
     causal: bool | cst.SimpleStatementLine = False  # whether that is what comes later, or the step that says so
     bias: cst.BaseExpression | None = None

@@ -8,6 +8,7 @@ from trainflash.knobs.reading.expressions import given_to, literal
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, keyword, positional, string_value
 
 LOW = -1e4  # exp(-1e4) is 0 in every format; a float16 holds it
+SWALLOWS = -1e9  # own: beside it scores up to 32 are lost in float32's rounding, so that a row hidden whole has equal weights
 
 
 def is_causal(file: PythonFile, node: cst.BaseExpression, scores: str | None = None) -> bool:
@@ -68,6 +69,12 @@ def very_low(file: PythonFile, node: cst.BaseExpression) -> bool:
         return file.full_name(node.value.func) == "torch.finfo"
     value = literal(node)
     return isinstance(value, (int, float)) and not isinstance(value, bool) and value <= LOW
+
+
+def swallows(file: PythonFile, node: cst.BaseExpression) -> bool:
+    """So low that a score added to it is lost: what is filled with it, and what it is added to, are the same."""
+    value = literal(node)
+    return very_low(file, node) and (not isinstance(value, (int, float)) or value <= SWALLOWS)
 
 
 def minus_infinity(file: PythonFile, node: cst.BaseExpression) -> bool:

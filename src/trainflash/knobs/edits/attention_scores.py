@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import libcst as cst
 
 from trainflash.knobs.edits import attention_einsum as einsum
@@ -267,7 +269,9 @@ def _masked(chain: Chain, call: cst.Call, of: cst.BaseExpression, mask: cst.Base
         chain.causal = True
         chain.gone += [mask, low]
         return
-    if not endless:  # a row that is hidden whole has equal weights with it, and none that are numbers with minus infinity
+    chain.added = not endless  # a row that is hidden whole has equal weights with it, and none that are numbers with minus infinity
+    chain.gone.append(low)
+    if chain.added and not masks.swallows(file, low):
         raise refuse(f"{file.location(call)}: `{file.text(call)}` does not fill with minus infinity; its mask is not known to be causal")
 
 
@@ -281,17 +285,27 @@ def settle(chain: Chain) -> None:
     step = chain.causal if isinstance(chain.causal, cst.SimpleStatementLine) else None
     if chain.bias is None:
         chain.steps += [step] if step is not None else []
-        chain.mask = "" if chain.causal or chain.fill is None else _opposite(chain, chain.fill[0])
+        if chain.fill is not None and not chain.causal:
+            chain.mask = _as_bias(chain, *chain.fill) if chain.added else _opposite(chain, chain.fill[0])
         return
     chain.mask = chain.sign + (chain.operand(chain.bias) if chain.sign or chain.fill is not None else chain.text(chain.bias))
     if chain.fill is not None:
         mask, low = chain.fill
         scores = {name for each in chain.steps for name in _stored(each)}
-        if scores & {node.value for node in descendants(step or mask, cst.Name)}:
+        if chain.added or scores & {node.value for node in descendants(step or mask, cst.Name)}:
             raise refuse(f"{chain.file.location(mask)}: the mask `{chain.file.text(mask)}` is made from the scores, which go")
         added = f"({chain.mask})" if chain.sign else chain.mask
         hidden = f"~{chain.operand(mask)}" if chain.shown else chain.text(mask)
         chain.mask, chain.causal = f"{added}.masked_fill({hidden}, {chain.text(low)})", False
+
+
+def _as_bias(chain: Chain, mask: cst.BaseExpression, low: cst.BaseExpression) -> str:
+    """The number `low` where something is hidden, and zero elsewhere, in the format of the queries."""
+    text = chain.text(low)
+    for name in {name for each in chain.steps for name in _stored(each)}:
+        text = re.sub(rf"\b{name}\b", chain.query, text)
+    hidden = f"(~{chain.operand(mask)})" if chain.shown else chain.operand(mask)
+    return f"{hidden}.to({chain.query}.dtype) * {text}"
 
 
 def _stored(step: cst.SimpleStatementLine) -> set[str]:
