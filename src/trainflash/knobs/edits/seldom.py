@@ -71,16 +71,23 @@ def _levels(project: Project, file: PythonFile, place: Location) -> Iterator[_Le
             return
         loop = next((each for each in file.loops_around(nodes[0]) if _trains(project, file, each)), None)
         body = loop.body if loop is not None else function.body if function is not None else None
-        found = {_outermost(file, node, body) for node in nodes}
-        if len(found) == 1 and None not in found:
-            yield _Level(file, found.pop(), loop, function)  # type: ignore[arg-type]
+        for statement in reversed(_nested(file, nodes, body)):
+            yield _Level(file, statement, loop, function)
         if loop is not None or function is None:
             return
-        sites = uses.callers(project, file, function)
+        sites = [site for site in uses.callers(project, file, function) if not _once(project, *site)]
         around = {where.function_around(call) for where, call in sites}
         if len(around) != 1 or any(len(list(callees.meant(project, *site))) != 1 or _one_of_several(*site) for site in sites):
             return
         file, nodes, function = sites[0][0], [call for _, call in sites], around.pop()
+
+
+def _once(project: Project, file: PythonFile, call: cst.Call) -> bool:
+    """Whether `call` stands in no loop, beside the loop over the steps: what it does at the end or the start stays as it is."""
+    if any(True for _ in file.loops_around(call)):
+        return False
+    around = file.function_around(call) or file.module
+    return any(_trains(project, file, loop) for loop in descendants(around, LOOPS))
 
 
 def _one_of_several(file: PythonFile, call: cst.Call) -> bool:
@@ -99,6 +106,20 @@ def _statement_at(file: PythonFile, place: Location) -> list[cst.CSTNode]:
             if first <= place.line <= last:
                 found = [node]
     return found
+
+
+def _nested(file: PythonFile, nodes: list[cst.CSTNode], body: cst.CSTNode | None) -> list[cst.CSTNode]:
+    """The statement of `body` that holds all `nodes`; where it is a condition, also that of its block, and so on."""
+    statements: list[cst.CSTNode] = []
+    while True:
+        found = {_outermost(file, node, body) for node in nodes}
+        statement = found.pop() if len(found) == 1 else None
+        if statement is None:
+            return statements
+        statements.append(statement)
+        if not isinstance(statement, cst.If) or any(node is statement for node in nodes):
+            return statements
+        body = statement.body
 
 
 def _outermost(file: PythonFile, node: cst.CSTNode, body: cst.CSTNode | None) -> cst.CSTNode | None:
@@ -155,9 +176,13 @@ def _block(project: Project, file: PythonFile, first: cst.CSTNode) -> list[cst.C
 
 
 def _counter(project: Project, level: _Level) -> counters.Counter | None:
+    block = level.file.parent(level.statement)
+    around = level.loop.body if level.loop is not None else level.function.body if level.function is not None else None
+    if block is not around:  # under a condition: only what counts there is known to meet the interval
+        return counters.kept(level.file, block, level.statement)  # type: ignore[arg-type]
     if level.loop is not None:
         return counters.in_loop(level.file, level.loop, level.statement)
-    return counters.in_function(project, level.file, level.function) if level.function is not None else None
+    return counters.in_function(project, level.file, level.function, level.statement) if level.function is not None else None
 
 
 def _with_its_readers(file: PythonFile, first: cst.CSTNode, filled: bool) -> list[cst.CSTNode]:

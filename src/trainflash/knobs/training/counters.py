@@ -15,6 +15,7 @@ from trainflash.knobs.splices import Splice
 NAMES = ("step", "global_step", "iteration", "n_iter", "batch_idx", "batch_index", "step_idx", "it", "i_step")  # parameters that are counts
 NEW = "step"  # own: what a loop without a number gets
 SHOWN_BY = {"tqdm", "track", "trange", "progress"}  # what shows a loop's progress hands on what it is given
+SHRINKS = {"clear", "pop", "popleft", "remove"}
 LIGHTNING = ("lightning", "pytorch_lightning")
 
 
@@ -30,10 +31,10 @@ class Counter:
 def in_loop(file: PythonFile, loop: cst.For | cst.While, statement: cst.CSTNode) -> Counter | None:
     """What counts the rounds of `loop` at `statement` in its body; a number is given to a `for` that has none."""
     numbered = _numbered(loop) if isinstance(loop, cst.For) else None
-    return numbered or _kept(file, loop, statement) or (_enumerated(file, loop) if isinstance(loop, cst.For) else None)
+    return numbered or kept(file, loop.body, statement) or (_enumerated(file, loop) if isinstance(loop, cst.For) else None)
 
 
-def in_function(project: Project, file: PythonFile, function: cst.FunctionDef) -> Counter | None:
+def in_function(project: Project, file: PythonFile, function: cst.FunctionDef, statement: cst.CSTNode) -> Counter | None:
     """What a function that runs in every step can read its number from."""
     params = [param.name.value for param in descendants(function.params, cst.Param)]
     handed = next((name for name in NAMES if name in params), None)
@@ -41,7 +42,7 @@ def in_function(project: Project, file: PythonFile, function: cst.FunctionDef) -
         return Counter(handed, 0 if handed == "batch_idx" else None)
     if {"state", "control"} <= set(params):
         return Counter("state.global_step")  # a callback of transformers
-    return _attribute(project, file, function, params) or _of_lightning(file, function, params)
+    return _attribute(project, file, function, params) or _of_lightning(file, function, params) or _list(file, function, statement)
 
 
 def _numbered(loop: cst.For) -> Counter | None:
@@ -63,9 +64,9 @@ def _numbered(loop: cst.For) -> Counter | None:
     return None
 
 
-def _kept(file: PythonFile, loop: cst.For | cst.While, statement: cst.CSTNode) -> Counter | None:
-    """`step += 1` straight in the loop's body."""
-    for line in loop.body.body:
+def kept(file: PythonFile, block: cst.BaseSuite, statement: cst.CSTNode) -> Counter | None:
+    """`step += 1` straight in the block of `statement`."""
+    for line in block.body:
         for small in line.body if isinstance(line, cst.SimpleStatementLine) else ():
             if _adds_one(small):
                 assert isinstance(small, cst.AugAssign)
@@ -103,6 +104,28 @@ def _attribute(project: Project, file: PythonFile, function: cst.FunctionDef, pa
         if known and node.attr.value in counted:  # type: ignore[union-attr]
             return Counter(name)  # type: ignore[arg-type]
     return None
+
+
+def _list(file: PythonFile, function: cst.FunctionDef, statement: cst.CSTNode) -> Counter | None:
+    """The length of a list of the object's that grows by one in front of `statement`, and never shrinks."""
+    owner = file.class_of(function)
+    for line in function.body.body:
+        if line is statement:
+            return None
+        small = line.body[0] if isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1 else None
+        call = small.value if isinstance(small, cst.Expr) else None
+        base = dotted(call.func.value) if isinstance(call, cst.Call) and isinstance(call.func, cst.Attribute) else None
+        if owner is None or base is None or not base.startswith("self.") or call.func.attr.value != "append":  # type: ignore[union-attr]
+            continue
+        others = {call.func.attr.value for call in descendants(owner, cst.Call) if _method_of(call, base)}  # type: ignore[attr-defined]
+        cut = any(isinstance(up, cst.Del) and base in file.text(up) for up in descendants(owner, cst.Del))
+        if len(given_to(owner, base)) == 1 and not others & SHRINKS and not cut:
+            return Counter(f"len({base})", 1)
+    return None
+
+
+def _method_of(call: cst.CSTNode, base: str) -> bool:
+    return isinstance(call, cst.Call) and isinstance(call.func, cst.Attribute) and dotted(call.func.value) == base
 
 
 def _counted(project: Project) -> set[str]:
