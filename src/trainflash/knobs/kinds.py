@@ -129,6 +129,11 @@ class UnwrapCall:
 
 
 @dataclass(frozen=True)
+class WatchingMode:
+    """Run a block without the torch mode that only watches its operations."""
+
+
+@dataclass(frozen=True)
 class OwnCheckpoint:
     """Call functions directly that the program runs through a checkpointing `torch.autograd.Function` of its own."""
 
@@ -290,7 +295,7 @@ class Advice:
 
 Edit = (
     CallArgument | ReplaceCall | InsertCall | AssignedAttribute | Environment | RemoveCall | ReleasedObjects | CollectorSettings
-    | GuardSetting | UnheardLog | Seldom | PlainNumbers | OwnCheckpoint | SinglePrecision
+    | GuardSetting | UnheardLog | Seldom | PlainNumbers | OwnCheckpoint | WatchingMode | SinglePrecision
     | UnwrapCall | ModelStatement | ForwardBlock | Memoize | Decorate | Interval | FusedAttention | UnreadWeights | BatchedSampling
     | PadToLongest | PaddingSetting | DeferredRead | Hoist | Background | Together | Exchange | SkipSync | Accumulation | DrawnBatch
     | Advice
@@ -316,6 +321,7 @@ EDITS: Mapping[str, type] = {
     "seldom": Seldom,
     "plain_numbers": PlainNumbers,
     "own_checkpoint": OwnCheckpoint,
+    "watching_mode": WatchingMode,
     "fused_attention": FusedAttention,
     "unread_weights": UnreadWeights,
     "batched_sampling": BatchedSampling,

@@ -30,6 +30,7 @@ from trainflash.knobs.edits import (
     single_precision,
     skip_sync,
     statements,
+    watching_modes,
 )
 from trainflash.knobs.edits import exchange as exchanging
 from trainflash.knobs.reading.expressions import same
@@ -54,6 +55,7 @@ FINDERS: dict[type, Callable[[Any, Scene], tuple[Target, ...]]] = {
     of.Seldom: seldom.seldom,
     of.PlainNumbers: plain_numbers.plain_numbers,
     of.OwnCheckpoint: rerun.own_checkpoint,
+    of.WatchingMode: watching_modes.watching_mode,
     of.SinglePrecision: single_precision.single_precision,
     of.Memoize: memoize.memoize,
     of.Decorate: evaluation.decorate,

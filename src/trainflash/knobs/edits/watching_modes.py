@@ -1,0 +1,95 @@
+"""A torch mode that only looks at each operation, such as one that looks for NaN: the block under it runs without."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from trainflash.knobs.edits import imports
+from trainflash.knobs.effects import changes
+from trainflash.knobs.kinds import WatchingMode
+from trainflash.knobs.project import Project
+from trainflash.knobs.reading.expressions import given_to, refuse
+from trainflash.knobs.reading.python_source import PythonFile, base_names, descendants, dotted
+from trainflash.knobs.scene import Scene, Target
+from trainflash.knobs.splices import Splice
+
+MODES = {"TorchDispatchMode": "__torch_dispatch__", "TorchFunctionMode": "__torch_function__"}
+OF_TORCH = ("torch.utils.flop_counter.FlopCounterMode",)
+
+
+def watching_mode(edit: WatchingMode, scene: Scene) -> tuple[Target, ...]:
+    """`contextlib.nullcontext()` in place of the mode. Raises `UsageError` where it may change what an operation gives, or is read."""
+    found: list[tuple[PythonFile, cst.WithItem]] = []
+    reasons: list[Exception] = []
+    owners = {
+        node.name.value: (file, node)
+        for file, node in scene.project.each(("class",), lambda file, node: isinstance(node, cst.ClassDef) and bool(_hook(node)))
+        if isinstance(node, cst.ClassDef)
+    }
+    for file in scene.project.parsed("with"):
+        for item in (node for node in file.nodes if isinstance(node, cst.WithItem) and isinstance(node.item, cst.Call)):
+            called = file.full_name(item.item.func) or ""  # type: ignore[attr-defined]
+            owner = owners.get(called.split(".")[-1])
+            if owner is None and called not in OF_TORCH:
+                continue
+            reason = (_changing(scene.project, *owner) if owner is not None else None) or _read(file, item)
+            if reason is None:
+                found.append((file, item))
+            else:
+                reasons.append(reason)
+    if not found:
+        raise reasons[0] if reasons else refuse("no block of the program runs under a mode that watches operations")
+    if len(found) > 1:
+        places = ", ".join(str(file.location(item)) for file, item in found[:4])
+        raise refuse(f"several blocks run under a mode that watches operations: {places}", "take one away by hand")
+    file, item = found[0]
+    spelled, needed = imports.reach(file, "contextlib", "nullcontext")
+    splices = (*needed, Splice(file.path, *file.span(item.item), f"{spelled}()"))
+    here = file.location(item)
+    return (Target(here, None, lambda value: splices, f"`{file.text(item.item)}` at {here}", "taken away"),)
+
+
+def _hook(owner: cst.CSTNode) -> cst.FunctionDef | None:
+    """The method by which a mode sees each operation; None where `owner` is none."""
+    assert isinstance(owner, cst.ClassDef)
+    names = {MODES[base] for base in base_names(owner) & set(MODES)}
+    return next((each for each in owner.body.body if isinstance(each, cst.FunctionDef) and each.name.value in names), None)
+
+
+def _changing(project: Project, file: PythonFile, owner: cst.ClassDef) -> Exception | None:
+    """Why the mode may give something else than the operation does; None where it hands on exactly that."""
+    hook = _hook(owner)
+    assert hook is not None
+    params = [param.name.value for param in (*hook.params.posonly_params, *hook.params.params)]
+    here = file.location(hook)
+    calls = [call for call in descendants(hook.body, cst.Call) if dotted(call.func) == (params[1] if len(params) > 1 else None)]
+    if len(params) < 4 or len(calls) != 1 or not _all_of_it(file, calls[0], params[3]):
+        return refuse(f"{here}: it does not simply call the operation with all that it is given")
+    result = next((name for name in _names(hook) if any(value is calls[0] for value in given_to(hook, name))), None)
+    for each in descendants(hook.body, cst.Return):
+        if each.value is not calls[0] and (result is None or dotted(each.value) != result):
+            return refuse(f"{file.location(each)}: `{file.text(each)}` may be something else than the operation gave")
+    if result is not None and len(given_to(hook, result)) != 1:
+        return refuse(f"{here}: {result} is assigned again")
+    changed = changes.changed(project, file, hook.body, {result}) if result is not None else None
+    return None if changed is None else refuse(f"{file.location(changed)}: `{file.text(changed)}` may change what the operation gave")
+
+
+def _names(hook: cst.FunctionDef) -> set[str]:
+    return {node.target.value for node in descendants(hook.body, cst.AssignTarget) if isinstance(node.target, cst.Name)}
+
+
+def _all_of_it(file: PythonFile, call: cst.Call, args: str) -> bool:
+    """`func(*args, **(kwargs or {}))`, with or without the second."""
+    stars = [arg.star for arg in call.args]
+    return stars in (["*"], ["*", "**"]) and dotted(call.args[0].value) == args
+
+
+def _read(file: PythonFile, item: cst.WithItem) -> Exception | None:
+    """Why the mode cannot go, where a name that it gets is read."""
+    if item.asname is None:
+        return None
+    name = dotted(item.asname.name)  # type: ignore[arg-type]
+    around = file.function_around(item) or file.module
+    readers = [node for node in descendants(around, cst.Name) if node.value == name and not file.inside(node, item.asname)]
+    return refuse(f"{file.location(readers[0])}: what {name} saw is read here") if readers else None
