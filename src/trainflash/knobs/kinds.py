@@ -134,6 +134,11 @@ class WatchingMode:
 
 
 @dataclass(frozen=True)
+class KeptPool:
+    """Start the pool of workers once that a function starts, and ends, in each call."""
+
+
+@dataclass(frozen=True)
 class OwnCheckpoint:
     """Call functions directly that the program runs through a checkpointing `torch.autograd.Function` of its own."""
 
@@ -295,7 +300,7 @@ class Advice:
 
 Edit = (
     CallArgument | ReplaceCall | InsertCall | AssignedAttribute | Environment | RemoveCall | ReleasedObjects | CollectorSettings
-    | GuardSetting | UnheardLog | Seldom | PlainNumbers | OwnCheckpoint | WatchingMode | SinglePrecision
+    | GuardSetting | UnheardLog | Seldom | PlainNumbers | OwnCheckpoint | WatchingMode | KeptPool | SinglePrecision
     | UnwrapCall | ModelStatement | ForwardBlock | Memoize | Decorate | Interval | FusedAttention | UnreadWeights | BatchedSampling
     | PadToLongest | PaddingSetting | DeferredRead | Hoist | Background | Together | Exchange | SkipSync | Accumulation | DrawnBatch
     | Advice
@@ -322,6 +327,7 @@ EDITS: Mapping[str, type] = {
     "plain_numbers": PlainNumbers,
     "own_checkpoint": OwnCheckpoint,
     "watching_mode": WatchingMode,
+    "kept_pool": KeptPool,
     "fused_attention": FusedAttention,
     "unread_weights": UnreadWeights,
     "batched_sampling": BatchedSampling,

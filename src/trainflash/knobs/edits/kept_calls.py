@@ -132,8 +132,21 @@ def _of_module(project: Project, file: PythonFile, call: cst.Call, name: cst.Nam
 
 
 def _target(file: PythonFile, call: cst.Call) -> Target:
+    name, spelled, needed = cached_maker(file, call)
+    edits = (*needed, Splice(file.path, *file.span(call.func), name))
+
+    def write(value: Any) -> tuple[Splice, ...]:
+        return edits
+
+    shown = f"{spelled} on {file.text(call.func)}"
+    return Target(file.location(call), "off", write, f"`{file.text(call)}` at {file.location(call)}, whose arguments stay the same", shown)
+
+
+def cached_maker(file: PythonFile, call: cst.Call) -> tuple[str, str, tuple[Splice, ...]]:
+    """A name for `functools.cache(…)` of what `call` calls, how that is spelled, and the line of the module that makes it."""
     spelled, needed = imports.reach(file, "functools", "cache")
-    name = "_" + (file.full_name(call.func) or "").split(".")[-1]
+    tail = call.func.attr.value if isinstance(call.func, cst.Attribute) else file.text(call.func)
+    name = "_" + tail.lower() if tail[:1].isupper() else "_" + (file.full_name(call.func) or tail).split(".")[-1]
     while any(isinstance(node, cst.Name) and node.value == name for node in file.nodes):
         name += "_kept"
     outer = next(up for up in (call, *file.ancestors(call)) if file.parent(up) is file.module)
@@ -142,10 +155,4 @@ def _target(file: PythonFile, call: cst.Call) -> Target:
     while file.raw[: start - 1].rpartition(b"\n")[2].startswith(b"#"):  # a comment about what follows
         start = file.raw.rfind(b"\n", 0, start - 1) + 1
     line = f"{name} = {spelled}({file.text(call.func)}){file.newline}"
-    edits = (*needed, Splice(file.path, start, start, line + 2 * file.newline), Splice(file.path, *file.span(call.func), name))
-
-    def write(value: Any) -> tuple[Splice, ...]:
-        return edits
-
-    shown = f"{spelled} on {file.text(call.func)}"
-    return Target(file.location(call), "off", write, f"`{file.text(call)}` at {file.location(call)}, whose arguments stay the same", shown)
+    return name, spelled, (*needed, Splice(file.path, start, start, line + 2 * file.newline))
