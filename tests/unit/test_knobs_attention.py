@@ -101,6 +101,19 @@ def look(q, k, v, bias):
     p = torch.where(valid[:, None, None, :], torch.einsum("bhqd,bhkd->bhqk", q, k), -1e18).softmax(-1)
     return torch.einsum("bhqk,bhkd->bhqd", p, v)  # here
 """,
+    "a scale of the sizes that heads are cut to": """
+def attend(q, k, v, heads):
+    b, n, d = q.shape
+    q, k, v = (t.reshape(b, n, heads, d // heads) for t in (q, k, v))
+    scores = torch.einsum("bnhd,bmhd->bhnm", q, k) / (d // heads) ** 0.5
+    weights = torch.softmax(scores, dim=-1)
+    out = torch.einsum("bhnm,bmhd->bnhd", weights, v)  # here
+    return out.reshape(b, n, d)
+
+
+def look(q, k, v, bias):
+    return attend(q.flatten(0, 1), k.flatten(0, 1), v.flatten(0, 1), 2)
+""",
     "keys that lie turned already": """
 def look(q, k, v, bias):
     turned = k.transpose(2, 3).contiguous()

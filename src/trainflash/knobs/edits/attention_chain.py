@@ -32,6 +32,7 @@ class Chain:
     scale: str | None = None
     query: str = ""
     key: str = ""
+    like: str = ""  # the queries before their dimensions are turned
 
     def operand(self, node: cst.BaseExpression) -> str:
         """Its source in a form that a method can be called on, or a sign be put in front of."""

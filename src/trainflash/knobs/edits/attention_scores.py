@@ -303,9 +303,9 @@ def _as_bias(chain: Chain, mask: cst.BaseExpression, low: cst.BaseExpression) ->
     """The number `low` where something is hidden, and zero elsewhere, in the format of the queries."""
     text = chain.text(low)
     for name in {name for each in chain.steps for name in _stored(each)}:
-        text = re.sub(rf"\b{name}\b", chain.query, text)
+        text = re.sub(rf"\b{name}\b", chain.like, text)
     hidden = f"(~{chain.operand(mask)})" if chain.shown else chain.operand(mask)
-    return f"{hidden}.to({chain.query}.dtype) * {text}"
+    return f"{hidden}.to({chain.like}.dtype) * {text}"
 
 
 def _stored(step: cst.SimpleStatementLine) -> set[str]:
@@ -338,6 +338,7 @@ def _first_product(chain: Chain, node: cst.BaseExpression) -> None:
         query, keys = left, _transposed(chain, right)
         chain.query = chain.text(left)
         chain.key = chain.text(keys) if keys is not None else f"{chain.operand(right)}.transpose(-2, -1)"
+    chain.like = chain.text(query)
     sizes = [f"{each}.{size}" for each in (chain.text(query), chain.key) for size in ("shape[-1]", "size(-1)")]
     chain.scale = "1.0" if chain.scale is None else chain.scale
     if chain.scale in {form for size in sizes for form in (f"1 / math.sqrt({size})", f"1 / ({size} ** 0.5)", f"{size} ** -0.5")}:

@@ -6,6 +6,8 @@ import libcst as cst
 
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted
 
+SHAPES = {"reshape", "unflatten", "view"}
+
 
 def tensor(file: PythonFile, node: cst.BaseExpression, depth: int) -> cst.CSTNode | None:
     """What shows that a scale is a tensor: made by torch, or handed to the function without a word about its type."""
@@ -44,5 +46,14 @@ def _untyped(function: cst.FunctionDef, name: str) -> bool:
                 dotted(written) in ("float", "int")
                 or isinstance(param.default, (cst.Integer, cst.Float))
                 or name in ("scale", "scaling", "sm_scale")
+                or _is_size(function, name)
             )
     return False
+
+
+def _is_size(function: cst.FunctionDef, name: str) -> bool:
+    """Whether the function makes shapes of `name`, as numbers alone can be used."""
+    calls = [
+        call for call in descendants(function.body, cst.Call) if isinstance(call.func, cst.Attribute) and call.func.attr.value in SHAPES
+    ]
+    return any(dotted(arg.value) == name for call in calls for arg in call.args)
