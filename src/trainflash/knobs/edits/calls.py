@@ -133,7 +133,14 @@ def at_call(edit: CallArgument, scene: Scene, file: PythonFile, call: cst.Call) 
             raise refuse(f"{here}: {name} is given {other}, which does not go together with {edit.argument}")
     if edit.symbol is not None:
         return _symbol(edit, file, call, resolver)
-    found = resolver.argument(file, call, edit.argument, edit.position)
+    node = argument_node(file, call, edit.argument, edit.position)
+    try:
+        found = resolver.argument(file, call, edit.argument, edit.position)
+    except UsageError:
+        asked = node is not None and any(word in file.text(node) for word in ("environ", "getenv"))  # the owner says it from outside
+        if edit.local != "anyhow" or node is None or asked or expected is None or resolver.other_callers(file, call):
+            raise
+        return _target(file, call, expected, *file.outer_span(node), f"{edit.argument} of {name} at {here}, which is computed,")
     if found is None and edit.position is not None and has_splat(call, "*"):
         raise refuse(f"{here}: a *splat may pass {edit.argument}")
     what = f"{edit.argument} of {name} at {here}"
@@ -147,12 +154,11 @@ def at_call(edit: CallArgument, scene: Scene, file: PythonFile, call: cst.Call) 
     blocking = [use for use in found.readers if not (edit.shared == "loaders" and use.kind == "loader")]
     if found.write is not None and not blocking:
         return Target(here, found.value, found.write, f"{what}, from {found.shown}")
-    node = argument_node(file, call, edit.argument, edit.position)
     local = [use for use in blocking if use.text.startswith("anchor of ") or use.kind == "loader"]
     alone = node is not None and not resolver.other_callers(file, call)
     if alone and edit.local == "multiply":
         return _scaled(file, call, node, found, what)
-    if alone and edit.local == "literal" and found.value is not UNKNOWN:
+    if alone and edit.local in ("literal", "anyhow") and found.value is not UNKNOWN:
         start, end = file.outer_span(node)
         return _target(file, call, found.value, start, end, what)
     if found.write is None:
