@@ -7,8 +7,8 @@ import re
 import libcst as cst
 
 from trainflash.knobs.edits import imports
-from trainflash.knobs.edits.calls import the_call
 from trainflash.knobs.edits.collating import LOADER
+from trainflash.knobs.edits.which_call import the_call
 from trainflash.knobs.kinds import BatchedSampling
 from trainflash.knobs.reading.expressions import assigned, literal, refuse
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, has_splat, positional

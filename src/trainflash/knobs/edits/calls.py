@@ -1,17 +1,17 @@
-"""Edits of calls: which call is meant, setting an argument where its value comes from, replacing a call by another."""
+"""Edits of calls: setting an argument where its value comes from, replacing a call by another."""
 
 from __future__ import annotations
 
 import dataclasses
 import re
-from fnmatch import fnmatchcase
 from typing import Any
 
 import libcst as cst
 
 from trainflash.errors import UsageError
 from trainflash.knobs.edits import bare_decorators, handed_options, imports
-from trainflash.knobs.kinds import CallArgument, GuardSetting, ReleasedObjects, RemoveCall, ReplaceCall, UnwrapCall
+from trainflash.knobs.edits.which_call import OF_LOADERS, calls_at, the_call, wanted_location
+from trainflash.knobs.kinds import CallArgument, ReplaceCall
 from trainflash.knobs.reading import derived, sources, uses
 from trainflash.knobs.reading.expressions import UNKNOWN, argument_node, class_values, literal, refuse, same, spelled_value
 from trainflash.knobs.reading.origins import Source
@@ -19,12 +19,10 @@ from trainflash.knobs.reading.python_source import PythonFile, dotted, has_splat
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Edit, Splice
 from trainflash.knobs.training import evaluated, loading, worker_state
-from trainflash.schema import LoaderFacts, Location
+from trainflash.schema import LoaderFacts
 
 LOADERS = ("torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader")
-OF_LOADERS = ("train_loader", "eval_loader", "loader")
 DIGITS = 9  # own: of a share, so that 0.1 times 3 is 0.3
-Placed = CallArgument | ReplaceCall | RemoveCall | ReleasedObjects | UnwrapCall | GuardSetting
 
 
 def call_argument(edit: CallArgument, scene: Scene) -> tuple[Target, ...]:
@@ -211,119 +209,6 @@ def replace_call(edit: ReplaceCall, scene: Scene) -> tuple[Target, ...]:
     return (
         Target(file.location(call), None, lambda value: (Splice(file.path, start, end, edit.to),), f"the call at {file.location(call)}"),
     )
-
-
-def wanted_location(edit: Placed, scene: Scene) -> Location | None:
-    """The line of the call: the owner's choice, else what `at` means in this run; None: anywhere in the program."""
-    if scene.at is not None or edit.at == "program":
-        return scene.at
-    if edit.at in OF_LOADERS:
-        loader = scene.facts.get(edit.at)
-        if loader is None:
-            raise refuse(f"the run had no {'evaluation' if edit.at == 'eval_loader' else 'training'} DataLoader")
-        return _in_project(loader.location, "the DataLoader", scene)
-    if edit.at == "threads":
-        threads = scene.summary.threads
-        return _in_project(threads.set_at if threads is not None else None, "torch.set_num_threads", scene)
-    if edit.at == "setting":
-        setting = next((setting for setting in scene.summary.settings if setting.name == edit.setting), None)
-        if setting is None:
-            raise refuse(f"the run did not have {edit.setting} on")
-        return _in_project(setting.location, edit.setting or "", scene)
-    place = scene.facts.get(edit.at)
-    return None if place is None else _in_project(place, edit.calls[0].split(".")[-1], scene)
-
-
-def _in_project(location: Location | None, what: str, scene: Scene) -> Location:
-    if not scene.project.owns(location):
-        raise refuse(
-            f"{what}: its place is " + (f"{location}, outside this project" if location is not None else "not in this project's source")
-        )
-    return location  # type: ignore[return-value]
-
-
-def the_call(edit: Placed, scene: Scene) -> tuple[PythonFile, cst.Call]:
-    """The call that `edit` means. Raises `UsageError` where that is not clear, or where a call beside it needs it as it is."""
-    _alone(edit, scene)
-    place = wanted_location(edit, scene)
-    if place is not None:
-        file = scene.project.python(place.file)
-        return file, _call_at(file, edit.calls, place)
-    tails = sorted({name.split(".")[-1] for name in edit.calls})
-    found = _calls_of(edit.calls, scene)
-    if isinstance(edit, CallArgument) and not edit.add:
-        found = [(file, call) for file, call in found if has_splat(call, "**") or _passes(file, call, edit)]
-    if not found:
-        raise refuse(f"no call of {' or '.join(tails)} was found in the program", "name the place with --at FILE:LINE")
-    if len(found) > 1:
-        places = ", ".join(str(file.location(call)) for file, call in found[:4])
-        raise refuse(f"{' or '.join(tails)} is called at several places: {places}", "name one with --at FILE:LINE")
-    return found[0]
-
-
-def _alone(edit: Placed, scene: Scene) -> None:
-    unwanted = edit.absent if isinstance(edit, (CallArgument, RemoveCall, ReleasedObjects)) else ()
-    for file, call in _calls_of(unwanted, scene):
-        raise refuse(f"{file.location(call)}: `{file.text(call.func)}` needs it as it is")
-
-
-def _calls_of(names: tuple[str, ...], scene: Scene) -> list[tuple[PythonFile, cst.Call]]:
-    """All calls of the program that `names` mean, each once."""
-    files = {file.path: file for name in names for file in scene.project.parsed(name.split(".")[-1].strip("*"))}
-    return [(file, call) for file in files.values() for call in file.calls if any(_is_named(file, call, name) for name in names)]
-
-
-def _is_named(file: PythonFile, call: cst.Call, name: str) -> bool:
-    if name.startswith("*."):
-        return isinstance(call.func, cst.Attribute) and call.func.attr.value == name[2:]
-    return fnmatchcase(file.full_name(call.func) or "", name)
-
-
-def _passes(file: PythonFile, call: cst.Call, edit: CallArgument) -> bool:
-    return argument_node(file, call, edit.argument, edit.position) is not None
-
-
-def _call_at(file: PythonFile, calls: tuple[str, ...], place: Location) -> cst.Call:
-    """The one call of `calls` at the line."""
-    found = calls_at(file, calls, place)
-    if len(found) != 1:
-        raise refuse(f"{place}: more than one call of {' or '.join(sorted({name.split('.')[-1] for name in calls}))} at this line")
-    return found[0]
-
-
-def calls_at(file: PythonFile, calls: tuple[str, ...], place: Location) -> list[cst.Call]:
-    """Calls of `calls` at the line; the last part of a name is enough, or that it is a subclass's own call. At least one."""
-    tails = {name.split(".")[-1] for name in calls}
-    named, loose = [], []
-    for call in file.calls:
-        first, last = file.lines_of(call)
-        if not first <= place.line <= last:
-            continue
-        full = file.full_name(call.func) or ""
-        tail = full.split(".")[-1]
-        if any(_is_named(file, call, name) for name in calls):
-            named.append(call)
-        elif full.startswith("torch."):
-            continue  # another function of torch that has the same last name
-        elif tail in tails:
-            named.append(call)
-        elif any(tail.endswith(wanted) for wanted in tails) or _derived(file, call, tails):
-            loose.append(call)
-    found = named or loose
-    exact = [call for call in found if file.lines_of(call)[0] == place.line]
-    if not found:
-        raise refuse(f"{place}: no call of {' or '.join(sorted(tails))} at this line")
-    return exact or found
-
-
-def _derived(file: PythonFile, call: cst.Call, tails: set[str]) -> bool:
-    """`super().__init__(…)` in a class derived from one of `tails`, or a call of such a class of this file."""
-    classes = [node for node in file.nodes if isinstance(node, cst.ClassDef)]
-    derived = {node.name.value for node in classes for base in node.bases if (file.full_name(base.value) or "").split(".")[-1] in tails}
-    if isinstance(call.func, cst.Name):
-        return call.func.value in derived
-    owner = next((up for up in file.ancestors(call) if isinstance(up, cst.ClassDef)), None)
-    return owner is not None and owner.name.value in derived and file.text(call.func) == "super().__init__"
 
 
 def _crowd(edit: CallArgument, scene: Scene, file: PythonFile, call: cst.Call) -> str:

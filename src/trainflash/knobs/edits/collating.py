@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from trainflash.knobs.edits.calls import the_call
+from trainflash.knobs.edits.which_call import the_call
 from trainflash.knobs.kinds import CallArgument
 from trainflash.knobs.reading.expressions import refuse
 from trainflash.knobs.reading.python_source import PythonFile, dotted, keyword

@@ -7,8 +7,8 @@ from typing import Any
 import libcst as cst
 
 from trainflash.errors import UsageError
-from trainflash.knobs.edits.calls import the_call
 from trainflash.knobs.edits.statements import taken_away
+from trainflash.knobs.edits.which_call import the_call
 from trainflash.knobs.kinds import CollectorSettings, ReleasedObjects
 from trainflash.knobs.reading import sources
 from trainflash.knobs.reading.expressions import refuse

@@ -9,7 +9,7 @@ from typing import Any
 import libcst as cst
 
 from trainflash.errors import UsageError
-from trainflash.knobs.edits import calls
+from trainflash.knobs.edits import which_call
 from trainflash.knobs.kinds import Accumulation, CallArgument, DrawnBatch, Exchange
 from trainflash.knobs.reading import sources
 from trainflash.knobs.reading.expressions import argument_node, assigned, refuse
@@ -98,10 +98,10 @@ def derived(edit: Exchange, scene: Scene) -> tuple[Target, ...]:
     """Rows alone, where the program works the micro-batches out as `rows of an update // rows`. Raises `UsageError` otherwise."""
     if not isinstance(edit.more, CallArgument):
         raise refuse("the rows of a micro-batch are no argument of a call")
-    file, call = calls.the_call(edit.more, scene)
+    file, call = which_call.the_call(edit.more, scene)
     rows = argument_node(file, call, edit.more.argument, edit.more.position)
     if isinstance(edit.less, CallArgument):
-        where, other = calls.the_call(edit.less, scene)
+        where, other = which_call.the_call(edit.less, scene)
         given = argument_node(where, other, edit.less.argument, edit.less.position)
         times = [(where, given)] if given is not None else []
     else:

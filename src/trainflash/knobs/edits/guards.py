@@ -8,7 +8,7 @@ from typing import Any
 import libcst as cst
 
 from trainflash.errors import UsageError
-from trainflash.knobs.edits.calls import the_call
+from trainflash.knobs.edits.which_call import the_call
 from trainflash.knobs.kinds import GuardSetting
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import sources, uses

@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from trainflash.knobs.edits import imports
-from trainflash.knobs.edits.calls import the_call
+from trainflash.knobs.edits.which_call import the_call
 from trainflash.knobs.effects import changes
 from trainflash.knobs.kinds import Background
 from trainflash.knobs.reading.expressions import refuse

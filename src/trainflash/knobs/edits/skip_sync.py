@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from trainflash.knobs.edits.calls import the_call
+from trainflash.knobs.edits.which_call import the_call
 from trainflash.knobs.effects import changes
 from trainflash.knobs.kinds import CallArgument, SkipSync
 from trainflash.knobs.reading.expressions import refuse

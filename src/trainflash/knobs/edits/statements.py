@@ -7,7 +7,7 @@ from typing import Any
 import libcst as cst
 
 from trainflash.knobs.edits import imports
-from trainflash.knobs.edits.calls import the_call
+from trainflash.knobs.edits.which_call import the_call
 from trainflash.knobs.kinds import AssignedAttribute, InsertCall, RemoveCall, UnwrapCall
 from trainflash.knobs.reading import sources
 from trainflash.knobs.reading.expressions import given_to, literal, refuse, spelled_value
