@@ -55,7 +55,7 @@ def plain_numbers(edit: PlainNumbers, scene: Scene) -> tuple[Target, ...]:
             continue  # written with the others of its tensor
         try:
             name, more = _of_loop(scene, file, read, reads) if isinstance(read.element, cst.Name) else _of_index(scene, file, read, reads)
-        except Exception as bad:
+        except UsageError as bad:
             reasons.append(bad)
             continue
         edits, names = edits + [each for each in more if each not in edits], [*names, name]
