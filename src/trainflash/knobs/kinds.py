@@ -198,9 +198,9 @@ class Decorate:
 
 @dataclass(frozen=True)
 class Interval:
-    """Change N in the condition `… % N == 0` that guards the activity; of the optimizer's (`Opt`), what the training itself rests on."""
+    """Change N in the condition `… % N == 0` that guards the activity."""
 
-    phase: Literal["Eval", "Ckpt", "Log", "Opt"]
+    phase: Literal["Eval", "Ckpt", "Log"]
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Evaluate, save, log or work out an optimizer's parts less often: N of the condition that guards it."""
+"""Evaluate, save or log less often: N of the condition that guards it."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from trainflash.knobs import facts
 from trainflash.knobs.effects import guarded
 from trainflash.knobs.kinds import Interval
 from trainflash.knobs.reading import sources, uses
-from trainflash.knobs.reading.expressions import given_to, literal, refuse
-from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, keyword, string_value
+from trainflash.knobs.reading.expressions import literal, refuse
+from trainflash.knobs.reading.python_source import PythonFile, descendants
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
 from trainflash.knobs.training import windows
@@ -27,15 +27,13 @@ def interval(edit: Interval, scene: Scene) -> tuple[Target, ...]:
     if not scene.project.owns(place):
         raise refuse("the line that causes it is not in this project's own source")
     file = scene.project.python(place.file)  # type: ignore[union-attr]
-    watches = edit.phase != "Opt"  # of the optimizer's own work the training depends, which its owner has to agree to
-    guard = _guard(scene, file, place, 0, watches=watches)  # type: ignore[arg-type]
+    guard = _guard(scene, file, place, 0)  # type: ignore[arg-type]
     if guard is None:
         raise refuse(f"{place}: no condition of the form `step % N == 0` guards it")
     where, number, test, body = guard
     here = where.location(number)
     seen = ran.every_steps if ran is not None and scene.at is None else None
-    resolver = sources.Resolver(scene.project, sources.UNKNOWN if seen is None else round(seen))
-    found = resolver.source(where, of_group(where, number) or number)
+    found = sources.Resolver(scene.project, sources.UNKNOWN if seen is None else round(seen)).source(where, number)
     if found is None or not isinstance(found.value, int) or isinstance(found.value, bool) or found.value < 1:
         raise refuse(f"{here}: how often it happens is not a number that somebody typed")
     what = f"the interval in the condition at {here}"
@@ -69,12 +67,12 @@ def interval(edit: Interval, scene: Scene) -> tuple[Target, ...]:
 Guard = tuple[PythonFile, cst.BaseExpression, cst.If, list[cst.CSTNode]]  # the interval, its condition, and all that it guards
 
 
-def _guard(scene: Scene, file: PythonFile, place: Location, height: int, *, watches: bool) -> Guard | None:
+def _guard(scene: Scene, file: PythonFile, place: Location, height: int) -> Guard | None:
     inner: tuple[cst.If, list[cst.BaseExpression], list[cst.CSTNode]] | None = None
     for node in file.nodes:
         if isinstance(node, cst.If):
             first, last = file.lines_of(node.body)
-            if (first <= place.line <= last or file.lines_of(node)[0] == place.line) and (numbers := modulo(_said(file, node.test))):
+            if (first <= place.line <= last or file.lines_of(node)[0] == place.line) and (numbers := modulo(node.test)):
                 inner = node, numbers, [node.body]
                 continue
             left = windows.left_early(file, node)
@@ -87,8 +85,6 @@ def _guard(scene: Scene, file: PythonFile, place: Location, height: int, *, watc
         if len(numbers) > 1:
             raise refuse(f"{file.location(test)}: the condition holds more than one interval")
         under = (*body, test.orelse) if test.orelse is not None else body
-        if not watches:
-            return file, numbers[0], test, body
         reason = guarded.Guarded(scene.project, file, test, tuple(under), test.body is not body[0]).obstacle()
         if reason is not None:
             raise refuse(reason)
@@ -96,42 +92,11 @@ def _guard(scene: Scene, file: PythonFile, place: Location, height: int, *, watc
     if function is None or height >= HIGHEST:
         return None
     sites = uses.callers(scene.project, file, function)
-    found = [_guard(scene, where, where.location(call), height + 1, watches=watches) for where, call in sites]
+    found = [_guard(scene, where, where.location(call), height + 1) for where, call in sites]
     guards = {id(guard[1]): guard for guard in found if guard is not None}
     if len(guards) > 1 or (guards and None in found):
         raise refuse(f"{file.location(function)}: is called under several conditions")
     return next(iter(guards.values()), None)
-
-
-def _said(file: PythonFile, test: cst.BaseExpression) -> cst.BaseExpression:
-    """The condition that a local name was given, once."""
-    if not isinstance(test, cst.Name):
-        return test
-    made = given_to(file.function_around(test) or file.module, test.value)
-    return made[0] if len(made) == 1 else test
-
-
-def of_group(file: PythonFile, node: cst.BaseExpression) -> cst.BaseExpression | None:
-    """What an optimizer's `__init__` hands over as the default of `group["key"]`; None where `node` is no such key, or it is not typed."""
-    key = uses.key_of(node) if isinstance(node, cst.Subscript) else None
-    owner = next((up for up in file.ancestors(node) if isinstance(up, cst.ClassDef)), None)
-    if key is None or owner is None:
-        return None
-    handed = [
-        arg.value
-        for call in descendants(owner, cst.Call)
-        if isinstance(call.func, cst.Attribute) and call.func.attr.value == "__init__" and len(call.args) == 2
-        for arg in call.args[1:]
-    ]
-    if len(handed) == 1 and isinstance(handed[0], cst.Name):
-        handed = given_to(owner, handed[0].value)
-    if len(handed) != 1:
-        return None
-    if isinstance(handed[0], cst.Call) and dotted(handed[0].func) == "dict":
-        given = keyword(handed[0], key[1])
-        return given.value if given is not None else None
-    elements = handed[0].elements if isinstance(handed[0], cst.Dict) else ()
-    return next((each.value for each in elements if isinstance(each, cst.DictElement) and string_value(each.key) == key[1]), None)
 
 
 def _unless(test: cst.BaseExpression) -> list[cst.BaseExpression]:
