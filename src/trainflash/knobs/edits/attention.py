@@ -17,7 +17,7 @@ from trainflash.knobs.edits.attention_chain import Chain, made_as, stores
 from trainflash.knobs.edits.statements import whole_lines
 from trainflash.knobs.kinds import FusedAttention
 from trainflash.knobs.reading.expressions import refuse
-from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, keyword
+from trainflash.knobs.reading.python_source import descendants, dotted, keyword
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
 from trainflash.schema import Location
@@ -61,23 +61,14 @@ def _weights(chain: Chain, place: Location) -> cst.BaseExpression:
     """The softmax of the statement at `place`, or else the only one of the function around it."""
     file = chain.file
     found = attention_scores.softmaxes(file, file.module, chain.rank)
-    here = [node for node in found if _lines(file, node)[0] <= place.line <= _lines(file, node)[1]]
-    around = {function for node in found if (function := file.function_around(node)) is not None and _within(file, function, place.line)}
+    here = [node for node in found if file.covers(file.statement(node) or node, place.line)]
+    around = {function for node in found if (function := file.function_around(node)) is not None and file.covers(function, place.line)}
     if not here:
         innermost = max(around, key=lambda function: file.span(function)[0], default=None)
         here = [node for node in found if innermost is not None and file.function_around(node) is innermost]
     if len(here) != 1:
         raise refuse(f"{place}: {'no' if not here else 'more than one'} softmax over the last dimension near this line")
     return here[0]
-
-
-def _lines(file: PythonFile, node: cst.CSTNode) -> tuple[int, int]:
-    return file.lines_of(next((up for up in file.ancestors(node) if isinstance(up, cst.SimpleStatementLine)), node))
-
-
-def _within(file: PythonFile, node: cst.CSTNode, line: int) -> bool:
-    first, last = file.lines_of(node)
-    return first <= line <= last
 
 
 # From the weights up to their product with the values -----------------------------------------------------------------------------

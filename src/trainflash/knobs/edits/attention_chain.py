@@ -8,7 +8,7 @@ from typing import Any
 import libcst as cst
 
 from trainflash.knobs.reading.expressions import refuse
-from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, sole
 
 ATOMS = (cst.Name, cst.Attribute, cst.Call, cst.Integer, cst.Float, cst.Subscript)
 
@@ -41,8 +41,7 @@ class Chain:
 
     def text(self, node: cst.BaseExpression) -> str:
         """Source text of `node` with its own parentheses."""
-        start, end = self.file.outer_span(node)
-        return self.file.raw[start:end].decode("utf-8")
+        return self.file.outer_text(node)
 
     def assigned_name(self, node: cst.BaseExpression) -> tuple[cst.Name, cst.SimpleStatementLine]:
         """The plain name that `node` alone is assigned to. Raises `UsageError` where it is used otherwise."""
@@ -99,7 +98,7 @@ class Chain:
         for line in reversed(self.block_before(node)):
             if not any(each.value == node.value and stores(file, each) for each in descendants(line, cst.Name)):
                 continue
-            small = line.body[0] if isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1 else None
+            small = sole(line)
             if not isinstance(small, cst.Assign) or len(small.targets) != 1 or not isinstance(small.targets[0].target, cst.Name):
                 break
             if self.only_reader(small.targets[0].target, line) is not node:

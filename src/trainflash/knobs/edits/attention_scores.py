@@ -10,7 +10,7 @@ from trainflash.knobs.edits import attention_einsum as einsum
 from trainflash.knobs.edits import attention_masks as masks
 from trainflash.knobs.edits.attention_chain import Chain, made_as
 from trainflash.knobs.reading.expressions import literal, refuse
-from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, keyword
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, keyword, sole
 from trainflash.knobs.training import scales
 
 PRODUCTS = ("torch.matmul", "torch.bmm")
@@ -117,7 +117,7 @@ def _held(chain: Chain, name: cst.Name) -> cst.BaseExpression:
 def _peek(chain: Chain, name: cst.Name) -> cst.BaseExpression | None:
     """What `name` was given last in its block, without asking who reads it."""
     for line in reversed(chain.block_before(name)):
-        small = line.body[0] if isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1 else None
+        small = sole(line)
         if isinstance(small, cst.Assign) and any(dotted(target.target) == name.value for target in small.targets):
             return small.value if len(small.targets) == 1 else None
     return None
@@ -276,7 +276,7 @@ def _masked(chain: Chain, call: cst.Call, of: cst.BaseExpression, mask: cst.Base
 
 
 def _assigns(line: object, name: str) -> bool:
-    small = line.body[0] if isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1 else None
+    small = sole(line)
     return isinstance(small, cst.Assign) and len(small.targets) == 1 and dotted(small.targets[0].target) == name
 
 

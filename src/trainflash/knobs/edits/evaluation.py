@@ -39,10 +39,8 @@ def decorate(edit: Decorate, scene: Scene) -> tuple[Target, ...]:
     module, name = edit.decorator.split("(")[0].rsplit(".", 1)
     spelled, needed = imports.reach(file, module, name)
     start = _under_decorators(file, function)
-    row = file.raw.rfind(b"\n", 0, start) + 1
-    indent = file.raw[row:start].decode("utf-8").removeprefix("\ufeff")
     call = edit.decorator[edit.decorator.index("(") :] if "(" in edit.decorator else ""
-    splices = (*needed, Splice(file.path, start, start, f"@{spelled}{call}{file.newline}{indent}"))
+    splices = (*needed, Splice(file.path, start, start, f"@{spelled}{call}{file.newline}{file.indent(function)}"))
     return (Target(here, "off", lambda value: splices, f"{function.name.value} at {here}", f"@{spelled}{call}"),)
 
 

@@ -216,15 +216,10 @@ def _one(scene: Scene, nodes: list[tuple[PythonFile, Any]], expected: int, what:
         raise refuse(f"{what}: {'no' if not found else 'more than one'} number {expected} that somebody typed was found")
     file, node, source = next(iter(found.values()))
     function = file.function_around(node)
-    readers = [use for use in source.readers if function is None or not _within(file, function, use.location.line)]
+    readers = [use for use in source.readers if function is None or not file.covers(function, use.location.line)]
     if readers and not shared:
         raise source.shared_with(readers[0])
     return Target(file.location(node), source.value, source.write, f"{what} {source.value}, from {source.shown}"), source  # type: ignore[arg-type]
-
-
-def _within(file: PythonFile, function: cst.FunctionDef, line: int) -> bool:
-    first, last = file.lines_of(function)
-    return first <= line <= last
 
 
 def _quietly(ask: Callable[[], Source | None]) -> Source | None:

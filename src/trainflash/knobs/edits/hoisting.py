@@ -15,7 +15,7 @@ from trainflash.knobs.effects import changes, purity, sharing, writers
 from trainflash.knobs.kinds import CallArgument, Hoist
 from trainflash.knobs.reading import callees, uses
 from trainflash.knobs.reading.expressions import assigned, is_name, refuse
-from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, has_splat, keyword
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, has_splat, keyword, sole
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
 from trainflash.knobs.training import loading, worker_state
@@ -51,8 +51,7 @@ def hoist(edit: Hoist, scene: Scene) -> tuple[Target, ...]:
         if not scene.project.owns(place):
             raise refuse("the line that does the work is not in this project's own source")
         file, node = _work(scene, place)  # type: ignore[arg-type]
-    line = next((up for up in file.ancestors(node) if isinstance(up, cst.SimpleStatementLine)), None)
-    assign = line.body[0] if line is not None and len(line.body) == 1 else None
+    assign = sole(line := file.statement(node))
     if not isinstance(assign, cst.Assign) or len(assign.targets) != 1 or not isinstance(assign.targets[0].target, cst.Name):
         raise refuse(f"{file.location(node)}: is no assignment of its own to a plain name")
     loop = loop_around(file, line)  # type: ignore[arg-type]
@@ -61,16 +60,14 @@ def hoist(edit: Hoist, scene: Scene) -> tuple[Target, ...]:
     name = assign.targets[0].target
     _invariant(scene, file, assign, name, loop, pure=edit.what == "pure")
     _untouched(scene, file, assign, name, loop, loader=edit.what == "loader")
-    text = file.raw[file.span(assign)[0] : file.span(assign)[1]].decode("utf-8")
+    text = file.text(assign)
     if edit.what == "loader":
         text = _kept(scene, file, node, assign, text)  # type: ignore[arg-type]
     if "\n" in text and any(isinstance(each, cst.SimpleString) and "\n" in each.value for each in descendants(assign, cst.SimpleString)):
         raise refuse(f"{file.location(node)}: a text of several lines would be moved")
     start = file.span(loop)[0]
-    row = file.raw.rfind(b"\n", 0, start) + 1
-    indent = file.raw[row:start].decode("utf-8").removeprefix("\ufeff")
-    deep = file.raw[file.raw.rfind(b"\n", 0, file.span(assign)[0]) + 1 : file.span(assign)[0]].decode("utf-8")
-    text = text.replace(f"\n{deep}", f"\n{indent}")
+    indent = file.indent(loop)
+    text = text.replace(f"\n{file.indent(assign)}", f"\n{indent}")
     alone = len(loop.body.body) == 1
     gone = Splice(file.path, *file.span(assign), "pass") if alone else whole_lines(file, *file.span(assign))
     splices = (Splice(file.path, start, start, f"{text}{file.newline}{indent}"), gone)

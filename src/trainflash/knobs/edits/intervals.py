@@ -71,8 +71,7 @@ def _guard(scene: Scene, file: PythonFile, place: Location, height: int) -> Guar
     inner: tuple[cst.If, list[cst.BaseExpression], list[cst.CSTNode]] | None = None
     for node in file.nodes:
         if isinstance(node, cst.If):
-            first, last = file.lines_of(node.body)
-            if (first <= place.line <= last or file.lines_of(node)[0] == place.line) and (numbers := modulo(node.test)):
+            if (file.covers(node.body, place.line) or file.lines_of(node)[0] == place.line) and (numbers := modulo(node.test)):
                 inner = node, numbers, [node.body]
                 continue
             left = windows.left_early(file, node)

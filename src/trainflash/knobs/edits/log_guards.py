@@ -8,7 +8,7 @@ from trainflash.knobs.edits import imports
 from trainflash.knobs.edits.statements import long_text, under
 from trainflash.knobs.kinds import UnheardLog
 from trainflash.knobs.reading.expressions import refuse, short
-from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, sole
 from trainflash.knobs.scene import Scene, Target
 from trainflash.schema import Location
 
@@ -33,8 +33,7 @@ def _call(scene: Scene, place: Location) -> tuple[PythonFile, cst.Call]:
     """The log call that covers the line."""
     file = scene.project.python(place.file)
     for call in file.calls:
-        first, last = file.lines_of(call)
-        if first <= place.line <= last and isinstance(call.func, cst.Attribute) and call.func.attr.value in LEVELS:
+        if file.covers(call, place.line) and isinstance(call.func, cst.Attribute) and call.func.attr.value in LEVELS:
             return file, call
     raise refuse(f"{place}: no call of {', '.join(LEVELS)} of a logger stands there")
 
@@ -45,11 +44,10 @@ def _works(call: cst.Call) -> bool:
 
 def _target(file: PythonFile, call: cst.Call) -> Target:
     here, text = file.location(call), short(file.text(call))
-    line = next((up for up in file.ancestors(call) if isinstance(up, cst.SimpleStatementLine)), None)
-    alone = line is not None and len(line.body) == 1 and isinstance(line.body[0], cst.Expr) and line.body[0].value is call
+    small = sole(line := file.statement(call))
     assert isinstance(call.func, cst.Attribute)
     logger = dotted(call.func.value)
-    if line is None or not alone or logger is None:
+    if line is None or not isinstance(small, cst.Expr) or small.value is not call or logger is None:
         raise refuse(f"{here}: `{text}` is no statement of its own")
     if any(True for _ in descendants(call, BINDS)):
         raise refuse(f"{here}: `{text}` does more than to put a message together")

@@ -86,10 +86,9 @@ def _target(edit: Memoize, scene: Scene, work: RepeatedWork) -> Target:
     bounded = size.entries > BOUNDED_ABOVE
     spelled, needed = imports.reach(file, "functools", "lru_cache" if bounded else "cache")
     decorator = f"@{spelled}(maxsize={_power_of_two(size.entries)})" if bounded else f"@{spelled}"
-    start = file.span(_below_binding(file, function))[0]
-    line = file.raw.rfind(b"\n", 0, start) + 1
-    indent = file.raw[line:start].decode("utf-8").removeprefix("\ufeff")
-    edits = (*needed, Splice(file.path, start, start, f"{decorator}{file.newline}{indent}"))
+    above = _below_binding(file, function)
+    start = file.span(above)[0]
+    edits = (*needed, Splice(file.path, start, start, f"{decorator}{file.newline}{file.indent(above)}"))
 
     def write(value: Any) -> tuple[Splice, ...]:
         return edits

@@ -45,10 +45,10 @@ def _optimizer(scene: Scene) -> tuple[PythonFile, cst.Call]:
     exact, loose = [], []
     for file in files:
         for call in file.calls:
-            first, last = file.lines_of(call)
+            here = place is not None and file.covers(call, place.line)
             named = (file.full_name(call.func) or "").split(".")[-1] in tails
-            near = place is not None and first <= place.line <= last and _networks(file, call, 0)
-            if named and (place is None or first <= place.line <= last):
+            near = here and _networks(file, call, 0)
+            if named and (place is None or here):
                 exact.append((file, call))
             elif near and not isinstance(call.func, cst.Attribute):
                 loose.append((file, call))
@@ -104,9 +104,7 @@ def model_statement(edit: ModelStatement, scene: Scene) -> tuple[Target, ...]:
         raise refuse(f"{here}: the optimizer is built within a larger statement")
     small = next(each for each in statement.body if file.inside(call, each))
     start = file.span(small)[0]
-    row = file.raw.rfind(b"\n", 0, start) + 1
-    indent = file.raw[row:start].decode("utf-8").removeprefix("\ufeff")
-    behind = "; " if small is not statement.body[0] else f"{file.newline}{indent}"
+    behind = "; " if small is not statement.body[0] else f"{file.newline}{file.indent(small)}"
     text, needed = edit.statement.replace("{model}", model), ()
     for name in re.findall(r"\btorch\.(\w+)", edit.statement):
         spelled, needed = imports.reach(file, "torch", name)
@@ -130,7 +128,7 @@ def forward_block(edit: ForwardBlock, scene: Scene) -> tuple[Target, ...]:
                 raise refuse(f"{other.location(call)}: `{other.text(call.func)}` takes over the training, set it there")
     _, _, model = trained(scene)
     file, backward = _backward(scene)
-    line = next((up for up in file.ancestors(backward) if isinstance(up, cst.SimpleStatementLine)), None)
+    line = file.statement(backward)
     block = file.parent(line) if line is not None else None
     if line is None or not isinstance(block, (cst.IndentedBlock, cst.Module)):
         raise refuse(f"{file.location(backward)}: backward is part of a larger statement")

@@ -201,12 +201,10 @@ def _written(batch: samples.Batch, spots: list[Any], lengths: list[samples.Lengt
     if NEW_NAME in taken:
         raise refuse(f"{file.location(spots[0])}: the name {NEW_NAME} means something else in {batch.function.name.value}")
     statement = batch.body[first]
-    start = file.span(statement)[0]
-    row = file.raw.rfind(b"\n", 0, start) + 1
-    indent = file.raw[row:start].decode("utf-8")
-    if indent.strip():
+    if not isinstance(batch.function.body, cst.IndentedBlock):
         raise refuse(f"{file.location(statement)}: {batch.function.name.value} is written in one line")
-    added = Splice(file.path, row, row, f"{indent}{NEW_NAME} = {longest}{file.newline}")
+    start = file.span(statement)[0]
+    added = Splice(file.path, start, start, f"{NEW_NAME} = {longest}{file.newline}{file.indent(statement)}")
     return (added, *(Splice(file.path, *file.outer_span(node), NEW_NAME) for node in spots))
 
 

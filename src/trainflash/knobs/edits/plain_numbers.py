@@ -16,7 +16,7 @@ from trainflash.knobs.effects import changes, sharing
 from trainflash.knobs.kinds import PlainNumbers
 from trainflash.knobs.reading.arrays import is_array
 from trainflash.knobs.reading.expressions import given_to, is_name, refuse
-from trainflash.knobs.reading.python_source import LOOPS, SCOPES, PythonFile, descendants, dotted, string_value
+from trainflash.knobs.reading.python_source import LOOPS, SCOPES, PythonFile, clauses, descendants, dotted, string_value
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
 
@@ -44,7 +44,7 @@ def plain_numbers(edit: PlainNumbers, scene: Scene) -> tuple[Target, ...]:
         raise refuse("the line that does the work is not in this project's own source")
     file = scene.project.python(place.file)  # type: ignore[union-attr]
     reads = [read for call in file.calls if (read := _read(file, call)) is not None]
-    here = [read for read in reads if _statement_lines(file, read.node)[0] <= place.line <= _statement_lines(file, read.node)[1]]  # type: ignore[union-attr]
+    here = [read for read in reads if file.covers(file.statement(read.node) or read.node, place.line)]  # type: ignore[union-attr]
     loops = [loop for read in here for loop in file.loops_around(read.node)]
     here += [read for read in reads if read not in here and any(loop in loops[:1] for loop in file.loops_around(read.node))]
     edits: list[Splice] = []
@@ -75,10 +75,6 @@ def _read(file: PythonFile, call: cst.Call) -> _Read | None:
     else:
         return None
     return _Read(call, element) if isinstance(element, (cst.Name, cst.Subscript)) else None
-
-
-def _statement_lines(file: PythonFile, node: cst.CSTNode) -> tuple[int, int]:
-    return file.lines_of(next((up for up in file.ancestors(node) if isinstance(up, cst.SimpleStatementLine)), node))
 
 
 # Elements that a loop goes over ---------------------------------------------------------------------------------------------------
@@ -115,7 +111,7 @@ def _source(file: PythonFile, name: cst.Name) -> tuple[cst.For | cst.CompFor, cs
     for up in file.ancestors(name):
         if isinstance(up, SCOPES):
             return None
-        loops = [up] if isinstance(up, cst.For) else _clauses(up)
+        loops = [up] if isinstance(up, cst.For) else clauses(up)
         for loop in loops:
             if file.inside(name, loop.iter):
                 continue
@@ -123,14 +119,6 @@ def _source(file: PythonFile, name: cst.Name) -> tuple[cst.For | cst.CompFor, cs
             if whole is not None:
                 return loop, up, whole
     return None
-
-
-def _clauses(node: cst.CSTNode) -> list[cst.CompFor]:
-    found, clause = [], getattr(node, "for_in", None)
-    while clause is not None:
-        found.append(clause)
-        clause = clause.inner_for_in
-    return found
 
 
 def _element_of(file: PythonFile, target: cst.BaseExpression, whole: cst.BaseExpression, name: str) -> cst.BaseExpression | None:
@@ -171,12 +159,8 @@ def _of_index(scene: Scene, file: PythonFile, read: _Read, reads: list[_Read]) -
     if fresh.encode() in file.raw:
         raise refuse(f"{file.location(read.node)}: the name {fresh} is taken")
     start = file.span(loop)[0]
-    row = file.raw.rfind(b"\n", 0, start) + 1
-    indent = file.raw[row:start].decode("utf-8").removeprefix("\ufeff")
-    if indent.strip():
-        raise refuse(f"{file.location(loop)}: the loop does not begin its line")
     whole = f"{name}.flatten().tolist()" if len(indices) == 1 else f"{name}.tolist()"
-    made = [Splice(file.path, start, start, f"{fresh} = {whole}{file.newline}{indent}")]
+    made = [Splice(file.path, start, start, f"{fresh} = {whole}{file.newline}{file.indent(loop)}")]
     for each, (_, own) in picked:
         made.append(Splice(file.path, *file.span(each.plain), fresh + "".join(f"[{index}]" for index in own)))
     return name, made
@@ -219,7 +203,7 @@ def _counted(file: PythonFile, node: cst.BaseExpression) -> bool:
     for up in file.ancestors(node):
         if isinstance(up, SCOPES):
             return False
-        for loop in [up] if isinstance(up, cst.For) else _clauses(up):
+        for loop in [up] if isinstance(up, cst.For) else clauses(up):
             first = isinstance(loop.target, cst.Tuple) and loop.target.elements[0].value
             by = dotted(loop.iter.func) if isinstance(loop.iter, cst.Call) else None
             if isinstance(loop.target, cst.Name) and loop.target.value == node.value:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
+from trainflash.knobs.edits.statements import called
 from trainflash.knobs.kinds import OwnCheckpoint
 from trainflash.knobs.reading.expressions import given_to, refuse
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted
@@ -33,17 +34,9 @@ def own_checkpoint(edit: OwnCheckpoint, scene: Scene) -> tuple[Target, ...]:
     for file, call in sites:
         if not call.args or call.args[0].keyword is not None or call.args[0].star:
             raise refuse(f"{file.location(call)}: `{file.text(call)}` is called without a function in front")
-    splices = tuple(Splice(file.path, *file.span(call), _direct(file, call)) for file, call in sites)
+    splices = tuple(Splice(file.path, *file.span(call), called(file, call.args[0].value, call.args[1:])) for file, call in sites)
     here = sites[0][0].location(sites[0][1])
     return (Target(here, None, lambda value: splices, f"{name}.apply at {here}", "unwrapped"),)
-
-
-def _direct(file: PythonFile, call: cst.Call) -> str:
-    function, arguments = call.args[0].value, call.args[1:]
-    text = file.raw[slice(*file.outer_span(function))].decode("utf-8")
-    atom = isinstance(function, (cst.Name, cst.Attribute, cst.Subscript, cst.Call)) or bool(function.lpar)
-    inner = ", ".join(file.text(arg).rstrip().rstrip(",").rstrip() for arg in arguments)
-    return f"{text if atom else f'({text})'}({inner})"
 
 
 def _reruns(file: PythonFile, owner: cst.ClassDef) -> bool:

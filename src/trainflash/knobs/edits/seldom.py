@@ -101,10 +101,8 @@ def _statement_at(file: PythonFile, place: Location) -> list[cst.CSTNode]:
     """The innermost statement that covers the line, if there is one."""
     found: list[cst.CSTNode] = []
     for node in file.nodes:
-        if isinstance(node, STATEMENTS) and not isinstance(node, (cst.FunctionDef, cst.ClassDef)):
-            first, last = file.lines_of(node)
-            if first <= place.line <= last:
-                found = [node]
+        if isinstance(node, STATEMENTS) and not isinstance(node, (cst.FunctionDef, cst.ClassDef)) and file.covers(node, place.line):
+            found = [node]
     return found
 
 

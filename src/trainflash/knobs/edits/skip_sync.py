@@ -35,11 +35,9 @@ def skip_sync(edit: SkipSync, scene: Scene) -> tuple[Target, ...]:
     test = _last(scene, file, loop)
     first = loop.body.body[0]
     start = file.span(first)[0]
-    row = file.raw.rfind(b"\n", 0, start) + 1
-    indent = file.raw[row:start].decode("utf-8").removeprefix("\ufeff")
-    if indent.strip():
+    if not isinstance(loop.body, cst.IndentedBlock):
         raise refuse(f"{file.location(loop)}: the loop stands in one line")
-    line = f"{model}.{SWITCH} = {test}{file.newline}{indent}"
+    line = f"{model}.{SWITCH} = {test}{file.newline}{file.indent(first)}"
     where = f"{model} in the loop at {file.location(loop)}"
     return (Target(file.location(loop), None, lambda value: (Splice(file.path, start, start, line),), where, f"only when {test}"),)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import libcst as cst
@@ -234,9 +235,13 @@ def unwrap_call(edit: UnwrapCall, scene: Scene) -> tuple[Target, ...]:
             raise refuse(f"{here}: `{dotted(call.func)}` is not given its number of parts and one input")
         arguments = arguments[1:]
     target, arguments = _without_partial(file, target, arguments)
-    simple = isinstance(target, (cst.Name, cst.Attribute, cst.Subscript, cst.Call)) or bool(target.lpar)
-    text = file.raw[slice(*file.outer_span(target))].decode("utf-8")
+    splice = Splice(file.path, *file.span(call), called(file, target, arguments))
+    return (Target(here, None, lambda value: (splice,), f"`{dotted(call.func)}` at {here}", "unwrapped"),)
+
+
+def called(file: PythonFile, function: cst.BaseExpression, arguments: Sequence[cst.Arg]) -> str:
+    """Source of a call of `function` with `arguments`, both written elsewhere in the file."""
+    text = file.outer_text(function)
+    simple = isinstance(function, (cst.Name, cst.Attribute, cst.Subscript, cst.Call)) or bool(function.lpar)
     inner = ", ".join(file.text(arg).rstrip().rstrip(",").rstrip() for arg in arguments)
-    start, end = file.span(call)
-    written = f"{text if simple else f'({text})'}({inner})"
-    return (Target(here, None, lambda value: (Splice(file.path, start, end, written),), f"`{dotted(call.func)}` at {here}", "unwrapped"),)
+    return f"{text if simple else f'({text})'}({inner})"

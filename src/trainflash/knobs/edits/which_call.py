@@ -99,8 +99,7 @@ def calls_at(file: PythonFile, calls: tuple[str, ...], place: Location) -> list[
     tails = {name.split(".")[-1] for name in calls}
     named, loose = [], []
     for call in file.calls:
-        first, last = file.lines_of(call)
-        if not first <= place.line <= last:
+        if not file.covers(call, place.line):
             continue
         full = file.full_name(call.func) or ""
         tail = full.split(".")[-1]

@@ -70,10 +70,23 @@ class PythonFile:
         start, end = self.span(node)
         return self.raw[start:end].decode("utf-8")
 
+    def outer_text(self, node: cst.BaseExpression) -> str:
+        """Like `text`, with the parentheses that belong to the expression."""
+        return self.raw[slice(*self.outer_span(node))].decode("utf-8")
+
     def lines_of(self, node: cst.CSTNode) -> tuple[int, int]:
         """First and last line, from 1."""
         found = self._positions[node]
         return found.start.line, found.end.line
+
+    def statement(self, node: cst.CSTNode) -> cst.SimpleStatementLine | None:
+        """The line of simple statements that `node` is, or lies in."""
+        return next((up for up in (node, *self.ancestors(node)) if isinstance(up, cst.SimpleStatementLine)), None)
+
+    def covers(self, node: cst.CSTNode, line: int) -> bool:
+        """Whether `line` is one of those that `node` stands on."""
+        first, last = self.lines_of(node)
+        return first <= line <= last
 
     def location(self, node: cst.CSTNode) -> Location:
         """Where `node` begins, with the name of the function around it."""
@@ -157,8 +170,7 @@ class PythonFile:
         """The innermost function whose decorators, `def` or body cover the line."""
         found = None
         for function in self.functions:
-            first, last = self.lines_of(function)
-            if first <= location.line <= last:
+            if self.covers(function, location.line):
                 found = function
         return found
 
@@ -197,6 +209,20 @@ def _walk(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
 def base_names(owner: cst.ClassDef | None) -> set[str]:
     """The last names of what a class is derived from."""
     return {(dotted(base.value) or "").split(".")[-1] for base in owner.bases} if owner is not None else set()
+
+
+def sole(line: cst.CSTNode | None) -> cst.BaseSmallStatement | None:
+    """The simple statement that stands alone on its line; None for any other node."""
+    return line.body[0] if isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1 else None
+
+
+def clauses(node: cst.CSTNode) -> list[cst.CompFor]:
+    """The `for … in …` of a comprehension, outermost first; none for any other node."""
+    found, clause = [], getattr(node, "for_in", None)
+    while clause is not None:
+        found.append(clause)
+        clause = clause.inner_for_in
+    return found
 
 
 def dotted(node: cst.CSTNode | None) -> str | None:

@@ -9,7 +9,7 @@ import libcst as cst
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees
 from trainflash.knobs.reading.expressions import given_to, is_name, literal
-from trainflash.knobs.reading.python_source import PythonFile, base_names, descendants, dotted, keyword
+from trainflash.knobs.reading.python_source import PythonFile, base_names, descendants, dotted, keyword, sole
 from trainflash.knobs.splices import Splice
 
 NAMES = ("step", "global_step", "iteration", "n_iter", "batch_idx", "batch_index", "step_idx", "it", "i_step")  # parameters that are counts
@@ -112,7 +112,7 @@ def _list(file: PythonFile, function: cst.FunctionDef, statement: cst.CSTNode) -
     for line in function.body.body:
         if line is statement:
             return None
-        small = line.body[0] if isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1 else None
+        small = sole(line)
         call = small.value if isinstance(small, cst.Expr) else None
         base = dotted(call.func.value) if isinstance(call, cst.Call) and isinstance(call.func, cst.Attribute) else None
         if owner is None or base is None or not base.startswith("self.") or call.func.attr.value != "append":  # type: ignore[union-attr]

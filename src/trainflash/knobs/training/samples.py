@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import libcst as cst
 
 from trainflash.knobs.reading.expressions import UNKNOWN, literal, refuse
-from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted
+from trainflash.knobs.reading.python_source import PythonFile, clauses, descendants, dotted
 
 DEEPEST = 6  # own: local names between a sample and what is filled in
 REMADE = ("torch.tensor", "torch.as_tensor", "torch.from_numpy", "torch.LongTensor", "numpy.asarray", "numpy.array", "list", "tuple")
@@ -91,11 +91,8 @@ class Batch:
                 return
             if isinstance(up, cst.For) and self.file.inside(node, up.body):
                 yield up
-            elif isinstance(up, (cst.ListComp, cst.GeneratorExp, cst.SetComp, cst.DictComp)):
-                inner: cst.CompFor | None = up.for_in
-                while inner is not None:
-                    yield inner
-                    inner = inner.inner_for_in
+            else:
+                yield from clauses(up)
 
     def names(self) -> set[str]:
         """Names that stand for samples in loops over the batch."""
