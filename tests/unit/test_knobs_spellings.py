@@ -31,6 +31,7 @@ ELSEWHERE = (
     "profiler_off",
     "torch_threads",
     "plain_numbers",
+    "one_exchange",
 )
 
 
@@ -75,7 +76,8 @@ def test_spelling(tmp_path, case: Case):
 
 
 fillers = st.lists(st.sampled_from(["zz = 1", "", "# a note", 'zs = """\n  = text(\n"""', "zb = [\n    1,\n]", "zé = 2  # ü"]), max_size=3)
-edited = st.sampled_from([case for case in CASES if not case.refused and not case.files])
+EDITED = [case for case in CASES if not case.refused and not case.files]
+edited = st.sampled_from([case for case in EDITED if not any(isinstance(value, list) for value in case.facts.values())])  # lines move
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))

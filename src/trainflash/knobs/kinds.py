@@ -139,6 +139,16 @@ class KeptPool:
 
 
 @dataclass(frozen=True)
+class JoinedExchange:
+    """Exchange the tensors of a loop by one collective, in place of one for each."""
+
+
+@dataclass(frozen=True)
+class MappedFile:
+    """Map a file of an array into memory, in place of reading all of it."""
+
+
+@dataclass(frozen=True)
 class OwnCheckpoint:
     """Call functions directly that the program runs through a checkpointing `torch.autograd.Function` of its own."""
 
@@ -301,6 +311,7 @@ class Advice:
 Edit = (
     CallArgument | ReplaceCall | InsertCall | AssignedAttribute | Environment | RemoveCall | ReleasedObjects | CollectorSettings
     | GuardSetting | UnheardLog | Seldom | PlainNumbers | OwnCheckpoint | WatchingMode | KeptPool | SinglePrecision
+    | JoinedExchange | MappedFile
     | UnwrapCall | ModelStatement | ForwardBlock | Memoize | Decorate | Interval | FusedAttention | UnreadWeights | BatchedSampling
     | PadToLongest | PaddingSetting | DeferredRead | Hoist | Background | Together | Exchange | SkipSync | Accumulation | DrawnBatch
     | Advice
@@ -328,6 +339,8 @@ EDITS: Mapping[str, type] = {
     "own_checkpoint": OwnCheckpoint,
     "watching_mode": WatchingMode,
     "kept_pool": KeptPool,
+    "joined_exchange": JoinedExchange,
+    "mapped_file": MappedFile,
     "fused_attention": FusedAttention,
     "unread_weights": UnreadWeights,
     "batched_sampling": BatchedSampling,

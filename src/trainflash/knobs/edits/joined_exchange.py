@@ -1,0 +1,191 @@
+"""A collective for each tensor of a loop: one for all of them together, of a tensor that `torch.cat` makes."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import libcst as cst
+
+from trainflash.knobs.edits import imports
+from trainflash.knobs.edits.statements import taken_away, whole_lines
+from trainflash.knobs.kinds import JoinedExchange
+from trainflash.knobs.reading.expressions import given_to, is_name, refuse
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, keyword, sole
+from trainflash.knobs.scene import Scene, Target
+from trainflash.knobs.splices import Splice
+from trainflash.schema import Location
+
+COLLECTIVES = ("torch.distributed.all_reduce", "torch.distributed.broadcast")
+OF_PARAMETERS = ("parameters", "named_parameters", "buffers", "named_buffers", "values", "items")
+LISTS = (cst.List, cst.ListComp, cst.Tuple)
+OWNED = (".grad", ".data")  # parts of a parameter that need no gradient themselves
+PART = re.compile(r"[A-Za-z_][\w.]*$")
+TENSORS, JOINED, ONE, PIECE = "tensors", "joined", "one", "piece"
+
+
+@dataclass(frozen=True)
+class _Exchange:
+    """One collective in a loop: `tensor` is what it is given in each turn, `filters` what has to be true of the turn."""
+
+    file: PythonFile
+    call: cst.Call
+    loop: cst.For
+    tensor: str
+    filters: tuple[str, ...]
+    before: bool  # other work of a turn stands in front of the collective
+    behind: bool
+
+
+def joined_exchange(edit: JoinedExchange, scene: Scene) -> tuple[Target, ...]:
+    """The loop at the finding's line, or else the only one of its function. Raises `UsageError` where turns may depend on each other."""
+    place = scene.at or (scene.finding.location if scene.finding is not None else None)
+    if not scene.project.owns(place):
+        raise refuse("the line that exchanges is not in this project's own source")
+    file = scene.project.python(place.file)  # type: ignore[union-attr]
+    exchange = _in_turns(file, _at(file, place))  # type: ignore[arg-type]
+    taken = {node.value for node in descendants(file.function_around(exchange.loop) or file.module, cst.Name)}
+    if clash := taken & {TENSORS, JOINED, ONE, PIECE}:
+        raise refuse(f"{file.location(exchange.loop)}: the name {min(clash)} means something else there")
+    spelled, needed = imports.reach(file, "torch", "cat")
+    splices = (*needed, *_written(exchange, spelled))
+    here = file.location(exchange.call)
+    return (Target(here, None, lambda value: splices, f"`{file.text(exchange.call)}` at {here}", "joined"),)
+
+
+def _at(file: PythonFile, place: Location) -> cst.Call:
+    calls = [call for call in file.calls if file.full_name(call.func) in COLLECTIVES and any(file.loops_around(call))]
+    here = [call for call in calls if file.covers(call, place.line)]
+    function = file.function_at(place)
+    near = here or [call for call in calls if function is not None and file.function_around(call) is function]
+    if len(near) != 1:
+        raise refuse(f"{place}: {'no' if not near else 'more than one'} collective stands in a loop near this line")
+    return near[0]
+
+
+def _in_turns(file: PythonFile, call: cst.Call) -> _Exchange:
+    """What the loop around `call` does in each turn. Raises `UsageError` where that is more than is understood."""
+    here = file.location(call)
+    loop = next(iter(file.loops_around(call)))
+    if not isinstance(loop, cst.For) or loop.asynchronous is not None or loop.orelse is not None:
+        raise refuse(f"{here}: stands in a loop that goes over no tensors")
+    if any(True for _ in descendants(loop.body, (cst.Break, cst.Return))):
+        raise refuse(f"{here}: a turn of the loop may be its last one")
+    if not call.args or call.args[0].keyword is not None or call.args[0].star:
+        raise refuse(f"{here}: `{file.text(call)}` is not given its tensor first")
+    if keyword(call, "async_op") is not None:
+        raise refuse(f"{here}: `{file.text(call)}` does not wait for the others already")
+    filters: list[str] = []
+    aliases: list[cst.SimpleStatementLine] = []
+    before = behind = False
+    inner: cst.CSTNode | None = file.statement(call)
+    if not isinstance(sole(inner), cst.Expr):
+        raise refuse(f"{here}: what `{file.text(call)}` returns is used")
+    while inner is not loop:
+        block = file.parent(inner)  # type: ignore[arg-type]
+        if not isinstance(block, cst.IndentedBlock):
+            raise refuse(f"{here}: is part of another statement")
+        number = block.body.index(inner)  # type: ignore[arg-type]
+        behind = behind or number + 1 < len(block.body)
+        for line in block.body[:number]:
+            if (left := _left_out(file, line)) is not None:
+                filters.insert(0, left)
+            elif _alias(file, line, loop) is not None:
+                aliases.append(line)  # type: ignore[arg-type]
+            elif any(True for _ in descendants(line, cst.Continue)):
+                raise refuse(f"{file.location(line)}: some turns of the loop end here")
+            else:
+                before = True
+        inner = file.parent(block)
+        if inner is loop:
+            break
+        if not isinstance(inner, cst.If) or inner.body is not block or inner.orelse is not None or isinstance(file.parent(inner), cst.If):
+            raise refuse(f"{here}: is part of another statement")
+        filters.insert(0, _condition(file, inner.test))
+    if before and behind:
+        raise refuse(f"{here}: each turn of the loop works before and after the exchange")
+    given = file.text(call.args[0].value)
+    tensor = dict(_alias(file, line, loop) for line in aliases).get(given, given)  # type: ignore[misc]
+    own = {node.value for node in descendants(loop.target, cst.Name)}
+    if not PART.match(tensor) or tensor.split(".")[0] not in own or any(given_to(loop.body, name) for name in own):
+        raise refuse(f"{here}: `{given}` is no plain part of what the loop goes over")
+    for arg in call.args[1:]:
+        if any(node.value in own and is_name(file, node) for node in descendants(arg.value, cst.Name)):
+            raise refuse(f"{here}: `{file.text(arg)}` is another one in each turn")
+    return _Exchange(file, call, loop, tensor, tuple(filters), before, behind)
+
+
+def _left_out(file: PythonFile, line: cst.CSTNode) -> str | None:
+    """What is true of the turns that go on behind `if …: continue`; None for any other statement."""
+    if not isinstance(line, cst.If) or line.orelse is not None:
+        return None
+    body = line.body.body
+    small = body[0].body[0] if len(body) == 1 and isinstance(body[0], cst.SimpleStatementLine) else body[0] if len(body) == 1 else None
+    if not isinstance(small, cst.Continue):
+        return None
+    test = line.test
+    compared = test.comparisons[0] if isinstance(test, cst.Comparison) and len(test.comparisons) == 1 else None
+    if isinstance(test, cst.Comparison) and compared is not None and isinstance(compared.operator, cst.Is):
+        return f"{file.text(test.left)} is not {file.text(compared.comparator)}"
+    if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+        return _condition(file, test.expression)
+    return f"not ({_condition(file, test)})"
+
+
+def _condition(file: PythonFile, test: cst.BaseExpression) -> str:
+    if any(True for _ in descendants(test, (cst.Call, cst.Await, cst.NamedExpr))):
+        raise refuse(f"{file.location(test)}: `{file.text(test)}` may do more than ask")
+    return f"({file.text(test)})" if isinstance(test, cst.BooleanOperation) and not isinstance(test.operator, cst.And) else file.text(test)
+
+
+def _alias(file: PythonFile, line: cst.CSTNode, loop: cst.For) -> tuple[str, str] | None:
+    """The name that `line` alone gives to a part of the loop's variable, and that part."""
+    small = sole(line)
+    if not isinstance(small, cst.Assign) or len(small.targets) != 1 or not isinstance(small.targets[0].target, cst.Name):
+        return None
+    name, part = small.targets[0].target.value, dotted(small.value)
+    own = {node.value for node in descendants(loop.target, cst.Name)}
+    plain = part is not None and part.split(".")[0] in own and len(given_to(loop.body, name)) == 1
+    return (name, part) if plain and part is not None else None
+
+
+def _written(exchange: _Exchange, cat: str) -> list[Splice]:
+    file, loop, call = exchange.file, exchange.loop, exchange.call
+    indent, whole = file.indent(loop), file.outer_text(loop.iter)
+    tensor = exchange.tensor if exchange.tensor.endswith(OWNED) else f"{exchange.tensor}.detach()"
+    asked = f" if {' and '.join(exchange.filters)}" if exchange.filters else ""
+    more = "".join(f", {file.text(arg).rstrip().rstrip(',')}" for arg in call.args[1:])
+    rows = [
+        f"{TENSORS} = [{tensor} for {file.text(loop.target)} in {whole}{asked}]",
+        f"{JOINED} = {cat}([{ONE}.flatten() for {ONE} in {TENSORS}])",
+        f"{file.text(call.func)}({JOINED}{more})",
+        f"for {ONE}, {PIECE} in zip({TENSORS}, {JOINED}.split([{ONE}.numel() for {ONE} in {TENSORS}])):",
+        f"{file.module.default_indent}{ONE}.copy_({PIECE}.view_as({ONE}))",
+    ]
+    old = whole_lines(file, *file.span(loop))
+    if not (exchange.before or exchange.behind):
+        return [Splice(file.path, old.start, old.end, _lines(file, indent, rows))]
+    first = []
+    if not _again(file, loop):
+        if not isinstance(loop.iter, cst.Name):
+            raise refuse(f"{file.location(loop)}: `{whole}` may be gone through only once")
+        first = [f"{whole} = list({whole})"]
+    if exchange.behind:
+        return [Splice(file.path, old.start, old.start, _lines(file, indent, first + rows)), *taken_away(file, call)]
+    listed = [Splice(file.path, old.start, old.start, _lines(file, indent, first))] if first else []
+    return [*listed, *taken_away(file, call), Splice(file.path, old.end, old.end, _lines(file, indent, rows))]
+
+
+def _lines(file: PythonFile, indent: str, rows: list[str]) -> str:
+    return "".join(f"{indent}{row}{file.newline}" for row in rows)
+
+
+def _again(file: PythonFile, loop: cst.For) -> bool:
+    """Whether what `loop` goes over can be gone through twice: a list, or `model.parameters()`, which is a new iterator each time."""
+    whole, name = loop.iter, dotted(loop.iter)
+    made = given_to(file.function_around(loop) or file.module, name) if name is not None else []
+    return any(
+        isinstance(each, LISTS)
+        or (isinstance(each, cst.Call) and each is whole and isinstance(each.func, cst.Attribute) and each.func.attr.value in OF_PARAMETERS)
+        for each in (whole, *made)
+    )
