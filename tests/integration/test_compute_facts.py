@@ -87,6 +87,15 @@ def test_operators_that_make_a_batch_are_no_computing(plant, tmp_path):
     assert found.operators.per_step == pytest.approx(bare.operators.per_step, abs=3)
 
 
+@FULL
+def test_modules_that_a_library_wraps_to_recompute_them(tmp_path):
+    found, run = seen(tmp_path, LOOP, "plant=wrapped")
+    (again,) = found.recompute
+    place = Location(LOOP, line_of(LOOP, "wrapping.apply_activation_checkpointing("), "slim")
+    assert (again.location, again.per_step) == (place, pytest.approx(3.0, rel=0.02))
+    assert plain(LOOP, "plant=wrapped") == run.output
+
+
 @pytest.mark.parametrize("plant", ["checkpoint", pytest.param("reentrant", marks=FULL)])
 def test_forward_work_done_again(plant, tmp_path):
     found, run = seen(tmp_path, LOOP, f"plant={plant}")
@@ -134,6 +143,18 @@ def test_number_formats(tmp_path):
     assert found.memory.host_limit_bytes > found.memory.host_peak_bytes
     assert found.memory.device_peak_bytes is None
     assert plain(LOOP, "plant=autocast") == run.output
+    assert found.numerics.chosen_at is None
+
+
+@pytest.mark.parametrize(
+    ("plant", "text"),
+    [("doubled", "model.to("), pytest.param("double by default", "set_default_dtype(", marks=FULL)],
+)
+def test_who_chose_the_number_format(tmp_path, plant, text):
+    found, run = seen(tmp_path, LOOP, f"plant={plant}")
+    assert found.numerics.parameter_dtype == "float64"
+    assert found.numerics.chosen_at == Location(LOOP, line_of(LOOP, text), "main")
+    assert plain(LOOP, f"plant={plant}") == run.output
 
 
 @FULL

@@ -143,3 +143,12 @@ def test_work_ahead_of_the_training_and_what_a_library_does_for_a_line_are_named
     assert 0.3 < seconds <= found.startup.own_s < found.startup_s
     assert found.loaders[0].collate_location.function == "Join.__call__"
     assert found.collections.location.line == line_with("clean()  # collects")
+
+
+@pytest.mark.full
+def test_where_a_library_joins_samples_the_line_that_made_its_object_is_told(tmp_path):
+    run = probed(tmp_path / "run", "hf_trainer.py", str(tmp_path / "out"), capture="diagnose")
+    program = (PROGRAMS / "hf_trainer.py").read_text().splitlines()
+    made = next(number for number, line in enumerate(program, 1) if "DefaultDataCollator()" in line)
+    loaders = summarize(run.trace, run="r", project=str(PROGRAMS)).loaders
+    assert {(loader.collator_made_at.line, loader.collate_location) for loader in loaders} == {(made, None)}

@@ -397,6 +397,9 @@ def test_padding_is_made_where_batches_are_joined_and_without_a_loader_shown_whe
     assert diagnose(replace(s.padded(), loaders=(replace(loader, joined_at=helper),), lines=lines)).findings[0].location == helper
     library = replace(loader, collate_location=None, location=built)
     assert diagnose(replace(s.padded(), loaders=(library,), lines=lines)).findings[0].location == built
+    trained = LineCost("main", "Data", Location("train.py", 30, "main"), 0.1, "collate")
+    made = replace(library, collator_made_at=Location("data.py", 7, "collator"))
+    assert diagnose(replace(s.padded(), loaders=(made,), lines=(*lines, trained))).findings[0].location == made.collator_made_at
     assert diagnose(replace(s.padded(), loaders=(), data_function=None, lines=lines)).findings[0].location == forward
 
 

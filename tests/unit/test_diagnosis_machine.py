@@ -187,6 +187,24 @@ def test_a_quota_that_too_many_threads_run_into_stands_beside_them():
     assert "time stopped by the CPU quota 40" in evidence(first(crowded))
 
 
+def rollouts_among_threads(threads: int, making: float | None) -> Summary:
+    """Batches are made by small operators in the training process, which sleeps while their threads have no core."""
+    made = s.hand_made_batches(0.6)
+    facts = replace(made.threads, torch_threads=threads, cpus=2.0, runqueue_share=0.3, thread_cpu_share=0.2)
+    return replace(made, threads=facts, operators=replace(c.operators(), making_share=making))
+
+
+def test_batches_that_threads_without_cores_make_wait_for_no_disk():
+    crowded = rollouts_among_threads(32, 0.58)
+    found = first(crowded)
+    assert (found.kind, "input_io" in kinds(crowded)) == ("thread_oversubscription", False)
+    assert found.share > 0.85
+    assert first(rollouts_among_threads(32, 0.05)).kind == "input_io", "outside operators they wait for something else"
+    assert first(rollouts_among_threads(32, None)).kind == "input_io"
+    few = kinds(rollouts_among_threads(3, 0.58))
+    assert few[:2] == ["input_cpu", "thread_oversubscription"], "with a third of the cores missing making is still the larger cost"
+
+
 def test_workers_that_take_the_cores_are_counted_only_where_cores_lack():
     workers = s.loader(num_workers=2, getitem_ms=s.spread(18.0), collate_ms=s.spread(1.0), persistent_workers=True)
     busy = replace(s.many_threads(2), loaders=(workers,))

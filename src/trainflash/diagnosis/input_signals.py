@@ -154,7 +154,8 @@ def read_input(summary: Summary, start: WorkerStart | None, limits: Thresholds) 
     if loader is not None and loader.num_workers > 0:
         waits = limits.io_cpu_share_of_workers
     held = held_up(summary, loader, share, limits)
-    reads = (cpu is not None and cpu < waits and not held) or _copies_files(summary, loader, share, limits)
+    crowded = made_among_threads(summary, limits) >= limits.making_part * stat.share  # operators that wait for their threads
+    reads = (cpu is not None and cpu < waits and not held and not crowded) or _copies_files(summary, loader, share, limits)
     name = _name(loader, None if apart else part, reads, usual, late, summary, limits) if sampler is None else "input_cpu"
     return Input(
         share=share - held,
@@ -171,6 +172,20 @@ def read_input(summary: Summary, start: WorkerStart | None, limits: Thresholds) 
         held_up=held,
         receives=name != "input_tail" and _far_ahead(loader, summary, limits),
     )
+
+
+def made_among_threads(summary: Summary, limits: Thresholds) -> float:
+    """Part of the wall time in which torch's operators make batches in the training process, by more threads than there are cores for.
+
+    0.0 where threads seldom lack a core, or without the census of operators.
+    """
+    stat, operators, threads = summary.phases.get("Data"), summary.operators, summary.threads
+    if stat is None or operators is None or operators.making_share is None or threads is None or threads.cpus is None:
+        return 0.0
+    many = (threads.torch_threads or 1) > limits.threads_over * threads.cpus
+    if not many or threads.runqueue_share is None or threads.runqueue_share < limits.runqueue_wait:
+        return 0.0
+    return min(stat.share, operators.making_share)
 
 
 def _tail(summary: Summary, share: float) -> tuple[float | None, float | None]:
@@ -280,6 +295,16 @@ def _role(loader: LoaderFacts | None) -> str:
     return "worker" if loader is not None and loader.num_workers > 0 else "main"
 
 
+def joined_at(loader: LoaderFacts | None, lines: list[LineCost]) -> Location | None:
+    """The hottest of `lines`, in which samples are joined, else the owner's function for it, else the loader.
+
+    Where a library's object joins them, the line that made it: samples of that lie in the line that runs the loop.
+    """
+    made = loader.collator_made_at if loader is not None and loader.collate_location is None else None
+    found = made or hottest(lines)
+    return found or (None if loader is None else loader.joined_at or loader.collate_location or loader.location)
+
+
 def _beside_the_loop(summary: Summary, loader: LoaderFacts | None) -> list[LineCost]:
     """Lines that make batches out of what a loader gives, as those of a generator around it: in no function that also trains."""
     if _role(loader) != "main":
@@ -290,8 +315,7 @@ def _beside_the_loop(summary: Summary, loader: LoaderFacts | None) -> list[LineC
 
 def _location(summary: Summary, loader: LoaderFacts | None, name: str) -> Location | None:
     if name == "collate":
-        joined = hottest(lines_in(summary, "Data", _role(loader), "collate"))
-        return joined or (None if loader is None else loader.joined_at or loader.collate_location or loader.location)
+        return joined_at(loader, lines_in(summary, "Data", _role(loader), "collate"))
     samples, beside = lines_in(summary, "Data", _role(loader), "getitem"), _beside_the_loop(summary, loader)
     costlier = sum(line.share for line in beside) > sum(line.share for line in samples)
     found = hottest(beside if costlier else samples) or hottest(lines_in(summary, "Data", _role(loader)))

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from trainflash.diagnosis.calm import COMPUTE
 from trainflash.diagnosis.claims import MOST_SHARE, Claim, bound, severity
+from trainflash.diagnosis.input_signals import made_among_threads
 from trainflash.diagnosis.rank_rules import RARE, late_rank
 from trainflash.diagnosis.signals import Signals
 from trainflash.diagnosis.system_rules import collections_phase
@@ -30,7 +31,7 @@ SLOWS_OPERATORS = (
 def settle(signals: Signals, claims: Iterable[Claim], limits: Thresholds) -> list[Claim]:
     """The claims without what is counted twice. Claims that fall below `limits.listed` are dropped."""
     settled = list(claims)
-    for step in (_constant, _straggling, _waiting, _exchanging, _collecting, _debugged, _launching, _capped):
+    for step in (_crowded, _constant, _straggling, _waiting, _exchanging, _collecting, _debugged, _launching, _capped):
         settled = step(signals, settled, limits)
     return settled
 
@@ -79,6 +80,16 @@ def _constant(signals: Signals, claims: list[Claim], limits: Thresholds) -> list
             first, inside = replace(kept, inside=None), replace(whole, inside="repeated_work")
             return [first if claim is kept else inside if claim is whole else claim for claim in claims]
     return claims
+
+
+def _crowded(signals: Signals, claims: list[Claim], limits: Thresholds) -> list[Claim]:
+    """Batches that threads without cores make: the input costs what would be left with cores for all of them."""
+    threads = next((claim for claim in claims if claim.finding.kind == "thread_oversubscription" and "Data" in claim.phases), None)
+    if threads is None:
+        return claims
+    making = made_among_threads(signals.summary, limits)
+    taken = making * threads.finding.share / ((signals.compute or 0.0) + making)
+    return _less(claims, taken, lambda claim: claim.finding.kind in INPUTS, limits)
 
 
 def _straggling(signals: Signals, claims: list[Claim], limits: Thresholds) -> list[Claim]:

@@ -172,7 +172,7 @@ def precision(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
             phases=BOTH,
             summary=f"{what}; about {shown(work * part)} of the time could be saved",
             evidence=rows,
-            location=_where(signals),
+            location=numerics.chosen_at or _where(signals),
             knobs=("float32",) if dtype == "float64" else (),
         ),
     )

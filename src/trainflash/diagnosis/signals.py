@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from trainflash.diagnosis.calm import COMPUTE, calm_share
-from trainflash.diagnosis.input_signals import Input, WorkerStart, phase_of, read_input, worker_start
+from trainflash.diagnosis.input_signals import Input, WorkerStart, joined_at, phase_of, read_input, worker_start
 from trainflash.diagnosis.lines import Sync, hottest, lines_in, same_line, syncs, unnamed
 from trainflash.diagnosis.thresholds import Thresholds
 from trainflash.schema import Activity, LineCost, LoaderFacts, Location, RepeatedWork, Summary, Threads
@@ -47,14 +47,12 @@ class Signals:
 
     @property
     def batches_made_at(self) -> Location | None:
-        """Where samples are joined: the hottest line of that, else the owner's function for it, else the loader, else the data function.
+        """Where samples are joined: the hottest line of that, else what the loader says of it, else the data function.
 
         A function that the traced joining passed in goes before the one that was handed to the loader: samples may miss what is short.
         """
-        joined = hottest([line for line in self.summary.lines if line.phase == "Data" and line.part == "collate"])
-        loader = self.loader
-        built = (loader.joined_at or loader.collate_location or loader.location) if loader is not None else None
-        return joined or built or self.summary.data_function
+        joined = [line for line in self.summary.lines if line.phase == "Data" and line.part == "collate"]
+        return joined_at(self.loader, joined) or self.summary.data_function
 
     def hottest(self, phase: str) -> Location | None:
         """The hottest of the owner's lines in `phase`, in the training process."""

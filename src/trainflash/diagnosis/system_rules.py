@@ -5,6 +5,7 @@ from __future__ import annotations
 from trainflash.diagnosis.calm import COMPUTE
 from trainflash.diagnosis.census import LEAST_MS
 from trainflash.diagnosis.claims import Claim, at, claim, count, megabytes, milliseconds, percent, shown
+from trainflash.diagnosis.input_signals import made_among_threads
 from trainflash.diagnosis.signals import Signals
 from trainflash.diagnosis.thresholds import Thresholds
 from trainflash.schema import Evidence, GpuStat, HostStat, Memory
@@ -14,18 +15,20 @@ def thread_oversubscription(signals: Signals, limits: Thresholds) -> tuple[Claim
     """More compute threads than cores, or several that keep losing theirs (T3). Abstains when threads or the CPU budget are unknown.
 
     Threads of all ranks count, and of data workers the cores that they keep busy. `share` is a lower estimate: the part of computing for
-    which there were no cores, 1 − cores ÷ threads, or the time without a core. Threads that use no CPU stand in nobody's way.
+    which there were no cores, 1 − cores ÷ threads, or the time without a core. Batches that operators make in the training process, such
+    as rollouts, are computed too. Threads that use no CPU stand in nobody's way.
     """
     threads, compute = signals.threads, signals.compute
     if threads is None or threads.torch_threads is None or threads.cpus is None or compute is None or threads.torch_threads < 2:
         return ()
+    making = made_among_threads(signals.summary, limits)
     own = threads.torch_threads * signals.summary.ranks
     workers = _busy_workers(signals) * signals.summary.ranks
     waiting = threads.runqueue_share
     spread = _compute_spread(signals)
     stolen = waiting is not None and waiting >= limits.runqueue_wait
     if own > limits.threads_over * threads.cpus and (stolen or _uses_its_budget(signals, limits) is not False):
-        share = compute * (1 - threads.cpus / own)
+        share = (compute + making) * (1 - threads.cpus / own)
     elif own + workers > limits.threads_over * threads.cpus and workers > 0 and stolen:
         share = compute * min(waiting or 0.0, 1 - threads.cpus / (own + workers))
     elif stolen and spread is not None and spread >= limits.threads_spread:
@@ -37,7 +40,7 @@ def thread_oversubscription(signals: Signals, limits: Thresholds) -> tuple[Claim
     rows = [
         count("compute threads", own),
         count("cores in the budget", threads.cpus),
-        percent("computing, share of wall time", compute),
+        percent("computing, share of wall time", compute + making),
         Evidence("OMP_NUM_THREADS", threads.omp_num_threads or "not set"),
     ]
     if workers > 0:
@@ -56,7 +59,7 @@ def thread_oversubscription(signals: Signals, limits: Thresholds) -> tuple[Claim
             "host",
             share,
             limits,
-            phases=COMPUTE,
+            phases=(*COMPUTE, "Data") if making else COMPUTE,
             summary=f"{own} compute threads share {threads.cpus:g} cores and wait for each other{at(threads.set_at)}",
             evidence=rows,
             location=threads.set_at,

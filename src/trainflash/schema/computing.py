@@ -114,6 +114,7 @@ class Operators:
     kernels_per_step: float | None = None  # device kernels launched, where a device is used
     op_share: float | None = None  # part of such a step inside operators, in the census where it is largest
     mode_share: float | None = None  # part of such a step in torch's dispatch modes, but for what they call
+    making_share: float | None = None  # part of such a step in operators that make its batch, on the training thread
 
 
 @dataclass(frozen=True)
@@ -159,4 +160,5 @@ class Numerics:
     convolutions: int  # Conv2d and Conv3d modules in trained roots
     channels_last: bool | None  # layout of 4-d inputs of the roots; None: none seen
     compiled: bool  # torch.compile is used
+    chosen_at: Location | None = None  # the owner's line that chose the format of the parameters: torch's default, or the network's own
     turned: str | None = None  # the largest weight whose rows do not lie one behind the other in memory, with its shape

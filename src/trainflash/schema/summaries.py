@@ -118,6 +118,7 @@ class LoaderFacts:
     batched: bool = False  # the dataset has `__getitems__`, or a batch sampler hands it whole batches
     starts: int | None = None  # times that its workers were started; None: none was seen
     collate_location: Location | None = None  # the owner's function that joins samples into a batch; None: a library's
+    collator_made_at: Location | None = None  # where the owner made a library's object that joins them
     joined_at: Location | None = None  # the owner's function that most of joining passed in, itself or one that it calls
     wait_s: float | None = None  # the training process waited for its batches, over the whole run
     pass_ms: Spread | None = None  # Data time beyond the usual around each steady pass's begin, until every worker has sent a batch

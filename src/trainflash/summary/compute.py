@@ -180,6 +180,7 @@ def _operators(censuses: tuple[CensusTrace, ...]) -> Operators | None:
         matmul_share=part_of(calm.matmul_ns),
         copy_share=part_of(calm.copy_ns),
         mode_share=calm.mode_ns / calm.ns if calm.ns > 0 else None,
+        making_share=calm.data_ns / calm.ns if calm.ns > 0 else None,
         op_share=max((census.op_ns / census.ns for census in censuses if census.ns > 0), default=None),
     )
 

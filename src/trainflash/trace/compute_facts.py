@@ -22,6 +22,7 @@ from trainflash.trace.computing import (
 from trainflash.trace.facts import Facts
 
 CENSUS_FIGURES = ("ns", "ops", "op_ns", "small_ns", "optimizer_ops", "matmul_ns", "conv_ns", "copy_ns")
+LATER_FIGURES = ("mode_ns", "data_ns")  # that older records lack
 
 
 def read_computing(facts: Facts) -> ComputeTrace:
@@ -151,8 +152,8 @@ def _censuses(facts: Facts) -> tuple[CensusTrace, ...]:
                 AttentionCall(str(kind), tuple(int(size) for size in shape), int(calls), int(forward), None if back is None else int(back))
                 for kind, shape, calls, forward, back in fact.get("attention", [])
             )
-            figures = {name: int(fact[name]) for name in CENSUS_FIGURES}
-            found.append(CensusTrace(step=int(fact["step"]), attention=attention, mode_ns=int(fact.get("mode_ns", 0)), **figures))
+            figures = {name: int(fact[name]) for name in CENSUS_FIGURES} | {name: int(fact.get(name, 0)) for name in LATER_FIGURES}
+            found.append(CensusTrace(step=int(fact["step"]), attention=attention, **figures))
     return tuple(found)
 
 
@@ -211,6 +212,7 @@ def _numerics(facts: Facts) -> Numerics | None:
         channels_last=fact.get("channels_last"),
         compiled=bool(fact.get("compiled")),
         turned=fact.get("turned"),
+        chosen_at=facts.location(fact.get("chosen_at")),
     )
 
 

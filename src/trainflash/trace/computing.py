@@ -110,7 +110,10 @@ class AttentionLine:
 
 @dataclass(frozen=True)
 class CensusTrace:
-    """Operators of one step up to its last update. Times are nanoseconds on the host; `mode_ns`: in dispatch modes' own code."""
+    """Operators of one step up to its last update. Times are nanoseconds on the host.
+
+    `mode_ns`: in dispatch modes' own code; `data_ns`: in operators that make batches, which count nowhere else.
+    """
 
     step: int
     ns: int
@@ -122,6 +125,7 @@ class CensusTrace:
     conv_ns: int
     copy_ns: int
     mode_ns: int = 0
+    data_ns: int = 0
     attention: tuple[AttentionCall, ...] = ()
 
 

@@ -290,6 +290,7 @@ def _loader(facts: Facts, fact: dict, waits: Waits, own: Fetches, role: str | No
         dataset=str(fact["dataset"]),
         dataset_location=facts.location(fact.get("dataset_at")),
         collate_location=facts.location(fact.get("collate_at")),
+        collator_made_at=facts.location(fact.get("collator_at")),
         dataset_len=fact.get("dataset_len"),
         sample_bytes=sample_bytes,
         iter_at_ns=iter_at,

@@ -108,6 +108,7 @@ class LoaderTrace:
     wait_ns: np.ndarray  # each wait for a batch in the training process
     fetches: Fetches  # in this process (num_workers = 0); with workers see `Trace.workers` whose `loader` is this id
     times: SampleTimes | None = None  # of samples, in this process
+    collator_made_at: Location | None = None  # the owner's line that made a library's object for it
     batched: bool = False  # the dataset was seen to make whole batches, in this process
     draws: bool | None = None  # making its batches draws random numbers, in this process
     joined_at: Location | None = None  # the owner's function that most of joining its samples passed in, in this process

@@ -82,6 +82,13 @@ class Checkpointed(nn.Module):
         return x
 
 
+def slim(blocks):
+    from torch.distributed.algorithms._checkpoint import checkpoint_wrapper as wrapping
+
+    wrapping.apply_activation_checkpointing(blocks, check_fn=lambda module: module is not blocks and isinstance(module, nn.Sequential))
+    return blocks
+
+
 def body():
     if PLANT in ("hand", "closure", "fused", "math", "einsum", "exponentials", "kernel", "pointer"):
         return Attention()
@@ -91,6 +98,8 @@ def body():
         return Experts()
     if PLANT in ("checkpoint", "reentrant"):
         return Checkpointed()
+    if PLANT == "wrapped":
+        return slim(nn.Sequential(*(nn.Sequential(nn.Linear(WIDTH, 256), nn.GELU(), nn.Linear(256, WIDTH)) for _ in range(3))))
     return nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.ReLU())
 
 
@@ -113,9 +122,13 @@ def clean_up():
 def main():
     torch.set_num_threads(1)
     torch.manual_seed(0)
+    if PLANT == "double by default":
+        torch.set_default_dtype(torch.float64)
     model = nn.Sequential(body(), nn.Dropout(0.1), nn.Linear(WIDTH, 5), nn.Softmax(-1))
+    if PLANT == "doubled":
+        model = model.to("cpu").to(torch.float64)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, foreach=False)
-    x = torch.randn(BATCH, LENGTH, WIDTH)
+    x = torch.randn(BATCH, LENGTH, WIDTH, dtype=next(model.parameters()).dtype)
     for step in range(STEPS):
         if PLANT == "closure":
             print(step, stepped(optimizer, model, x).item().hex())

@@ -6,7 +6,7 @@ import time
 import torch
 from torch import nn
 from torch.utils.data import Dataset
-from transformers import Trainer, TrainingArguments
+from transformers import DefaultDataCollator, Trainer, TrainingArguments
 
 
 class Rows(Dataset):
@@ -47,7 +47,8 @@ def main(output):
         disable_tqdm=True,
         dataloader_num_workers=0,
     )
-    trainer = Trainer(Model(), arguments, train_dataset=Rows(400, 0.004), eval_dataset=Rows(16, 0.004))
+    joins = DefaultDataCollator()
+    trainer = Trainer(Model(), arguments, data_collator=joins, train_dataset=Rows(400, 0.004), eval_dataset=Rows(16, 0.004))
     trainer.train()
     print("steps", trainer.state.global_step)
 

@@ -11,7 +11,7 @@ from ..parts import modules_in, named_own_parameters, parameters_in
 from ..phases.loop import loop
 from ..phases.observer import Observer
 from ..writer import fact
-from . import compiles
+from . import compiles, formats
 
 LOOK_UNTIL = 8  # completed steps
 TURNED_FROM = 1 << 14  # elements of a weight, from which on the way it lies in memory can matter
@@ -40,7 +40,7 @@ class NumericsFacts(Observer):
         def __enter__(entered):
             try:
                 if getattr(entered, "_enabled", False) and loop.started and not loop.evaluating and self._torch.is_grad_enabled():
-                    self._autocast[str(entered.fast_dtype).replace("torch.", "")] += 1
+                    self._autocast[formats.named(entered.fast_dtype)] += 1
             except Exception as error:
                 swallow("autocast", error)
             return original(entered)
@@ -61,7 +61,7 @@ class NumericsFacts(Observer):
             self._look_at(module)
         for kind in ("cuda", "cpu"):
             if (kind == "cpu" or self._cuda) and self._torch.is_autocast_enabled(kind):
-                self._autocast[str(self._torch.get_autocast_dtype(kind)).replace("torch.", "")] += 1
+                self._autocast[formats.named(self._torch.get_autocast_dtype(kind))] += 1
         for tensor in tensors_in([*args, *kwargs.values()]):
             if tensor.dim() == 4 and tensor.is_floating_point():
                 self._note_layout(tensor)
@@ -70,7 +70,7 @@ class NumericsFacts(Observer):
         convolutions = (self._torch.nn.Conv2d, self._torch.nn.Conv3d)
         for parameter in parameters_in(module):
             if parameter.requires_grad:
-                self._elements[str(parameter.dtype).replace("torch.", "")] += parameter.numel()
+                self._elements[formats.named(parameter.dtype)] += parameter.numel()
                 self._cuda = self._cuda or parameter.is_cuda
         for part in modules_in(module):
             if isinstance(part, convolutions):
@@ -103,11 +103,12 @@ class NumericsFacts(Observer):
         """What was seen, and the switches as they are now."""
         if not self._elements:
             return
-        torch = self._torch
+        torch, usual = self._torch, self._elements.most_common(1)[0][0]
         cuda = self._cuda and torch.cuda.is_initialized()
         fact(
             "numerics",
-            parameter_dtype=self._elements.most_common(1)[0][0],
+            parameter_dtype=usual,
+            chosen_at=formats.place_of(usual),
             autocast=next((name for name, _ in self._autocast.most_common(1)), None),
             matmul_precision=_read(torch.get_float32_matmul_precision),
             tf32_matmul=_read(lambda: torch.backends.cuda.matmul.allow_tf32) if cuda else None,
@@ -143,7 +144,8 @@ def _read(switch):
 
 
 def install(torch) -> NumericsFacts:
-    """Listen for the first steps."""
+    """Listen for the first steps, and for who chooses a format."""
+    formats.install(torch)
     source = NumericsFacts(torch)
     source.watch_autocast()
     loop.add(source)

@@ -15,6 +15,7 @@ MATMULS = frozenset(
 CONVOLUTIONS = frozenset(f"aten::{name}" for name in ("convolution", "_convolution", "convolution_backward", "conv2d", "conv3d"))
 COPIES = frozenset(f"aten::{name}" for name in ("copy_", "_foreach_copy_"))
 CLASSES = (("matmul", MATMULS), ("conv", CONVOLUTIONS), ("copy", COPIES))
+FIGURES = ("ops", "op_ns", "small_ns", "optimizer_ops", "matmul_ns", "conv_ns", "copy_ns", "mode_ns", "data_ns")
 PRODUCTS = ("aten::bmm", "aten::baddbmm")
 EXPONENTIALS = ("aten::exp", "aten::exp_", "aten::exp2")
 SUMS = ("aten::sum", "aten::logsumexp")
@@ -98,7 +99,7 @@ class _Counted:
         self._outside = outside
         ends = [begin for begin, _ in outside[1:]] + [since if since >= 0 else float("inf")]
         self._forwards = [(begin, ends[number]) for number, (_, begin) in enumerate(outside)]
-        self.figures = dict.fromkeys(("ops", "op_ns", "small_ns", "optimizer_ops", "matmul_ns", "conv_ns", "copy_ns", "mode_ns"), 0)
+        self.figures = dict.fromkeys(FIGURES, 0)
         self.outers: list = []  # outermost operators of the forward pass, in order
         self.forward: list = []  # all operators of the forward pass
         self.backward: dict = {}  # sequence number -> ns of that function of the graph
@@ -146,6 +147,8 @@ class _Counted:
     def _ended(self, call: _Call) -> None:
         figures = self.figures
         if call.data:
+            if call.outer is call:
+                figures["data_ns"] += call.ns
             return
         if call.sequence >= 0 and call.backward:
             self.backward[call.sequence] = self.backward.get(call.sequence, 0) + call.ns

@@ -21,6 +21,7 @@ from .askers import asker
 
 MAX_PLACES = 100
 ENABLING = ("gradient_checkpointing_enable", "activation_checkpointing_enable")  # Hugging Face's names, older and newer
+WRAPPING = "torch.distributed.algorithms._checkpoint.checkpoint_wrapper"
 SETTINGS = ("gradient_checkpointing", "activation_checkpointing")
 
 _clock = time.monotonic_ns
@@ -33,6 +34,7 @@ class Recomputations:
         self.calls: dict = {}  # number of the place -> [calls, ns]
         self.places: list = []
         self.asked_at = None  # where the owner asked Hugging Face's classes for it
+        self.wrapped_at: dict = {}  # code of a wrapping module's forward -> where the owner wrapped modules in it last
         self._watching = False
         self._known: dict = {}  # (code, line) of the caller -> number of the place
         self._inside = False
@@ -105,7 +107,7 @@ class Recomputations:
         key = (frame.f_code, frame.f_lineno)
         number = self._known.get(key)
         if number is None:
-            place = asker(frame)
+            place = self.wrapped_at.get(frame.f_code) or asker(frame)
             if place in self.places or len(self.places) >= MAX_PLACES:
                 number = self.places.index(place) if place in self.places else 0
             else:
@@ -128,6 +130,20 @@ class Recomputations:
             return original(*args, **kwargs)
 
         return enable
+
+    def wraps(self, owner) -> None:
+        """A module that recomputes what it holds: the line that put it around another one, and not the one that runs it, asks for that."""
+        original, code = owner.__init__, owner.forward.__code__
+
+        @functools.wraps(original)
+        def __init__(module, *args, **kwargs):
+            try:
+                self.wrapped_at[code] = own.caller()
+            except Exception as error:
+                swallow("checkpoint", error)
+            original(module, *args, **kwargs)
+
+        owner.__init__ = __init__
 
     def configured(self, original):
         """A trainer's settings: where the owner made them with recomputation switched on."""
@@ -172,6 +188,7 @@ def install(torch) -> Recomputations:
     manager.__enter__ = source.entered(manager.__enter__, is_compiling, torch)
     inside.hook(manager.__exit__, source.end, None)
     imports.after("torch.utils.checkpoint", wrap)
+    imports.after(WRAPPING, lambda module: source.wraps(module.CheckpointWrapper))
     imports.after("transformers.modeling_utils", watch)
     imports.after("transformers.training_args", configure)
     return source

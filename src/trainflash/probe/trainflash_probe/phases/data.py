@@ -16,6 +16,7 @@ from ..lengths import length_of
 from ..objects import attribute, of_class, place_of_own
 from ..wrapped import innermost
 from ..writer import emit, fact
+from . import collators
 from .loop import loop
 
 _serials = 0
@@ -31,6 +32,7 @@ def install(torch) -> None:
     loader.__iter__ = _iter(loader.__iter__)
     base = module._BaseDataLoaderIter
     base.__next__ = _next(base.__next__)
+    collators.install()
 
 
 def _constructed(original):
@@ -92,6 +94,7 @@ def _arguments(loader) -> dict:
         "dataset_len": None if iterable else length_of(dataset),
         "collate": collate.__qualname__ if type(collate) is FunctionType else type(collate).__name__,
         "collate_at": place_of_own(collate),
+        "collator_at": collators.made_at(collate),
     }
 
 

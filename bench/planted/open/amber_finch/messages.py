@@ -21,7 +21,10 @@ def write_message(intent: str, rng: random.Random) -> str:
     length = min(max(int(rng.lognormvariate(3.1, 0.4)), 6), 60)
     telling = INTENTS[intent].split()
     other = INTENTS[rng.choice(list(INTENTS))].split()
-    words = [rng.choice(telling) if rng.random() < 0.12 else rng.choice(other) if rng.random() < 0.06 else rng.choice(FILLERS) for _ in range(length)]
+    words = [
+        rng.choice(telling) if rng.random() < 0.12 else rng.choice(other) if rng.random() < 0.06 else rng.choice(FILLERS)
+        for _ in range(length)
+    ]
     return " ".join(words)
 
 

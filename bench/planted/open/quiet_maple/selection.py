@@ -34,7 +34,9 @@ class KeepBest(Paced):
 
     METRICS = {"auc": auc, "accuracy": lambda scores, labels: float(((scores > 0) == labels.bool()).float().mean())}
 
-    def __init__(self, model: nn.Module, held_out: tuple[torch.Tensor, torch.Tensor], steps_per_epoch: int, settings: SelectionSettings) -> None:
+    def __init__(
+        self, model: nn.Module, held_out: tuple[torch.Tensor, torch.Tensor], steps_per_epoch: int, settings: SelectionSettings
+    ) -> None:
         super().__init__(steps_per_epoch, settings.per_epoch)
         self.model, self.held_out, self.patience = model, held_out, settings.patience
         self.metric = self.METRICS[settings.metric]

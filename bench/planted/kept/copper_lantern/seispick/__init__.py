@@ -1,0 +1,1 @@
+"""Picking of P arrivals on three-component records."""
