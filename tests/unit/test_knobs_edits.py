@@ -8,6 +8,7 @@ import sys
 import textwrap
 
 import pytest
+import torch
 from knob_scenes import GB, activity, added, finding, loader, program, removed, repeated, setting, summary
 
 from trainflash.errors import UsageError
@@ -19,6 +20,54 @@ def memo(tmp_path, source, qualname, *, memory=8 * GB, loaders=(), nth=0, **chan
     at = made.line("train.py", f"def {qualname.split('.')[-1]}(", nth)
     run = summary(repeated=(repeated(at, qualname, **changes),), loaders=loaders)
     return made, made.propose("memoize_function", run, findings=[finding("repeated_work", at)], memory=memory)
+
+
+BASIN = """
+import torch
+from dataclasses import dataclass
+
+
+lazily = property
+
+
+@dataclass
+class Basin:
+    metres: torch.Tensor
+    order: int = 2
+
+    @lazily
+    def near(self):
+        return torch.exp(-self.metres / self.order)
+"""
+
+
+def test_a_property_of_objects_that_are_no_keys_keeps_its_result_in_them(tmp_path):
+    made, candidate = memo(tmp_path, BASIN, "Basin.near", hashable=False)
+    assert (removed(candidate), added(candidate)) == (["    @lazily"], ["import functools", "    @functools.cached_property"])
+    made.apply(candidate)
+    names: dict = {}
+    exec(made.read("train.py"), names)
+    basin, other = names["Basin"](torch.arange(3.0)), names["Basin"](torch.zeros(3))
+    assert (
+        basin.near is basin.near and torch.equal(basin.near, torch.exp(-torch.arange(3.0) / 2)) and torch.equal(other.near, torch.ones(3))
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "instead", "reason"),
+    [
+        ("@dataclass\n", "@dataclass(slots=True)\n", "cannot be keys|not hashable"),
+        ("    order: int = 2\n", "    order: int = 2\n\n    def move(self):\n        self.metres = self.metres + 1\n", "metres"),
+        (
+            "/ self.order)\n",
+            "/ self.order)\n\n    @near.setter\n    def near(self, value):\n        self.metres = value\n",
+            "set or deleted",
+        ),
+    ],
+)
+def test_a_property_that_must_be_asked_again_is_not_kept(tmp_path, text, instead, reason):
+    with pytest.raises(UsageError, match=reason):
+        memo(tmp_path, BASIN.replace(text, instead), "Basin.near", hashable=False)
 
 
 def test_cache_on_a_function_with_its_import(tmp_path):

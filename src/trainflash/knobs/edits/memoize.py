@@ -76,6 +76,8 @@ def _target(edit: Memoize, scene: Scene, work: RepeatedWork) -> Target:
     name = f"{work.qualname} at {work.location}"
     if purity.cached_already(file, function):
         raise refuse(f"{name} is cached already")
+    if (decorator := _property(file, function)) is not None and purity.unhashable(file, function) is not None:
+        return _kept_in_object(edit, scene, work, decorator)
     if not work.hashable:
         raise refuse(f"{name}: its arguments cannot be keys of a cache")
     reason = purity.obstacle(scene.project, file, function) or changes.lasting(scene.project, file, function)
@@ -94,6 +96,31 @@ def _target(edit: Memoize, scene: Scene, work: RepeatedWork) -> Target:
         return edits
 
     return Target(file.location(function), "off", write, f"{name}, {_shown(size)}", f"{decorator[1:]} on {work.qualname}")
+
+
+def _property(file: PythonFile, function: cst.FunctionDef) -> cst.Decorator | None:
+    """The only decorator of a property whose objects can hold its result."""
+    names, owner = decorator_names(file, function), file.class_of(function)
+    if len(names) != 1 or purity.bound_by(file, names[0]) != "property" or owner is None:
+        return None
+    slots = any("slots" in file.text(each) for each in owner.decorators) or "__slots__" in file.text(owner)
+    return None if slots else function.decorators[0]
+
+
+def _kept_in_object(edit: Memoize, scene: Scene, work: RepeatedWork, decorator: cst.Decorator) -> Target:
+    """`functools.cached_property`: each object keeps its own result, and need not be a key."""
+    file = scene.project.python(work.location.file)
+    function = _function(file, work)
+    name = f"{work.qualname} at {work.location}"
+    reason = purity.lasting_obstacle(scene.project, file, function) or changes.lasting(scene.project, file, function)
+    if reason is not None:
+        raise refuse(f"{name}: {reason}")
+    size = _size(scene, work)
+    _fits(edit, scene, size, name)
+    spelled, needed = imports.reach(file, "functools", "cached_property")
+    edits = (*needed, Splice(file.path, *file.span(decorator.decorator), spelled))
+    where = f"{name}, {_shown(size)}"
+    return Target(file.location(function), "off", lambda value: edits, where, f"{spelled} on {work.qualname}")
 
 
 def _below_binding(file: PythonFile, function: cst.FunctionDef) -> cst.CSTNode:

@@ -63,7 +63,12 @@ UNHASHABLE = {"list", "dict", "set", "UserList", "UserDict", "OrderedDict", "def
 
 
 def obstacle(project: Project, file: PythonFile, function: cst.FunctionDef) -> str | None:
-    """Why the results of `function` must not be cached; None when its source shows no reason."""
+    """Why the results of `function` must not be cached by its arguments; None when its source shows no reason."""
+    return lasting_obstacle(project, file, function) or unhashable(file, function)
+
+
+def lasting_obstacle(project: Project, file: PythonFile, function: cst.FunctionDef) -> str | None:
+    """Why the results of `function` must not be kept at all; None when its source shows no reason."""
     return (
         _form(file, function)
         or _randomness(project, file, function, set())
@@ -183,7 +188,13 @@ def _effects(function: cst.FunctionDef) -> str | None:
 
 
 def _object(project: Project, file: PythonFile, function: cst.FunctionDef) -> str | None:
-    """A method also depends on its object: that must be hashable and must not change after it was made."""
+    """A method also depends on its object: that must not change after it was made."""
+    owner = file.class_of(function)
+    return None if owner is None else changed_after(project, file, owner, _read(file, owner, function, set()))
+
+
+def unhashable(file: PythonFile, function: cst.FunctionDef) -> str | None:
+    """Why the objects that `function` is a method of can be no keys; None where they can."""
     owner = file.class_of(function)
     if owner is None:
         return None
@@ -197,7 +208,7 @@ def _object(project: Project, file: PythonFile, function: cst.FunctionDef) -> st
         word in file.text(each) for each in owner.decorators for word in ("frozen=True", "eq=False", "unsafe_hash=True")
     ):
         return f"objects of {owner.name.value} are not hashable: a dataclass that compares by value"
-    return changed_after(project, file, owner, _read(file, owner, function, set()))
+    return None
 
 
 def _read(file: PythonFile, owner: cst.ClassDef, function: cst.FunctionDef, seen: set[str]) -> set[str]:
