@@ -21,9 +21,10 @@ class CallArgument:
     `at` says which call: the one that made the training loader, the evaluation loader or the loader that the finding names, the one
     that set the threads, the one that switched `setting` on, one at a place that a fact names, or the only one of that name in the
     program. `shared` says who else may read the edited value: `loaders` other loaders too, `alone` nobody; where it is read elsewhere,
-    `local` edits the call instead (`anyhow`: also where the value is computed, and the run saw which). With `symbol`, `true` is written
-    as that dotted name (`around` it the text given), imported where needed; with `written`, as that text. `each` edits all calls of that
-    name at the line. `share` says that a fraction there is a part of a whole, not a count, and how far it may grow.
+    `local` edits the call instead (`anyhow`: also where the value is computed, and the run saw which, as of a `setting` that was on).
+    With `symbol`, `true` is written as that dotted name (`around` it the text given), imported where needed; with `written`, as that
+    text. `each` edits all calls of that name at the line. `share` says that a fraction there is a part of a whole, not a count, and how
+    far it may grow.
     """
 
     calls: tuple[str, ...]  # dotted names with imports resolved (`lib.*Config`: all of that form), or `*.method`

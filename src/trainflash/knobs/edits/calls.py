@@ -111,6 +111,8 @@ def at_call(edit: CallArgument, scene: Scene, file: PythonFile, call: cst.Call) 
     """Where the value of the argument of this very call is written. Raises `UsageError` as `call_argument` does."""
     here = file.location(call)
     expected = scene.facts.get(edit.fact) if edit.fact is not None else None
+    if edit.at == "setting" and edit.local == "anyhow":
+        expected = True  # the run had it on
     resolver = sources.Resolver(scene.project, UNKNOWN if expected is None else expected)
     if edit.calls == LOADERS:
         loading.check(scene.project, file, call, edit.argument, scene.facts.get("device"))
