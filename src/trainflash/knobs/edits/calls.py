@@ -111,8 +111,6 @@ def at_call(edit: CallArgument, scene: Scene, file: PythonFile, call: cst.Call) 
     """Where the value of the argument of this very call is written. Raises `UsageError` as `call_argument` does."""
     here = file.location(call)
     expected = scene.facts.get(edit.fact) if edit.fact is not None else None
-    if edit.at == "setting" and edit.local == "anyhow":
-        expected = True  # the run had it on
     resolver = sources.Resolver(scene.project, UNKNOWN if expected is None else expected)
     if edit.calls == LOADERS:
         loading.check(scene.project, file, call, edit.argument, scene.facts.get("device"))
@@ -138,9 +136,10 @@ def at_call(edit: CallArgument, scene: Scene, file: PythonFile, call: cst.Call) 
         found = resolver.argument(file, call, edit.argument, edit.position)
     except UsageError:
         asked = node is not None and any(word in file.text(node) for word in ("environ", "getenv"))  # the owner says it from outside
-        if edit.local != "anyhow" or node is None or asked or expected is None or resolver.other_callers(file, call):
+        seen = True if edit.at == "setting" else expected  # the run had a setting on
+        if edit.local != "anyhow" or node is None or asked or seen is None or resolver.other_callers(file, call):
             raise
-        return _target(file, call, expected, *file.outer_span(node), f"{edit.argument} of {name} at {here}, which is computed,")
+        return _target(file, call, seen, *file.outer_span(node), f"{edit.argument} of {name} at {here}, which is computed,")
     if found is None and edit.position is not None and has_splat(call, "*"):
         raise refuse(f"{here}: a *splat may pass {edit.argument}")
     what = f"{edit.argument} of {name} at {here}"
