@@ -47,7 +47,7 @@ from trainflash.workflow.verifying import Demands  # noqa: E402
 
 RESULTS = HERE / "results" / "optimize.json"
 ARMS = ("expert", "auto", "usual")
-LAST_LINE = re.compile(r"(\d+) steps in ([\d.]+)s, loss (\S+)")
+LAST_LINE = re.compile(r"(\d+) steps in ([\d.]+) ?s, loss (\S+)")
 SAME_LOSS = 1e-3
 SELDOM = dict.fromkeys(("evaluation", "checkpoint", "logging", "host_code"), frozenset({"cadence"}))
 GOOD, MEDIAN_WANTED, MEAN_WANTED = 1.05, 0.9, 0.7  # an expert's gain below the first is inside the noise and scores nothing

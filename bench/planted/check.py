@@ -27,7 +27,7 @@ from programs import HERE, Program, command_of, copy_of, environment, programs
 
 PROOF = HERE / "proof.json"
 NEEDED = 1.3
-LAST_LINE = re.compile(r"(\d+) steps in ([\d.]+)s, loss (\S+)")
+LAST_LINE = re.compile(r"(\d+) steps in ([\d.]+) ?s, loss (\S+)")
 
 
 def forkable(program: Program) -> bool:

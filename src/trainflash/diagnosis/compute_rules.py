@@ -175,10 +175,13 @@ def attention_kernel(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
     )
 
 
+OF_REASON = {"need_weights=True": ("attention_weights_off",), "fused kernels are switched off": ("fused_kernels_on",)}
+
+
 def _for_attention(found: Attention) -> tuple[str, ...]:
     if found.kind == "hand_written":
         return ("fused_attention",)
-    return ("attention_weights_off",) if found.reason == "need_weights=True" else ()
+    return OF_REASON.get(found.reason, ())
 
 
 def recompute(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:

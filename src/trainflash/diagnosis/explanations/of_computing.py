@@ -114,6 +114,7 @@ COMPUTING = (
                 "rounding; dropout's random numbers",
                 "fused_attention",
             ),
+            Fix("switch fused kernels on again where the program switched them off", "rounding", "fused_kernels_on"),
             Fix("need_weights=False in calls of nn.MultiheadAttention whose weights nobody reads", "rounding", "attention_weights_off"),
             Fix(
                 "feed it what fused kernels take: 16-bit inputs, head sizes that are multiples of 8, is_causal instead of a mask",

@@ -30,6 +30,7 @@ INPUT = (
         "bytes arrive slowly: network or spinning disk, or very many small files",
         "phase Data, a low CPU share of fetching (time without a core taken out); what disk and network delivered, where measured",
         (
+            Fix("map an array's file (mmap_mode) where only a part of it is used", NOTHING, "mapped_file"),
             Fix("stage the data on local NVMe or in memory", NOTHING),
             WORKERS,
             Fix("pack small files into shards of some hundred MB", "the order, if shards are shuffled instead of samples"),

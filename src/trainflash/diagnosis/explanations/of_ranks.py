@@ -14,6 +14,7 @@ RANKS = (
         (
             Fix("find_unused_parameters=False where all parameters are used", "nothing; unused ones become an error"),
             Fix("no_sync() in all but the last backward of an accumulation", "rounding: the order of sums"),
+            Fix("one collective for all tensors of a loop instead of one for each", "rounding: the order of sums", "one_exchange"),
             Fix("bucket_cap_mb near 25 or above, gradient_as_bucket_view=True", "rounding: the order of sums"),
             Fix("no reading of tensors between backward and the update", NOTHING),
             Fix("FSDP: backward_prefetch and forward_prefetch", "nothing but memory"),

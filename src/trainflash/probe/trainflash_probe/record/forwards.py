@@ -66,9 +66,12 @@ class Forwards:
             self._waiting[-1].end = forward.marker
         self._waiting.append(forward)
 
-    def aim(self, target):
-        """A loss function of torch was given this target."""
-        self._aimed += tensors.rows([tensors.as_single(target)])
+    def aim(self, target, ignored=None):
+        """A loss function of torch was given this target, and leaves the class index `ignored` out: with that a batch is padded."""
+        target = tensors.as_single(target)
+        if ignored is not None and target.dim() == 1:
+            target = target[target != ignored]
+        self._aimed += tensors.rows([target], ignored=ignored)
 
     def use(self, numbers):
         """`numbers`: autograd nodes that a backward depends on; None when unknown: then the newest training-mode forward is taken."""

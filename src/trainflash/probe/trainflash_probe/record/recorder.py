@@ -246,11 +246,12 @@ class Recorder(Observer):
         def enter(given, target, *settings):
             if torch.compiler.is_compiling():
                 return None
+            named = dict(zip(names[2:], settings))
             with loop.unseen():
                 trains = isinstance(target, torch.Tensor) and getattr(given, "requires_grad", False) and torch.is_grad_enabled()
                 if trains and not self._evaluating and not values.dry_run(target):
-                    self._try(self._forwards.aim, target.detach())
-            return given, target, dict(zip(names[2:], settings)), trains
+                    self._try(self._aim, name, target, named)
+            return given, target, named, trains
 
         def leave(call, result):
             given, target, settings, trains = call
@@ -259,6 +260,9 @@ class Recorder(Observer):
                     self._try(scores.add, self._newest.line, name, given, target, settings, result)
 
         return enter, leave
+
+    def _aim(self, name, target, settings):
+        self._forwards.aim(target.detach(), scores.ignored(name, target, settings))
 
     def _trained_keys(self):
         """Of the loaders that train: which do is known once a backward has followed."""

@@ -7,7 +7,6 @@ from . import evaluations, tensors
 _INDEXED = {"cross_entropy", "nll_loss"}
 _BY_VALUE = {"mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "binary_cross_entropy", "binary_cross_entropy_with_logits"}
 _CHANGE_THE_MEAN = ("weight", "pos_weight", "size_average", "reduce")
-_IGNORED = -100
 
 
 def add(line, name, given, target, settings, result):
@@ -16,10 +15,10 @@ def add(line, name, given, target, settings, result):
     if not isinstance(target, torch.Tensor) or not isinstance(given, torch.Tensor):
         return
     with torch.no_grad():
-        indexed = name in _INDEXED and not target.is_floating_point()
         kept = tensors.as_single(target.detach())
-        if indexed:
-            kept = kept[kept != settings.get("ignore_index", _IGNORED)]
+        left_out = ignored(name, target, settings)
+        if left_out is not None:
+            kept = kept[kept != left_out]
         more = [
             int(kept.numel()),
             tensors.elements([kept], zeros=True),
@@ -27,6 +26,12 @@ def add(line, name, given, target, settings, result):
             _total(name, given, target, kept, settings, result),
         ]
     line["scores"][name] = evaluations.scored(line["scores"].get(name), more)
+
+
+def ignored(name, target, settings):
+    """The class index that the loss function `name` leaves out; None for one that leaves none out."""
+    indexed = name in _INDEXED and not target.is_floating_point()
+    return settings.get("ignore_index", tensors.IGNORED) if indexed else None
 
 
 def _total(name, given, target, kept, settings, result):

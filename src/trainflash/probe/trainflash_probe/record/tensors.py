@@ -15,6 +15,7 @@ from .values import dense, everywhere, held, hollow, pieces, scattered
 
 ROW_BYTES = 8
 SKETCH = 128  # buckets: the L2 norm of a difference is estimated within about √(2/128) = 12 %
+IGNORED = -100  # the class index that torch's losses leave out unless told another
 _CHUNK = 1 << 18  # elements converted to float64 at once: they stay in the processor's caches
 _DEPTH = 6
 _ENTRIES = 1 << 20  # of one container
@@ -77,10 +78,11 @@ def digest(tensors):
     return total.hexdigest()
 
 
-def rows(tensors, trim=False):
+def rows(tensors, trim=False, ignored=None):
     """One hash a sample over all `tensors` that share the leading dimension of the first; one hash in all if it has none.
 
-    With `trim` without the zeros at the end of each sample's tensors: a padded sample is the same however far it is padded.
+    With `trim` without the zeros at the end of each sample's tensors, nor the index that losses leave out: a padded sample is the same
+    however far it is padded. With `ignored` without that whole number at the end, and nothing else.
     """
     lead = tensors[0].shape[0] if tensors and tensors[0].dim() and not scattered(tensors[0]) else 0
     if not lead:
@@ -90,10 +92,27 @@ def rows(tensors, trim=False):
     for tensor in along:
         raw = Raw(tensor)
         width = len(raw.view) // lead
+        padding = _whole(tensor, IGNORED if trim else ignored)
         for index, row in enumerate(hashes):
-            part = raw.view[index * width : (index + 1) * width]
-            row.update(bytes(part).rstrip(b"\0") + b"\1" if trim else part)
+            part = bytes(raw.view[index * width : (index + 1) * width])
+            if padding:
+                part = _without_end(part, padding)
+            row.update(part.rstrip(b"\0") + b"\1" if trim else part)
     return [row.digest() for row in hashes]
+
+
+def _without_end(part, padding):
+    length = len(part)
+    while part.endswith(padding, 0, length):
+        length -= len(padding)
+    return part[:length]
+
+
+def _whole(tensor, number):
+    """The bytes of a whole number in a tensor of such; None in any other tensor. Small types hold pictures and masks."""
+    torch = torch_module()
+    sizes = {torch.int32: 4, torch.int64: 8}
+    return int(number).to_bytes(sizes[tensor.dtype], "little", signed=True) if number is not None and tensor.dtype in sizes else None
 
 
 def as_single(target):
