@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import libcst as cst
@@ -75,44 +76,50 @@ def _in_turns(file: PythonFile, call: cst.Call) -> _Exchange:
         raise refuse(f"{here}: `{file.text(call)}` is not given its tensor first")
     if keyword(call, "async_op") is not None:
         raise refuse(f"{here}: `{file.text(call)}` does not wait for the others already")
-    filters: list[str] = []
-    aliases: list[cst.SimpleStatementLine] = []
-    before = behind = False
-    inner: cst.CSTNode | None = file.statement(call)
-    if not isinstance(sole(inner), cst.Expr):
+    if not isinstance(sole(file.statement(call)), cst.Expr):
         raise refuse(f"{here}: what `{file.text(call)}` returns is used")
-    while inner is not loop:
-        block = file.parent(inner)  # type: ignore[arg-type]
-        if not isinstance(block, cst.IndentedBlock):
-            raise refuse(f"{here}: is part of another statement")
-        number = block.body.index(inner)  # type: ignore[arg-type]
+    own = {node.value for node in descendants(loop.target, cst.Name)}
+    for arg in call.args[1:]:
+        if any(node.value in own and is_name(file, node) for node in descendants(arg.value, cst.Name)):
+            raise refuse(f"{here}: `{file.text(arg)}` is another one in each turn")
+    filters: list[str] = []
+    parts: dict[str, str] = {}  # names that a turn gives to parts of the loop's variable
+    before = behind = False
+    for block, inner in _blocks(file, call, loop):
+        number = block.body.index(inner)
         behind = behind or number + 1 < len(block.body)
         for line in block.body[:number]:
             if (left := _left_out(file, line)) is not None:
                 filters.insert(0, left)
-            elif _alias(file, line, loop) is not None:
-                aliases.append(line)  # type: ignore[arg-type]
+            elif (alias := _alias(line, loop, own)) is not None:
+                parts.update(alias)
             elif any(True for _ in descendants(line, cst.Continue)):
                 raise refuse(f"{file.location(line)}: some turns of the loop end here")
             else:
                 before = True
-        inner = file.parent(block)
-        if inner is loop:
-            break
-        if not isinstance(inner, cst.If) or inner.body is not block or inner.orelse is not None or isinstance(file.parent(inner), cst.If):
-            raise refuse(f"{here}: is part of another statement")
-        filters.insert(0, _condition(file, inner.test))
+        guard = file.parent(block)
+        if isinstance(guard, cst.If):
+            filters.insert(0, _condition(file, guard.test))
     if before and behind:
         raise refuse(f"{here}: each turn of the loop works before and after the exchange")
     given = file.text(call.args[0].value)
-    tensor = dict(_alias(file, line, loop) for line in aliases).get(given, given)  # type: ignore[misc]
-    own = {node.value for node in descendants(loop.target, cst.Name)}
+    tensor = parts.get(given, given)
     if not PART.match(tensor) or tensor.split(".")[0] not in own or any(given_to(loop.body, name) for name in own):
         raise refuse(f"{here}: `{given}` is no plain part of what the loop goes over")
-    for arg in call.args[1:]:
-        if any(node.value in own and is_name(file, node) for node in descendants(arg.value, cst.Name)):
-            raise refuse(f"{here}: `{file.text(arg)}` is another one in each turn")
     return _Exchange(file, call, loop, tensor, tuple(filters), before, behind)
+
+
+def _blocks(file: PythonFile, call: cst.Call, loop: cst.For) -> Iterator[tuple[cst.IndentedBlock, cst.BaseStatement]]:
+    """The blocks around `call` up to the loop's own, each with its statement that leads to it; between them only plain conditions."""
+    inner: cst.CSTNode | None = file.statement(call)
+    while inner is not loop:
+        block = file.parent(inner)  # type: ignore[arg-type]
+        up = file.parent(block) if block is not None else None
+        plain = isinstance(up, cst.If) and up.body is block and up.orelse is None and not isinstance(file.parent(up), cst.If)
+        if not isinstance(block, cst.IndentedBlock) or not (up is loop or plain):
+            raise refuse(f"{file.location(call)}: is part of another statement")
+        yield block, inner  # type: ignore[misc]
+        inner = up
 
 
 def _left_out(file: PythonFile, line: cst.CSTNode) -> str | None:
@@ -138,15 +145,14 @@ def _condition(file: PythonFile, test: cst.BaseExpression) -> str:
     return f"({file.text(test)})" if isinstance(test, cst.BooleanOperation) and not isinstance(test.operator, cst.And) else file.text(test)
 
 
-def _alias(file: PythonFile, line: cst.CSTNode, loop: cst.For) -> tuple[str, str] | None:
-    """The name that `line` alone gives to a part of the loop's variable, and that part."""
+def _alias(line: cst.CSTNode, loop: cst.For, own: set[str]) -> dict[str, str] | None:
+    """The name that `line` alone gives to a part of the loop's variable, with that part."""
     small = sole(line)
     if not isinstance(small, cst.Assign) or len(small.targets) != 1 or not isinstance(small.targets[0].target, cst.Name):
         return None
     name, part = small.targets[0].target.value, dotted(small.value)
-    own = {node.value for node in descendants(loop.target, cst.Name)}
     plain = part is not None and part.split(".")[0] in own and len(given_to(loop.body, name)) == 1
-    return (name, part) if plain and part is not None else None
+    return {name: part} if plain and part is not None else None
 
 
 def _written(exchange: _Exchange, cat: str) -> list[Splice]:
