@@ -19,7 +19,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import re
 import shutil
 import statistics
 import subprocess
@@ -36,7 +35,7 @@ sys.path[:0] = [str(HERE), str(HERE / "planted")]
 
 import sides  # noqa: E402
 import usual_knobs  # noqa: E402
-from programs import Program, command_of, copy_of, environment, programs  # noqa: E402
+from programs import LAST_LINE, Program, command_of, copy_of, environment, programs  # noqa: E402
 from run import make_repository  # noqa: E402
 
 from trainflash import bench, knobs, sandbox  # noqa: E402
@@ -47,7 +46,6 @@ from trainflash.workflow.verifying import Demands  # noqa: E402
 
 RESULTS = HERE / "results" / "optimize.json"
 ARMS = ("expert", "auto", "usual")
-LAST_LINE = re.compile(r"(\d+) steps in ([\d.]+) ?s, loss (\S+)")
 SAME_LOSS = 1e-3
 SELDOM = dict.fromkeys(("evaluation", "checkpoint", "logging", "host_code"), frozenset({"cadence"}))
 GOOD, MEDIAN_WANTED, MEAN_WANTED = 1.05, 0.9, 0.7  # an expert's gain below the first is inside the noise and scores nothing

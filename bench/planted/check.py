@@ -13,7 +13,6 @@ import atexit
 import contextlib
 import json
 import os
-import re
 import runpy
 import signal
 import subprocess
@@ -23,11 +22,10 @@ import time
 import traceback
 from pathlib import Path
 
-from programs import HERE, Program, command_of, copy_of, environment, programs
+from programs import HERE, LAST_LINE, Program, command_of, copy_of, environment, programs
 
 PROOF = HERE / "proof.json"
 NEEDED = 1.3
-LAST_LINE = re.compile(r"(\d+) steps in ([\d.]+) ?s, loss (\S+)")
 
 
 def forkable(program: Program) -> bool:

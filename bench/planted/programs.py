@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import sys
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 HALVES = ("open", "kept")
+LAST_LINE = re.compile(r"(\d+) steps in ([\d.]+) ?s, loss (\S+)")  # of each program, at its end
 
 
 @dataclass(frozen=True)

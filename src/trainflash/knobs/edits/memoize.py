@@ -8,7 +8,6 @@ as long as the cache, which for a data set is the whole run anyway.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import libcst as cst
 
@@ -76,26 +75,33 @@ def _target(edit: Memoize, scene: Scene, work: RepeatedWork) -> Target:
     name = f"{work.qualname} at {work.location}"
     if purity.cached_already(file, function):
         raise refuse(f"{name} is cached already")
-    if (decorator := _property(file, function)) is not None and purity.unhashable(file, function) is not None:
-        return _kept_in_object(edit, scene, work, decorator)
-    if not work.hashable:
+    held = _property(file, function) if purity.unhashable(file, function) is not None else None
+    if held is None and not work.hashable:
         raise refuse(f"{name}: its arguments cannot be keys of a cache")
-    reason = purity.obstacle(scene.project, file, function) or changes.lasting(scene.project, file, function)
+    obstacle = purity.obstacle if held is None else purity.lasting_obstacle
+    reason = obstacle(scene.project, file, function) or changes.lasting(scene.project, file, function)
     if reason is not None:
         raise refuse(f"{name}: {reason}")
     size = _size(scene, work)
     _fits(edit, scene, size, name)
+    spelled, edits = _cached(file, function, size) if held is None else _kept_in_object(file, held)
+    return Target(file.location(function), "off", lambda value: edits, f"{name}, {_shown(size)}", f"{spelled} on {work.qualname}")
+
+
+def _cached(file: PythonFile, function: cst.FunctionDef, size: _Size) -> tuple[str, tuple[Splice, ...]]:
+    """A decorator that keeps results by their arguments, and the edit that puts it there."""
     bounded = size.entries > BOUNDED_ABOVE
     spelled, needed = imports.reach(file, "functools", "lru_cache" if bounded else "cache")
-    decorator = f"@{spelled}(maxsize={_power_of_two(size.entries)})" if bounded else f"@{spelled}"
+    spelled += f"(maxsize={_power_of_two(size.entries)})" if bounded else ""
     above = _below_binding(file, function)
     start = file.span(above)[0]
-    edits = (*needed, Splice(file.path, start, start, f"{decorator}{file.newline}{file.indent(above)}"))
+    return spelled, (*needed, Splice(file.path, start, start, f"@{spelled}{file.newline}{file.indent(above)}"))
 
-    def write(value: Any) -> tuple[Splice, ...]:
-        return edits
 
-    return Target(file.location(function), "off", write, f"{name}, {_shown(size)}", f"{decorator[1:]} on {work.qualname}")
+def _kept_in_object(file: PythonFile, decorator: cst.Decorator) -> tuple[str, tuple[Splice, ...]]:
+    """`functools.cached_property` in place of `property`: each object keeps its own result, and need not be a key."""
+    spelled, needed = imports.reach(file, "functools", "cached_property")
+    return spelled, (*needed, Splice(file.path, *file.span(decorator.decorator), spelled))
 
 
 def _property(file: PythonFile, function: cst.FunctionDef) -> cst.Decorator | None:
@@ -105,22 +111,6 @@ def _property(file: PythonFile, function: cst.FunctionDef) -> cst.Decorator | No
         return None
     slots = any("slots" in file.text(each) for each in owner.decorators) or "__slots__" in file.text(owner)
     return None if slots else function.decorators[0]
-
-
-def _kept_in_object(edit: Memoize, scene: Scene, work: RepeatedWork, decorator: cst.Decorator) -> Target:
-    """`functools.cached_property`: each object keeps its own result, and need not be a key."""
-    file = scene.project.python(work.location.file)
-    function = _function(file, work)
-    name = f"{work.qualname} at {work.location}"
-    reason = purity.lasting_obstacle(scene.project, file, function) or changes.lasting(scene.project, file, function)
-    if reason is not None:
-        raise refuse(f"{name}: {reason}")
-    size = _size(scene, work)
-    _fits(edit, scene, size, name)
-    spelled, needed = imports.reach(file, "functools", "cached_property")
-    edits = (*needed, Splice(file.path, *file.span(decorator.decorator), spelled))
-    where = f"{name}, {_shown(size)}"
-    return Target(file.location(function), "off", lambda value: edits, where, f"{spelled} on {work.qualname}")
 
 
 def _below_binding(file: PythonFile, function: cst.FunctionDef) -> cst.CSTNode:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
+from trainflash.knobs.edits.statements import whole_lines
 from trainflash.knobs.reading import callees
 from trainflash.knobs.reading.expressions import literal, refuse, same
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted
@@ -116,9 +117,7 @@ def _without(batch: samples.Batch, call: cst.Call, inner: cst.BaseExpression) ->
     line = file.parent(up) if itself else None
     block = file.parent(line) if line is not None else None
     if isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1 and isinstance(block, cst.IndentedBlock) and len(block.body) > 1:
-        start = file.raw.rfind(b"\n", 0, file.span(line)[0]) + 1
-        end = file.raw.find(b"\n", file.span(line)[1])
-        return Splice(file.path, start, len(file.raw) if end < 0 else end + 1, "")
+        return whole_lines(file, *file.span(line))
     if isinstance(inner, cst.Subscript) and not itself:
         raise refuse(f"{file.location(call)}: what is padded goes elsewhere than into its own place")
     return Splice(file.path, *file.outer_span(call), file.text(inner))
