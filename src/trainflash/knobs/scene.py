@@ -9,6 +9,8 @@ from typing import Any
 
 from trainflash.knobs.facts import Facts
 from trainflash.knobs.project import Project
+from trainflash.knobs.reading.expressions import refuse
+from trainflash.knobs.reading.python_source import PythonFile
 from trainflash.knobs.splices import Edit
 from trainflash.schema import Finding, Location, Summary
 from trainflash.schema.findings import Change
@@ -34,6 +36,16 @@ class Scene:
     def facts(self) -> Facts:
         """The run and the finding, for conditions and values."""
         return Facts(self.summary, self.finding)
+
+    def source(self, doing: str, seen: Location | None = None) -> tuple[PythonFile, Location]:
+        """Where to look: the owner's choice, else what was `seen`, else the finding's place, with its file.
+
+        Raises `UsageError`, which says what the line is `doing`, where none of them stands in the project's own source.
+        """
+        place = self.at or seen or (self.finding.location if self.finding is not None else None)
+        if place is None or not self.project.owns(place):
+            raise refuse(f"the line that {doing} is not in this project's own source")
+        return self.project.python(place.file), place
 
 
 @dataclass(frozen=True)

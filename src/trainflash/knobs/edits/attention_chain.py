@@ -46,15 +46,9 @@ class Chain:
     def assigned_name(self, node: cst.BaseExpression) -> tuple[cst.Name, cst.SimpleStatementLine]:
         """The plain name that `node` alone is assigned to. Raises `UsageError` where it is used otherwise."""
         file = self.file
-        assign = file.parent(node)
-        line = file.parent(assign) if assign is not None else None
-        if (
-            not isinstance(assign, cst.Assign)
-            or len(assign.targets) != 1
-            or not isinstance(assign.targets[0].target, cst.Name)
-            or not isinstance(line, cst.SimpleStatementLine)
-            or len(line.body) != 1
-        ):
+        assign = sole(line := file.statement(node))
+        plain = isinstance(assign, cst.Assign) and assign.value is node and len(assign.targets) == 1
+        if not plain or not isinstance(assign.targets[0].target, cst.Name):
             raise refuse(f"{file.location(node)}: `{file.text(node)}` is used in a way that is not understood")
         return assign.targets[0].target, line
 

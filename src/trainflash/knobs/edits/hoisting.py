@@ -47,10 +47,7 @@ def hoist(edit: Hoist, scene: Scene) -> tuple[Target, ...]:
         file, call = the_call(LOADER, scene)
         node: cst.CSTNode = call
     else:
-        place = scene.at or (scene.finding.location if scene.finding is not None else None)
-        if not scene.project.owns(place):
-            raise refuse("the line that does the work is not in this project's own source")
-        file, node = _work(scene, place)  # type: ignore[arg-type]
+        file, node = _work(scene, *scene.source("does the work"))
     assign = sole(line := file.statement(node))
     if not isinstance(assign, cst.Assign) or len(assign.targets) != 1 or not isinstance(assign.targets[0].target, cst.Name):
         raise refuse(f"{file.location(node)}: is no assignment of its own to a plain name")
@@ -76,9 +73,8 @@ def hoist(edit: Hoist, scene: Scene) -> tuple[Target, ...]:
     return (Target(here, None, lambda value: splices, where, f"{name.value} before the loop"),)
 
 
-def _work(scene: Scene, place: Location) -> tuple[PythonFile, cst.CSTNode]:
+def _work(scene: Scene, file: PythonFile, place: Location) -> tuple[PythonFile, cst.CSTNode]:
     """The assignment at the place; where a function does the work, the one assignment in a loop that calls it."""
-    file = scene.project.python(place.file)
     for node in file.nodes:
         if isinstance(node, cst.Assign) and file.lines_of(node)[0] <= place.line <= file.lines_of(node)[1] and loop_around(file, node):
             return file, node.value

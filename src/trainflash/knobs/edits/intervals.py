@@ -23,11 +23,8 @@ HIGHEST = 3  # own: calls that lie between an activity and the condition that gu
 def interval(edit: Interval, scene: Scene) -> tuple[Target, ...]:
     """N of the only `… % N` in the condition that guards the activity. Raises `UsageError` when there is none, or more than one."""
     ran = facts.activity(scene.summary, edit.phase)
-    place = scene.at or (ran.location if ran is not None else None) or (scene.finding.location if scene.finding is not None else None)
-    if not scene.project.owns(place):
-        raise refuse("the line that causes it is not in this project's own source")
-    file = scene.project.python(place.file)  # type: ignore[union-attr]
-    guard = _guard(scene, file, place, 0)  # type: ignore[arg-type]
+    file, place = scene.source("causes it", ran.location if ran is not None else None)
+    guard = _guard(scene, file, place, 0)
     if guard is None:
         raise refuse(f"{place}: no condition of the form `step % N == 0` guards it")
     where, number, test, body = guard

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import libcst as cst
 
 from trainflash.knobs.edits import imports
-from trainflash.knobs.edits.statements import taken_away, whole_lines
+from trainflash.knobs.edits.statements import argument, taken_away, whole_lines
 from trainflash.knobs.kinds import JoinedExchange
 from trainflash.knobs.reading.expressions import given_to, is_name, refuse
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, keyword, sole
@@ -40,11 +40,8 @@ class _Exchange:
 
 def joined_exchange(edit: JoinedExchange, scene: Scene) -> tuple[Target, ...]:
     """The loop at the finding's line, or else the only one of its function. Raises `UsageError` where turns may depend on each other."""
-    place = scene.at or (scene.finding.location if scene.finding is not None else None)
-    if not scene.project.owns(place):
-        raise refuse("the line that exchanges is not in this project's own source")
-    file = scene.project.python(place.file)  # type: ignore[union-attr]
-    exchange = _in_turns(file, _at(file, place))  # type: ignore[arg-type]
+    file, place = scene.source("exchanges")
+    exchange = _in_turns(file, _at(file, place))
     taken = {node.value for node in descendants(file.function_around(exchange.loop) or file.module, cst.Name)}
     if clash := taken & {TENSORS, JOINED, ONE, PIECE}:
         raise refuse(f"{file.location(exchange.loop)}: the name {min(clash)} means something else there")
@@ -160,11 +157,11 @@ def _written(exchange: _Exchange, cat: str) -> list[Splice]:
     indent, whole = file.indent(loop), file.outer_text(loop.iter)
     tensor = exchange.tensor if exchange.tensor.endswith(OWNED) else f"{exchange.tensor}.detach()"
     asked = f" if {' and '.join(exchange.filters)}" if exchange.filters else ""
-    more = "".join(f", {file.text(arg).rstrip().rstrip(',')}" for arg in call.args[1:])
+    given = ", ".join((JOINED, *(argument(file, arg) for arg in call.args[1:])))
     rows = [
         f"{TENSORS} = [{tensor} for {file.text(loop.target)} in {whole}{asked}]",
         f"{JOINED} = {cat}([{ONE}.flatten() for {ONE} in {TENSORS}])",
-        f"{file.text(call.func)}({JOINED}{more})",
+        f"{file.text(call.func)}({given})",
         f"for {ONE}, {PIECE} in zip({TENSORS}, {JOINED}.split([{ONE}.numel() for {ONE} in {TENSORS}])):",
         f"{file.module.default_indent}{ONE}.copy_({PIECE}.view_as({ONE}))",
     ]

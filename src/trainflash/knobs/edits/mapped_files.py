@@ -27,11 +27,7 @@ DEEPEST = 2  # functions that hand the array on
 
 def mapped_file(edit: MappedFile, scene: Scene) -> tuple[Target, ...]:
     """The reading at the finding's line, or else the only one of its function. Raises `UsageError` where all of the file is used."""
-    place = scene.at or (scene.finding.location if scene.finding is not None else None)
-    if not scene.project.owns(place):
-        raise refuse("the line that reads is not in this project's own source")
-    file = scene.project.python(place.file)  # type: ignore[union-attr]
-    file, call = _reading(scene.project, file, place)  # type: ignore[arg-type]
+    file, call = _reading(scene.project, *scene.source("reads"))
     here = file.location(call)
     if not _in_part(scene.project, file, call):
         raise refuse(f"{here}: what `{file.text(call)}` gives is not known to be used in part")

@@ -39,12 +39,9 @@ class _Read:
 
 def plain_numbers(edit: PlainNumbers, scene: Scene) -> tuple[Target, ...]:
     """The loop whose elements become numbers. Raises `UsageError` where a tensor may change in it, or may be none."""
-    place = scene.at or (scene.finding.location if scene.finding is not None else None)
-    if not scene.project.owns(place):
-        raise refuse("the line that does the work is not in this project's own source")
-    file = scene.project.python(place.file)  # type: ignore[union-attr]
+    file, place = scene.source("does the work")
     reads = [read for call in file.calls if (read := _read(file, call)) is not None]
-    here = [read for read in reads if file.covers(file.statement(read.node) or read.node, place.line)]  # type: ignore[union-attr]
+    here = [read for read in reads if file.covers(file.statement(read.node) or read.node, place.line)]
     loops = [loop for read in here for loop in file.loops_around(read.node)]
     here += [read for read in reads if read not in here and any(loop in loops[:1] for loop in file.loops_around(read.node))]
     edits: list[Splice] = []

@@ -43,11 +43,9 @@ def seldom(edit: Seldom, scene: Scene) -> tuple[Target, ...]:
 
     Raises `UsageError` where it is done now and then already, where training reads what it sets, or where nothing counts the steps.
     """
-    place = scene.at or _place(scene)
-    if place is None or not scene.project.owns(place):
-        raise refuse("the line that causes it is not in this project's own source")
+    file, place = scene.source("causes it", _place(scene))
     reasons = []
-    for level in reversed(list(_levels(scene.project, scene.project.python(place.file), place))):
+    for level in reversed(list(_levels(scene.project, file, place))):
         try:
             return (_target(scene, level),)
         except UsageError as bad:

@@ -243,5 +243,9 @@ def called(file: PythonFile, function: cst.BaseExpression, arguments: Sequence[c
     """Source of a call of `function` with `arguments`, both written elsewhere in the file."""
     text = file.outer_text(function)
     simple = isinstance(function, (cst.Name, cst.Attribute, cst.Subscript, cst.Call)) or bool(function.lpar)
-    inner = ", ".join(file.text(arg).rstrip().rstrip(",").rstrip() for arg in arguments)
-    return f"{text if simple else f'({text})'}({inner})"
+    return f"{text if simple else f'({text})'}({', '.join(argument(file, arg) for arg in arguments)})"
+
+
+def argument(file: PythonFile, given: cst.Arg) -> str:
+    """Source of an argument without the comma behind it."""
+    return file.text(given).rstrip().rstrip(",").rstrip()

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import functools
 
+from . import own
+from .guard import swallow
+
 
 class Patch:
     """`ours` in place of what `owner.name` is now, on and off. What somebody else puts there is never written over."""
@@ -23,6 +26,25 @@ class Patch:
     def _exchange(self, old, new) -> None:
         if getattr(self._owner, self._name) is old:
             setattr(self._owner, self._name, new)
+
+
+def noted(original, keep, *, source: str):
+    """`original`, before which `keep` is told the owner's [file, line, function] that led to the call, if any, and its arguments.
+
+    What `keep` raises is said under `source`, and the call goes on.
+    """
+
+    @like(original)
+    def wrapped(*args, **kwargs):
+        try:
+            place = own.caller()
+            if place is not None:
+                keep(place, *args)
+        except Exception as error:
+            swallow(source, error)
+        return original(*args, **kwargs)
+
+    return wrapped
 
 
 def like(original):

@@ -15,6 +15,7 @@ from threading import get_ident
 
 from .. import imports, inside, own
 from ..guard import swallow
+from ..patches import noted
 from ..phases.loop import loop
 from ..writer import fact
 from .askers import asker
@@ -133,17 +134,12 @@ class Recomputations:
 
     def wraps(self, owner) -> None:
         """A module that recomputes what it holds: the line that put it around another one, and not the one that runs it, asks for that."""
-        original, code = owner.__init__, owner.forward.__code__
+        code = owner.forward.__code__
 
-        @functools.wraps(original)
-        def __init__(module, *args, **kwargs):
-            try:
-                self.wrapped_at[code] = own.caller()
-            except Exception as error:
-                swallow("checkpoint", error)
-            original(module, *args, **kwargs)
+        def keep(place: list, *_args) -> None:
+            self.wrapped_at[code] = place
 
-        owner.__init__ = __init__
+        owner.__init__ = noted(owner.__init__, keep, source="checkpoint")
 
     def configured(self, original):
         """A trainer's settings: where the owner made them with recomputation switched on."""

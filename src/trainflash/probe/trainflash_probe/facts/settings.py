@@ -13,7 +13,7 @@ import time
 
 from .. import imports, own
 from ..guard import swallow
-from ..patches import like
+from ..patches import like, noted
 from ..phases.loop import loop
 from ..phases.observer import Observer
 from ..writer import fact
@@ -75,19 +75,12 @@ def _remember(owner: object, name: str, setting: str, tell: bool = False) -> Non
     if original is None:
         return
 
-    @like(original)
-    def wrapped(*args, **kwargs):
-        try:
-            place = own.caller()
-            if place is not None:
-                _places[setting] = place
-                if tell:
-                    _tell(setting, args, place)
-        except Exception as error:
-            swallow("settings", error)
-        return original(*args, **kwargs)
+    def keep(place: list, *args) -> None:
+        _places[setting] = place
+        if tell:
+            _tell(setting, args, place)
 
-    setattr(owner, name, wrapped)
+    setattr(owner, name, noted(original, keep, source="settings"))
 
 
 def _time_it(owner: object, name: str) -> None:

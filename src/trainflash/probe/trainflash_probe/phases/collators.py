@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import functools
-
-from .. import imports, own
-from ..guard import swallow
+from .. import imports
 from ..objects import attributes_of
+from ..patches import noted
 
 MODULE = "transformers.data.data_collator"
 NAME = "DataCollator"
@@ -28,18 +26,8 @@ def made_at(joins: object):
 def _watch(module) -> None:
     for owner in list(vars(module).values()):
         if type(owner) is type and NAME in owner.__name__ and "__init__" in vars(owner):
-            owner.__init__ = _noted(owner.__init__)
+            owner.__init__ = noted(owner.__init__, _keep, source="collators")
 
 
-def _noted(original):
-    @functools.wraps(original)
-    def __init__(joins, *args, **kwargs):
-        try:
-            place = own.caller()
-            if place is not None:
-                _places[type(joins)] = place
-        except Exception as error:
-            swallow("collators", error)
-        original(joins, *args, **kwargs)
-
-    return __init__
+def _keep(place: list, joins, *_rest) -> None:
+    _places[type(joins)] = place
