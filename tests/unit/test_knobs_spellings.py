@@ -32,6 +32,7 @@ ELSEWHERE = (
     "torch_threads",
     "plain_numbers",
     "one_exchange",
+    "interleaved_ranks",
 )
 
 

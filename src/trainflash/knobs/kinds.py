@@ -150,6 +150,11 @@ class MappedFile:
 
 
 @dataclass(frozen=True)
+class DealtRows:
+    """Deal rows out to the ranks in turn, in place of a run of them for each."""
+
+
+@dataclass(frozen=True)
 class OwnCheckpoint:
     """Call functions directly that the program runs through a checkpointing `torch.autograd.Function` of its own."""
 
@@ -312,7 +317,7 @@ class Advice:
 Edit = (
     CallArgument | ReplaceCall | InsertCall | AssignedAttribute | Environment | RemoveCall | ReleasedObjects | CollectorSettings
     | GuardSetting | UnheardLog | Seldom | PlainNumbers | OwnCheckpoint | WatchingMode | KeptPool | SinglePrecision
-    | JoinedExchange | MappedFile
+    | JoinedExchange | MappedFile | DealtRows
     | UnwrapCall | ModelStatement | ForwardBlock | Memoize | Decorate | Interval | FusedAttention | UnreadWeights | BatchedSampling
     | PadToLongest | PaddingSetting | DeferredRead | Hoist | Background | Together | Exchange | SkipSync | Accumulation | DrawnBatch
     | Advice
@@ -342,6 +347,7 @@ EDITS: Mapping[str, type] = {
     "kept_pool": KeptPool,
     "joined_exchange": JoinedExchange,
     "mapped_file": MappedFile,
+    "dealt_rows": DealtRows,
     "fused_attention": FusedAttention,
     "unread_weights": UnreadWeights,
     "batched_sampling": BatchedSampling,

@@ -30,7 +30,7 @@ RANKS = (
         "own time of each rank (without waiting in collectives) against the median of the others, and the phase where it differs most",
         (
             Fix("move what only this rank does out of the step, or do it less often", "which steps it sees"),
-            Fix("deal out samples by cost, not by number", "which rank sees which sample: the order"),
+            Fix("deal out samples by cost, not by number", "which rank sees which sample: the order", "interleaved_ranks"),
             Fix("look at that machine: clocks, neighbours, disk", NOTHING),
         ),
         "https://docs.pytorch.org/docs/stable/notes/ddp.html",
