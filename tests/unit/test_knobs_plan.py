@@ -224,3 +224,57 @@ def test_the_plan_is_a_document(tmp_path):
     candidates, refused, briefs = made.plan(summary(settings=(setting("anomaly_mode", at),)), found, finding("host_code", at))
     made_plan = Plan("r", "2026-01-01T00:00:00Z", candidates, refused, briefs)
     assert from_plain(Plan, to_plain(made_plan)) == made_plan
+
+
+STREAM = """
+from torch.utils.data import DataLoader, IterableDataset
+
+
+class Waves(IterableDataset):
+    def __init__(self, paths):
+        self.paths, self.passes, self.window = paths, 0, []
+
+    def __iter__(self):
+        {}
+        for path in self.paths:
+            yield path
+
+
+train = DataLoader(Waves(paths), batch_size=4)
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("rng = np.random.default_rng(0)", None),
+        ("self.window = []", None),
+        ("self.passes += 1", "Waves.__iter__ changes passes"),
+        ("self.passes = self.passes + 1", "Waves.__iter__ changes passes"),
+        ("self.window.append(1)", "Waves.__iter__ changes window"),
+    ],
+)
+def test_a_stream_goes_to_one_worker_unless_it_changes_itself(tmp_path, line, reason):
+    made = program(tmp_path, train_py=STREAM.format(line))
+    at = made.line("train.py", "DataLoader(Waves")
+    run = summary(loaders=(loader("train", at, iterable=True, shuffles=False, draws=False),))
+    found = finding("input_cpu", at, ["stream_worker"])
+    if reason is not None:
+        with pytest.raises(UsageError, match=reason):
+            made.propose("stream_worker", run, findings=(found,))
+        return
+    candidate = made.propose("stream_worker", run, findings=(found,))
+    assert candidate.risk == "same" and added(candidate) == ["train = DataLoader(Waves(paths), batch_size=4, num_workers=1)"]
+
+
+def test_several_workers_are_for_data_sets_with_an_index(tmp_path):
+    made = program(tmp_path, train_py=STREAM.format("pass"))
+    at = made.line("train.py", "DataLoader(Waves")
+    stream = loader("train", at, iterable=True, shuffles=False)
+    with pytest.raises(UsageError, match="each worker would yield all of it"):
+        made.propose("dataloader_workers", summary(loaders=(stream,)))
+    for changes, reason in (({"iterable": False}, "is not iterable"), ({"num_workers": 2}, "in a worker already")):
+        with pytest.raises(UsageError, match=reason):
+            made.propose("stream_worker", summary(loaders=(dataclasses.replace(stream, **changes),)))
+    drawn = dataclasses.replace(stream, draws=True)
+    assert made.propose("stream_worker", summary(loaders=(drawn,))).risk == "order"

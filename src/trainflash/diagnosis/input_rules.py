@@ -7,7 +7,7 @@ from trainflash.diagnosis.input_signals import Input, WorkerStart, started_in
 from trainflash.diagnosis.lines import lines_in
 from trainflash.diagnosis.signals import Signals
 from trainflash.diagnosis.thresholds import Thresholds
-from trainflash.schema import Evidence, RepeatedWork
+from trainflash.schema import Evidence, LoaderFacts, RepeatedWork
 
 SLOW_SAMPLES = 5
 WHAT = {"process": "processes or pools of them", "thread": "threads"}
@@ -24,9 +24,9 @@ def input_cost(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
     knobs = ("memoize_function",) if memoizable else ()
     anew = signals.worker_start is not None and signals.worker_start.anew  # workers would be started for each step
     if data.loader is not None and data.chosen_at is None and not anew:
-        workers = data.loader.num_workers > 0
-        moves = ("prefetch_factor", "dataloader_workers") if data.name == "input_tail" and workers else ("dataloader_workers",)
-        knobs += moves + (("prefetch_factor",) if workers and "prefetch_factor" not in moves else ())
+        workers = _workers(data.loader)
+        deeper = ("prefetch_factor",) if data.loader.num_workers > 0 else ()
+        knobs += deeper + workers if data.name == "input_tail" else workers + deeper
     return (
         claim(
             data.name,
@@ -42,6 +42,13 @@ def input_cost(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
             knobs=knobs,
         ),
     )
+
+
+def _workers(loader: LoaderFacts) -> tuple[str, ...]:
+    """The knob that moves the making of batches out of the training process; each worker would yield all of a stream."""
+    if not loader.iterable:
+        return ("dataloader_workers",)
+    return () if loader.num_workers else ("stream_worker",)
 
 
 def _made_by_the_network(signals: Signals, data: Input) -> bool:
@@ -95,7 +102,7 @@ def collate_beside(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
             summary=f"joining samples into batches is {shown(data.collate_part)} of the making of a batch",
             evidence=(percent("part of making a batch", data.collate_part), *mean_of("collate per batch", data.loader.collate_ms)),
             location=signals.batches_made_at,
-            knobs=("dataloader_workers",),
+            knobs=_workers(data.loader),
             inside=data.name,
         ),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trainflash.diagnosis.explanations.parts import DATA, MEMOIZE, NOTHING, WORKERS, Explanation, Fix
+from trainflash.diagnosis.explanations.parts import DATA, MEMOIZE, NOTHING, STREAM, WORKERS, Explanation, Fix
 
 INPUT = (
     Explanation(
@@ -14,6 +14,7 @@ INPUT = (
             MEMOIZE,
             Fix("make the work cheaper: vectorise it, move constants out of the loop, store data preprocessed", NOTHING),
             WORKERS,
+            STREAM,
             Fix(
                 "keep workers between epochs, pin memory, prefetch more: in this order, once there are workers",
                 "order from the second epoch on, where shuffling draws from the global generator",
@@ -33,6 +34,7 @@ INPUT = (
             Fix("map an array's file (mmap_mode) where only a part of it is used", NOTHING, "mapped_file"),
             Fix("stage the data on local NVMe or in memory", NOTHING),
             WORKERS,
+            STREAM,
             Fix("pack small files into shards of some hundred MB", "the order, if shards are shuffled instead of samples"),
         ),
         DATA,
@@ -48,6 +50,7 @@ INPUT = (
         (
             Fix("a deeper queue: prefetch_factor 3 or 4", "nothing but memory", "prefetch_factor"),
             WORKERS,
+            STREAM,
             Fix("find the slow samples (they stand in the evidence) and preprocess or split them", "content, if they are cut"),
         ),
         "https://docs.pytorch.org/tutorials/intermediate/tensorboard_profiler_tutorial.html",
@@ -62,6 +65,7 @@ INPUT = (
             Fix("collate once per batch with array operations; return arrays from the dataset instead of lists", NOTHING),
             Fix("index whole batches from one tensor instead of samples (__getitems__)", "nothing, with the same sampler"),
             WORKERS,
+            STREAM,
         ),
         DATA,
         "T8",

@@ -40,6 +40,11 @@ WORKERS = Fix(
     "order and content stay, unless the dataset draws random numbers: each worker has its own random state",
     "dataloader_workers",
 )
+STREAM = Fix(
+    "an iterable data set in one worker process: num_workers=1 yields the same samples in the same order",
+    "order and content stay, unless the data set draws random numbers or changes itself from pass to pass",
+    "stream_worker",
+)
 MEMOIZE = Fix(
     "keep the results of a pure function, or compute them once before the loop",
     "nothing, if the function is pure and nobody writes into its result; it costs memory",

@@ -120,6 +120,8 @@ def at_call(edit: CallArgument, scene: Scene, file: PythonFile, call: cst.Call) 
         worker_state.kept(scene.project)
     if edit.argument.endswith("num_workers") and not expected:
         worker_state.begins_anew(scene.project, file, call, scene.summary.versions.get("python"))
+        if scene.facts.get("train_loader.iterable"):
+            worker_state.told_nothing(scene.project)
     if edit.argument == "set_to_none":
         loading.bears_none(scene.project)
     name = (dotted(call.func) or "").split(".")[-1]

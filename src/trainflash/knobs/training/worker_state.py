@@ -10,7 +10,7 @@ import libcst as cst
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import uses
 from trainflash.knobs.reading.expressions import refuse
-from trainflash.knobs.reading.python_source import LOOPS, PythonFile, descendants, dotted, keyword, string_value
+from trainflash.knobs.reading.python_source import LOOPS, PythonFile, descendants, dotted, keyword, sole, string_value
 
 CHANGES = {"append", "clear", "extend", "insert", "pop", "remove", "reverse", "setdefault", "shuffle", "sort", "update"}
 HANDED = ("collate_fn", "data_collator", "transform", "transforms", "target_transform")
@@ -40,6 +40,27 @@ def kept(project: Project) -> None:
         for name in descendants(owner, cst.Name):
             if _set_again(project, file, owner, name):
                 raise refuse(f"{file.location(name)}: {name.value} is set again while the program runs, and kept workers hold a copy")
+
+
+def told_nothing(project: Project) -> None:
+    """Raises `UsageError` where a stream changes itself while it is read: with workers the next pass begins with it as it was at first."""
+    for file, owner in _classes(project):
+        methods = [each for each in owner.body.body if isinstance(each, cst.FunctionDef) and each.name.value != "__init__"]
+        begins = next((each for each in methods if each.name.value == "__iter__"), None)
+        if begins is None:
+            continue
+        anew = {_field(node.targets[0].target) for line in begins.body.body if isinstance(node := sole(line), cst.Assign) and _new(node)}
+        for method in methods:
+            if changed := _changed(method) - anew:
+                told = f"{owner.name.value}.{method.name.value} changes {min(changed)}"
+                raise refuse(f"{file.location(method)}: {told}, and what a worker changes in its copy is gone with it")
+
+
+def _new(line: cst.Assign) -> bool:
+    """Whether a field of the object is given something that does not come from the field itself."""
+    target = line.targets[0].target
+    own = dotted(target)
+    return _own(target) and all(dotted(node) != own for node in descendants(line.value, cst.Attribute))
 
 
 def _classes(project: Project) -> Iterator[tuple[PythonFile, cst.ClassDef]]:
