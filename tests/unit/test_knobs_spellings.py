@@ -130,7 +130,8 @@ def values(knob, edit: CallArgument) -> tuple[object, object, str | None]:
         return (not first), first, str(first).lower()
     if isinstance(first, str) and first[:1] in "'\"":
         return "former", ast.literal_eval(first), ast.literal_eval(first)
-    return 2, 4, "4"
+    demanded = next((each.equals for each in knob.requires if each.fact == edit.fact and each.equals is not None), None)
+    return (2, 4, "4") if demanded is None else (demanded, first, str(first))
 
 
 def spellings(call: str, start: str, name: str, old: object, new: object) -> dict[str, tuple[dict[str, str], str, str]]:
