@@ -8,35 +8,32 @@ from typing import Any
 from trainflash.errors import UsageError
 from trainflash.knobs import kinds as of
 from trainflash.knobs.edits import (
-    attention,
-    attention_weights,
     batching,
     calls,
     collecting,
-    dealt_rows,
     evaluation,
     guards,
     hoisting,
     intervals,
-    joined_exchange,
     kept_pools,
     log_guards,
     loops,
     mapped_files,
     memoize,
     network,
-    padding,
-    padding_settings,
     plain_numbers,
     rerun,
     saving,
     seldom,
     single_precision,
-    skip_sync,
     statements,
     watching_modes,
 )
 from trainflash.knobs.edits import exchange as exchanging
+from trainflash.knobs.edits.attention import fused, weights
+from trainflash.knobs.edits.padding import longest
+from trainflash.knobs.edits.padding import settings as padding_settings
+from trainflash.knobs.edits.ranks import dealt_rows, joined_exchange, skip_sync
 from trainflash.knobs.reading.expressions import same
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Edit
@@ -68,10 +65,10 @@ FINDERS: dict[type, Callable[[Any, Scene], tuple[Target, ...]]] = {
     of.Memoize: memoize.memoize,
     of.Decorate: evaluation.decorate,
     of.Interval: intervals.interval,
-    of.FusedAttention: attention.fused_attention,
-    of.UnreadWeights: attention_weights.unread_weights,
+    of.FusedAttention: fused.fused_attention,
+    of.UnreadWeights: weights.unread_weights,
     of.BatchedSampling: batching.batched_sampling,
-    of.PadToLongest: padding.pad_to_longest,
+    of.PadToLongest: longest.pad_to_longest,
     of.PaddingSetting: padding_settings.padding_setting,
     of.DeferredRead: loops.deferred_read,
     of.Hoist: hoisting.hoist,

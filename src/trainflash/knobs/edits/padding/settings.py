@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 import libcst as cst
 
 from trainflash.errors import UsageError
-from trainflash.knobs.edits import padding_again
 from trainflash.knobs.edits.collating import collate_function
+from trainflash.knobs.edits.padding import again
 from trainflash.knobs.kinds import PaddingSetting
 from trainflash.knobs.reading import callees, sources, uses
 from trainflash.knobs.reading.expressions import literal, refuse, same, short
@@ -200,7 +200,7 @@ def _switched(scene: Scene) -> Target:
             return _target(file, node, found, False, f"`{file.text(test)}` at {file.location(node)}")
     for file in scene.project.parsed(FULL):
         for node in file.nodes:
-            if isinstance(node, cst.Arg) and padding_again.pads_one(file, node):
+            if isinstance(node, cst.Arg) and again.pads_one(file, node):
                 raise refuse(
                     f"{file.location(node)}: `{file.text(node)}` pads before batches are made, where the longest of one is not known"
                 )

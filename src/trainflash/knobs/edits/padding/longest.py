@@ -8,8 +8,8 @@ from typing import Any
 import libcst as cst
 
 from trainflash.errors import UsageError
-from trainflash.knobs.edits import padding_again
 from trainflash.knobs.edits.collating import collate_function, item_function
+from trainflash.knobs.edits.padding import again
 from trainflash.knobs.kinds import PadToLongest
 from trainflash.knobs.reading import callees
 from trainflash.knobs.reading.expressions import refuse, short
@@ -32,7 +32,7 @@ def pad_to_longest(edit: PadToLongest, scene: Scene) -> tuple[Target, ...]:
         raise
     here = file.location(function)
     batch = samples.Batch(file, function)
-    widened = padding_again.targets(scene, batch)
+    widened = again.targets(scene, batch)
     if widened:
         return widened
     spots, lengths = _spots(batch)
@@ -64,9 +64,9 @@ def _spots(batch: samples.Batch) -> tuple[list[cst.BaseExpression], list[samples
     if not allocated:
         lengths = []
     for node in descendants(batch.function.body, cst.BinaryOperation):
-        found = batch.length(node.right) if padding_again.pads_one(batch.file, node) else None
+        found = batch.length(node.right) if again.pads_one(batch.file, node) else None
         if found is not None:
-            more = padding_again.added(batch.file, node)[1]
+            more = again.added(batch.file, node)[1]
             allocated.append(node.left)
             lengths.append(replace(found, text=f"{found.text} + {more}" if more else found.text))
     return allocated, lengths
@@ -217,7 +217,7 @@ def _not_by_sample(scene: Scene) -> None:
     found = item_function(scene)
     for file, function in callees.reached(scene.project, [found]) if found is not None else ():
         for node in descendants(function.body, (cst.BinaryOperation, cst.Arg)):
-            if padding_again.pads_one(file, node):
+            if again.pads_one(file, node):
                 raise refuse(
                     f"{file.location(node)}: `{short(file.text(node))}` pads each sample by itself, before the longest of its "
                     "batch is known: it has to be padded in a collate function"

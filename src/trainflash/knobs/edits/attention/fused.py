@@ -11,9 +11,9 @@ from dataclasses import replace
 
 import libcst as cst
 
-from trainflash.knobs.edits import attention_einsum as einsum
-from trainflash.knobs.edits import attention_scores, imports
-from trainflash.knobs.edits.attention_chain import Chain, made_as, stores
+from trainflash.knobs.edits import imports
+from trainflash.knobs.edits.attention import einsum, scores
+from trainflash.knobs.edits.attention.chain import Chain, made_as, stores
 from trainflash.knobs.edits.statements import whole_lines
 from trainflash.knobs.kinds import FusedAttention
 from trainflash.knobs.reading.expressions import refuse
@@ -35,8 +35,8 @@ def fused_attention(edit: FusedAttention, scene: Scene) -> tuple[Target, ...]:
     chain = Chain(file, len(seen.shape) if seen is not None and seen.shape else None)
     weights = _weights(chain, place)
     product, value, turned = _up(chain, weights)
-    attention_scores.follow(chain, weights)
-    attention_scores.settle(chain)
+    scores.follow(chain, weights)
+    scores.settle(chain)
     spelled, needed = imports.reach(file, "torch.nn.functional", "scaled_dot_product_attention")
     arguments = [chain.query, chain.key, value]
     arguments += [f"attn_mask={chain.mask}"] if chain.mask else []
@@ -60,7 +60,7 @@ def fused_attention(edit: FusedAttention, scene: Scene) -> tuple[Target, ...]:
 def _weights(chain: Chain, place: Location) -> cst.BaseExpression:
     """The softmax of the statement at `place`, or else the only one of the function around it."""
     file = chain.file
-    found = attention_scores.softmaxes(file, file.module, chain.rank)
+    found = scores.softmaxes(file, file.module, chain.rank)
     here = [node for node in found if file.covers(file.statement(node) or node, place.line)]
     around = {function for node in found if (function := file.function_around(node)) is not None and file.covers(function, place.line)}
     if not here:
@@ -85,7 +85,7 @@ def _up(chain: Chain, node: cst.BaseExpression) -> tuple[cst.BaseExpression, str
         if full == einsum.NAME:
             (values, turned), back = einsum.values(file, call, node)
             return call, (chain.operand(values) if turned else chain.text(values)) + turned, back
-        if full in attention_scores.PRODUCTS and len(call.args) == 2:
+        if full in scores.PRODUCTS and len(call.args) == 2:
             if call.args[0] is not up:
                 raise refuse(f"{file.location(call)}: the weights stand on the right of the product")
             return call, chain.text(call.args[1].value), ""

@@ -6,9 +6,8 @@ import re
 
 import libcst as cst
 
-from trainflash.knobs.edits import attention_einsum as einsum
-from trainflash.knobs.edits import attention_masks as masks
-from trainflash.knobs.edits.attention_chain import Chain, made_as
+from trainflash.knobs.edits.attention import einsum, masks
+from trainflash.knobs.edits.attention.chain import Chain, made_as
 from trainflash.knobs.reading.expressions import literal, refuse
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, keyword, sole
 from trainflash.knobs.training import scales

@@ -1,0 +1,1 @@
+"""Padding: to the longest sample of a batch, and no second time."""

@@ -1,0 +1,1 @@
+"""Work of several ranks: what they exchange, when, and which rows each takes."""
