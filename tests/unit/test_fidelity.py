@@ -8,6 +8,8 @@ from dataclasses import replace
 
 import pytest
 from training_records import (
+    BATCH,
+    EPOCH,
     MODE,
     altered,
     check_of,
@@ -327,6 +329,37 @@ def test_a_lost_rank_is_changed_and_a_difference_names_its_rank():
     assert compare(ranks, record(stream())).changed == ("updates",)
     found = compare(ranks, record(stream(), stream([update(n, samples=2) for n in range(1, 31)], rank=1)))
     assert any("rank 1: update 1: 4 samples → 2" in reason for reason in found.reasons)
+
+
+def shares(deal, *, lost: int | None = None) -> Record:
+    """Two ranks that go through 80 samples, each through what `deal` gives it, 4 at a time; `lost` comes as another sample."""
+    streams = []
+    for rank in range(2):
+        mine = [number if number != lost else 99 for number in deal(list(range(80)), rank)]
+        shown = [tuple(mine[(n - 1) % EPOCH * BATCH :][:BATCH]) for n in range(1, 31)]
+        streams.append(stream([update(n, rows, losses=((1 + rows[0] / 1e3) / n,)) for n, rows in enumerate(shown, 1)], rank=rank))
+    return record(*streams)
+
+
+def test_samples_dealt_to_other_ranks_are_another_order():
+    runs, dealt = (lambda rows, rank: rows[40 * rank : 40 * rank + 40]), (lambda rows, rank: rows[rank::2])
+    found = compare(shares(runs), shares(dealt))
+    assert (found.verdict, found.changed) == ("changed", ("order",))
+    assert check_of(found, "samples").evidence.startswith("all ranks together see the same samples in each of 3 whole epochs")
+    assert "samples" in compare(shares(runs), shares(dealt, lost=7)).changed
+    assert "samples" in compare(shares(runs), shares(lambda rows, rank: rows[:40])).changed
+
+
+def test_samples_dealt_to_other_ranks_are_padded_otherwise():
+    def padded(deal) -> Record:
+        made = shares(deal)
+        return replace(made, streams=tuple(replace(each, updates=tuple(map(wide, each.updates))) for each in made.streams))
+
+    def wide(each):
+        return replace(each, trimmed=(each.multiset, each.order), shapes=(f"int64[{int(max(each.rows), 16)}]",))
+
+    found = compare(padded(lambda rows, rank: rows[40 * rank :][:40]), padded(lambda rows, rank: rows[rank::2]))
+    assert found.changed == ("order",) and check_of(found, "input shapes").ok
 
 
 def test_a_cut_record_is_compared_where_both_have_been():

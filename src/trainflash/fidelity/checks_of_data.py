@@ -20,6 +20,9 @@ _LEAST_ALIKE, _EPOCHS_APART = 0.003, 2.0  # relative; times the range of the mea
 _TRAINS_ALIKE = "which trains to the same bits"
 _DRAWN_ALIKE = 0.05  # relative; another order of the same samples draws other values of the same kind
 _DEVIATIONS = 4  # standard deviations of a count that chance may make
+_HASHES = 1 << 64  # sums of sample hashes are taken modulo this
+
+Counted = tuple[int, int]  # the sum of an epoch's sample hashes, and its samples
 
 
 def shapes(pair: Pair) -> Outcome:
@@ -41,8 +44,7 @@ def _only_padded(pair: Pair) -> bool:
         return False
     if set(pair.relations) <= {*SAME_WORK, "order"}:
         return True
-    epochs = _whole_epochs(pair)
-    return bool(epochs) and all(old == new for old, new in epochs)
+    return _all_alike(_whole_epochs(pair)) or _dealt_otherwise(pair)
 
 
 def samples(pair: Pair) -> Outcome:
@@ -55,8 +57,10 @@ def samples(pair: Pair) -> Outcome:
     first = pair.baseline.updates[other[0]]
     epochs = _whole_epochs(pair)
     distinct = distinct_samples(pair)
-    if epochs and all(old == new for old, new in epochs) and not distinct[2]:
+    if _all_alike(epochs) and not distinct[2]:
         return Outcome(True, f"the same samples in each of {len(epochs)} whole epochs, in another order from update {first.n} on")
+    if _dealt_otherwise(pair):
+        return Outcome(True, f"all ranks together see the same samples in each of {len(epochs)} whole epochs, dealt out in another way")
     drawn = _drawn(pair) if pair.keys is not None else None
     if drawn is not None and drawn.ok and other[0] == 0 and pair.same_keys and not pair.rebatched and _same_streams(pair):
         return Outcome(False, f"update {first.n}: the same keys and the same random streams give other samples")
@@ -119,7 +123,7 @@ def _values(updates: Iterable[Update]) -> tuple[int, float]:
     return len(distinct), sum(update.moments[1] for update in updates if len(update.moments) > 1) / max(1, count)
 
 
-def _whole_epochs(pair: Pair) -> list[tuple[tuple[int, int], tuple[int, int]]]:
+def _whole_epochs(pair: Pair) -> list[tuple[Counted, Counted]]:
     """Sum of the sample hashes, and samples, of each epoch that was seen from its begin to its end, on both sides.
 
     A program that ends at a number of steps breaks its last epoch off: where the baseline does, that one is compared on neither side.
@@ -129,7 +133,20 @@ def _whole_epochs(pair: Pair) -> list[tuple[tuple[int, int], tuple[int, int]]]:
     return list(zip(ours[:-1] if broken_off else ours, theirs, strict=False))
 
 
-def _epochs(stream: Stream, whole: bool, pair: Pair) -> list[tuple[int, int]]:
+def _all_alike(epochs: list[tuple[Counted, Counted]]) -> bool:
+    return bool(epochs) and all(old == new for old, new in epochs)
+
+
+def _dealt_otherwise(pair: Pair) -> bool:
+    """Whether each rank sees as many samples as before in each whole epoch, and all of them together the same ones."""
+    ranks = [_whole_epochs(each) for each in (pair, *pair.beside)] if pair.beside else []
+    if not all(ranks) or any(old[1] != new[1] for epochs in ranks for old, new in epochs):
+        return False
+    together = [tuple(sum(rank[side][0] for rank in epoch) % _HASHES for side in (0, 1)) for epoch in zip(*ranks, strict=False)]
+    return bool(together) and all(old == new for old, new in together)
+
+
+def _epochs(stream: Stream, whole: bool, pair: Pair) -> list[Counted]:
     length = len(stream.updates) if pair.rebatched else pair.length
     starts = list(epoch_starts(stream, length))
     if whole and length == len(stream.updates):
@@ -137,10 +154,10 @@ def _epochs(stream: Stream, whole: bool, pair: Pair) -> list[tuple[int, int]]:
     return [_sum(stream, begin, end) for begin, end in pairwise(starts)]
 
 
-def _sum(stream: Stream, begin: int, end: int) -> tuple[int, int]:
+def _sum(stream: Stream, begin: int, end: int) -> Counted:
     """Without padding: it depends on the other samples of the batch."""
     inside = stream.updates[begin:end]
-    return sum(int(update.trimmed[0] if update.trimmed else update.multiset, 16) for update in inside) % (1 << 64), sum(
+    return sum(int(update.trimmed[0] if update.trimmed else update.multiset, 16) for update in inside) % _HASHES, sum(
         update.samples for update in inside
     )
 

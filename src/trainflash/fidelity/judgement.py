@@ -251,7 +251,8 @@ def _pairs(old: Record, new: Record, agreed: frozenset[str] = frozenset()) -> tu
     left, right = ([stream for stream in record.streams if stream.updates] for record in (old, new))
     if not left or [stream.rank for stream in left] != [stream.rank for stream in right]:
         return None
-    return tuple(Pair(a, b, old.whole, new.whole, agreed=agreed) for a, b in zip(left, right, strict=True))
+    pairs = tuple(Pair(a, b, old.whole, new.whole, agreed=agreed) for a, b in zip(left, right, strict=True))
+    return tuple(replace(pair, beside=tuple(other for other in pairs if other is not pair)) for pair in pairs)
 
 
 def _unpaired(old: Record, new: Record, tolerance: float) -> Fidelity:

@@ -34,6 +34,7 @@ class Pair:
     derived: frozenset[tuple[int, int]] = frozenset()  # (optimizer, place in `Update.parts`) of inputs that come from the model itself
     agreed: frozenset[str] = frozenset()  # changes in kind that the owner agrees to
     by_chance: frozenset[str] = frozenset()  # plain values in checkpoints that chance moves
+    beside: tuple[Pair, ...] = ()  # the other processes, which may have seen what this one has not
 
     @property
     def length(self) -> int:
