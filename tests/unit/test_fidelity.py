@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import random
 from dataclasses import replace
 
 import pytest
@@ -331,13 +332,13 @@ def test_a_lost_rank_is_changed_and_a_difference_names_its_rank():
     assert any("rank 1: update 1: 4 samples → 2" in reason for reason in found.reasons)
 
 
-def shares(deal, *, lost: int | None = None) -> Record:
+def shares(deal, *, lost: int | None = None, slope: float = 1e-4) -> Record:
     """Two ranks that go through 80 samples, each through what `deal` gives it, 4 at a time; `lost` comes as another sample."""
     streams = []
     for rank in range(2):
         mine = [number if number != lost else 99 for number in deal(list(range(80)), rank)]
         shown = [tuple(mine[(n - 1) % EPOCH * BATCH :][:BATCH]) for n in range(1, 31)]
-        streams.append(stream([update(n, rows, losses=((1 + rows[0] / 1e3) / n,)) for n, rows in enumerate(shown, 1)], rank=rank))
+        streams.append(stream([update(n, rows, losses=((1 + slope * sum(rows)) / n,)) for n, rows in enumerate(shown, 1)], rank=rank))
     return record(*streams)
 
 
@@ -348,6 +349,18 @@ def test_samples_dealt_to_other_ranks_are_another_order():
     assert check_of(found, "samples").evidence.startswith("all ranks together see the same samples in each of 3 whole epochs")
     assert "samples" in compare(shares(runs), shares(dealt, lost=7)).changed
     assert "samples" in compare(shares(runs), shares(lambda rows, rank: rows[:40])).changed
+
+
+def test_losses_of_ranks_that_see_other_samples_are_compared_together():
+    def mixed(seed: int):
+        return lambda rows, rank: random.Random(seed).sample(rows[40 * rank : 40 * rank + 40], 40)
+
+    baseline, controls = shares(mixed(0), slope=0.025), [shares(mixed(seed), slope=0.025) for seed in (1, 2, 3)]
+    dealt = shares(lambda rows, rank: mixed(4)(rows[rank::2] + rows[1 - rank :: 2], 0), slope=0.025)
+    found = compare(baseline, dealt, controls=controls, agreed=frozenset({"order"}))
+    assert check_of(found, "losses in distribution").ok and found.changed == ("order",)
+    one = compare(record(baseline.streams[0]), record(dealt.streams[0]), controls=[record(each.streams[0]) for each in controls])
+    assert check_of(one, "losses in distribution").ok is False
 
 
 def test_samples_dealt_to_other_ranks_are_padded_otherwise():

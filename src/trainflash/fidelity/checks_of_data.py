@@ -44,7 +44,7 @@ def _only_padded(pair: Pair) -> bool:
         return False
     if set(pair.relations) <= {*SAME_WORK, "order"}:
         return True
-    return _all_alike(_whole_epochs(pair)) or _dealt_otherwise(pair)
+    return _all_alike(_whole_epochs(pair)) or dealt_otherwise(pair)
 
 
 def samples(pair: Pair) -> Outcome:
@@ -59,7 +59,7 @@ def samples(pair: Pair) -> Outcome:
     distinct = distinct_samples(pair)
     if _all_alike(epochs) and not distinct[2]:
         return Outcome(True, f"the same samples in each of {len(epochs)} whole epochs, in another order from update {first.n} on")
-    if _dealt_otherwise(pair):
+    if dealt_otherwise(pair):
         return Outcome(True, f"all ranks together see the same samples in each of {len(epochs)} whole epochs, dealt out in another way")
     drawn = _drawn(pair) if pair.keys is not None else None
     if drawn is not None and drawn.ok and other[0] == 0 and pair.same_keys and not pair.rebatched and _same_streams(pair):
@@ -137,7 +137,7 @@ def _all_alike(epochs: list[tuple[Counted, Counted]]) -> bool:
     return bool(epochs) and all(old == new for old, new in epochs)
 
 
-def _dealt_otherwise(pair: Pair) -> bool:
+def dealt_otherwise(pair: Pair) -> bool:
     """Whether each rank sees as many samples as before in each whole epoch, and all of them together the same ones."""
     ranks = [_whole_epochs(each) for each in (pair, *pair.beside)] if pair.beside else []
     if not all(ranks) or any(old[1] != new[1] for epochs in ranks for old, new in epochs):

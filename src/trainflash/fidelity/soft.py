@@ -8,15 +8,16 @@ can be compared (`spread`). What nothing can judge is a check without an answer,
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from trainflash.fidelity import courses, spread
+from trainflash.fidelity import checks_of_data, courses, spread
 from trainflash.fidelity.courses import Course
 from trainflash.fidelity.drift import Drift, drift, onset, widest
 from trainflash.fidelity.pairing import SAME_WORK, Pair
-from trainflash.fidelity.record import Record
+from trainflash.fidelity.record import Record, Stream
 from trainflash.schema import Check
 
 Judged = tuple[str, Check]  # what has changed if the check fails, and the check
@@ -220,7 +221,7 @@ def _until_it_differs(question: Question, done: str) -> Iterator[Judged]:
 
 def _first(question: Question) -> Iterator[Judged]:
     """The very first loss and gradient come from the initial weights, whatever is done with them afterwards."""
-    for pair in question.pairs:
+    for pair in _sides_seen(question):
         if not pair.length:
             continue
         old, new = pair.baseline.updates[0], pair.candidate.updates[0]
@@ -244,14 +245,38 @@ def _first(question: Question) -> Iterator[Judged]:
 def _as_a_whole(question: Question) -> Iterator[Judged]:
     """Each process against the same process of the control runs: the worst of each check."""
     found: dict[str, Judged] = {}
-    for index, pair in enumerate(question.pairs):
-        streams = [[stream for stream in control.streams if stream.updates] for control in question.controls or ()]
-        others = [each[index] for each in streams if len(each) == len(question.pairs)]
-        for change, check in spread.checks(pair, others, question.tolerance):
+    runs = [_seen(question, control.trained) for control in question.controls or () if len(control.trained) == len(question.pairs)]
+    for index, pair in enumerate(_sides_seen(question)):
+        for change, check in spread.checks(pair, [each[index] for each in runs], question.tolerance):
             worst = found.get(check.name)
             if worst is None or _rank(check) < _rank(worst[1]):
                 found[check.name] = (change, check)
     yield from found.values()
+
+
+def _sides_seen(question: Question) -> list[Pair]:
+    """The processes, with losses that can be compared where samples were dealt out to them in another way."""
+    baseline, candidate = ([getattr(pair, side) for pair in question.pairs] for side in ("baseline", "candidate"))
+    sides = zip(question.pairs, _seen(question, baseline), _seen(question, candidate), strict=True)
+    return [replace(pair, baseline=old, candidate=new) for pair, old, new in sides]
+
+
+def _seen(question: Question, streams: Sequence[Stream]) -> Sequence[Stream]:
+    """`streams`; where a rank does not see what it saw before, and its losses are not what they were, with the mean losses of all."""
+    return _losses_of_all(streams) if any(map(checks_of_data.dealt_otherwise, question.pairs)) else streams
+
+
+def _losses_of_all(streams: Sequence[Stream]) -> tuple[Stream, ...]:
+    """Each process with the mean loss of all of them in each update, where all have one."""
+    losses = [[update.loss for update in updates] for updates in zip(*(stream.updates for stream in streams), strict=False)]
+    means = [None if None in row else (statistics.fmean(row),) for row in losses]
+    return tuple(
+        replace(
+            stream,
+            updates=tuple(replace(update, losses=mean or update.losses) for update, mean in zip(stream.updates, means, strict=False)),
+        )
+        for stream in streams
+    )
 
 
 def _rank(check: Check) -> int:
