@@ -33,6 +33,7 @@ ELSEWHERE = (
     "plain_numbers",
     "one_exchange",
     "interleaved_ranks",
+    "torch_optimizer",
 )
 
 

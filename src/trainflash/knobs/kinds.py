@@ -150,6 +150,11 @@ class MappedFile:
 
 
 @dataclass(frozen=True)
+class OwnOptimizer:
+    """Make torch's optimizer in place of one written by hand that updates in the same way."""
+
+
+@dataclass(frozen=True)
 class DealtRows:
     """Deal rows out to the ranks in turn, in place of a run of them for each."""
 
@@ -317,7 +322,7 @@ class Advice:
 Edit = (
     CallArgument | ReplaceCall | InsertCall | AssignedAttribute | Environment | RemoveCall | ReleasedObjects | CollectorSettings
     | GuardSetting | UnheardLog | Seldom | PlainNumbers | OwnCheckpoint | WatchingMode | KeptPool | SinglePrecision
-    | JoinedExchange | MappedFile | DealtRows
+    | JoinedExchange | MappedFile | DealtRows | OwnOptimizer
     | UnwrapCall | ModelStatement | ForwardBlock | Memoize | Decorate | Interval | FusedAttention | UnreadWeights | BatchedSampling
     | PadToLongest | PaddingSetting | DeferredRead | Hoist | Background | Together | Exchange | SkipSync | Accumulation | DrawnBatch
     | Advice
@@ -348,6 +353,7 @@ EDITS: Mapping[str, type] = {
     "joined_exchange": JoinedExchange,
     "mapped_file": MappedFile,
     "dealt_rows": DealtRows,
+    "own_optimizer": OwnOptimizer,
     "fused_attention": FusedAttention,
     "unread_weights": UnreadWeights,
     "batched_sampling": BatchedSampling,

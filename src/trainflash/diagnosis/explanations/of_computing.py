@@ -78,6 +78,7 @@ COMPUTING = (
         (
             Fix("foreach=True", "rounding in the last bits, within the program's own noise", "optimizer_foreach"),
             Fix("fused=True", "rounding in the last bits, within the program's own noise", "optimizer_fused"),
+            Fix("torch's optimizer in place of one written by hand that updates in the same way", "rounding", "torch_optimizer"),
             Fix("zero_grad(set_to_none=True)", "code that reads .grad between steps", "zero_grad_set_to_none"),
             Fix("accumulate gradients and update less often", "the effective batch size: another training"),
         ),
