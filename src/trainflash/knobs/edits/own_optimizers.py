@@ -19,7 +19,7 @@ from trainflash.knobs.kinds import OwnOptimizer
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading.expressions import is_name, refuse
 from trainflash.knobs.reading.python_source import PythonFile, base_names, dotted, has_splat
-from trainflash.knobs.reading.scalars import Cell, Machine, NotUnderstood
+from trainflash.knobs.reading.scalars import Cell, Machine, NotUnderstood, signature
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
 from trainflash.schema import Location
@@ -38,6 +38,7 @@ ALIASES = {
     "nesterov": ("nesterov",),
 }
 TRIED = {"lr": 0.013, "betas": (0.83, 0.957), "eps": 3e-3, "weight_decay": 0.07, "momentum": 0.61, "alpha": 0.91, "nesterov": True}
+OFF = {"momentum": 0.0, "weight_decay": 0.0, "nesterov": False}  # what a class without the option does
 OWN_METHODS = {"__init__", "step", "zero_grad", "__setstate__"}
 
 Options = dict[str, Any]
@@ -109,6 +110,17 @@ RULES: dict[str, tuple[Callable[[_One, float, Options], None], Options]] = {
 
 
 @dataclass(frozen=True)
+class _Written:
+    """The owner's class: `names` of its constructor's parameters without the object itself, the first of which takes what is trained."""
+
+    where: str
+    tree: ast.ClassDef
+    names: list[str]
+    defaults: dict[str, ast.expr]
+    imported: dict[str, str]
+
+
+@dataclass(frozen=True)
 class _Known:
     """Torch's class `name`, and which of its options each option of the owner's constructor is."""
 
@@ -118,15 +130,14 @@ class _Known:
 
 def own_optimizer(edit: OwnOptimizer, scene: Scene) -> tuple[Target, ...]:
     """The one call that makes an object of the class at the finding's line. Raises `UsageError` where it is none of torch's."""
-    file, place = scene.source("updates")
-    file, owner = _class_at(scene.project, file, place)
-    where = f"{owner.name.value} at {file.location(owner)}"
-    tree = next(node for node in ast.walk(ast.parse(file.raw)) if _is(node, owner, file))
-    _nothing_else(scene.project, where, owner, tree)
+    file, owner = _class_at(scene.project, *scene.source("updates"))
+    written = _written(file, owner)
+    _nothing_else(scene.project, owner, written)
     made, call = _made(scene.project, file, owner)
-    known = _recognised(where, tree, {**file.imported}, _options_given(made, call, tree))
+    given = _given(made, call, written)
+    known = _recognised(written, given)
     spelled, needed = imports.reach(made, "torch.optim", known.name)
-    splices = (*needed, Splice(made.path, *made.span(call), f"{spelled}({_arguments(made, call, tree, known)})"))
+    splices = (*needed, Splice(made.path, *made.span(call), f"{spelled}({', '.join(_arguments(written, given, known))})"))
     at = made.location(call)
     return (Target(at, owner.name.value, lambda value: splices, f"`{made.text(call)}` at {at}", f"torch.optim.{known.name}"),)
 
@@ -149,20 +160,26 @@ def _class_at(project: Project, file: PythonFile, place: Location) -> tuple[Pyth
     return classes[0]
 
 
-def _is(node: ast.AST, owner: cst.ClassDef, file: PythonFile) -> bool:
-    return isinstance(node, ast.ClassDef) and node.name == owner.name.value and node.end_lineno == file.lines_of(owner.body)[1]
+def _written(file: PythonFile, owner: cst.ClassDef) -> _Written:
+    where = f"{owner.name.value} at {file.location(owner)}"
+    trees = [node for node in ast.walk(ast.parse(file.raw)) if isinstance(node, ast.ClassDef) and node.name == owner.name.value]
+    begins = [each for tree in trees for each in tree.body if isinstance(each, ast.FunctionDef) and each.name == "__init__"]
+    if len(trees) != 1 or len(begins) != 1 or len(begins[0].args.args) < 2:
+        raise refuse(f"{where}: has no constructor of its own that takes parameters")
+    names, defaults = signature(begins[0])
+    return _Written(where, trees[0], names[1:], defaults, file.imported)
 
 
-def _nothing_else(project: Project, where: str, owner: cst.ClassDef, tree: ast.ClassDef) -> None:
+def _nothing_else(project: Project, owner: cst.ClassDef, written: _Written) -> None:
     """Raises `UsageError` where the program asks more of the class than updates."""
-    methods = {each.name for each in tree.body if isinstance(each, ast.FunctionDef)} - OWN_METHODS
+    methods = {each.name for each in written.tree.body if isinstance(each, ast.FunctionDef)} - OWN_METHODS
     for file in project.parsed():
         for node in file.nodes:
             if isinstance(node, cst.Attribute) and not file.inside(node, owner):
                 if node.attr.value in methods:
-                    raise refuse(f"{file.location(node)}: `{file.text(node)}` may be {where}'s own")
+                    raise refuse(f"{file.location(node)}: `{file.text(node)}` may be {written.where}'s own")
                 if node.attr.value == "state" and isinstance(file.parent(node), (cst.Subscript, cst.Attribute)):
-                    raise refuse(f"{file.location(node)}: `{file.text(node)}` may be what {where} keeps for a parameter")
+                    raise refuse(f"{file.location(node)}: `{file.text(node)}` may be what {written.where} keeps for a parameter")
 
 
 def _made(project: Project, file: PythonFile, owner: cst.ClassDef) -> tuple[PythonFile, cst.Call]:
@@ -188,43 +205,30 @@ def _made(project: Project, file: PythonFile, owner: cst.ClassDef) -> tuple[Pyth
     return other, call
 
 
-def _parameters(tree: ast.ClassDef) -> list[str]:
-    """Names of the constructor's parameters, the object itself left out."""
-    begins = next((each for each in tree.body if isinstance(each, ast.FunctionDef) and each.name == "__init__"), None)
-    return [each.arg for each in (*begins.args.args[1:], *begins.args.kwonlyargs)] if begins is not None else []
-
-
-def _defaults(tree: ast.ClassDef) -> dict[str, ast.expr]:
-    begins = next(each for each in tree.body if isinstance(each, ast.FunctionDef) and each.name == "__init__")
-    places = [each.arg for each in begins.args.args]
-    found = dict(zip(places[len(places) - len(begins.args.defaults) :], begins.args.defaults, strict=True))
-    return found | {
-        each.arg: value for each, value in zip(begins.args.kwonlyargs, begins.args.kw_defaults, strict=True) if value is not None
-    }
-
-
-def _options_given(file: PythonFile, call: cst.Call, tree: ast.ClassDef) -> dict[str, str]:
+def _given(file: PythonFile, call: cst.Call, written: _Written) -> dict[str, str]:
     """Source of each argument by the constructor's name for it."""
-    names = _parameters(tree)
-    if len(call.args) > len(names):
+    if len(call.args) > len(written.names):
         raise refuse(f"{file.location(call)}: `{file.text(call)}` gives more than its class takes")
-    return {arg.keyword.value if arg.keyword is not None else names[at]: file.text(arg.value) for at, arg in enumerate(call.args)}
+    names = (arg.keyword.value if arg.keyword is not None else written.names[at] for at, arg in enumerate(call.args))
+    found = {name: file.text(arg.value) for name, arg in zip(names, call.args, strict=True)}
+    if written.names[0] not in found:
+        raise refuse(f"{file.location(call)}: `{file.text(call)}` is given no parameters")
+    return found
 
 
-def _recognised(where: str, tree: ast.ClassDef, imported: dict[str, str], given: dict[str, str]) -> _Known:
+def _recognised(written: _Written, given: dict[str, str]) -> _Known:
     """Torch's class that updates as this one does, with all options that can be given to it."""
-    names = _parameters(tree)
-    reason = f"{where} updates parameters in another way than torch's optimizers do"
+    reason = f"{written.where} updates parameters in another way than torch's optimizers do"
+    first, *others = written.names
     for name, (rule, defaults) in RULES.items():
-        options = {own: option for own in names[1:] for option in defaults if own in ALIASES[option]}
-        left = set(given) - {names[0], *options}
-        if "lr" not in options.values() or left:
+        options = {own: option for own in others for option in defaults if own in ALIASES[option]}
+        if "lr" not in options.values() or not set(given) <= {first, *options}:
             continue
         try:
-            if all(_agree(tree, imported, rule, defaults, options, tried) for tried in _trials(options)):
+            if all(_agree(written, rule, defaults, options, tried) for tried in _trials(options)):
                 return _Known(name, options)
         except NotUnderstood as not_understood:
-            reason = f"{where}: `{not_understood}` is not understood"
+            reason = f"{written.where}: `{not_understood}` is not understood"
     raise refuse(reason)
 
 
@@ -239,19 +243,17 @@ def _trials(options: dict[str, str]) -> Iterator[Options]:
 
 
 def _agree(
-    tree: ast.ClassDef,
-    imported: dict[str, str],
+    written: _Written,
     rule: Callable[[_One, float, Options], None],
     defaults: Options,
     options: dict[str, str],
     tried: Options,
 ) -> bool:
     """Whether both update alike, update by update; options that the owner's class does not have are off in torch's."""
-    machine = Machine(tree, imported)
+    machine = Machine(written.tree, written.imported)
     cells, ones = [Cell(value) for value in STARTS], [_One(value) for value in STARTS]
     made = machine.make(cells, dict(tried))
-    off = {"momentum": 0.0, "weight_decay": 0.0, "nesterov": False}
-    asked = {**defaults, **off, **{option: tried[own] for own, option in options.items() if own in tried}}
+    asked = {**defaults, **OFF, **{option: tried[own] for own, option in options.items() if own in tried}}
     groups = made.attributes["param_groups"]
     for number, gradients in enumerate(GRADIENTS):
         if number == SLOWER_FROM:
@@ -268,25 +270,22 @@ def _agree(
     return set(groups[0]) - {"params"} <= set(defaults)  # a schedule, or groups with options of their own, say the same names
 
 
-def _arguments(file: PythonFile, call: cst.Call, tree: ast.ClassDef, known: _Known) -> str:
+def _arguments(written: _Written, given: dict[str, str], known: _Known) -> Iterator[str]:
     """The call's arguments under torch's names, and the class's own defaults where torch has others."""
-    given, defaults = _options_given(file, call, tree), _defaults(tree)
-    theirs = RULES[known.name][1]
-    written = [given[_parameters(tree)[0]]]
-    for option, value in theirs.items():
-        own = next((name for name, each in known.options.items() if each == option), None)
+    yield given[written.names[0]]
+    own_name = {option: own for own, option in known.options.items()}
+    for option, torchs in RULES[known.name][1].items():
+        own = own_name.get(option)
         if own is not None and own in given:
-            written.append(f"{option}={given[own]}")
-        elif own is not None:
-            default = _literal(file, call, defaults.get(own))
-            written += [f"{option}={default!r}"] if default != value else []
-        elif value != {"weight_decay": 0.0, "momentum": 0.0, "nesterov": False}.get(option, value):
-            written.append(f"{option}=0.0")
-    return ", ".join(written)
+            yield f"{option}={given[own]}"
+            continue
+        value = _default(written, own) if own is not None else OFF.get(option, torchs)
+        if value != torchs:
+            yield f"{option}={value!r}"
 
 
-def _literal(file: PythonFile, call: cst.Call, default: ast.expr | None) -> Any:
+def _default(written: _Written, own: str) -> Any:
     try:
-        return ast.literal_eval(default)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        raise refuse(f"{file.location(call)}: what `{file.text(call)}` leaves to the class is no plain value there") from None
+        return ast.literal_eval(written.defaults[own])
+    except (KeyError, ValueError):
+        raise refuse(f"{written.where}: the default of {own} is no plain value") from None

@@ -126,14 +126,11 @@ class Machine:
         return None
 
     def _bound(self, function: ast.FunctionDef, given: list[Any], named: dict[str, Any]) -> dict[str, Any]:
-        arguments = function.args
-        if arguments.vararg or arguments.kwarg or len(given) > len(arguments.args):
+        if function.args.vararg or function.args.kwarg or len(given) > len(function.args.args):
             raise NotUnderstood(function)
-        places = [each.arg for each in arguments.args]
-        defaults = dict(zip(places[len(places) - len(arguments.defaults) :], arguments.defaults, strict=True))
-        defaults |= {each.arg: value for each, value in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if value is not None}
+        places, defaults = signature(function)
         names = dict(zip(places, given, strict=False)) | named
-        for name in (*places, *(each.arg for each in arguments.kwonlyargs)):
+        for name in places:
             if name not in names:
                 if name not in defaults:
                     raise NotUnderstood(function)
@@ -400,6 +397,14 @@ class Machine:
 
 class _States(dict):
     """What an optimizer keeps for each parameter, made when it is asked for."""
+
+
+def signature(function: ast.FunctionDef) -> tuple[list[str], dict[str, ast.expr]]:
+    """Names of the parameters in order, and the defaults of those that have one."""
+    of = function.args
+    places, named = [each.arg for each in of.args], [each.arg for each in of.kwonlyargs]
+    defaults = dict(zip(places[len(places) - len(of.defaults) :], of.defaults, strict=True))
+    return [*places, *named], defaults | {name: value for name, value in zip(named, of.kw_defaults, strict=True) if value is not None}
 
 
 def _is_super(node: ast.expr) -> bool:
