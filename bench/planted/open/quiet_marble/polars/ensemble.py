@@ -9,7 +9,9 @@ class Surrogate(nn.Module):
     def __init__(self, inputs: int, width: int, depth: int, outputs: int) -> None:
         super().__init__()
         self.lift = nn.Linear(inputs, width)
-        self.blocks = nn.ModuleList(nn.Sequential(nn.Linear(width, 2 * width), nn.ReLU(), nn.Linear(2 * width, width)) for _ in range(depth))
+        self.blocks = nn.ModuleList(
+            nn.Sequential(nn.Linear(width, 2 * width), nn.ReLU(), nn.Linear(2 * width, width)) for _ in range(depth)
+        )
         self.read = nn.Linear(width, outputs)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:

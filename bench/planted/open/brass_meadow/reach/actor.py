@@ -9,9 +9,7 @@ class Actor(nn.Module):
     def __init__(self, features: int, actions: int, width: int, depth: int) -> None:
         super().__init__()
         sizes = [features, *[width] * depth]
-        self.trunk = nn.Sequential(
-            *[layer for a, b in zip(sizes, sizes[1:], strict=False) for layer in (nn.Linear(a, b), nn.Tanh())]
-        )
+        self.trunk = nn.Sequential(*[layer for a, b in zip(sizes, sizes[1:], strict=False) for layer in (nn.Linear(a, b), nn.Tanh())])
         self.mean, self.value = nn.Linear(width, actions), nn.Linear(width, 1)
         self.spread = nn.Parameter(torch.full((actions,), -0.7))
 

@@ -4,7 +4,11 @@ import random
 
 AMOUNTS = [str(n) for n in range(1, 60)] + ["half", "quarter", "dozen", "pinch"]
 UNITS = ["g", "kg", "ml", "l", "cup", "cups", "tbsp", "tsp", "slice", "clove", "tin", "bunch"]
-NAMES = [a + b for a in ("bra", "fen", "gol", "mar", "pel", "sor", "tur", "wil", "zan") for b in ("del", "nip", "ric", "rot", "sage", "ton", "vy")]
+NAMES = [
+    a + b
+    for a in ("bra", "fen", "gol", "mar", "pel", "sor", "tur", "wil", "zan")
+    for b in ("del", "nip", "ric", "rot", "sage", "ton", "vy")
+]
 STATES = ["chopped", "peeled", "ripe", "dried", "grated", "soft", "warm", "whole"]
 FILLERS = ["of", "and", "the", "with", "to", "taste", ",", "or", "about", "more"]
 TAGS = ["nothing", "amount", "unit", "name", "state"]

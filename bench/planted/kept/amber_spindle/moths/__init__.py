@@ -1,0 +1,1 @@
+"""Sort museum scans of moth wings by species."""

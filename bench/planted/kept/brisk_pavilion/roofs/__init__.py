@@ -1,0 +1,1 @@
+"""Roof materials from aerial patches whose labels come from a careless register."""

@@ -1,0 +1,1 @@
+"""Adversarial texture strips for synthetic timber."""

@@ -1,0 +1,1 @@
+"""Mark doses, reagents and instruments in lab notes."""

@@ -1,0 +1,1 @@
+"""Learn when to open the valves of a row of greenhouse beds."""
