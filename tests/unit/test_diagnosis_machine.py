@@ -181,6 +181,15 @@ def test_several_reductions_of_several_backwards_are_reported_only_with_accumula
     assert "no_sync" not in evidence(first(replace(twice, updates=c.updates(backwards_per_step=1.0))))
 
 
+def test_gradients_that_are_reduced_too_often_are_placed_at_their_backward():
+    backward = Location("loop.py", 31, "gather")
+    often = m.talking_ranks(syncs_per_step=8.0)
+    lines = (*often.lines, LineCost("main", "Bwd", backward, 0.3))
+    assert first(replace(often, lines=lines)).location == backward
+    assert first(often).location == m.WRAP
+    assert first(replace(m.talking_ranks(syncs_per_step=1.0), lines=lines)).location == m.WRAP
+
+
 def test_a_quota_that_too_many_threads_run_into_stands_beside_them():
     crowded = replace(s.many_threads(), telemetry=m.stopped_by_quota(0.4).telemetry)
     assert kinds(crowded) == ["thread_oversubscription", "throttling"]

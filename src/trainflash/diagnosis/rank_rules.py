@@ -82,7 +82,8 @@ def rank_straggler(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
 def communication(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
     """Ranks exchange gradients or parameters, and computing does not hide it (T23). Waiting for a later rank is not counted.
 
-    Off a GPU what is waited in collectives is part of Bwd or of the call's own phase. Abstains without collectives seen.
+    Off a GPU what is waited in collectives is part of Bwd or of the call's own phase. Where gradients are reduced too often it is placed at
+    the backward that does so, else where the network was wrapped or the collective is called. Abstains without collectives seen.
     """
     found = signals.summary.communication
     if found is None or signals.summary.ranks < 2:
@@ -106,6 +107,7 @@ def communication(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
     )
     rows += [how(name, value) for name, value, how in optional if value is not None]
     advice = _breakers(signals, limits)
+    where = (signals.hottest("Bwd") if _too_often(signals, limits) else None) or found.location
     rows += [Evidence("breaks overlap", text) for text in advice]
     return (
         claim(
@@ -115,22 +117,28 @@ def communication(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
             share,
             limits,
             phases=() if found.wrapper == "collectives" else ("Bwd",),
-            summary=f"ranks exchange data for {shown(share)} of the time without computing meanwhile{at(found.location)}"
+            summary=f"ranks exchange data for {shown(share)} of the time without computing meanwhile{at(where)}"
             + (f"; {advice[0]}" if advice else ""),
             evidence=rows,
-            location=found.location,
+            location=where,
         ),
     )
 
 
+def _too_often(signals: Signals, limits: Thresholds) -> bool:
+    """Whether gradients are reduced by more backwards than an update needs."""
+    found, updates = signals.summary.communication, signals.summary.updates
+    accumulates = updates is None or updates.backwards_per_step >= limits.syncs_extra
+    return found is not None and found.syncs_per_step is not None and found.syncs_per_step >= limits.syncs_extra and accumulates
+
+
 def _breakers(signals: Signals, limits: Thresholds) -> list[str]:
     """What is known to break the overlap of communication and backward, cheapest to mend first."""
-    found, updates = signals.summary.communication, signals.summary.updates
+    found = signals.summary.communication
     if found is None:
         return []
     advice = []
-    accumulates = updates is None or updates.backwards_per_step >= limits.syncs_extra
-    if found.syncs_per_step is not None and found.syncs_per_step >= limits.syncs_extra and accumulates:
+    if _too_often(signals, limits):
         advice.append(f"gradients are reduced {found.syncs_per_step:.0f} times for each update: no_sync() is missing")
     if found.find_unused_parameters and not found.static_graph:
         advice.append("find_unused_parameters walks the graph in each step")
