@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
+import functools
 import gc
 import linecache
+import signal
 import sys
 import threading
 import weakref
@@ -72,3 +75,42 @@ def test_what_looks_at_frames_keeps_none_of_them():
     finally:
         gc.enable()
         del beside._watched[-1]
+
+
+def test_what_c_did_before_it_called_a_function_is_not_that_function():
+    """A signal that arrived meanwhile is handled where the function is entered."""
+    own, seen = part("own"), []
+
+    def look(_number, frame):
+        seen.append((own.own_frame(frame).f_code.co_name, own.was_running(own.own_frame(frame)).f_code.co_name))
+
+    def called_back(_):
+        return sum([1])
+
+    def entered(argument):
+        cell = argument
+        return (lambda: cell)()
+
+    before = signal.signal(signal.SIGUSR1, look)
+    arrives = ctypes.CDLL(None)["raise"]
+    try:
+        next(map(called_back, iter(functools.partial(arrives, signal.SIGUSR1), None)))
+        next(map(entered, iter(functools.partial(arrives, signal.SIGUSR1), None)))
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    here = "test_what_c_did_before_it_called_a_function_is_not_that_function"
+    assert seen == [("called_back", here), ("entered", here)]
+
+
+def test_a_function_that_runs_is_told_by_itself():
+    own, seen = part("own"), []
+
+    def runs():
+        signal.raise_signal(signal.SIGUSR1)
+
+    before = signal.signal(signal.SIGUSR1, lambda _number, frame: seen.append(own.was_running(own.own_frame(frame)).f_code.co_name))
+    try:
+        runs()
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert seen == ["runs"]

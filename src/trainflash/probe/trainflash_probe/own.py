@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import opcode
 import os
 import sys
 import types
@@ -11,6 +12,8 @@ PROBE = os.path.dirname(os.path.abspath(__file__))
 _CWD = os.getcwd()
 _FOREIGN = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 _given = [entry for entry in os.environ.get("TRAINFLASH_OWN", "").split(os.pathsep) if entry] or [_CWD]
+_RESUME = bytes((opcode.opmap["RESUME"], 0)) if "RESUME" in opcode.opmap else None  # of a function's beginning; Python 3.11 and newer
+_LONGEST_ENTRY = 1024  # bytes: cells of closures are made before it, two bytes each
 _roots = tuple({os.path.join(path, "") for entry in _given for path in (os.path.abspath(entry), os.path.realpath(entry))})
 
 
@@ -55,6 +58,23 @@ def own_frame(frame, ends=None):
             return None
         frame = frame.f_back
     return None
+
+
+def was_running(frame):
+    """The owner's frame that ran until now: the one outside `frame` where that has only just been entered, and nothing of it has run.
+
+    The interpreter looks for signals where it enters a function, so what C did until it called a hook would count for the hook.
+    """
+    if frame is None or not _just_entered(frame):
+        return frame
+    return own_frame(frame.f_back) or frame
+
+
+def _just_entered(frame) -> bool:
+    at = frame.f_lasti
+    if _RESUME is None:
+        return at < 0
+    return 0 <= at < _LONGEST_ENTRY and frame.f_code.co_code[at : at + 2] == _RESUME
 
 
 def caller() -> list:

@@ -122,7 +122,7 @@ def _sample(signo, frame) -> None:
         if not is_open():
             return
         beside.look()
-        frame = own.own_frame(frame, ends=lambda code: code.co_name == _within)
+        frame = own.was_running(own.own_frame(frame, ends=lambda code: code.co_name == _within))
         tick = _armed_ns + ((before - _armed_ns) // _interval_ns + 1) * _interval_ns
         if feeding.waiting is not None:
             emit(codes.SAMPLE_OF + _place_of_maker(feeding.waiting, frame))
