@@ -21,6 +21,7 @@ from trainflash.summary.repeats import repeated_work
 SAVE = Location("keep.py", 20, "Keeper.save")
 LOOP = Location("train.py", 60, "main")
 POOL = Location("data.py", 9, "draw")
+SENDS = Location("rollout.py", 20, "Crew.send")
 HOOK = Location("watch.py", 14, "Norms.hook")
 MODE = Location("watch.py", 8, "Watch.__torch_dispatch__")
 FEED = Location("train.py", 31, "batch_loss")
@@ -89,7 +90,8 @@ def test_writing_below_the_threshold_of_code_between_the_phases_is_healthy():
 
 def pools(share: float = 0.4, count: int = 200, phase: str = "Data") -> Summary:
     run = s.run(**{phase: share + 0.06})
-    return replace(run, loaders=(), started=(Started(POOL, "process", count, share),), lines=(LineCost("main", phase, POOL, share + 0.06),))
+    started = Started(POOL, "process", count, share, ((POOL, share),))
+    return replace(run, loaders=(), started=(started,), lines=(LineCost("main", phase, POOL, share + 0.06),))
 
 
 @pytest.mark.parametrize("phase", ["Data", "Other"])
@@ -97,6 +99,34 @@ def test_pools_that_are_started_again_and_again_are_worker_startup(phase):
     found = first(pools(phase=phase))
     assert (found.kind, found.phase, found.location) == ("worker_startup", phase, POOL)
     assert "host_code" not in findings(pools(phase=phase))
+
+
+def executors(wait: float = 0.3, start: float = 0.2) -> Summary:
+    """An executor for each step: made in one line, started in another and ended in a third; its results are waited for beside."""
+    made, submitted, ended = Location("rollout.py", 8, "Crew.hire"), replace(SENDS, line=21), Location("rollout.py", 30, "Crew.gather")
+    lines = ((submitted, start / 2), (ended, start / 2))
+    waits = LineCost("main", "Other", replace(SENDS, line=22, function="Crew.send.<locals>.<listcomp>"), wait)
+    run = s.run(Other=start + wait)
+    costs = tuple(LineCost("main", "Other", place, share) for place, share in lines)
+    return replace(run, loaders=(), started=(Started(made, "process", 200, start, lines),), lines=(*costs, waits))
+
+
+def test_an_executor_is_named_where_it_is_made_and_its_cold_results_stand_beside():
+    found = first(executors())
+    assert (found.kind, found.location.line, found.share) == ("worker_startup", 8, pytest.approx(0.2))
+    beside = findings(executors())["host_code"]
+    assert beside.share == pytest.approx(0.3) and beside.location.line == 22
+
+
+def test_a_wait_that_is_much_longer_than_the_start_is_its_own_cost():
+    assert first(executors(wait=0.55, start=0.13)).kind == "host_code"
+    assert first(executors(wait=0.55, start=0.14)).kind == "worker_startup"
+
+
+def test_a_wait_elsewhere_has_nothing_to_do_with_the_start():
+    run = executors()
+    elsewhere = replace(run.lines[-1], location=Location("metrics.py", 3, "score"))
+    assert first(replace(run, lines=(*run.lines[:-1], elsewhere))).kind == "host_code"
 
 
 def test_what_starting_takes_is_no_input_cost():

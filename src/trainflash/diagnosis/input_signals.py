@@ -123,8 +123,9 @@ def _starting(loader: LoaderFacts, summary: Summary) -> tuple[int, float, float]
 
 
 def started_in(summary: Summary, phase: str, limits: Thresholds) -> tuple[Started, ...]:
-    """Processes and threads that the owner's lines of `phase` start again and again."""
-    return tuple(each for each in summary.started if each.count >= limits.started_times and _phase_at(each.location, summary) == phase)
+    """Processes and threads that the owner starts again and again, by the phase in which most of that time passes."""
+    often = [each for each in summary.started if each.count >= limits.started_times]
+    return tuple(each for each in often if _phase_at(each.lines[0][0] if each.lines else each.location, summary) == phase)
 
 
 def _phase_at(where: Location | None, summary: Summary) -> str:

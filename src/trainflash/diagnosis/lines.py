@@ -52,6 +52,11 @@ def _enclosing(location: Location, named: dict[tuple[str, int], str]) -> str:
     function = location.function
     if _BARE.fullmatch(function):
         function = named.get(_line(location), "<module>")
+    return enclosing(function)
+
+
+def enclosing(function: str) -> str:
+    """The qualified name of the function that a comprehension, generator expression or lambda is written in; else its own."""
     return _PIECES.sub("", function)
 
 
@@ -101,8 +106,9 @@ def unnamed(summary: Summary, phase: str, waits: tuple[Sync, ...], limits: Thres
     if summary.memory is not None and summary.memory.empty_cache_at is not None:
         _take(taken, summary.memory.empty_cache_at, summary.memory.empty_cache_share)
     for started in summary.started:
-        if started.location is not None and started.count >= limits.started_times:
-            _take(taken, started.location, started.share)
+        if started.count >= limits.started_times:
+            for location, share in started.lines:
+                _take(taken, location, share)
     left = []
     for line in lines_in(summary, phase):
         whole = _share_of_line(summary, phase, line.location)

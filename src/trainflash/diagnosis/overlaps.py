@@ -8,6 +8,7 @@ from dataclasses import replace
 from trainflash.diagnosis.calm import COMPUTE
 from trainflash.diagnosis.claims import MOST_SHARE, Claim, bound, severity
 from trainflash.diagnosis.input_signals import made_among_threads
+from trainflash.diagnosis.lines import enclosing
 from trainflash.diagnosis.rank_rules import RARE, late_rank
 from trainflash.diagnosis.signals import Signals
 from trainflash.diagnosis.system_rules import collections_phase
@@ -31,7 +32,7 @@ SLOWS_OPERATORS = (
 def settle(signals: Signals, claims: Iterable[Claim], limits: Thresholds) -> list[Claim]:
     """The claims without what is counted twice. Claims that fall below `limits.listed` are dropped."""
     settled = list(claims)
-    for step in (_crowded, _constant, _straggling, _waiting, _exchanging, _collecting, _debugged, _launching, _capped):
+    for step in (_crowded, _constant, _beginning, _straggling, _waiting, _exchanging, _collecting, _debugged, _launching, _capped):
         settled = step(signals, settled, limits)
     return settled
 
@@ -90,6 +91,29 @@ def _crowded(signals: Signals, claims: list[Claim], limits: Thresholds) -> list[
     making = made_among_threads(signals.summary, limits)
     taken = making * threads.finding.share / ((signals.compute or 0.0) + making)
     return _less(claims, taken, lambda claim: claim.finding.kind in INPUTS, limits)
+
+
+def _beginning(signals: Signals, claims: list[Claim], limits: Thresholds) -> list[Claim]:
+    """What is waited for where processes are started again and again: they begin cold, and how much of the wait that is cannot be told."""
+    starting = [claim for claim in claims if claim.finding.kind == "worker_startup" and claim.weight >= limits.dominant]
+    for each in signals.summary.started:
+        begun = next((claim for claim in starting if claim.finding.location == each.location), None)
+        if begun is None or each.what != "process":
+            continue
+        functions = {(place.file, enclosing(place.function)) for place, _ in each.lines}
+        most = begun.weight / limits.started_of_wait
+        claims = [
+            replace(claim, inside="worker_startup") if _waits_in(claim, functions) and claim.weight <= most else claim for claim in claims
+        ]
+    return claims
+
+
+def _waits_in(claim: Claim, functions: set[tuple[str, str]]) -> bool:
+    where, general = (
+        claim.finding.location,
+        claim.finding.kind in INPUTS or (claim.finding.kind == "host_code" and claim.finding.phase == "Other"),
+    )
+    return general and claim.inside is None and where is not None and (where.file, enclosing(where.function)) in functions
 
 
 def _straggling(signals: Signals, claims: list[Claim], limits: Thresholds) -> list[Claim]:

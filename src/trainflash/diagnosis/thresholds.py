@@ -43,6 +43,7 @@ class Thresholds:
     tail_beyond_compute: float = 2.0  # measured: on a busy machine slow steps cost each phase the same milliseconds, within a factor of two
     tail_usual_seen: float = 0.15  # own: where waits were measured without passes' begins, less has to be guarded against
     started_times: int = 3  # own: pools or threads that are started once or twice belong to setting up
+    started_of_wait: float = 0.25  # measured: forked processes gave their first results after 2.3 and 8 times as long as kept ones
     begun_each_step: float = 0.5  # own: passes per step; a loader that is begun for every other step is begun for steps
     repeated_calls: float = 0.2  # own: first calls of the few passes that a run shows count against it; later ones all repeat
     constant: float = 0.6  # own: of an input's cost: the larger part of it, clear of what the estimate may err

@@ -59,12 +59,13 @@ class Recompute:
 
 @dataclass(frozen=True)
 class Started:
-    """Processes or threads that the owner's line starts while training, workers of a DataLoader not counted."""
+    """Processes or threads that the program starts while training, workers of a DataLoader not counted."""
 
-    location: Location | None
+    location: Location | None  # the line that makes the pool, or starts the process or thread
     what: Literal["process", "thread"]
     count: int  # in the steady part: pools, processes or threads
     share: float  # time of starting and ending them ÷ steady wall time
+    lines: tuple[tuple[Location, float], ...] = ()  # where that time passes, and its share; costliest first
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from trainflash.schema import Attention, Collections, Compilation, Memory, Operators, PhaseStat, Recompute, Started, SyncPoint
+from trainflash.schema import Attention, Collections, Compilation, Location, Memory, Operators, PhaseStat, Recompute, Started, SyncPoint
 from trainflash.summary.steady import NS_PER_MS, Steady
 from trainflash.trace import RankTrace
-from trainflash.trace.computing import AttentionLine, CensusTrace, ComputeTrace, Counter
+from trainflash.trace.computing import AttentionLine, CensusTrace, ComputeTrace, Counter, StartTrace
 
 MOST_POINTS = 50
 MOST_REASONS = 5
@@ -130,7 +130,16 @@ def _recompute(seen: ComputeTrace, part: Steady, grown: _Growth) -> tuple[Recomp
 
 
 def _started(seen: ComputeTrace, part: Steady, grown: _Growth) -> tuple[Started, ...]:
-    found = [Started(line.location, line.what, round(grown(line.count)), grown(line.ns) / part.wall_ns) for line in seen.starts]
+    groups: dict[tuple[Location | None, str], list[StartTrace]] = {}
+    for line in seen.starts:
+        groups.setdefault((line.made, line.what), []).append(line)
+    found = []
+    for (made, what), rows in groups.items():
+        spent = sorted(
+            ((row.location, grown(row.ns) / part.wall_ns) for row in rows if row.location is not None), key=lambda each: -each[1]
+        )
+        share = sum(grown(row.ns) for row in rows) / part.wall_ns
+        found.append(Started(made, what, round(sum(grown(row.count) for row in rows)), share, tuple(spent)))
     return tuple(sorted((each for each in found if each.count), key=lambda each: -each.share))
 
 

@@ -90,8 +90,8 @@ def _recompute(facts: Facts) -> tuple[RecomputeTrace, ...]:
 def _starts(facts: Facts) -> tuple[StartTrace, ...]:
     points = facts.all("starts")
     return tuple(
-        StartTrace(facts.location(place), str(what), _series(points, values, 0), _series(points, values, 1))
-        for (place, what), values in _rows(points, 2).items()
+        StartTrace(facts.location(place), str(what), facts.location(made), _series(points, values, 0), _series(points, values, 1))
+        for (place, what, made), values in _rows(points, 3).items()
     )
 
 

@@ -69,6 +69,7 @@ class StartTrace:
 
     location: Location | None
     what: str  # "process" or "thread"
+    made: Location | None  # the line that made the pool; the same line where there is none
     count: Counter
     ns: Counter
 

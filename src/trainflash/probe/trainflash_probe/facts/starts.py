@@ -1,7 +1,8 @@
 """Processes and threads that the program starts by itself while it trains, by the owner's line: starting and ending them takes time.
 
-Workers of a DataLoader are left out: what starting them costs is seen at each pass over the data. Where a pool's processes do not inherit
-the program's modules, the first wait for a result is the time in which they import theirs.
+Workers of a DataLoader are left out: what starting them costs is seen at each pass over the data. A pool starts its processes where it gets
+its first work and ends them where it is left: both count for the line that made it. Where a pool's processes do not inherit the program's
+modules, the first wait for a result is the time in which they import theirs.
 """
 
 from __future__ import annotations
@@ -19,13 +20,14 @@ from ..phases.loop import loop
 from ..writer import fact
 
 MAX_ROWS = 100
+_MADE = "_trainflash_made"
 _LOADER = os.path.join("torch", "utils", "data", "")
 
 _clock = time.monotonic_ns
 
 
 class Starts:
-    """[times, ns] of each (place, what was started), cumulative. A call inside another one is part of it."""
+    """[times, ns] of each (place, what was started, place where its pool was made), cumulative. A call inside another one is part of it."""
 
     def __init__(self) -> None:
         self.rows: dict = {}
@@ -44,7 +46,7 @@ class Starts:
                 return original(*args, **kwargs)
             finally:
                 self._inside = False
-                self._note(what, counts, _clock() - began)
+                self._note(what, counts, _clock() - began, args)
 
         return call
 
@@ -64,11 +66,12 @@ class Starts:
             try:
                 return original(result, *args, **kwargs)
             finally:
-                self._note("process", False, _clock() - began)
+                self._note("process", False, _clock() - began, (result._pool,))
 
         return wait
 
-    def _note(self, what: str, counts: bool, ns: int) -> None:
+    def _note(self, what: str, counts: bool, ns: int, args: tuple) -> None:
+        """`args` of the call begin with the pool, process or thread."""
         try:
             frame = sys._getframe(2)
             while frame is not None and not own.is_own(frame.f_code):
@@ -76,11 +79,14 @@ class Starts:
                     return
                 frame = frame.f_back
             place = None if frame is None else tuple(own.place_of_frame(frame))
-            entry = self.rows.get((place, what))
+            known = getattr(args[0], "__dict__", {}) if args else {}
+            made = known.setdefault(_MADE, place) if counts else known.get(_MADE, place)
+            key = (place, what, made)
+            entry = self.rows.get(key)
             if entry is None:
                 if len(self.rows) >= MAX_ROWS:
                     return
-                entry = self.rows[(place, what)] = [0, 0]
+                entry = self.rows[key] = [0, 0]
             entry[0] += counts
             entry[1] += ns
         except Exception as error:
