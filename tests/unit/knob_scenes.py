@@ -92,8 +92,8 @@ class Program:
             memory_bytes=memory,
         )  # fmt: skip
 
-    def plan(self, run: Summary, *findings, memory=8 * GB):
-        return knobs.plan(diagnosis(*findings), run, self.root, self.command, memory_bytes=memory)
+    def plan(self, run: Summary, *findings, memory=8 * GB, whole_steps=None):
+        return knobs.plan(diagnosis(*findings), run, self.root, self.command, memory_bytes=memory, whole_steps=whole_steps)
 
     def apply(self, candidate: Candidate) -> dict[str, str]:
         """Apply the diff with git; the lines that were added, by file."""

@@ -48,6 +48,16 @@ def values(found) -> list[str]:
     return [each.value for each in found.open]
 
 
+def test_what_was_never_done_any_more_may_be_done_more_often():
+    gone = (Check("checkpoint contents", False, "32 checkpoints → none"),)
+    too_rare = replace(OTHER, fidelity=replace(OTHER.fidelity, changed=("checkpoint", "cadence"), checks=gone))
+    past, tip = history((candidate("1000", risk="cadence"), "rejected", too_rare))
+    options = {"allowed": frozenset({"cadence"})}
+    assert values(choice([candidate(each, risk="cadence") for each in ("2000", "200")], past, tip, **options)) == ["200"]
+    past, tip = history((candidate("1000", risk="cadence"), "rejected", OTHER))
+    assert values(choice([candidate("200", risk="cadence")], past, tip, **options)) == []
+
+
 def test_the_same_change_on_the_same_commit_is_not_tried_twice():
     past, tip = history((candidate("1"), "rejected"))
     found = choice([candidate("1", line=9), candidate("2")], past, tip)

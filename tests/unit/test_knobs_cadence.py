@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from knob_scenes import activity, added, finding, program, summary
 
-from trainflash.knobs.cadence import LARGEST_SHARE, times_too_often
+from trainflash.knobs.cadence import LARGEST_SHARE, happens, times_too_often
 
 LOOP = """import torch
 
@@ -18,37 +18,39 @@ for step in range(1000):
 
 
 @pytest.mark.parametrize(
-    ("share", "count", "whole", "factor"),
+    ("share", "times", "factor"),
     [
-        (0.5, 1000, True, 50),
-        (0.5, 30, True, 20),  # 50 times rarer there would be none
-        (0.5, 30, False, 50),  # the run goes on
-        (0.97, 5000, True, 1000),
-        (0.04, 1000, True, 2),
-        (0.03, 1000, True, None),  # it does not matter
-        (0.5, 1, True, None),
+        (0.5, 1000, 50),
+        (0.5, 30, 20),  # 50 times rarer there would be none
+        (0.5, None, 50),  # the run goes on
+        (0.97, 5000, 1000),
+        (0.04, 1000, 2),
+        (0.03, 1000, None),  # it does not matter
+        (0.5, 1, None),
     ],
 )
-def test_factor(share, count, whole, factor):
-    assert (
-        times_too_often(replace(finding("checkpoint"), share=share), activity("Ckpt", None, count=count), steps=5000, whole=whole) == factor
-    )
+def test_factor(share, times, factor):
+    assert times_too_often(replace(finding("checkpoint"), share=share), times) == factor
 
 
 def test_what_is_left_costs_no_more_than_it_may():
     for share in (0.05, 0.1, 0.33, 0.6, 0.9, 0.99):
-        factor = times_too_often(replace(finding("logging"), share=share), activity("Log", None), steps=9, whole=False)
+        factor = times_too_often(replace(finding("logging"), share=share), None)
         rest = share / factor
         assert rest / (rest + 1 - share) <= LARGEST_SHARE
 
 
 def test_without_a_finding_there_is_no_factor():
-    assert times_too_often(None, activity("Log", None), steps=100, whole=True) is None
+    assert times_too_often(None, 100) is None
 
 
-def test_where_it_was_not_counted_the_steps_bound_it():
-    assert times_too_often(finding("logging"), None, steps=12, whole=True) == 10
-    assert times_too_often(finding("logging"), None, steps=12, whole=False) == 50
+def test_how_often_it_happens_is_counted_to_the_end_of_the_program():
+    whole, cut = summary(steps=90, warmup_steps=10), summary(steps=90, warmup_steps=10, stopped=True)
+    ran = activity("Ckpt", None, count=25)
+    assert happens(ran, whole) == 25 and happens(None, whole) == 90
+    assert happens(ran, cut) is None and happens(None, cut) is None
+    assert happens(ran, cut, 320) == 80 and happens(None, cut, 320) == 288
+    assert happens(ran, whole, 320) == 25, "what was seen to its end needs no other run"
 
 
 def test_it_is_the_first_value_of_the_plan(tmp_path):
@@ -87,3 +89,12 @@ def test_once_an_epoch_becomes_rarer_by_whole_epochs(tmp_path):
     made = program(tmp_path, train_py="from lightning import Trainer\nmade = Trainer(val_check_interval=1.0)\n")
     candidate = made.propose("eval_cadence", summary(), value="5", findings=(finding("evaluation"),))
     assert added(candidate) == ["made = Trainer(val_check_interval=1.0, check_val_every_n_epoch=5)"]
+
+
+def test_a_run_that_was_cut_off_is_as_long_as_another_saw_it(tmp_path):
+    made = program(tmp_path, train_py=LOOP)
+    line = made.line("train.py", "torch.save")
+    run = summary(steps=60, warmup_steps=20, stopped=True, activities=(activity("Ckpt", line, count=20),))
+    cost = replace(finding("checkpoint", line, ["checkpoint_cadence"]), share=0.6)
+    plans = [made.plan(run, cost, whole_steps=steps)[0] for steps in (None, 120)]
+    assert [next(each.value for each in plan if each.knob == "checkpoint_cadence") for plan in plans] == ["200", "80"]

@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 
 from trainflash.fidelity.pairing import Pair
 
+NONE_LEFT = "→ none"  # ends the evidence where the candidate, seen to its end, never does what the baseline does now and then
+
 
 class Outcome(NamedTuple):
     """`ok` None: the signal was not measured or cannot be compared; `evidence` says why, or where the first difference is."""

@@ -12,7 +12,7 @@ from typing import Any
 
 from trainflash.fidelity.checks import cadence, schedule
 from trainflash.fidelity.drift import relative, weights_distance
-from trainflash.fidelity.outcome import Outcome
+from trainflash.fidelity.outcome import NONE_LEFT, Outcome
 from trainflash.fidelity.pairing import Pair
 from trainflash.fidelity.record import Stream
 
@@ -29,7 +29,7 @@ def contents(pair: Pair) -> Outcome:
     if not old:
         return Outcome(None, "no checkpoint was seen")
     if not new and (pair.candidate_whole or (len(old) >= _MISSED and "cadence" not in pair.agreed)):
-        return Outcome(False, f"{len(old)} checkpoints → none")
+        return Outcome(False, f"{len(old)} checkpoints {NONE_LEFT}")
     if not new and "cadence" in pair.agreed:
         return Outcome(None, f"{len(old)} checkpoints → none so far; its own end was not seen")
     limit, comparable = _limit(pair), pair.prefix == pair.length

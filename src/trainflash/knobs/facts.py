@@ -73,6 +73,7 @@ class Facts:
 
     summary: Summary
     finding: Finding | None = None
+    whole_steps: int | None = None  # of the program, where another run saw its end
 
     def get(self, name: str) -> Any:
         """The fact called `name`, None when it was not measured. Raises `UsageError` for a name that no run has."""
@@ -84,7 +85,7 @@ class Facts:
         found = self._root(root)
         if field == "times_too_often" and (found is None or isinstance(found, (Activity, Finding))):
             ran = found if isinstance(found, Activity) else None
-            return cadence.times_too_often(self.finding, ran, steps=self.summary.steps, whole=not self.summary.stopped)
+            return cadence.times_too_often(self.finding, cadence.happens(ran, self.summary, self.whole_steps))
         if not field or found is None:
             return found
         if not hasattr(found, field):

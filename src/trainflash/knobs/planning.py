@@ -25,11 +25,18 @@ UNANSWERED = ("compute", "hung")  # healthy, or not to be mended by a patch
 
 
 def plan(
-    diagnosis: Diagnosis, summary: Summary, checkout: Path, command: Command, *, memory_bytes: int | None = None
+    diagnosis: Diagnosis,
+    summary: Summary,
+    checkout: Path,
+    command: Command,
+    *,
+    memory_bytes: int | None = None,
+    whole_steps: int | None = None,
 ) -> tuple[tuple[Candidate, ...], tuple[Refusal, ...], tuple[Brief, ...]]:
     """What could be tried, what was refused and why, and briefs for findings that no knob answers.
 
-    `checkout` is the project's folder in the sandbox; `memory_bytes` is what caches may count on (default: what is free here).
+    `checkout` is the project's folder in the sandbox; `memory_bytes` is what caches may count on (default: what is free here);
+    `whole_steps` are all steps of the program, where another run than this one came to its end.
     """
     project = Project(checkout, command)
     memory = available_memory() if memory_bytes is None else memory_bytes
@@ -37,7 +44,7 @@ def plan(
     refusals: dict[tuple[str, str], Refusal] = {}
     unanswered: list[Brief] = []
     for finding in diagnosis.findings:
-        scene = Scene(project, summary, finding, None, memory)
+        scene = Scene(project, summary, finding, None, memory, whole_steps)
         made: list[Candidate] = []
         frames: list[tuple[Knob, str]] = []
         for knob in _answering(finding):

@@ -24,18 +24,22 @@ CGROUP_LIMITS = (
 
 @dataclass(frozen=True)
 class Scene:
-    """One program, one run of it, and the finding to answer; `at` is the owner's choice of a place, `memory_bytes` what is free."""
+    """One program, one run of it, and the finding to answer; `at` is the owner's choice of a place, `memory_bytes` what is free.
+
+    `whole_steps` are all steps of the program, where another run than this one came to its end.
+    """
 
     project: Project
     summary: Summary
     finding: Finding | None
     at: Location | None
     memory_bytes: int | None
+    whole_steps: int | None = None
 
     @property
     def facts(self) -> Facts:
         """The run and the finding, for conditions and values."""
-        return Facts(self.summary, self.finding)
+        return Facts(self.summary, self.finding, self.whole_steps)
 
     def source(self, doing: str, seen: Location | None = None) -> tuple[PythonFile, Location]:
         """Where to look: the owner's choice, else what was `seen`, else the finding's place, with its file.

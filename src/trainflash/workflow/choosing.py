@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from trainflash import fidelity
 from trainflash.schema import Candidate, Experiment
 
 # A knob with several values at one place: so many are tried at most. Each costs minutes, and what the fifth adds to a value that pays
@@ -81,7 +82,7 @@ def _why_no_other_value(candidate: Candidate, here: Sequence[Experiment]) -> str
     """The bounded search over values: on while it pays, and never more than `MOST_VALUES`."""
     last = here[-1]
     paid = [one for one in here if one.decision == "accepted"]
-    if _other_training(last):
+    if _other_training(last) and not _less_rare(candidate, last):
         return f"another value changed the training in experiment {last.n}: {_outcome(last)}"
     if paid and candidate.risk not in NO_AGREEMENT:
         return f"experiment {paid[-1].n} changed it already; what needs agreement is changed once"
@@ -118,8 +119,16 @@ def _same_place(one: Experiment, candidate: Candidate) -> bool:
 
 def _other_training(one: Experiment) -> bool:
     """Whether it was refused because it trains something else, and not because it crashed or was slow: another value would too."""
-    fidelity = one.verdict.fidelity if one.verdict else None
-    return one.decision == "rejected" and fidelity is not None and fidelity.verdict == "changed" and "failed" not in fidelity.changed
+    found = one.verdict.fidelity if one.verdict else None
+    return one.decision == "rejected" and found is not None and found.verdict == "changed" and "failed" not in found.changed
+
+
+def _less_rare(candidate: Candidate, last: Experiment) -> bool:
+    """Whether `last` did something so rarely that the whole run had none left, and the candidate does it more often."""
+    found = last.verdict.fidelity if last.verdict else None
+    gone = found is not None and any(check.ok is False and check.evidence.endswith(fidelity.NONE_LEFT) for check in found.checks)
+    wanted, tried = _number(candidate.value), _number(last.value)
+    return gone and wanted is not None and tried is not None and wanted < tried
 
 
 def _grown(candidate: Candidate, before: Experiment) -> bool:

@@ -57,7 +57,8 @@ def plan(
     checkout = sandbox.project_in(session.sandbox, "candidate")
     command = as_changed(command, session.accepted())
     diagnosis, summary = moving.onto_tip(session, diagnosis, summary)
-    candidates, refused, written = knobs.plan(diagnosis, summary, checkout, command)
+    counted = verifying.whole_steps(session, command) if summary.stopped else None
+    candidates, refused, written = knobs.plan(diagnosis, summary, checkout, command, whole_steps=counted)
     order = ordering.Order.of(diagnosis, session.log_entries(), ordering.price(session), allowed)
     candidates = order.sorted(candidates)
     choice = choosing.choose(

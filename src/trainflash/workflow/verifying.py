@@ -89,7 +89,7 @@ def compare(
     session.take("candidate", candidate_commit)
     taken = _contents(session)
     timing = pair_directory(session, baseline, candidate, taken)
-    kept = session.directory / "baselines" / baseline_commit[:12]
+    kept = _baseline_records(session, baseline_commit)
     asked = checked.question(session, candidate, demands)
     same = checked.before(timing, asked, directory, incomplete=demands.resume or demands.take_up)
     if same is None:
@@ -171,6 +171,15 @@ def _undisturbed(session: Session, judged: Verdict, taken: tuple[str, str], timi
     paths = session.dirty() if "worktree/" in edited else ()
     what = f"{' and '.join(edited)} {'were' if len(edited) > 1 else 'was'} edited while it was measured"
     return replace(judged, verdict="inconclusive", reasons=(f"{what}{': ' if paths else ''}{', '.join(paths[:3])}", *judged.reasons))
+
+
+def whole_steps(session: Session, command: Command) -> int | None:
+    """All steps of the program that experiments are compared with now; None where no check of its training came to its end."""
+    return fidelity.whole_steps(session.sandbox, command, _baseline_records(session, session.tip()))
+
+
+def _baseline_records(session: Session, commit: str) -> Path:
+    return session.directory / "baselines" / commit[:12]
 
 
 def _fidelity(session: Session, baseline: Command, candidate: Command, directory: Path, kept: Path, demands: Demands) -> Fidelity:

@@ -45,7 +45,10 @@ def seldom(edit: Seldom, scene: Scene) -> tuple[Target, ...]:
     """
     file, place = scene.source("causes it", _place(scene))
     reasons = []
-    for level in reversed(list(_levels(scene.project, file, place))):
+    levels = list(_levels(scene.project, file, place))
+    for level in levels:  # what it leads to is a part of it: half of what is done now and then must not be done more rarely
+        _every_step(level)
+    for level in reversed(levels):
         try:
             return (_target(scene, level),)
         except UsageError as bad:
@@ -139,11 +142,6 @@ def _trains(project: Project, file: PythonFile, loop: cst.CSTNode) -> bool:
 def _target(scene: Scene, level: _Level) -> Target:
     file, first = level.file, level.statement
     here = file.location(first)
-    for up in (first, *file.ancestors(first)):
-        if isinstance(up, cst.If) and modulo(up.test):
-            raise refuse(f"{file.location(up)}: it is done now and then already")
-        if isinstance(up, (cst.FunctionDef, *LOOPS)) and up is not first:
-            break
     block = _block(scene.project, file, first)
     counter = _counter(scene.project, level)
     if counter is None:
@@ -155,6 +153,15 @@ def _target(scene: Scene, level: _Level) -> Target:
         return (*counter.needed, *_guard(file, block, f"{number} % {value} == 0"))
 
     return Target(here, 1, write, f"`{short(file.text(first).splitlines()[0])}` at {here}, in every step")
+
+
+def _every_step(level: _Level) -> None:
+    """Raises `UsageError` where the statement is done now and then already."""
+    for up in (level.statement, *level.file.ancestors(level.statement)):
+        if isinstance(up, cst.If) and modulo(up.test):
+            raise refuse(f"{level.file.location(up)}: it is done now and then already")
+        if isinstance(up, (cst.FunctionDef, *LOOPS)) and up is not level.statement:
+            break
 
 
 def _block(project: Project, file: PythonFile, first: cst.CSTNode) -> list[cst.CSTNode]:
