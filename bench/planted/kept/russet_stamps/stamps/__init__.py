@@ -1,0 +1,1 @@
+from stamps import transforms  # noqa: F401  (fills the registry)

@@ -1,0 +1,5 @@
+from tempo.config import Config
+from tempo.fit import Trainer
+
+if __name__ == "__main__":
+    Trainer(Config()).fit()
