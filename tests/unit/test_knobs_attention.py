@@ -119,6 +119,46 @@ def look(q, k, v, bias):
     turned = k.transpose(2, 3).contiguous()
     return torch.softmax((q @ turned).mul(0.2), dim=3) @ v  # here
 """,
+    "a bias where one is given": """
+def look(q, k, v, bias, other=None):
+    scores = torch.matmul(q, k.transpose(-1, -2))
+    scores = scores / math.sqrt(q.size(-1))
+    if bias is not None:
+        scores = scores + bias
+    weights = torch.softmax(scores, dim=-1)  # here
+    return weights @ v
+""",
+    "a mask where one is given": """
+def look(q, k, v, bias, mask=None):
+    scores = q @ k.mT / q.shape[-1] ** 0.5
+    if mask is not None:
+        scores = scores.masked_fill(mask == 0, -1e9)
+    return torch.softmax(scores, dim=-1) @ v  # here
+""",
+    "a mask under a switch": """
+def look(q, k, v, bias, late=True):
+    later = torch.ones(6, 6, dtype=torch.bool).triu(1)
+    scores = q @ k.mT
+    if late:
+        scores = torch.where(later, torch.finfo(scores.dtype).min, scores)
+    return torch.softmax(scores, dim=-1) @ v  # here
+""",
+    "assignments with operators": """
+def look(q, k, v, bias):
+    scores = q @ k.mT
+    scores *= 0.3
+    scores -= bias
+    weights = scores.softmax(-1)  # here
+    return weights @ v
+""",
+    "a bias added in place where one is given": """
+def look(q, k, v, bias):
+    scores = q @ k.mT
+    scores /= math.sqrt(q.shape[-1])
+    if bias is not None:
+        scores += bias
+    return scores.softmax(-1) @ v  # here
+""",
     "a softmax of the module's own": """
 class Look(nn.Module):
     def __init__(self):
@@ -137,16 +177,16 @@ look = Look()
 }
 
 
-def outcome(source):
-    """What the program's attention gives, and the gradients of all that it was given."""
+def outcome(source, bias=True):
+    """What the program's attention gives, with a bias or None for it, and the gradients of all that it was given."""
     space: dict = {}
     exec(compile(source, "train.py", "exec"), space)
     draw = torch.Generator().manual_seed(3)
     given = [torch.randn(2, 3, 6, 8, generator=draw, dtype=torch.float64, requires_grad=True) for _ in range(3)]
-    bias = torch.randn(3, 6, 6, generator=draw, dtype=torch.float64, requires_grad=True)
-    made = space["look"](*given, bias)
+    third = torch.randn(3, 6, 6, generator=draw, dtype=torch.float64, requires_grad=True) if bias else None
+    made = space["look"](*given, third)
     made.square().sum().backward()
-    return [made, *(each.grad for each in (*given, bias) if each.grad is not None)]
+    return [made, *(each.grad for each in (*given, third) if each is not None and each.grad is not None)]
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -161,4 +201,12 @@ def test_the_one_call_computes_the_same(tmp_path, form):
         before, after = before[:1], after[:1]
     assert len(before) == len(after)
     for one, other in zip(before, after, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("form", [form for form in FORMS if "is given" in form])
+def test_the_one_call_computes_the_same_where_none_is_given(tmp_path, form):
+    source = HEAD + FORMS[form].lstrip("\n")
+    changed = applied(tmp_path, candidate_here(tmp_path, "fused_attention", source).diff)["train.py"]
+    for one, other in zip(outcome(source, bias=False), outcome(changed, bias=False), strict=True):
         torch.testing.assert_close(one, other, rtol=1e-9, atol=1e-9)

@@ -19,9 +19,10 @@ class Chain:
 
     file: PythonFile
     rank: int | None
-    steps: list[cst.SimpleStatementLine] = field(default_factory=list)
+    steps: list[cst.SimpleStatementLine | cst.If] = field(default_factory=list)
     gone: list[cst.CSTNode] = field(default_factory=list)  # what goes as well, so that its reading a step does not count
     fill: tuple[cst.BaseExpression, cst.BaseExpression] | None = None  # what is hidden, and by what number
+    test: cst.BaseExpression | None = None  # whether anything is hidden or added at all
     added: bool = False  # that number is finite, and goes in as something added
     shown: bool = False  # the mask says what is not hidden
     causal: bool | cst.SimpleStatementLine = False  # whether that is what comes later, or the step that says so
@@ -52,11 +53,13 @@ class Chain:
             raise refuse(f"{file.location(node)}: `{file.text(node)}` is used in a way that is not understood")
         return assign.targets[0].target, line
 
-    def only_reader(self, name: cst.Name, line: cst.SimpleStatementLine) -> cst.Name:
+    def only_reader(self, name: cst.Name, line: cst.SimpleStatementLine | cst.If) -> cst.Name:
         """The one place that reads what `line` assigns, before it is assigned again; what goes as well does not count."""
         file = self.file
         reads, following = self.reads_after(name.value, line)
         reads = [read for read in reads if not any(file.inside(read, step) for step in self.gone)]
+        if isinstance(small := sole(alone(following)), cst.AugAssign) and isinstance(small.target, cst.Name):
+            reads.append(small.target)  # it reads what it assigns to
         if len(reads) != 1:
             raise refuse(f"{file.location(line)}: {name.value} is read {len(reads)} times, so it cannot go")
         if (
@@ -67,7 +70,7 @@ class Chain:
             raise refuse(f"{self.file.location(line)}: {name.value} is assigned again before it is read")
         return reads[0]
 
-    def reads_after(self, name: str, line: cst.SimpleStatementLine) -> tuple[list[cst.Name], cst.CSTNode | None]:
+    def reads_after(self, name: str, line: cst.SimpleStatementLine | cst.If) -> tuple[list[cst.Name], cst.CSTNode | None]:
         """Who reads `name` behind `line` in its block, up to the statement that assigns it again (None: none does)."""
         file = self.file
         body = list(getattr(file.parent(line), "body", ()))
@@ -86,25 +89,34 @@ class Chain:
             raise refuse(f"{file.location(elsewhere[0])}: {name} is used outside the block")
         return reads, None
 
-    def definition(self, node: cst.Name) -> tuple[cst.SimpleStatementLine, cst.BaseExpression]:
-        """The assignment in front of `node` in its block, read by nothing else. Raises `UsageError` where there is no such one."""
-        file = self.file
-        for line in reversed(self.block_before(node)):
-            if not any(each.value == node.value and stores(file, each) for each in descendants(line, cst.Name)):
-                continue
-            small = sole(line)
-            if not isinstance(small, cst.Assign) or len(small.targets) != 1 or not isinstance(small.targets[0].target, cst.Name):
-                break
-            if self.only_reader(small.targets[0].target, line) is not node:
-                break
-            return line, small.value
-        raise refuse(f"{file.location(node)}: what {node.value} holds here is not one plain assignment above")
+    def definition(self, node: cst.Name, before: list[Any] | None = None) -> tuple[cst.SimpleStatementLine, cst.BaseExpression]:
+        """The assignment in front of `node` in its block (or the last of `before`), read by nothing else. Raises `UsageError` otherwise."""
+        line = self.stored_last(node, before)
+        small = sole(line)
+        if isinstance(small, cst.Assign) and len(small.targets) == 1 and isinstance(small.targets[0].target, cst.Name):
+            assert isinstance(line, cst.SimpleStatementLine)
+            if self.only_reader(small.targets[0].target, line) is node:
+                return line, small.value
+        raise refuse(f"{self.file.location(node)}: what {node.value} holds here is not one plain assignment above")
+
+    def stored_last(self, node: cst.Name, before: list[Any] | None = None) -> Any:
+        """The last statement in front of `node`, of its block or of `before`, in which its name is assigned; None where none is."""
+        for line in reversed(self.block_before(node) if before is None else before):
+            if any(each.value == node.value and stores(self.file, each) for each in descendants(line, cst.Name)):
+                return line
+        return None
 
     def block_before(self, node: cst.CSTNode) -> list[Any]:
         """The statements in front of that of `node`, in its block."""
-        here = next(up for up in self.file.ancestors(node) if isinstance(up, cst.SimpleStatementLine))
+        here = next(up for up in (node, *self.file.ancestors(node)) if isinstance(up, (cst.SimpleStatementLine, cst.If)))
         body = list(getattr(self.file.parent(here), "body", ()))
         return body[: body.index(here)]
+
+
+def alone(step: cst.CSTNode | None) -> cst.CSTNode | None:
+    """The one statement that a condition guards; any other step itself."""
+    guarded = isinstance(step, cst.If) and isinstance(step.body, cst.IndentedBlock) and len(step.body.body) == 1
+    return step.body.body[0] if guarded else step  # type: ignore[union-attr]
 
 
 def stores(file: PythonFile, node: cst.Name) -> bool:

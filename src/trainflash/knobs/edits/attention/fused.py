@@ -12,7 +12,7 @@ from dataclasses import replace
 import libcst as cst
 
 from trainflash.knobs.edits import imports
-from trainflash.knobs.edits.attention import einsum, scores
+from trainflash.knobs.edits.attention import einsum, scores, softmax
 from trainflash.knobs.edits.attention.chain import Chain, made_as, stores
 from trainflash.knobs.edits.statements import whole_lines
 from trainflash.knobs.kinds import FusedAttention
@@ -60,7 +60,7 @@ def fused_attention(edit: FusedAttention, scene: Scene) -> tuple[Target, ...]:
 def _weights(chain: Chain, place: Location) -> cst.BaseExpression:
     """The softmax of the statement at `place`, or else the only one of the function around it."""
     file = chain.file
-    found = scores.softmaxes(file, file.module, chain.rank)
+    found = softmax.softmaxes(file, file.module, chain.rank)
     here = [node for node in found if file.covers(file.statement(node) or node, place.line)]
     around = {function for node in found if (function := file.function_around(node)) is not None and file.covers(function, place.line)}
     if not here:

@@ -1,147 +1,28 @@
-"""From the weights of attention written by hand down to its queries and keys: the softmax, masks, the scale and the first product."""
+"""From the weights of attention written by hand down to its queries and keys: masks, the scale and the first product."""
 
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import libcst as cst
 
-from trainflash.knobs.edits.attention import einsum, masks
-from trainflash.knobs.edits.attention.chain import Chain, made_as
+from trainflash.knobs.edits.attention import einsum, masks, softmax
+from trainflash.knobs.edits.attention.chain import Chain, alone
 from trainflash.knobs.reading.expressions import literal, refuse
-from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, keyword, sole
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, sole
 from trainflash.knobs.training import scales
 
 PRODUCTS = ("torch.matmul", "torch.bmm")
-SOFTMAX = ("torch.softmax", "torch.nn.functional.softmax")
 HARMLESS = ("math.sqrt", "numpy.sqrt", "float", "int", "len")
-
-
-def softmaxes(file: PythonFile, around: cst.CSTNode, rank: int | None) -> list[cst.BaseExpression]:
-    """What in `around` gives weights that sum to one over the last dimension: torch's softmax, or a division by the sum."""
-    called = [call for call in descendants(around, cst.Call) if _softmax(file, call, rank) is not None]
-    return [*called, *(node for node in descendants(around, cst.BinaryOperation) if _normalised(file, node, rank))]
 
 
 def follow(chain: Chain, weights: cst.BaseExpression) -> None:
     """Read everything below a softmax into `chain`. Raises `UsageError` with the step that is not understood."""
     if isinstance(weights, cst.Call):
-        _down(chain, _softmax(chain.file, weights, chain.rank))  # type: ignore[arg-type]
+        _down(chain, softmax.softmax_of(chain.file, weights, chain.rank))  # type: ignore[arg-type]
     else:
-        _down(chain, _exponent(chain, weights))  # type: ignore[arg-type]
-
-
-# The softmax ----------------------------------------------------------------------------------------------------------------------
-
-
-def _softmax(file: PythonFile, call: cst.Call, rank: int | None) -> cst.BaseExpression | None:
-    """The scores that `call` takes the softmax of over the last dimension; None when it does something else."""
-    rest: list[cst.Arg] = list(call.args)
-    made = made_as(file, call)
-    if file.full_name(call.func) in SOFTMAX and rest:
-        scores = rest.pop(0).value
-    elif made is not None and len(rest) == 1 and file.full_name(made.func) == "torch.nn.Softmax":
-        scores, rest = rest[0].value, list(made.args)
-    elif isinstance(call.func, cst.Attribute) and call.func.attr.value == "softmax" and "torch" not in (file.full_name(call.func) or ""):
-        scores = call.func.value
-    else:
-        return None
-    return scores if len(rest) == 1 and _last(rest, rank) else None
-
-
-def _last(given: list[cst.Arg], rank: int | None) -> bool:
-    """Whether the first argument, or `dim`, is the last dimension."""
-    dim = next((arg for arg in given if arg.keyword is not None and arg.keyword.value == "dim"), given[0] if given else None)
-    named = dim is None or dim.keyword is None or dim.keyword.value == "dim"
-    return dim is not None and named and literal(dim.value) in {-1, -1 if rank is None else rank - 1}
-
-
-def _reduced(file: PythonFile, node: cst.BaseExpression, names: tuple[str, ...], rank: int | None) -> cst.BaseExpression | None:
-    """What `node` reduces over the last dimension, keeping it; None when it does something else."""
-    if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute) or node.func.attr.value not in names:
-        return None
-    of, given = _subject(file, node)
-    kept = keyword(node, "keepdim") or (given[1] if len(given) > 1 and given[1].keyword is None else None)
-    return of if len(given) == 2 and _last(given, rank) and kept is not None and literal(kept.value) is True else None
-
-
-def _subject(file: PythonFile, call: cst.Call) -> tuple[cst.BaseExpression, list[cst.Arg]]:
-    """The tensor that a function of torch or a method works on, and the other arguments."""
-    assert isinstance(call.func, cst.Attribute)
-    of_torch = (file.full_name(call.func) or "").startswith("torch.") and call.args
-    return (call.args[0].value, list(call.args[1:])) if of_torch else (call.func.value, list(call.args))
-
-
-def _normalised(file: PythonFile, node: cst.BinaryOperation, rank: int | None) -> bool:
-    """Whether `node` divides by its own sum."""
-    if not isinstance(node.operator, cst.Divide) or not isinstance(node.left, cst.Name):
-        return False
-    summed = _reduced(file, node.right, ("sum",), rank)
-    return isinstance(summed, cst.Name) and summed.value == node.left.value
-
-
-def _exponent(chain: Chain, division: cst.BaseExpression) -> cst.BaseExpression:
-    """The scores below `weights / weights.sum(…)`, where weights are `exp(scores)`, with or without their maximum taken away."""
-    file = chain.file
-    assert isinstance(division, cst.BinaryOperation) and isinstance(division.left, cst.Name)
-    chain.gone.append(division.right)
-    value = _held(chain, division.left)
-    if isinstance(value, cst.Call) and file.full_name(value.func) == "torch.exp" and len(value.args) == 1:
-        power = value.args[0].value
-    elif isinstance(value, cst.Call) and isinstance(value.func, cst.Attribute) and value.func.attr.value == "exp" and not value.args:
-        power = value.func.value
-    else:
-        raise refuse(f"{file.location(value)}: `{file.text(value)}` is not the exponential of scores")
-    shifted = _held(chain, power) if isinstance(power, cst.Name) and _shift(chain, _peek(chain, power)) else power
-    top = _shift(chain, shifted)
-    if top is None:
-        return power
-    assert isinstance(shifted, cst.BinaryOperation)
-    chain.gone.append(top)
-    if isinstance(shifted.right, cst.Name):  # a step of its own, which goes too
-        line = next(each for each in chain.block_before(shifted.right) if file.inside(top, each))
-        if chain.reads_after(shifted.right.value, line)[0] != [shifted.right]:
-            raise refuse(f"{file.location(line)}: {shifted.right.value} is read elsewhere, so it cannot go")
-        chain.steps.append(line)
-    return shifted.left
-
-
-def _held(chain: Chain, name: cst.Name) -> cst.BaseExpression:
-    """What `name` holds, whose assignment is a step."""
-    line, value = chain.definition(name)
-    chain.steps.append(line)
-    return value
-
-
-def _peek(chain: Chain, name: cst.Name) -> cst.BaseExpression | None:
-    """What `name` was given last in its block, without asking who reads it."""
-    for line in reversed(chain.block_before(name)):
-        small = sole(line)
-        if isinstance(small, cst.Assign) and any(dotted(target.target) == name.value for target in small.targets):
-            return small.value if len(small.targets) == 1 else None
-    return None
-
-
-def _shift(chain: Chain, node: cst.BaseExpression | None) -> cst.BaseExpression | None:
-    """The maximum over the last dimension that `node` takes away from the scores that it belongs to; None when it does something else."""
-    if not isinstance(node, cst.BinaryOperation) or not isinstance(node.operator, cst.Subtract):
-        return None
-    top = _peek(chain, node.right) if isinstance(node.right, cst.Name) else node.right
-    value = top
-    if isinstance(value, cst.Call) and isinstance(value.func, cst.Attribute) and value.func.attr.value == "detach" and not value.args:
-        value = value.func.value
-    if (isinstance(value, cst.Attribute) and value.attr.value == "values") or (isinstance(value, cst.Subscript) and _first(value)):
-        value = value.value
-    if not isinstance(value, cst.Call) or not isinstance(value.func, cst.Attribute) or value.func.attr.value not in ("amax", "max"):
-        return None
-    of, given = _subject(chain.file, value)
-    alike = not given or _reduced(chain.file, value, ("amax", "max"), chain.rank) is not None  # one number for all of a row
-    return top if alike and chain.file.text(of) == chain.file.text(node.left) else None
-
-
-def _first(node: cst.Subscript) -> bool:
-    index = node.slice[0].slice
-    return len(node.slice) == 1 and isinstance(index, cst.Index) and literal(index.value) == 0
+        _down(chain, softmax.exponent(chain, weights))  # type: ignore[arg-type]
 
 
 # Masks, what is added, the scale --------------------------------------------------------------------------------------------------
@@ -149,27 +30,100 @@ def _first(node: cst.Subscript) -> bool:
 
 def _down(chain: Chain, node: cst.BaseExpression) -> None:
     if isinstance(node, cst.Name):
-        _down(chain, _held(chain, node))
+        _named(chain, node)
     elif isinstance(node, cst.BinaryOperation) and isinstance(node.operator, (cst.Multiply, cst.Divide)):
         scores, factor = node.left, node.right
         if isinstance(node.operator, cst.Multiply) and not _is_scores(chain, scores) and _is_scores(chain, factor):
             scores, factor = factor, scores
         _scaled(chain, node, factor, isinstance(node.operator, cst.Divide))
         _down(chain, scores)
-    elif isinstance(node, cst.BinaryOperation) and isinstance(node.operator, (cst.Add, cst.Subtract)):
-        _down(chain, _added(chain, node))
-    elif isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value == "masked_fill":
-        if len(node.args) != 2:
-            raise refuse(f"{chain.file.location(node)}: `{chain.file.text(node)}` is not understood as a mask")
-        _masked(chain, node, node.func.value, node.args[0].value, node.args[1].value)
-        _down(chain, node.func.value)
-    elif isinstance(node, cst.Call) and chain.file.full_name(node.func) == "torch.where" and len(node.args) == 3:
-        _down(chain, _chosen(chain, node))
+    elif _hides(chain, node):
+        _down(chain, _hiding(chain, node))
     elif isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and _factor(node) is not None:
         _scaled(chain, node, _factor(node), node.func.attr.value == "div")  # type: ignore[arg-type]
         _down(chain, node.func.value)
     else:
         _first_product(chain, node)
+
+
+def _named(chain: Chain, node: cst.Name, before: list[Any] | None = None) -> None:
+    """What a name holds: by a plain assignment, by one such as `+=`, or by a step that a condition guards."""
+    line = chain.stored_last(node, before)
+    small = sole(line)
+    if isinstance(line, cst.If):
+        _guarded(chain, node, line)
+    elif isinstance(small, cst.AugAssign) and isinstance(small.target, cst.Name):
+        if chain.only_reader(small.target, line) is not node:
+            raise refuse(f"{chain.file.location(line)}: {node.value} is read elsewhere, so it cannot go")
+        chain.steps.append(line)
+        _combined(chain, small)
+        _named(chain, small.target, chain.block_before(line))
+    else:
+        line, value = chain.definition(node, before)
+        chain.steps.append(line)
+        _down(chain, value)
+
+
+def _combined(chain: Chain, small: cst.AugAssign) -> None:
+    """`scores += bias`, `scores *= scale` and their opposites."""
+    if isinstance(small.operator, (cst.MultiplyAssign, cst.DivideAssign)):
+        _scaled(chain, small, small.value, isinstance(small.operator, cst.DivideAssign))
+    elif isinstance(small.operator, (cst.AddAssign, cst.SubtractAssign)):
+        _biased(chain, small, small.value, isinstance(small.operator, cst.SubtractAssign))
+    else:
+        raise refuse(f"{chain.file.location(small)}: `{chain.file.text(small)}` is not understood")
+
+
+def _guarded(chain: Chain, node: cst.Name, guard: cst.If) -> None:
+    """`if mask is not None: scores = scores.masked_fill(mask, low)`, or one that adds: what hides or is added is None otherwise."""
+    file, here = chain.file, chain.file.location(guard)
+    small, name = sole(alone(guard)), node.value
+    if guard.orelse is not None or isinstance(file.parent(guard), cst.If) or chain.test is not None or chain.fill or chain.bias:
+        raise refuse(f"{here}: whether something is hidden depends on more than one condition")
+    if any(isinstance(each, (cst.Call, cst.NamedExpr)) or dotted(each) == name for each in descendants(guard.test, cst.BaseExpression)):
+        raise refuse(f"{here}: `{file.text(guard.test)}` may not mean the same at another place")
+    if chain.only_reader(node, guard) is not node:
+        raise refuse(f"{here}: {name} is read elsewhere, so it cannot go")
+    before = chain.block_before(guard)
+    if (
+        isinstance(small, cst.AugAssign)
+        and dotted(small.target) == name
+        and isinstance(small.operator, (cst.AddAssign, cst.SubtractAssign))
+    ):
+        _combined(chain, small)
+        scores: cst.BaseExpression = small.target
+    elif isinstance(small, cst.Assign) and len(small.targets) == 1 and dotted(small.targets[0].target) == name:
+        scores = _hiding(chain, small.value)
+    else:
+        raise refuse(f"{here}: what it does to {name} is not understood as a mask")
+    if not isinstance(scores, cst.Name) or scores.value != name or chain.causal:
+        raise refuse(f"{here}: `{file.text(small)}` does more than hide or add")
+    chain.test = guard.test
+    chain.steps.append(guard)
+    _named(chain, scores, before)
+
+
+def _hides(chain: Chain, node: cst.BaseExpression) -> bool:
+    if isinstance(node, cst.BinaryOperation):
+        return isinstance(node.operator, (cst.Add, cst.Subtract))
+    if not isinstance(node, cst.Call):
+        return False
+    filled = isinstance(node.func, cst.Attribute) and node.func.attr.value == "masked_fill"
+    return filled or (chain.file.full_name(node.func) == "torch.where" and len(node.args) == 3)
+
+
+def _hiding(chain: Chain, node: cst.BaseExpression) -> cst.BaseExpression:
+    """The scores that `node` hides something of, or adds something to. Raises `UsageError` where it does anything else."""
+    if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, (cst.Add, cst.Subtract)):
+        return _added(chain, node)
+    if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value == "masked_fill":
+        if len(node.args) != 2:
+            raise refuse(f"{chain.file.location(node)}: `{chain.file.text(node)}` is not understood as a mask")
+        _masked(chain, node, node.func.value, node.args[0].value, node.args[1].value)
+        return node.func.value
+    if isinstance(node, cst.Call) and chain.file.full_name(node.func) == "torch.where" and len(node.args) == 3:
+        return _chosen(chain, node)
+    raise refuse(f"{chain.file.location(node)}: `{chain.file.text(node)}` is not understood as a mask")
 
 
 def _factor(node: cst.Call) -> cst.BaseExpression | None:
@@ -182,7 +136,7 @@ def _is_scores(chain: Chain, node: cst.BaseExpression | None, depth: int = 0) ->
     if node is None or depth > 12:
         return False
     if isinstance(node, cst.Name):
-        return _is_scores(chain, _peek(chain, node), depth + 1)
+        return _is_scores(chain, softmax.peek(chain, node) or _outside(chain, node), depth + 1)
     if isinstance(node, cst.BinaryOperation):
         if isinstance(node.operator, cst.MatrixMultiply):
             return True
@@ -197,7 +151,13 @@ def _is_scores(chain: Chain, node: cst.BaseExpression | None, depth: int = 0) ->
     return named in ("masked_fill", "mul", "div") and _is_scores(chain, node.func.value, depth + 1)  # type: ignore[attr-defined]
 
 
-def _scaled(chain: Chain, node: cst.BaseExpression, factor: cst.BaseExpression, divides: bool) -> None:
+def _outside(chain: Chain, node: cst.Name) -> cst.BaseExpression | None:
+    """What the name of a step that a condition guards was given in front of the condition."""
+    guard = next((up for up in chain.file.ancestors(node) if isinstance(up, cst.If)), None)
+    return softmax.peek(chain, node, chain.block_before(guard)) if guard is not None else None
+
+
+def _scaled(chain: Chain, node: cst.CSTNode, factor: cst.BaseExpression, divides: bool) -> None:
     file = chain.file
     if chain.scale is not None:
         raise refuse(f"{file.location(node)}: the scores are scaled twice")
@@ -220,12 +180,17 @@ def _added(chain: Chain, node: cst.BinaryOperation) -> cst.BaseExpression:
         scores, bias = bias, scores
     if not _is_scores(chain, scores):
         raise refuse(f"{file.location(node)}: `{file.text(node)}` is not a product of queries and keys")
+    _biased(chain, node, bias, isinstance(node.operator, cst.Subtract))
+    return scores
+
+
+def _biased(chain: Chain, node: cst.CSTNode, bias: cst.BaseExpression, taken: bool) -> None:
+    file = chain.file
     if chain.bias:
         raise refuse(f"{file.location(node)}: `{file.text(node)}` adds a second time")
     if chain.scale is not None:
         raise refuse(f"{file.location(node)}: what `{file.text(node)}` adds is scaled afterwards, which the kernel does not do")
-    chain.bias, chain.sign = bias, "-" if isinstance(node.operator, cst.Subtract) else ""
-    return scores
+    chain.bias, chain.sign = bias, "-" if taken else ""
 
 
 def _chosen(chain: Chain, call: cst.Call) -> cst.BaseExpression:
@@ -281,6 +246,15 @@ def _assigns(line: object, name: str) -> bool:
 
 def settle(chain: Chain) -> None:
     """Say what is hidden and what is added as arguments of the one call, now that all steps are known."""
+    if chain.test is not None and (chain.causal or (chain.fill is not None and chain.bias is not None)):
+        raise refuse(f"{chain.file.location(chain.test)}: what is hidden depends on more than `{chain.file.text(chain.test)}`")
+    _settle(chain)
+    if chain.test is not None:
+        asked = "".join(chain.text(chain.test).split())
+        chain.mask = chain.mask if asked == f"{chain.mask}isnotNone" else f"{chain.mask} if {chain.text(chain.test)} else None"
+
+
+def _settle(chain: Chain) -> None:
     step = chain.causal if isinstance(chain.causal, cst.SimpleStatementLine) else None
     if chain.bias is None:
         chain.steps += [step] if step is not None else []
@@ -307,8 +281,10 @@ def _as_bias(chain: Chain, mask: cst.BaseExpression, low: cst.BaseExpression) ->
     return f"{hidden}.to({chain.like}.dtype) * {text}"
 
 
-def _stored(step: cst.SimpleStatementLine) -> set[str]:
-    small = step.body[0]
+def _stored(step: cst.SimpleStatementLine | cst.If) -> set[str]:
+    small = sole(alone(step))
+    if isinstance(small, cst.AugAssign):
+        return {dotted(small.target) or ""}
     return {dotted(target.target) or "" for target in small.targets} if isinstance(small, cst.Assign) else set()
 
 
@@ -362,7 +338,7 @@ def _transposed(chain: Chain, node: cst.BaseExpression) -> cst.BaseExpression | 
         return node.value
     if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute):
         return None
-    of, given = _subject(file, node)
+    of, given = softmax.subject(file, node)
     order = tuple(literal(arg.value) for arg in given)
     if node.func.attr.value == "permute":
         return of if order in ((0, 1, 3, 2), (0, 2, 1)) else None
