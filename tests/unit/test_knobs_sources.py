@@ -31,9 +31,22 @@ def workers(tmp_path, source, *, command="python train.py", call="DataLoader(", 
         ("kw = {'num_workers': 0, 'pin_memory': False}\ntrain = DataLoader(ds, **kw)\n", ": 0,", ": 2,"),
         ("kw = dict(pin_memory=False)\ntrain = DataLoader(ds, **kw)\n", "**kw)", "**kw, num_workers=2)"),
         ("kw = {}\nkw['num_workers'] = 0\ntrain = DataLoader(ds, **kw)\n", "= 0", "= 2"),
+        ("kw = {'num_workers': 0}\nkw = dict(kw)\ntrain = DataLoader(ds, **kw)\n", ": 0", ": 2"),
+        ("kw = {'num_workers': 0}\nkw = kw.copy()\ntrain = DataLoader(ds, **kw)\n", ": 0", ": 2"),
         ("train = DataLoader(ds, num_workers=4 if torch.cuda.is_available() else 0)\n", "else 0", "else 2"),
     ],
-    ids=["keyword", "positional", "absent", "constant", "splat", "splat without it", "splat set later", "conditional"],
+    ids=[
+        "keyword",
+        "positional",
+        "absent",
+        "constant",
+        "splat",
+        "splat without it",
+        "splat set later",
+        "copied",
+        "own copy",
+        "conditional",
+    ],
 )
 def test_spellings_in_one_file(tmp_path, source, old, new):
     made, candidate = workers(tmp_path, source)

@@ -23,7 +23,8 @@ class CallArgument:
     program. `shared` says who else may read the edited value: `loaders` other loaders too, `alone` nobody; where it is read elsewhere,
     `local` edits the call instead (`anyhow`: also where the value is computed, and the run saw which, as of a `setting` that was on).
     With `symbol`, `true` is written as that dotted name (`around` it the text given), imported where needed; with `written`, as that
-    text. `each` edits all calls of that name at the line. `share` says that a fraction there is a part of a whole, not a count, and how
+    text. `each` edits all calls of that name at the line. `made` names the fact that holds the class which the run saw made at `at`, for
+    places where the source picks the class from a table. `share` says that a fraction there is a part of a whole, not a count, and how
     far it may grow.
     """
 
@@ -34,6 +35,7 @@ class CallArgument:
     position: int | None = None  # in a positional call, from 0
     default: bool | int | str | None = None  # what the call means without the argument
     fact: str | None = None  # what the run saw, to check the source against
+    made: str | None = None
     add: bool = True  # may the argument be added where it is absent
     shared: Literal["loaders", "alone"] = "alone"
     local: Literal["multiply", "literal", "anyhow"] | None = None

@@ -6,8 +6,9 @@ from fnmatch import fnmatchcase
 
 import libcst as cst
 
+from trainflash.errors import UsageError
 from trainflash.knobs.kinds import CallArgument, GuardSetting, ReleasedObjects, RemoveCall, ReplaceCall, UnwrapCall
-from trainflash.knobs.reading.expressions import argument_node, refuse
+from trainflash.knobs.reading.expressions import argument_node, given_to, refuse
 from trainflash.knobs.reading.python_source import PythonFile, has_splat
 from trainflash.knobs.scene import Scene
 from trainflash.schema import Location
@@ -51,7 +52,13 @@ def the_call(edit: Placed, scene: Scene) -> tuple[PythonFile, cst.Call]:
     place = wanted_location(edit, scene)
     if place is not None:
         file = scene.project.python(place.file)
-        return file, _call_at(file, edit.calls, place)
+        try:
+            return file, _call_at(file, edit.calls, place)
+        except UsageError:
+            unnamed = _unnamed(edit, scene, file, place) if isinstance(edit, CallArgument) and edit.made is not None else None
+            if unnamed is None:
+                raise
+            return file, unnamed
     tails = sorted({name.split(".")[-1] for name in edit.calls})
     found = _calls_of(edit.calls, scene)
     if isinstance(edit, CallArgument) and not edit.add:
@@ -92,6 +99,36 @@ def _call_at(file: PythonFile, calls: tuple[str, ...], place: Location) -> cst.C
     if len(found) != 1:
         raise refuse(f"{place}: more than one call of {' or '.join(sorted({name.split('.')[-1] for name in calls}))} at this line")
     return found[0]
+
+
+def _unnamed(edit: CallArgument, scene: Scene, file: PythonFile, place: Location) -> cst.Call | None:
+    """The one call at the line whose function is picked from a table, such as `KINDS[name](…)`; the run saw what it made.
+
+    None where something may be picked there next time that is none of `calls`, and might not take the argument.
+    """
+    if scene.facts.get(str(edit.made)) not in {name.rpartition(".")[2] for name in edit.calls}:
+        return None
+    tables = [
+        [file.full_name(element.value) for element in node.elements] for node in file.nodes if isinstance(node, cst.Dict) and node.elements
+    ]
+    tables = [names for names in tables if set(names) & set(edit.calls)]
+    if not tables or any(not set(names) <= set(edit.calls) for names in tables):
+        return None
+    found = [call for call in file.calls if file.covers(call, place.line) and _picked(file, call, edit.calls)]
+    found = [call for call in found if not any(call is not each and file.inside(call, each) for each in found)]
+    return found[0] if len(found) == 1 else None
+
+
+def _picked(file: PythonFile, call: cst.Call, names: tuple[str, ...]) -> bool:
+    """Whether the function of `call` is an entry of a table, or a name that was given nothing but such entries and `names`."""
+    func, around = call.func, file.function_around(call)
+    given = given_to(around or file.module, func.value) if isinstance(func, cst.Name) else [func]
+    return bool(given) and all(_entry(each) or file.full_name(each) in names for each in given)
+
+
+def _entry(node: cst.BaseExpression) -> bool:
+    fetched = isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value == "get"
+    return isinstance(node, cst.Subscript) or fetched
 
 
 def calls_at(file: PythonFile, calls: tuple[str, ...], place: Location) -> list[cst.Call]:

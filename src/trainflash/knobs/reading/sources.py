@@ -170,6 +170,7 @@ class Resolver:
     def _name(self, file: PythonFile, node: cst.Name, keys: tuple[str, ...]) -> Source | None:
         scope = file.scope(node)
         assignments = list(scope[node.value]) if scope is not None else []
+        assignments = [each for each in assignments if not _made_of(file, each, node)]
         if not assignments:
             return self._anywhere(file, node, keys)
         if not keys and scope is not None and assignments[0].scope is file.scope(file.module):
@@ -359,6 +360,8 @@ class Resolver:
             return self._names.parsed(file, node, keys)
         if keys and name in LOADS and full.split(".")[0] not in NOT_CONFIG:
             return self._names.configured(keys, file.location(node))
+        if keys and name == "copy" and not node.args and isinstance(node.func, cst.Attribute):
+            return self.source(file, node.func.value, keys)
         if keys and (name == "dict" or name in WRAPPERS) and not any(arg.star == "*" for arg in node.args):
             given = keyword(node, keys[0])
             if given is not None:
@@ -407,3 +410,9 @@ class Resolver:
         spreads = [(arg.value, self.source(file, arg.value, (name, *keys))) for arg in call.args if arg.star == "**"]
         found_in = [found.also(uses.of_spread(file, node, name, self.project)) for node, found in spreads if found is not None]
         return pick(found_in, file.location(call), self.expected) if found_in else None
+
+
+def _made_of(file: PythonFile, assignment: Any, node: cst.Name) -> bool:
+    """Whether `assignment` makes a name of itself, by `node`, as in `config = dict(config)`: `node` is what it was before."""
+    value = assigned(file, assignment.node) if isinstance(assignment, metadata.Assignment) else None
+    return value is not None and file.inside(node, value)

@@ -10,11 +10,12 @@ import libcst as cst
 
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading.expressions import given_to
-from trainflash.knobs.reading.python_source import PythonFile, decorator_names, dotted, keyword, string_value
+from trainflash.knobs.reading.python_source import PythonFile, decorator_names, dotted, keyword, sole, string_value
 from trainflash.schema import Location
 
 LOG_CALLS = {"print", "info", "debug", "warning", "log", "log_params", "log_hparams", "config", "vars", "pprint"}
 CHANGES = ("update", "setdefault", "pop", "popitem", "clear")  # methods of a dictionary that hand nothing on but what they are asked
+COPIES = ("dict", "copy", "deepcopy")
 STORES = (cst.AssignTarget, cst.AnnAssign, cst.AugAssign)
 
 
@@ -74,7 +75,7 @@ def of_spread(file: PythonFile, spread: cst.BaseExpression, name: str, project: 
         places = [(where, node) for where in project.parsed(key[1]) for node in where.nodes if reads_key(node, (key[1],))]
     else:
         places = []
-    found = [(where, node) for where, node in places if node is not spread and _hands_on(where, node, name)]
+    found = [(where, node) for where, node in places if node is not spread and _hands_on(where, node, name) and not _renewed(where, node)]
     return [_use(where, node, within=isinstance(where.parent(node), cst.StarredDictElement)) for where, node in found]
 
 
@@ -91,6 +92,19 @@ def _hands_on(file: PythonFile, node: cst.CSTNode, name: str) -> bool:
         place = key_of(call)
         return place[1] == name if place is not None else up.attr.value not in CHANGES
     return not isinstance(up, STORES)
+
+
+def _renewed(file: PythonFile, node: cst.CSTNode) -> bool:
+    """Whether a name is given a copy of its own: `options = dict(options)`."""
+    small = sole(file.statement(node))
+    if (
+        not isinstance(small, cst.Assign)
+        or len(small.targets) != 1
+        or not isinstance(small.value, cst.Call)
+        or not isinstance(node, cst.Name)
+    ):
+        return False
+    return (dotted(small.value.func) or "").split(".")[-1] in COPIES and dotted(small.targets[0].target) == node.value
 
 
 def _unpacked_to(file: PythonFile, node: cst.CSTNode) -> bool:
