@@ -80,6 +80,8 @@ COMPUTING = (
             Fix("fused=True", "rounding in the last bits, within the program's own noise", "optimizer_fused"),
             Fix("torch's optimizer in place of one written by hand that updates in the same way", "rounding", "torch_optimizer"),
             Fix("zero_grad(set_to_none=True)", "code that reads .grad between steps", "zero_grad_set_to_none"),
+            Fix("factorise the matrices of a preconditioner less often", "updates use an older factorisation", "preconditioner_interval"),
+            Fix("keep fewer updates in LBFGS", "the directions of the updates", "lbfgs_history"),
             Fix("accumulate gradients and update less often", "the effective batch size: another training"),
         ),
         TUNING,
