@@ -55,6 +55,33 @@ def mine(rows, rank, world):
 """,
         "    return rows[rank::world]  # here",
     ),
+    "numbers of rows": (
+        """
+def mine(rows, rank, world):
+    part = len(rows) // world
+    return [rows[at] for at in range(rank * part, (rank + 1) * part)]  # here
+""",
+        "    return [rows[at] for at in range(rank, part * world, world)]  # here",
+    ),
+    "numbers of rows, rounded up": (
+        """
+def mine(rows, rank, world):
+    n = len(rows)
+    part = (n + world - 1) // world
+    first = rank * part
+    return [rows[at] for at in list(range(first, min(first + part, n)))]  # here
+""",
+        "    return [rows[at] for at in list(range(rank, n, world))]  # here",
+    ),
+    "rounded up, with an end": (
+        """
+def mine(rows, rank, world):
+    n = len(rows)
+    part = math.ceil(n / world)
+    return rows[rank * part : min(len(rows), (rank + 1) * part)]  # here
+""",
+        "    return rows[rank::world]  # here",
+    ),
     "rounded up by hand": (
         """
 def mine(rows, rank, world):
@@ -137,6 +164,16 @@ def test_the_same_rows_dealt_out(tmp_path: Path, form: str):
 
 
 REFUSED = {
+    "numbers of rows past the end": """
+def mine(rows, rank, world):
+    part = -(-len(rows) // world)
+    return list(range(rank * part, (rank + 1) * part))  # here
+""",
+    "a limit of its own": """
+def mine(rows, limit, rank, world):
+    part = math.ceil(len(rows) / world)
+    return rows[rank * part : min((rank + 1) * part, limit)]  # here
+""",
     "folds": "def mine(rows, fold, k):\n    n = len(rows) // k\n    return rows[fold * n : (fold + 1) * n]  # here\n",
     "windows": "def mine(rows, rank, n):\n    return rows[rank * n : (rank + 1) * n]  # here\n",
     "another end": "def mine(rows, rank, world):\n    n = len(rows) // world\n    return rows[rank * n : (rank + 2) * n]  # here\n",
@@ -165,3 +202,13 @@ def test_elsewhere_in_the_program(tmp_path: Path):
     assert added(made) == ["    return rows[rank : n * world : world]"]
     with pytest.raises(UsageError, match="more than one place"):
         candidate_here(tmp_path, "interleaved_ranks", run.format("mine") + run.format("yours") + work)
+
+
+def test_outside_of_functions(tmp_path: Path):
+    source = """
+rank, world = ranks()
+rows = sorted(read(), key=len)
+part = (len(rows) + world - 1) // world
+mine = rows[rank * part : (rank + 1) * part]  # here
+"""
+    assert added(candidate_here(tmp_path, "interleaved_ranks", HEAD + source)) == ["mine = rows[rank::world]  # here"]

@@ -27,11 +27,14 @@ SIMPLE = (cst.Name, cst.Attribute, cst.Subscript)
 
 @dataclass(frozen=True)
 class _Run:
-    """`rows`, of which rank number `rank` of `world` takes a run; all together take the first `whole`, or all where that is None."""
+    """`rows`, of which rank number `rank` of `world` takes a run; all together take the first `whole`, or all where that is None.
+
+    Without `rows` their numbers are taken, as a `range`.
+    """
 
     file: PythonFile
-    node: cst.Subscript
-    rows: str
+    node: cst.BaseExpression
+    rows: str | None
     rank: str
     world: str
     whole: str | None
@@ -39,6 +42,8 @@ class _Run:
     @property
     def dealt(self) -> str:
         """The same number of rows, dealt out in turn."""
+        if self.rows is None:
+            return f"range({self.rank}, {self.whole}, {self.world})"
         return (
             f"{self.rows}[{self.rank}::{self.world}]" if self.whole is None else f"{self.rows}[{self.rank} : {self.whole} : {self.world}]"
         )
@@ -51,7 +56,7 @@ class _Run:
 
 def dealt_rows(edit: DealtRows, scene: Scene) -> tuple[Target, ...]:
     """The run at the owner's or the finding's line, else the only one of the program. Raises `UsageError` where it is not clear."""
-    runs = (_run(file, node) for file in scene.project.parsed() for node in file.nodes if isinstance(node, cst.Subscript))
+    runs = (_run(file, node) for file in scene.project.parsed() for node in file.nodes if isinstance(node, (cst.Subscript, cst.Call)))
     found = [run for run in runs if run is not None and run.of_ranks]
     place = scene.at or (scene.finding.location if scene.finding is not None else None)
     here = [run for run in found if place is not None and run.file.path == place.file and run.file.covers(run.node, place.line)]
@@ -62,25 +67,45 @@ def dealt_rows(edit: DealtRows, scene: Scene) -> tuple[Target, ...]:
     return (Target(at, "runs", lambda value: (splice,), f"`{run.file.text(run.node)}` at {at}", run.dealt),)
 
 
-def _run(file: PythonFile, node: cst.Subscript) -> _Run | None:
+def _run(file: PythonFile, node: cst.Subscript | cst.Call) -> _Run | None:
+    if isinstance(node, cst.Call):
+        plain = dotted(node.func) == "range" and len(node.args) == 2 and not any(arg.star or arg.keyword for arg in node.args)
+        return _cut(file, node, node.args[0].value, node.args[1].value, None) if plain else None
     part = node.slice[0].slice if len(node.slice) == 1 else None
     if isinstance(part, cst.Slice):
-        return _cut(file, node, part)
+        whole = part.lower is not None and part.upper is not None and part.step is None
+        return _cut(file, node, part.lower, part.upper, node.value) if whole else None  # type: ignore[arg-type]
     return _piece(file, node, part.value) if isinstance(part, cst.Index) else None
 
 
-def _cut(file: PythonFile, node: cst.Subscript, part: cst.Slice) -> _Run | None:
-    """`rows[rank * n : (rank + 1) * n]`, in whatever order and with whatever of it under a name."""
-    if part.lower is None or part.upper is None or part.step is not None:
-        return None
-    start, end = _value(file, part.lower), _plain(file, _value(file, part.upper))
+def _cut(
+    file: PythonFile, node: cst.BaseExpression, lower: cst.BaseExpression, upper: cst.BaseExpression, rows: cst.BaseExpression | None
+) -> _Run | None:
+    """`rows[rank * n : (rank + 1) * n]` or `range(rank * n, (rank + 1) * n)`, in whatever order and with whatever of it under a name."""
+    start, end = _value(file, lower), _value(file, upper)
+    ended, last = _bounded(file, end)
     for rank, size in _factors(start):
         r, n = ("".join(file.outer_text(factor).split()) for factor in (rank, size))
         after = {f"{one}*{n}" for one in (f"({r}+1)", f"(1+{r})")} | {f"{n}*{one}" for one in (f"({r}+1)", f"(1+{r})")}
-        share = _share(file, node, size) if end in after | {f"{_plain(file, part.lower)}+{n}", f"{_plain(file, start)}+{n}"} else None
+        if _plain(file, ended) not in after | {f"{_plain(file, lower)}+{n}", f"{_plain(file, start)}+{n}"}:
+            continue
+        told = _plain(file, _value(file, last)) if last is not None else None
+        counted = f"len({_plain(file, rows)})" if rows is not None else told
+        if told not in (None, counted):
+            continue
+        share = _share(file, node, size, counted)
         if share is not None:
-            return _Run(file, node, file.outer_text(node.value), file.outer_text(rank), *share)
+            whole = share[1] if rows is not None or share[1] is not None else file.outer_text(last)  # type: ignore[arg-type]
+            return _Run(file, node, None if rows is None else file.outer_text(rows), file.outer_text(rank), share[0], whole)
     return None
+
+
+def _bounded(file: PythonFile, end: cst.BaseExpression) -> tuple[cst.BaseExpression, cst.BaseExpression | None]:
+    """Of `min(end, last)` both; any other expression alone."""
+    if isinstance(end, cst.Call) and dotted(end.func) == "min" and len(end.args) == 2:
+        one, other = (arg.value for arg in end.args)
+        return (other, one) if _plain(file, _value(file, one)).startswith("len(") else (one, other)
+    return end, None
 
 
 def _piece(file: PythonFile, node: cst.Subscript, rank: cst.BaseExpression) -> _Run | None:
@@ -107,18 +132,18 @@ def _factors(node: cst.BaseExpression) -> Iterator[tuple[cst.BaseExpression, cst
 def _value(file: PythonFile, node: cst.BaseExpression) -> cst.BaseExpression:
     """What a name of the function or of the class around it was given, where that is one expression; else `node` itself."""
     name, around = dotted(node), file.function_around(node)
-    if name is None or around is None:
+    if name is None:
         return node
-    owner = file.class_of(around) if name.startswith("self.") else around
+    owner = (file.class_of(around) if around is not None else None) if name.startswith("self.") else around or file.module
     given = given_to(owner, name) if owner is not None else []
     return given[0] if len(given) == 1 else node
 
 
-def _share(file: PythonFile, node: cst.Subscript, size: cst.BaseExpression) -> tuple[str, str | None] | None:
-    """By what the number of all rows was divided to have `size`, and the product of both where a rest is left out; None for other sizes."""
+def _share(file: PythonFile, node: cst.BaseExpression, size: cst.BaseExpression, counted: str | None) -> tuple[str, str | None] | None:
+    """By what the number of all rows, `counted`, was divided to have `size`, and the product of both where a rest is left out."""
     rows, world, up = _divided(file, _value(file, size))
     spelled = _spelled_at(file, node, world) if world is not None else None
-    if spelled is None or (up and (rows is None or _plain(file, rows) != f"len({_plain(file, node.value)})")):
+    if spelled is None or (up and (rows is None or _plain(file, _value(file, rows)) != counted)):
         return None
     compound = isinstance(size, cst.BinaryOperation) and not size.lpar
     return spelled, None if up else f"({file.text(size)}) * {spelled}" if compound else f"{file.outer_text(size)} * {spelled}"
@@ -143,7 +168,7 @@ def _divided(file: PythonFile, value: cst.BaseExpression) -> tuple[cst.BaseExpre
     return None, None, False
 
 
-def _spelled_at(file: PythonFile, node: cst.Subscript, world: cst.BaseExpression) -> str | None:
+def _spelled_at(file: PythonFile, node: cst.BaseExpression, world: cst.BaseExpression) -> str | None:
     """How `node`'s function says `world`: as where the size was worked out, if that is the same function, or as an attribute."""
     text, here = file.outer_text(world), file.function_around(node)
     there = file.function_around(world)
