@@ -14,39 +14,50 @@ from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
 
 MODES = {"TorchDispatchMode": "__torch_dispatch__", "TorchFunctionMode": "__torch_function__"}
+ENTERS = "enter_context"
 OF_TORCH = ("torch.utils.flop_counter.FlopCounterMode",)
 
 
 def watching_mode(edit: WatchingMode, scene: Scene) -> tuple[Target, ...]:
     """`contextlib.nullcontext()` in place of the mode. Raises `UsageError` where it may change what an operation gives, or is read."""
-    found: list[tuple[PythonFile, cst.WithItem]] = []
+    found: list[tuple[PythonFile, cst.Call]] = []
     reasons: list[Exception] = []
     owners = {
         node.name.value: (file, node)
         for file, node in scene.project.each(("class",), lambda file, node: isinstance(node, cst.ClassDef) and bool(_hook(node)))
         if isinstance(node, cst.ClassDef)
     }
-    for file in scene.project.parsed("with"):
-        for item in (node for node in file.nodes if isinstance(node, cst.WithItem) and isinstance(node.item, cst.Call)):
-            called = file.full_name(item.item.func) or ""  # type: ignore[attr-defined]
-            owner = owners.get(called.split(".")[-1])
-            if owner is None and called not in OF_TORCH:
-                continue
-            reason = (_changing(scene.project, *owner) if owner is not None else None) or _read(file, item)
-            if reason is None:
-                found.append((file, item))
-            else:
-                reasons.append(reason)
+    for file, call in ((each, call) for each in scene.project.parsed() for call in each.calls):
+        called = file.full_name(call.func) or ""
+        owner = owners.get(called.split(".")[-1])
+        if (owner is None and called not in OF_TORCH) or not _entered(file, call):
+            continue
+        reason = (_changing(scene.project, *owner) if owner is not None else None) or _read(file, call)
+        if reason is None:
+            found.append((file, call))
+        else:
+            reasons.append(reason)
     if not found:
         raise reasons[0] if reasons else refuse("no block of the program runs under a mode that watches operations")
     if len(found) > 1:
-        places = ", ".join(str(file.location(item)) for file, item in found[:4])
+        places = ", ".join(str(file.location(call)) for file, call in found[:4])
         raise refuse(f"several blocks run under a mode that watches operations: {places}", "take one away by hand")
-    file, item = found[0]
+    file, call = found[0]
     spelled, needed = imports.reach(file, "contextlib", "nullcontext")
-    splices = (*needed, Splice(file.path, *file.span(item.item), f"{spelled}()"))
-    here = file.location(item)
-    return (Target(here, None, lambda value: splices, f"`{file.text(item.item)}` at {here}", "taken away"),)
+    splices = (*needed, Splice(file.path, *file.span(call), f"{spelled}()"))
+    here = file.location(call)
+    return (Target(here, None, lambda value: splices, f"`{file.text(call)}` at {here}", "taken away"),)
+
+
+def _entered(file: PythonFile, call: cst.Call) -> bool:
+    """Whether `call` is what a `with` enters, also under a condition, or is handed to the `enter_context` of a stack of contexts."""
+    up = file.parent(call)
+    if isinstance(up, cst.IfExp) and up.test is not call:
+        up = file.parent(up)
+    if isinstance(up, cst.Arg):
+        outer = file.parent(up)
+        return isinstance(outer, cst.Call) and isinstance(outer.func, cst.Attribute) and outer.func.attr.value == ENTERS
+    return isinstance(up, cst.WithItem)
 
 
 def _hook(owner: cst.CSTNode) -> cst.FunctionDef | None:
@@ -85,11 +96,20 @@ def _all_of_it(file: PythonFile, call: cst.Call, args: str) -> bool:
     return stars in (["*"], ["*", "**"]) and dotted(call.args[0].value) == args
 
 
-def _read(file: PythonFile, item: cst.WithItem) -> Exception | None:
+def _read(file: PythonFile, call: cst.Call) -> Exception | None:
     """Why the mode cannot go, where a name that it gets is read."""
-    if item.asname is None:
+    item = next((up for up in file.ancestors(call) if isinstance(up, (cst.WithItem, cst.BaseSmallStatement))), None)
+    if isinstance(item, cst.WithItem):
+        named = item.asname.name if item.asname is not None else None
+    elif isinstance(item, cst.Expr):
+        named = None
+    else:
+        named = item.targets[0].target if isinstance(item, cst.Assign) and len(item.targets) == 1 else None
+        if not isinstance(named, cst.Name):
+            return refuse(f"{file.location(call)}: who reads what the mode saw cannot be told")
+    if named is None:
         return None
-    name = dotted(item.asname.name)  # type: ignore[arg-type]
-    around = file.function_around(item) or file.module
-    readers = [node for node in descendants(around, cst.Name) if node.value == name and not file.inside(node, item.asname)]
+    name = dotted(named)  # type: ignore[arg-type]
+    around = file.function_around(call) or file.module
+    readers = [node for node in descendants(around, cst.Name) if node.value == name and node is not named]
     return refuse(f"{file.location(readers[0])}: what {name} saw is read here") if readers else None
