@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from probed import PROGRAMS, median_ms, plain, probed
 
@@ -86,6 +87,15 @@ def test_what_a_method_does_around_its_networks_is_forward(tmp_path):
 def test_making_a_log_record_is_log_and_its_caller_is_the_owner_s_line(tmp_path):
     phases = median_ms(run_of(tmp_path, "logged", same=True).rank)  # equal output: file, line and function too
     assert phases["Log"] > 5.9, phases
+
+
+@pytest.mark.parametrize("style", [pytest.param("switches_back", marks=FULL), "switches_later"])
+def test_an_evaluation_begins_with_the_switch_to_it_and_holds_the_one_back_where_it_makes_that(tmp_path, style):
+    run = run_of(tmp_path, style)
+    to, back = (np.array(text.split(), dtype=np.int64) for text in run.output.splitlines())
+    spans = run.rank.occurrences["Eval"]
+    assert (spans.start_ns < to).all()
+    assert (spans.end_ns > back).all() if style == "switches_back" else (spans.end_ns < back).all()
 
 
 @FULL

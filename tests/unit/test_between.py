@@ -25,9 +25,13 @@ def ns(ms: float) -> int:
     return BASE_NS + int(ms * MS)
 
 
+def _lines(at: float, began: float, ended: float, took: float | None = None) -> list[int]:
+    return [ns(at + began), ns(at + ended), int((ended - began if took is None else took) * MS)]
+
+
 def window(at: float, forward: list, rest: list, update: list | None = None) -> dict:
     spans = {"forward": forward, "rest": rest}
-    written = {name: [[ns(at + began), ns(at + ended)] for began, ended in pairs] for name, pairs in spans.items()}
+    written = {name: [_lines(at, *span) for span in pairs] for name, pairs in spans.items()}
     update = None if update is None else [ns(at + update[0]), ns(at + update[1])]
     return {"k": "between", "step": 1, **written, "update": update, "forward_lines": [LOSS], "update_lines": [UPDATE] if update else []}
 
@@ -66,6 +70,17 @@ def test_an_update_in_the_loop_is_opt_from_its_first_line_to_its_last(tmp_path):
     rank = rank_of(tmp_path, step(1) + step(11), window(1, forward=[], rest=[(0, 10)], update=[8.5, 9.5]))
     assert phases_ms(rank, 1) == {"Data": 2, "Fwd": 2, "Bwd": 2, "Opt": 1, "Other": 3}
     assert rank.occurrences["Opt"].start_ns.tolist() == [ns(9.5), ns(19.5)]
+
+
+def test_what_tracing_the_lines_cost_is_no_part_of_the_gap(tmp_path):
+    rank = rank_of(tmp_path, step(1, tail=4) + step(13), window(1, forward=[(4, 5)], rest=[(2, 4), (5, 8, 1)]))
+    assert phases_ms(rank, 1) == {"Data": 2, "Fwd": 3, "Bwd": 2, "Other": 3}
+
+
+def test_an_update_takes_the_part_of_the_gap_that_its_lines_took(tmp_path):
+    lines = [(6, 8), (8, 9, 0.1), (9, 11, 1.7), (11, 12, 0.2)]
+    rank = rank_of(tmp_path, step(1, after=4) + step(13), window(1, forward=[], rest=lines, update=[9, 11]))
+    assert phases_ms(rank, 1) == {"Data": 2, "Fwd": 2, "Bwd": 2, "Opt": 1.7, "Other": 2.3}
 
 
 @pytest.mark.parametrize("line, other", [(METRIC, 202), (LOSS, 2)])

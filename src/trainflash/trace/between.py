@@ -129,26 +129,37 @@ def _shares_of_forward(gaps: _Gaps, windows: list[dict]) -> dict[int, tuple[floa
     whole: dict[int, float] = defaultdict(float)
     for window in windows:
         for name, counts in (("forward", (graph, whole)), ("rest", (whole,))):
-            for began, ended in window.get(name, []):
+            for began, ended, took in window.get(name, []):
                 for gap, inside in _overlaps(gaps, began, ended):
                     for count in counts:
-                        count[int(gaps.place[gap])] += inside
+                        count[int(gaps.place[gap])] += inside * took / max(ended - began, 1)
     return {place: (0.0, graph[place] / total) for place, total in whole.items() if total > 0}
 
 
 def _shares_of_update(gaps: _Gaps, windows: list[dict]) -> dict[int, tuple[float, float]]:
+    """(from, to) in parts of the gap: what the lines before the update took of all lines there, and those up to its end."""
     found = []
     for window in windows:
         if window.get("update"):
             began, ended = window["update"]
             for gap, inside in _overlaps(gaps, began, ended):
                 if inside > 0.5 * (ended - began):
-                    start, length = int(gaps.start[gap]), int(gaps.end[gap] - gaps.start[gap])
-                    found.append((max(0.0, (began - start) / length), min(1.0, (ended - start) / length)))
+                    parts = ((gaps.start[gap], began), (began, ended), (ended, gaps.end[gap]))
+                    before, update, after = (_took(window, int(start), int(end)) for start, end in parts)
+                    whole = before + update + after
+                    if whole > 0:
+                        found.append((before / whole, (before + update) / whole))
     if not found:
         return {}
     low, high = np.median(np.array(found), axis=0)
     return {0: (float(low), float(high))}
+
+
+def _took(window: dict, start: int, end: int) -> float:
+    """Nanoseconds of all lines from `start` to `end`, without what tracing them cost."""
+    spans = [*window.get("forward", []), *window.get("rest", [])]
+    inside = [(max(0, min(ended, end) - max(began, start)), took / max(ended - began, 1)) for began, ended, took in spans]
+    return float(sum(length * part for length, part in inside))
 
 
 def _overlaps(gaps: _Gaps, began: int, ended: int) -> list[tuple[int, float]]:

@@ -166,6 +166,7 @@ def _rank(process: _Process, repeats: tuple[RepeatedCall, ...]) -> RankTrace:
     sampled = _read_samples(process)
     fed, generated = generators.prolong(announced, codes, facts, sampled.due_ns, sampled.number)
     marks, divided = between.divide(fed, codes, facts, sampled)
+    marks = with_calls(marks, codes)  # of what is left of a gap, too
     found = steps(marks, codes, words.steps)
     spent = occurrences(marks, found.start_ns)
     loaders = input_facts.with_samples(typed.loaders(facts, words, codes, typed.fetches(words, codes)), facts)

@@ -210,6 +210,52 @@ def logged():
     loop_of(loss_of, network())
 
 
+class Told(nn.Module):
+    """Remembers when it is put into another mode."""
+
+    def __init__(self):
+        super().__init__()
+        self.when = {True: [], False: []}
+
+    def train(self, mode=True):
+        self.when[mode].append(time.monotonic_ns())
+        return super().train(mode)
+
+    def forward(self, x):
+        return x
+
+
+def switches(back):
+    """Evaluates in each step; the function that evaluates switches `back` to training, or the loop does."""
+    model = nn.Sequential(network(), Told())
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+
+    def evaluate():
+        model.eval()
+        with torch.no_grad():
+            model(x)
+        if back:
+            model.train()
+
+    for _ in range(STEPS):
+        F.mse_loss(model(x), y).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        evaluate()
+        if not back:
+            model.train()
+    print(*model[1].when[False])
+    print(*model[1].when[True])
+
+
+def switches_back():
+    switches(True)
+
+
+def switches_later():
+    switches(False)
+
+
 def thread():
     """Another thread than the main one trains, over one pass of a loader."""
 

@@ -23,6 +23,7 @@ from .calls import FUNCTIONS
 
 AT_STEPS = (9, 12, 22)  # completed steps; a census of operators has 6, 7 and 24
 MAX_ROWS = 20_000  # lines of a step; more would slow it too much to say anything
+SHORT_NS, NEAR_NS = 100_000, 50_000  # lines that are written together: so short, so near to each other
 
 _clock = time.monotonic_ns
 
@@ -144,11 +145,12 @@ class Between(Observer):
             updating = {row[2] for row in rows[changes[0] : changes[-1] + 1] if row[2] is not None}
             first = next(index for index in range(self._backward_row, len(rows)) if rows[index][2] in updating)
             update = [rows[first][0], rows[changes[-1]][1]]
+        least = min(ended - began for began, ended, *_ in rows)  # what tracing costs even the shortest line
         fact(
             "between",
             step=self._step,
-            forward=_merged([(began, ended) for began, ended, line, _, _ in rows if line in graph]),
-            rest=_merged([(began, ended) for began, ended, line, _, _ in rows if line not in graph]),
+            forward=_together([(began, ended) for began, ended, line, _, _ in rows if line in graph], least, update),
+            rest=_together([(began, ended) for began, ended, line, _, _ in rows if line not in graph], least, update),
             update=update,
             forward_lines=[[own.path_of(code), line, own.name_of(code)] for code, line in graph],
             update_lines=[[own.path_of(code), line, own.name_of(code)] for code, line in updating],
@@ -159,12 +161,19 @@ def _line_of(frame):
     return None if frame is None else (frame.f_code, frame.f_lineno)
 
 
-def _merged(spans: list) -> list:
-    """Neighbouring spans, our own work between two events left out, as one."""
+def _together(spans: list, least: int, apart) -> list:
+    """[began, ended, nanoseconds of the lines alone]: short neighbours as one; a long line, which may hold a phase, by itself.
+
+    Nothing is joined across the two times `apart`.
+    """
     merged: list = []
+    joins = False
     for began, ended in spans:
-        if merged and began - merged[-1][1] < 20_000:
+        long = ended - began > SHORT_NS
+        if joins and not long and began - merged[-1][1] < NEAR_NS and not any(merged[-1][1] <= at <= began for at in apart or ()):
             merged[-1][1] = ended
+            merged[-1][2] += ended - began - least
         else:
-            merged.append([began, ended])
+            merged.append([began, ended, ended - began - (0 if long else least)])
+        joins = not long
     return merged

@@ -363,20 +363,20 @@ class Loop:
         emit(codes.DATA)
         self.tell(self.on_rolling, True)
 
-    def open_eval(self, by_forward: bool) -> None:
-        """An evaluation begins here and lasts until training resumes."""
-        self.began_ns = 0
+    def open_eval(self, by_forward: bool, began: int = 0) -> None:
+        """An evaluation begins here, or began at that time, and lasts until training resumes."""
+        self.began_ns = began
         self.evaluating, self.eval_by_forward = True, by_forward
         self.roles.evaluates(self.last_loader)
-        emit(codes.EVAL)
+        self.begin(codes.EVAL)
         self.begin_evaluation_facts()
         self.tell(self.on_eval, True)
 
-    def close_eval(self) -> None:
-        """Training resumes; not while another span is open, since spans must nest."""
+    def close_eval(self, ended: int = 0) -> None:
+        """Training resumes, or did so at that time; not while another span is open, since spans must nest."""
         if not self.evaluating or not self._quiet():
             return
-        self.began_ns = 0
+        self.began_ns = 0 if self.rolling else ended
         self.evaluating = False
         if self.rolling:
             self.rolling = False
@@ -384,14 +384,14 @@ class Loop:
             self.tell(self.on_rolling, False)
             return
         self.eval_root = None
-        emit(codes.EVAL_END)
+        self.begin(codes.EVAL_END)
         self.end_evaluation_facts()
         self.tell(self.on_eval, False)
 
-    def close_eval_if_training(self) -> None:
+    def close_eval_if_training(self, ended: int = 0) -> None:
         """Before a log call or a checkpoint: the model may be back in training mode already."""
         if self.evaluating and not self.eval_by_forward and self._training_resumed(0, -2):
-            self.close_eval()
+            self.close_eval(ended)
 
     def begin_evaluation_facts(self) -> None:
         """Begin to collect what `end_evaluation_facts` writes."""

@@ -17,7 +17,8 @@ from ..environment import capture
 from ..guard import swallow
 from ..parts import modules_in, owns_parameters
 from ..patches import Patch
-from ..writer import emit
+from ..writer import emit, since_base
+from . import stack
 from .loop import EVERY_BOUNDARY_UNTIL, RELEARN_EVERY, loop
 from .unseen import traced_by_fx
 
@@ -36,6 +37,7 @@ _backoff = 1
 _found = False  # since it was last begun to learn: another root that is trained
 _evaluations = 0
 _switching = False  # a module is being put into another mode, with its parts
+_evaluates = None  # code of the owner's that put the model into evaluation mode
 _short_lived = 0  # roots that were trained and are gone
 
 
@@ -269,26 +271,33 @@ def _without_slots(original):
 
 
 def _train(original, is_compiling):
-    """`eval()` is `train(False)`; a module calls it on its parts, of which nobody has to be told."""
+    """`eval()` is `train(False)`; a module calls it on its parts, of which nobody has to be told.
+
+    Switching to evaluation is part of it; back again only where the function that evaluates does so itself.
+    """
 
     @functools.wraps(original)
     def train(self, mode=True):
-        global _switching
+        global _switching, _evaluates
         if _switching or not loop.started or loop.tid != get_ident() or is_compiling():
             return original(self, mode)
+        at = since_base() if loop.evaluating or not mode else 0
         _switching = True
         try:
             root = None if mode else _about_to_be_evaluated(self)
             result = original(self, mode)
         finally:
             _switching = False
-        if mode:
-            loop.close_eval_if_training()
+        if mode and loop.evaluating:
+            still = any(frame.f_code is _evaluates for frame in stack.frames())
+            loop.close_eval_if_training(0 if still else at)
         elif root is not None and root.training is False and loop._quiet():
             if loop.rolling:
                 loop.close_eval()
-            loop.open_eval(by_forward=False)
+                at = 0
+            loop.open_eval(by_forward=False, began=at)
             loop.eval_root = weakref.ref(root)
+            _evaluates = next((frame.f_code for frame in stack.frames()), None)
         return result
 
     return train
