@@ -83,6 +83,16 @@ def test_an_update_takes_the_part_of_the_gap_that_its_lines_took(tmp_path):
     assert phases_ms(rank, 1) == {"Data": 2, "Fwd": 2, "Bwd": 2, "Opt": 1.7, "Other": 2.3}
 
 
+def test_a_part_that_took_long_in_one_traced_step_is_taken_as_it_mostly_was(tmp_path):
+    usual, late, long = [(8, 8.5), (8.5, 9.5)], [(8, 8.5, 9), (8.5, 9.5)], [(8, 8.5), (8.5, 9.5, 20)]
+    windows = [
+        window(1 + 10 * number, forward=[(2, 5)], rest=[(5, 6), (6, 8), *lines, (9.5, 10)], update=[8.5, 9.5])
+        for number, lines in enumerate((usual, late, long))
+    ]
+    rank = rank_of(tmp_path, step(1) + step(11) + step(21) + step(31), *windows)
+    assert phases_ms(rank, 3) == {"Data": 2, "Fwd": 3, "Bwd": 2, "Opt": 1, "Other": 2}
+
+
 @pytest.mark.parametrize("line, other", [(METRIC, 202), (LOSS, 2)])
 def test_a_gap_far_longer_than_usual_is_judged_by_its_samples(tmp_path, line, other):
     steps = [event for number in range(6) for event in step(1 + 10 * number)]

@@ -125,15 +125,17 @@ def _after_backward(marks: Spans, codes: Codes) -> _Gaps:
 
 def _shares_of_forward(gaps: _Gaps, windows: list[dict]) -> dict[int, tuple[float, float]]:
     """For each place (from, to) in parts of the gap: what lines of the graph took of all lines there."""
-    graph: dict[int, float] = defaultdict(float)
-    whole: dict[int, float] = defaultdict(float)
+    found: dict[int, list[list[float]]] = defaultdict(list)
     for window in windows:
-        for name, counts in (("forward", (graph, whole)), ("rest", (whole,))):
+        here: dict[int, list[float]] = defaultdict(lambda: [0.0, 0.0])
+        for part, name in enumerate(("forward", "rest")):
             for began, ended, took in window.get(name, []):
                 for gap, inside in _overlaps(gaps, began, ended):
-                    for count in counts:
-                        count[int(gaps.place[gap])] += inside * took / max(ended - began, 1)
-    return {place: (0.0, graph[place] / total) for place, total in whole.items() if total > 0}
+                    here[int(gaps.place[gap])][part] += inside * took / max(ended - began, 1)
+        for place, parts in here.items():
+            found[place].append(parts)
+    usual = {place: _usual(parts) for place, parts in found.items()}
+    return {place: (0.0, graph / (graph + rest)) for place, (graph, rest) in usual.items() if graph + rest > 0}
 
 
 def _shares_of_update(gaps: _Gaps, windows: list[dict]) -> dict[int, tuple[float, float]]:
@@ -145,14 +147,17 @@ def _shares_of_update(gaps: _Gaps, windows: list[dict]) -> dict[int, tuple[float
             for gap, inside in _overlaps(gaps, began, ended):
                 if inside > 0.5 * (ended - began):
                     parts = ((gaps.start[gap], began), (began, ended), (ended, gaps.end[gap]))
-                    before, update, after = (_took(window, int(start), int(end)) for start, end in parts)
-                    whole = before + update + after
-                    if whole > 0:
-                        found.append((before / whole, (before + update) / whole))
+                    found.append([_took(window, int(start), int(end)) for start, end in parts])
     if not found:
         return {}
-    low, high = np.median(np.array(found), axis=0)
-    return {0: (float(low), float(high))}
+    before, update, after = _usual(found)
+    whole = before + update + after
+    return {0: (before / whole, (before + update) / whole)} if whole > 0 else {}
+
+
+def _usual(found: list[list[float]]) -> list[float]:
+    """Each part as it mostly was: in a step that is traced another process may have taken the core during one of them."""
+    return [float(part) for part in np.median(np.array(found), axis=0)]
 
 
 def _took(window: dict, start: int, end: int) -> float:
