@@ -188,6 +188,7 @@ def test_accelerate_accumulates(tmp_path):
     rank = probed(tmp_path, "accelerate_loop.py").rank
     phases = steady_ms(rank, first=4)
     assert rank.steps == 12 and phases["Data"] > 7.9 and phases["Fwd"] > 3.9 and rank.swallowed == {}
+    assert phases["Bwd"] > 3.9, phases
 
 
 @pytest.mark.full
@@ -203,6 +204,8 @@ def test_lightning(tmp_path, style, steps):
     assert phases["Data"] > 3.9 * batches and phases["Fwd"] > 1.9 * batches and phases["Opt"] > 0
     if style == "trainer":
         assert len(rank.occurrences["Eval"].start_ns) in (3, 4) and len(rank.saves) in (0, 1) and phases["Log"] > 0
+    if style == "fabric":
+        assert phases["Bwd"] > 2.9 and phases["Opt"] > 2.9, phases
 
 
 @pytest.mark.full

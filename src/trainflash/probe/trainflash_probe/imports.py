@@ -7,15 +7,37 @@ import sys
 from .guard import swallow
 
 _callbacks: dict = {}  # module name -> callables that take the module
+_begun: set = set()  # of them those whose import had begun before, such as a library's that imports torch
 
 
 def after(name: str, callback) -> None:
     """Call `callback(module)` when `name` was imported, at once if it is there already."""
     module = sys.modules.get(name)
-    if module is not None and not getattr(getattr(module, "__spec__", None), "_initializing", False):
+    if module is not None and not _initializing(module):
         _run(name, callback, module)
     else:
         _callbacks.setdefault(name, []).append(callback)
+        if module is not None:
+            _begun.add(name)
+
+
+def _initializing(module) -> bool:
+    return getattr(getattr(module, "__spec__", None), "_initializing", False)
+
+
+def _run_begun() -> None:
+    """Of the imports that had begun before, those that are over by now."""
+    for name in list(_begun):
+        module = sys.modules.get(name)
+        if module is None or not _initializing(module):
+            _begun.discard(name)
+            if module is not None:
+                _run_all(name, module)
+
+
+def _run_all(name: str, module) -> None:
+    for callback in _callbacks.pop(name, ()):
+        _run(name, callback, module)
 
 
 def _run(name: str, callback, module) -> None:
@@ -62,13 +84,15 @@ def spec_from_others(mine, name: str, path, target):
 
 
 class Watcher:
-    """The finder that waits for the modules that have callbacks."""
+    """The finder that waits for the modules that have callbacks; for one whose import had begun, any later import tells that it is over."""
 
     @staticmethod
     def find_spec(name, path=None, target=None):
+        if _begun:
+            _run_begun()
         if name not in _callbacks:
             return None
         spec = spec_from_others(Watcher, name, path, target)
         if spec is not None and hasattr(spec.loader, "exec_module"):
-            wrap_loader(name, spec, lambda module: [_run(name, callback, module) for callback in _callbacks.pop(name, ())])
+            wrap_loader(name, spec, lambda module: _run_all(name, module))
         return spec

@@ -1,5 +1,8 @@
 """Small adapters for trainers that hide the loop: Hugging Face's, accelerate's, Lightning's and DeepSpeed's.
 
+Where a library puts its own call in the place of torch's (backward, the optimizer's step, the next batch), what it does around that is
+part of the phase: the loop waits for all of it.
+
 DeepSpeed's was never run: its hooks are written from its documented interface.
 """
 
@@ -21,8 +24,12 @@ def install() -> None:
     """Register the adapters; each runs when the program imports its framework."""
     imports.after("transformers.trainer", _hugging_face)
     imports.after("accelerate.data_loader", _accelerate)
+    imports.after("accelerate.accelerator", lambda module: bracket(module.Accelerator, "backward", "Bwd"))
     imports.after("accelerate.optimizer", lambda module: bracket(module.AcceleratedOptimizer, "step", "Opt"))
     imports.after("deepspeed.runtime.engine", _deepspeed)
+    for package in ("lightning.fabric", "lightning_fabric"):
+        imports.after(f"{package}.fabric", lambda module: bracket(module.Fabric, "backward", "Bwd"))
+        imports.after(f"{package}.wrappers", _fabric)
     for package in ("lightning.pytorch", "pytorch_lightning"):
         imports.after(f"{package}.loops.evaluation_loop", lambda module: bracket(module._EvaluationLoop, "run", "Eval"))
         imports.after(f"{package}.trainer.trainer", lambda module: saver_method(module.Trainer, "save_checkpoint"))
@@ -46,6 +53,11 @@ def _accelerate(module) -> None:
     for name in ("DataLoaderShard", "DataLoaderDispatcher"):
         if hasattr(module, name):
             each_batch(getattr(module, name))
+
+
+def _fabric(module) -> None:
+    bracket(module._FabricOptimizer, "step", "Opt")
+    each_batch(module._FabricDataLoader)
 
 
 def _deepspeed(module) -> None:
