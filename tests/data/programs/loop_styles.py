@@ -72,9 +72,14 @@ def unused_optimizer():
 
 
 def scaler():
+    class SlowScaler(torch.amp.GradScaler):
+        def _check_scale_growth_tracker(self, asker):
+            time.sleep(0.002 if asker in ("unscale_", "update") else 0)
+            return super()._check_scale_growth_tracker(asker)
+
     model = Slow()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-    grad_scaler = torch.amp.GradScaler("cpu", init_scale=1024.0)
+    grad_scaler = SlowScaler("cpu", init_scale=1024.0)
     for number, (x, y) in enumerate(loader()):
         optimizer.zero_grad()
         with torch.autocast("cpu", dtype=torch.bfloat16):

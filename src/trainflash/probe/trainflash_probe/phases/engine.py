@@ -11,6 +11,7 @@ from ..guard import swallow
 from ..writer import emit
 from . import modules
 from .loop import loop
+from .spans import bracket
 
 
 def install(torch) -> None:
@@ -29,6 +30,8 @@ def install(torch) -> None:
     scaler = getattr(getattr(torch, "amp", None), "GradScaler", None)
     if scaler is not None:
         scaler.step = _scaler_step(scaler.step)
+        for name in ("unscale_", "update"):  # what `step` leaves to the loop, or would do itself
+            bracket(scaler, name, "Opt")
 
 
 def _backward(is_compiling) -> tuple:
