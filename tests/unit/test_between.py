@@ -83,7 +83,7 @@ def test_an_update_takes_the_part_of_the_gap_that_its_lines_took(tmp_path):
     assert phases_ms(rank, 1) == {"Data": 2, "Fwd": 2, "Bwd": 2, "Opt": 1.7, "Other": 2.3}
 
 
-def test_a_part_that_took_long_in_one_traced_step_is_taken_as_it_mostly_was(tmp_path):
+def test_a_part_that_took_long_in_one_traced_step_is_taken_as_it_was_in_the_others(tmp_path):
     usual, late, long = [(8, 8.5), (8.5, 9.5)], [(8, 8.5, 9), (8.5, 9.5)], [(8, 8.5), (8.5, 9.5, 20)]
     windows = [
         window(1 + 10 * number, forward=[(2, 5)], rest=[(5, 6), (6, 8), *lines, (9.5, 10)], update=[8.5, 9.5])

@@ -134,8 +134,8 @@ def _shares_of_forward(gaps: _Gaps, windows: list[dict]) -> dict[int, tuple[floa
                     here[int(gaps.place[gap])][part] += inside * took / max(ended - began, 1)
         for place, parts in here.items():
             found[place].append(parts)
-    usual = {place: _usual(parts) for place, parts in found.items()}
-    return {place: (0.0, graph / (graph + rest)) for place, (graph, rest) in usual.items() if graph + rest > 0}
+    least = {place: _undisturbed(parts) for place, parts in found.items()}
+    return {place: (0.0, graph / (graph + rest)) for place, (graph, rest) in least.items() if graph + rest > 0}
 
 
 def _shares_of_update(gaps: _Gaps, windows: list[dict]) -> dict[int, tuple[float, float]]:
@@ -150,14 +150,14 @@ def _shares_of_update(gaps: _Gaps, windows: list[dict]) -> dict[int, tuple[float
                     found.append([_took(window, int(start), int(end)) for start, end in parts])
     if not found:
         return {}
-    before, update, after = _usual(found)
+    before, update, after = _undisturbed(found)
     whole = before + update + after
     return {0: (before / whole, (before + update) / whole)} if whole > 0 else {}
 
 
-def _usual(found: list[list[float]]) -> list[float]:
-    """Each part as it mostly was: in a step that is traced another process may have taken the core during one of them."""
-    return [float(part) for part in np.median(np.array(found), axis=0)]
+def _undisturbed(found: list[list[float]]) -> list[float]:
+    """Each part as it was in the step that it took least in: a process that takes the core meanwhile can but add to it."""
+    return [float(part) for part in np.min(np.array(found), axis=0)]
 
 
 def _took(window: dict, start: int, end: int) -> float:
