@@ -25,8 +25,8 @@ def ns(ms: float) -> int:
     return BASE_NS + int(ms * MS)
 
 
-def _lines(at: float, began: float, ended: float, took: float | None = None) -> list[int]:
-    return [ns(at + began), ns(at + ended), int((ended - began if took is None else took) * MS)]
+def _lines(at: float, began: float, ended: float, took: float | None = None, calls: int = 1) -> list[int]:
+    return [ns(at + began), ns(at + ended), int((ended - began if took is None else took) * MS), calls]
 
 
 def window(at: float, forward: list, rest: list, update: list | None = None) -> dict:
@@ -75,6 +75,12 @@ def test_an_update_in_the_loop_is_opt_from_its_first_line_to_its_last(tmp_path):
 def test_what_tracing_the_lines_cost_is_no_part_of_the_gap(tmp_path):
     rank = rank_of(tmp_path, step(1, tail=4) + step(13), window(1, forward=[(4, 5)], rest=[(2, 4), (5, 8, 1)]))
     assert phases_ms(rank, 1) == {"Data": 2, "Fwd": 3, "Bwd": 2, "Other": 3}
+
+
+def test_what_tracing_slowed_is_told_by_the_calls_where_a_traced_gap_is_longer_than_usual(tmp_path):
+    traced = window(1, forward=[(4, 5, 1, 50)], rest=[(2, 4), (5, 8, 3, 450)])
+    rank = rank_of(tmp_path, step(1, tail=4) + step(13) + step(23), traced)
+    assert phases_ms(rank, 1) == {"Data": 2, "Fwd": 2.8, "Bwd": 2, "Other": 3.2}  # 0.8 of 2 ms, not 1 of 4: 4 µs each of 500
 
 
 def test_an_update_takes_the_part_of_the_gap_that_its_lines_took(tmp_path):

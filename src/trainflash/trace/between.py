@@ -21,6 +21,7 @@ from trainflash.trace.words import Codes
 FWD, OPT = PHASES.index("Fwd"), PHASES.index("Opt")
 LONG = 4.0  # own: times the median gap at a place
 LONG_NS = 60_000_000  # own: three samples at 50 Hz
+TRACED_NS = 5_000  # own: most that tracing adds to a line or call; what is longer by more was not usual
 LAST = -1  # place of the gap right before backward
 MOST_PLACES = 8  # later ones are one place
 
@@ -125,17 +126,15 @@ def _after_backward(marks: Spans, codes: Codes) -> _Gaps:
 
 def _shares_of_forward(gaps: _Gaps, windows: list[dict]) -> dict[int, tuple[float, float]]:
     """For each place (from, to) in parts of the gap: what lines of the graph took of all lines there."""
-    found: dict[int, list[list[float]]] = defaultdict(list)
+    found: dict[int, list[np.ndarray]] = defaultdict(list)
     for window in windows:
-        here: dict[int, list[float]] = defaultdict(lambda: [0.0, 0.0])
-        for part, name in enumerate(("forward", "rest")):
-            for began, ended, took in window.get(name, []):
-                for gap, inside in _overlaps(gaps, began, ended):
-                    here[int(gaps.place[gap])][part] += inside * took / max(ended - began, 1)
-        for place, parts in here.items():
-            found[place].append(parts)
-    least = {place: _undisturbed(parts) for place, parts in found.items()}
-    return {place: (0.0, graph / (graph + rest)) for place, (graph, rest) in least.items() if graph + rest > 0}
+        graph, rest = window.get("forward", []), window.get("rest", [])
+        spans = [*graph, *rest]
+        if spans:
+            for gap, _ in _overlaps(gaps, min(span[0] for span in spans), max(span[1] for span in spans)):
+                found[int(gaps.place[gap])].append(np.array([_spent(part, gaps.start[gap], gaps.end[gap]) for part in (graph, rest)]))
+    took = {place: _untraced(parts, gaps, place) for place, parts in found.items()}
+    return {place: (0.0, float(graph / (graph + rest))) for place, (graph, rest) in took.items() if graph + rest > 0}
 
 
 def _shares_of_update(gaps: _Gaps, windows: list[dict]) -> dict[int, tuple[float, float]]:
@@ -147,24 +146,29 @@ def _shares_of_update(gaps: _Gaps, windows: list[dict]) -> dict[int, tuple[float
             for gap, inside in _overlaps(gaps, began, ended):
                 if inside > 0.5 * (ended - began):
                     parts = ((gaps.start[gap], began), (began, ended), (ended, gaps.end[gap]))
-                    found.append([_took(window, int(start), int(end)) for start, end in parts])
+                    found.append(np.array([_spent([*window.get("forward", []), *window.get("rest", [])], *part) for part in parts]))
     if not found:
         return {}
-    before, update, after = _undisturbed(found)
+    before, update, after = _untraced(found, gaps, 0)
     whole = before + update + after
-    return {0: (before / whole, (before + update) / whole)} if whole > 0 else {}
+    return {0: (float(before / whole), float((before + update) / whole))} if whole > 0 else {}
 
 
-def _undisturbed(found: list[list[float]]) -> list[float]:
-    """Each part as it was in the step that it took least in: a process that takes the core meanwhile can but add to it."""
-    return [float(part) for part in np.min(np.array(found), axis=0)]
+def _spent(spans: list, start: int, end: int) -> tuple[float, float]:
+    """Nanoseconds of the lines from `start` to `end`, and how many lines and Python calls these are."""
+    parts = [(max(0, min(ended, end) - max(began, start)) / max(ended - began, 1), took, calls) for began, ended, took, calls in spans]
+    return float(sum(part * took for part, took, _ in parts)), float(sum(part * calls for part, _, calls in parts))
 
 
-def _took(window: dict, start: int, end: int) -> float:
-    """Nanoseconds of all lines from `start` to `end`, without what tracing them cost."""
-    spans = [*window.get("forward", []), *window.get("rest", [])]
-    inside = [(max(0, min(ended, end) - max(began, start)), took / max(ended - began, 1)) for began, ended, took in spans]
-    return float(sum(length * part for length, part in inside))
+def _untraced(found: list[np.ndarray], gaps: _Gaps, place: int) -> np.ndarray:
+    """Nanoseconds of each part of a gap at `place`, as in the traced step that it took least in: who takes the core meanwhile can but add.
+
+    Where all of them are longer than a usual gap there, tracing has slowed them, by as much for each call and line.
+    """
+    took, calls = np.min(np.array(found), axis=0).T
+    usual = float(np.median((gaps.end - gaps.start)[gaps.place == place]))
+    slowed = max(0.0, took.sum() - usual) / max(calls.sum(), 1.0)
+    return np.maximum(took - min(slowed, TRACED_NS) * calls, 0.0)
 
 
 def _overlaps(gaps: _Gaps, began: int, ended: int) -> list[tuple[int, float]]:

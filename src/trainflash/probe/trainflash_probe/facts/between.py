@@ -35,7 +35,8 @@ class Between(Observer):
         self._nodes = torch._C._autograd._get_sequence_nr
         self._plan = list(AT_STEPS)
         self._frames: list = []  # that ran already when the window began
-        self._rows: list = []  # (began, ended, (code, line) or None, the graph grew, parameters changed)
+        self._rows: list = []  # (began, ended, (code, line) or None, the graph grew, parameters changed, Python calls in it)
+        self._calls = 0
         self._watched = None
         self._tracing = False
         self._step, self._backward_row = -1, 0
@@ -104,6 +105,7 @@ class Between(Observer):
             self._write(rows)
 
     def _call(self, frame, event, argument):
+        self._calls += 1
         if gaps._compiles or not self._tracing:
             tracing.end(self._tracers[0])  # Dynamo would compile us
             return None
@@ -130,14 +132,14 @@ class Between(Observer):
             state = self._watched.state() if self._watched is not None and not (loop.in_fwd or loop.in_bwd) else self._state
             if len(self._rows) < MAX_ROWS:
                 grew = count != self._count or self._function is not None
-                self._rows.append((self._began, ended, self._line, grew, state != self._state))
-            self._line, self._count, self._state = _line_of(frame), count, state
+                self._rows.append((self._began, ended, self._line, grew, state != self._state, self._calls))
+            self._line, self._count, self._state, self._calls = _line_of(frame), count, state, 0
             self._began = _clock()
         except Exception as error:
             swallow("between", error)
 
     def _write(self, rows: list) -> None:
-        graph = {line for _, _, line, grew, _ in rows if grew and line is not None}
+        graph = {row[2] for row in rows if row[3] and row[2] is not None}
         changes = [index for index, row in enumerate(rows) if row[4]]
         updating: set = set()
         update = None
@@ -145,12 +147,12 @@ class Between(Observer):
             updating = {row[2] for row in rows[changes[0] : changes[-1] + 1] if row[2] is not None}
             first = next(index for index in range(self._backward_row, len(rows)) if rows[index][2] in updating)
             update = [rows[first][0], rows[changes[-1]][1]]
-        least = min(ended - began for began, ended, *_ in rows)  # what tracing costs even the shortest line
+        least = min(row[1] - row[0] for row in rows)  # what tracing costs even the shortest line
         fact(
             "between",
             step=self._step,
-            forward=_together([(began, ended) for began, ended, line, _, _ in rows if line in graph], least, update),
-            rest=_together([(began, ended) for began, ended, line, _, _ in rows if line not in graph], least, update),
+            forward=_together([row for row in rows if row[2] in graph], least, update),
+            rest=_together([row for row in rows if row[2] not in graph], least, update),
             update=update,
             forward_lines=[[own.path_of(code), line, own.name_of(code)] for code, line in graph],
             update_lines=[[own.path_of(code), line, own.name_of(code)] for code, line in updating],
@@ -161,19 +163,20 @@ def _line_of(frame):
     return None if frame is None else (frame.f_code, frame.f_lineno)
 
 
-def _together(spans: list, least: int, apart) -> list:
-    """[began, ended, nanoseconds of the lines alone]: short neighbours as one; a long line, which may hold a phase, by itself.
+def _together(rows: list, least: int, apart) -> list:
+    """[began, ended, nanoseconds of the lines alone, lines and Python calls in them]: short neighbours as one.
 
-    Nothing is joined across the two times `apart`.
+    A long line, which may hold a phase, stands by itself; nothing is joined across the two times `apart`.
     """
     merged: list = []
     joins = False
-    for began, ended in spans:
+    for began, ended, *_, calls in rows:
         long = ended - began > SHORT_NS
         if joins and not long and began - merged[-1][1] < NEAR_NS and not any(merged[-1][1] <= at <= began for at in apart or ()):
             merged[-1][1] = ended
             merged[-1][2] += ended - began - least
+            merged[-1][3] += 1 + calls
         else:
-            merged.append([began, ended, ended - began - (0 if long else least)])
+            merged.append([began, ended, ended - began - (0 if long else least), 1 + calls])
         joins = not long
     return merged
