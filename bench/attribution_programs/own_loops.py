@@ -261,14 +261,15 @@ def lbfgs():
 def manual():
     """No optimizer object: the update stands in the loop."""
     model = network()
+    weights = list(model.parameters())
     criterion = nn.CrossEntropyLoss()
     for x, y in batches(DataLoader(Rows(), batch_size=64)):
         with timed("Fwd"):
             loss = criterion(model(x), y)
         with timed("Bwd"):
-            gradients = torch.autograd.grad(loss, list(model.parameters()))
+            gradients = torch.autograd.grad(loss, weights)
         with timed("Opt"), torch.no_grad():
-            for parameter, gradient in zip(model.parameters(), gradients, strict=True):
+            for parameter, gradient in zip(weights, gradients, strict=True):
                 parameter -= 0.01 * gradient
         step()
 
