@@ -147,7 +147,7 @@ class Between(Observer):
             updating = {row[2] for row in rows[changes[0] : changes[-1] + 1] if row[2] is not None}
             first = next(index for index in range(self._backward_row, len(rows)) if rows[index][2] in updating)
             update = [rows[first][0], rows[changes[-1]][1]]
-        least = min(row[1] - row[0] for row in rows)  # what tracing costs even the shortest line
+        least = min((row[1] - row[0] for row in rows), default=0)  # what tracing costs even the shortest line
         fact(
             "between",
             step=self._step,
