@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -49,7 +49,7 @@ def accumulation(edit: Accumulation, scene: Scene) -> tuple[Target, ...]:
         raise refuse("how many backwards make an update was not measured")
     expected = round(updates.backwards_per_step)
     found = _divisors(scene)
-    _is_a_mean(scene, found)
+    of_means(scene, found)
     target, source = _one(scene, found, expected, "the loss is divided by", shared=True)
     if loader is not None and updates.micro_batch is not None and loader.batch_size == expected * updates.micro_batch:
         raise refuse(f"the program cuts the loader's {loader.batch_size} rows into {expected} micro-batches, so both are one number")
@@ -106,7 +106,7 @@ def derived(edit: Exchange, scene: Scene) -> tuple[Target, ...]:
         times = [(where, given)] if given is not None else []
     else:
         times = _divisors(scene)
-        _is_a_mean(scene, times)
+        of_means(scene, times)
     quotients = [part for where, node in times if (part := _quotient(scene, where, node)) is not None]
     fitting = {id(part): (where, part) for where, part in quotients if rows is not None and _is_rows(where, part, file, rows)}
     if len(fitting) != 1:
@@ -162,7 +162,7 @@ def _is_rows(where: PythonFile, quotient: cst.BinaryOperation, file: PythonFile,
     return len(fields) == 2 and fields[0] == fields[1] and dotted(quotient.right) == f"self.{fields[0]}"
 
 
-def _is_a_mean(scene: Scene, divisors: list[tuple[PythonFile, Any]]) -> None:
+def of_means(scene: Scene, divisors: Sequence[tuple[PythonFile, Any]]) -> None:
     """Raises `UsageError` where the loss is a sum over rows, or the rate is made of the number that would change."""
     for file, divisor in divisors:
         up = file.parent(divisor)

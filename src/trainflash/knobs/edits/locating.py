@@ -88,6 +88,7 @@ def locate(edit: Any, scene: Scene) -> tuple[Target, ...]:
     if isinstance(edit, of.Together):
         return _together(edit, scene)
     if isinstance(edit, of.Exchange):
+        exchanging.of_means(scene, ())
         try:
             return exchanging.exchange(locate(edit.more, scene)[0], locate(edit.less, scene)[0])
         except UsageError as bad:
