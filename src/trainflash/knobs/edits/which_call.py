@@ -8,8 +8,9 @@ import libcst as cst
 
 from trainflash.errors import UsageError
 from trainflash.knobs.kinds import CallArgument, GuardSetting, ReleasedObjects, RemoveCall, ReplaceCall, UnwrapCall
+from trainflash.knobs.reading import sources
 from trainflash.knobs.reading.expressions import argument_node, given_to, refuse
-from trainflash.knobs.reading.python_source import PythonFile, has_splat
+from trainflash.knobs.reading.python_source import PythonFile, dotted, has_splat
 from trainflash.knobs.scene import Scene
 from trainflash.schema import Location
 
@@ -55,14 +56,18 @@ def the_call(edit: Placed, scene: Scene) -> tuple[PythonFile, cst.Call]:
         try:
             return file, _call_at(file, edit.calls, place)
         except UsageError:
-            unnamed = _unnamed(edit, scene, file, place) if isinstance(edit, CallArgument) and edit.made is not None else None
-            if unnamed is None:
+            other = None
+            if isinstance(edit, CallArgument) and edit.made is not None:
+                other = _unnamed(edit, scene, file, place)
+            elif isinstance(edit, UnwrapCall) and not edit.segments:
+                other = _by_partial(edit, file, place)
+            if other is None:
                 raise
-            return file, unnamed
+            return file, other
     tails = sorted({name.split(".")[-1] for name in edit.calls})
     found = _calls_of(edit.calls, scene)
     if isinstance(edit, CallArgument) and not edit.add:
-        found = [(file, call) for file, call in found if has_splat(call, "**") or _passes(file, call, edit)]
+        found = [(file, call) for file, call in found if _passes(file, call, edit) or _may_spread(scene, file, call, edit)]
     if not found:
         raise refuse(f"no call of {' or '.join(tails)} was found in the program", "name the place with --at FILE:LINE")
     if len(found) > 1:
@@ -93,12 +98,36 @@ def _passes(file: PythonFile, call: cst.Call, edit: CallArgument) -> bool:
     return argument_node(file, call, edit.argument, edit.position) is not None
 
 
+def _may_spread(scene: Scene, file: PythonFile, call: cst.Call, edit: CallArgument) -> bool:
+    """Whether a `**` of the call may hold the argument; where that is not known, it may."""
+    if not has_splat(call, "**"):
+        return False
+    try:
+        return sources.Resolver(scene.project).argument(file, call, edit.argument, edit.position) is not None
+    except UsageError:
+        return True
+
+
 def _call_at(file: PythonFile, calls: tuple[str, ...], place: Location) -> cst.Call:
     """The one call of `calls` at the line."""
     found = calls_at(file, calls, place)
     if len(found) != 1:
         raise refuse(f"{place}: more than one call of {' or '.join(sorted({name.split('.')[-1] for name in calls}))} at this line")
     return found[0]
+
+
+def _by_partial(edit: UnwrapCall, file: PythonFile, place: Location) -> cst.Call | None:
+    """The one call at the line by a name that stands for `partial(wrapper, …)` with nothing but options of the wrapper's own."""
+    found = []
+    for call in file.calls:
+        around = file.function_around(call)
+        given = given_to(around, dotted(call.func) or "") if around is not None else []
+        given = given or given_to(file.module, dotted(call.func) or "")
+        made = given[0] if len(given) == 1 and file.covers(call, place.line) else None
+        if isinstance(made, cst.Call) and file.full_name(made.func) == "functools.partial" and made.args:
+            own = all(arg.keyword is not None and arg.keyword.value in edit.options for arg in made.args[1:])
+            found += [call] if own and file.full_name(made.args[0].value) in edit.calls else []
+    return found[0] if len(found) == 1 else None
 
 
 def _unnamed(edit: CallArgument, scene: Scene, file: PythonFile, place: Location) -> cst.Call | None:
