@@ -558,3 +558,14 @@ def test_arguments_of_the_hugging_face_trainer(tmp_path):
         candidate = made.propose(knob, run)
         assert added(candidate) == lines
         made.apply(candidate)
+
+
+def test_a_profile_that_is_shown_goes_with_the_owners_consent_only(tmp_path):
+    source = "import torch\nwith torch.profiler.profile() as p:\n    for x in data:\n        p.step()\n{}"
+    made = program(tmp_path, train_py=source.format("print(p.key_averages())\n"))
+    run = summary(settings=(setting("profiler", Location("train.py", 2)),))
+    shown = made.propose("profiler_off", run)
+    assert shown.risk == "cadence" and "not shown" in shown.why and "print" not in "".join(added(shown))
+    folder = tmp_path / "other"
+    folder.mkdir()
+    assert program(folder, train_py=source.format("")).propose("profiler_off", run).risk == "same"

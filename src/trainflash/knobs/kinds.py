@@ -181,6 +181,15 @@ class GuardSetting:
 
 
 @dataclass(frozen=True)
+class ShownProfile:
+    """Take the profiler of a `with` block away, and the statements that do no more than show or write what it recorded."""
+
+    calls: tuple[str, ...]
+    at: str = "setting"
+    setting: str | None = None
+
+
+@dataclass(frozen=True)
 class UnheardLog:
     """Ask the logger whether anybody listens before a message is put together that nobody was shown in the run."""
 
@@ -328,7 +337,7 @@ class Advice:
 
 Edit = (
     CallArgument | ReplaceCall | InsertCall | AssignedAttribute | Environment | RemoveCall | ReleasedObjects | CollectorSettings
-    | GuardSetting | UnheardLog | Seldom | PlainNumbers | OwnCheckpoint | WatchingMode | KeptPool | SinglePrecision
+    | GuardSetting | ShownProfile | UnheardLog | Seldom | PlainNumbers | OwnCheckpoint | WatchingMode | KeptPool | SinglePrecision
     | JoinedExchange | MappedFile | DealtRows | OwnOptimizer | RefreshedFactors
     | UnwrapCall | ModelStatement | ForwardBlock | Memoize | Decorate | Interval | FusedAttention | UnreadWeights | BatchedSampling
     | PadToLongest | PaddingSetting | DeferredRead | Hoist | Background | Together | Exchange | SkipSync | Accumulation | DrawnBatch
@@ -351,6 +360,7 @@ EDITS: Mapping[str, type] = {
     "decorate": Decorate,
     "interval": Interval,
     "guard_setting": GuardSetting,
+    "shown_profile": ShownProfile,
     "unheard_log": UnheardLog,
     "seldom": Seldom,
     "plain_numbers": PlainNumbers,

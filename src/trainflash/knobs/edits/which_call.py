@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 import libcst as cst
 
 from trainflash.errors import UsageError
-from trainflash.knobs.kinds import CallArgument, GuardSetting, ReleasedObjects, RemoveCall, ReplaceCall, UnwrapCall
+from trainflash.knobs.kinds import CallArgument, GuardSetting, ReleasedObjects, RemoveCall, ReplaceCall, ShownProfile, UnwrapCall
 from trainflash.knobs.reading import sources
 from trainflash.knobs.reading.expressions import argument_node, given_to, refuse
 from trainflash.knobs.reading.python_source import PythonFile, dotted, has_splat
@@ -15,7 +15,7 @@ from trainflash.knobs.scene import Scene
 from trainflash.schema import Location
 
 OF_LOADERS = ("train_loader", "eval_loader", "loader")
-Placed = CallArgument | ReplaceCall | RemoveCall | ReleasedObjects | UnwrapCall | GuardSetting
+Placed = CallArgument | ReplaceCall | RemoveCall | ReleasedObjects | UnwrapCall | GuardSetting | ShownProfile
 
 
 def wanted_location(edit: Placed, scene: Scene) -> Location | None:
