@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import libcst as cst
 
+from trainflash.knobs.edits import kept_reads
+from trainflash.knobs.edits.now_and_then import guarded_in
 from trainflash.knobs.effects import changes
 from trainflash.knobs.kinds import DeferredRead
 from trainflash.knobs.reading.expressions import assigned, is_name, refuse
@@ -13,7 +15,7 @@ from trainflash.knobs.splices import Splice
 
 
 def deferred_read(edit: DeferredRead, scene: Scene) -> tuple[Target, ...]:
-    """`x = loss.item()` or `total += loss.item()` in a loop: the tensor stays, and what reads the name gets `float(…)`.
+    """`x = loss.item()`, `total += loss.item()` or `losses.append(loss.item())` in a loop: the tensor stays, and readers get `float(…)`.
 
     Sums are kept in float64, as Python's own are, so that printed values stay equal. Raises `UsageError` where the name is read in
     every step anyway, where it is not known who reads it, or where the sum is not of single numbers.
@@ -24,11 +26,15 @@ def deferred_read(edit: DeferredRead, scene: Scene) -> tuple[Target, ...]:
     adds = isinstance(small, cst.AugAssign) and isinstance(small.operator, cst.AddAssign)
     plain = isinstance(small, cst.Assign) and len(small.targets) == 1
     target = small.target if adds else small.targets[0].target if plain else None  # type: ignore[union-attr]
-    if not isinstance(target, cst.Name):
+    kept_in = kept_reads.list_of(file, call)
+    if not isinstance(target, cst.Name) and kept_in is None:
         raise refuse(f"{here}: `{file.text(call)}` is neither added to a name nor kept in one")
     loop = loop_around(file, call)
     if loop is None:
         raise refuse(f"{here}: is not inside a loop")
+    if kept_in is not None:
+        return (_kept(scene, file, call, kept_in, loop),)
+    assert isinstance(target, cst.Name)
     if adds and str(scene.facts.get("device")).startswith("mps"):
         raise refuse(f"{here}: sums are kept in float64, which this device does not have")
     value = call.func.value  # type: ignore[union-attr]
@@ -40,12 +46,27 @@ def deferred_read(edit: DeferredRead, scene: Scene) -> tuple[Target, ...]:
     for node in reads:
         if isinstance(file.parent(node), cst.FormattedStringExpression) and file.parent(node).equal is not None:  # type: ignore[union-attr]
             raise refuse(f"{file.location(node)}: a text spells the expression itself")
-    own = changes.root(value)
-    kept = ".clone()" if own and changes.changed(scene.project, file, loop.body, {own}) is not None else ""
-    splices = [Splice(file.path, *file.span(call), f"{file.text(value)}.detach(){'.double()' if adds else kept}")]
+    copied = _copied(scene, file, value, loop)
+    splices = [Splice(file.path, *file.span(call), f"{file.text(value)}.detach(){'.double()' if adds else copied}")]
     splices += [Splice(file.path, *file.span(node), f"float({target.value})") for node in reads]
     where = f"{target.value} at {here}, read at {len(reads)} other place{'s' if len(reads) > 1 else ''}"
     return (Target(here, None, lambda value: tuple(splices), where, f"kept as a tensor: {target.value}"),)
+
+
+def _kept(scene: Scene, file: PythonFile, call: cst.Call, name: cst.Name, loop: cst.For | cst.While) -> Target:
+    """`losses.append(loss.item())`: the list keeps tensors, and its readers make them numbers."""
+    here, value = file.location(call), call.func.value  # type: ignore[union-attr]
+    if changes.whole_numbers(file, loop, value, name.value):
+        raise refuse(f"{here}: `{file.text(value)}` may be a whole number, and would be shown as a fraction")
+    readers = kept_reads.as_numbers(file, name, loop)
+    splices = (Splice(file.path, *file.span(call), f"{file.text(value)}.detach(){_copied(scene, file, value, loop)}"), *readers)
+    return Target(here, None, lambda value: splices, f"what {name.value} keeps at {here}", f"kept as tensors: {name.value}")
+
+
+def _copied(scene: Scene, file: PythonFile, value: cst.BaseExpression, loop: cst.For | cst.While) -> str:
+    """A copy, where the loop may change the tensor in place later."""
+    own = changes.root(value)
+    return ".clone()" if own and changes.changed(scene.project, file, loop.body, {own}) is not None else ""
 
 
 def _read(scene: Scene) -> tuple[PythonFile, cst.Call]:
@@ -98,12 +119,12 @@ def _reads(file: PythonFile, target: cst.Name, loop: cst.For | cst.While, adds: 
             continue  # declared, and not set
         if isinstance(up, (cst.AugAssign, cst.AnnAssign, cst.Element, cst.Param, cst.Del, cst.For, cst.CompFor)) and not _loaded(up, node):
             if isinstance(up, cst.Element) and not _in_target(file, up):
-                if file.inside(node, loop) and not _now_and_then(file, node, loop):
+                if file.inside(node, loop) and not guarded_in(file, node, loop):
                     raise refuse(f"{file.location(node)}: {target.value} is read in every step")
                 found.append(node)
                 continue
             raise refuse(f"{file.location(node)}: {target.value} is also set here")
-        if file.inside(node, loop) and not _now_and_then(file, node, loop):
+        if file.inside(node, loop) and not guarded_in(file, node, loop):
             raise refuse(f"{file.location(node)}: {target.value} is read in every step")
         inner = next((up for up in file.ancestors(node) if isinstance(up, (cst.FunctionDef, cst.Lambda))), None)
         if inner is not function:
@@ -147,15 +168,3 @@ def _imported_elsewhere(file: PythonFile, name: str) -> bool:
         isinstance(node, cst.Name) and node.value == name and any(isinstance(up, cst.FunctionDef) for up in file.ancestors(node))
         for node in file.nodes
     )
-
-
-def _now_and_then(file: PythonFile, node: cst.CSTNode, loop: cst.CSTNode) -> bool:
-    """Whether a condition inside the loop guards `node`."""
-    below = node
-    for up in file.ancestors(node):
-        if up is loop:
-            return below is not getattr(loop, "body", None) and isinstance(below, cst.Else)
-        if isinstance(up, cst.If) and below is not up.test:
-            return True
-        below = up
-    return True
