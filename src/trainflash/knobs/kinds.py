@@ -173,11 +173,12 @@ class OwnCheckpoint:
 
 @dataclass(frozen=True)
 class GuardSetting:
-    """Switch off the setting that the program itself asks before it makes the call, where nothing else asks it."""
+    """Switch the setting that the program asks before it makes the call, where nothing else asks it: off, or on where it `enables`."""
 
     calls: tuple[str, ...]
     at: str = "setting"
     setting: str | None = None
+    enables: bool = False
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The setting that the program itself asks before it makes a call: `if config.trace: …` is switched off where `trace` is typed."""
+"""The setting that the program itself asks before it makes a call: `if config.trace: …` is switched where `trace` is typed."""
 
 from __future__ import annotations
 
@@ -27,27 +27,27 @@ def guard_setting(edit: GuardSetting, scene: Scene) -> tuple[Target, ...]:
     for where, test in _guards(scene.project, file, call, DEEPEST):
         for part, on in _parts(test):
             try:
-                source = sources.Resolver(scene.project, on).source(where, part)
+                source = sources.Resolver(scene.project, on is not edit.enables).source(where, part)
             except UsageError as bad:
                 reasons.append(bad.message)
                 continue
-            reason = _unfit(source, on)
+            reason = _unfit(source, on is not edit.enables)
             if reason is None:
-                return (_target(where, test, source, on),)  # type: ignore[arg-type]
+                return (_target(where, test, source, on, edit.enables),)  # type: ignore[arg-type]
             reasons.append(f"{where.location(test)}: {reason}")
     raise refuse("; ".join(reasons) or f"{file.location(call)}: no setting is asked before `{short(file.text(call))}`")
 
 
-def _target(file: PythonFile, test: cst.BaseExpression, source: Source, on: bool) -> Target:
+def _target(file: PythonFile, test: cst.BaseExpression, source: Source, on: bool, wanted: bool) -> Target:
     def write(value: Any) -> Any:
         return source.write(value if on else not value)  # type: ignore[misc]
 
-    return Target(file.location(test), True, write, f"`{file.text(test)}` at {file.location(test)}, from {source.shown}")
+    return Target(file.location(test), not wanted, write, f"`{file.text(test)}` at {file.location(test)}, from {source.shown}")
 
 
-def _unfit(source: Source | None, on: bool) -> str | None:
-    if source is None or source.write is None or source.value is not on:
-        return "what is asked is nothing typed that is on"
+def _unfit(source: Source | None, now: bool) -> str | None:
+    if source is None or source.write is None or source.value is not now:
+        return f"what is asked is nothing typed that is {now}"
     return source.shared_with(source.readers[0]).message if source.readers else None
 
 
