@@ -37,6 +37,31 @@ def average(model):
         grad /= dist.get_world_size()
         dist.all_reduce(grad)  # here
 """,
+    "a list that an object keeps": """
+class Average:
+    def __init__(self, params):
+        self.params = [p for p in params if p.requires_grad]
+        self.world = dist.get_world_size()
+
+    @torch.no_grad()
+    def __call__(self):
+        for p in self.params:
+            if p.grad is None:
+                continue
+            dist.all_reduce(p.grad)  # here
+            p.grad.div_(self.world)
+
+
+def average(model):
+    Average(model.parameters())()
+""",
+    "made a list": """
+def average(model):
+    params = list(model.parameters())
+    for p in params:
+        if p.grad is not None:
+            dist.all_reduce(p.grad)  # here
+""",
     "a list, and nothing else": """
 def average(model):
     grads = [p.grad for p in model.parameters() if p.grad is not None]
@@ -150,3 +175,18 @@ def test_the_edit_is_the_one_that_a_reviewer_reads(tmp_path: Path):
         "+        one.copy_(piece.view_as(one))",
         "-            dist.all_reduce(p.grad)  # here",
     ]
+
+
+def test_what_an_object_keeps_may_be_gone_through_once_only(tmp_path):
+    source = """
+class Average:
+    def __init__(self, params):
+        self.params = params
+
+    def __call__(self):
+        for p in self.params:
+            dist.all_reduce(p.grad)  # here
+            p.grad /= 2
+"""
+    with pytest.raises(UsageError, match="may be gone through only once"):
+        candidate_here(tmp_path, "one_exchange", HEAD + source)

@@ -20,6 +20,7 @@ from trainflash.schema import Location
 COLLECTIVES = ("torch.distributed.all_reduce", "torch.distributed.broadcast")
 OF_PARAMETERS = ("parameters", "named_parameters", "buffers", "named_buffers", "values", "items")
 LISTS = (cst.List, cst.ListComp, cst.Tuple)
+LISTING = ("list", "tuple", "sorted")
 OWNED = (".grad", ".data")  # parts of a parameter that need no gradient themselves
 PART = re.compile(r"[A-Za-z_][\w.]*$")
 TENSORS, JOINED, ONE, PIECE = "tensors", "joined", "one", "piece"
@@ -186,9 +187,17 @@ def _lines(file: PythonFile, indent: str, rows: list[str]) -> str:
 def _again(file: PythonFile, loop: cst.For) -> bool:
     """Whether what `loop` goes over can be gone through twice: a list, or `model.parameters()`, which is a new iterator each time."""
     whole, name = loop.iter, dotted(loop.iter)
-    made = given_to(file.function_around(loop) or file.module, name) if name is not None else []
+    function = file.function_around(loop)
+    owner = file.class_of(function) if function is not None and name is not None and name.startswith("self.") else None
+    made = given_to(owner or function or file.module, name) if name is not None else []
+    if owner is not None and not all(_listed(each) for each in made):
+        return False
     return any(
-        isinstance(each, LISTS)
+        _listed(each)
         or (isinstance(each, cst.Call) and each is whole and isinstance(each.func, cst.Attribute) and each.func.attr.value in OF_PARAMETERS)
         for each in (whole, *made)
     )
+
+
+def _listed(node: cst.BaseExpression) -> bool:
+    return isinstance(node, LISTS) or (isinstance(node, cst.Call) and dotted(node.func) in LISTING)
