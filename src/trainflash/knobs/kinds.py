@@ -157,11 +157,6 @@ class OwnOptimizer:
 
 
 @dataclass(frozen=True)
-class RefreshedFactors:
-    """Factorise matrices less often in an optimizer of the program's own, which does so every N updates; the value is a factor of N."""
-
-
-@dataclass(frozen=True)
 class DealtRows:
     """Deal rows out to the ranks in turn, in place of a run of them for each."""
 
@@ -339,7 +334,7 @@ class Advice:
 Edit = (
     CallArgument | ReplaceCall | InsertCall | AssignedAttribute | Environment | RemoveCall | ReleasedObjects | CollectorSettings
     | GuardSetting | ShownProfile | UnheardLog | Seldom | PlainNumbers | OwnCheckpoint | WatchingMode | KeptPool | SinglePrecision
-    | JoinedExchange | MappedFile | DealtRows | OwnOptimizer | RefreshedFactors
+    | JoinedExchange | MappedFile | DealtRows | OwnOptimizer
     | UnwrapCall | ModelStatement | ForwardBlock | Memoize | Decorate | Interval | FusedAttention | UnreadWeights | BatchedSampling
     | PadToLongest | PaddingSetting | DeferredRead | Hoist | Background | Together | Exchange | SkipSync | Accumulation | DrawnBatch
     | Advice
@@ -372,7 +367,6 @@ EDITS: Mapping[str, type] = {
     "mapped_file": MappedFile,
     "dealt_rows": DealtRows,
     "own_optimizer": OwnOptimizer,
-    "refreshed_factors": RefreshedFactors,
     "fused_attention": FusedAttention,
     "unread_weights": UnreadWeights,
     "batched_sampling": BatchedSampling,
