@@ -26,7 +26,6 @@ _clock = time.monotonic_ns
 _dumps = json.dumps  # as it was, before the program's calls of it are noted
 _view = memoryview(bytearray(0)).cast("Q")
 _counter = itertools.count()
-_next = _counter.__next__
 _WRAPS_AT = 1 << 51  # nanoseconds since boot: past half of what a word holds, times count from the start of the process
 _base = process.base_ns if process.base_ns > _WRAPS_AT else 0
 _head = None  # view of the first chunk: magic, steps, dropped
@@ -38,16 +37,16 @@ _waiting: list = []  # facts from before the files were opened
 _growing = False
 
 
-def _emit_since_boot(code: int, clock=_clock) -> None:
+def _emit_since_boot(code: int) -> None:
     try:
-        _view[_next()] = clock() << 12 | code
+        _view[next(_counter)] = _clock() << 12 | code
     except IndexError:
-        _make_room(clock() << 12 | code)
+        _make_room(_clock() << 12 | code)
 
 
 def _emit_since_base(code: int) -> None:
     try:
-        _view[_next()] = (_clock() - _base) << 12 | code
+        _view[next(_counter)] = (_clock() - _base) << 12 | code
     except IndexError:
         _make_room((_clock() - _base) << 12 | code)
 
@@ -59,11 +58,11 @@ def emit_two(code: int, other: int) -> None:
     """Write two events that happen at the same time: a step ends and a phase begins."""
     now = _clock() - _base << 12
     try:
-        _view[_next()] = now | code
+        _view[next(_counter)] = now | code
     except IndexError:
         _make_room(now | code)
     try:
-        _view[_next()] = now | other
+        _view[next(_counter)] = now | other
     except IndexError:
         _make_room(now | other)
 
@@ -72,7 +71,7 @@ def emit_value(value: int) -> None:
     """Write a number that belongs to the event before it."""
     word = value << 12 | codes.VALUE
     try:
-        _view[_next()] = word
+        _view[next(_counter)] = word
     except IndexError:
         _make_room(word)
 
@@ -81,7 +80,7 @@ def emit_at(code: int, since_base_ns: int) -> None:
     """Write one event with a time of its own, not before that of the newest event."""
     word = since_base_ns << 12 | code
     try:
-        _view[_next()] = word
+        _view[next(_counter)] = word
     except IndexError:
         _make_room(word)
 
@@ -132,11 +131,11 @@ def _make_room(word: int) -> None:
         _lose()
     finally:
         _growing = False
-    _view[_next()] = word
+    _view[next(_counter)] = word
 
 
 def _map_next_chunk() -> None:
-    global _view, _counter, _next, _chunks, _head
+    global _view, _counter, _chunks, _head
     offset = _chunks * CHUNK
     fd = os.open(_events, os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT | os.O_EXCL if _chunks == 0 else 0), 0o644)
     try:
@@ -151,25 +150,22 @@ def _map_next_chunk() -> None:
         first = codes.HEADER_WORDS
     _chunks += 1
     _view, _counter = chunk, itertools.count(first)
-    _next = _counter.__next__
 
 
 def _lose() -> None:
     """Stop recording: from now on events go to a scratch ring and are counted."""
-    global _state, _view, _counter, _next
+    global _state, _view, _counter
     _state = "lost"
     _view, _counter = memoryview(bytearray(8 * _SCRATCH_WORDS)).cast("Q"), itertools.count()
-    _next = _counter.__next__
     if _head is not None:
         _head[2] = max(1, _head[2])
 
 
 def _drop() -> None:
-    global _counter, _next
+    global _counter
     if _head is not None:
         _head[2] += _SCRATCH_WORDS
     _counter = itertools.count()
-    _next = _counter.__next__
 
 
 def _create(name: str) -> Kept:
@@ -246,10 +242,9 @@ def notice(text: str) -> None:
 
 def after_fork() -> None:
     """In a forked child: forget the parent's files; the child opens its own with its first event."""
-    global _state, _view, _counter, _next, _head, _chunks, _facts, _growing
+    global _state, _view, _counter, _head, _chunks, _facts, _growing
     if _facts is not None:
         _facts.close()
     _state, _head, _chunks, _facts, _growing = "unopened", None, 0, None, False
     _view, _counter = memoryview(bytearray(0)).cast("Q"), itertools.count()
-    _next = _counter.__next__
     _waiting.clear()

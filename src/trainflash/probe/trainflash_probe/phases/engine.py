@@ -16,8 +16,8 @@ from .spans import bracket
 
 def install(torch) -> None:
     """Wrap torch's entry points of backward and update."""
-    is_compiling = torch.compiler.is_compiling
-    enter, leave = _backward(is_compiling)
+    in_dynamo, is_compiling = torch.compiler.is_dynamo_compiling, torch.compiler.is_compiling
+    enter, leave = _backward(in_dynamo, is_compiling)
     inside.hook(torch.autograd.backward, enter, leave, ("tensors", "grad_tensors"))
     inside.hook(torch.autograd.grad, enter, leave, ("outputs",))
     transforms = sys.modules.get("torch._functorch.eager_transforms")
@@ -26,7 +26,7 @@ def install(torch) -> None:
     optimizer = torch.optim.Optimizer
     optimizer.__init__ = _constructed(optimizer.__init__)
     hook = optimizer.profile_hook_step
-    optimizer.profile_hook_step = staticmethod(functools.wraps(hook)(lambda function: _step(hook(function), is_compiling)))
+    optimizer.profile_hook_step = staticmethod(functools.wraps(hook)(lambda function: _step(hook(function), in_dynamo, is_compiling)))
     scaler = getattr(getattr(torch, "amp", None), "GradScaler", None)
     if scaler is not None:
         scaler.step = _scaler_step(scaler.step)
@@ -34,21 +34,29 @@ def install(torch) -> None:
             bracket(scaler, name, "Opt")
 
 
-def _backward(is_compiling) -> tuple:
+def _backward(in_dynamo, is_compiling) -> tuple:
     def enter(tensors, grad_tensors=None):
-        if is_compiling() or loop.in_bwd or (loop.tid != get_ident() and not loop.latch(get_ident())):
+        if in_dynamo() or loop.in_bwd or (loop.tid != get_ident() and not loop.latch(get_ident())):
+            return False
+        if loop.pending or loop.evaluating or loop.on_backward or loop.last_serial != loop.train_serial or not loop.forwards:
+            return told(tensors, grad_tensors)
+        loop.latched = loop.in_bwd = True  # nothing has changed since the step began
+        emit(22)  # codes.BWD, as a constant for speed
+        return True
+
+    def told(tensors, grad_tensors):
+        if is_compiling():
             return False
         try:
             loop.latched = True
             if not loop.forwards:
                 modules.backward_without_forward()
-            if loop.pending or loop.evaluating or loop.on_backward or loop.last_serial != loop.train_serial:  # else nothing has changed
-                loop.arrives()
-                loop.backward_begins(tensors, grad_tensors)
+            loop.arrives()
+            loop.backward_begins(tensors, grad_tensors)
         except Exception as error:
             swallow("backward", error)
         loop.in_bwd = True
-        loop.begin(22) if loop.began_ns else emit(22)  # codes.BWD, as a constant for speed
+        loop.begin(codes.BWD)
         return True
 
     def leave(entered) -> None:
@@ -105,14 +113,16 @@ def _constructed(original):
     return __init__
 
 
-def _step(original, is_compiling):
+def _step(original, in_dynamo, is_compiling):
     @functools.wraps(original)
     def step(*args, **kwargs):
-        if is_compiling() or loop.in_opt or not args or (loop.tid != get_ident() and not loop.latch(get_ident())):
+        if in_dynamo() or loop.in_opt or not args or (loop.tid != get_ident() and not loop.latch(get_ident())):
             return original(*args, **kwargs)
         loop.latched = True
         optimizer = args[0]
         if loop.pending or loop.evaluating or loop.on_update_begin or not loop.started:
+            if is_compiling():
+                return original(*args, **kwargs)
             try:
                 loop.arrives()
                 loop.update_begins(optimizer)
@@ -121,7 +131,7 @@ def _step(original, is_compiling):
         loop.in_opt += 1
         loop.begin(24) if loop.began_ns else emit(24)  # codes.OPT, as a constant for speed
         try:
-            result = original(*args, **kwargs)
+            result = original(*args, **kwargs) if kwargs else original(*args)
         finally:
             loop.in_opt -= 1
             emit(25)

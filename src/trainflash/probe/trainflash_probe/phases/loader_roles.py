@@ -11,13 +11,12 @@ OFTEN = 0.5  # … and so many of all updates since the first of them: an evalua
 class LoaderRoles:
     """Loaders by number. Only fetches of those not yet known to train have to be told."""
 
-    __slots__ = ("_asked", "_seen", "_updates", "train")
+    __slots__ = ("_seen", "asked", "train")
 
     def __init__(self) -> None:
         self.train: set = set()
-        self._asked: set = set()  # since the newest update
+        self.asked: set = set()  # of those not yet known to train, since the newest update
         self._seen: dict = {}  # loader -> updates that followed a fetch, and the number of the first of them
-        self._updates = 0
 
     def fetched(self, loader: int, evaluating: bool) -> str:
         """A batch of `loader` arrived: what it is for, as far as is known."""
@@ -25,24 +24,21 @@ class LoaderRoles:
             return "eval"
         if loader in self.train:
             return "train"
-        self._asked.add(loader)
+        self.asked.add(loader)
         return "unknown"
 
     def evaluates(self, loader: int) -> None:
         """The batch of `loader` that arrived last began an evaluation."""
-        self._asked.discard(loader)
+        self.asked.discard(loader)
 
-    def updated(self) -> None:
-        """A step's last update is done."""
-        self._updates += 1
-        if not self._asked:
-            return
-        for loader in self._asked:
-            times, first = self._seen.get(loader, (0, self._updates))
+    def updated(self, updates: int) -> None:
+        """A step's last update is done, the last of so many; needs not be told where nothing was `asked`."""
+        for loader in self.asked:
+            times, first = self._seen.get(loader, (0, updates))
             self._seen[loader] = times + 1, first
-            if times + 1 >= LEAST and times + 1 >= OFTEN * (self._updates - first + 1):
+            if times + 1 >= LEAST and times + 1 >= OFTEN * (updates - first + 1):
                 self.trains(loader)
-        self._asked.clear()
+        self.asked.clear()
 
     def trains(self, loader: int) -> None:
         """`loader` feeds training."""

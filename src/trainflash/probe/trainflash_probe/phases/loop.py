@@ -25,7 +25,7 @@ INTERVAL_NS = 2_000_000_000  # a process that is killed loses the newest figures
 LOOK_EVERY = 8  # steps, where they are short: at other boundaries nobody looks whether there is something to do
 
 _STATE = """
-tid latched started in_fwd in_bwd in_data in_opt in_log in_ckpt eval_depth evaluating eval_by_forward rolling pending steps clock
+tid latched started in_fwd in_bwd in_data in_opt in_log in_ckpt eval_depth evaluating eval_by_forward rolling pending steps updates clock
 last_serial last_loader train_serial roles train_loaders fresh_train_batch forwards fed_by_forward trains_in_eval_mode
 last_root_training eval_root evaluation trained observers by_position position_ns began_ns plain_until gap trace_gap_at trace_gap due
 due_at on_batch on_forward on_forward_end on_backward on_update_begin on_update on_boundary on_look on_interval interval_at looked_at
@@ -48,7 +48,7 @@ class Loop:
         self.eval_by_forward = False
         self.rolling = False  # what is open as `evaluating` makes training data: its time is Data
         self.pending = False
-        self.steps = 0
+        self.steps = self.updates = 0
         self.clock = StepClock()
         self.last_serial = 0  # iterator of the newest fetch
         self.last_loader = self.train_serial = -1
@@ -195,10 +195,10 @@ class Loop:
         self.tell(now)
 
     def passes(self, code: int) -> bool:
-        """A phase begins at a boundary that nobody has to be told of; False: this is no such boundary, and nothing was done."""
-        if not self.pending or self.steps >= self.plain_until or self.evaluating or self.in_opt or self.in_fwd or self.in_bwd:
+        """A fetch begins while a boundary is pending, of which nobody has to be told; False: somebody has to, and nothing was done."""
+        if self.steps >= self.plain_until or self.evaluating or self.in_opt or self.in_fwd or self.in_bwd:
             return False
-        if self.in_log or self.in_ckpt or self.eval_depth or self.in_data:
+        if self.in_log or self.in_ckpt or self.eval_depth:
             return False
         self.pending = False
         self.steps += 1
@@ -222,7 +222,9 @@ class Loop:
         """A step's last update is done. The published count says so, should the process end before the boundary."""
         self.pending = True
         self.fresh_train_batch = False
-        self.roles.updated()
+        self.updates += 1
+        if self.roles.asked:
+            self.roles.updated(self.updates)
         set_steps(self.steps + 1)
         if self.steps + 1 >= self.trace_gap_at:
             self.tell([self.trace_gap])

@@ -34,7 +34,7 @@ NAMES = (
 
 def install(torch) -> None:
     """Hook into the functions."""
-    enter, leave = _hooks(torch.compiler.is_compiling)
+    enter, leave = _hooks(torch.compiler.is_dynamo_compiling)
     for name in NAMES:
         function = getattr(torch.nn.functional, name, None)
         if function is not None:
@@ -44,9 +44,9 @@ def install(torch) -> None:
                 swallow(f"hook in {name}", error)
 
 
-def _hooks(is_compiling) -> tuple:
+def _hooks(in_dynamo) -> tuple:
     def enter():
-        if is_compiling() or loop.in_fwd or not loop.forwards or loop.evaluating or loop.tid != get_ident():
+        if in_dynamo() or loop.in_fwd or not loop.forwards or loop.evaluating or loop.tid != get_ident():
             return False
         loop.in_fwd = True
         emit(20)  # codes.FWD, as a constant for speed

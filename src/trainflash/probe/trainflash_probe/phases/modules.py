@@ -210,17 +210,18 @@ class _Slot:
 def _place(key: int, module, owner: bool) -> None:
     reference = weakref.ref(module)
     previous = module.__dict__.get("_compiled_call_impl")
-    is_compiling, is_grad_enabled, tracing = _torch.compiler.is_compiling, _torch.is_grad_enabled, _torch._C._get_tracing_state
-    frame_of, whole = sys._getframe, _torch.nn.Module._wrapped_call_impl.__code__
+    in_dynamo, is_compiling, tracing = _torch.compiler.is_dynamo_compiling, _torch.compiler.is_compiling, _torch._C._get_tracing_state
+    is_grad_enabled, references, alone = _torch.is_grad_enabled, sys.getrefcount, _references_of_one()
 
     def call(slot, *args, **kwargs):
-        caller = frame_of(1)  # Module.__call__
-        module = caller.f_locals["self"] if caller.f_code is whole else reference()
+        module = reference()
+        if references(slot) != alone or module is None or module._compiled_call_impl is not slot:
+            module = _called(module)
         run = previous or module._call_impl
-        if is_compiling() or loop.in_fwd or loop.tid != get_ident() or tracing() is not None:
+        if in_dynamo() or loop.in_fwd or loop.tid != get_ident():
             return run(*args, **kwargs)
         if loop.pending or loop.evaluating or loop.on_forward or (owner and (loop.eval_depth or not is_grad_enabled())):
-            if traced_by_fx():
+            if is_compiling() or tracing() is not None or traced_by_fx():
                 return run(*args, **kwargs)
             try:
                 loop.arrives()
@@ -237,7 +238,7 @@ def _place(key: int, module, owner: bool) -> None:
             emit(20)
         loop.in_fwd = True
         try:
-            return run(*args, **kwargs)
+            return run(*args, **kwargs) if kwargs else run(*args)
         finally:
             loop.in_fwd = False
             emit(21)
@@ -245,6 +246,26 @@ def _place(key: int, module, owner: bool) -> None:
     slot = type("Slot", (_Slot,), {"__call__": call})()
     _slots[key] = (slot, previous)
     module.__dict__["_compiled_call_impl"] = slot
+
+
+def _called(module):
+    """The module whose call led to that of a slot, by its frame; `module` where a function of the program's stands in between."""
+    caller = sys._getframe(2)
+    return caller.f_locals["self"] if caller.f_code is _torch.nn.Module._wrapped_call_impl.__code__ else module
+
+
+def _references_of_one() -> int:
+    """How many references a slot has while it runs, if we and one module hold it: a copy of the module's `__dict__` holds it too."""
+    if sys.version_info >= (3, 14):
+        return -1  # what runs need not hold a reference any more: always ask the frame
+    counts: list = []
+    kind = type("Slot", (_Slot,), {"__call__": lambda slot, *args, **kwargs: counts.append(sys.getrefcount(slot))})
+    module = _torch.nn.Identity()
+    module.__dict__["_compiled_call_impl"] = kind()
+    held = (module.__dict__["_compiled_call_impl"], None)
+    _torch.nn.Module._wrapped_call_impl(module)
+    del held
+    return counts[0]
 
 
 def _remove_slots() -> None:
