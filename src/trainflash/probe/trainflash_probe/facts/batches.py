@@ -8,10 +8,13 @@ from ..phases.observer import Observer
 from ..writer import fact
 from .padding import Padding, main_input
 
-ALL_UNTIL = 16  # batches; then one in SHAPES_EVERY for shapes, one in PADDING_EVERY for padding and, after SHAPES_UNTIL, for shapes too
+ALL_UNTIL = (
+    16  # batches; then those of one step in SHAPES_EVERY for shapes, in PADDING_EVERY for padding and, after SHAPES_UNTIL, for shapes too
+)
 SHAPES_EVERY = 8
-SHAPES_UNTIL = 512
+SHAPES_UNTIL = 512  # steps
 PADDING_EVERY = 32
+MOST_OF_STEP = 16  # batches
 MAX_SHAPES = 200
 
 
@@ -19,7 +22,9 @@ class BatchFacts(Observer):
     """Counts shapes of what enters the model, and elements that are padding."""
 
     def __init__(self) -> None:
-        self._seen = 0
+        self._seen = self._turns = 0
+        self._left = ALL_UNTIL  # batches of this turn to look at
+        self._padded = True  # they are looked at for padding, too
         self._from_batches = False
         self._shapes: dict = {}  # of the main input
         self._signatures: set = set()  # shapes of all tensors of a batch with more than one dimension
@@ -30,7 +35,6 @@ class BatchFacts(Observer):
         """A batch from a loader or a data function."""
         if role == "eval":
             return
-        self._seen += 1
         if not self._is_looked_at():
             return
         named = named_tensors(batch)
@@ -50,12 +54,29 @@ class BatchFacts(Observer):
             return
         if not loop.fed_by_forward:
             return
-        self._seen += 1
         if self._is_looked_at():
             self._look_at([pair for value in args for pair in named_tensors(value)] + named_tensors(kwargs))
 
     def _is_looked_at(self) -> bool:
-        return self._seen <= ALL_UNTIL or not self._seen % (SHAPES_EVERY if self._seen <= SHAPES_UNTIL else PADDING_EVERY)
+        """Whether this batch is; from the first ones on, those of this step are the last for a while."""
+        self._seen += 1
+        if self._seen == ALL_UNTIL or (self._seen > ALL_UNTIL and self._left == MOST_OF_STEP):
+            loop.call_at(loop.steps + 1, self._pause)
+        self._left -= 1
+        return self._left >= 0
+
+    def _pause(self) -> None:
+        """A step was looked at: be told of no batch until the next one that is."""
+        loop.remove(self.on_batch, self.on_forward)
+        self._turns += 1
+        loop.call_at(loop.steps + (SHAPES_EVERY if loop.steps <= SHAPES_UNTIL else PADDING_EVERY) - 1, self._resume)
+
+    def _resume(self) -> None:
+        loop.on_batch.append(self.on_batch)
+        if not self._from_batches:
+            loop.on_forward.append(self.on_forward)
+        self._left = MOST_OF_STEP
+        self._padded = loop.steps > SHAPES_UNTIL or not self._turns % (PADDING_EVERY // SHAPES_EVERY)
 
     def _look_at(self, named: list) -> None:
         tensor = main_input(named)
@@ -68,7 +89,7 @@ class BatchFacts(Observer):
             self._shapes[shape] = self._shapes.get(shape, 0) + 1
         if len(self._signatures) < MAX_SHAPES:
             self._signatures.add(tuple(tuple(each.shape) for _, each in named if each.dim() > 1) or shape)
-        if self._seen <= ALL_UNTIL or self._seen % PADDING_EVERY == 0:
+        if self._padded:
             self._padding.look([(name, each) for name, each in named if each.device.type == "cpu" and not each.is_sparse])
 
     def on_interval(self, step: int) -> None:

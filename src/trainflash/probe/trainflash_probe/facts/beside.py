@@ -57,10 +57,22 @@ class Beside(Observer):
         self._begun = None  # wall, CPU and run queue when the work that is timed began
         self._work = [0, 0, 0]
         self._turn = 0
+        self._listens = True  # whoever adds an observer lets it listen
+
+    def _listen(self, wanted: bool) -> None:
+        """The training's work is timed only beside a busy thread."""
+        if wanted == self._listens:
+            return
+        self._listens = wanted
+        loop.remove(self.on_forward, self.on_batch, self.on_update)
+        if wanted:
+            loop.on_forward.append(self.on_forward)
+            loop.on_batch.append(self.on_batch)
+            loop.on_update.append(self.on_update)
 
     def on_forward(self, module: object, args: tuple, kwargs: dict) -> None:
         """The first forward behind a batch or an update."""
-        if _watched and self._begun is None:
+        if self._begun is None:
             self._begun = () if self._turn % ONE_IN else _now()
             self._turn += 1
 
@@ -98,6 +110,7 @@ class Beside(Observer):
                 self._newest[thread.native_id] = used
                 if before is not None and used - known.get(thread.native_id, used) >= BUSY * (now[0] - before[0]):
                     self._watch(thread)
+        self._listen(bool(_watched))
         if before is None or not _watched:
             return
         ended = [native for native in _watched if native not in self._newest]

@@ -66,7 +66,7 @@ class PureWork(Observer):
         self._functions = None  # (owner, name, the function as it was, its wrapper)
         self._stand_ins = None
         self._plan = list(AT_STEPS)
-        self._serial, self._passes, self._pass_began, self._windows = None, 0, 0, 0
+        self._passes, self._pass_began, self._windows = -1, 0, 0  # passes before the one that runs
         self._positions: set = set()  # steps of a pass that were looked at
         self._rows: list = []
         self._parts: dict = {}  # (place, id of the module) -> shapes of its first input
@@ -81,12 +81,28 @@ class PureWork(Observer):
 
     # --- when
 
-    def on_boundary(self, step: int) -> None:
-        """Close a window without a backward; open a planned one; listen no more when all is seen."""
+    def on_pass(self) -> None:
+        """A pass over the data has begun in this step."""
+        self._passes, self._pass_began = self._passes + 1, loop.steps + 1
+        self.plan_next()
+
+    def plan_next(self) -> None:
+        """Say when a window may have to be opened or closed next; listen no more when all is seen."""
+        step, wanted = loop.steps, [self._plan[0]] if self._plan else []
+        if self._passes > 0:
+            wanted += [self._pass_began + position for position in self._positions if self._pass_began + position > step]
+        if self._open:
+            wanted = [step + 1]
+        elif self._windows >= MOST_WINDOWS or step > UNTIL:
+            loop.remove(self.on_pass, self.on_exit)
+            return
+        if wanted:
+            loop.call_at(max(min(wanted), step + 1), self._at_boundary)
+
+    def _at_boundary(self) -> None:
+        """Close a window without a backward; open a planned one."""
+        step = loop.steps
         self._close(write=False)
-        if loop.train_serial != self._serial:
-            self._passes += self._serial not in (None, -1)
-            self._serial, self._pass_began = loop.train_serial, step
         planned = bool(self._plan) and step >= self._plan[0]
         again = self._passes > 0 and step - self._pass_began in self._positions
         if (planned or again) and self._may_look():
@@ -95,8 +111,7 @@ class PureWork(Observer):
                 self._positions.add(step - self._pass_began)
             self._windows += 1
             self._begin(step)
-        elif self._windows >= MOST_WINDOWS or step > UNTIL:
-            loop.remove(self.on_boundary, self.on_exit)
+        self.plan_next()
 
     def on_exit(self) -> None:
         """Put everything back."""
@@ -342,4 +357,6 @@ def _is_trained(module) -> bool:
 
 def install(torch) -> None:
     """Plan the windows."""
-    loop.add(PureWork(torch))
+    watch = PureWork(torch)
+    loop.add(watch)
+    watch.plan_next()

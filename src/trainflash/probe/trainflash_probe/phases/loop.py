@@ -28,8 +28,8 @@ _STATE = """
 tid latched started in_fwd in_bwd in_data in_opt in_log in_ckpt eval_depth evaluating eval_by_forward rolling pending steps updates clock
 last_serial last_loader train_serial roles train_loaders fresh_train_batch forwards fed_by_forward trains_in_eval_mode
 last_root_training eval_root evaluation trained observers by_position position_ns began_ns plain_until gap trace_gap_at trace_gap due
-due_at on_batch on_forward on_forward_end on_backward on_update_begin on_update on_boundary on_look on_interval interval_at looked_at
-looked_ns on_eval on_rolling on_checkpoint on_log on_exit unseen around_data
+due_at on_batch on_forward on_forward_end on_backward on_pass on_update_begin on_update on_boundary on_look on_interval interval_at
+looked_at looked_ns on_eval on_rolling on_checkpoint on_log on_exit unseen around_data
 """
 
 
@@ -76,6 +76,7 @@ class Loop:
         self.on_forward: list = []
         self.on_forward_end: list = []
         self.on_backward: list = []
+        self.on_pass: list = []
         self.on_update_begin: list = []
         self.on_update: list = []
         self.on_boundary: list = []
@@ -334,6 +335,7 @@ class Loop:
             self.train_serial = self.last_serial
             self.fresh_train_batch = True
             self.roles.trains(self.last_loader)
+            self.tell(self.on_pass)
         if self.on_backward:
             if not isinstance(tensors, tuple):
                 tensors = tuple(tensors) if isinstance(tensors, list) else (tensors,)

@@ -29,6 +29,9 @@ class Observer:
     def on_backward(self, tensors: tuple, grad_tensors: object) -> None:
         """The tuple of tensors that backward is called on, before it runs (a scaled loss is seen scaled)."""
 
+    def on_pass(self) -> None:
+        """Training draws from another iterator than before, or for the first time from one: told within its first backward."""
+
     def on_update_begin(self, optimizer: object) -> None:
         """Before the work of one `optimizer.step`."""
 
