@@ -157,6 +157,11 @@ class OwnOptimizer:
 
 
 @dataclass(frozen=True)
+class StackedArrays:
+    """Join a list of arrays into one array, in front of the tensor that is made of it."""
+
+
+@dataclass(frozen=True)
 class DealtRows:
     """Deal rows out to the ranks in turn, in place of a run of them for each."""
 
@@ -334,7 +339,7 @@ class Advice:
 Edit = (
     CallArgument | ReplaceCall | InsertCall | AssignedAttribute | Environment | RemoveCall | ReleasedObjects | CollectorSettings
     | GuardSetting | ShownProfile | UnheardLog | Seldom | PlainNumbers | OwnCheckpoint | WatchingMode | KeptPool | SinglePrecision
-    | JoinedExchange | MappedFile | DealtRows | OwnOptimizer
+    | JoinedExchange | MappedFile | StackedArrays | DealtRows | OwnOptimizer
     | UnwrapCall | ModelStatement | ForwardBlock | Memoize | Decorate | Interval | FusedAttention | UnreadWeights | BatchedSampling
     | PadToLongest | PaddingSetting | DeferredRead | Hoist | Background | Together | Exchange | SkipSync | Accumulation | DrawnBatch
     | Advice
@@ -365,6 +370,7 @@ EDITS: Mapping[str, type] = {
     "kept_pool": KeptPool,
     "joined_exchange": JoinedExchange,
     "mapped_file": MappedFile,
+    "stacked_arrays": StackedArrays,
     "dealt_rows": DealtRows,
     "own_optimizer": OwnOptimizer,
     "fused_attention": FusedAttention,

@@ -63,6 +63,7 @@ INPUT = (
         "collate_fn takes at least half of the time to make a batch, or a large part beside the samples; its hottest line",
         (
             Fix("collate once per batch with array operations; return arrays from the dataset instead of lists", NOTHING),
+            Fix("make one array of a list of arrays in front of the tensor", NOTHING, "stacked_arrays"),
             Fix("index whole batches from one tensor instead of samples (__getitems__)", "nothing, with the same sampler"),
             WORKERS,
             STREAM,

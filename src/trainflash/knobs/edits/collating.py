@@ -6,8 +6,8 @@ import libcst as cst
 
 from trainflash.knobs.edits.which_call import the_call
 from trainflash.knobs.kinds import CallArgument
-from trainflash.knobs.reading.expressions import refuse
-from trainflash.knobs.reading.python_source import PythonFile, dotted, keyword
+from trainflash.knobs.reading.expressions import given_to, refuse
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, keyword, string_value
 from trainflash.knobs.scene import Scene
 
 LOADER = CallArgument(("torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader"), "batch_size", at="train_loader")
@@ -61,6 +61,34 @@ def item_function(scene: Scene) -> tuple[PythonFile, cst.FunctionDef] | None:
     file = scene.project.python(place.file)
     function = file.function_at(place)
     return None if function is None else (file, function)
+
+
+def sample_parts(scene: Scene, key: int | str) -> list[tuple[PythonFile, cst.BaseExpression]]:
+    """What the data set gives as the part `key` of a sample, at each return; empty where that is not written out."""
+    found = item_function(scene) or _only_item_function(scene)
+    if found is None:
+        return []
+    file, function = found
+    parts = [_part(function, node.value, key) for node in descendants(function, cst.Return)]  # type: ignore[attr-defined]
+    return [(file, part) for part in parts if part is not None] if None not in parts else []
+
+
+def _only_item_function(scene: Scene) -> tuple[PythonFile, cst.FunctionDef] | None:
+    found = scene.project.functions("__getitem__")
+    return found[0] if len(found) == 1 else None
+
+
+def _part(function: cst.FunctionDef, node: cst.BaseExpression | None, key: int | str) -> cst.BaseExpression | None:
+    if isinstance(node, cst.Name):
+        given = given_to(function, node.value)
+        return _part(function, given[0], key) if len(given) == 1 and not isinstance(given[0], cst.Name) else None
+    if isinstance(node, (cst.Tuple, cst.List)) and isinstance(key, int) and -len(node.elements) <= key < len(node.elements):
+        return node.elements[key].value
+    if isinstance(node, cst.Dict) and isinstance(key, str):
+        pairs = [each for each in node.elements if isinstance(each, cst.DictElement)]
+        found = [each.value for each in pairs if string_value(each.key) == key]
+        return found[0] if len(found) == 1 else None
+    return None
 
 
 def _handed_over(scene: Scene) -> tuple[PythonFile, cst.Arg]:

@@ -28,6 +28,7 @@ from trainflash.knobs.edits import (
     saving,
     seldom,
     single_precision,
+    stacked_arrays,
     statements,
     watching_modes,
 )
@@ -62,6 +63,7 @@ FINDERS: dict[type, Callable[[Any, Scene], tuple[Target, ...]]] = {
     of.WatchingMode: watching_modes.watching_mode,
     of.KeptPool: kept_pools.kept_pool,
     of.JoinedExchange: joined_exchange.joined_exchange,
+    of.StackedArrays: stacked_arrays.stacked_arrays,
     of.MappedFile: mapped_files.mapped_file,
     of.DealtRows: dealt_rows.dealt_rows,
     of.OwnOptimizer: own_optimizers.own_optimizer,

@@ -46,6 +46,30 @@ def is_array(project: Project, file: PythonFile, node: cst.BaseExpression, depth
     return False
 
 
+def declared_array(project: Project, file: PythonFile, node: cst.BaseExpression) -> bool:
+    """Whether `node` is an array of NumPy by an annotation: of a parameter, of what a function of the project gives, or of a field."""
+    if isinstance(node, cst.Call):
+        found = [each for _, each in project.functions((dotted(node.func) or "").split(".")[-1])]
+        return bool(found) and all(each.returns is not None and _says_array(each.returns) for each in found)
+    if isinstance(node, cst.Attribute):
+        fields = [
+            each
+            for where in project.parsed(node.attr.value)
+            for each in where.nodes
+            if isinstance(each, cst.AnnAssign) and dotted(each.target) == node.attr.value
+        ]
+        return bool(fields) and all(_says_array(each.annotation) for each in fields)
+    scope = file.scope(node) if isinstance(node, cst.Name) else None
+    bound = [getattr(each, "node", None) for each in (scope[node.value] if scope is not None else ())]  # type: ignore[attr-defined]
+    return bool(bound) and all(isinstance(each, cst.Param) and each.annotation and _says_array(each.annotation) for each in bound)
+
+
+def _says_array(annotation: cst.Annotation) -> bool:
+    inner = annotation.annotation
+    inner = inner.value if isinstance(inner, cst.Subscript) else inner
+    return (dotted(inner) or "").split(".")[-1] in ("ndarray", "NDArray")
+
+
 def _name(project: Project, file: PythonFile, node: cst.Name, depth: int) -> bool:
     scope = file.scope(node)
     found = [getattr(each, "node", None) for each in (scope[node.value] if scope is not None else ())]

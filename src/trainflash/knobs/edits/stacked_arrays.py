@@ -1,0 +1,132 @@
+"""A tensor that is made of a list of arrays, number by number: of one array, `torch.tensor(np.array(rows))`.
+
+Both join in the same way and give the same numbers. They differ for Python's own floats, of which `torch.tensor` makes float32 and NumPy
+float64, and for tensors: so it must be known what the list holds, or the type be written out and the list be one of samples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from trainflash.errors import UsageError
+from trainflash.knobs.edits import collating, imports
+from trainflash.knobs.kinds import StackedArrays
+from trainflash.knobs.reading.arrays import declared_array
+from trainflash.knobs.reading.expressions import refuse
+from trainflash.knobs.reading.formats import Formats
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, keyword
+from trainflash.knobs.scene import Scene, Target
+from trainflash.knobs.splices import Splice
+from trainflash.knobs.training.listed import Listed, entries
+
+TYPED = {
+    "torch.FloatTensor": "float32",
+    "torch.DoubleTensor": "float64",
+    "torch.LongTensor": "int64",
+    "torch.IntTensor": "int32",
+    "torch.Tensor": "get_default_dtype()",
+}
+MAKES = ("torch.tensor", "torch.as_tensor", *TYPED)
+CASTS = ("float", "double", "half", "bfloat16")  # methods that name the type of the tensor at once
+SINGLE = ("len", "int", "float", "bool", "sum")  # calls that give one number
+ARRAY = ("float64", "float32", "other")
+
+
+def stacked_arrays(edit: StackedArrays, scene: Scene) -> tuple[Target, ...]:
+    """The calls at the line, else those of the function there, else of the collate function. Raises `UsageError` where none can be known
+    to be given arrays."""
+    splices: list[Splice] = []
+    places, reasons = [], []
+    for file, call in _calls(scene):
+        try:
+            made = _joined(scene, file, call)
+        except UsageError as bad:
+            reasons.append(bad)
+            continue
+        splices += [each for each in made if each not in splices]
+        places.append((file.location(call), f"`{file.text(call)}` at {file.location(call)}"))
+    if not places:
+        raise reasons[0]
+    return (Target(places[0][0], None, lambda value: tuple(splices), " and ".join(said for _, said in places), "one array"),)
+
+
+def _calls(scene: Scene) -> list[tuple[PythonFile, cst.Call]]:
+    file, place = scene.source("makes the tensor")
+    function = file.function_at(place)
+    found = [(file, call) for call in _makers(file, function or file.module)]
+    at_line = [(where, call) for where, call in found if file.covers(file.statement(call) or call, place.line)]
+    if function is None:
+        found = at_line
+    if not found:
+        file, function = collating.collate_function(scene)
+        found = [(file, call) for call in _makers(file, function)]
+    if not found:
+        raise refuse(f"{place}: no tensor is made of a list near this line")
+    return sorted(found, key=lambda pair: pair not in at_line)
+
+
+def _makers(file: PythonFile, within: cst.CSTNode) -> Iterator[cst.Call]:
+    for call in descendants(within, cst.Call):
+        if file.full_name(call.func) in MAKES and call.args and call.args[0].keyword is None and not call.args[0].star:  # type: ignore[attr-defined]
+            yield call  # type: ignore[misc]
+
+
+def _joined(scene: Scene, file: PythonFile, call: cst.Call) -> list[Splice]:
+    here, whole, full = file.location(call), call.args[0].value, file.full_name(call.func) or ""
+    if full in TYPED and len(call.args) > 1:
+        raise refuse(f"{here}: `{file.text(call)}` is given sizes")
+    found = entries(file, whole)
+    if found is None:
+        raise refuse(f"{here}: `{file.text(whole)}` is no list whose entries the source shows")
+    kinds = {_kind(scene, each) for each in found}
+    typed = full in TYPED or _typed(file, call)
+    if "tensor" in kinds:
+        raise refuse(f"{here}: `{file.text(whole)}` holds tensors")
+    if "single" in kinds:
+        raise refuse(f"{here}: `{file.text(whole)}` holds single numbers")
+    sampled = all(each.sampled and (each.key is not None or isinstance(each.node, (cst.Name, cst.ListComp, cst.List))) for each in found)
+    if kinds != {"array"} and not (typed and sampled):
+        raise refuse(f"{here}: whether `{file.text(whole)}` holds arrays is not known")
+    array, needed = imports.reach(file, "numpy", "array")
+    start, end = file.outer_span(whole)
+    if full not in TYPED:
+        return [*needed, Splice(file.path, start, start, f"{array}("), Splice(file.path, end, end, ")")]
+    maker, more = imports.reach(file, "torch", "tensor")
+    name, _ = imports.reach(file, "torch", TYPED[full])
+    text = f"{maker}({array}({file.outer_text(whole)}), dtype={name})"
+    return [*needed, *more, Splice(file.path, *file.span(call), text)]
+
+
+def _typed(file: PythonFile, call: cst.Call) -> bool:
+    """Whether the type of the tensor is written out, in the call or right behind it."""
+    given = keyword(call, "dtype")
+    if given is not None:
+        return dotted(given.value) != "None"
+    up = file.parent(call)
+    return isinstance(up, cst.Attribute) and up.attr.value in CASTS and isinstance(file.parent(up), cst.Call)
+
+
+def _kind(scene: Scene, entry: Listed) -> str | None:
+    """What an entry of the list is: `array`, `tensor`, `single` for a single number, or None where that is not known."""
+    file, node = entry.file, entry.node
+    if node is not None:
+        kind = _of(scene, file, node)
+        if kind is not None or entry.key is None:
+            return kind
+    if entry.key is None or not entry.sampled:
+        return None
+    kinds = {_of(scene, where, part) for where, part in collating.sample_parts(scene, entry.key)}
+    return kinds.pop() if len(kinds) == 1 else None
+
+
+def _of(scene: Scene, file: PythonFile, node: cst.BaseExpression) -> str | None:
+    if isinstance(node, (cst.Integer, cst.Float)) or (isinstance(node, cst.Call) and dotted(node.func) in SINGLE):
+        return "single"
+    found = Formats(scene.project).of(file, node)
+    if found == "tensor":
+        return "tensor"
+    if found in ARRAY and not isinstance(node, cst.Comparison):
+        return "array"
+    return "array" if declared_array(scene.project, file, node) else None

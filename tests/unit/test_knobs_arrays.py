@@ -1,0 +1,57 @@
+"""Arrays that are made number by number: the changed program makes exactly the same ones."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from knob_runs import applied, candidate_here
+
+HEAD = "import numpy as np\nimport torch\n\n\n"
+STACKED = {
+    "arrays of float32": """
+def work():
+    rng = np.random.default_rng(0)
+    rows = [rng.normal(size=(3, 4)).astype(np.float32) for _ in range(5)]
+    return torch.tensor(rows)  # here
+""",
+    "arrays of whole numbers": """
+def work():
+    rows = []
+    for i in range(4):
+        rows.append(np.full(3, i).astype(np.int32))
+    return torch.as_tensor(rows)  # here
+""",
+    "a legacy constructor": """
+def work():
+    return torch.FloatTensor([np.linspace(0, 1, 7), np.ones(7)])  # here
+""",
+    "a legacy constructor without a type": """
+def work():
+    return torch.Tensor([np.linspace(0, 1, 7), np.ones(7)])  # here
+""",
+    "lists of a batch": """
+def collate(batch):
+    xs, ys = zip(*batch)
+    return torch.tensor(xs, dtype=torch.float32)  # here
+
+
+def work():
+    return collate([([0.1, 0.2], 1), ([1 / 3, 4.0], 2)])
+""",
+}
+
+
+def outcome(source):
+    space: dict = {}
+    exec(compile(source, "train.py", "exec"), space)
+    return space["work"]()
+
+
+@pytest.mark.filterwarnings("ignore:Creating a tensor from a list")
+@pytest.mark.parametrize("form", STACKED)
+def test_one_array_gives_the_same_tensor(tmp_path, form):
+    source = HEAD + STACKED[form].lstrip("\n")
+    changed = applied(tmp_path, candidate_here(tmp_path, "stacked_arrays", source).diff)["train.py"]
+    assert "np.array(" in changed
+    before, after = outcome(source), outcome(changed)
+    assert before.dtype == after.dtype and torch.equal(before, after)
