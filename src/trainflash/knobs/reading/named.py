@@ -171,14 +171,28 @@ class Names:
     def by_framework(self, function: cst.FunctionDef, name: str) -> list[Source]:
         """What a framework that makes the object itself, as LightningCLI and hydra do, may give to a parameter of its `__init__`.
 
-        That is a field of the command (`--data.num_workers=0`) or a configuration key of that name.
+        That is a field of the command (`--data.num_workers=0`) or a configuration key of that name; for another function the key
+        beside the `_target_` that names it.
         """
         if function.name.value != "__init__":
-            return []
+            return self._beside_target(function.name.value, name)
         nested = self._nested(name)
         if nested:
             return [self._typed(nested, name, Location(self._project.entry or ".", 1))]
         return self._leaves((name,))
+
+    def _beside_target(self, function: str, name: str) -> list[Source]:
+        """Configuration keys `name` of blocks whose `_target_` is a function of that name."""
+        leaves = [leaf for path in self._project.configs for leaf in self._read(path)]
+        targets = [leaf for leaf in leaves if leaf.path[-1] == "_target_" and str(leaf.value).rpartition(".")[2] == function]
+        blocks = {(leaf.file, leaf.path[:-1]) for leaf in targets}
+        found = [leaf for leaf in leaves if leaf.path[-1] == name and (leaf.file, leaf.path[:-1]) in blocks]
+        for leaf in found:
+            parts = (*leaf.file.split("/")[:-1], *leaf.path)
+            spellings = tuple(".".join(parts[at:]) for at in range(len(parts) - 1))
+            if self._project.given(spellings) is not None:
+                return [self._typed(spellings, ".".join(leaf.path), self._leaf(leaf).location)]
+        return [self._leaf(leaf) for leaf in found]
 
     def executed(self, file: PythonFile, name: str) -> Source | None:
         """What sets a variable of a module that executes a file for its settings, as `exec(open("configurator.py").read())` does.

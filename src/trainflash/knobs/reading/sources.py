@@ -15,7 +15,7 @@ import libcst as cst
 from libcst import metadata
 
 from trainflash.knobs.project import Project
-from trainflash.knobs.reading import limits, uses
+from trainflash.knobs.reading import composed, limits, uses
 from trainflash.knobs.reading.expressions import (
     UNKNOWN,
     argument_node,
@@ -112,6 +112,8 @@ class Resolver:
             return pick([self.source(file, node.body, keys), self.source(file, node.orelse, keys)], file.location(node), self.expected)
         if isinstance(node, cst.BinaryOperation) and not keys:
             return self._computed(file, node)
+        if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.BitOr):  # one dictionary over the other
+            return self.source(file, node.right, keys) or self.source(file, node.left, keys)
         if isinstance(node, cst.BooleanOperation) and isinstance(node.operator, cst.Or):
             raise refuse(f"{file.location(node)}: `{file.text(node)}` may be one or the other")
         if not keys and (asked := environment(file, node)) is not None:
@@ -274,6 +276,8 @@ class Resolver:
                 missing.append((where, call))
             else:
                 found.append(self.argument(where, call, param.name.value, index, keys))
+        if param.star == "**" and keys and not any(found) and (default := composed.set_by_default(function, param, keys[0])) is not None:
+            return self.source(file, default, keys[1:])
         for where, call in uses.partials(self.project, file, function):
             if argument_node(where, call, param.name.value, None if index is None else index + 1) is not None:
                 found.append(self.argument(where, call, param.name.value, None if index is None else index + 1, keys))
@@ -315,6 +319,12 @@ class Resolver:
         owner = file.class_of(function)
         if owner is None or not keys or not function.params.params or function.params.params[0] is not param:
             return UNKNOWN
+        if keys[0] == "hparams" and len(keys) > 1:
+            saved = composed.saved_hyperparameters(file, owner, keys[1])
+            if isinstance(saved, cst.Param):
+                return self._parameter(file, saved.name, saved, keys[2:])
+            if saved is not None:
+                return self.source(file, saved, keys[1:])
         stored = given_to(owner, f"{param.name.value}.{keys[0]}")
         if not stored:
             found = self._names.fields(keys[0], only=owner.name.value) if len(keys) == 1 else self._anywhere(file, param.name, keys)
@@ -356,6 +366,8 @@ class Resolver:
         name = node.func.attr.value if isinstance(node.func, cst.Attribute) else full.split(".")[-1]
         if not keys and full in ("int", "bool", "float") and len(node.args) == 1:
             return self.source(file, node.args[0].value)
+        if not keys and full == "min" and (bounded := composed.below_cores(file, node)) is not None:
+            return self.source(file, bounded)
         if keys and name in PARSES:
             return self._names.parsed(file, node, keys)
         if keys and name in LOADS and full.split(".")[0] not in NOT_CONFIG:
@@ -374,11 +386,14 @@ class Resolver:
 
     def _made(self, file: PythonFile, node: cst.Call, keys: tuple[str, ...]) -> Source | None:
         """`keys` of what a project's class or function makes: the argument passed, the field's default, or what it returns."""
-        name = (dotted(node.func) or "").split(".")[-1]
+        name = composed.own_class(file, node) or (dotted(node.func) or "").split(".")[-1]
         for other in self.project.parsed(name):
             for found in other.nodes:
                 if isinstance(found, cst.ClassDef) and found.name.value == name:
                     passed = self.argument(file, node, keys[0], None, keys[1:])
+                    if passed is None and composed.takes_any_key(other, found):
+                        inner = [arg.value for arg in node.args if arg.keyword is None and not arg.star]
+                        passed = pick([self.source(file, value, keys) for value in inner], file.location(node), self.expected)
                     return passed or self._anywhere(file, node, keys, only=name)
                 if isinstance(found, cst.FunctionDef) and found.name.value == name and uses.means(self.project, file, node, other, found):
                     returned = [each.value for each in descendants(found, cst.Return) if each.value is not None]
@@ -390,8 +405,18 @@ class Resolver:
         if not keys:
             raise refuse(f"{file.location(node)}: `{short(file.text(node))}` is computed, nothing typed to change")
         if only is not None:
-            return self._names.fields(keys[0], only=only) if len(keys) == 1 else None
+            return self._names.fields(keys[0], only=only) if len(keys) == 1 else self._within(only, keys)
         return self._names.anything(keys, file.location(node), config=True)
+
+    def _within(self, owner: str, keys: tuple[str, ...]) -> Source | None:
+        """`keys` of what the class `owner` makes by default: `keys[1]` of its field `keys[0]`, and so on."""
+        classes = [(file, node) for file, node in self.project.each((owner,), lambda _, each: isinstance(each, cst.ClassDef))]
+        named = [(file, node) for file, node in classes if node.name.value == owner]  # type: ignore[attr-defined]
+        made = [(file, *each) for file, node in named for each in composed.made_by_default(node, keys[0])]  # type: ignore[arg-type]
+        if len(named) != 1 or len(made) != 1:
+            return None
+        file, value, factory = made[0]
+        return self._anywhere(file, value, keys[1:], only=factory) if factory else self.source(file, value, keys[1:])
 
     def field(self, name: str, owner: str) -> Source | None:
         """The default of the field or class constant `name` of the class `owner`, or what the command says of it."""

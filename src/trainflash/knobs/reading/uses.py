@@ -16,6 +16,7 @@ from trainflash.schema import Location
 LOG_CALLS = {"print", "info", "debug", "warning", "log", "log_params", "log_hparams", "config", "vars", "pprint"}
 CHANGES = ("update", "setdefault", "pop", "popitem", "clear")  # methods of a dictionary that hand nothing on but what they are asked
 COPIES = ("dict", "copy", "deepcopy")
+OF_WORKERS = {"num_workers", "persistent_workers", "prefetch_factor", "multiprocessing_context", "timeout", "worker_init_fn", "pin_memory"}
 STORES = (cst.AssignTarget, cst.AnnAssign, cst.AugAssign)
 
 
@@ -72,11 +73,24 @@ def of_spread(file: PythonFile, spread: cst.BaseExpression, name: str, project: 
         bound = [each for each in (scope[spread.value] if scope is not None else ()) if hasattr(each, "references")]
         places = [(file, access.node) for each in bound for access in each.references]
     elif key is not None:
-        places = [(where, node) for where in project.parsed(key[1]) for node in where.nodes if reads_key(node, (key[1],))]
+        places = [
+            (where, node)
+            for where in project.parsed(key[1])
+            for node in where.nodes
+            if reads_key(node, (key[1],)) and not _of_library(project, where, node)
+        ]
     else:
         places = []
     found = [(where, node) for where, node in places if node is not spread and _hands_on(where, node, name) and not _renewed(where, node)]
     return [_use(where, node, within=isinstance(where.parent(node), cst.StarredDictElement)) for where, node in found]
+
+
+def _of_library(project: Project, file: PythonFile, node: cst.CSTNode) -> bool:
+    """Whether `node` is a part of a module's name, as in `import torch.utils.data`, and no setting."""
+    if any(isinstance(up, (cst.Import, cst.ImportFrom)) for up in file.ancestors(node)):
+        return True
+    first = (dotted(node) or "").split(".")[0]
+    return first in file.imported and not file.imported[first].startswith(".") and not _is_project_module(project, file.imported[first])
 
 
 def _hands_on(file: PythonFile, node: cst.CSTNode, name: str) -> bool:
@@ -316,11 +330,41 @@ def _checks(file: PythonFile, statement: cst.CSTNode, node: cst.CSTNode) -> bool
     return isinstance(statement, cst.If) and file.inside(node, statement.test) and only_refuses(statement)
 
 
+def _sets_workers(branch: cst.If) -> bool:
+    """Whether the branch does nothing but set options of a loader's workers: `kw["persistent_workers"] = True`, `kw.update(…)`."""
+    if branch.orelse is not None:
+        return False
+    small = [each for line in branch.body.body for each in (line.body if isinstance(line, cst.SimpleStatementLine) else [line])]
+    return bool(small) and all(_sets_option(each) for each in small)
+
+
+def _sets_option(node: cst.CSTNode) -> bool:
+    if isinstance(node, cst.Assign) and len(node.targets) == 1:
+        place = key_of(node.targets[0].target)
+        return place is not None and place[1] in OF_WORKERS
+    call = node.value if isinstance(node, cst.Expr) else None
+    if not isinstance(call, cst.Call) or not isinstance(call.func, cst.Attribute) or call.func.attr.value != "update":
+        return False
+    given = [arg.keyword.value if arg.keyword is not None else None for arg in call.args]
+    if len(call.args) == 1 and isinstance(call.args[0].value, cst.Dict):
+        given = [string_value(each.key) if isinstance(each, cst.DictElement) else None for each in call.args[0].value.elements]
+    return bool(given) and set(given) <= OF_WORKERS
+
+
 def _use(file: PythonFile, node: cst.CSTNode, *, within: bool = False) -> Use:
     """`within`: it becomes part of another dictionary of arguments."""
     kind: Literal["loader", "shown", "other"] = "loader" if within else "other"
     for up in file.ancestors(node):
+        if isinstance(up, cst.Arg) and up.keyword is not None and up.keyword.value in OF_WORKERS:
+            kind = "loader"
+            break
+        if isinstance(up, cst.DictElement) and string_value(up.key) in OF_WORKERS:
+            kind = "loader"
+            break
         if isinstance(up, (cst.BaseCompoundStatement, cst.BaseSmallStatement)):
+            if isinstance(up, cst.If) and file.inside(node, up.test) and _sets_workers(up):
+                kind = "loader"
+                break
             kind = "shown" if _checks(file, up, node) else kind
             break
         if isinstance(up, cst.FormattedString):

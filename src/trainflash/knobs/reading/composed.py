@@ -1,0 +1,89 @@
+"""Settings that pass through a class or a call of the program's own kind on their way: what is followed further is given back."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from trainflash.knobs.reading.expressions import class_values, literal
+from trainflash.knobs.reading.python_source import PythonFile, base_names, descendants, dotted, keyword, string_value
+
+MAPPINGS = {"dict", "UserDict", "OrderedDict", "SimpleNamespace", "Namespace", "Dict", "EasyDict", "AttrDict"}
+CORES = {"os.cpu_count", "multiprocessing.cpu_count", "torch.multiprocessing.cpu_count", "os.sched_getaffinity", "psutil.cpu_count", "len"}
+SAVES = "save_hyperparameters"
+
+
+def below_cores(file: PythonFile, call: cst.Call) -> cst.BaseExpression | None:
+    """The one operand of `min(…)` beside those that count the machine's cores."""
+    given = [arg.value for arg in call.args if arg.keyword is None and not arg.star]
+    if len(given) == 1 and isinstance(given[0], (cst.List, cst.Tuple)):
+        given = [element.value for element in given[0].elements]
+    others = [each for each in given if not _counts_cores(file, each)]
+    return (
+        others[0]
+        if len(others) == 1 and len(given) > 1 and len(given) == len(others) + sum(_counts_cores(file, g) for g in given)
+        else None
+    )
+
+
+def _counts_cores(file: PythonFile, node: cst.BaseExpression) -> bool:
+    calls = [file.full_name(call.func) or "" for call in descendants(node, cst.Call)]  # type: ignore[attr-defined]
+    return any(name.endswith(("cpu_count", "sched_getaffinity")) for name in calls) and all(name in CORES for name in calls)
+
+
+def takes_any_key(file: PythonFile, owner: cst.ClassDef) -> bool:
+    """Whether objects of the class have whatever keys they are made of, as dictionaries with attributes do."""
+    if base_names(owner) & MAPPINGS:
+        return True
+    for function in owner.body.body:
+        if not isinstance(function, cst.FunctionDef) or function.name.value != "__init__":
+            continue
+        for call in descendants(function.body, cst.Call):
+            name = dotted(call.func) or ""  # type: ignore[attr-defined]
+            by_name = name == "setattr" and len(call.args) == 3 and string_value(call.args[1].value) is None  # type: ignore[attr-defined]
+            if (by_name and dotted(call.args[0].value) == "self") or name == "self.__dict__.update":  # type: ignore[attr-defined]
+                return True
+    return False
+
+
+def own_class(file: PythonFile, call: cst.Call) -> str:
+    """The class that `cls(…)` makes an object of; empty for any other call."""
+    function = file.function_around(call) if dotted(call.func) == "cls" else None
+    owner = file.class_of(function) if function is not None else None
+    return owner.name.value if owner is not None else ""
+
+
+def made_by_default(owner: cst.ClassDef, name: str) -> list[tuple[cst.BaseExpression, str]]:
+    """What the field `name` holds by default: an expression, or the class that its `default_factory` makes an object of."""
+    found: list[tuple[cst.BaseExpression, str]] = []
+    for value in class_values(owner.body, name) if isinstance(owner.body, cst.IndentedBlock) else ():
+        factory = keyword(value, "default_factory") if isinstance(value, cst.Call) else None
+        found.append((value, (dotted(factory.value) or "").split(".")[-1] if factory is not None else ""))
+    return found
+
+
+def saved_hyperparameters(file: PythonFile, owner: cst.ClassDef, name: str) -> cst.Param | cst.BaseExpression | None:
+    """What `self.hparams.name` of a Lightning module is: a parameter of `__init__`, or the object that was saved whole."""
+    init = next((each for each in owner.body.body if isinstance(each, cst.FunctionDef) and each.name.value == "__init__"), None)
+    saves = [call for call in descendants(init, cst.Call) if dotted(call.func) == f"self.{SAVES}"] if init is not None else []  # type: ignore[attr-defined]
+    if init is None or len(saves) != 1:
+        return None
+    given, ignored = saves[0].args, keyword(saves[0], "ignore")  # type: ignore[attr-defined]
+    if ignored is not None and name in {string_value(each) for each in descendants(ignored.value, cst.SimpleString)}:  # type: ignore[arg-type]
+        return None
+    plain = [arg.value for arg in given if arg.keyword is None and not arg.star]
+    names = [string_value(each) for each in plain]
+    if not plain or name in names:
+        params = [*init.params.posonly_params, *init.params.params, *init.params.kwonly_params]
+        return next((each for each in params if each.name.value == name), None)
+    return plain[0] if len(plain) == 1 and names == [None] and literal(plain[0]) is not None else None
+
+
+def set_by_default(function: cst.FunctionDef, param: cst.Param, name: str) -> cst.BaseExpression | None:
+    """`value` of `kwargs.setdefault("name", value)`, where the function says so once and nothing else of that key."""
+    held = param.name.value
+    said = [
+        call
+        for call in descendants(function.body, cst.Call)
+        if dotted(call.func) == f"{held}.setdefault" and len(call.args) == 2 and string_value(call.args[0].value) == name  # type: ignore[attr-defined]
+    ]
+    return said[0].args[1].value if len(said) == 1 else None  # type: ignore[attr-defined]
