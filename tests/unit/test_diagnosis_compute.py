@@ -74,6 +74,15 @@ def test_micro_batches_are_named_where_their_loader_is_built():
     assert finding.share == pytest.approx(0.89 * 7 / 8 * finding_overhead(), abs=0.02)
 
 
+def test_convolutions_cost_more_however_few_their_rows():
+    found = c.tiny_micro_batches(backwards=16.0, rows=2, overhead=DEFAULT.micro_overhead - 0.1)
+    plain = replace(found.operators, per_step=1000 * found.operators.op_ms / 50.0)  # of 50 µs each
+    convolved = replace(plain, conv_per_step=0.2 * plain.per_step)
+    large = replace(convolved, per_step=plain.per_step / 10, conv_per_step=0.2 * plain.per_step / 10)
+    named = ["small_microbatch" in kinds(replace(found, operators=each)) for each in (plain, convolved, large)]
+    assert named == [False, True, False]
+
+
 def test_micro_batches_of_a_generator_are_known_by_their_forwards():
     assert first(c.unseen_micro_batches()).kind == "small_microbatch"
     few = DEFAULT.micro_parts - 1

@@ -43,6 +43,20 @@ def test_a_span_that_begins_with_the_batch_hides_no_operators(kind):
     assert abs(inside["ops"] - plain["ops"]) <= 1  # one begins as the batch is made
 
 
+def test_convolutions_are_counted_forward_and_backward():
+    native = torch._C._autograd
+    model, x = torch.nn.Sequential(torch.nn.Conv2d(1, 4, 3), torch.nn.Conv2d(4, 4, 3)), torch.zeros(2, 1, 8, 8)
+    native._enable_profiler_legacy(part("facts.census")._config(torch))
+    try:
+        with torch.autograd.profiler.record_function(operators.CLOCK):
+            pass
+        model(x).sum().backward()
+    finally:
+        records = native._disable_profiler_legacy()
+    found = operators.read(records, [], -1.0)
+    assert found["convs"] == 4 and 0 < found["conv_ns"] <= found["op_ns"]
+
+
 def test_what_a_mode_adds_to_operators_is_told():
     plain, inside = figures("plain"), figures("mode")
     assert plain["mode_ns"] == 0

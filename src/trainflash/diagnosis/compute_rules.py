@@ -80,15 +80,15 @@ def small_microbatch(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
 
     Either gradients are accumulated over micro-batches, or parts are fed one by one before one backward. `share` is what the fixed costs
     of all but one part take: forward and backward × (1 − 1 ÷ parts) × the part of them that lies in no operator or in operators below
-    20 µs, or that `micro_call_us` is of an operator in the mean, whichever is larger. Abstains without the census of operators, or figures
-    of memory.
+    20 µs, or that `micro_call_us` (of a convolution `micro_conv_us`) is of an operator in the mean, whichever is larger. Abstains without
+    the census of operators, or figures of memory.
     """
     work, used, outside, mean_us = signals.fwd_bwd, memory_used(signals), fixed_costs(signals, limits), mean_operator_us(signals)
     found = _micro_batches(signals, limits) or _parts_of_batches(signals, limits)
     if found is None or work is None or used is None or outside is None or mean_us is None:
         return ()
     times, rows_each, how, location = found
-    overhead = max(outside, min(1.0, limits.micro_call_us / mean_us))
+    overhead = max(outside, min(1.0, _stays_us(signals, limits) / mean_us))
     share = work * (1 - 1 / times) * overhead
     if used > limits.recompute_room or overhead < limits.micro_overhead or share < limits.dominant:
         return ()
@@ -116,6 +116,15 @@ def small_microbatch(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
             knobs=("micro_batch",),
         ),
     )
+
+
+def _stays_us(signals: Signals, limits: Thresholds) -> float:
+    """What an operator of this network takes in the mean, µs, however few its rows."""
+    operators = signals.summary.operators
+    if operators is None or not operators.conv_per_step or operators.per_step <= 0:
+        return limits.micro_call_us
+    part = min(1.0, operators.conv_per_step / operators.per_step)
+    return limits.micro_call_us * (1 - part) + limits.micro_conv_us * part
 
 
 def _micro_batches(signals: Signals, limits: Thresholds) -> tuple[float, int, str, Location | None] | None:

@@ -116,6 +116,7 @@ class Operators:
     op_share: float | None = None  # part of such a step inside operators, in the census where it is largest
     mode_share: float | None = None  # part of such a step in torch's dispatch modes, but for what they call
     making_share: float | None = None  # part of such a step in operators that make its batch, on the training thread
+    conv_per_step: float | None = None  # convolutions, forward and backward
 
 
 @dataclass(frozen=True)

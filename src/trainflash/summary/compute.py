@@ -186,6 +186,7 @@ def _operators(censuses: tuple[CensusTrace, ...]) -> Operators | None:
         small_share=part_of(calm.small_ns) or 0.0,
         optimizer_per_step=float(np.mean([census.optimizer_ops for census in censuses])),
         conv_share=part_of(calm.conv_ns),
+        conv_per_step=float(np.mean([census.convs for census in censuses])),
         matmul_share=part_of(calm.matmul_ns),
         copy_share=part_of(calm.copy_ns),
         mode_share=calm.mode_ns / calm.ns if calm.ns > 0 else None,

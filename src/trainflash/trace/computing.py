@@ -127,6 +127,7 @@ class CensusTrace:
     copy_ns: int
     mode_ns: int = 0
     data_ns: int = 0
+    convs: int = 0
     attention: tuple[AttentionCall, ...] = ()
 
 

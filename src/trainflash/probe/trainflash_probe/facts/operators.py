@@ -15,7 +15,7 @@ MATMULS = frozenset(
 CONVOLUTIONS = frozenset(f"aten::{name}" for name in ("convolution", "_convolution", "convolution_backward", "conv2d", "conv3d"))
 COPIES = frozenset(f"aten::{name}" for name in ("copy_", "_foreach_copy_"))
 CLASSES = (("matmul", MATMULS), ("conv", CONVOLUTIONS), ("copy", COPIES))
-FIGURES = ("ops", "op_ns", "small_ns", "optimizer_ops", "matmul_ns", "conv_ns", "copy_ns", "mode_ns", "data_ns")
+FIGURES = ("ops", "op_ns", "small_ns", "optimizer_ops", "matmul_ns", "conv_ns", "copy_ns", "mode_ns", "data_ns", "convs")
 PRODUCTS = ("aten::bmm", "aten::baddbmm")
 EXPONENTIALS = ("aten::exp", "aten::exp_", "aten::exp2")
 SUMS = ("aten::sum", "aten::logsumexp")
@@ -165,6 +165,7 @@ class _Counted:
             for name, members in CLASSES:
                 if call.name in members and name not in call.around:
                     figures[f"{name}_ns"] += call.ns
+                    figures["convs"] += name == "conv"
 
     # --- attention
 
