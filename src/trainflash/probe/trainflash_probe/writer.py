@@ -56,7 +56,7 @@ emit = _emit_since_base if _base else _emit_since_boot  # write one event, now
 
 def emit_two(code: int, other: int) -> None:
     """Write two events that happen at the same time: a step ends and a phase begins."""
-    now = _clock() - _base << 12
+    now = (_clock() - _base if _base else _clock()) << 12
     try:
         _view[next(_counter)] = now | code
     except IndexError:

@@ -211,11 +211,11 @@ def _place(key: int, module, owner: bool) -> None:
     reference = weakref.ref(module)
     previous = module.__dict__.get("_compiled_call_impl")
     in_dynamo, is_compiling, tracing = _torch.compiler.is_dynamo_compiling, _torch.compiler.is_compiling, _torch._C._get_tracing_state
-    is_grad_enabled, references, alone = _torch.is_grad_enabled, sys.getrefcount, _references_of_one()
+    is_grad_enabled, references, (alone, alone_by_name) = _torch.is_grad_enabled, sys.getrefcount, _references_of_one()
 
     def call(slot, *args, **kwargs):
         module = reference()
-        if references(slot) != alone or module is None or module._compiled_call_impl is not slot:
+        if references(slot) != (alone_by_name if kwargs else alone) or module is None or module._compiled_call_impl is not slot:
             module = _called(module)
         run = previous or module._call_impl
         if in_dynamo() or loop.in_fwd or loop.tid != get_ident():
@@ -254,18 +254,22 @@ def _called(module):
     return caller.f_locals["self"] if caller.f_code is _torch.nn.Module._wrapped_call_impl.__code__ else module
 
 
-def _references_of_one() -> int:
-    """How many references a slot has while it runs, if we and one module hold it: a copy of the module's `__dict__` holds it too."""
+def _references_of_one() -> list:
+    """How many references a slot has while it runs, if we and one module hold it; with arguments by name, too.
+
+    A copy of the module's `__dict__` holds it besides.
+    """
     if sys.version_info >= (3, 14):
-        return -1  # what runs need not hold a reference any more: always ask the frame
+        return [-1, -1]  # what runs need not hold a reference any more: always ask the frame
     counts: list = []
     kind = type("Slot", (_Slot,), {"__call__": lambda slot, *args, **kwargs: counts.append(sys.getrefcount(slot))})
     module = _torch.nn.Identity()
     module.__dict__["_compiled_call_impl"] = kind()
     held = (module.__dict__["_compiled_call_impl"], None)
     _torch.nn.Module._wrapped_call_impl(module)
+    _torch.nn.Module._wrapped_call_impl(module, named=None)
     del held
-    return counts[0]
+    return counts
 
 
 def _remove_slots() -> None:
