@@ -33,6 +33,17 @@ FORMS = {
         'BASE = {"num_workers": 2, "batch_size": 4}',
         {},
     ),
+    "a copy of the defaults": (
+        """
+        DEFAULTS = {"data": {"batch_size": 4, "num_workers": 0}, "model": {"width": 8}}
+        def settings():
+            return {section: dict(values) for section, values in DEFAULTS.items()}
+        cfg = settings()
+        train = DataLoader(ds, num_workers=cfg["data"]["num_workers"])
+        """,
+        'DEFAULTS = {"data": {"batch_size": 4, "num_workers": 2}, "model": {"width": 8}}',
+        {},
+    ),
     "no more than the cores": (
         """
         WORKERS = 0

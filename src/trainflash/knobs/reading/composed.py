@@ -30,6 +30,22 @@ def _counts_cores(file: PythonFile, node: cst.BaseExpression) -> bool:
     return any(name.endswith(("cpu_count", "sched_getaffinity")) for name in calls) and all(name in CORES for name in calls)
 
 
+def copied(node: cst.DictComp) -> cst.BaseExpression | None:
+    """`x` of `{key: value for key, value in x.items()}`, also where each value is copied by `dict(…)` or `.copy()`."""
+    loop, items = node.for_in, node.for_in.iter
+    target = loop.target.elements if isinstance(loop.target, cst.Tuple) else ()
+    names = [dotted(each.value) for each in target]
+    value = node.value
+    if isinstance(value, cst.Call) and dotted(value.func) in ("dict", "copy.copy", "copy.deepcopy", "deepcopy") and len(value.args) == 1:
+        value = value.args[0].value
+    elif isinstance(value, cst.Call) and isinstance(value.func, cst.Attribute) and value.func.attr.value == "copy" and not value.args:
+        value = value.func.value
+    whole = isinstance(items, cst.Call) and isinstance(items.func, cst.Attribute) and items.func.attr.value == "items" and not items.args
+    if not whole or loop.inner_for_in is not None or loop.ifs or len(names) != 2 or [dotted(node.key), dotted(value)] != names:
+        return None
+    return items.func.value  # type: ignore[union-attr]
+
+
 def takes_any_key(file: PythonFile, owner: cst.ClassDef) -> bool:
     """Whether objects of the class have whatever keys they are made of, as dictionaries with attributes do."""
     if base_names(owner) & MAPPINGS:

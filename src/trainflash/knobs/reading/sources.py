@@ -108,6 +108,8 @@ class Resolver:
             return self._name(file, node, keys)
         if isinstance(node, cst.Dict):
             return self._dict(file, node, keys)
+        if keys and isinstance(node, cst.DictComp) and (copied := composed.copied(node)) is not None:
+            return self.source(file, copied, keys)
         if isinstance(node, cst.IfExp):
             return pick([self.source(file, node.body, keys), self.source(file, node.orelse, keys)], file.location(node), self.expected)
         if isinstance(node, cst.BinaryOperation) and not keys:
