@@ -6,15 +6,16 @@ from typing import Any
 
 import libcst as cst
 
+from trainflash.errors import UsageError
 from trainflash.knobs import facts
 from trainflash.knobs.effects import guarded
 from trainflash.knobs.kinds import Interval
 from trainflash.knobs.reading import sources, uses
-from trainflash.knobs.reading.expressions import literal, refuse
-from trainflash.knobs.reading.python_source import PythonFile, descendants
+from trainflash.knobs.reading.expressions import UNKNOWN, literal, refuse
+from trainflash.knobs.reading.python_source import PythonFile
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
-from trainflash.knobs.training import windows
+from trainflash.knobs.training import paced, windows
 from trainflash.schema import Location
 
 HIGHEST = 3  # own: calls that lie between an activity and the condition that guards it
@@ -30,10 +31,15 @@ def interval(edit: Interval, scene: Scene) -> tuple[Target, ...]:
     where, number, test, body = guard
     here = where.location(number)
     seen = ran.every_steps if ran is not None and scene.at is None else None
-    found = sources.Resolver(scene.project, sources.UNKNOWN if seen is None else round(seen)).source(where, number)
+    what = f"the interval in the condition at {here}"
+    try:
+        found = sources.Resolver(scene.project, UNKNOWN if seen is None else round(seen)).source(where, number)
+    except UsageError:
+        if seen is None or round(seen) < 1 or not paced.worked_out(where, number):
+            raise
+        return (_computed(where, number, test, body, round(seen), what),)
     if found is None or not isinstance(found.value, int) or isinstance(found.value, bool) or found.value < 1:
         raise refuse(f"{here}: how often it happens is not a number that somebody typed")
-    what = f"the interval in the condition at {here}"
     along = windows.followers(where, test, body, number, found.value)
     along += windows.ends(where, test, number, divided=bool(along))
     last = windows.last_of_window(number, test, found.value)
@@ -61,26 +67,48 @@ def interval(edit: Interval, scene: Scene) -> tuple[Target, ...]:
     return (Target(here, found.value, write, f"{what}, multiplied there because {found.shown} has other readers"),)
 
 
+def _computed(file: PythonFile, number: cst.BaseExpression, test: cst.If, body: list[cst.CSTNode], seen: int, what: str) -> Target:
+    """An interval that the program works out, such as a share of an epoch: `seen` in this run, and multiplied where it is asked for."""
+    if windows.followers(file, test, body, number, seen) or windows.ends(file, test, number, divided=False):
+        raise refuse(f"{what} is computed, and other numbers must follow it")
+    if isinstance(number, cst.BinaryOperation) and isinstance(number.operator, cst.Multiply) and isinstance(number.right, cst.Integer):
+        raise refuse(f"{what} is a multiple of what is computed already")
+    start, end = file.outer_span(number)
+    text = file.raw[start:end].decode("utf-8")
+    bare = isinstance(number, (cst.Name, cst.Attribute, cst.Subscript, cst.Call)) or bool(number.lpar)
+
+    def write(value: Any) -> tuple[Splice, ...]:
+        factor, rest = divmod(value, seen)
+        if rest or factor < 2:
+            raise refuse(f"{what}: {value!r} is no multiple of {seen!r}, which the program works out", "choose a multiple")
+        return (Splice(file.path, start, end, f"({text if bare else f'({text})'} * {factor})"),)
+
+    return Target(file.location(number), seen, write, f"{what}, multiplied there because it is computed")
+
+
 Guard = tuple[PythonFile, cst.BaseExpression, cst.If, list[cst.CSTNode]]  # the interval, its condition, and all that it guards
 
 
 def _guard(scene: Scene, file: PythonFile, place: Location, height: int) -> Guard | None:
-    inner: tuple[cst.If, list[cst.BaseExpression], list[cst.CSTNode]] | None = None
+    inner: tuple[cst.If, list[cst.BaseExpression], list[cst.CSTNode], list[cst.CSTNode]] | None = None
     for node in file.nodes:
         if isinstance(node, cst.If):
-            if (file.covers(node.body, place.line) or file.lines_of(node)[0] == place.line) and (numbers := modulo(node.test)):
-                inner = node, numbers, [node.body]
+            covered = file.covers(node.body, place.line) or file.lines_of(node)[0] == place.line
+            numbers, kept = paced.paced(scene.project, file, node) if covered else ([], [])
+            if numbers:
+                inner = node, numbers, [node.body], kept
                 continue
             left = windows.left_early(file, node)
             behind = bool(left) and file.lines_of(left[0])[0] <= place.line <= file.lines_of(left[-1])[1]
             if behind and (numbers := _unless(node.test)):
-                inner = node, numbers, left
+                inner = node, numbers, left, []
     function = file.function_at(place)
     if inner is not None and (function is None or file.inside(inner[0], function)):
-        test, numbers, body = inner
+        test, numbers, body, kept = inner
         if len(numbers) > 1:
             raise refuse(f"{file.location(test)}: the condition holds more than one interval")
-        under = (*body, test.orelse) if test.orelse is not None else body
+        parts = [line for line in test.body.body if line not in kept] if kept else body
+        under = (*parts, test.orelse) if test.orelse is not None else parts
         reason = guarded.Guarded(scene.project, file, test, tuple(under), test.body is not body[0]).obstacle()
         if reason is not None:
             raise refuse(reason)
@@ -102,11 +130,3 @@ def _unless(test: cst.BaseExpression) -> list[cst.BaseExpression]:
         side = test.left
     modulo = isinstance(side, cst.BinaryOperation) and isinstance(side.operator, cst.Modulo)
     return [side.right] if modulo and not isinstance(side.left, (cst.BaseString, cst.FormattedString)) else []  # type: ignore[union-attr]
-
-
-def modulo(test: cst.BaseExpression) -> list[cst.BaseExpression]:
-    """N of each `… % N == k` and `not … % N`; in another condition a larger N may mean more often."""
-    sides = [each.left for each in descendants(test, cst.Comparison) if [type(one.operator) for one in each.comparisons] == [cst.Equal]]
-    sides += [each.expression for each in descendants(test, cst.UnaryOperation) if isinstance(each.operator, cst.Not)]
-    found = [node for side in sides for node in [side] if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Modulo)]
-    return [node.right for node in found if not isinstance(node.left, (cst.BaseString, cst.FormattedString))]

@@ -9,7 +9,6 @@ from typing import Any
 import libcst as cst
 
 from trainflash.errors import UsageError
-from trainflash.knobs.edits.intervals import modulo
 from trainflash.knobs.edits.statements import long_text, under
 from trainflash.knobs.effects import changes, given, guarded
 from trainflash.knobs.kinds import Seldom
@@ -19,7 +18,7 @@ from trainflash.knobs.reading.expressions import refuse, short
 from trainflash.knobs.reading.python_source import LOOPS, PythonFile, descendants
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
-from trainflash.knobs.training import counters
+from trainflash.knobs.training import counters, paced
 from trainflash.schema import Location
 
 HIGHEST = 3  # own: calls between the costly line and the statement that is done now and then
@@ -158,7 +157,7 @@ def _target(scene: Scene, level: _Level) -> Target:
 def _every_step(level: _Level) -> None:
     """Raises `UsageError` where the statement is done now and then already."""
     for up in (level.statement, *level.file.ancestors(level.statement)):
-        if isinstance(up, cst.If) and modulo(up.test):
+        if isinstance(up, cst.If) and (paced.remainders(up.test) or paced.meets_once(level.file, up)):
             raise refuse(f"{level.file.location(up)}: it is done now and then already")
         if isinstance(up, (cst.FunctionDef, *LOOPS)) and up is not level.statement:
             break

@@ -5,10 +5,11 @@ from __future__ import annotations
 import libcst as cst
 
 from trainflash.knobs.reading.expressions import class_values, literal
-from trainflash.knobs.reading.python_source import PythonFile, base_names, descendants, dotted, keyword, string_value
+from trainflash.knobs.reading.python_source import PythonFile, base_names, descendants, dotted, keyword, sole, string_value
 
 MAPPINGS = {"dict", "UserDict", "OrderedDict", "SimpleNamespace", "Namespace", "Dict", "EasyDict", "AttrDict"}
 CORES = {"os.cpu_count", "multiprocessing.cpu_count", "torch.multiprocessing.cpu_count", "os.sched_getaffinity", "psutil.cpu_count", "len"}
+FILLS = ("setdefault", "update", "pop", "popitem", "clear")
 SAVES = "save_hyperparameters"
 
 
@@ -95,11 +96,17 @@ def saved_hyperparameters(file: PythonFile, owner: cst.ClassDef, name: str) -> c
 
 
 def set_by_default(function: cst.FunctionDef, param: cst.Param, name: str) -> cst.BaseExpression | None:
-    """`value` of `kwargs.setdefault("name", value)`, where the function says so once and nothing else of that key."""
+    """`value` of `kwargs.setdefault("name", value)`, where the function says so once and under no condition, and changes nothing else."""
     held = param.name.value
-    said = [
-        call
-        for call in descendants(function.body, cst.Call)
-        if dotted(call.func) == f"{held}.setdefault" and len(call.args) == 2 and string_value(call.args[0].value) == name  # type: ignore[attr-defined]
+    lines = [sole(line) for line in function.body.body]
+    said = [line.value for line in lines if isinstance(line, cst.Expr) and isinstance(line.value, cst.Call)]
+    said = [call for call in said if dotted(call.func) == f"{held}.setdefault" and len(call.args) == 2]
+    named = [call for call in said if string_value(call.args[0].value) == name]
+    changed = [call for call in descendants(function.body, cst.Call) if dotted(call.func) in {f"{held}.{each}" for each in FILLS}]  # type: ignore[attr-defined]
+    written = [
+        target
+        for target in descendants(function.body, (cst.AssignTarget, cst.Del))
+        if isinstance(target.target, cst.Subscript)  # type: ignore[attr-defined]
+        and dotted(target.target.value) == held  # type: ignore[attr-defined]
     ]
-    return said[0].args[1].value if len(said) == 1 else None  # type: ignore[attr-defined]
+    return named[0].args[1].value if len(named) == 1 and len(changed) == len(said) and not written else None
