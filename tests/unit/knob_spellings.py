@@ -38,6 +38,7 @@ FILES = (
     "knob_every_nth.yaml",  # statements that each step does and training can do without
     "knob_arrays.yaml",  # arrays that are made number by number, or row by row
     "knob_cadences.yaml",  # ways of saying that something happens once in N steps
+    "knob_loaders.yaml",  # loaders that are made again for each pass
     "knob_attention.yaml",  # attention whose products are written as sums over letters
 )
 CASES = tuple(Case(**each) for name in FILES for each in yaml.safe_load((DATA / name).read_text(encoding="utf-8")))

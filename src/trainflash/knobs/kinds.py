@@ -142,6 +142,11 @@ class KeptPool:
 
 
 @dataclass(frozen=True)
+class KeptLoader:
+    """Keep the loader that is made again of the same arguments, with its workers."""
+
+
+@dataclass(frozen=True)
 class JoinedExchange:
     """Exchange the tensors of a loop by one collective, in place of one for each."""
 
@@ -338,7 +343,8 @@ class Advice:
 
 Edit = (
     CallArgument | ReplaceCall | InsertCall | AssignedAttribute | Environment | RemoveCall | ReleasedObjects | CollectorSettings
-    | GuardSetting | ShownProfile | UnheardLog | Seldom | PlainNumbers | OwnCheckpoint | WatchingMode | KeptPool | SinglePrecision
+    | GuardSetting | ShownProfile | UnheardLog | Seldom | PlainNumbers | OwnCheckpoint | WatchingMode | KeptPool | KeptLoader
+    | SinglePrecision
     | JoinedExchange | MappedFile | StackedArrays | DealtRows | OwnOptimizer
     | UnwrapCall | ModelStatement | ForwardBlock | Memoize | Decorate | Interval | FusedAttention | UnreadWeights | BatchedSampling
     | PadToLongest | PaddingSetting | DeferredRead | Hoist | Background | Together | Exchange | SkipSync | Accumulation | DrawnBatch
@@ -368,6 +374,7 @@ EDITS: Mapping[str, type] = {
     "own_checkpoint": OwnCheckpoint,
     "watching_mode": WatchingMode,
     "kept_pool": KeptPool,
+    "kept_loader": KeptLoader,
     "joined_exchange": JoinedExchange,
     "mapped_file": MappedFile,
     "stacked_arrays": StackedArrays,

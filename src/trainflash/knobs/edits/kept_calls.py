@@ -52,7 +52,7 @@ def _of_library(file: PythonFile, call: cst.Call) -> bool:
 def _unsteady(project: Project, file: PythonFile, call: cst.Call) -> str | None:
     """Why the call may get other arguments in another step, or its result may be changed; None where neither is so."""
     for arg in call.args:
-        if arg.star or not _constant(project, file, call, arg.value):
+        if arg.star or not constant(project, file, call, arg.value):
             return f"`{file.text(arg)}` may be another object in each step"
     if not any(isinstance(up, cst.FunctionDef) for up in file.ancestors(call)):
         return "it stands in no function"
@@ -60,11 +60,12 @@ def _unsteady(project: Project, file: PythonFile, call: cst.Call) -> str | None:
     return None if at is None else f"what `{file.text(call.func)}` gives is changed at {at}"
 
 
-def _constant(project: Project, file: PythonFile, call: cst.Call, node: cst.BaseExpression) -> bool:
+def constant(project: Project, file: PythonFile, call: cst.Call, node: cst.BaseExpression) -> bool:
+    """Whether `node`, an argument of `call`, is a value or an object that stays the same and is nowhere changed."""
     if literal(node) is not UNKNOWN:
         return True
     if isinstance(node, cst.Tuple):
-        return all(_constant(project, file, call, element.value) for element in node.elements)
+        return all(constant(project, file, call, element.value) for element in node.elements)
     if isinstance(node, cst.Attribute):
         if dotted(node.value) == "self":
             return _of_object(project, file, call, node.attr.value)

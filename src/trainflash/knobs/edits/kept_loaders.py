@@ -1,0 +1,136 @@
+"""A loader that is made again for each pass, by a function or in a loop's head: the one that was made of the same arguments is kept.
+
+`for batch in DataLoader(data, …)` becomes `for batch in _dataloader(data, …, persistent_workers=True)` of `_dataloader =
+functools.cache(DataLoader)`. Other arguments make another loader, as before.
+"""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from trainflash.errors import UsageError
+from trainflash.knobs.edits import kept_calls
+from trainflash.knobs.edits.calls import insertion
+from trainflash.knobs.edits.hoisting import LOADER
+from trainflash.knobs.edits.which_call import the_call
+from trainflash.knobs.effects import changes
+from trainflash.knobs.kinds import KeptLoader
+from trainflash.knobs.reading import uses
+from trainflash.knobs.reading.expressions import UNKNOWN, argument_node, assigned, index_of, literal, refuse
+from trainflash.knobs.reading.python_source import PythonFile, decorator_names, descendants, dotted, has_splat, keyword
+from trainflash.knobs.scene import Scene, Target
+from trainflash.knobs.splices import Splice
+from trainflash.knobs.training import loading, worker_state
+
+HIGHEST = 2  # own: functions between the loader and the loop over the epochs
+NUMBERS = ("batch_size", "shuffle", "num_workers", "drop_last", "pin_memory", "timeout", "prefetch_factor")
+OBJECTS = ("dataset", "collate_fn", "worker_init_fn")
+UNHASHABLE = ("list", "dict", "set", "tuple")
+DISPLAYS = (cst.List, cst.Dict, cst.Set, cst.ListComp, cst.DictComp, cst.SetComp, cst.Call, cst.Lambda)
+
+
+def kept_loader(edit: KeptLoader, scene: Scene) -> tuple[Target, ...]:
+    """The loader that the finding names. Raises `UsageError` where it may be made of other objects each time, or be used twice at once."""
+    file, call = the_call(LOADER, scene)
+    here = file.location(call)
+    if not any(True for _ in file.loops_around(call)) and not _repeated(scene, file, call, 0):
+        raise refuse(f"{here}: no loop is known that makes it again")
+    if has_splat(call, "*") or has_splat(call, "**") or keyword(call, "persistent_workers") is not None:
+        raise refuse(f"{here}: persistent_workers is given already, or comes from a *splat")
+    loader = scene.facts.get("loader")
+    if loader is None or not loader.num_workers:
+        raise refuse(f"{here}: the loader has no workers to keep")
+    _can_be_key(scene, here, loader.dataset)
+    for place, arg in enumerate(call.args):
+        name = arg.keyword.value if arg.keyword is not None else ("dataset", "batch_size", "shuffle")[place] if place < 3 else ""
+        if name in NUMBERS and not any(True for _ in descendants(arg.value, DISPLAYS)):
+            continue
+        if name not in OBJECTS or not _stays(scene, file, call, arg.value, 0):
+            raise refuse(f"{here}: `{file.text(arg)}` may be another object each time, or be changed")
+    worker_state.kept(scene.project)
+    _one_at_a_time(scene, file, call)
+    changed = changes.result_changed(scene.project, [(file, call)])
+    if changed is not None:
+        raise refuse(f"{here}: the loader is changed at {changed}")
+    name, _, needed = kept_calls.cached_maker(file, call)
+    at, text = insertion(file, call)
+    splices = (*needed, Splice(file.path, *file.span(call.func), name), Splice(file.path, at, at, text.format("persistent_workers=True")))
+    return (Target(here, None, lambda value: splices, f"the loader at {here}, of the same arguments", "kept"),)
+
+
+def _repeated(scene: Scene, file: PythonFile, call: cst.Call, depth: int) -> bool:
+    """Whether the function around `call` is called in a loop, by itself or through others."""
+    function = file.function_around(call)
+    sites = uses.callers(scene.project, file, function) if function is not None and depth <= HIGHEST else []
+    return any(True for where, site in sites if any(True for _ in where.loops_around(site)) or _repeated(scene, where, site, depth + 1))
+
+
+def _can_be_key(scene: Scene, here: object, dataset: str) -> None:
+    """Raises `UsageError` where the data set cannot be the key of a cache, or equals another one."""
+    if dataset in UNHASHABLE:
+        raise refuse(f"{here}: a {dataset} cannot be the key of a cache")
+    for file in scene.project.parsed(f"class {dataset}"):
+        for owner in (node for node in file.nodes if isinstance(node, cst.ClassDef) and node.name.value == dataset):
+            compared = any(isinstance(each, cst.FunctionDef) and each.name.value in ("__eq__", "__hash__") for each in owner.body.body)
+            if compared or any("dataclass" in name or name == "?" for name in decorator_names(file, owner)):
+                raise refuse(f"{here}: whether two objects of {dataset} are the same is decided by the class")
+
+
+def _stays(scene: Scene, file: PythonFile, call: cst.Call, node: cst.BaseExpression, depth: int) -> bool:
+    """Whether `node` is the same object each time that `call` is made."""
+    if depth > HIGHEST:
+        return False
+    if literal(node) is not UNKNOWN or kept_calls.constant(scene.project, file, call, node):
+        return True
+    if not isinstance(node, cst.Name):
+        return False
+    if node.value in file.imported:
+        return True
+    scope = file.scope(node)
+    found = [getattr(each, "node", None) for each in (scope[node.value] if scope is not None else ())]
+    if len(found) != 1 or found[0] is None:
+        return False
+    around = file.function_around(node) or file.module
+    if changes.changed(scene.project, file, around, {node.value}) is not None:
+        return False
+    place = found[0] if isinstance(found[0], cst.Param) else file.parent(found[0])
+    if isinstance(found[0], (cst.FunctionDef, cst.ClassDef)):
+        return file.parent(found[0]) is file.module
+    if isinstance(place, cst.Param):
+        return _handed(scene, file, place, depth)
+    loops = list(file.loops_around(call))
+    return bool(loops) and assigned(file, found[0]) is not None and not any(file.inside(found[0], loop) for loop in loops)
+
+
+def _handed(scene: Scene, file: PythonFile, param: cst.Param, depth: int) -> bool:
+    """Whether all callers give the same object for a parameter each time."""
+    function = next((up for up in file.ancestors(param) if isinstance(up, (cst.FunctionDef, cst.Lambda))), None)
+    if not isinstance(function, cst.FunctionDef) or param.star:
+        return False
+    index = index_of(file, function, param)
+    try:
+        sites = [
+            (where, site, argument_node(where, site, param.name.value, index))
+            for where, site in uses.callers(scene.project, file, function)
+        ]
+    except UsageError:
+        return False
+    return bool(sites) and all(node is not None and _stays(scene, where, site, node, depth + 1) for where, site, node in sites)
+
+
+def _one_at_a_time(scene: Scene, file: PythonFile, call: cst.Call) -> None:
+    """Raises `UsageError` where the same loader may be gone through twice at once."""
+    function = file.function_around(call)
+    loading.one_iterator(file, function if function is not None else file.module)
+    sites = uses.callers(scene.project, file, function) if function is not None else []
+    asked = ["".join(where.text(arg) for arg in site.args) for where, site in sites]
+    if len(asked) != len(set(asked)):
+        raise refuse(f"{file.location(call)}: `{function.name.value}` is called twice with the same arguments")  # type: ignore[union-attr]
+    loops = [loop for loop in file.loops_around(call) if file.inside(call, loop.iter if isinstance(loop, cst.For) else loop.test)]
+    around = [loop for loop in file.loops_around(call) if loop not in loops]
+    if not sites and not around:
+        raise refuse(f"{file.location(call)}: no loop is known that makes it again")
+    for where, site in sites:
+        up = where.parent(where.parent(site))  # type: ignore[arg-type]
+        if isinstance(up, cst.Call) and dotted(up.func) == "zip":
+            raise refuse(f"{where.location(site)}: `{where.text(up)}` goes through it beside another one")
