@@ -85,7 +85,11 @@ INPUT = (
                 "the random stream from the second epoch on, where shuffling draws from the global generator",
                 "persistent_workers",
             ),
-            Fix("build the loader or the pool once, before the loop; keep one iterator and begin it again at its end", NOTHING),
+            Fix(
+                "build the loader or the pool once, before the loop; keep one iterator and begin it again at its end",
+                "the order from the second epoch on, where shuffling draws from the global generator",
+                "loader_before_loop",
+            ),
             Fix("do not reload Lightning's loaders after each epoch", "what a data module gives anew", "reload_dataloaders_off"),
             Fix("fewer workers, or none where fetching is cheap", "random numbers drawn in workers", "dataloader_workers"),
             Fix("move heavy work out of the dataset's __init__ and worker_init_fn", NOTHING),

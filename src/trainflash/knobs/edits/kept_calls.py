@@ -14,7 +14,7 @@ import libcst as cst
 from trainflash.knobs.edits import imports
 from trainflash.knobs.effects import changes, purity
 from trainflash.knobs.project import Project
-from trainflash.knobs.reading.expressions import UNKNOWN, assigned, literal, refuse
+from trainflash.knobs.reading.expressions import UNKNOWN, assigned, given_to, literal, refuse
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, string_value
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
@@ -95,8 +95,7 @@ def _given_in_init(owner: cst.ClassDef, attribute: str) -> list[cst.BaseExpressi
     inits = [each for each in owner.body.body if isinstance(each, cst.FunctionDef) and each.name.value == "__init__"]
     found = []
     for init in inits:
-        for assign in descendants(init.body, cst.Assign):
-            found += [assign.value for each in assign.targets if dotted(each.target) == f"self.{attribute}"]
+        found += given_to(init, f"self.{attribute}")
         for call in descendants(init.body, cst.Call):
             named = dotted(call.func) == "self.register_buffer" and len(call.args) > 1
             if named and string_value(call.args[0].value) == attribute:
