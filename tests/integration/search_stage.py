@@ -102,7 +102,7 @@ class Stage:
         write_document(found.run_dir(run) / "findings.json", made)
         return made, facts
 
-    def plan(self, known, facts, folder: Path, command: Command):
+    def plan(self, known, facts, folder: Path, command: Command, **_: object):
         now = read(folder)
         kinds = {each.kind for each in known.findings}
         offered = [

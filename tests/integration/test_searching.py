@@ -164,8 +164,9 @@ def test_a_program_that_keeps_failing_needs_a_person(found, stage):
 def test_a_plan_that_does_not_apply_is_a_fault_and_named(found, stage, monkeypatch):
     real = stage.plan
 
-    def stale(*arguments):
-        return tuple(replace(each, diff=each.diff.replace("-cache = 0", "-cache = 5")) for each in real(*arguments)[0]), (), ()
+    def stale(*arguments, **options):
+        offered, _, _ = real(*arguments, **options)
+        return tuple(replace(each, diff=each.diff.replace("-cache = 0", "-cache = 5")) for each in offered), (), ()
 
     monkeypatch.setattr(optimizing.knobs, "plan", stale)
     with pytest.raises(UsageError, match=r"cache = 1: the diff does not apply"):

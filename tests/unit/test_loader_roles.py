@@ -15,31 +15,32 @@ def roles(monkeypatch):
     return module.LoaderRoles()
 
 
-def step(roles, *loaders: int) -> None:
-    """All loaders are fetched, then comes a backward, which names the last of them, and the update."""
+def step(roles, number: int, *loaders: int) -> None:
+    """All loaders are fetched, then comes a backward, which names the last of them, and the update of that number."""
     for loader in loaders:
         roles.fetched(loader, False)
     roles.trains(loaders[-1])
-    roles.updated()
+    if roles.asked:
+        roles.updated(number + 1)
 
 
 def test_all_loaders_that_each_step_fetches_feed_training(roles):
-    for _ in range(3):
-        step(roles, FIRST, SECOND)
+    for number in range(3):
+        step(roles, number, FIRST, SECOND)
     assert roles.train == {FIRST, SECOND}
     assert roles.fetched(FIRST, False) == "train"
 
 
 def test_what_is_fetched_in_evaluations_does_not(roles):
-    for _ in range(20):
-        step(roles, FIRST)
+    for number in range(20):
+        step(roles, number, FIRST)
         assert roles.fetched(VALIDATION, True) == "eval"
     assert roles.train == {FIRST}
 
 
 def test_the_batch_that_an_evaluation_begins_with_does_not_count(roles):
-    for _ in range(20):
-        step(roles, FIRST)
+    for number in range(20):
+        step(roles, number, FIRST)
         assert roles.fetched(VALIDATION, False) == "unknown"
         roles.evaluates(VALIDATION)
     assert roles.train == {FIRST}
@@ -50,5 +51,5 @@ def test_nor_do_passes_over_validation_data_now_and_then(roles):
         if number % 4 == 0:  # an evaluation that nothing announces
             for _ in range(8):
                 roles.fetched(VALIDATION, False)
-        step(roles, FIRST)
+        step(roles, number, FIRST)
     assert roles.train == {FIRST}

@@ -60,14 +60,14 @@ def own_frame(frame, ends=None):
     return None
 
 
-def was_running(frame):
+def was_running(frame, ends=None):
     """The owner's frame that ran until now: the one outside `frame` where that has only just been entered, and nothing of it has run.
 
     The interpreter looks for signals where it enters a function, so what C did until it called a hook would count for the hook.
     """
     if frame is None or not _just_entered(frame):
         return frame
-    return own_frame(frame.f_back) or frame
+    return own_frame(frame.f_back, ends) or frame
 
 
 def _just_entered(frame) -> bool:

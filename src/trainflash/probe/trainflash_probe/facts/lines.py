@@ -122,7 +122,7 @@ def _sample(signo, frame) -> None:
         if not is_open():
             return
         beside.look()
-        frame = own.was_running(own.own_frame(frame, ends=lambda code: code.co_name == _within))
+        frame = own.was_running(own.own_frame(frame, _forked_here), _forked_here)
         tick = _armed_ns + ((before - _armed_ns) // _interval_ns + 1) * _interval_ns
         if feeding.waiting is not None:
             emit(codes.SAMPLE_OF + _place_of_maker(feeding.waiting, frame))
@@ -130,6 +130,10 @@ def _sample(signo, frame) -> None:
         emit(codes.SAMPLE_OF + (0 if frame is None else _place(frame, closer.is_late(now - tick, waited), waited)))
     except Exception as error:
         swallow("sample", error)
+
+
+def _forked_here(code) -> bool:
+    return code.co_name == _within
 
 
 def _place(frame, late: bool, waited: bool = False) -> int:
