@@ -71,3 +71,25 @@ def test_two_pools_of_other_lines_stay_apart(source):
 def test_an_object_that_can_hold_nothing_counts_where_it_is_started(source):
     Slotted().begin()
     assert set(functions(source)) == {(test_an_object_that_can_hold_nothing_counts_where_it_is_started.__name__,) * 2}
+
+
+class Context:
+    def get_start_method(self):
+        return "spawn"
+
+
+class Result:
+    """As multiprocessing's: it lets go of its pool when it is there."""
+
+    def __init__(self, pool):
+        self._pool = pool
+
+    def wait(self):
+        self._pool = None
+
+
+def test_a_first_wait_for_new_processes_counts_for_their_pool(source):
+    pool = hire()
+    pool._ctx = Context()
+    source.first_wait(Result.wait)(Result(pool))
+    assert ("test_a_first_wait_for_new_processes_counts_for_their_pool", "hire") in functions(source)

@@ -66,7 +66,7 @@ class Starts:
             try:
                 return original(result, *args, **kwargs)
             finally:
-                self._note("process", False, _clock() - began, (result._pool,))
+                self._note("process", False, _clock() - began, (pool,))  # a result lets go of its pool when it is there
 
         return wait
 
