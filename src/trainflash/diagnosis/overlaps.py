@@ -109,10 +109,8 @@ def _beginning(signals: Signals, claims: list[Claim], limits: Thresholds) -> lis
 
 
 def _waits_in(claim: Claim, functions: set[tuple[str, str]]) -> bool:
-    where, general = (
-        claim.finding.location,
-        claim.finding.kind in INPUTS or (claim.finding.kind == "host_code" and claim.finding.phase == "Other"),
-    )
+    found, where = claim.finding, claim.finding.location
+    general = found.kind in INPUTS or (found.kind == "host_code" and found.phase == "Other")
     return general and claim.inside is None and where is not None and (where.file, enclosing(where.function)) in functions
 
 

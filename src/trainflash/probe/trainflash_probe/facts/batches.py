@@ -8,9 +8,9 @@ from ..phases.observer import Observer
 from ..writer import fact
 from .padding import Padding, main_input
 
-ALL_UNTIL = (
-    16  # batches; then those of one step in SHAPES_EVERY for shapes, in PADDING_EVERY for padding and, after SHAPES_UNTIL, for shapes too
-)
+# All of the first batches; then those of one step in SHAPES_EVERY for shapes, in PADDING_EVERY for padding and, after SHAPES_UNTIL, for
+# shapes too.
+ALL_UNTIL = 16  # batches
 SHAPES_EVERY = 8
 SHAPES_UNTIL = 512  # steps
 PADDING_EVERY = 32
