@@ -175,7 +175,8 @@ def _undisturbed(session: Session, judged: Verdict, taken: tuple[str, str], timi
 
 def whole_steps(session: Session, command: Command) -> int | None:
     """All steps of the program that experiments are compared with now; None where no check of its training came to its end."""
-    return fidelity.whole_steps(session.sandbox, command, _baseline_records(session, session.tip()))
+    kept = _baseline_records(session, session.tip())
+    return fidelity.whole_steps(session.sandbox, command, kept) if kept.is_dir() else None  # to ask costs a start of the interpreter
 
 
 def _baseline_records(session: Session, commit: str) -> Path:
