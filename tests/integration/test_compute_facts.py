@@ -113,6 +113,7 @@ def test_operators_of_a_closure_are_no_update(tmp_path):
     assert closed.per_step == pytest.approx(plain_loop.per_step, rel=0.05)
 
 
+@FULL
 def test_collections_that_the_program_asks_for(tmp_path):
     found, _ = seen(tmp_path, LOOP, "plant=gc")
     assert found.collections.location == Location(LOOP, line_of(LOOP, "gc.collect()"), "clean_up")
@@ -245,10 +246,10 @@ SETTINGS = "facts_settings.py"
 @pytest.mark.parametrize(
     ("on", "name", "line"),
     [
-        ("tracemalloc", "tracemalloc", "tracemalloc.start()"),
+        pytest.param("tracemalloc", "tracemalloc", "tracemalloc.start()", marks=FULL),
         pytest.param("cprofile", "python_profiler", "cProfile.Profile().enable()", marks=FULL),
         pytest.param("settrace", "python_tracing", None, marks=FULL),
-        pytest.param("logging", "verbose_logging", "level=logging.DEBUG", marks=FULL),
+        ("logging", "verbose_logging", "level=logging.DEBUG"),
         pytest.param("deterministic", "fill_uninitialized_memory", "use_deterministic_algorithms(True)", marks=FULL),
     ],
 )

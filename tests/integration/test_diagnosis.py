@@ -109,7 +109,9 @@ def diagnosed(folder: Path, plant: dict) -> tuple[Diagnosis, str]:
     return diagnose(summarize(trace.load(run), run="run", project=str(folder))), text
 
 
-@pytest.mark.parametrize("kind", [pytest.param(kind, marks=pytest.mark.full if kind == "collate" else ()) for kind in PLANTS])
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=pytest.mark.full if kind in ("collate", "compute", "evaluation") else ()) for kind in PLANTS]
+)
 def test_what_was_planted_is_found_first(kind, tmp_path):
     found, text = diagnosed(tmp_path, PLANTS[kind])
     first = found.findings[0]

@@ -16,6 +16,7 @@ def diagnosed(user):
     return user, found.document["run"]
 
 
+@pytest.mark.full
 def test_a_run_opens_in_a_viewer(diagnosed, tmp_path):
     user, run = diagnosed
     done = user.trainflash("profile", "export", "--run", run, "--json")

@@ -141,6 +141,7 @@ def test_honest_speed_up_is_the_same(made, tmp_path, name):
     assert found.not_seen == ()
 
 
+@pytest.mark.full
 def test_all_honest_changes_together_are_the_same_and_one_broken_one_is_not(made, tmp_path):
     edits = [edit for edits in HONEST.values() for edit in edits if edit != NO_GRAD]
     found = check(made, tmp_path / "honest", NO_GRAD, *edits)

@@ -79,6 +79,7 @@ def benched(person):
     return from_plain(GateMetrics, json.loads(out.read_text())), ran.document
 
 
+@pytest.mark.full
 def test_an_unmodified_program_is_measured(benched):
     found, _ = benched
     assert (found.source, found.mode, found.world_size, len(found.repeats[0].step_ms)) == ("program", "e2e", 1, 40)

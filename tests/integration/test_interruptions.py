@@ -18,7 +18,7 @@ def run_of(tmp_path, style):
     return run.rank
 
 
-@pytest.mark.parametrize("style", ["by_helper", "by_context", "by_itself"])
+@pytest.mark.parametrize("style", ["by_helper", *(pytest.param(style, marks=pytest.mark.full) for style in ("by_context", "by_itself"))])
 def test_an_evaluation_is_the_function_s_that_still_runs_at_its_forwards(tmp_path, style):
     found = run_of(tmp_path, style).evaluations
     assert len(found) == 8 and {each.location.function.partition(".")[0] for each in found} == {style}
@@ -35,9 +35,9 @@ def test_an_evaluation_without_helpers_is_placed_where_it_begins(tmp_path):
     ("style", "line", "function", "times"),
     [
         ("in_the_loop", "to_disk(model.state_dict(), None)  # in the loop", "main", 8),
-        ("every_third", "to_disk(model.state_dict(), None)  # every third", "every_third", 8),
+        pytest.param("every_third", "to_disk(model.state_dict(), None)  # every third", "every_third", 8, marks=pytest.mark.full),
         ("at_the_end", "to_disk(model.state_dict(), None)  # at the end", "main", 1),
-        ("save_and_train", "torch.save(model.state_dict(), io.BytesIO())", "save_and_train", 24),
+        pytest.param("save_and_train", "torch.save(model.state_dict(), io.BytesIO())", "save_and_train", 24, marks=pytest.mark.full),
     ],
 )
 def test_a_checkpoint_is_placed_where_its_cadence_is_decided(tmp_path, style, line, function, times):

@@ -17,6 +17,7 @@ from trainflash.launch import supervise
 from trainflash.schema import Command, RunRecord, read_document
 
 SRC = Path(launch.__file__).parents[2]
+ENDED = (None, "Z", "X")
 
 
 @dataclass
@@ -88,7 +89,7 @@ def states(pids):
 
 
 def gone(pids):
-    return all(state in (None, "Z", "X") for state in states(pids))
+    return all(state in ENDED for state in states(pids))
 
 
 def grown(process):
@@ -175,7 +176,8 @@ def test_freeze_stops_the_whole_tree_and_thaw_lets_it_go_on(begin):
     process = begin(FAMILY)
     pids = grown(process)
     assert process.freeze()
-    assert set(states(pids)) == {"T"}
+    frozen = [state for state in states(pids) if state not in ENDED]  # the middle of the double fork ends by itself
+    assert len(frozen) >= 4 and set(frozen) == {"T"}
     process.thaw()
     wait_for(lambda: "T" not in states(pids))
     assert process.alive()

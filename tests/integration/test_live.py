@@ -90,6 +90,7 @@ def line(text: str) -> int:
     return number
 
 
+@pytest.mark.full
 def test_one_pegged_worker_computes():
     with training("pegged") as pid:
         found = watched(pid)
@@ -145,6 +146,7 @@ def test_main_and_worker_idle_wait_for_a_slow_source(tmp_path):
     assert finding.location.function == "receive"
 
 
+@pytest.mark.full
 def test_a_worker_that_reads_and_gets_nothing_is_hung_not_slow(tmp_path):
     fifo = tmp_path / "source"
     os.mkfifo(fifo)
@@ -250,6 +252,7 @@ def test_without_permission_the_rest_is_still_said(tmp_path, monkeypatch):
     assert all(process.samples == 0 and process.cpu >= 0 for process in found.processes)
 
 
+@pytest.mark.full
 def test_a_lock_taken_twice_said_by_the_command_line(tmp_path):
     with training("deadlock", quiet=True) as pid:
         done = subprocess.run(

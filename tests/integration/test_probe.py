@@ -96,6 +96,7 @@ def test_moving_a_saved_file_into_its_place_is_part_of_the_checkpoint(tmp_path):
     assert sum(rank.phase_ns["Other"][5:]) >= 50e6  # the program's own file is none
 
 
+@pytest.mark.full
 def test_a_trainer_that_hides_the_loop(tmp_path):
     rank = probed(tmp_path / "run", "hf_trainer.py", str(tmp_path / "out"), "2").rank
     phases = steady_ms(rank)

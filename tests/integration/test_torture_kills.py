@@ -162,6 +162,7 @@ def state(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
 
 
+@pytest.mark.full
 def test_a_few_kills(tmp_path):
     kill_and_go_on(Owner(tmp_path, 1), len(VERBS))
 

@@ -11,6 +11,8 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 from trainflash import tuning_log
 from trainflash.schema import LogEntry
 
@@ -44,6 +46,7 @@ def test_writers_at_once_lose_nothing(tmp_path: Path) -> None:
         assert [entry.what for entry in log.entries if entry.what.startswith(name)] == [f"{name} {n}" for n in range(15)]
 
 
+@pytest.mark.full
 def test_twenty_kills_lose_no_entry_that_was_promised(tmp_path: Path) -> None:
     path = tmp_path / "log.yaml"
     moment = random.Random(3)
