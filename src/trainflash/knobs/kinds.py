@@ -7,6 +7,7 @@ only call of that name in the program is meant.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -14,8 +15,12 @@ from typing import Any, Literal
 ROLES = ("train_loader", "eval_loader", "loader", "threads", "setting", "evaluation", "program")
 
 
+class Edit:
+    """One kind of edit. Its name in a knob file is that of the class, in snake case."""
+
+
 @dataclass(frozen=True)
-class CallArgument:
+class CallArgument(Edit):
     """Set `argument` of a call to the value, where that value comes from.
 
     `at` says which call: the one that made the training loader, the evaluation loader or the loader that the finding names, the one
@@ -49,7 +54,7 @@ class CallArgument:
 
 
 @dataclass(frozen=True)
-class ReplaceCall:
+class ReplaceCall(Edit):
     """Replace a call by another of its module: `detect_anomaly()` by its switch, `no_grad()` in the evaluating function by another."""
 
     calls: tuple[str, ...]
@@ -59,7 +64,7 @@ class ReplaceCall:
 
 
 @dataclass(frozen=True)
-class InsertCall:
+class InsertCall(Edit):
     """Insert a statement behind the imports of the entry script; refused where `absent` or one of `rivals` is set already."""
 
     statement: str  # `{value}` stands for the value
@@ -71,14 +76,14 @@ class InsertCall:
 
 
 @dataclass(frozen=True)
-class AssignedAttribute:
+class AssignedAttribute(Edit):
     """Change the value that the program assigns to `attribute`, a dotted name such as `torch.backends.cudnn.benchmark`."""
 
     attribute: str
 
 
 @dataclass(frozen=True)
-class Environment:
+class Environment(Edit):
     """Set an environment variable where it is written: in a shell script of the command, or as `os.environ["NAME"] = …`.
 
     With `unset`, which says what holds without it, it is given to the program where nothing speaks of it; refused beside `rivals`,
@@ -91,7 +96,7 @@ class Environment:
 
 
 @dataclass(frozen=True)
-class RemoveCall:
+class RemoveCall(Edit):
     """Take away a call that stands as a statement of its own or is all that is asserted, at the line where the run saw it."""
 
     calls: tuple[str, ...]
@@ -101,7 +106,7 @@ class RemoveCall:
 
 
 @dataclass(frozen=True)
-class ReleasedObjects:
+class ReleasedObjects(Edit):
     """Take away a call that collects garbage and returns a None for each of its arguments; the Nones stay where they are used."""
 
     calls: tuple[str, ...]
@@ -111,14 +116,14 @@ class ReleasedObjects:
 
 
 @dataclass(frozen=True)
-class CollectorSettings:
+class CollectorSettings(Edit):
     """Take away the program's one call of `calls`, settings of the garbage collector that make it run more often or tell what it does."""
 
     calls: tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class UnwrapCall:
+class UnwrapCall(Edit):
     """Turn `wrapper(function, *arguments)` into `function(*arguments)`; `options` are keywords of the wrapper's own, which go with it.
 
     With `segments` the wrapper runs a `torch.nn.Sequential` in parts, whose number stands behind it and goes, too.
@@ -132,52 +137,52 @@ class UnwrapCall:
 
 
 @dataclass(frozen=True)
-class WatchingMode:
+class WatchingMode(Edit):
     """Run a block without the torch mode that only watches its operations."""
 
 
 @dataclass(frozen=True)
-class KeptPool:
+class KeptPool(Edit):
     """Start the pool of workers once that a function starts, and ends, in each call."""
 
 
 @dataclass(frozen=True)
-class KeptLoader:
+class KeptLoader(Edit):
     """Keep the loader that is made again of the same arguments, with its workers."""
 
 
 @dataclass(frozen=True)
-class JoinedExchange:
+class JoinedExchange(Edit):
     """Exchange the tensors of a loop by one collective, in place of one for each."""
 
 
 @dataclass(frozen=True)
-class MappedFile:
+class MappedFile(Edit):
     """Map a file of an array into memory, in place of reading all of it."""
 
 
 @dataclass(frozen=True)
-class OwnOptimizer:
+class OwnOptimizer(Edit):
     """Make torch's optimizer in place of one written by hand that updates in the same way."""
 
 
 @dataclass(frozen=True)
-class StackedArrays:
+class StackedArrays(Edit):
     """Join a list of arrays into one array, in front of the tensor that is made of it."""
 
 
 @dataclass(frozen=True)
-class DealtRows:
+class DealtRows(Edit):
     """Deal rows out to the ranks in turn, in place of a run of them for each."""
 
 
 @dataclass(frozen=True)
-class OwnCheckpoint:
+class OwnCheckpoint(Edit):
     """Call functions directly that the program runs through a checkpointing `torch.autograd.Function` of its own."""
 
 
 @dataclass(frozen=True)
-class GuardSetting:
+class GuardSetting(Edit):
     """Switch the setting that the program asks before it makes the call, where nothing else asks it: off, or on where it `enables`."""
 
     calls: tuple[str, ...]
@@ -187,7 +192,7 @@ class GuardSetting:
 
 
 @dataclass(frozen=True)
-class ShownProfile:
+class ShownProfile(Edit):
     """Take the profiler of a `with` block away, and the statements that do no more than show or write what it recorded."""
 
     calls: tuple[str, ...]
@@ -196,12 +201,12 @@ class ShownProfile:
 
 
 @dataclass(frozen=True)
-class UnheardLog:
+class UnheardLog(Edit):
     """Ask the logger whether anybody listens before a message is put together that nobody was shown in the run."""
 
 
 @dataclass(frozen=True)
-class ModelStatement:
+class ModelStatement(Edit):
     """Insert a statement about the trained network in front of the line that builds its optimizer; `{model}` stands for its name."""
 
     statement: str
@@ -210,7 +215,7 @@ class ModelStatement:
 
 
 @dataclass(frozen=True)
-class ForwardBlock:
+class ForwardBlock(Edit):
     """Put the statements from the network's forward to the loss under `with context:`; the backward pass stays outside."""
 
     context: str  # `{device}` stands for the kind of device of the run
@@ -219,19 +224,19 @@ class ForwardBlock:
 
 
 @dataclass(frozen=True)
-class SinglePrecision:
+class SinglePrecision(Edit):
     """Write float32 wherever the program makes its network or its data float64, in all places at once."""
 
 
 @dataclass(frozen=True)
-class Memoize:
+class Memoize(Edit):
     """Cache a pure function's results. `memory_share` bounds them, of the memory that is available."""
 
     memory_share: float = 0.25
 
 
 @dataclass(frozen=True)
-class Decorate:
+class Decorate(Edit):
     """Put a decorator on the function that evaluates."""
 
     decorator: str
@@ -240,54 +245,54 @@ class Decorate:
 
 
 @dataclass(frozen=True)
-class Interval:
+class Interval(Edit):
     """Change N in the condition `… % N == 0` that guards the activity."""
 
     phase: Literal["Eval", "Ckpt", "Log"]
 
 
 @dataclass(frozen=True)
-class Seldom:
+class Seldom(Edit):
     """Put what only watches the training, at the finding's line, under a new condition: every so many steps."""
 
 
 @dataclass(frozen=True)
-class PlainNumbers:
+class PlainNumbers(Edit):
     """Make all elements of a tensor Python's numbers at once, where a loop at the finding's line asks for them one by one."""
 
 
 @dataclass(frozen=True)
-class FusedAttention:
+class FusedAttention(Edit):
     """Put `scaled_dot_product_attention` in place of attention written by hand, where the source proves that it computes the same."""
 
 
 @dataclass(frozen=True)
-class UnreadWeights:
+class UnreadWeights(Edit):
     """Pass `need_weights=False` to the attention module at the run's place, where nothing reads its second result."""
 
 
 @dataclass(frozen=True)
-class BatchedSampling:
+class BatchedSampling(Edit):
     """Fetch whole batches by one index instead of sample by sample, from a data set whose items are only reads of tensors."""
 
 
 @dataclass(frozen=True)
-class PadToLongest:
+class PadToLongest(Edit):
     """In the loader's collate function, pad to the longest sample of the batch instead of a fixed width."""
 
 
 @dataclass(frozen=True)
-class PaddingSetting:
+class PaddingSetting(Edit):
     """Set what the program or its tokenizer is told about padding from `"max_length"` to `"longest"`, where that is typed."""
 
 
 @dataclass(frozen=True)
-class DeferredRead:
+class DeferredRead(Edit):
     """Keep a value that is read every step (`loss.item()`) as a tensor, and read it where it is used, now and then."""
 
 
 @dataclass(frozen=True)
-class Hoist:
+class Hoist(Edit):
     """Move an assignment out of the loop around it, where nothing in the loop changes what it is made of.
 
     `what` is `loader`, the DataLoader that the finding names, or `pure`, the line of the finding.
@@ -297,7 +302,7 @@ class Hoist:
 
 
 @dataclass(frozen=True)
-class Background:
+class Background(Edit):
     """Hand a copy of what `calls` would write to a thread that writes it, one after the other."""
 
     calls: tuple[str, ...]
@@ -305,14 +310,14 @@ class Background:
 
 
 @dataclass(frozen=True)
-class Together:
+class Together(Edit):
     """Several edits that only make sense as one; those that are so already are left out. The value is that of the first."""
 
     edits: tuple[Any, ...]
 
 
 @dataclass(frozen=True)
-class Exchange:
+class Exchange(Edit):
     """Multiply one value and divide another by the same factor, so that their product stays. The value is that of `more`."""
 
     more: Any
@@ -320,78 +325,25 @@ class Exchange:
 
 
 @dataclass(frozen=True)
-class SkipSync:
+class SkipSync(Edit):
     """Let DistributedDataParallel reduce gradients with the last micro-batch of an update only."""
 
 
 @dataclass(frozen=True)
-class Accumulation:
+class Accumulation(Edit):
     """The number by which a plain loop divides the loss of each micro-batch."""
 
 
 @dataclass(frozen=True)
-class DrawnBatch:
+class DrawnBatch(Edit):
     """The number of rows in a function of the program's that draws batches, where there is no DataLoader."""
 
 
 @dataclass(frozen=True)
-class Advice:
+class Advice(Edit):
     """No mechanical edit: a frame for the patch that a person or an assistant writes."""
 
     frame: str
 
 
-Edit = (
-    CallArgument | ReplaceCall | InsertCall | AssignedAttribute | Environment | RemoveCall | ReleasedObjects | CollectorSettings
-    | GuardSetting | ShownProfile | UnheardLog | Seldom | PlainNumbers | OwnCheckpoint | WatchingMode | KeptPool | KeptLoader
-    | SinglePrecision
-    | JoinedExchange | MappedFile | StackedArrays | DealtRows | OwnOptimizer
-    | UnwrapCall | ModelStatement | ForwardBlock | Memoize | Decorate | Interval | FusedAttention | UnreadWeights | BatchedSampling
-    | PadToLongest | PaddingSetting | DeferredRead | Hoist | Background | Together | Exchange | SkipSync | Accumulation | DrawnBatch
-    | Advice
-)  # fmt: skip
-EDITS: Mapping[str, type] = {
-    "call_argument": CallArgument,
-    "replace_call": ReplaceCall,
-    "insert_call": InsertCall,
-    "assigned_attribute": AssignedAttribute,
-    "environment": Environment,
-    "remove_call": RemoveCall,
-    "released_objects": ReleasedObjects,
-    "collector_settings": CollectorSettings,
-    "unwrap_call": UnwrapCall,
-    "model_statement": ModelStatement,
-    "forward_block": ForwardBlock,
-    "single_precision": SinglePrecision,
-    "memoize": Memoize,
-    "decorate": Decorate,
-    "interval": Interval,
-    "guard_setting": GuardSetting,
-    "shown_profile": ShownProfile,
-    "unheard_log": UnheardLog,
-    "seldom": Seldom,
-    "plain_numbers": PlainNumbers,
-    "own_checkpoint": OwnCheckpoint,
-    "watching_mode": WatchingMode,
-    "kept_pool": KeptPool,
-    "kept_loader": KeptLoader,
-    "joined_exchange": JoinedExchange,
-    "mapped_file": MappedFile,
-    "stacked_arrays": StackedArrays,
-    "dealt_rows": DealtRows,
-    "own_optimizer": OwnOptimizer,
-    "fused_attention": FusedAttention,
-    "unread_weights": UnreadWeights,
-    "batched_sampling": BatchedSampling,
-    "pad_to_longest": PadToLongest,
-    "padding_setting": PaddingSetting,
-    "deferred_read": DeferredRead,
-    "hoist": Hoist,
-    "background": Background,
-    "together": Together,
-    "exchange": Exchange,
-    "skip_sync": SkipSync,
-    "accumulation": Accumulation,
-    "drawn_batch": DrawnBatch,
-    "advice": Advice,
-}
+EDITS: Mapping[str, type[Edit]] = {re.sub(r"\B[A-Z]", r"_\g<0>", kind.__name__).lower(): kind for kind in Edit.__subclasses__()}
