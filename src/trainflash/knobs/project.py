@@ -89,6 +89,10 @@ class Project:
                 except UsageError:
                     continue
 
+    def has_module(self, module: str) -> bool:
+        """Whether a file of the program can be the module of that dotted name."""
+        return any(is_module(path, module) for path in self.program)
+
     @cached_property
     def folder(self) -> PurePosixPath:
         """Where the command runs, relative to the project."""
@@ -246,3 +250,9 @@ def sets_option(word: str, option: str, declared: Collection[str] = ()) -> bool:
     if option.startswith("-"):
         return len(option) == 2 and word.startswith(option) and word[2:].isdigit()
     return bool(equals) and name.lstrip("+~-") == option
+
+
+def is_module(path: str, module: str) -> bool:
+    """Whether the file at `path` can be the module of that dotted name."""
+    tail = module.strip(".").replace(".", "/")
+    return f"/{path}".endswith((f"/{tail}.py", f"/{tail}/__init__.py"))

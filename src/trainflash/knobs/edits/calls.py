@@ -12,7 +12,7 @@ from trainflash.errors import UsageError
 from trainflash.knobs.edits import bare_decorators, handed_options, imports
 from trainflash.knobs.edits.which_call import OF_LOADERS, calls_at, the_call, wanted_location
 from trainflash.knobs.kinds import CallArgument, ReplaceCall
-from trainflash.knobs.reading import derived, sources, uses
+from trainflash.knobs.reading import derived, sources, writes
 from trainflash.knobs.reading.expressions import UNKNOWN, argument_node, class_values, literal, refuse, same, spelled_value
 from trainflash.knobs.reading.origins import Source
 from trainflash.knobs.reading.python_source import PythonFile, dotted, has_splat, keyword
@@ -59,7 +59,7 @@ def _of_derived(edit: CallArgument, scene: Scene) -> Target | None:
     holders = [owner for _, owner in owners if isinstance(owner.body, cst.IndentedBlock) and class_values(owner.body, edit.argument)]
     if len(holders) != 1:
         return None
-    for where, value in uses.writes_to(scene.project, (edit.argument,)):
+    for where, value in writes.to_key(scene.project, (edit.argument,)):
         raise refuse(f"{where.location(value)}: {edit.argument} is assigned again here, so the field may not count")
     for other in edit.conflicts:
         if any(keyword(call, other) is not None for _, call in made) or any(class_values(owner.body, other) for _, owner in owners):
@@ -126,7 +126,7 @@ def at_call(edit: CallArgument, scene: Scene, file: PythonFile, call: cst.Call) 
         loading.bears_none(scene.project)
     name = (dotted(call.func) or "").split(".")[-1]
     if name.endswith("Arguments"):
-        for where, value in uses.writes_to(scene.project, (edit.argument,)):
+        for where, value in writes.to_key(scene.project, (edit.argument,)):
             raise refuse(f"{where.location(value)}: {edit.argument} is assigned again here, so the value in the call may not count")
     for other in edit.conflicts:
         if _given(file, call, other, resolver):

@@ -10,7 +10,7 @@ from trainflash.knobs import facts
 from trainflash.knobs.edits import imports
 from trainflash.knobs.effects import changes, lasting
 from trainflash.knobs.kinds import Decorate, ReplaceCall
-from trainflash.knobs.reading import callees, uses
+from trainflash.knobs.reading import callees, callers
 from trainflash.knobs.reading.expressions import refuse
 from trainflash.knobs.reading.python_source import PythonFile, decorator_names, descendants, dotted
 from trainflash.knobs.scene import Scene, Target
@@ -137,7 +137,7 @@ def _differentiates(scene: Scene, file: PythonFile, function: cst.FunctionDef) -
 
 def _is_trained_on(scene: Scene, file: PythonFile, function: cst.FunctionDef) -> str:
     """Whether a caller calls `.backward()` on what the function returns."""
-    for where, call in uses.callers(scene.project, file, function):
+    for where, call in callers.sites(scene.project, file, function):
         up = where.parent(call)
         kept = changes.bound_name(where, call)
         around = next((each for each in where.ancestors(call) if isinstance(each, (cst.FunctionDef, cst.Module))), where.module)
@@ -158,7 +158,7 @@ def _outlives(scene: Scene, file: PythonFile, function: cst.FunctionDef) -> str:
         if node is not None:
             return f"{where.location(node)}: the network keeps what it computes, and training would meet it again"
     if any(isinstance(node, cst.Return) and node.value is not None for node in descendants(function.body, cst.Return)):
-        for where, call in uses.callers(scene.project, file, function):
+        for where, call in callers.sites(scene.project, file, function):
             kept = changes.bound_name(where, call)
             around = next((each for each in where.ancestors(call) if isinstance(each, (cst.FunctionDef, cst.Module))), where.module)
             for read in descendants(around, cst.Name):

@@ -11,7 +11,7 @@ from trainflash.errors import UsageError
 from trainflash.knobs.edits.which_call import the_call
 from trainflash.knobs.kinds import GuardSetting
 from trainflash.knobs.project import Project
-from trainflash.knobs.reading import sources, uses
+from trainflash.knobs.reading import callers, sources
 from trainflash.knobs.reading.expressions import refuse, short
 from trainflash.knobs.reading.origins import Source
 from trainflash.knobs.reading.python_source import PythonFile
@@ -58,7 +58,7 @@ def _guards(project: Project, file: PythonFile, node: cst.CSTNode, depth: int) -
         if isinstance(up, (cst.If, cst.IfExp)) and below is up.body:
             yield file, up.test
         if isinstance(up, cst.FunctionDef):
-            called = uses.callers(project, file, up)
+            called = callers.sites(project, file, up)
             if len(called) == 1 and depth > 0:
                 yield from _guards(project, *called[0], depth - 1)
             return

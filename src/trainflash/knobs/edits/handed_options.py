@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from trainflash.knobs.project import Project
-from trainflash.knobs.reading import uses
+from trainflash.knobs.reading import callers
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted
 from trainflash.knobs.splices import Splice
 
@@ -20,7 +20,7 @@ def place(project: Project, call: cst.Call) -> tuple[PythonFile, cst.Dict] | Non
         if len(functions) != 1:
             continue
         file, function = functions[0]
-        if [call for _, call in uses.callers(project, file, function)] != [made]:
+        if [call for _, call in callers.sites(project, file, function)] != [made]:
             continue
         returned = [each.value for each in descendants(function, cst.Return)]
         nested = [each for each in descendants(function.body, (cst.FunctionDef, cst.Lambda))]

@@ -13,7 +13,7 @@ from trainflash.knobs.edits.statements import whole_lines
 from trainflash.knobs.edits.which_call import the_call
 from trainflash.knobs.effects import changes, purity, sharing, writers
 from trainflash.knobs.kinds import CallArgument, Hoist
-from trainflash.knobs.reading import callees, uses
+from trainflash.knobs.reading import callees, callers
 from trainflash.knobs.reading.expressions import assigned, is_name, refuse
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, has_splat, keyword, sole
 from trainflash.knobs.scene import Scene, Target
@@ -79,7 +79,7 @@ def _work(scene: Scene, file: PythonFile, place: Location) -> tuple[PythonFile, 
         if isinstance(node, cst.Assign) and file.lines_of(node)[0] <= place.line <= file.lines_of(node)[1] and loop_around(file, node):
             return file, node.value
     function = file.function_at(place)
-    sites = uses.callers(scene.project, file, function) if function is not None else []
+    sites = callers.sites(scene.project, file, function) if function is not None else []
     inside = [(where, call) for where, call in sites if loop_around(where, call) is not None]
     if len(inside) != 1:
         raise refuse(f"{place}: {'no' if not inside else 'more than one'} call of it stands in a loop")

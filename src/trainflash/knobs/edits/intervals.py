@@ -10,7 +10,7 @@ from trainflash.errors import UsageError
 from trainflash.knobs import facts
 from trainflash.knobs.effects import guarded
 from trainflash.knobs.kinds import Interval
-from trainflash.knobs.reading import sources, uses
+from trainflash.knobs.reading import callers, sources
 from trainflash.knobs.reading.expressions import UNKNOWN, literal, refuse
 from trainflash.knobs.reading.python_source import PythonFile
 from trainflash.knobs.scene import Scene, Target
@@ -115,7 +115,7 @@ def _guard(scene: Scene, file: PythonFile, place: Location, height: int) -> Guar
         return file, numbers[0], test, body
     if function is None or height >= HIGHEST:
         return None
-    sites = uses.callers(scene.project, file, function)
+    sites = callers.sites(scene.project, file, function)
     found = [_guard(scene, where, where.location(call), height + 1) for where, call in sites]
     guards = {id(guard[1]): guard for guard in found if guard is not None}
     if len(guards) > 1 or (guards and None in found):

@@ -15,7 +15,7 @@ from trainflash.knobs.edits.hoisting import LOADER
 from trainflash.knobs.edits.which_call import the_call
 from trainflash.knobs.effects import changes
 from trainflash.knobs.kinds import KeptLoader
-from trainflash.knobs.reading import uses
+from trainflash.knobs.reading import callers
 from trainflash.knobs.reading.expressions import UNKNOWN, argument_node, assigned, index_of, literal, refuse
 from trainflash.knobs.reading.python_source import PythonFile, decorator_names, descendants, dotted, has_splat, keyword
 from trainflash.knobs.scene import Scene, Target
@@ -61,7 +61,7 @@ def kept_loader(edit: KeptLoader, scene: Scene) -> tuple[Target, ...]:
 def _repeated(scene: Scene, file: PythonFile, call: cst.Call, depth: int) -> bool:
     """Whether the function around `call` is called in a loop, by itself or through others."""
     function = file.function_around(call)
-    sites = uses.callers(scene.project, file, function) if function is not None and depth <= HIGHEST else []
+    sites = callers.sites(scene.project, file, function) if function is not None and depth <= HIGHEST else []
     return any(True for where, site in sites if any(True for _ in where.loops_around(site)) or _repeated(scene, where, site, depth + 1))
 
 
@@ -111,7 +111,7 @@ def _handed(scene: Scene, file: PythonFile, param: cst.Param, depth: int) -> boo
     try:
         sites = [
             (where, site, argument_node(where, site, param.name.value, index))
-            for where, site in uses.callers(scene.project, file, function)
+            for where, site in callers.sites(scene.project, file, function)
         ]
     except UsageError:
         return False
@@ -122,7 +122,7 @@ def _one_at_a_time(scene: Scene, file: PythonFile, call: cst.Call) -> None:
     """Raises `UsageError` where the same loader may be gone through twice at once."""
     function = file.function_around(call)
     loading.one_iterator(file, function if function is not None else file.module)
-    sites = uses.callers(scene.project, file, function) if function is not None else []
+    sites = callers.sites(scene.project, file, function) if function is not None else []
     asked = ["".join(where.text(arg) for arg in site.args) for where, site in sites]
     if len(asked) != len(set(asked)):
         raise refuse(f"{file.location(call)}: `{function.name.value}` is called twice with the same arguments")  # type: ignore[union-attr]

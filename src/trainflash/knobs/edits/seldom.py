@@ -13,7 +13,7 @@ from trainflash.knobs.edits.statements import long_text, under
 from trainflash.knobs.effects import changes, given, guarded
 from trainflash.knobs.kinds import Seldom
 from trainflash.knobs.project import Project
-from trainflash.knobs.reading import callees, uses
+from trainflash.knobs.reading import callees, callers
 from trainflash.knobs.reading.expressions import refuse, short
 from trainflash.knobs.reading.python_source import LOOPS, PythonFile, descendants
 from trainflash.knobs.scene import Scene, Target
@@ -75,7 +75,7 @@ def _levels(project: Project, file: PythonFile, place: Location) -> Iterator[_Le
             yield _Level(file, statement, loop, function)
         if loop is not None or function is None:
             return
-        sites = [site for site in uses.callers(project, file, function) if not _once(project, *site)]
+        sites = [site for site in callers.sites(project, file, function) if not _once(project, *site)]
         around = {where.function_around(call) for where, call in sites}
         if len(around) != 1 or any(len(list(callees.meant(project, *site))) != 1 or _one_of_several(*site) for site in sites):
             return

@@ -8,7 +8,7 @@ import libcst as cst
 
 from trainflash.knobs.effects import purity, sharing, writers
 from trainflash.knobs.project import Project
-from trainflash.knobs.reading import callees, uses
+from trainflash.knobs.reading import callees, callers
 from trainflash.knobs.reading.python_source import PythonFile, decorator_names, descendants, dotted, keyword, string_value
 from trainflash.schema import Location
 
@@ -109,7 +109,7 @@ def lasting(project: Project, file: PythonFile, function: cst.FunctionDef) -> st
 def _results(project: Project, file: PythonFile, function: cst.FunctionDef) -> Iterable[tuple[PythonFile, cst.BaseExpression]]:
     """Where the program gets a result of `function`: its calls, of a property every reading of an attribute of that name."""
     if not any(purity.bound_by(file, name) == "property" for name in decorator_names(file, function)):
-        return uses.callers(project, file, function)
+        return callers.sites(project, file, function)
     name = function.name.value
     return [
         (where, node)
@@ -143,7 +143,7 @@ def result_changed(project: Project, calls: Iterable[tuple[PythonFile, cst.BaseE
             return where.location(node)
         if isinstance(around, cst.FunctionDef) and id(around) not in seen and _passed_on(around, held):
             seen.add(id(around))
-            todo += uses.callers(project, where, around)
+            todo += callers.sites(project, where, around)
     return None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from trainflash.knobs.project import Project
-from trainflash.knobs.reading import uses
+from trainflash.knobs.reading import callers
 from trainflash.knobs.reading.expressions import argument_node, given_to, index_of
 from trainflash.knobs.reading.python_source import PythonFile, dotted
 
@@ -103,7 +103,7 @@ def _parameter(project: Project, file: PythonFile, param: cst.Param, depth: int)
     if not isinstance(function, cst.FunctionDef) or param.star:
         return False
     index = index_of(file, function, param)
-    given = [(where, argument_node(where, call, param.name.value, index)) for where, call in uses.callers(project, file, function)]
+    given = [(where, argument_node(where, call, param.name.value, index)) for where, call in callers.sites(project, file, function)]
     return bool(given) and all(each is not None and is_array(project, where, each, depth + 1) for where, each in given)
 
 

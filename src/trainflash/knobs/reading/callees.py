@@ -8,7 +8,6 @@ from weakref import WeakKeyDictionary
 import libcst as cst
 
 from trainflash.knobs.project import Project
-from trainflash.knobs.reading import uses
 from trainflash.knobs.reading.python_source import PythonFile, base_names, descendants, dotted
 
 Function = tuple[PythonFile, cst.FunctionDef]
@@ -46,7 +45,7 @@ def of_project(project: Project, full: str) -> bool:
     """Whether an imported dotted name is a module of the program's, or something in one."""
     parts = full.split(".")
     prefixes = [".".join(parts[:depth]) for depth in range(1, len(parts) + 1)]
-    return full.startswith(".") or any(uses.is_module(path, prefix) for path in project.program for prefix in prefixes)
+    return full.startswith(".") or any(project.has_module(prefix) for prefix in prefixes)
 
 
 def of_library(project: Project, file: PythonFile, call: cst.Call) -> bool:

@@ -8,7 +8,7 @@ import libcst as cst
 
 from trainflash.errors import UsageError
 from trainflash.knobs.project import Project
-from trainflash.knobs.reading import uses
+from trainflash.knobs.reading import callers
 from trainflash.knobs.reading.expressions import argument_node, given_to, index_of, literal
 from trainflash.knobs.reading.python_source import PythonFile, dotted, has_splat, keyword, positional, string_value
 
@@ -111,7 +111,7 @@ class Formats:
     def _passed(self, file: PythonFile, function: cst.FunctionDef, param: cst.Param) -> Format | None:
         """What all calls of `function` that the program shows agree on for the parameter."""
         index, found = index_of(file, function, param), []
-        for where, call in uses.callers(self.project, file, function):
+        for where, call in callers.sites(self.project, file, function):
             try:
                 node = argument_node(where, call, param.name.value, index)
             except UsageError:

@@ -10,7 +10,7 @@ import libcst as cst
 
 from trainflash.errors import UsageError
 from trainflash.knobs.project import Project
-from trainflash.knobs.reading import limits, uses
+from trainflash.knobs.reading import callers, limits, writes
 from trainflash.knobs.reading.expressions import UNKNOWN, class_values, given_to, refuse, same
 from trainflash.knobs.reading.origins import Source, pick
 from trainflash.knobs.reading.python_source import PythonFile, dotted, keyword
@@ -71,14 +71,14 @@ class Names:
 
     def parsed(self, file: PythonFile, call: cst.Call, keys: tuple[str, ...]) -> Source | None:
         """What a parser's call gives for `keys`. Raises `UsageError` where it reads other words than the command's."""
-        words = uses.parsed_words(file, call)
+        words = writes.parsed_words(file, call)
         if words:
             raise refuse(f"{file.location(call)}: the options are read from `{words}`, not from the command")
         return self.anything(keys, file.location(call), config=False)
 
     def _only_declared(self, key: str) -> None:
         """Raises `UsageError` where the program sets `key` again by a call."""
-        again = uses.set_by_name(self._project, key)
+        again = writes.by_name(self._project, key)
         if again is not None:
             file, call = again
             raise refuse(f"{file.location(call)}: `{file.text(call)}` may set {key} again, so the typed value may not count")
@@ -164,7 +164,7 @@ class Names:
     def parameter(self, file: PythonFile, function: cst.FunctionDef, name: str) -> Source | None:
         """What the command gives to a parameter of a function that fire, typer or the like makes its command line of; None: nothing."""
         spellings = _flags(name)
-        if self._project.given(spellings) is None or not uses.is_command(self._project, file, function):
+        if self._project.given(spellings) is None or not callers.is_command(self._project, file, function):
             return None
         return self._typed(spellings, name, file.location(function))
 
@@ -215,12 +215,12 @@ class Names:
 
     def from_outside(self, file: PythonFile, name: str) -> Source | None:
         """What another file assigns to a variable of the module `file`; None: none does. Raises `UsageError` where it may or may not."""
-        writes = uses.writes_to_module(self._project, file.path, name)
-        if not writes:
+        there = writes.to_module(self._project, file.path, name)
+        if not there:
             return None
-        where, value = writes[0]
+        where, value = there[0]
         tests = [where.text(up.test) for up in where.ancestors(value) if isinstance(up, (cst.If, cst.While))]
-        if len(writes) > 1 or any("__name__" not in test for test in tests):
+        if len(there) > 1 or any("__name__" not in test for test in tests):
             raise refuse(f"{where.location(value)}: {name} of {file.path} may be assigned again here")
         return self._follow.source(where, value)
 
@@ -284,7 +284,7 @@ class Names:
         """`found`, unless the program assigns to the same key what the run may have had; an unset option whose default is None does not
         count."""
         self._only_declared(keys[-1])
-        for file, value in uses.writes_to(self._project, keys):
+        for file, value in writes.to_key(self._project, keys):
             try:
                 other = self._follow.unseen().source(file, value)
             except UsageError:

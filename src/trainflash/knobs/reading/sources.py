@@ -14,8 +14,8 @@ from typing import Any
 import libcst as cst
 from libcst import metadata
 
-from trainflash.knobs.project import Project
-from trainflash.knobs.reading import composed, limits, uses
+from trainflash.knobs.project import Project, is_module
+from trainflash.knobs.reading import callers, composed, limits, lookups, uses
 from trainflash.knobs.reading.expressions import (
     UNKNOWN,
     argument_node,
@@ -120,7 +120,7 @@ class Resolver:
             raise refuse(f"{file.location(node)}: `{file.text(node)}` may be one or the other")
         if not keys and (asked := environment(file, node)) is not None:
             return self._variable(file, node, *asked)
-        place = uses.place_of(self.project, node)
+        place = lookups.place_of(self.project, node)
         if place is not None:
             return self._key(file, node, place[0], (*place[1], *keys))
         if keys and isinstance(node, cst.Subscript):
@@ -159,7 +159,7 @@ class Resolver:
         function = file.function_around(node)
         if function is None:
             return []
-        return [uses.caller_use(*site) for site in uses.callers(self.project, file, function)[1:]]
+        return [uses.caller_use(*site) for site in callers.sites(self.project, file, function)[1:]]
 
     def _computed(self, file: PythonFile, node: cst.BinaryOperation) -> Source:
         left, right = self.source(file, node.left), self.source(file, node.right)
@@ -223,7 +223,7 @@ class Resolver:
     def _constant(self, module: str, name: str) -> tuple[PythonFile, cst.Name, cst.BaseExpression] | None:
         """The variable `name` of a module of the project, and what is assigned to it first."""
         for other in self.project.parsed(name):
-            if not uses.is_module(other.path, module):
+            if not is_module(other.path, module):
                 continue
             for up in other.module.body:
                 for assign in descendants(up, (cst.Assign, cst.AnnAssign)) if isinstance(up, cst.SimpleStatementLine) else ():
@@ -240,7 +240,7 @@ class Resolver:
         found, perhaps = [], False
         for access in assignment.references:
             up = file.parent(access.node)
-            place = uses.key_of(up) if isinstance(up, cst.Subscript) else None
+            place = lookups.key_of(up) if isinstance(up, cst.Subscript) else None
             if place is not None and place[1] == keys[0] and isinstance(file.parent(up), cst.AssignTarget) and len(keys) == 1:
                 found.append(self.source(file, file.parent(file.parent(up)).value))
                 perhaps = perhaps or self._conditional(file, up, value)
@@ -267,7 +267,7 @@ class Resolver:
         own = self._own_fields(file, function, param, keys)
         if own is not UNKNOWN:
             return own
-        sites = uses.callers(self.project, file, function)
+        sites = callers.sites(self.project, file, function)
         index = index_of(file, function, param)
         found: list[Source | None] = []
         missing = []
@@ -280,7 +280,7 @@ class Resolver:
                 found.append(self.argument(where, call, param.name.value, index, keys))
         if param.star == "**" and keys and not any(found) and (default := composed.set_by_default(function, param, keys[0])) is not None:
             return self.source(file, default, keys[1:])
-        for where, call in uses.partials(self.project, file, function):
+        for where, call in callers.partials(self.project, file, function):
             if argument_node(where, call, param.name.value, None if index is None else index + 1) is not None:
                 found.append(self.argument(where, call, param.name.value, None if index is None else index + 1, keys))
         unseen = not (sites or found)
@@ -397,7 +397,11 @@ class Resolver:
                         inner = [arg.value for arg in node.args if arg.keyword is None and not arg.star]
                         passed = pick([self.source(file, value, keys) for value in inner], file.location(node), self.expected)
                     return passed or self._anywhere(file, node, keys, only=name)
-                if isinstance(found, cst.FunctionDef) and found.name.value == name and uses.means(self.project, file, node, other, found):
+                if (
+                    isinstance(found, cst.FunctionDef)
+                    and found.name.value == name
+                    and callers.means(self.project, file, node, other, found)
+                ):
                     returned = [each.value for each in descendants(found, cst.Return) if each.value is not None]
                     if returned:
                         return pick([self.source(other, value, keys) for value in returned], other.location(found), self.expected)

@@ -1,4 +1,4 @@
-"""Who else reads a value, and who calls a function: what decides whether an edit would change more than it means to."""
+"""Who else reads a value: what decides whether an edit would change more than it means to."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Literal
 import libcst as cst
 
 from trainflash.knobs.project import Project
-from trainflash.knobs.reading.expressions import given_to
-from trainflash.knobs.reading.python_source import PythonFile, decorator_names, dotted, keyword, sole, string_value
+from trainflash.knobs.reading.lookups import key_of, reads_key
+from trainflash.knobs.reading.python_source import PythonFile, dotted, sole, string_value
 from trainflash.schema import Location
 
 LOG_CALLS = {"print", "info", "debug", "warning", "log", "log_params", "log_hparams", "config", "vars", "pprint"}
@@ -90,7 +90,7 @@ def _of_library(project: Project, file: PythonFile, node: cst.CSTNode) -> bool:
     if any(isinstance(up, (cst.Import, cst.ImportFrom)) for up in file.ancestors(node)):
         return True
     first = (dotted(node) or "").split(".")[0]
-    return first in file.imported and not file.imported[first].startswith(".") and not _is_project_module(project, file.imported[first])
+    return first in file.imported and not file.imported[first].startswith(".") and not project.has_module(file.imported[first])
 
 
 def _hands_on(file: PythonFile, node: cst.CSTNode, name: str) -> bool:
@@ -131,182 +131,6 @@ def _unpacked_to(file: PythonFile, node: cst.CSTNode) -> bool:
 def _callee(file: PythonFile, node: cst.CSTNode) -> bool:
     up = file.parent(node)
     return isinstance(node, cst.Attribute) and isinstance(up, cst.Call) and up.func is node
-
-
-def key_of(node: cst.CSTNode) -> tuple[cst.BaseExpression, str] | None:
-    """What is read and by which key, for `x.key`, `x["key"]`, `x.get("key", …)` and `getattr(x, "key", …)`."""
-    if isinstance(node, cst.Attribute):
-        return node.value, node.attr.value
-    if isinstance(node, cst.Subscript) and len(node.slice) == 1 and isinstance(node.slice[0].slice, cst.Index):
-        key = string_value(node.slice[0].slice.value)
-        return None if key is None else (node.value, key)
-    if isinstance(node, cst.Call) and node.args and isinstance(node.func, cst.Attribute) and node.func.attr.value == "get":
-        key = string_value(node.args[0].value)
-        return None if key is None else (node.func.value, key)
-    typed = isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value in TYPED_READS
-    if typed and node.args and isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
-        key = string_value(node.args[1 if len(node.args) > 1 and node.args[1].keyword is None else 0].value)
-        return None if key is None else (node.func.value, key)
-    if isinstance(node, cst.Call) and len(node.args) > 1 and dotted(node.func) == "getattr":
-        key = string_value(node.args[1].value)
-        return None if key is None else (node.args[0].value, key)
-    return None
-
-
-TYPED_READS = ("getint", "getboolean", "getfloat")
-
-
-def place_of(project: Project, node: cst.CSTNode) -> tuple[cst.BaseExpression, tuple[str, ...]] | None:
-    """What is read and by which keys: as `key_of`, with the section that a ConfigParser's `get("section", "key")` names."""
-    section, found = section_of(node), key_of(node)
-    if found is None or section is None or not (section[2] in TYPED_READS or next(project.parsed("ConfigParser"), None)):
-        return None if found is None else (found[0], (found[1],))
-    return found[0], section[:2]
-
-
-def section_of(node: cst.CSTNode) -> tuple[str, str, str] | None:
-    """The two texts of `x.get("section", "key")`, which a dictionary reads as a key and a default, and the method."""
-    if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute) or len(node.args) < 2:
-        return None
-    first, second = (string_value(arg.value) if arg.keyword is None else None for arg in node.args[:2])
-    method = node.func.attr.value
-    return None if first is None or second is None or method not in ("get", *TYPED_READS) else (first, second, method)
-
-
-def reads_key(node: cst.CSTNode, keys: tuple[str, ...]) -> bool:
-    """Whether `node` reads a value whose key path may end in `keys`."""
-    found, section = key_of(node), section_of(node)
-    if found is None or keys[-1] not in (found[1], section[1] if section is not None else None):
-        return False
-    before = key_of(found[0])
-    return before is None or len(keys) < 2 or before[1] == keys[-2] or before[1] in ("args", "config", "cfg", "opt", "hparams")
-
-
-def writes_to(project: Project, keys: tuple[str, ...]) -> list[tuple[PythonFile, cst.BaseExpression]]:
-    """What the program assigns to `x.key` or `x["key"]` on objects other than `self`."""
-    found = []
-    for file in project.parsed(keys[-1]):
-        for node in file.nodes:
-            if isinstance(node, cst.Assign):
-                for target in node.targets:
-                    place = key_of(target.target)
-                    if place is not None and dotted(place[0]) != "self" and reads_key(target.target, keys):
-                        found.append((file, node.value))
-    return found
-
-
-HOLDERS = ("args", "cfg", "conf", "config", "flags", "hparams", "opt", "options", "opts", "params", "settings")
-
-
-def set_by_name(project: Project, key: str) -> tuple[PythonFile, cst.Call] | None:
-    """The first call that sets `key` of options or fields behind their declaration, or by a name that is computed.
-
-    That is `setattr`, `vars(args).update(…)`, or a copy with other values as `dataclasses.replace` makes.
-    """
-    for file in project.parsed():
-        for call in file.calls:
-            name = dotted(call.func)
-            if (name or "").split(".")[-1] in ("replace", "_replace", "evolve", "model_copy") and keyword(call, key) is not None:
-                return file, call
-            if name == "setattr" and len(call.args) == 3 and _holds(call.args[0].value):
-                if string_value(call.args[1].value) in (None, key):
-                    return file, call
-            elif isinstance(call.func, cst.Attribute) and call.func.attr.value == "update":
-                base = call.func.value
-                of_vars = isinstance(base, cst.Call) and dotted(base.func) == "vars" and base.args and _holds(base.args[0].value)
-                of_dict = isinstance(base, cst.Attribute) and base.attr.value == "__dict__" and _holds(base.value)
-                if of_vars or of_dict:
-                    return file, call
-    return None
-
-
-def _holds(node: cst.BaseExpression) -> bool:
-    return (dotted(node) or "").split(".")[-1].lower() in HOLDERS
-
-
-def parsed_words(file: PythonFile, call: cst.Call) -> str:
-    """What a call of `parse_args` is given instead of the command's words; empty where it is given nothing, or a name."""
-    for arg in call.args:
-        named = arg.keyword.value if arg.keyword is not None else ""
-        held = [arg.value, *(given_to(file.module, dotted(arg.value) or "") if named in ("", "args") else [])]
-        if named == "namespace" or any(isinstance(each, (cst.List, cst.Tuple)) for each in held):
-            return file.text(arg)
-    return ""
-
-
-COMMANDS = ("fire.Fire", "typer.run", "defopt.run", "jsonargparse.CLI", "tyro.cli")
-
-
-def is_command(project: Project, file: PythonFile, function: cst.FunctionDef) -> bool:
-    """Whether a library makes a command line of the function's parameters."""
-    if any(name.split(".")[-1] == "command" for name in decorator_names(file, function)):
-        return True
-    calls = [(where, call) for where in project.parsed(function.name.value) for call in where.calls if call.args]
-    named = [call for where, call in calls if where.full_name(call.func) in COMMANDS]
-    return any(dotted(call.args[0].value) == function.name.value for call in named)
-
-
-def partials(project: Project, file: PythonFile, function: cst.FunctionDef) -> list[tuple[PythonFile, cst.Call]]:
-    """Calls of `functools.partial` that bind arguments of `function`."""
-    name = function.name.value
-    calls = [(where, call) for where in project.parsed("partial", name) for call in where.calls if call.args]
-    bound = [(where, call) for where, call in calls if where.full_name(call.func) in ("functools.partial", "partial")]
-    return [(where, call) for where, call in bound if (dotted(call.args[0].value) or "").split(".")[-1] == name]
-
-
-def writes_to_module(project: Project, path: str, name: str) -> list[tuple[PythonFile, cst.BaseExpression]]:
-    """What other files assign to the variable `name` of the module at `path`: `config.WORKERS = 4`."""
-    found = []
-    for file in project.parsed(name):
-        for node in (node for node in file.nodes if isinstance(node, cst.Assign)):
-            for target in node.targets:
-                place = target.target
-                module = file.full_name(place.value) if isinstance(place, cst.Attribute) and place.attr.value == name else None
-                if module is not None and file.path != path and is_module(path, module):
-                    found.append((file, node.value))
-    return found
-
-
-def callers(project: Project, file: PythonFile, function: cst.FunctionDef) -> list[tuple[PythonFile, cst.Call]]:
-    """Calls of `function` that the program's text shows; of a class, for its `__init__`."""
-    owner = file.class_of(function)
-    constructor = owner is not None and function.name.value == "__init__"
-    name = owner.name.value if constructor else function.name.value  # type: ignore[union-attr]
-    found = []
-    for where in project.parsed(name):
-        for call in where.calls:
-            called = dotted(call.func)
-            if isinstance(call.func, cst.Attribute) and call.func.attr.value == name:
-                base = called.split(".")[0] if called else ""
-                module = where.imported.get(base)
-                local = module is not None and _is_project_module(project, module)
-                if (owner is not None and not constructor and module is None) or ((owner is None or constructor) and local):
-                    found.append((where, call))
-            elif called == name and (owner is None or constructor):
-                found.append((where, call))
-            elif (owner is None or constructor) and isinstance(call.func, cst.Name):
-                found += [(where, call)] if where.imported.get(call.func.value, "").split(".")[-1] == name else []
-    return found
-
-
-def means(project: Project, where: PythonFile, call: cst.Call, file: PythonFile, function: cst.FunctionDef) -> bool:
-    """Whether a call by that name in `where` is one of `function`: a method where no other class or function has one so called."""
-    module = where.imported.get((dotted(call.func) or "").split(".")[0])
-    if file.class_of(function) is None:
-        return True
-    if module is not None and not _is_project_module(project, module):
-        return False
-    return isinstance(call.func, cst.Attribute) and len(project.functions(function.name.value)) == 1
-
-
-def _is_project_module(project: Project, module: str) -> bool:
-    return any(is_module(path, module) for path in project.program)
-
-
-def is_module(path: str, module: str) -> bool:
-    """Whether the file at `path` can be the module of that dotted name."""
-    tail = module.strip(".").replace(".", "/")
-    return f"/{path}".endswith((f"/{tail}.py", f"/{tail}/__init__.py"))
 
 
 def caller_use(file: PythonFile, call: cst.Call) -> Use:

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import libcst as cst
 
 from trainflash.knobs.effects.sharing import Shared
-from trainflash.knobs.project import Project
-from trainflash.knobs.reading import callees, uses
+from trainflash.knobs.project import Project, is_module
+from trainflash.knobs.reading import callees, callers
 from trainflash.knobs.reading.expressions import refuse
 from trainflash.knobs.reading.python_source import PythonFile, descendants
 
@@ -98,7 +98,7 @@ def _returned(shared: Shared, function: cst.FunctionDef) -> Iterator[tuple[Share
     """Its callers, where the function returns it; of a tuple that both write out only its place."""
     values = [node.value for node in descendants(function.body, cst.Return) if node.value is not None]
     given = [value for value in values if shared.holds(value) or shared.wraps(value)]
-    for where, call in uses.callers(shared.project, shared.file, function) if given else ():
+    for where, call in callers.sites(shared.project, shared.file, function) if given else ():
         names = _unpacked(shared, where, call, given)
         seeds = frozenset({id(call)}) if names is None else frozenset()
         yield Shared(shared.project, where, names or set(), seeds), _scope(where, call)
@@ -124,5 +124,5 @@ def _imported(shared: Shared) -> Iterator[tuple[Shared, cst.CSTNode]]:
         for where in shared.project.parsed(name):
             for local, full in where.imported.items():
                 module, _, last = full.rpartition(".")
-                if last == name and where is not shared.file and uses.is_module(shared.file.path, module):
+                if last == name and where is not shared.file and is_module(shared.file.path, module):
                     yield Shared(shared.project, where, {local}), where.module

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import libcst as cst
 
 from trainflash.knobs.project import Project
-from trainflash.knobs.reading import uses
+from trainflash.knobs.reading import callers
 from trainflash.knobs.reading.expressions import literal, refuse
 from trainflash.knobs.reading.python_source import LOOPS, PythonFile, descendants, dotted, string_value
 
@@ -63,7 +63,7 @@ def _regions(project: Project) -> Iterator[_Region]:
             if called(call) != "backward":
                 continue
             around = next((up for up in file.ancestors(call) if isinstance(up, (*LOOPS, cst.FunctionDef))), file.module)
-            sites = uses.callers(project, file, around) if isinstance(around, cst.FunctionDef) else []
+            sites = callers.sites(project, file, around) if isinstance(around, cst.FunctionDef) else []
             loops = [(where, up) for where, site in sites for up in where.ancestors(site) if isinstance(up, LOOPS)]
             if len(sites) == 1 and loops:
                 yield _Region(project, *loops[0], (file, around))

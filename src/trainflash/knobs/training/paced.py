@@ -9,7 +9,7 @@ from __future__ import annotations
 import libcst as cst
 
 from trainflash.knobs.project import Project
-from trainflash.knobs.reading import callees, uses
+from trainflash.knobs.reading import callees, callers
 from trainflash.knobs.reading.expressions import argument_node, given_to, index_of, is_name, literal
 from trainflash.knobs.reading.python_source import PythonFile, decorator_names, descendants, dotted, sole
 
@@ -94,7 +94,7 @@ def _asked(project: Project, file: PythonFile, part: cst.BaseExpression) -> list
     if isinstance(numbers[0], cst.Name) and numbers[0].value in params and isinstance(part, cst.Call):
         given = argument_node(file, part, numbers[0].value, index_of(file, function, params[numbers[0].value]))
         return [given] if given is not None else []
-    readers = uses.callers(project, file, function) if isinstance(part, cst.Call) else _readers(project, function.name.value)
+    readers = callers.sites(project, file, function) if isinstance(part, cst.Call) else _readers(project, function.name.value)
     return numbers if len(readers) == 1 else []
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import libcst as cst
 
 from trainflash.knobs.project import Project
-from trainflash.knobs.reading import uses
+from trainflash.knobs.reading import callers
 from trainflash.knobs.reading.expressions import argument_node, given_to, index_of, literal
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted
 
@@ -91,7 +91,7 @@ def _from_callers(width: Width, file: PythonFile, param: cst.Param, depth: int) 
     function = next(up for up in file.ancestors(param) if isinstance(up, FUNCTIONS))
     if param.default is not None:
         _back(width, file, param.default, depth + 1)
-    for where, call in uses.callers(width.project, file, function) if isinstance(function, cst.FunctionDef) else ():
+    for where, call in callers.sites(width.project, file, function) if isinstance(function, cst.FunctionDef) else ():
         given = argument_node(where, call, param.name.value, index_of(file, function, param))
         if given is not None:
             _back(width, where, given, depth + 1)

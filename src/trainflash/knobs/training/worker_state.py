@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from trainflash.knobs.project import Project
-from trainflash.knobs.reading import uses
+from trainflash.knobs.reading import callers
 from trainflash.knobs.reading.expressions import refuse
 from trainflash.knobs.reading.python_source import LOOPS, PythonFile, descendants, dotted, keyword, sole, string_value
 
@@ -169,7 +169,7 @@ def _set_again(project: Project, file: PythonFile, owner: cst.ClassDef, name: cs
         if isinstance(setter, LOOPS):
             return True
         if setter is not None and any(
-            _later(where, call) and not where.inside(call, owner) for where, call in uses.callers(project, file, setter)
+            _later(where, call) and not where.inside(call, owner) for where, call in callers.sites(project, file, setter)
         ):
             return True
     return False

@@ -10,7 +10,7 @@ from trainflash.errors import UsageError
 from trainflash.knobs.edits.collating import collate_function
 from trainflash.knobs.edits.padding import again
 from trainflash.knobs.kinds import PaddingSetting
-from trainflash.knobs.reading import callees, sources, uses
+from trainflash.knobs.reading import callees, lookups, sources
 from trainflash.knobs.reading.expressions import literal, refuse, same, short
 from trainflash.knobs.reading.origins import Source
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, has_splat, keyword, string_value
@@ -117,7 +117,7 @@ def _pair(node: cst.Comparison) -> tuple[cst.BaseExpression | None, str | None]:
         return None, None
     sides = (node.left, node.comparisons[0].comparator)
     for setting, word in (sides, sides[::-1]):
-        if string_value(word) is not None and (dotted(setting) is not None or uses.key_of(setting) is not None):
+        if string_value(word) is not None and (dotted(setting) is not None or lookups.key_of(setting) is not None):
             return setting, string_value(word)
     return None, None
 
@@ -148,7 +148,7 @@ def _other_way(scene: Scene, comparisons: list[tuple[PythonFile, cst.Comparison,
 
 
 def _name(node: cst.BaseExpression) -> str:
-    key = uses.key_of(node)
+    key = lookups.key_of(node)
     return key[1] if key is not None else dotted(node) or ""
 
 
@@ -189,7 +189,7 @@ def _switched(scene: Scene) -> Target:
     for file in scene.project.parsed(SWITCH):
         for node in file.nodes:
             test = node.test if isinstance(node, (cst.If, cst.IfExp)) else None
-            if test is None or (uses.key_of(test) or (None, dotted(test)))[1] != SWITCH:
+            if test is None or (lookups.key_of(test) or (None, dotted(test)))[1] != SWITCH:
                 continue
             if not any(string_value(each) == FULL for each in descendants(node.body, cst.SimpleString)):
                 continue

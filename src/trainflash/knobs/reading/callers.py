@@ -1,0 +1,59 @@
+"""Who calls a function, as the program's text shows, and who calls it from outside."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from trainflash.knobs.project import Project
+from trainflash.knobs.reading.python_source import PythonFile, decorator_names, dotted
+
+COMMANDS = ("fire.Fire", "typer.run", "defopt.run", "jsonargparse.CLI", "tyro.cli")
+
+
+def sites(project: Project, file: PythonFile, function: cst.FunctionDef) -> list[tuple[PythonFile, cst.Call]]:
+    """Calls of `function` that the program's text shows; of a class, for its `__init__`."""
+    owner = file.class_of(function)
+    constructor = owner is not None and function.name.value == "__init__"
+    name = owner.name.value if constructor else function.name.value  # type: ignore[union-attr]
+    found = []
+    for where in project.parsed(name):
+        for call in where.calls:
+            called = dotted(call.func)
+            if isinstance(call.func, cst.Attribute) and call.func.attr.value == name:
+                base = called.split(".")[0] if called else ""
+                module = where.imported.get(base)
+                local = module is not None and project.has_module(module)
+                if (owner is not None and not constructor and module is None) or ((owner is None or constructor) and local):
+                    found.append((where, call))
+            elif called == name and (owner is None or constructor):
+                found.append((where, call))
+            elif (owner is None or constructor) and isinstance(call.func, cst.Name):
+                found += [(where, call)] if where.imported.get(call.func.value, "").split(".")[-1] == name else []
+    return found
+
+
+def means(project: Project, where: PythonFile, call: cst.Call, file: PythonFile, function: cst.FunctionDef) -> bool:
+    """Whether a call by that name in `where` is one of `function`: a method where no other class or function has one so called."""
+    module = where.imported.get((dotted(call.func) or "").split(".")[0])
+    if file.class_of(function) is None:
+        return True
+    if module is not None and not project.has_module(module):
+        return False
+    return isinstance(call.func, cst.Attribute) and len(project.functions(function.name.value)) == 1
+
+
+def partials(project: Project, file: PythonFile, function: cst.FunctionDef) -> list[tuple[PythonFile, cst.Call]]:
+    """Calls of `functools.partial` that bind arguments of `function`."""
+    name = function.name.value
+    calls = [(where, call) for where in project.parsed("partial", name) for call in where.calls if call.args]
+    bound = [(where, call) for where, call in calls if where.full_name(call.func) in ("functools.partial", "partial")]
+    return [(where, call) for where, call in bound if (dotted(call.args[0].value) or "").split(".")[-1] == name]
+
+
+def is_command(project: Project, file: PythonFile, function: cst.FunctionDef) -> bool:
+    """Whether a library makes a command line of the function's parameters."""
+    if any(name.split(".")[-1] == "command" for name in decorator_names(file, function)):
+        return True
+    calls = [(where, call) for where in project.parsed(function.name.value) for call in where.calls if call.args]
+    named = [call for where, call in calls if where.full_name(call.func) in COMMANDS]
+    return any(dotted(call.args[0].value) == function.name.value for call in named)
