@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from probed import PROGRAMS, plain, probed
 
-from trainflash.schema import LineCost, Summary
+from trainflash.schema import LineCost, PaddedField, Summary
 from trainflash.summary import summarize
 
 
@@ -152,3 +152,11 @@ def test_where_a_library_joins_samples_the_line_that_made_its_object_is_told(tmp
     made = next(number for number, line in enumerate(program, 1) if "DefaultDataCollator()" in line)
     loaders = summarize(run.trace, run="r", project=str(PROGRAMS)).loaders
     assert {(loader.collator_made_at.line, loader.collate_location) for loader in loaders} == {(made, None)}
+
+
+def test_fields_that_end_in_padding_of_all_rows_are_named(tmp_path):
+    run = probed(tmp_path, "padded_samples.py", capture="diagnose")
+    assert run.returncode == 0, run.output
+    found = summarize(run.trace, run="r", project="p")
+    assert found.padded == (PaddedField("input_ids", 1, 64), PaddedField("attention_mask", False, 64), PaddedField("labels", -100, 64))
+    assert found.common_padding_share > 0.5

@@ -22,6 +22,7 @@ from trainflash.schema import (
     Memory,
     Numerics,
     Operators,
+    PaddedField,
     Recompute,
     Summary,
     SyncPoint,
@@ -50,6 +51,7 @@ def run_for(knob: Knob, here: Location, optimizer: Location | None = None, **fac
         "attention": Attention("hand_written", here, 0.4, 2.0, (2, 4, 64, 64)),
         "sync_points": SyncPoint(here, "item", 100, 0.5, 0.2, True),
     }  # fmt: skip
+    padded = facts.pop("padded", {"input_ids": 0, "attention_mask": 0})
     whole = {"device": "cuda:NVIDIA H200", "input_shapes": 1, "padding_share": 0.5, "data_function": here}
     wanted = {condition.fact: met(condition) for condition in knob.requires}
     for name, value in {**wanted, **{name.replace("__", "."): value for name, value in facts.items()}}.items():
@@ -73,6 +75,7 @@ def run_for(knob: Knob, here: Location, optimizer: Location | None = None, **fac
         activities=tuple(activity(phase, here, grad_enabled=True) for phase in ("Eval", "Ckpt", "Log")),
         threads=threads,
         written=(Written(here, often=True, unheard=True),),
+        padded=tuple(PaddedField(key, fill, 128) for key, fill in padded.items()),
         **whole,
     )
     return made, finding(knob.answers[0], here)
@@ -116,10 +119,11 @@ def applied(root: Path, diff: str) -> dict[str, str]:
     return result
 
 
-def candidate_here(root: Path, name: str, source: str) -> Candidate:
+def candidate_here(root: Path, name: str, source: str, **facts) -> Candidate:
     """What the knob `name` makes of `source`, where the run saw it on the line that ends in "# here"."""
     (root / "train.py").write_text(source, encoding="utf-8")
-    run, found = run_for(knobs.get(name), Location("train.py", next(n for n, row in enumerate(source.splitlines(), 1) if "# here" in row)))
+    here = Location("train.py", next(n for n, row in enumerate(source.splitlines(), 1) if "# here" in row))
+    run, found = run_for(knobs.get(name), here, **facts)
     words = Command(("python", "train.py"))
     return knobs.propose(
         knobs.get(name), None, None, diagnosis=diagnosis(found), summary=run, checkout=root, command=words, memory_bytes=GB

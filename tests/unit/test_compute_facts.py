@@ -58,6 +58,45 @@ def common(*batches) -> float:
     return shared / elements
 
 
+def columns(*batches) -> list:
+    """Fields with padding in all rows: [key, fill, width]."""
+    found = part("facts.columns").Columns()
+    for batch in batches:
+        found.look(batch, part("facts.padding").main_input(part("nested").named_tensors(batch)))
+    return found.found()
+
+
+def test_fields_that_end_in_common_padding():
+    rows, whole, labels = tokens([3, 9], 40), tokens([40, 5], 40), torch.zeros(2)
+    ignored = torch.where(rows == 0, -100, rows)
+    assert columns(rows) == [[None, 0, 40]]
+    assert columns((rows, rows == 0, labels)) == [[0, 0, 40], [1, True, 40]]
+    assert columns({"input_ids": rows, "labels": ignored, "label": labels, "text": ["a", "b"]}) == [
+        ["input_ids", 0, 40],
+        ["labels", -100, 40],
+    ]
+    assert columns((whole, labels), (rows, labels)) == [[0, 0, 40]], "a batch that fills its width tells nothing"
+    assert columns((whole, labels)) == []
+
+
+@pytest.mark.parametrize(
+    "batches",
+    [
+        ([tokens([3, 9], 40), torch.arange(40).repeat(2, 1)],),  # as wide, and no padding
+        ([tokens([3, 9], 40), torch.zeros(2, 40, 8)],),  # as long, and more than a row of numbers
+        ((tokens([3, 9], 40),), (tokens([3, 9], 30),)),  # the width is no fixed one
+        ((tokens([3, 9], 40),), (tokens([3, 9], 40) + 1,)),  # the fill is no fixed one
+        ({"deep": {"input_ids": tokens([3, 9], 40)}},),
+        (tokens([3, 9], 40, left=True),),
+        (torch.zeros(0, 40),),
+        ((tokens([3, 9], 40).to(torch.bfloat16),),),  # numpy has no such type
+    ],
+    ids=["positions", "vectors", "widths", "fills", "nested", "at the begin", "empty", "bfloat16"],
+)
+def test_fields_of_other_batches_are_not_named(batches):
+    assert columns(*batches) == []
+
+
 LENGTHS = [10, 20, 30, 40]
 
 

@@ -16,6 +16,7 @@ from trainflash.schema import (
     Diagnosis,
     LineCost,
     Location,
+    PaddedField,
     Setting,
     StartUp,
     Summary,
@@ -273,6 +274,8 @@ def test_buckets_come_first_where_nearly_every_batch_holds_a_long_row():
     assert diagnose(replace(s.padded(), common_padding_share=0.5)).findings[0].knobs == ("pad_to_longest", "group_by_length")
     found = diagnose(replace(s.padded(), common_padding_share=0.05)).findings[0]
     assert found.knobs == ("group_by_length", "pad_to_longest")
+    seen = replace(s.padded(), common_padding_share=0.5, padded=(PaddedField(None, 0, 64),))
+    assert diagnose(seen).findings[0].knobs == ("pad_to_longest", "cut_common_padding", "group_by_length")
     assert next(row.value for row in found.evidence if "behind the longest" in row.name) == 5.0
 
 

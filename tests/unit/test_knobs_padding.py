@@ -6,7 +6,7 @@ import random
 
 import pytest
 import torch
-from knob_runs import applied, run_for
+from knob_runs import applied, candidate_here, run_for
 from knob_scenes import diagnosis
 
 from trainflash import knobs
@@ -165,3 +165,44 @@ def compared(old, new) -> list[bool]:
         assert not was[:, now.shape[1] :].any()
         found.append(now.shape[1] < was.shape[1])
     return found
+
+
+CUT = """
+import torch
+from torch.utils.data import DataLoader
+rows = []
+for length in {lengths}:
+    ids = torch.full((128,), 1)
+    ids[:length] = torch.arange(2, 2 + length)
+    rows.append({row})
+train = DataLoader(rows, batch_size=4)  # here
+"""
+
+
+@pytest.mark.parametrize(
+    "lengths", [(3, 7, 20, 5), (128, 2, 2, 2), (0, 0, 0, 0)], ids=["some padding", "no common padding", "nothing else"]
+)
+@pytest.mark.parametrize(
+    ("row", "padded"),
+    [
+        ('{"input_ids": ids, "mask": ids != 1, "label": length}', {"input_ids": 1, "mask": False}),
+        ("(ids, ids == 1, length)", {0: 1, 1: True}),
+        ("ids", {None: 1}),
+    ],
+    ids=["dictionaries", "tuples", "rows"],
+)
+def test_columns_that_all_rows_pad_are_cut_and_nothing_else(tmp_path, lengths, row, padded):
+    source = CUT.format(lengths=lengths, row=row)
+    changed = applied(tmp_path, candidate_here(tmp_path, "cut_common_padding", source, padded=padded).diff)["train.py"]
+    batches = []
+    for text in (source, changed):
+        space: dict = {}
+        exec(compile(text, "train.py", "exec"), space)
+        [batch] = space["train"]
+        batches.append({None: batch} if isinstance(batch, torch.Tensor) else batch)
+    before, after = batches
+    for key in before if isinstance(before, dict) else range(len(before)):
+        width = max(1, max(lengths)) if key in padded else None
+        expected = before[key] if width is None else before[key][:, :width]
+        assert torch.equal(after[key], expected) and after[key].dtype == expected.dtype and after[key].is_contiguous()
+        assert width is None or bool((before[key][:, width:] == padded[key]).all())

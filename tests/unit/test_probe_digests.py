@@ -185,7 +185,7 @@ def test_what_was_looked_at_can_still_be_resized():
     batch = torch.arange(12).reshape(3, 4)
     weight = torch.nn.Parameter(torch.randn(4, 4))
     assert None not in (result(batch)[0], result(weight)[0])
-    assert part("facts.padding")._rows(batch).shape == (3, 4)
+    assert part("facts.padding").rows_of(batch).shape == (3, 4)
     batch.resize_(100)
     weight.untyped_storage().resize_(0)
     assert batch.shape == (100,)

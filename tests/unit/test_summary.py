@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import traces as t
 
-from trainflash.schema import Location, Setting, Summary, dump_json, from_plain, to_plain
+from trainflash.schema import Location, PaddedField, Setting, Summary, dump_json, from_plain, to_plain
 from trainflash.summary import steady_part, summarize
 from trainflash.trace import BatchTrace, CpuReading, DataFunction, EvalTrace, LogTrace, RankTrace, SaveTrace, ThreadFacts
 
@@ -246,7 +246,7 @@ def test_facts_of_the_run():
         steady(),
         threads=threads,
         settings=(setting, setting),
-        batch=BatchTrace({(32, 16): 5, (32, 12): 1}, elements=1000, padding=250, common_padding=100),
+        batch=BatchTrace({(32, 16): 5, (32, 12): 1}, elements=1000, padding=250, common_padding=100, padded=(PaddedField(1, 0, 16),)),
         data_functions=(DataFunction(Location("train.py", 20, "get_batch"), "get_batch"),),
         swallowed={"batch": 2},
         dropped_events=3,
@@ -256,6 +256,7 @@ def test_facts_of_the_run():
     found = summary_of(rank, worker, stopped=True)
     assert (found.threads.cpus, found.threads.cpu_seconds, found.threads.runqueue_share) == (1.5, 3.0, 0.25)
     assert (found.padding_share, found.common_padding_share, found.input_shapes) == (0.25, 0.1, 2)
+    assert found.padded == (PaddedField(1, 0, 16),)
     assert (found.settings, found.data_function) == ((setting,), Location("train.py", 20, "get_batch"))
     assert (found.swallowed, found.dropped_events) == ({"batch": 3, "fetch": 1}, 4)
     assert (found.epochs, found.stopped, found.processes, found.ranks) == (4, True, 2, 1)

@@ -54,6 +54,8 @@ def padding(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
     share = padded * work
     rows = [percent("padding in the inputs", padded), percent("forward and backward, share of wall time", work)]
     common, knobs = summary.common_padding_share, ("pad_to_longest", "group_by_length")
+    if summary.padded:  # of torch's own form, which a collate function of torch's own form can cut
+        knobs = (knobs[0], "cut_common_padding", knobs[1])
     if common is not None:
         rows.append(percent("padding behind the longest sample of its batch, of all inputs", common))
         knobs = knobs if 2 * common >= padded else knobs[::-1]

@@ -282,6 +282,11 @@ class PadToLongest(Edit):
 
 
 @dataclass(frozen=True)
+class CommonPadding(Edit):
+    """Give the training loader a collate function that cuts the columns which are padding in all rows of a batch."""
+
+
+@dataclass(frozen=True)
 class PaddingSetting(Edit):
     """Set what the program or its tokenizer is told about padding from `"max_length"` to `"longest"`, where that is typed."""
 

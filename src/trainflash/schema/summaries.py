@@ -241,6 +241,15 @@ class WhatIf:
 
 
 @dataclass(frozen=True)
+class PaddedField:
+    """A field of a batch whose last columns are padding in all rows: its key, or place, or None where the batch is one tensor."""
+
+    key: str | int | None
+    fill: bool | int | float
+    width: int  # columns of all its batches
+
+
+@dataclass(frozen=True)
 class Summary:
     """`summary.json`: where one run's time went. Shares are of `steady_s`, the part after start-up and warm-up."""
 
@@ -272,6 +281,7 @@ class Summary:
     sampled_s: float | None = None
     padding_share: float | None = None  # share of input elements that are a trailing run of equal values
     common_padding_share: float | None = None  # share of input elements that no row of their batch needs, part of the one above
+    padded: tuple[PaddedField, ...] = ()  # fields of a training batch that can lose their last columns together; none where unclear
     input_shapes: int | None = None  # distinct shapes of the first input
     data_function: Location | None = None  # the owner's function whose tensors enter the network, where there is no DataLoader
     written: tuple[Written, ...] = ()

@@ -73,6 +73,7 @@ def summarize(trace: Trace, *, run: str, project: str, warmup: int | None = None
         sampled_s=sampled_ns / NS_PER_S if sampled_ns else None,
         padding_share=rank.batch.padding / rank.batch.elements if rank.batch is not None and rank.batch.elements else None,
         common_padding_share=_common_padding(rank),
+        padded=rank.batch.padded if rank.batch is not None else (),
         input_shapes=rank.batch.signatures or len(rank.batch.shapes) if rank.batch is not None and rank.batch.shapes else None,
         data_function=rank.data_functions[0].location if rank.data_functions else None,
         telemetry=telemetry,

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from trainflash.schema.runs import Location
-from trainflash.schema.summaries import Hook, Setting, StartUp, Written
+from trainflash.schema.summaries import Hook, PaddedField, Setting, StartUp, Written
 from trainflash.trace.model import (
     BatchTrace,
     Beside,
@@ -234,6 +234,7 @@ def batch(facts: Facts) -> BatchTrace | None:
         int(newest.get("padding", 0)),
         int(newest.get("signatures", 0)),
         None if common is None else int(common),
+        tuple(PaddedField(key, fill, width) for key, fill, width in newest.get("padded", [])),
     )
 
 

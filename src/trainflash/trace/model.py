@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from trainflash.schema.runs import Location
-from trainflash.schema.summaries import Hook, Setting, StartUp, Written
+from trainflash.schema.summaries import Hook, PaddedField, Setting, StartUp, Written
 from trainflash.trace.computing import ComputeTrace
 
 
@@ -195,6 +195,7 @@ class BatchTrace:
     padding: int  # of these, how many a mask or a constant run at one end of the rows says are padding
     signatures: int = 0  # distinct shapes of all tensors of a batch together
     common_padding: int | None = None  # of the padding, what no row of its batch needs; None in older recordings
+    padded: tuple[PaddedField, ...] = ()  # fields whose last columns are common padding; none where one of that width is not understood
 
 
 @dataclass(frozen=True)

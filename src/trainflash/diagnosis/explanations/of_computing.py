@@ -19,6 +19,11 @@ COMPUTING = (
                 "nothing, if the padding is masked everywhere",
                 "pad_to_longest",
             ),
+            Fix(
+                "cut the columns that are padding in the whole batch, where samples come padded",
+                "nothing, if the padding is masked everywhere",
+                "cut_common_padding",
+            ),
             Fix("put sequences of like length together", "the order of the samples: needs the owner's agreement"),
             Fix("pack several sequences into one row", "what the network sees: needs the owner's agreement"),
         ),

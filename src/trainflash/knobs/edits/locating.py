@@ -35,7 +35,7 @@ from trainflash.knobs.edits import (
 )
 from trainflash.knobs.edits import exchange as exchanging
 from trainflash.knobs.edits.attention import fused, weights
-from trainflash.knobs.edits.padding import longest
+from trainflash.knobs.edits.padding import columns, longest
 from trainflash.knobs.edits.padding import settings as padding_settings
 from trainflash.knobs.edits.ranks import dealt_rows, joined_exchange, skip_sync
 from trainflash.knobs.reading.expressions import same
@@ -77,6 +77,7 @@ FINDERS: dict[type, Callable[[Any, Scene], tuple[Target, ...]]] = {
     of.UnreadWeights: weights.unread_weights,
     of.BatchedSampling: batching.batched_sampling,
     of.PadToLongest: longest.pad_to_longest,
+    of.CommonPadding: columns.common_padding,
     of.PaddingSetting: padding_settings.padding_setting,
     of.DeferredRead: loops.deferred_read,
     of.Hoist: hoisting.hoist,

@@ -6,6 +6,7 @@ from ..nested import named_tensors
 from ..phases.loop import loop
 from ..phases.observer import Observer
 from ..writer import fact
+from .columns import Columns
 from .padding import Padding, main_input
 
 # All of the first batches; then those of one step in SHAPES_EVERY for shapes, in PADDING_EVERY for padding and, after SHAPES_UNTIL, for
@@ -29,6 +30,7 @@ class BatchFacts(Observer):
         self._shapes: dict = {}  # of the main input
         self._signatures: set = set()  # shapes of all tensors of a batch with more than one dimension
         self._padding = Padding()
+        self._columns = Columns()
         self._sized: set = set()
 
     def on_batch(self, loader_id: int, batch: object, role: str) -> None:
@@ -46,6 +48,8 @@ class BatchFacts(Observer):
         if tensor is not None and tensor.dim() > 1:  # else they are indices of what the model will read
             self._from_batches = True
             self._look_at(named)
+            if self._padded and loader_id >= 0:
+                self._columns.look(batch, tensor)
 
     def on_forward(self, module: object, args: tuple, kwargs: dict) -> None:
         """The input of a model whose data comes from elsewhere."""
@@ -101,4 +105,6 @@ class BatchFacts(Observer):
         if self._shapes:
             shapes = [[list(shape), count] for shape, count in self._shapes.items()]
             elements, padding, common = self._padding.totals()
-            fact("batch", shapes=shapes, signatures=len(self._signatures), elements=elements, padding=padding, common_padding=common)
+            padded = self._columns.found()
+            counts = {"elements": elements, "padding": padding, "common_padding": common}
+            fact("batch", shapes=shapes, signatures=len(self._signatures), padded=padded, **counts)

@@ -92,7 +92,7 @@ class Padding:
         for name, tensor in named:
             if tensor.dim() != 2 or tensor.is_floating_point() or not _says_mask(name) or tensor.shape[1] < MIN_WIDTH:
                 continue
-            values = _rows(tensor).astype("bool")
+            values = rows_of(tensor).astype("bool")
             kept = ~values if "pad" in name else values
             ends = kept.shape[1] - kept[:, ::-1].argmax(axis=1)  # one past the last kept element of each row
             begins = kept.argmax(axis=1)
@@ -114,7 +114,7 @@ class Padding:
         vectors = tensor.dim() == 3 and tensor.is_floating_point()
         if not (whole or wave or vectors):
             return
-        rows = _rows(tensor)
+        rows = rows_of(tensor)
         if vectors:
             rows = rows.any(axis=2)  # False: a zero vector
         elif wave:
@@ -149,7 +149,8 @@ def _says_target(name: str) -> bool:
     return any(word in name for word in ("label", "target", "index", "idx", "position", "token_type"))
 
 
-def _rows(tensor):
+def rows_of(tensor):
+    """The first rows of a tensor on the host, as an array; not all of a large one."""
     tensor = tensor.detach()
     per_row = tensor.numel() // tensor.shape[0]
     return memory_of(tensor[: max(2, MOST_ELEMENTS // max(1, per_row))])

@@ -1,0 +1,120 @@
+"""Columns that are padding in every row of a batch: a collate function of torch's own kind that cuts them, where samples come padded."""
+
+from __future__ import annotations
+
+import math
+
+import libcst as cst
+
+from trainflash.knobs.edits import imports
+from trainflash.knobs.edits.calls import insertion
+from trainflash.knobs.edits.collating import LOADER
+from trainflash.knobs.edits.which_call import the_call
+from trainflash.knobs.kinds import CommonPadding
+from trainflash.knobs.project import Project
+from trainflash.knobs.reading.expressions import literal, refuse
+from trainflash.knobs.reading.python_source import PythonFile, dotted, has_splat, keyword, positional
+from trainflash.knobs.scene import Scene, Target
+from trainflash.knobs.splices import Splice
+from trainflash.knobs.training import loading, padding
+from trainflash.schema import PaddedField
+
+NAME = "cut_common_padding"
+COLLATE_AT = 6  # where a DataLoader takes it without its name
+FUNCTION = '''\
+def {name}(samples):
+    """A batch without the columns that are padding in all of its samples."""
+    batch = {collate}(samples)
+    used = {used}
+    width = int(used.any(0).cumsum(0).argmax()) + 1
+{cut}
+    return batch
+
+
+'''
+
+
+def common_padding(edit: CommonPadding, scene: Scene) -> tuple[Target, ...]:
+    """The training loader's call. Raises `UsageError` where the program collates by itself, or padding was not seen so."""
+    fields = scene.summary.padded
+    if not fields or not all(math.isfinite(field.fill) for field in fields):
+        raise refuse("the run did not see which parts of a batch end in padding that all of its samples have")
+    file, call = the_call(LOADER, scene)
+    here = file.location(call)
+    if keyword(call, "collate_fn") is not None or positional(call, COLLATE_AT) is not None:
+        raise refuse(f"{here}: the loader has a collate function of its own")
+    if has_splat(call, "*"):
+        raise refuse(f"{here}: a *splat may pass a collate function")
+    if not loading.accepts(scene.project, file, call, "collate_fn"):
+        raise refuse(f"{here}: `{dotted(call.func)}` of this project takes no collate_fn")
+    loading.not_spread(scene.project, file, call, "collate_fn", LOADER.calls)
+    size = keyword(call, "batch_size") or positional(call, 1)
+    if size is not None and dotted(size.value) == "None":
+        raise refuse(f"{here}: the loader makes no batches")
+    taken = [node for node in file.nodes if isinstance(node, cst.Name) and node.value == NAME]
+    if taken:
+        raise refuse(f"{file.location(taken[0])}: the name {NAME} means something else in {file.path}")
+    _network_of_any_width(scene, fields[0].width)
+    splices = _written(file, call, fields)
+    return (Target(here, None, lambda value: splices, f"collate_fn of the call at {here}", "without the padding of all rows"),)
+
+
+def _network_of_any_width(scene: Scene, width: int) -> None:
+    """Raises `UsageError` where a name of the program that holds the width also shapes the network."""
+    for file, node in _names_of(scene.project, width):
+        padding.network_of_any_width(scene, file, node, node)
+
+
+def _names_of(project: Project, width: int) -> list[tuple[PythonFile, cst.BaseExpression]]:
+    """Names and fields that are given the number itself."""
+    found = []
+    for file in project.parsed(str(width)):
+        for node in file.nodes:
+            if isinstance(node, cst.Integer) and literal(node) == width:
+                up = file.parent(node)
+                around = file.parent(up) if isinstance(up, cst.Param) else up
+                targets = [each.target for each in around.targets] if isinstance(around, cst.Assign) else []
+                targets += [around.target] if isinstance(around, cst.AnnAssign) else [up.name] if isinstance(up, cst.Param) else []
+                found += [(file, each) for each in targets if isinstance(each, (cst.Name, cst.Attribute))]
+    return found
+
+
+def _written(file: PythonFile, call: cst.Call, fields: tuple[PaddedField, ...]) -> tuple[Splice, ...]:
+    collate, added = imports.reach(file, "torch.utils.data", "default_collate")
+    names = ["batch" if field.key is None else f"batch[{_spelled(field.key)}]" for field in fields]
+    used = [_unlike(name, field.fill) for name, field in zip(names, fields, strict=True)]
+    joined = " | ".join(f"({each})" if "!=" in each else each for each in used) if len(used) > 1 else used[0]
+    if len(names) > 1:
+        keys = ", ".join(_spelled(field.key) for field in fields)
+        cut = [f"    for field in ({keys}):", "        batch[field] = batch[field][:, :width].contiguous()"]
+    else:
+        cut = [f"    {names[0]} = {names[0]}[:, :width].contiguous()"]
+    text = FUNCTION.format(name=NAME, collate=collate, used=joined, cut="\n".join(cut)).replace("\n", file.newline)
+    above = _above(file, call)
+    blank = file.raw[:above].decode("utf-8").replace("\r", "")
+    missing = max(0, 3 - (len(blank) - len(blank.rstrip("\n")))) if blank.strip() else 0
+    text = missing * file.newline + text
+    at, written = insertion(file, call)
+    return (*added, Splice(file.path, above, above, text), Splice(file.path, at, at, written.format(f"collate_fn={NAME}")))
+
+
+def _above(file: PythonFile, call: cst.Call) -> int:
+    """The offset in front of the module's statement that holds the call, its decorators and the comment on top of it."""
+    outer = next(each for each in file.module.body if file.inside(call, each))
+    decorators = getattr(outer, "decorators", ())
+    start = file.span(decorators[0] if decorators else outer)[0]
+    start = file.raw.rfind(b"\n", 0, start) + 1
+    while file.raw[file.raw.rfind(b"\n", 0, start - 1) + 1 : start].lstrip().startswith(b"#"):
+        start = file.raw.rfind(b"\n", 0, start - 1) + 1
+    return start
+
+
+def _spelled(key: str | int | None) -> str:
+    return f'"{key}"' if isinstance(key, str) and key.isidentifier() else repr(key)
+
+
+def _unlike(name: str, fill: bool | int | float) -> str:
+    """Where a field holds something else than its fill."""
+    if isinstance(fill, bool):
+        return f"~{name}" if fill else name
+    return f"{name} != {fill!r}"
