@@ -89,9 +89,11 @@ def test_fields_that_end_in_common_padding():
         ({"deep": {"input_ids": tokens([3, 9], 40)}},),
         (tokens([3, 9], 40, left=True),),
         (torch.zeros(0, 40),),
+        ([tokens([3, 9], 40), torch.zeros(0, 40)],),
+        ([tokens([3, 9], 40), torch.zeros(2, 40).masked_fill(tokens([3, 9], 40) == 0, -torch.inf)],),
         ((tokens([3, 9], 40).to(torch.bfloat16),),),  # numpy has no such type
     ],
-    ids=["positions", "vectors", "widths", "fills", "nested", "at the begin", "empty", "bfloat16"],
+    ids=["positions", "vectors", "widths", "fills", "nested", "at the begin", "empty", "an empty field", "an infinite fill", "bfloat16"],
 )
 def test_fields_of_other_batches_are_not_named(batches):
     assert columns(*batches) == []

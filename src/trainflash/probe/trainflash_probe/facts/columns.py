@@ -6,6 +6,7 @@ from ..objects import is_tensor
 from .padding import rows_of
 
 PLAIN = (str, bytes, int, float, bool, type(None))
+INFINITE = float("inf")  # no JSON holds it
 
 
 class Columns:
@@ -38,7 +39,7 @@ class Columns:
         if not least:
             return  # a sample fills the width: nothing to be seen
         for key, (length, value) in ends.items():
-            if length < least or self._fills.setdefault(key, value) != value:
+            if length < least or self._fills.setdefault(key, value) != value or abs(value) == INFINITE:
                 self._unclear = True
 
     def found(self) -> list:
@@ -65,7 +66,7 @@ def _fields(batch: object):
 
 
 def _readable(tensor) -> bool:
-    return tensor.dim() == 2 and tensor.device.type == "cpu" and not tensor.is_sparse
+    return tensor.dim() == 2 and tensor.numel() > 0 and tensor.device.type == "cpu" and not tensor.is_sparse
 
 
 def _end(rows) -> tuple:
