@@ -258,9 +258,7 @@ def _added(
         raise refuse(f"{file.location(call)}: {edit.argument} is not given in the call, and its default is not this knob's to change")
     if crowd:
         raise refuse(f"{file.location(call)}: {crowd}")
-    if not loading.accepts(resolver.project, file, call, edit.argument):
-        raise refuse(f"{file.location(call)}: `{dotted(call.func)}` of this project takes no {edit.argument}")
-    loading.not_spread(resolver.project, file, call, edit.argument, edit.calls)
+    loading.can_be_added(resolver.project, file, call, edit.argument, edit.calls)
     others = resolver.other_callers(file, call) if edit.shared == "alone" and edit.at in ("train_loader", "eval_loader") else []
     if others:
         raise refuse(f"{file.location(call)}: the function around it is also called at {others[0].location}")

@@ -12,6 +12,7 @@ from typing import Any
 import libcst as cst
 
 from trainflash.knobs.edits import imports
+from trainflash.knobs.edits.statements import above_outermost
 from trainflash.knobs.effects import changes, purity
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading.expressions import UNKNOWN, assigned, given_to, literal, refuse
@@ -149,10 +150,6 @@ def cached_maker(file: PythonFile, call: cst.Call) -> tuple[str, str, tuple[Spli
     name = "_" + tail.lower() if tail[:1].isupper() else "_" + (file.full_name(call.func) or tail).split(".")[-1]
     while any(isinstance(node, cst.Name) and node.value == name for node in file.nodes):
         name += "_kept"
-    outer = next(up for up in (call, *file.ancestors(call)) if file.parent(up) is file.module)
-    above = outer.decorators[0] if isinstance(outer, (cst.FunctionDef, cst.ClassDef)) and outer.decorators else outer
-    start = file.raw.rfind(b"\n", 0, file.span(above)[0]) + 1
-    while file.raw[: start - 1].rpartition(b"\n")[2].startswith(b"#"):  # a comment about what follows
-        start = file.raw.rfind(b"\n", 0, start - 1) + 1
+    start = above_outermost(file, call)
     line = f"{name} = {spelled}({file.text(call.func)}){file.newline}"
     return name, spelled, (*needed, Splice(file.path, start, start, line + 2 * file.newline))

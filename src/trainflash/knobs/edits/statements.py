@@ -196,6 +196,16 @@ def whole_lines(file: PythonFile, start: int, end: int) -> Splice:
     return Splice(file.path, first, len(file.raw) if last < 0 else last + 1, "")
 
 
+def above_outermost(file: PythonFile, node: cst.CSTNode) -> int:
+    """The offset in front of the module's statement that holds `node`, its decorators and the comment about it."""
+    outer = next(up for up in (node, *file.ancestors(node)) if file.parent(up) is file.module)
+    first = outer.decorators[0] if isinstance(outer, (cst.FunctionDef, cst.ClassDef)) and outer.decorators else outer
+    start = file.raw.rfind(b"\n", 0, file.span(first)[0]) + 1
+    while start and file.raw[: start - 1].rpartition(b"\n")[2].startswith(b"#"):
+        start = file.raw.rfind(b"\n", 0, start - 1) + 1
+    return start
+
+
 def _is_sequential(file: PythonFile, call: cst.Call, target: cst.BaseExpression) -> None:
     """Raises `UsageError` unless `target` is assigned a `torch.nn.Sequential` and nothing else: a list cannot be called."""
     name, owner = dotted(target), next((up for up in file.ancestors(call) if isinstance(up, cst.ClassDef)), file.module)

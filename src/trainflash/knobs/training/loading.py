@@ -37,7 +37,14 @@ def one_iterator(file: PythonFile, where: cst.CSTNode) -> None:
             raise refuse(f"{file.location(call)}: `{file.text(call)}` makes a second iterator, but kept workers serve one")
 
 
-def accepts(project: Project, file: PythonFile, call: cst.Call, argument: str) -> bool:
+def can_be_added(project: Project, file: PythonFile, call: cst.Call, argument: str, calls: tuple[str, ...]) -> None:
+    """Raises `UsageError` where `call` takes no `argument`, or a `**` may pass it already; `calls` as of `call_argument`."""
+    if not _accepts(project, call, argument):
+        raise refuse(f"{file.location(call)}: `{dotted(call.func)}` of this project takes no {argument}")
+    _not_spread(project, file, call, argument, calls)
+
+
+def _accepts(project: Project, call: cst.Call, argument: str) -> bool:
     """Whether a class or function of the project takes `argument`; what is not the project's is believed to."""
     for each in _constructors(project, call):
         taken = {param.name.value for param in (*each.params.params, *each.params.kwonly_params)}
@@ -53,7 +60,7 @@ def _constructors(project: Project, call: cst.Call) -> Iterator[cst.FunctionDef]
             yield from (each for each in owner.body.body if isinstance(each, cst.FunctionDef) and each.name.value == "__init__")
 
 
-def not_spread(project: Project, file: PythonFile, call: cst.Call, argument: str, calls: tuple[str, ...]) -> None:
+def _not_spread(project: Project, file: PythonFile, call: cst.Call, argument: str, calls: tuple[str, ...]) -> None:
     """Raises `UsageError` where a `**` may pass `argument` although its source does not show: the program says its name elsewhere.
 
     Elsewhere is neither where it is only read, nor an argument of another call of `calls`.

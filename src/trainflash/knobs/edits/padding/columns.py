@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
-
 import libcst as cst
 
 from trainflash.knobs.edits import imports
 from trainflash.knobs.edits.calls import insertion
 from trainflash.knobs.edits.collating import LOADER
+from trainflash.knobs.edits.statements import above_outermost
 from trainflash.knobs.edits.which_call import the_call
 from trainflash.knobs.kinds import CommonPadding
 from trainflash.knobs.project import Project
@@ -37,7 +36,7 @@ def {name}(samples):
 def common_padding(edit: CommonPadding, scene: Scene) -> tuple[Target, ...]:
     """The training loader's call. Raises `UsageError` where the program collates by itself, or padding was not seen so."""
     fields = scene.summary.padded
-    if not fields or not all(math.isfinite(field.fill) for field in fields):
+    if not fields:
         raise refuse("the run did not see which parts of a batch end in padding that all of its samples have")
     file, call = the_call(LOADER, scene)
     here = file.location(call)
@@ -45,9 +44,7 @@ def common_padding(edit: CommonPadding, scene: Scene) -> tuple[Target, ...]:
         raise refuse(f"{here}: the loader has a collate function of its own")
     if has_splat(call, "*"):
         raise refuse(f"{here}: a *splat may pass a collate function")
-    if not loading.accepts(scene.project, file, call, "collate_fn"):
-        raise refuse(f"{here}: `{dotted(call.func)}` of this project takes no collate_fn")
-    loading.not_spread(scene.project, file, call, "collate_fn", LOADER.calls)
+    loading.can_be_added(scene.project, file, call, "collate_fn", LOADER.calls)
     size = keyword(call, "batch_size") or positional(call, 1)
     if size is not None and dotted(size.value) == "None":
         raise refuse(f"{here}: the loader makes no batches")
@@ -90,23 +87,12 @@ def _written(file: PythonFile, call: cst.Call, fields: tuple[PaddedField, ...]) 
     else:
         cut = [f"    {names[0]} = {names[0]}[:, :width].contiguous()"]
     text = FUNCTION.format(name=NAME, collate=collate, used=joined, cut="\n".join(cut)).replace("\n", file.newline)
-    above = _above(file, call)
-    blank = file.raw[:above].decode("utf-8").replace("\r", "")
-    missing = max(0, 3 - (len(blank) - len(blank.rstrip("\n")))) if blank.strip() else 0
-    text = missing * file.newline + text
+    above = above_outermost(file, call)
+    before = file.raw[:above].replace(b"\r", b"")
+    newlines = len(before) - len(before.rstrip(b"\n"))
+    text = max(0, 3 - newlines) * file.newline + text  # two empty lines
     at, written = insertion(file, call)
     return (*added, Splice(file.path, above, above, text), Splice(file.path, at, at, written.format(f"collate_fn={NAME}")))
-
-
-def _above(file: PythonFile, call: cst.Call) -> int:
-    """The offset in front of the module's statement that holds the call, its decorators and the comment on top of it."""
-    outer = next(each for each in file.module.body if file.inside(call, each))
-    decorators = getattr(outer, "decorators", ())
-    start = file.span(decorators[0] if decorators else outer)[0]
-    start = file.raw.rfind(b"\n", 0, start) + 1
-    while file.raw[file.raw.rfind(b"\n", 0, start - 1) + 1 : start].lstrip().startswith(b"#"):
-        start = file.raw.rfind(b"\n", 0, start - 1) + 1
-    return start
 
 
 def _spelled(key: str | int | None) -> str:
