@@ -32,8 +32,13 @@ def meant(project: Project, file: PythonFile, call: cst.Call) -> Iterator[Functi
         here = [each for each in everywhere if each[0] is file]
         yield from here or (everywhere if _star(file) else ())
     elif not isinstance(call.func.value, (cst.SimpleString, cst.FormattedString)):  # type: ignore[union-attr]
-        methods = [each for each in defined(project, name) if each[0].class_of(each[1]) is not None]
+        methods = _methods(project, name)
         yield from _inherited(file, call, methods) if _super(call) else _own(file, call, methods) or methods
+
+
+def own_method(project: Project, file: PythonFile, call: cst.Call) -> bool:
+    """Whether `call` is `self.f()` of a method that the class around it has, or one derived from it."""
+    return isinstance(call.func, cst.Attribute) and bool(_own(file, call, _methods(project, call.func.attr.value)))
 
 
 def called_name(call: cst.Call) -> str:
@@ -93,6 +98,10 @@ def reached(project: Project, starts: Iterable[Function]) -> Iterator[Function]:
 def forwards(project: Project) -> list[Function]:
     """What networks run: they are called without a name."""
     return list(defined(project, "forward"))
+
+
+def _methods(project: Project, name: str) -> list[Function]:
+    return [each for each in defined(project, name) if each[0].class_of(each[1]) is not None]
 
 
 def _method(file: PythonFile, function: cst.FunctionDef) -> bool:

@@ -4,15 +4,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 
 import libcst as cst
 
 from trainflash.knobs.project import Project
-from trainflash.knobs.reading import callers
 from trainflash.knobs.reading.expressions import literal, refuse
-from trainflash.knobs.reading.python_source import LOOPS, PythonFile, descendants, dotted, string_value
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, string_value
+from trainflash.knobs.training.backward_loops import BackwardLoop, backward_loops
 
 OTHERS = re.compile(r"sched|prof")
 COUNTED = ("range", "islice", "itertools.islice")
@@ -24,29 +23,12 @@ def called(call: cst.Call) -> str:
     return call.func.attr.value if isinstance(call.func, cst.Attribute) else ""
 
 
-@dataclass(frozen=True)
-class _Region:
-    """A loop over micro-batches, and the function with the backward pass where the loop calls one."""
-
-    project: Project
-    file: PythonFile
-    loop: cst.CSTNode
-    helper: tuple[PythonFile, cst.CSTNode] | None = None
-
-    def each(self, kinds: type | tuple[type, ...]) -> Iterator[tuple[PythonFile, cst.CSTNode]]:
-        for file, node in [(self.file, self.loop)] + ([self.helper] if self.helper is not None else []):
-            yield from ((file, found) for found in descendants(node, kinds))
-
-    def here(self) -> object:
-        return self.file.path if isinstance(self.loop, cst.Module) else self.file.location(self.loop)
-
-
 def counts(project: Project, is_number: Callable[[PythonFile, cst.BaseExpression], bool]) -> Places:
     """Expressions that are the number of micro-batches of an update, for each backward pass; `is_number` tells it from others.
 
     Raises `UsageError` where the loop does not say it, or counts micro-batches for something else too: larger ones are fewer.
     """
-    regions = {id(region.loop): region for region in _regions(project)}
+    regions = {id(region.loop): region for region in backward_loops(project)}
     if not regions:
         raise refuse("no backward pass was found in the program")
     found: Places = []
@@ -54,21 +36,6 @@ def counts(project: Project, is_number: Callable[[PythonFile, cst.BaseExpression
         updates = any(makes_updates(project, call) for _, call in region.each(cst.Call))  # type: ignore[arg-type]
         found += _remainders(region, is_number) if updates else [_passes(region, is_number)]
     return found
-
-
-def _regions(project: Project) -> Iterator[_Region]:
-    """For each backward pass the loop around it, or around the one call of its function; else that function, or the file."""
-    for file in project.parsed("backward"):
-        for call in file.calls:
-            if called(call) != "backward":
-                continue
-            around = next((up for up in file.ancestors(call) if isinstance(up, (*LOOPS, cst.FunctionDef))), file.module)
-            sites = callers.sites(project, file, around) if isinstance(around, cst.FunctionDef) else []
-            loops = [(where, up) for where, site in sites for up in where.ancestors(site) if isinstance(up, LOOPS)]
-            if len(sites) == 1 and loops:
-                yield _Region(project, *loops[0], (file, around))
-            else:
-                yield _Region(project, file, around)
 
 
 def makes_updates(project: Project, call: cst.Call, depth: int = 0) -> bool:
@@ -85,7 +52,7 @@ def makes_updates(project: Project, call: cst.Call, depth: int = 0) -> bool:
     )  # fmt: skip
 
 
-def _passes(region: _Region, is_number: Callable[[PythonFile, cst.BaseExpression], bool]) -> tuple[PythonFile, cst.BaseExpression]:
+def _passes(region: BackwardLoop, is_number: Callable[[PythonFile, cst.BaseExpression], bool]) -> tuple[PythonFile, cst.BaseExpression]:
     """N of `for … in range(N)`, where the update follows the loop."""
     counted = region.loop.iter if isinstance(region.loop, cst.For) else None
     plain = isinstance(counted, cst.Call) and dotted(counted.func) == "range" and len(counted.args) == 1 and not counted.args[0].star
@@ -94,7 +61,7 @@ def _passes(region: _Region, is_number: Callable[[PythonFile, cst.BaseExpression
     return region.file, counted.args[0].value  # type: ignore[union-attr]
 
 
-def _remainders(region: _Region, is_number: Callable[[PythonFile, cst.BaseExpression], bool]) -> Places:
+def _remainders(region: BackwardLoop, is_number: Callable[[PythonFile, cst.BaseExpression], bool]) -> Places:
     """N of each `… % N`, and of `count == N`, in a loop that also makes the updates."""
     loop = region.loop
     if isinstance(loop, cst.While) or (
@@ -131,7 +98,7 @@ def _names(node: cst.CSTNode) -> set[str]:
     return {name for each in descendants(node, (cst.Name, cst.Attribute)) if (name := dotted(each)) is not None and name != "self"}
 
 
-def _counters(region: _Region) -> set[str]:
+def _counters(region: BackwardLoop) -> set[str]:
     """What the loop numbers its micro-batches by: the first name of `for i, … in enumerate(…)`."""
     loop = region.loop
     if not isinstance(loop, cst.For) or not isinstance(loop.iter, cst.Call) or dotted(loop.iter.func) != "enumerate":
@@ -139,7 +106,7 @@ def _counters(region: _Region) -> set[str]:
     return _names(loop.target.elements[0].value) if isinstance(loop.target, cst.Tuple) else set()
 
 
-def _of_updates(region: _Region, names: set[str], tied: list) -> bool:
+def _of_updates(region: BackwardLoop, names: set[str], tied: list) -> bool:
     """Whether `names` are counted up with each update only: behind what tells the last micro-batch, or where the step is made."""
     added = [(file, node) for file, node in region.each(cst.AugAssign) if dotted(node.target) in names]  # type: ignore[attr-defined]
     if added:
@@ -154,7 +121,7 @@ def _of_updates(region: _Region, names: set[str], tied: list) -> bool:
     return False
 
 
-def _guarded(region: _Region, file: PythonFile, node: cst.CSTNode, tied: list) -> bool:
+def _guarded(region: BackwardLoop, file: PythonFile, node: cst.CSTNode, tied: list) -> bool:
     """Whether a condition made of a tied number stands around `node`, or left the loop in front of it."""
     for up in file.ancestors(node):
         if isinstance(up, cst.If) and _holds(file, up.test, tied) and not file.inside(node, up.test):
@@ -172,7 +139,7 @@ def _holds(file: PythonFile, test: cst.CSTNode, tied: list) -> bool:
     return any(where is file and file.inside(each, test) for where, each, _, _ in tied)
 
 
-def _nothing_else(region: _Region, numbers: list) -> None:
+def _nothing_else(region: BackwardLoop, numbers: list) -> None:
     """Raises `UsageError` where a counter of micro-batches is compared with anything but their number in a pass over the data."""
     names = set().union(*(names for _, _, names, _ in numbers)) | _counters(region)
     for file, test in region.each((cst.Comparison, cst.BinaryOperation)):

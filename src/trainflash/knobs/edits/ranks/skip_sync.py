@@ -7,17 +7,23 @@ import libcst as cst
 from trainflash.knobs.edits.which_call import the_call
 from trainflash.knobs.effects import changes
 from trainflash.knobs.kinds import CallArgument, SkipSync
-from trainflash.knobs.reading.expressions import refuse
-from trainflash.knobs.reading.python_source import LOOPS, PythonFile, descendants, dotted
+from trainflash.knobs.reading import callees
+from trainflash.knobs.reading.expressions import given_to, is_name, literal, refuse
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, sole
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
 from trainflash.knobs.training import micro_batches
+from trainflash.knobs.training.backward_loops import BackwardLoop, backward_loops
 
 WRAPPED = CallArgument(
     ("torch.nn.parallel.DistributedDataParallel", "torch.nn.parallel.distributed.DistributedDataParallel"), "module",
     at="communication.location",
 )  # fmt: skip
 SWITCH = "require_backward_grad_sync"
+COUNTERS = ("micro", "number", "part_number")  # how passes are counted that the program does not count
+SIZED = ("list", "tuple", "sequence")
+LISTING = ("list", "tuple", "sorted")
+SPLITS = ("chunk", "split", "tensor_split", "unbind")
 
 
 def skip_sync(edit: SkipSync, scene: Scene) -> tuple[Target, ...]:
@@ -31,42 +37,37 @@ def skip_sync(edit: SkipSync, scene: Scene) -> tuple[Target, ...]:
             full = file.full_name(node.func) if isinstance(node, cst.Call) else None
             if full == "torch.compile" or (isinstance(node, cst.Attribute) and node.attr.value == SWITCH):
                 raise refuse(f"{file.location(node)}: `{file.text(node)}` has a say in it already")
-    file, loop = _loop(scene, model)
-    test = _last(scene, file, loop)
+    around = _loop(scene, model)
+    file, loop = around.file, around.loop
+    assert isinstance(loop, cst.For)
+    test, counting = _last(scene, file, loop)
     first = loop.body.body[0]
     start = file.span(first)[0]
-    if not isinstance(loop.body, cst.IndentedBlock):
-        raise refuse(f"{file.location(loop)}: the loop stands in one line")
-    line = f"{model}.{SWITCH} = {test}{file.newline}{file.indent(first)}"
+    switch = Splice(file.path, start, start, f"{model}.{SWITCH} = {test}{file.newline}{file.indent(first)}")
     where = f"{model} in the loop at {file.location(loop)}"
-    return (Target(file.location(loop), None, lambda value: (Splice(file.path, start, start, line),), where, f"only when {test}"),)
+    return (Target(file.location(loop), None, lambda value: (*counting, switch), where, f"only when {test}"),)
 
 
-def _loop(scene: Scene, model: str) -> tuple[PythonFile, cst.For]:
-    """The innermost loop with the one backward pass of the program, in which the wrapped network is called."""
-    found = []
-    for file in scene.project.parsed("backward"):
-        for call in file.calls:
-            if isinstance(call.func, cst.Attribute) and call.func.attr.value == "backward":
-                found.append((file, call))
+def _loop(scene: Scene, model: str) -> BackwardLoop:
+    """The innermost loop around the one backward pass of the program, in which the wrapped network is called."""
+    found = list(backward_loops(scene.project))
+    if len(found) > 1 and (finding := scene.finding) is not None and (place := finding.location) is not None:
+        found = [each for each in found if each.backward[0].path == place.file and each.backward[0].covers(each.backward[1], place.line)]
     if len(found) != 1:
         raise refuse(f"{'no' if not found else 'more than one'} call of backward in the program")
-    file, backward = found[0]
-    loop = next((up for up in file.ancestors(backward) if isinstance(up, (*LOOPS, cst.FunctionDef))), None)
-    here = file.location(backward)
+    file, loop = found[0].file, found[0].loop
+    here = found[0].backward[0].location(found[0].backward[1])
     if not isinstance(loop, cst.For) or not isinstance(loop.body, cst.IndentedBlock):
         raise refuse(f"{here}: the backward pass does not stand in a loop over micro-batches")
-    if not any(dotted(call.func) == model for call in descendants(loop.body, cst.Call)):
+    if not any(dotted(call.func) == model for _, call in found[0].each(cst.Call)):  # type: ignore[attr-defined]
         raise refuse(f"{here}: the loop around it does not call {model}")
-    if any(
-        isinstance(node, (cst.Break, cst.Continue, cst.Return)) for node in descendants(loop.body, (cst.Break, cst.Continue, cst.Return))
-    ):
+    if any(True for _ in descendants(loop.body, (cst.Break, cst.Continue, cst.Return))):
         raise refuse(f"{file.location(loop)}: the loop may be left before its last micro-batch")
-    return file, loop
+    return found[0]
 
 
-def _last(scene: Scene, file: PythonFile, loop: cst.For) -> str:
-    """When the micro-batch is the last of its update: what guards the optimizer's step, or the loop's last pass."""
+def _last(scene: Scene, file: PythonFile, loop: cst.For) -> tuple[str, tuple[Splice, ...]]:
+    """When the micro-batch is the last of its update: what guards the optimizer's step, or the loop's last pass, with what counts it."""
     steps = _updates(scene, loop.body)
     found: dict[tuple[int, bool], cst.If] = {}
     for call in steps:
@@ -76,26 +77,96 @@ def _last(scene: Scene, file: PythonFile, loop: cst.For) -> str:
             raise refuse(f"{file.location(call)}: the optimizer's step is under {'no' if not guards else 'more than one'} condition")
     if steps:
         (_, otherwise), guard = next(iter(found.items()))
-        test = guard.test
-        if any(dotted(call.func) != "len" for call in descendants(test, cst.Call)) or any(descendants(test, cst.NamedExpr)):
-            raise refuse(f"{file.location(test)}: the condition `{file.text(test)}` may give another answer in front of the step")
-        _fixed(file, loop, {node.value for node in descendants(test, cst.Name)})
-        _set_nowhere(scene, file, test)
-        return f"not ({file.text(test)})" if otherwise else file.text(test)
+        test = _in_front(scene, file, loop, guard)
+        return (f"not ({test})" if otherwise else test), ()
     around = file.function_around(loop) or file.module
     if not any(file.span(call)[0] > file.span(loop)[1] for call in _updates(scene, around)):
         raise refuse(f"{file.location(loop)}: the update is not seen behind the loop over micro-batches")
-    counted = loop.iter
-    plain = isinstance(counted, cst.Call) and dotted(counted.func) == "range" and len(counted.args) == 1 and not counted.args[0].star
-    if not plain or not isinstance(loop.target, cst.Name):
-        raise refuse(f"{file.location(loop)}: which pass of the loop is the last one is not written as a number")
-    most = counted.args[0].value  # type: ignore[union-attr]
-    if any(descendants(most, cst.Call)):
-        raise refuse(f"{file.location(loop)}: `{file.text(most)}` may give another number in the loop")
-    _fixed(file, loop, {node.value for node in descendants(most, cst.Name)} | {loop.target.value})
-    text = file.text(most)
-    atom = isinstance(most, (cst.Name, cst.Attribute, cst.Subscript, cst.Integer))
-    return f"{loop.target.value} == {text if atom else f'({text})'} - 1"
+    return _last_pass(scene, file, loop)
+
+
+def _in_front(scene: Scene, file: PythonFile, loop: cst.For, guard: cst.If) -> str:
+    """The condition of `guard` as it has to be asked at the top of the loop: a count that goes up in between is one less there."""
+    test = guard.test
+    if any(dotted(call.func) != "len" for call in descendants(test, cst.Call)) or any(descendants(test, cst.NamedExpr)):
+        raise refuse(f"{file.location(test)}: the condition `{file.text(test)}` may give another answer in front of the step")
+    names = [node for node in descendants(test, cst.Name) if is_name(file, node)]
+    counted = {node.value for node in names if _counts_up(file, loop, guard, node.value)}
+    _fixed(file, loop, {node.value for node in descendants(test, cst.Name)} - counted)
+    _set_nowhere(scene, file, test)
+    start, text = file.span(test)[0], file.raw[slice(*file.span(test))]
+    for node in reversed([each for each in names if each.value in counted]):
+        a, b = (at - start for at in file.span(node))
+        text = text[:a] + f"({node.value} + 1)".encode() + text[b:]
+    return text.decode()
+
+
+def _counts_up(file: PythonFile, loop: cst.For, guard: cst.If, name: str) -> bool:
+    """Whether each pass of the loop adds one to `name` in front of `guard`, and only what `guard` leads to sets it otherwise."""
+    lines = [sole(line) for line in loop.body.body]
+    plus = [each for each in lines if isinstance(each, cst.AugAssign) and dotted(each.target) == name]
+    if len(plus) != 1 or not isinstance(plus[0].operator, cst.AddAssign) or literal(plus[0].value) != 1:
+        return False
+    before = file.span(plus[0])[0] < file.span(guard)[0] and file.parent(guard) is loop.body
+    others = [node for node in descendants(loop.body, (cst.Assign, cst.AugAssign, cst.AnnAssign)) if node is not plus[0]]
+    return before and not any(_sets(node, {name}) and not file.inside(node, guard.body) for node in others)
+
+
+def _last_pass(scene: Scene, file: PythonFile, loop: cst.For) -> tuple[str, tuple[Splice, ...]]:
+    """When the loop makes its last pass: the last number of a range, or the last of a list, which is counted where it is not yet."""
+    counted, target = loop.iter, loop.target
+    called = dotted(counted.func) if isinstance(counted, cst.Call) else None
+    if isinstance(counted, cst.Call) and called == "range" and len(counted.args) == 1 and not counted.args[0].star:
+        if isinstance(target, cst.Name):
+            most = _unchanged(file, loop, counted.args[0].value, target.value)
+            return f"{target.value} == {most} - 1", ()
+    elif isinstance(counted, cst.Call) and called == "enumerate" and isinstance(target, cst.Tuple) and len(target.elements) == 2:
+        number, given = target.elements[0].value, counted.args[0].value
+        start = literal(counted.args[1].value) if len(counted.args) == 2 and not counted.args[1].star else 0
+        if isinstance(number, cst.Name) and isinstance(start, int) and _is_list(scene, file, given):
+            whole = f"len({_unchanged(file, loop, given, number.value)})"
+            return f"{number.value} == {whole}{f' - {1 - start}' if start < 1 else f' + {start - 1}' if start > 1 else ''}", ()
+    elif _is_list(scene, file, counted):
+        taken = {node.value for node in file.nodes if isinstance(node, cst.Name)}
+        free = [name for name in COUNTERS if name not in taken]
+        if not free:
+            raise refuse(f"{file.location(loop)}: the name {COUNTERS[0]} means something else there")
+        whole = _unchanged(file, loop, counted, free[0])
+        bare = isinstance(target, cst.Tuple) and not target.lpar
+        begin, (end, _) = (f"{free[0]}, (" if bare else f"{free[0]}, "), file.outer_span(counted)
+        front = Splice(file.path, file.outer_span(target)[0], file.outer_span(target)[0], begin)
+        close = [Splice(file.path, *[file.outer_span(target)[1]] * 2, ")")] if bare else []
+        inner = Splice(file.path, end, end, "enumerate(")
+        behind = Splice(file.path, *[file.outer_span(counted)[1]] * 2, ")")
+        return f"{free[0]} == len({whole}) - 1", (front, *close, inner, behind)
+    raise refuse(f"{file.location(loop)}: which pass of the loop is the last one is not written as a number")
+
+
+def _is_list(scene: Scene, file: PythonFile, node: cst.BaseExpression) -> bool:
+    """Whether `node` is a name whose length can be asked for, as far as the source says: made as a list, or declared to be one."""
+    name = dotted(node)
+    if name is None:
+        return False
+    function = file.function_around(node)
+    params = [] if function is None else [each for each in descendants(function.params, cst.Param) if each.name.value == name]
+    if params:
+        asked = params[0].annotation
+        return asked is not None and file.text(asked.annotation).split("[")[0].split(".")[-1].lower() in SIZED
+    made = given_to(function or file.module, name)
+    return bool(made) and all(
+        isinstance(each, (cst.List, cst.ListComp, cst.Tuple))
+        or (isinstance(each, cst.Call) and (dotted(each.func) in LISTING or callees.called_name(each) in SPLITS))
+        for each in made
+    )
+
+
+def _unchanged(file: PythonFile, loop: cst.For, node: cst.BaseExpression, counter: str) -> str:
+    """Source of `node`, which gives the same in each pass of the loop; raises `UsageError` where it may not."""
+    if any(descendants(node, cst.Call)):
+        raise refuse(f"{file.location(loop)}: `{file.text(node)}` may give another number in the loop")
+    _fixed(file, loop, {each.value for each in descendants(node, cst.Name)} | {counter})
+    atom = isinstance(node, (cst.Name, cst.Attribute, cst.Subscript, cst.Integer))
+    return file.text(node) if atom else f"({file.text(node)})"
 
 
 def _updates(scene: Scene, where: cst.CSTNode) -> list[cst.Call]:
@@ -118,8 +189,10 @@ def _set_nowhere(scene: Scene, file: PythonFile, test: cst.BaseExpression) -> No
 def _fixed(file: PythonFile, loop: cst.For, names: set[str]) -> None:
     """Raises `UsageError` where the loop sets one of `names` itself."""
     for node in descendants(loop.body, (cst.Assign, cst.AugAssign, cst.AnnAssign)):
-        targets = [each.target for each in node.targets] if isinstance(node, cst.Assign) else [node.target]
-        if any(
-            name.value in names for target in targets for name in (target, *descendants(target, cst.Name)) if isinstance(name, cst.Name)
-        ):
+        if _sets(node, names):
             raise refuse(f"{file.location(node)}: `{file.text(node)}` changes which micro-batch is the last")
+
+
+def _sets(node: cst.CSTNode, names: set[str]) -> bool:
+    targets = [each.target for each in node.targets] if isinstance(node, cst.Assign) else [node.target]  # type: ignore[attr-defined]
+    return any(name.value in names for target in targets for name in descendants(target, cst.Name))  # type: ignore[attr-defined]
