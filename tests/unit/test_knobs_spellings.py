@@ -31,6 +31,7 @@ ELSEWHERE = (
     "profiler_off",
     "torch_threads",
     "plain_numbers",
+    "foreach_operations",
     "one_exchange",
     "interleaved_ranks",
     "torch_optimizer",

@@ -262,6 +262,11 @@ class PlainNumbers(Edit):
 
 
 @dataclass(frozen=True)
+class ForeachOperations(Edit):
+    """Work on lists of tensors at once, where a loop at the finding's line works on one after the other."""
+
+
+@dataclass(frozen=True)
 class FusedAttention(Edit):
     """Put `scaled_dot_product_attention` in place of attention written by hand, where the source proves that it computes the same."""
 

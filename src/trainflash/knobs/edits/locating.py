@@ -35,6 +35,7 @@ from trainflash.knobs.edits import (
 )
 from trainflash.knobs.edits import exchange as exchanging
 from trainflash.knobs.edits.attention import fused, weights
+from trainflash.knobs.edits.foreach import loops as foreach_loops
 from trainflash.knobs.edits.padding import columns, longest
 from trainflash.knobs.edits.padding import settings as padding_settings
 from trainflash.knobs.edits.ranks import dealt_rows, joined_exchange, skip_sync
@@ -60,6 +61,7 @@ FINDERS: dict[type, Callable[[Any, Scene], tuple[Target, ...]]] = {
     of.UnheardLog: log_guards.unheard_log,
     of.Seldom: seldom.seldom,
     of.PlainNumbers: plain_numbers.plain_numbers,
+    of.ForeachOperations: foreach_loops.foreach_operations,
     of.OwnCheckpoint: rerun.own_checkpoint,
     of.WatchingMode: watching_modes.watching_mode,
     of.KeptLoader: kept_loaders.kept_loader,

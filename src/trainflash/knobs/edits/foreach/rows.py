@@ -1,0 +1,440 @@
+"""Statements about one tensor of each turn of a loop, as operations on lists of the tensors of all turns.
+
+`m.mul_(beta).add_(grad, alpha=1 - beta)` is `torch._foreach_mul_(ms, beta)` and `torch._foreach_add_(ms, grads, alpha=1 - beta)`: each of
+torch's list operations does to every tensor what its namesake does to one, in the same order, so that the numbers stay the same. What has
+no list operation is written as a comprehension, or as a loop of its own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from keyword import iskeyword as keyword_of_python
+from typing import Literal
+
+import libcst as cst
+
+from trainflash.knobs.effects.purity import RANDOM_METHODS
+from trainflash.knobs.reading.expressions import is_name, literal, refuse
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, keyword, string_value
+
+# Tensor operations with a list operation of the same name: https://docs.pytorch.org/docs/stable/torch.html#foreach-operations and
+# torch/_C/_VariableFunctions.pyi of torch 2.1 and later.
+ALONE = frozenset((
+    "abs", "ceil", "cos", "erf", "exp", "expm1", "floor", "frac", "log", "log10", "log1p", "log2", "neg", "norm", "reciprocal", "round",
+    "sigmoid", "sign", "sin", "sqrt", "tan", "tanh", "trunc",
+))  # fmt: skip
+WITH_ONE = frozenset(("add", "sub", "mul", "div", "pow", "lerp", "clamp_min", "clamp_max", "maximum", "minimum"))
+WITH_TWO = frozenset(("addcmul", "addcdiv"))
+SCALED = ("add", "sub")  # take `alpha`
+NO_METHOD = ("maximum", "minimum", "norm")  # have no form that ends in "_"
+OPERATORS: dict[type, str] = {cst.Add: "add", cst.Subtract: "sub", cst.Multiply: "mul", cst.Divide: "div", cst.Power: "pow"}
+IN_PLACE: dict[type, str] = {cst.AddAssign: "add", cst.SubtractAssign: "sub", cst.MultiplyAssign: "mul", cst.DivideAssign: "div"}
+GRADIENT_MODES = ("torch.no_grad", "torch.inference_mode", "torch.enable_grad")
+VIEWS = ("grad", "data")  # attributes of a tensor that are tensors
+ASKS = frozenset((
+    "dim", "element_size", "get_device", "is_complex", "is_contiguous", "is_floating_point", "is_tensor", "item", "numel", "size", "tolist",
+))  # fmt: skip
+PLAIN = ("len", "float", "int", "abs", "min", "max")
+SHORT = {"p": "params", "param": "params", "g": "grads", "x": "tensors", "v": "values"}
+
+
+@dataclass(frozen=True)
+class Value:
+    """Source of an expression: the `same` for all turns, or a list of `tensors`, or of `items` that may be numbers."""
+
+    text: str
+    kind: Literal["same", "tensors", "items"]
+
+
+@dataclass
+class Rows:
+    """Translates statements. `own` are the names that each turn sets anew in front of them, `keys` those of them that are distinct keys."""
+
+    file: PythonFile
+    torch: str  # how the file spells torch, with the dot
+    own: frozenset[str]
+    keys: frozenset[str]
+    taken: frozenset[str]  # names that mean something in the function
+    known: frozenset[str]  # source of what is certainly a tensor
+    known_lists: frozenset[str]  # source of what holds nothing but tensors
+    collected: dict[str, str] = field(default_factory=dict)  # source of what a turn gives to a list → the list
+    now: dict[str, str] = field(default_factory=dict)  # source → the list that holds it now
+    kept: set[str] = field(default_factory=set)  # names set here, to the same value for all turns
+    made: dict[str, str] = field(default_factory=dict)  # names set here, one for each turn → their list
+    tensors: set[str] = field(default_factory=set)  # lists that hold tensors
+    operations: int = 0
+    loops: int = 0  # what is still done one by one
+
+    def of(self, lines: Iterable[cst.CSTNode], indent: str) -> list[str]:
+        """Rows of source for `lines`. Raises `UsageError` for one that is not understood."""
+        rows: list[str] = []
+        for line in lines:
+            rows += [f"{indent}{comment}" for comment in _comments(line)]
+            if isinstance(line, cst.If):
+                rows += self._branch(line, indent)
+            elif isinstance(line, cst.With):
+                rows += self._context(line, indent)
+            elif isinstance(line, cst.SimpleStatementLine):
+                rows += [f"{indent}{row}" for small in line.body for row in self._small(small)]
+            else:
+                raise self._strange(line)
+        return rows
+
+    def _strange(self, node: cst.CSTNode) -> Exception:
+        return refuse(f"{self.file.location(node)}: `{_first(self.file.text(node))}` is not understood as an operation on tensors")
+
+    def _branch(self, line: cst.If, indent: str) -> list[str]:
+        if self._mentions(line.test) or any(descendants(line.test, (cst.Call, cst.NamedExpr, cst.Await))):
+            raise refuse(f"{self.file.location(line)}: `{self.file.text(line.test)}` may be another answer in each turn")
+        deeper = indent + self.file.module.default_indent
+        body = self.of(_lines(line.body), deeper) or [f"{deeper}pass"]
+        rows = [f"{indent}if {self.file.text(line.test)}:", *body]
+        if isinstance(line.orelse, cst.If):
+            rest = self._branch(line.orelse, indent)
+            return [*rows, f"{indent}el{rest[0].lstrip()}", *rest[1:]]
+        if line.orelse is not None:
+            rows += [f"{indent}else:", *self.of(_lines(line.orelse.body), deeper)]
+        return rows
+
+    def _context(self, line: cst.With, indent: str) -> list[str]:
+        for item in line.items:
+            if not isinstance(item.item, cst.Call) or self.file.full_name(item.item.func) not in GRADIENT_MODES:
+                raise self._strange(line)
+        header = self.file.text(line).split(":", 1)[0]
+        return [f"{indent}{header}:", *self.of(_lines(line.body), indent + self.file.module.default_indent)]
+
+    # Statements ---------------------------------------------------------------------------------------------------------------------
+
+    def _small(self, small: cst.BaseSmallStatement) -> list[str]:
+        if isinstance(small, cst.Expr) and isinstance(small.value, cst.Call):
+            return self._in_place(small)
+        if isinstance(small, cst.AugAssign):
+            return self._augmented(small)
+        if isinstance(small, cst.Assign) and len(small.targets) == 1:
+            return self._assigned(small, small.targets[0].target)
+        raise self._strange(small)
+
+    def _in_place(self, small: cst.Expr) -> list[str]:
+        """`x.mul_(a).add_(y, alpha=b)`: one row for each call."""
+        calls, base = [], small.value
+        while isinstance(base, cst.Call) and isinstance(base.func, cst.Attribute) and base.func.attr.value.endswith("_"):
+            calls.insert(0, base)
+            base = base.func.value
+        if not calls or self._part(base) is None:
+            raise self._strange(small)
+        if not all(self._has_form(call) for call in calls):
+            return self._turn(small)
+        held = self._list(base)
+        self.tensors.add(held)
+        rows = []
+        for call in calls:
+            name = call.func.attr.value  # type: ignore[union-attr]
+            given = self._given(name[:-1], call, call.args)
+            if given is None:
+                raise self._strange(call)
+            self.operations += 1
+            rows.append(f"{self.torch}_foreach_{name}({', '.join((held, *given))})")
+        return rows
+
+    def _has_form(self, call: cst.Call) -> bool:
+        name = call.func.attr.value[:-1]  # type: ignore[union-attr]
+        return name in ("copy", "zero") or (name in ALONE | WITH_ONE | WITH_TWO and name not in NO_METHOD)
+
+    def _augmented(self, small: cst.AugAssign) -> list[str]:
+        """`x += y` changes the tensor `x`; a number that is kept under a key is counted in a loop of its own."""
+        name, target = IN_PLACE.get(type(small.operator)), small.target
+        if self._part(target) is None:
+            raise self._strange(small)
+        if not self._tensor(target):
+            if isinstance(target, cst.Name):
+                raise self._strange(small)
+            return self._turn(small)
+        value = self.value(small.value)
+        if name is None:
+            raise self._strange(small)
+        self.operations += 1
+        return [f"{self.torch}_foreach_{name}_({self._list(target)}, {value.text})"]
+
+    def _assigned(self, small: cst.Assign, target: cst.BaseAssignTargetExpression) -> list[str]:
+        value = self.value(small.value)
+        if isinstance(target, cst.Name):
+            name = target.value
+            if value.kind == "same":
+                if name in self.own or name in self.made:
+                    raise self._strange(small)
+                self.kept.add(name)
+                return [f"{name} = {value.text}"]
+            if name in self.kept:
+                raise self._strange(small)
+            held = self.made.get(name) or (self._list(target) if name in self.own else self._fresh(name))
+            self.made[name] = self.now[name] = held
+            self._holds(held, value)
+            return [] if held == value.text else [f"{held} = {value.text}"]
+        root = self._root(target)
+        if root is None or self._part(target) is None:
+            raise self._strange(small)
+        owners = self._list(root)
+        if value.kind == "same":
+            self.now.pop(self.file.text(target), None)
+            return [f"for {root.value} in {owners}:", f"{self.file.module.default_indent}{self.file.text(target)} = {value.text}"]
+        held = self._fresh(f"new_{_words(self.file.text(target))[0]}")
+        one = held[:-1] if held.endswith("s") else f"{held}_one"
+        self.now[self.file.text(target)] = held
+        self._holds(held, value)
+        loop = f"for {root.value}, {one} in zip({owners}, {held}):"
+        return [f"{held} = {value.text}", loop, f"{self.file.module.default_indent}{self.file.text(target)} = {one}"]
+
+    def _holds(self, held: str, value: Value) -> None:
+        if value.kind == "tensors":
+            self.tensors.add(held)
+        else:
+            self.tensors.discard(held)
+
+    def _turn(self, small: cst.BaseSmallStatement) -> list[str]:
+        """A statement as it is, in a loop of its own."""
+        self._harmless(small)
+        names = self._names(small)
+        if not names:
+            raise self._strange(small)
+        self.loops += 1
+        return [f"for {', '.join(names)} in {self._zipped(names)}:", f"{self.file.module.default_indent}{self.file.text(small)}"]
+
+    # Expressions --------------------------------------------------------------------------------------------------------------------
+
+    def value(self, node: cst.BaseExpression) -> Value:
+        """What `node` is for all turns. Raises `UsageError` where working it out may have an effect, or draws random numbers."""
+        if not self._mentions(node):
+            called = [self.file.full_name(call.func) or "?" for call in descendants(node, cst.Call)]  # type: ignore[attr-defined]
+            if any(not name.startswith("math.") and name not in PLAIN for name in called):
+                raise self._strange(node)
+            return Value(self.file.outer_text(node), "same")
+        if self._part(node) is not None:
+            held = self._list(node)
+            return Value(held, "tensors" if self._tensor(node) else "items")
+        before = dict(self.collected), dict(self.now), set(self.tensors), self.operations, self.loops
+        written = None
+        if isinstance(node, cst.BinaryOperation):
+            written = self._binary(node)
+        elif isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Minus):
+            inner = self.value(node.expression)
+            written = f"_foreach_neg({inner.text})" if inner.kind == "tensors" else None
+        elif isinstance(node, cst.Call):
+            written = self._called(node)
+        if written is not None:
+            self.operations += 1
+            return Value(self.torch + written, "tensors")
+        self.collected, self.now, self.tensors, self.operations, self.loops = before
+        return self._each(node)
+
+    def _binary(self, node: cst.BinaryOperation) -> str | None:
+        name = OPERATORS.get(type(node.operator))
+        left, right = self.value(node.left), self.value(node.right)
+        if name is None:
+            return None
+        if left.kind == "tensors":
+            return f"_foreach_{name}({left.text}, {right.text})"
+        if left.kind != "same" or right.kind != "tensors":
+            return None
+        if name in ("add", "mul"):
+            return f"_foreach_{name}({right.text}, {left.text})"
+        return f"_foreach_add({self.torch}_foreach_neg({right.text}), {left.text})" if name == "sub" else None
+
+    def _called(self, call: cst.Call) -> str | None:
+        """A method of a tensor, or the function of torch's by that name, that has a list operation."""
+        full = self.file.full_name(call.func) or ""
+        args: Sequence[cst.Arg] = call.args
+        if full.startswith("torch.") and full.count(".") == 1 and args and args[0].keyword is None and not args[0].star:
+            name, base, args = full.removeprefix("torch."), args[0].value, args[1:]
+        elif isinstance(call.func, cst.Attribute):
+            name, base = call.func.attr.value, call.func.value
+        else:
+            return None
+        if name not in ALONE | WITH_ONE | WITH_TWO | {"clamp"} or not self._mentions(base):
+            return None
+        held = self.value(base)
+        if name == "clamp":
+            return self._clamped(held, args)
+        given = self._given(name, call, args)
+        return None if held.kind != "tensors" or given is None else f"_foreach_{name}({', '.join((held.text, *given))})"
+
+    def _clamped(self, held: Value, args: Sequence[cst.Arg]) -> str | None:
+        """`x.clamp(a, b)`: not below `a`, then not above `b`."""
+        text = held.text
+        for place, name in enumerate(("min", "max")):
+            found = [arg for at, arg in enumerate(args) if (arg.keyword.value == name if arg.keyword is not None else at == place)]
+            if not found or dotted(found[0].value) == "None":
+                continue
+            bound = self.value(found[0].value)
+            if bound.kind != "same" or found[0].star:
+                return None
+            text = f"{self.torch}_foreach_clamp_{name}({text}, {bound.text})"
+        return text.removeprefix(self.torch) if held.kind == "tensors" and text is not held.text else None
+
+    def _given(self, name: str, call: cst.Call, args: Sequence[cst.Arg]) -> list[str] | None:
+        """Source of the other arguments of a list operation; None where they are others than it takes."""
+        plain = [arg.value for arg in args if arg.keyword is None and not arg.star]
+        option = {"add": "alpha", "sub": "alpha", "addcmul": "value", "addcdiv": "value"}.get(name)
+        scale = keyword(call, option) if option is not None else None
+        if len(plain) + (scale is not None) != len(args):
+            return None
+        wanted = 0 if name in ALONE or name == "zero" else 2 if name in WITH_TWO or name == "lerp" else 1
+        if len(plain) != wanted:
+            return None
+        values = [self.value(node) for node in plain]
+        tensors = {"lerp": values[:1], "copy": values, "maximum": values, "minimum": values}.get(name, values if name in WITH_TWO else [])
+        if any(value.kind == "same" for value in tensors) or (name == "copy" and values[0].kind != "tensors"):
+            return None
+        given = [value.text for value in values]
+        if scale is not None:
+            by = self.value(scale.value)
+            if by.kind != "same" or (name in SCALED and values[0].kind == "same"):
+                return None
+            given.append(f"{option}={by.text}")
+        return given
+
+    def _each(self, node: cst.BaseExpression) -> Value:
+        """A comprehension: of each turn what `node` says of it."""
+        self._harmless(node)
+        names = self._names(node)
+        self.loops += 1
+        text = f"[{self.file.outer_text(node)} for {', '.join(names)} in {self._zipped(names)}]"
+        return Value(text, "tensors" if self._gives_tensors(node) else "items")
+
+    def _gives_tensors(self, node: cst.BaseExpression) -> bool:
+        """Whether an operation without a list operation gives a tensor, as far as the source says."""
+        if isinstance(node, cst.BinaryOperation):
+            return self._gives_tensors(node.left) or self._gives_tensors(node.right)
+        if not isinstance(node, cst.Call):
+            return self._part(node) is not None and self._tensor(node)
+        full = self.file.full_name(node.func) or ""
+        if full.startswith("torch."):
+            return full.split(".")[-1] not in ASKS
+        func = node.func
+        return isinstance(func, cst.Attribute) and func.attr.value not in ASKS and self._gives_tensors(func.value)
+
+    def _harmless(self, node: cst.CSTNode) -> None:
+        for call in descendants(node, cst.Call):
+            name = call.func.attr.value if isinstance(call.func, cst.Attribute) else dotted(call.func) or "?"  # type: ignore[attr-defined]
+            full = self.file.full_name(call.func) or ""  # type: ignore[attr-defined]
+            library = full.startswith(("torch.", "math.")) or full in PLAIN
+            method = isinstance(call.func, cst.Attribute) and self._mentions(call.func.value)  # type: ignore[attr-defined]
+            if name in RANDOM_METHODS or not (library or method) or (name == "item" and isinstance(node, cst.BaseExpression)):
+                raise refuse(f"{self.file.location(call)}: `{_first(self.file.text(call))}` may have an effect of its own in each turn")
+        if any(True for _ in descendants(node, (cst.Lambda, cst.Await, cst.Yield, cst.NamedExpr, cst.ListComp, cst.GeneratorExp))):
+            raise self._strange(node)
+
+    # Lists --------------------------------------------------------------------------------------------------------------------------
+
+    def _names(self, node: cst.CSTNode) -> list[str]:
+        """Names in `node` that each turn sets anew, with their lists collected."""
+        found = {each.value: each for each in descendants(node, cst.Name) if is_name(self.file, each) and self._each_turn(each.value)}  # type: ignore[attr-defined,arg-type]
+        for each in found.values():
+            self._list(each)  # type: ignore[arg-type]
+        return list(found)
+
+    def _zipped(self, names: list[str]) -> str:
+        lists = [self.now[name] for name in names]
+        return lists[0] if len(lists) == 1 else f"zip({', '.join(lists)})"
+
+    def _each_turn(self, name: str) -> bool:
+        return name in self.own or name in self.made
+
+    def _mentions(self, node: cst.CSTNode) -> bool:
+        return any(self._each_turn(each.value) and is_name(self.file, each) for each in descendants(node, cst.Name))  # type: ignore[attr-defined,arg-type]
+
+    def _part(self, node: cst.BaseExpression) -> str | None:
+        """Source of what a turn has, when that is a name or a plain part of one: `p`, `p.grad`, `state["m"]`, `other[key]`; else None."""
+        if isinstance(node, cst.Name):
+            return node.value if self._each_turn(node.value) else None
+        inner = node
+        while (detached := _detached(inner)) is not None:
+            inner = detached
+        return self.file.text(node) if self._root(inner) is not None else None
+
+    def _root(self, node: cst.BaseExpression) -> cst.Name | None:
+        """The name that says which turn's `node` is: in front of attributes and written keys, or the key itself in `other[key].grad`."""
+        while True:
+            if isinstance(node, cst.Attribute):
+                node = node.value
+            elif isinstance(node, cst.Subscript) and len(node.slice) == 1 and isinstance(node.slice[0].slice, cst.Index):
+                key = node.slice[0].slice.value
+                if isinstance(key, cst.Name) and key.value in self.keys:
+                    return key if dotted(node.value) is not None and not self._mentions(node.value) else None
+                if string_value(key) is None and not isinstance(literal(key), int):
+                    return None
+                node = node.value
+            else:
+                break
+        return node if isinstance(node, cst.Name) and node.value in self.own and node.value not in self.made else None
+
+    def _list(self, node: cst.BaseExpression) -> str:
+        """The list that holds `node`, a part of each turn."""
+        text = self.file.text(node)
+        if text not in self.now:
+            held = self._fresh(text)
+            self.collected[text] = self.now[text] = held
+            if self._tensor(node):
+                self.tensors.add(held)
+        return self.now[text]
+
+    def _tensor(self, node: cst.BaseExpression) -> bool:
+        text = self.file.text(node)
+        held = self.now.get(text)
+        if held is not None and held not in self.collected.values():
+            return held in self.tensors
+        if isinstance(node, cst.Subscript) and self.file.text(node.value) in self.known_lists:
+            return True
+        return text in self.known or text.endswith(tuple(f".{name}" for name in (*VIEWS, "detach()")))
+
+    def _fresh(self, text: str) -> str:
+        used = self.taken | set(self.now.values())
+        names = [name for word in _words(text) for name in (SHORT.get(word, _plural(word)), f"{word}_list")]
+        free = next((name for name in names if name not in used and not keyword_of_python(name)), None)
+        if free is None:
+            raise refuse(f"the names {', '.join(names)} mean something else there")
+        return free
+
+
+def receivers(file: PythonFile, body: cst.CSTNode) -> frozenset[str]:
+    """Source of what operations of tensors are called on in `body`: it is a tensor."""
+    found = set()
+    for call in descendants(body, cst.Call):
+        if isinstance(call.func, cst.Attribute):  # type: ignore[attr-defined]
+            name = call.func.attr.value.removesuffix("_")  # type: ignore[attr-defined]
+            if name in ALONE | WITH_ONE | WITH_TWO | {"copy", "zero", "detach", "norm", "clone"} and name not in ("round", "log", "copy"):
+                found.add(file.text(call.func.value))  # type: ignore[attr-defined]
+    return frozenset(found)
+
+
+def _lines(block: cst.BaseSuite) -> Sequence[cst.CSTNode]:
+    return block.body
+
+
+def _comments(line: cst.CSTNode) -> list[str]:
+    """Comments above `line` and behind it."""
+    above = [each.comment.value for each in getattr(line, "leading_lines", ()) if each.comment is not None]
+    behind = getattr(getattr(line, "trailing_whitespace", None), "comment", None)
+    return above + ([behind.value] if behind is not None else [])
+
+
+def _detached(node: cst.BaseExpression) -> cst.BaseExpression | None:
+    """`x` of `x.detach()`."""
+    func = node.func if isinstance(node, cst.Call) and not node.args else None
+    return func.value if isinstance(func, cst.Attribute) and func.attr.value == "detach" else None
+
+
+def _words(text: str) -> list[str]:
+    """Names for what `text` is, best first: `grad` and `p_grad` of `p.grad`, `p` of `p.data`, `shadow` of `self.shadow[name]`."""
+    words = re.findall(r"[A-Za-z_]\w*", re.sub(r"\[[A-Za-z_]\w*\]|\.detach\(\)|\bself\.", "", text))
+    plain = [word for word in words if word not in ("data",)] or words
+    return [plain[-1], "_".join(words[-2:]), "_".join(("all", *words[-2:]))]
+
+
+def _plural(word: str) -> str:
+    return f"{word}_list" if word.endswith("s") else f"{word}s"
+
+
+def _first(text: str) -> str:
+    return text.splitlines()[0]
