@@ -346,7 +346,7 @@ def _update_evidence(signals: Signals, updates: Updates) -> list[Evidence]:
 def _update_knobs(updates: Updates | None) -> tuple[str, ...]:
     if updates is None:
         return ("optimizer_foreach", "optimizer_fused")
-    knobs = ["torch_optimizer"] if _by_hand(updates) else []
+    knobs = ["torch_optimizer", "foreach_operations"] if _by_hand(updates) else []
     if not _by_hand(updates):
         knobs += ["optimizer_foreach"] if updates.optimizer in FOREACH and not updates.foreach else []
         knobs += ["optimizer_fused"] if updates.optimizer in FUSABLE else []

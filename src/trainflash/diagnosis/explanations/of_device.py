@@ -39,7 +39,12 @@ DEVICE = (
         "nowhere; on a CPU Python "
         "between the operators takes longer than they do. Only where no larger cause is found",
         (
-            Fix("one operator for the whole loop: batched products, fused cells such as nn.LSTM, foreach operations", "rounding"),
+            Fix("one operator for the whole loop: batched products, fused cells such as nn.LSTM", "rounding"),
+            Fix(
+                "torch's operations on lists of tensors in place of a loop over them",
+                "nothing on a CPU; rounding on a GPU",
+                "foreach_operations",
+            ),
             Fix("torch.compile(model), mode='reduce-overhead' for CUDA graphs", "rounding: other kernels; first steps are slow"),
             Fix("larger batches", "the effective batch size: another training"),
         ),
