@@ -32,6 +32,7 @@ ELSEWHERE = (
     "torch_threads",
     "plain_numbers",
     "foreach_operations",
+    "kept_handle",
     "one_exchange",
     "interleaved_ranks",
     "torch_optimizer",

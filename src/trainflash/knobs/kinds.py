@@ -147,6 +147,11 @@ class KeptPool(Edit):
 
 
 @dataclass(frozen=True)
+class KeptHandle(Edit):
+    """Keep the file open, in each thread of each process, that a function opens and closes again in each call."""
+
+
+@dataclass(frozen=True)
 class KeptLoader(Edit):
     """Keep the loader that is made again of the same arguments, with its workers."""
 
