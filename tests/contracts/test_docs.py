@@ -15,6 +15,7 @@ import pytest
 
 from trainflash.cli import cli
 from trainflash.errors import TrainFlashError
+from trainflash.knobs.kinds import EDITS
 from trainflash.workflow import explaining
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -210,3 +211,8 @@ def test_scripts_run_from_anywhere_without_an_installation(name, tmp_path):
         [sys.executable, str(script), "--help"], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
     )
     assert done.stdout.startswith(f"Usage: trainflash {name}")
+
+
+def test_contributing_names_every_kind_of_edit():
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    assert [kind for kind in EDITS if f"`{kind}`" not in text] == []
