@@ -117,10 +117,13 @@ def remove_call(edit: RemoveCall, scene: Scene) -> tuple[Target, ...]:
     return (Target(here, None, lambda value: splices, f"`{file.text(call)}` at {here}", "taken away"),)
 
 
-def taken_away(file: PythonFile, call: cst.Call) -> tuple[Splice, ...]:
-    """The edit that takes the statement away that is nothing but `call`. Raises `UsageError` where its value is used."""
+def taken_away(file: PythonFile, call: cst.Call, bound: cst.BaseExpression | None = None) -> tuple[Splice, ...]:
+    """The edit that takes the statement away that is nothing but `call`, or gives it to `bound` alone.
+
+    Raises `UsageError` where its value is used.
+    """
     expression = file.parent(call)
-    if isinstance(expression, cst.Assign) and all(dotted(target.target) == "_" for target in expression.targets):
+    if isinstance(expression, cst.Assign) and all(target.target is bound or dotted(target.target) == "_" for target in expression.targets):
         small: cst.CSTNode = expression
     elif isinstance(expression, cst.Expr) or (isinstance(expression, cst.Assert) and expression.test is call):
         small = expression
