@@ -83,11 +83,8 @@ def _shown(file: PythonFile, call: cst.Call, bound: cst.BaseExpression) -> list[
             if target is None or file.full_name(told.func) != STATISTICS:
                 raise refuse(f"{file.location(node)}: what {node.value} recorded is used here")  # type: ignore[attr-defined]
             names.add(dotted(target) or "")
-        if (
-            isinstance(told.func, cst.Attribute)
-            and told.func.attr.value in STARTS
-            and any(isinstance(up, cst.If) for up in file.ancestors(told))
-        ):
+        starts = isinstance(told.func, cst.Attribute) and told.func.attr.value in STARTS
+        if starts and any(isinstance(up, cst.If) for up in file.ancestors(told)):
             raise refuse(f"{file.location(told)}: a condition decides whether {name} runs")
         found[id(small)] = told, target
     return list(found.values())
