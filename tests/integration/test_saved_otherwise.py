@@ -160,3 +160,20 @@ def test_contents_are_the_tensors_and_what_lies_in_lists_and_arrays(tmp_path):
     assert set(whole[2]) == {"list", "array"} and whole[3] == {"epoch": 3}
     assert all(whole[2][name][0] != state[2][name][0] for name in ("list", "array"))
     assert grouped[2] == one[2] != other[2], "settings, however the parameters are grouped, and not how they are computed"
+
+
+CALLBACKS = """
+about = {"best_model_path": f"EVERY-{step}.ckpt", "dirpath": ".", "best_k_models": {f"EVERY-{step}.ckpt": loss.detach()}}
+stops = {"patience": 3, "best_score": loss.detach()}
+torch.save({"model": model.state_dict(), "callbacks": {"ModelCheckpoint{'every': EVERY}": about, "EarlyStopping{}": stops}}, f'{step}.pt')
+"""
+
+
+def test_what_a_checkpoint_says_of_those_before_it_is_no_difference(tmp_path):
+    """Lightning's `ModelCheckpoint` keeps the paths and scores of its files in each of them, under a name that has its settings in it."""
+    _, often = recorded(tmp_path, "often", CALLBACKS.replace("EVERY", "2"))
+    _, seldom = recorded(tmp_path, "seldom", CALLBACKS.replace("EVERY", "100"))
+    assert verdict(often, seldom).verdict == "same"
+    _, without = recorded(tmp_path, "without", CALLBACKS.replace("EVERY", "2").replace(', "EarlyStopping{}": stops', ""))
+    refused = verdict(often, without)
+    assert refused.verdict == "changed" and "EarlyStopping" in str(refused.checks)

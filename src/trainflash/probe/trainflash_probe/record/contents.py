@@ -60,15 +60,22 @@ def checkpoint(obj, live):
 
 
 def stateful(obj, depth=0):
-    """`obj` with modules and optimizers in it replaced by dictionaries of what they hold, named as `state_dict` names it."""
+    """`obj` with modules and optimizers in it replaced by dictionaries of what they hold, named as `state_dict` names it.
+
+    What a checkpoint says of the checkpoints before it, Lightning's `ModelCheckpoint`, is left out: fewer saves make it another one.
+    """
     torch = torch_module()
     if isinstance(obj, torch.nn.Module):
         return dict(_held(obj))
     if isinstance(obj, torch.optim.Optimizer):
         return _of_optimizer(obj)
     if isinstance(obj, dict) and depth < 4:
-        return {key: stateful(value, depth + 1) for key, value in obj.items()}
+        return {key: stateful(value, depth + 1) for key, value in obj.items() if not _of_saves(value)}
     return obj
+
+
+def _of_saves(value):
+    return isinstance(value, dict) and "best_model_path" in value and "dirpath" in value
 
 
 def _held(module, prefix="", depth=0):
