@@ -229,6 +229,74 @@ def work():
             p.sub_(lr * scale * update)
     return state(model)
 """,
+    "a method for each parameter": """
+class Trust(torch.optim.Optimizer):
+    def __init__(self, params, lr=1e-2, betas=(0.9, 0.99)):
+        super().__init__(params, dict(lr=lr, betas=betas))
+
+    @torch.no_grad()
+    def step(self, closure=None):
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                if parameter.grad is not None:
+                    self._update(parameter, group)
+
+    def _update(self, parameter, group):
+        \"\"\"One parameter.\"\"\"
+        # what is kept
+        state, gradient = self.state[parameter], parameter.grad
+        if not state:
+            state["step"], state["mean"] = 0, torch.zeros_like(parameter)
+        first, second = group["betas"]
+        state["step"] += 1
+        state["mean"].mul_(first).add_(gradient, alpha=1 - first)
+        mean = state["mean"] / (1 - first ** state["step"])
+        size, length = parameter.norm(), mean.norm()
+        ratio = size / length.clamp(min=second)
+        parameter.add_(mean * ratio, alpha=-group["lr"])  # here
+
+
+def work():
+    model = net(3)
+    optimizer = Trust(model.parameters())
+    for _ in range(3):
+        optimizer.step()
+    return state(model)
+""",
+    "a function for each parameter": """
+def exists(value):
+    return value is not None
+
+
+def update_fn(p, grad, exp_avg, lr, wd, beta1, beta2):
+    p.data.mul_(1.0 - lr * wd)
+    update = exp_avg.clone().mul_(beta1).add(grad, alpha=1.0 - beta1).sign_()
+    p.add_(update, alpha=-lr)
+    exp_avg.mul_(beta2).add_(grad, alpha=1.0 - beta2)
+
+
+class Lion(torch.optim.Optimizer):
+    def __init__(self, params, lr=1e-2, betas=(0.9, 0.99), weight_decay=0.1):
+        super().__init__(params, dict(lr=lr, betas=betas, weight_decay=weight_decay))
+
+    @torch.no_grad()
+    def step(self, closure=None):
+        for group in self.param_groups:
+            for p in filter(lambda p: exists(p.grad), group["params"]):
+                grad, lr, wd, b1, b2, state = p.grad, group["lr"], group["weight_decay"], *group["betas"], self.state[p]
+                if len(state) == 0:
+                    state["exp_avg"] = torch.zeros_like(p)
+                exp_avg = state["exp_avg"]
+                update_fn(p, grad, exp_avg, lr, wd, *group["betas"])  # here
+
+
+def work():
+    model = net(3)
+    optimizer = Lion(model.parameters())
+    for _ in range(3):
+        optimizer.step()
+    return state(model)
+""",
     "the last one is used": """
 def work():
     model = net(1)

@@ -13,14 +13,15 @@ import libcst as cst
 
 from trainflash.errors import UsageError
 from trainflash.knobs.edits import imports
+from trainflash.knobs.edits.foreach.inlined import inlined
 from trainflash.knobs.edits.foreach.rows import VIEWS, Rows, receivers
 from trainflash.knobs.edits.statements import whole_lines
 from trainflash.knobs.kinds import ForeachOperations
-from trainflash.knobs.reading import callees
+from trainflash.knobs.reading import callees, callers
 from trainflash.knobs.reading.expressions import is_name, refuse
 from trainflash.knobs.reading.python_source import LOOPS, PythonFile, descendants, dotted, sole
 from trainflash.knobs.scene import Scene, Target
-from trainflash.knobs.splices import Splice
+from trainflash.knobs.splices import Splice, edited
 
 OF_TENSORS = ("parameters", "buffers", "values")
 OF_PAIRS = ("named_parameters", "named_buffers", "items")
@@ -53,14 +54,23 @@ def foreach_operations(edit: ForeachOperations, scene: Scene) -> tuple[Target, .
             splices = _at_once(where, node)
         except UsageError as bad:
             reasons.append(bad)
-            continue
+            try:
+                splices = _written_out(scene, where, node)
+            except UsageError:
+                continue
         at = where.location(node)
         return (Target(at, None, lambda value: splices, f"the loop at {at}", "lists"),)  # noqa: B023 - returned at once
     raise reasons[0] if reasons else refuse(f"{place}: {NOTHING}")
 
 
+def _written_out(scene: Scene, file: PythonFile, node: cst.For) -> tuple[Splice, ...]:
+    """The same where a function of the file does the work of a turn: its statements move into the loop first."""
+    after, loop = inlined(scene.project, file, node)
+    return (Splice(file.path, 0, len(file.raw), edited(after.raw, _at_once(after, loop)).decode("utf-8")),)
+
+
 def _near(scene: Scene, file: PythonFile, line: int) -> Iterator[tuple[PythonFile, cst.For]]:
-    """Loops that may be meant, each once: around the line, then in the function that it calls, then in its own function."""
+    """Loops that may be meant, each once: around the line, in the function that it calls, in its own function, around that one's call."""
     loops = [node for node in file.nodes if isinstance(node, cst.For)]
     around = [loop for loop in loops if file.covers(loop, line)]
     meant = [list(callees.meant(scene.project, file, call)) for call in file.calls if file.lines_of(call)[0] == line]
@@ -68,8 +78,10 @@ def _near(scene: Scene, file: PythonFile, line: int) -> Iterator[tuple[PythonFil
     function = next((each for each in reversed(file.functions) if file.covers(each, line)), None)
     own = [loop for loop in loops if function is not None and file.inside(loop, function)]
     inside = [(where, loop) for where, each in called for loop in descendants(each, cst.For)]
+    sites = callers.sites(scene.project, file, function) if function is not None else []
+    outside = [(where, up) for where, site in sites[:1] for up in where.loops_around(site) if isinstance(up, cst.For)]
     seen: set[int] = set()
-    for where, loop in (*((file, each) for each in reversed(around)), *inside, *((file, each) for each in reversed(own))):
+    for where, loop in (*((file, each) for each in reversed(around)), *inside, *((file, each) for each in reversed(own)), *outside):
         if id(loop) not in seen:
             seen.add(id(loop))
             yield where, loop  # type: ignore[misc]
@@ -160,14 +172,29 @@ def _own(loop: _Loop) -> frozenset[str]:
     for line in _staying(loop):
         for node in descendants(line, (cst.Assign, cst.AnnAssign, cst.AugAssign, cst.NamedExpr, cst.For)):
             targets = [each.target for each in node.targets] if isinstance(node, cst.Assign) else [node.target]  # type: ignore[attr-defined]
-            value = node.value if isinstance(node, cst.Assign) and loop.file.parent(node) is line else None
-            shared = value is not None and not any(descendants(value, cst.Call)) and not _names(value) & found
+            plain = isinstance(node, cst.Assign) and loop.file.parent(node) is line
             for target in targets:
-                parts = [each.value for each in target.elements] if isinstance(target, (cst.Tuple, cst.List)) else [target]
-                for name in (part.value for part in parts if isinstance(part, cst.Name)):
-                    set_at[name] = set_at.get(name, 0) + 1
-                    found |= {name} if not shared or set_at[name] > 1 else set()
+                for part, value in _pairs(target, node.value if plain else None):  # type: ignore[attr-defined]
+                    if not isinstance(part, cst.Name):
+                        continue
+                    shared = value is not None and not any(descendants(value, cst.Call)) and not _names(value) & found
+                    set_at[part.value] = set_at.get(part.value, 0) + 1
+                    found |= {part.value} if not shared or set_at[part.value] > 1 else set()
     return frozenset(found)
+
+
+def _pairs(target: cst.BaseExpression, value: cst.BaseExpression | None) -> list[tuple[cst.BaseExpression, cst.BaseExpression | None]]:
+    """Each part of what is assigned to, and what it is given: its own part of a tuple that is written out, or of the one behind a star."""
+    if not isinstance(target, (cst.Tuple, cst.List)):
+        return [(target, value)]
+    parts = [each.value for each in target.elements]
+    if not isinstance(value, (cst.Tuple, cst.List)):
+        return [(part, value) for part in parts]
+    given = [(each.value, isinstance(each, cst.StarredElement)) for each in value.elements]
+    if sum(star for _, star in given) > 1 or len(given) > len(parts):
+        return [(part, None) for part in parts]
+    spread = [each for each, star in given for _ in range(len(parts) - len(given) + 1 if star else 1)]
+    return list(zip(parts, spread, strict=True))
 
 
 def _names(node: cst.CSTNode) -> set[str]:

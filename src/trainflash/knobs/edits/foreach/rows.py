@@ -113,8 +113,20 @@ class Rows:
         if isinstance(small, cst.AugAssign):
             return self._augmented(small)
         if isinstance(small, cst.Assign) and len(small.targets) == 1:
-            return self._assigned(small, small.targets[0].target)
+            return [row for target, value in self._pairs(small) for row in self._assigned(small, target, value)]
         raise self._strange(small)
+
+    def _pairs(self, small: cst.Assign) -> list[tuple[cst.BaseAssignTargetExpression, cst.BaseExpression]]:
+        """Each target and what it is given: of `a, b = x, y` one after the other, where `y` does not read `a`."""
+        target, value = small.targets[0].target, small.value
+        if not isinstance(target, cst.Tuple) or not isinstance(value, cst.Tuple) or len(target.elements) != len(value.elements):
+            return [(target, value)]
+        parts = [(part.value, given.value) for part, given in zip(target.elements, value.elements, strict=True)]
+        for number, (part, _) in enumerate(parts):
+            name = part.value if isinstance(part, cst.Name) else None
+            if name is None or any(node.value == name for _, later in parts[number + 1 :] for node in descendants(later, cst.Name)):  # type: ignore[attr-defined]
+                raise self._strange(small)
+        return parts  # type: ignore[return-value]
 
     def _in_place(self, small: cst.Expr) -> list[str]:
         """`x.mul_(a).add_(y, alpha=b)`: one row for each call."""
@@ -157,8 +169,8 @@ class Rows:
         self.operations += 1
         return [f"{self.torch}_foreach_{name}_({self._list(target)}, {value.text})"]
 
-    def _assigned(self, small: cst.Assign, target: cst.BaseAssignTargetExpression) -> list[str]:
-        value = self.value(small.value)
+    def _assigned(self, small: cst.Assign, target: cst.BaseAssignTargetExpression, given: cst.BaseExpression) -> list[str]:
+        value = self.value(given)
         if isinstance(target, cst.Name):
             name = target.value
             if value.kind == "same":
