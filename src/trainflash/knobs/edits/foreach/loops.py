@@ -262,7 +262,8 @@ def _apart(loop: _Loop, rows: Rows) -> None:
         for name in descendants(line, cst.Name):
             if name.value in sets - rows.own and is_name(file, name):  # type: ignore[attr-defined,arg-type]
                 raise refuse(f"{file.location(name)}: `{name.value}` is what the turn before has left")  # type: ignore[attr-defined]
-    around = file.function_around(loop.node) or file.module
+    function = file.function_around(loop.node)
+    around = function.body if function is not None else file.module
     tail = [id(each) for line in loop.tail for each in descendants(line, cst.Name)]
     for name in descendants(around, cst.Name):
         told = name.value in sets and is_name(file, name) and id(name) not in tail  # type: ignore[attr-defined,arg-type]
