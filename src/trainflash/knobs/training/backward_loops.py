@@ -23,6 +23,7 @@ class BackwardLoop:
     loop: cst.CSTNode
     backward: tuple[PythonFile, cst.Call]
     helpers: tuple[tuple[PythonFile, cst.FunctionDef], ...] = ()
+    sites: tuple[tuple[PythonFile, cst.Call], ...] = ()  # where the helpers are called, the outermost last
 
     def each(self, kinds: type | tuple[type, ...]) -> Iterator[tuple[PythonFile, cst.CSTNode]]:
         """All nodes of `kinds` in the loop and in the functions between it and the backward pass."""
@@ -49,7 +50,7 @@ def _passes(project: Project, file: PythonFile, call: cst.Call) -> bool:
 def _around(project: Project, file: PythonFile, call: cst.Call) -> BackwardLoop:
     backward = (file, call)
     first = up = _up(file, call)
-    where, helpers = file, []
+    where, helpers, called = file, [], []
     for _ in range(DEEPEST):
         if not isinstance(up, cst.FunctionDef):
             break
@@ -57,9 +58,10 @@ def _around(project: Project, file: PythonFile, call: cst.Call) -> BackwardLoop:
         if len(sites) != 1:
             break
         helpers.append((where, up))
+        called.append(sites[0])
         where, up = sites[0][0], _up(*sites[0])
     if isinstance(up, LOOPS):
-        return BackwardLoop(project, where, up, backward, tuple(helpers))
+        return BackwardLoop(project, where, up, backward, tuple(helpers), tuple(called))
     return BackwardLoop(project, file, first, backward)
 
 

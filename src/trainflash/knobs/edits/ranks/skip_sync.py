@@ -20,6 +20,7 @@ WRAPPED = CallArgument(
     at="communication.location",
 )  # fmt: skip
 SWITCH = "require_backward_grad_sync"
+SETS = (cst.Assign, cst.AugAssign, cst.AnnAssign, cst.NamedExpr, cst.For, cst.CompFor, cst.AsName)
 COUNTERS = ("micro", "number", "part_number")  # how passes are counted that the program does not count
 SIZED = ("list", "tuple", "sequence")
 LISTING = ("list", "tuple", "sorted")
@@ -35,12 +36,12 @@ def skip_sync(edit: SkipSync, scene: Scene) -> tuple[Target, ...]:
     for file in scene.project.parsed():
         for node in (*file.calls, *(each for each in file.nodes if isinstance(each, cst.Attribute))):
             full = file.full_name(node.func) if isinstance(node, cst.Call) else None
-            if full == "torch.compile" or (isinstance(node, cst.Attribute) and node.attr.value == SWITCH):
+            if full == "torch.compile" or (isinstance(node, cst.Attribute) and node.attr.value in (SWITCH, "no_sync")):
                 raise refuse(f"{file.location(node)}: `{file.text(node)}` has a say in it already")
     around = _loop(scene, model)
     file, loop = around.file, around.loop
     assert isinstance(loop, cst.For)
-    test, counting = _last(scene, file, loop)
+    test, counting = _last(scene, file, loop, around.sites[-1][1] if around.sites else around.backward[1])
     first = loop.body.body[0]
     start = file.span(first)[0]
     switch = Splice(file.path, start, start, f"{model}.{SWITCH} = {test}{file.newline}{file.indent(first)}")
@@ -50,7 +51,7 @@ def skip_sync(edit: SkipSync, scene: Scene) -> tuple[Target, ...]:
 
 def _loop(scene: Scene, model: str) -> BackwardLoop:
     """The innermost loop around the one backward pass of the program, in which the wrapped network is called."""
-    found = list(backward_loops(scene.project))
+    found = everywhere = list(backward_loops(scene.project))
     if len(found) > 1 and (finding := scene.finding) is not None and (place := finding.location) is not None:
         found = [each for each in found if each.backward[0].path == place.file and each.backward[0].covers(each.backward[1], place.line)]
     if len(found) != 1:
@@ -63,10 +64,23 @@ def _loop(scene: Scene, model: str) -> BackwardLoop:
         raise refuse(f"{here}: the loop around it does not call {model}")
     if any(True for _ in descendants(loop.body, (cst.Break, cst.Continue, cst.Return))):
         raise refuse(f"{file.location(loop)}: the loop may be left before its last micro-batch")
+    _each_pass(found[0])
+    if len(everywhere) > 1 and _updates(scene, loop.body):
+        raise refuse(f"{here}: another backward pass would find the exchange switched off where the loop ends within an update")
     return found[0]
 
 
-def _last(scene: Scene, file: PythonFile, loop: cst.For) -> tuple[str, tuple[Splice, ...]]:
+def _each_pass(around: BackwardLoop) -> None:
+    """Raises `UsageError` where a pass of the loop may do without its backward pass, or reads gradients that are not exchanged yet."""
+    for file, node in ((around.backward[0], around.backward[1]), *around.sites):
+        for up in file.ancestors(node):
+            if up is around.loop or isinstance(up, cst.FunctionDef):
+                break
+            if isinstance(up, (cst.If, cst.IfExp, cst.Try, cst.TryStar, cst.Match, cst.BooleanOperation)):
+                raise refuse(f"{file.location(up)}: a micro-batch may go without its backward pass")
+
+
+def _last(scene: Scene, file: PythonFile, loop: cst.For, passes: cst.CSTNode) -> tuple[str, tuple[Splice, ...]]:
     """When the micro-batch is the last of its update: what guards the optimizer's step, or the loop's last pass, with what counts it."""
     steps = _updates(scene, loop.body)
     found: dict[tuple[int, bool], cst.If] = {}
@@ -75,14 +89,35 @@ def _last(scene: Scene, file: PythonFile, loop: cst.For) -> tuple[str, tuple[Spl
         found |= {(id(up), up.orelse is not None and file.inside(call, up.orelse)): up for up in guards}
         if not guards or len(found) > 1:
             raise refuse(f"{file.location(call)}: the optimizer's step is under {'no' if not guards else 'more than one'} condition")
+    around = file.function_around(loop) or file.module
+    behind = [call for call in _updates(scene, around) if file.span(call)[0] > file.span(loop)[1]]
     if steps:
         (_, otherwise), guard = next(iter(found.items()))
+        if behind:
+            raise refuse(f"{file.location(behind[0])}: what the loop leaves over is updated behind it, with gradients of other passes")
+        _behind_backward(file, loop, guard, passes)
         test = _in_front(scene, file, loop, guard)
         return (f"not ({test})" if otherwise else test), ()
-    around = file.function_around(loop) or file.module
-    if not any(file.span(call)[0] > file.span(loop)[1] for call in _updates(scene, around)):
+    if not behind:
         raise refuse(f"{file.location(loop)}: the update is not seen behind the loop over micro-batches")
+    _reads_no_gradients(file, loop, None)
     return _last_pass(scene, file, loop)
+
+
+def _behind_backward(file: PythonFile, loop: cst.For, guard: cst.If, backward: cst.CSTNode) -> None:
+    """Raises `UsageError` where the update comes in front of the backward pass, or gradients are read outside of it."""
+    if file.span(guard)[0] < file.span(backward)[1]:
+        raise refuse(f"{file.location(guard)}: the update stands in front of the backward pass, whose gradients it is not for")
+    _reads_no_gradients(file, loop, guard)
+
+
+def _reads_no_gradients(file: PythonFile, loop: cst.For, guard: cst.If | None) -> None:
+    """Raises `UsageError` where the loop reads gradients outside of `guard`: of most micro-batches they are not exchanged."""
+    for node in descendants(loop.body, (cst.Attribute, cst.Call)):
+        name = node.attr.value if isinstance(node, cst.Attribute) else callees.called_name(node)  # type: ignore[arg-type]
+        reads = name == "grad" or name.startswith(("clip_grad", "unscale_"))
+        if reads and (guard is None or not file.inside(node, guard)):
+            raise refuse(f"{file.location(node)}: `{file.text(node)}` works on gradients of each micro-batch")
 
 
 def _in_front(scene: Scene, file: PythonFile, loop: cst.For, guard: cst.If) -> str:
@@ -92,7 +127,8 @@ def _in_front(scene: Scene, file: PythonFile, loop: cst.For, guard: cst.If) -> s
         raise refuse(f"{file.location(test)}: the condition `{file.text(test)}` may give another answer in front of the step")
     names = [node for node in descendants(test, cst.Name) if is_name(file, node)]
     counted = {node.value for node in names if _counts_up(file, loop, guard, node.value)}
-    _fixed(file, loop, {node.value for node in descendants(test, cst.Name)} - counted)
+    behind = {node.value for node in names if _set_behind(file, loop, guard, node.value)}
+    _fixed(file, loop, {node.value for node in descendants(test, cst.Name)} - counted - behind)
     _set_nowhere(scene, file, test)
     start, text = file.span(test)[0], file.raw[slice(*file.span(test))]
     for node in reversed([each for each in names if each.value in counted]):
@@ -108,8 +144,20 @@ def _counts_up(file: PythonFile, loop: cst.For, guard: cst.If, name: str) -> boo
     if len(plus) != 1 or not isinstance(plus[0].operator, cst.AddAssign) or literal(plus[0].value) != 1:
         return False
     before = file.span(plus[0])[0] < file.span(guard)[0] and file.parent(guard) is loop.body
-    others = [node for node in descendants(loop.body, (cst.Assign, cst.AugAssign, cst.AnnAssign)) if node is not plus[0]]
-    return before and not any(_sets(node, {name}) and not file.inside(node, guard.body) for node in others)
+    others = [node for node in descendants(loop.body, SETS) if node is not plus[0]]
+    return before and not _shared(file, name) and not any(_sets(node, {name}) and not file.inside(node, guard.body) for node in others)
+
+
+def _set_behind(file: PythonFile, loop: cst.For, guard: cst.If, name: str) -> bool:
+    """Whether the loop sets `name` only behind the condition of `guard`, so that it is at the top of the loop what it is there."""
+    at = [file.span(node)[0] for node in descendants(loop.body, SETS) if _sets(node, {name})]
+    return bool(at) and not _shared(file, name) and file.parent(guard) is loop.body and min(at) > file.span(guard.test)[1]
+
+
+def _shared(file: PythonFile, name: str) -> bool:
+    """Whether a function declares that it sets a `name` outside itself."""
+    declares = (node for node in file.nodes if isinstance(node, (cst.Global, cst.Nonlocal)))
+    return any(item.name.value == name for node in declares for item in node.names)
 
 
 def _last_pass(scene: Scene, file: PythonFile, loop: cst.For) -> tuple[str, tuple[Splice, ...]]:
@@ -187,12 +235,19 @@ def _set_nowhere(scene: Scene, file: PythonFile, test: cst.BaseExpression) -> No
 
 
 def _fixed(file: PythonFile, loop: cst.For, names: set[str]) -> None:
-    """Raises `UsageError` where the loop sets one of `names` itself."""
-    for node in descendants(loop.body, (cst.Assign, cst.AugAssign, cst.AnnAssign)):
-        if _sets(node, names):
+    """Raises `UsageError` where the loop, or a function that it may call, sets one of `names`, or changes what it holds."""
+    if shared := sorted(name for name in names if _shared(file, name)):
+        raise refuse(f"{file.location(loop)}: other functions set {shared[0]}")
+    for node in descendants(loop.body, (*SETS, cst.Call)):
+        called = node.func if isinstance(node, cst.Call) else None  # type: ignore[attr-defined]
+        changes = isinstance(called, cst.Attribute) and (dotted(called.value) or "").split(".")[0] in names - {"self"}
+        if changes or dotted(called) in ("setattr", "delattr") or (called is None and _sets(node, names)):
             raise refuse(f"{file.location(node)}: `{file.text(node)}` changes which micro-batch is the last")
 
 
 def _sets(node: cst.CSTNode, names: set[str]) -> bool:
-    targets = [each.target for each in node.targets] if isinstance(node, cst.Assign) else [node.target]  # type: ignore[attr-defined]
+    if isinstance(node, cst.Assign):
+        targets: list[cst.CSTNode] = [each.target for each in node.targets]
+    else:
+        targets = [node.name if isinstance(node, cst.AsName) else node.target]  # type: ignore[attr-defined]
     return any(name.value in names for target in targets for name in descendants(target, cst.Name))  # type: ignore[attr-defined]
