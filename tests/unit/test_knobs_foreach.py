@@ -297,6 +297,95 @@ def work():
         optimizer.step()
     return state(model)
 """,
+    "a count that goes up in between": """
+def work():
+    model, states = net(1), {}
+    for p in model.parameters():
+        state = states.setdefault(p, {"step": 0, "m": torch.zeros_like(p)})
+        p.data.mul_(0.99)
+        state["step"] += 1
+        state["m"].mul_(0.9).add_(p.grad, alpha=0.1)
+        p.data.sub_(state["m"] * 0.1 / state["step"])  # here
+    return state_of(model)
+
+
+def state_of(model):
+    return state(model)
+""",
+    "gradients set anew": """
+def work():
+    model, other = net(1), net(2)
+    for p, q in zip(model.parameters(), other.parameters()):
+        p.grad = p.grad * 0.5
+        p.data.add_(p.grad.data)  # here
+        q.data.sub_(q.grad)
+        q.data.mul_(0.9)
+    return state(model, other)
+""",
+    "gradients set anew under a condition": """
+def work(wd=0.0):
+    model = net(1)
+    for p in model.parameters():
+        if (wd):
+            p.grad = p.grad + wd * p.data
+        p.data.sub_(0.1 * p.grad)  # here
+        p.data.mul_(0.9)
+    return state(model)
+""",
+    "another rate in each turn": """
+def work():
+    model, lr = net(1), 0.5
+    for p in model.parameters():
+        lr = lr * 0.9
+        p.data.mul_(0.9).sub_(lr * p.grad)  # here
+        p.data.mul_(1.1)
+    return state(model)
+""",
+    "layers without parameters": """
+def work():
+    model = nn.Sequential(nn.Linear(3, 2), nn.ReLU(), nn.Linear(2, 2))
+    for layer in model:
+        for p in layer.parameters():
+            p.data.fill_(2.0).mul_(0.5)
+            p.data.mul_(0.5).add_(1.0)  # here
+    return state(model)
+""",
+    "lists of different lengths": """
+def work():
+    torch.manual_seed(1)
+    some = [torch.randn(3) for _ in range(4)]
+    few = [torch.ones(3) for _ in range(3)]
+    for x, w in zip(some, few):
+        x.mul_(0.5)  # here
+        x.sub_(w)
+    return some
+""",
+    "the loop's own name is used behind it": """
+def work():
+    model = net(1)
+    for p in model.parameters():
+        p.data.mul_(0.5).add_(1.0)  # here
+    return state(model), p.shape
+""",
+    "a scale that is a number or a tensor": """
+def work():
+    model = net(1)
+    for p in model.parameters():
+        scale = 1.0
+        if p.ndim > 1:
+            scale = p.norm()
+        p.grad.mul_(scale)  # here
+        p.grad.mul_(0.5).add_(p.data, alpha=0.1)
+    return [p.grad.clone() for p in model.parameters()]
+""",
+    "one in which the tensor is taken away": """
+def work():
+    model = net(1)
+    for p in model.parameters():
+        d = 1.0 - p.data
+        p.data.mul_(0.5).add_(d)  # here
+    return state(model)
+""",
     "the last one is used": """
 def work():
     model = net(1)
@@ -381,6 +470,101 @@ for p in model.parameters():
     total.add_(p.grad.square().sum())  # here
 """,
         "is not understood",
+    ),
+    "shared weights of a state": (
+        """
+model.head.weight = model.embedding.weight
+for k, v in average.state_dict().items():
+    v *= 0.9
+    v += 0.1 * msd[k]  # here
+""",
+        "gives each tensor once is not known",
+    ),
+    "lists put together": (
+        """
+for p in shared + head:
+    p.mul_(0.5).add_(1.0)  # here
+""",
+        "gives each tensor once is not known",
+    ),
+    "layers that come again": (
+        """
+layers = [a, b, a]
+for layer in layers:
+    layer.weight.data.mul_(0.5).add_(1.0)  # here
+""",
+        "gives each tensor once is not known",
+    ),
+    "the neighbour": (
+        """
+for i in range(1, len(params)):
+    params[i].add_(params[i - 1]).mul_(0.5)  # here
+""",
+        "holds what other turns change",
+    ),
+    "all of them in each turn": (
+        """
+for p in params:
+    total = sum(q.square().sum() for q in params)
+    p.div_(total).mul_(2.0)  # here
+""",
+        "holds what other turns change",
+    ),
+    "an attribute that turns change": (
+        """
+class Own:
+    def update(self):
+        for p in self.net.parameters():
+            self.k += 1
+            p.data.mul_(self.k).add_(1.0)  # here
+""",
+        "is not understood|may be another one in each turn",
+    ),
+    "methods of its own": (
+        """
+for b in boxes:
+    one = b.sample_noise()
+    two = b.sample_noise()
+    b.weight.add_(one).mul_(0.5)  # here
+    b.weight.add_(two)
+""",
+        ".",
+    ),
+    "floats": (
+        """
+for k, v in sums.items():
+    v /= n  # here
+    out[k] = v
+""",
+        "is not understood",
+    ),
+    "compiled by TorchScript": (
+        """
+@torch.jit.script
+def update(xs: list[torch.Tensor], ys: list[torch.Tensor], c: float):
+    for x, y in zip(xs, ys):
+        x.mul_(c).add_(y)  # here
+""",
+        "TorchScript compiles the loop",
+    ),
+    "an error that is caught": (
+        """
+try:
+    for p in model.parameters():
+        p.data.mul_(0.5).sub_(p.grad)  # here
+except TypeError:
+    pass
+""",
+        "is caught",
+    ),
+    "a comment inside": (
+        """
+for p in model.parameters():
+    p.data.mul_(
+        0.5  # half
+    ).sub_(p.grad)  # here
+""",
+        "a comment stands where",
     ),
     "a number that is shown": (
         """

@@ -11,10 +11,11 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from keyword import iskeyword as keyword_of_python
-from typing import Literal
+from typing import Any, Literal
 
 import libcst as cst
 
+from trainflash.errors import UsageError
 from trainflash.knobs.effects.purity import RANDOM_METHODS
 from trainflash.knobs.reading.expressions import is_name, literal, refuse
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, keyword, string_value
@@ -36,16 +37,24 @@ VIEWS = ("grad", "data")  # attributes of a tensor that are tensors
 ASKS = frozenset((
     "dim", "element_size", "get_device", "is_complex", "is_contiguous", "is_floating_point", "is_tensor", "item", "numel", "size", "tolist",
 ))  # fmt: skip
+TENSOR_METHODS = ALONE | WITH_ONE | WITH_TWO | ASKS | frozenset((
+    "all", "amax", "amin", "any", "bfloat16", "clamp", "clone", "contiguous", "copy", "cpu", "cumsum", "detach", "diag", "dot", "double",
+    "eq", "expand", "expand_as", "fill", "flatten", "float", "ge", "gt", "half", "isfinite", "isnan", "le", "logsumexp", "lt",
+    "masked_fill", "matmul", "max", "mean", "median", "min", "mm", "mv", "ne", "new_zeros", "nonzero", "permute", "prod", "repeat",
+    "requires_grad", "reshape", "rsqrt", "softmax", "sort", "split", "square", "squeeze", "std", "sum", "t", "to", "topk", "trace",
+    "transpose", "tril", "triu", "type", "type_as", "unsqueeze", "var", "view", "view_as", "where", "zero",
+))  # fmt: skip
 PLAIN = ("len", "float", "int", "abs", "min", "max")
 SHORT = {"p": "params", "param": "params", "g": "grads", "x": "tensors", "v": "values"}
 
 
 @dataclass(frozen=True)
 class Value:
-    """Source of an expression: the `same` for all turns, or a list of `tensors`, or of `items` that may be numbers."""
+    """Source of an expression: the `same` for all turns, or a list of `tensors`, of `items` that are alike and may be numbers, or of
+    `parts` of the turns of which nothing is known."""
 
     text: str
-    kind: Literal["same", "tensors", "items"]
+    kind: Literal["same", "tensors", "items", "parts"]
 
 
 @dataclass
@@ -64,6 +73,10 @@ class Rows:
     kept: set[str] = field(default_factory=set)  # names set here, to the same value for all turns
     made: dict[str, str] = field(default_factory=dict)  # names set here, one for each turn → their list
     tensors: set[str] = field(default_factory=set)  # lists that hold tensors
+    unsteady: frozenset[str] = frozenset()  # attributes and keys that the loop sets in front of the statements
+    rebound: set[str] = field(default_factory=set)  # attributes and keys that the statements give to something else
+    handed: set[str] = field(default_factory=set)  # names of lists that were given
+    turned: set[str] = field(default_factory=set)  # names that a loop of its own goes over
     operations: int = 0
     loops: int = 0  # what is still done one by one
 
@@ -89,14 +102,24 @@ class Rows:
         if self._mentions(line.test) or any(descendants(line.test, (cst.Call, cst.NamedExpr, cst.Await))):
             raise refuse(f"{self.file.location(line)}: `{self.file.text(line.test)}` may be another answer in each turn")
         deeper = indent + self.file.module.default_indent
+        before = dict(self.now)
         body = self.of(_lines(line.body), deeper) or [f"{deeper}pass"]
-        rows = [f"{indent}if {self.file.text(line.test)}:", *body]
+        rows = [f"{indent}if {self.file.outer_text(line.test)}:", *body]
         if isinstance(line.orelse, cst.If):
             rest = self._branch(line.orelse, indent)
-            return [*rows, f"{indent}el{rest[0].lstrip()}", *rest[1:]]
-        if line.orelse is not None:
+            rows += [f"{indent}el{rest[0].lstrip()}", *rest[1:]]
+        elif line.orelse is not None:
             rows += [f"{indent}else:", *self.of(_lines(line.orelse.body), deeper)]
+        self._after_branch(before)
         return rows
+
+    def _after_branch(self, before: dict[str, str]) -> None:
+        """What only one branch has given a list is not known behind it."""
+        for text, held in list(self.now.items()):
+            if before.get(text) != held and self.collected.get(text) != held:
+                del self.now[text]
+                self.rebound.update(_words(text)[:1])
+        self.rebound.update(word for text in before.keys() - self.now.keys() for word in _words(text)[:1])
 
     def _context(self, line: cst.With, indent: str) -> list[str]:
         for item in line.items:
@@ -136,8 +159,14 @@ class Rows:
             base = base.func.value
         if not calls or self._part(base) is None:
             raise self._strange(small)
-        if not all(self._has_form(call) for call in calls):
+        before = self._state()
+        rows = self._called_in_place(base, calls) if all(self._has_form(call) for call in calls) else None
+        if rows is None:
+            self._restore(before)
             return self._turn(small)
+        return rows
+
+    def _called_in_place(self, base: cst.BaseExpression, calls: list[cst.Call]) -> list[str] | None:
         held = self._list(base)
         self.tensors.add(held)
         rows = []
@@ -145,10 +174,16 @@ class Rows:
             name = call.func.attr.value  # type: ignore[union-attr]
             given = self._given(name[:-1], call, call.args)
             if given is None:
-                raise self._strange(call)
+                return None
             self.operations += 1
             rows.append(f"{self.torch}_foreach_{name}({', '.join((held, *given))})")
         return rows
+
+    def _state(self) -> tuple[Any, ...]:
+        return dict(self.collected), dict(self.now), set(self.tensors), set(self.handed), self.operations, self.loops
+
+    def _restore(self, state: tuple[Any, ...]) -> None:
+        self.collected, self.now, self.tensors, self.handed, self.operations, self.loops = state
 
     def _has_form(self, call: cst.Call) -> bool:
         name = call.func.attr.value[:-1]  # type: ignore[union-attr]
@@ -163,9 +198,11 @@ class Rows:
             if isinstance(target, cst.Name):
                 raise self._strange(small)
             return self._turn(small)
+        before = self._state()
         value = self.value(small.value)
-        if name is None:
-            raise self._strange(small)
+        if name is None or value.kind == "parts":
+            self._restore(before)
+            return self._turn(small)
         self.operations += 1
         return [f"{self.torch}_foreach_{name}_({self._list(target)}, {value.text})"]
 
@@ -188,8 +225,9 @@ class Rows:
         if root is None or self._part(target) is None:
             raise self._strange(small)
         owners = self._list(root)
+        self.turned.add(root.value)
+        self._rebind(self.file.text(target))
         if value.kind == "same":
-            self.now.pop(self.file.text(target), None)
             return [f"for {root.value} in {owners}:", f"{self.file.module.default_indent}{self.file.text(target)} = {value.text}"]
         held = self._fresh(f"new_{_words(self.file.text(target))[0]}")
         one = held[:-1] if held.endswith("s") else f"{held}_one"
@@ -197,6 +235,15 @@ class Rows:
         self._holds(held, value)
         loop = f"for {root.value}, {one} in zip({owners}, {held}):"
         return [f"{held} = {value.text}", loop, f"{self.file.module.default_indent}{self.file.text(target)} = {one}"]
+
+    def _rebind(self, text: str) -> None:
+        """An attribute or key means something else from here on: lists of what it was are not read any more."""
+        words = set(_words(text)[:1]) | set(re.findall(r"\w+", text)[-1:])
+        self.rebound |= words | ({"detach"} if "data" in words else set())
+        self.now = {other: held for other, held in self.now.items() if not self._stale(other)}
+
+    def _stale(self, text: str) -> bool:
+        return not text.isidentifier() and bool(self.rebound & set(re.findall(r"\w+", text)[1:]))
 
     def _holds(self, held: str, value: Value) -> None:
         if value.kind == "tensors":
@@ -211,6 +258,9 @@ class Rows:
         if not names:
             raise self._strange(small)
         self.loops += 1
+        self.turned.update(names)
+        if isinstance(small, cst.AugAssign):
+            self._rebind(self.file.text(small.target))
         return [f"for {', '.join(names)} in {self._zipped(names)}:", f"{self.file.module.default_indent}{self.file.text(small)}"]
 
     # Expressions --------------------------------------------------------------------------------------------------------------------
@@ -221,37 +271,51 @@ class Rows:
             called = [self.file.full_name(call.func) or "?" for call in descendants(node, cst.Call)]  # type: ignore[attr-defined]
             if any(not name.startswith("math.") and name not in PLAIN for name in called):
                 raise self._strange(node)
+            self._steady(node)
             return Value(self.file.outer_text(node), "same")
         if self._part(node) is not None:
+            if self._stale(self.file.text(node)) and self.file.text(node) not in self.now:
+                return self._each(node)
             held = self._list(node)
-            return Value(held, "tensors" if self._tensor(node) else "items")
-        before = dict(self.collected), dict(self.now), set(self.tensors), self.operations, self.loops
-        written = None
-        if isinstance(node, cst.BinaryOperation):
-            written = self._binary(node)
-        elif isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Minus):
-            inner = self.value(node.expression)
-            written = f"_foreach_neg({inner.text})" if inner.kind == "tensors" else None
-        elif isinstance(node, cst.Call):
-            written = self._called(node)
+            return Value(held, "tensors" if self._tensor(node) else "items" if held in self.made.values() else "parts")
+        before = self._state()
+        try:
+            written = self._written(node)
+        except UsageError:
+            written = None
         if written is not None:
             self.operations += 1
             return Value(self.torch + written, "tensors")
-        self.collected, self.now, self.tensors, self.operations, self.loops = before
+        self._restore(before)
         return self._each(node)
+
+    def _written(self, node: cst.BaseExpression) -> str | None:
+        """The list operation that does what `node` says, without torch's name; None where there is none."""
+        if isinstance(node, cst.BinaryOperation):
+            return self._binary(node)
+        if isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Minus):
+            inner = self.value(node.expression)
+            return f"_foreach_neg({inner.text})" if inner.kind == "tensors" else None
+        return self._called(node) if isinstance(node, cst.Call) else None
+
+    def _steady(self, node: cst.BaseExpression) -> None:
+        """Raises `UsageError` where the loop sets an attribute or key that `node` reads."""
+        for each in descendants(node, (cst.Attribute, cst.Subscript)):
+            if set(re.findall(r"\w+", self.file.text(each))[1:]) & self.unsteady:
+                raise refuse(f"{self.file.location(each)}: `{self.file.text(each)}` may be another one in each turn")
 
     def _binary(self, node: cst.BinaryOperation) -> str | None:
         name = OPERATORS.get(type(node.operator))
         left, right = self.value(node.left), self.value(node.right)
         if name is None:
             return None
+        if "parts" in (left.kind, right.kind):
+            return None
         if left.kind == "tensors":
             return f"_foreach_{name}({left.text}, {right.text})"
         if left.kind != "same" or right.kind != "tensors":
             return None
-        if name in ("add", "mul"):
-            return f"_foreach_{name}({right.text}, {left.text})"
-        return f"_foreach_add({self.torch}_foreach_neg({right.text}), {left.text})" if name == "sub" else None
+        return f"_foreach_{name}({right.text}, {left.text})" if name in ("add", "mul") else None
 
     def _called(self, call: cst.Call) -> str | None:
         """A method of a tensor, or the function of torch's by that name, that has a list operation."""
@@ -295,16 +359,25 @@ class Rows:
         if len(plain) != wanted:
             return None
         values = [self.value(node) for node in plain]
+        told = plain if scale is not None else self._told(name, plain)
+        if any(value.kind == "parts" and node not in told for node, value in zip(plain, values, strict=True)):
+            return None
         tensors = {"lerp": values[:1], "copy": values, "maximum": values, "minimum": values}.get(name, values if name in WITH_TWO else [])
-        if any(value.kind == "same" for value in tensors) or (name == "copy" and values[0].kind != "tensors"):
+        if any(value.kind == "same" for value in tensors):
             return None
         given = [value.text for value in values]
         if scale is not None:
             by = self.value(scale.value)
-            if by.kind != "same" or (name in SCALED and values[0].kind == "same"):
+            if by.kind == "items" and name in WITH_TWO:
+                return [*given, by.text]  # a number for each
+            if by.kind != "same" or (name in SCALED and values[0].kind not in ("tensors", "parts")):
                 return None
             given.append(f"{option}={by.text}")
         return given
+
+    def _told(self, name: str, plain: list[cst.BaseExpression]) -> list[cst.BaseExpression]:
+        """Arguments that are tensors because the operation takes nothing else there."""
+        return plain[:1] if name == "lerp" else plain if name in {"copy", "maximum", "minimum"} | WITH_TWO else []
 
     def _each(self, node: cst.BaseExpression) -> Value:
         """A comprehension: of each turn what `node` says of it."""
@@ -331,7 +404,8 @@ class Rows:
             name = call.func.attr.value if isinstance(call.func, cst.Attribute) else dotted(call.func) or "?"  # type: ignore[attr-defined]
             full = self.file.full_name(call.func) or ""  # type: ignore[attr-defined]
             library = full.startswith(("torch.", "math.")) or full in PLAIN
-            method = isinstance(call.func, cst.Attribute) and self._mentions(call.func.value)  # type: ignore[attr-defined]
+            plain = name.removesuffix("_") in TENSOR_METHODS
+            method = plain and isinstance(call.func, cst.Attribute) and self._mentions(call.func.value)  # type: ignore[attr-defined]
             if name in RANDOM_METHODS or not (library or method) or (name == "item" and isinstance(node, cst.BaseExpression)):
                 raise refuse(f"{self.file.location(call)}: `{_first(self.file.text(call))}` may have an effect of its own in each turn")
         if any(True for _ in descendants(node, (cst.Lambda, cst.Await, cst.Yield, cst.NamedExpr, cst.ListComp, cst.GeneratorExp))):
@@ -385,6 +459,8 @@ class Rows:
         """The list that holds `node`, a part of each turn."""
         text = self.file.text(node)
         if text not in self.now:
+            if self._stale(text) or text in self.made or text in self.rebound:
+                raise refuse(f"{self.file.location(node)}: what `{text}` is by then depends on the statements in front of it")
             held = self._fresh(text)
             self.collected[text] = self.now[text] = held
             if self._tensor(node):
@@ -401,11 +477,12 @@ class Rows:
         return text in self.known or text.endswith(tuple(f".{name}" for name in (*VIEWS, "detach()")))
 
     def _fresh(self, text: str) -> str:
-        used = self.taken | set(self.now.values())
+        used = self.taken | self.handed
         names = [name for word in _words(text) for name in (SHORT.get(word, _plural(word)), f"{word}_list")]
         free = next((name for name in names if name not in used and not keyword_of_python(name)), None)
         if free is None:
             raise refuse(f"the names {', '.join(names)} mean something else there")
+        self.handed.add(free)
         return free
 
 
