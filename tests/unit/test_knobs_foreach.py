@@ -7,7 +7,7 @@ import torch
 from knob_runs import applied, candidate_here
 
 from trainflash.errors import UsageError
-from trainflash.knobs.edits.foreach.rows import ALONE, NO_METHOD, WITH_ONE, WITH_TWO
+from trainflash.knobs.edits.foreach.operations import ALONE, NO_METHOD, WITH_ONE, WITH_TWO
 
 HEAD = """import math
 
