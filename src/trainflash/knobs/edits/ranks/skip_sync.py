@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import libcst as cst
 
+from trainflash.knobs.edits.ranks.last_pass import SETS, fixed, last_pass, set_elsewhere, sets
 from trainflash.knobs.edits.which_call import the_call
 from trainflash.knobs.effects import changes
 from trainflash.knobs.kinds import CallArgument, SkipSync
 from trainflash.knobs.reading import callees
-from trainflash.knobs.reading.expressions import given_to, is_name, literal, refuse
+from trainflash.knobs.reading.expressions import is_name, literal, refuse
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, sole
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
@@ -20,11 +21,6 @@ WRAPPED = CallArgument(
     at="communication.location",
 )  # fmt: skip
 SWITCH = "require_backward_grad_sync"
-SETS = (cst.Assign, cst.AugAssign, cst.AnnAssign, cst.NamedExpr, cst.For, cst.CompFor, cst.AsName)
-COUNTERS = ("micro", "number", "part_number")  # how passes are counted that the program does not count
-SIZED = ("list", "tuple", "sequence")
-LISTING = ("list", "tuple", "sorted")
-SPLITS = ("chunk", "split", "tensor_split", "unbind")
 
 
 def skip_sync(edit: SkipSync, scene: Scene) -> tuple[Target, ...]:
@@ -101,7 +97,7 @@ def _last(scene: Scene, file: PythonFile, loop: cst.For, passes: cst.CSTNode) ->
     if not behind:
         raise refuse(f"{file.location(loop)}: the update is not seen behind the loop over micro-batches")
     _reads_no_gradients(file, loop, None)
-    return _last_pass(scene, file, loop)
+    return last_pass(file, loop)
 
 
 def _behind_backward(file: PythonFile, loop: cst.For, guard: cst.If, backward: cst.CSTNode) -> None:
@@ -128,7 +124,7 @@ def _in_front(scene: Scene, file: PythonFile, loop: cst.For, guard: cst.If) -> s
     names = [node for node in descendants(test, cst.Name) if is_name(file, node)]
     counted = {node.value for node in names if _counts_up(file, loop, guard, node.value)}
     behind = {node.value for node in names if _set_behind(file, loop, guard, node.value)}
-    _fixed(file, loop, {node.value for node in descendants(test, cst.Name)} - counted - behind)
+    fixed(file, loop, {node.value for node in descendants(test, cst.Name)} - counted - behind)
     _set_nowhere(scene, file, test)
     start, text = file.span(test)[0], file.raw[slice(*file.span(test))]
     for node in reversed([each for each in names if each.value in counted]):
@@ -145,76 +141,13 @@ def _counts_up(file: PythonFile, loop: cst.For, guard: cst.If, name: str) -> boo
         return False
     before = file.span(plus[0])[0] < file.span(guard)[0] and file.parent(guard) is loop.body
     others = [node for node in descendants(loop.body, SETS) if node is not plus[0]]
-    return before and not _shared(file, name) and not any(_sets(node, {name}) and not file.inside(node, guard.body) for node in others)
+    return before and not set_elsewhere(file, name) and not any(sets(node, {name}) and not file.inside(node, guard.body) for node in others)
 
 
 def _set_behind(file: PythonFile, loop: cst.For, guard: cst.If, name: str) -> bool:
     """Whether the loop sets `name` only behind the condition of `guard`, so that it is at the top of the loop what it is there."""
-    at = [file.span(node)[0] for node in descendants(loop.body, SETS) if _sets(node, {name})]
-    return bool(at) and not _shared(file, name) and file.parent(guard) is loop.body and min(at) > file.span(guard.test)[1]
-
-
-def _shared(file: PythonFile, name: str) -> bool:
-    """Whether a function declares that it sets a `name` outside itself."""
-    declares = (node for node in file.nodes if isinstance(node, (cst.Global, cst.Nonlocal)))
-    return any(item.name.value == name for node in declares for item in node.names)
-
-
-def _last_pass(scene: Scene, file: PythonFile, loop: cst.For) -> tuple[str, tuple[Splice, ...]]:
-    """When the loop makes its last pass: the last number of a range, or the last of a list, which is counted where it is not yet."""
-    counted, target = loop.iter, loop.target
-    called = dotted(counted.func) if isinstance(counted, cst.Call) else None
-    if isinstance(counted, cst.Call) and called == "range" and len(counted.args) == 1 and not counted.args[0].star:
-        if isinstance(target, cst.Name):
-            most = _unchanged(file, loop, counted.args[0].value, target.value)
-            return f"{target.value} == {most} - 1", ()
-    elif isinstance(counted, cst.Call) and called == "enumerate" and isinstance(target, cst.Tuple) and len(target.elements) == 2:
-        number, given = target.elements[0].value, counted.args[0].value
-        start = literal(counted.args[1].value) if len(counted.args) == 2 and not counted.args[1].star else 0
-        if isinstance(number, cst.Name) and isinstance(start, int) and _is_list(scene, file, given):
-            whole = f"len({_unchanged(file, loop, given, number.value)})"
-            return f"{number.value} == {whole}{f' - {1 - start}' if start < 1 else f' + {start - 1}' if start > 1 else ''}", ()
-    elif _is_list(scene, file, counted):
-        taken = {node.value for node in file.nodes if isinstance(node, cst.Name)}
-        free = [name for name in COUNTERS if name not in taken]
-        if not free:
-            raise refuse(f"{file.location(loop)}: the name {COUNTERS[0]} means something else there")
-        whole = _unchanged(file, loop, counted, free[0])
-        bare = isinstance(target, cst.Tuple) and not target.lpar
-        begin, (end, _) = (f"{free[0]}, (" if bare else f"{free[0]}, "), file.outer_span(counted)
-        front = Splice(file.path, file.outer_span(target)[0], file.outer_span(target)[0], begin)
-        close = [Splice(file.path, *[file.outer_span(target)[1]] * 2, ")")] if bare else []
-        inner = Splice(file.path, end, end, "enumerate(")
-        behind = Splice(file.path, *[file.outer_span(counted)[1]] * 2, ")")
-        return f"{free[0]} == len({whole}) - 1", (front, *close, inner, behind)
-    raise refuse(f"{file.location(loop)}: which pass of the loop is the last one is not written as a number")
-
-
-def _is_list(scene: Scene, file: PythonFile, node: cst.BaseExpression) -> bool:
-    """Whether `node` is a name whose length can be asked for, as far as the source says: made as a list, or declared to be one."""
-    name = dotted(node)
-    if name is None:
-        return False
-    function = file.function_around(node)
-    params = [] if function is None else [each for each in descendants(function.params, cst.Param) if each.name.value == name]
-    if params:
-        asked = params[0].annotation
-        return asked is not None and file.text(asked.annotation).split("[")[0].split(".")[-1].lower() in SIZED
-    made = given_to(function or file.module, name)
-    return bool(made) and all(
-        isinstance(each, (cst.List, cst.ListComp, cst.Tuple))
-        or (isinstance(each, cst.Call) and (dotted(each.func) in LISTING or callees.called_name(each) in SPLITS))
-        for each in made
-    )
-
-
-def _unchanged(file: PythonFile, loop: cst.For, node: cst.BaseExpression, counter: str) -> str:
-    """Source of `node`, which gives the same in each pass of the loop; raises `UsageError` where it may not."""
-    if any(descendants(node, cst.Call)):
-        raise refuse(f"{file.location(loop)}: `{file.text(node)}` may give another number in the loop")
-    _fixed(file, loop, {each.value for each in descendants(node, cst.Name)} | {counter})
-    atom = isinstance(node, (cst.Name, cst.Attribute, cst.Subscript, cst.Integer))
-    return file.text(node) if atom else f"({file.text(node)})"
+    at = [file.span(node)[0] for node in descendants(loop.body, SETS) if sets(node, {name})]
+    return bool(at) and not set_elsewhere(file, name) and file.parent(guard) is loop.body and min(at) > file.span(guard.test)[1]
 
 
 def _updates(scene: Scene, where: cst.CSTNode) -> list[cst.Call]:
@@ -232,22 +165,3 @@ def _set_nowhere(scene: Scene, file: PythonFile, test: cst.BaseExpression) -> No
             function = where.location(node).function if targets else ""
             if function != "__init__" and any(isinstance(each, cst.Attribute) and each.attr.value in fields for each in targets):
                 raise refuse(f"{where.location(node)}: `{where.text(node)}` may change which micro-batch is the last")
-
-
-def _fixed(file: PythonFile, loop: cst.For, names: set[str]) -> None:
-    """Raises `UsageError` where the loop, or a function that it may call, sets one of `names`, or changes what it holds."""
-    if shared := sorted(name for name in names if _shared(file, name)):
-        raise refuse(f"{file.location(loop)}: other functions set {shared[0]}")
-    for node in descendants(loop.body, (*SETS, cst.Call)):
-        called = node.func if isinstance(node, cst.Call) else None  # type: ignore[attr-defined]
-        changes = isinstance(called, cst.Attribute) and (dotted(called.value) or "").split(".")[0] in names - {"self"}
-        if changes or dotted(called) in ("setattr", "delattr") or (called is None and _sets(node, names)):
-            raise refuse(f"{file.location(node)}: `{file.text(node)}` changes which micro-batch is the last")
-
-
-def _sets(node: cst.CSTNode, names: set[str]) -> bool:
-    if isinstance(node, cst.Assign):
-        targets: list[cst.CSTNode] = [each.target for each in node.targets]
-    else:
-        targets = [node.name if isinstance(node, cst.AsName) else node.target]  # type: ignore[attr-defined]
-    return any(name.value in names for target in targets for name in descendants(target, cst.Name))  # type: ignore[attr-defined]
