@@ -39,7 +39,7 @@ class Value:
 
 @dataclass
 class Values:
-    """Translates expressions. `own` are the names that each turn sets anew in front of them, `keys` those of them that are distinct keys."""
+    """Translates expressions. `own` are names that each turn sets in front of them, `keys` those of them that are distinct keys."""
 
     file: PythonFile
     torch: str  # how the file spells torch, with the dot
