@@ -27,17 +27,17 @@ def last_pass(file: PythonFile, loop: cst.For) -> tuple[str, tuple[Splice, ...]]
         if (test := _of_range(file, loop, target.value, counted.args)) is not None:  # type: ignore[attr-defined]
             return test, ()
     elif called == "enumerate" and isinstance(target, cst.Tuple) and len(target.elements) == 2:
-        if (test := _of_count(file, loop, target.elements[0].value, counted.args)) is not None:  # type: ignore[attr-defined]
-            return test, ()
-    elif _is_list(file, counted):
+        if (found := _of_count(file, loop, target.elements[0].value, counted.args)) is not None:  # type: ignore[attr-defined]
+            return found
+    elif (listed := _listed(file, loop, counted)) is not None:
         counter = _free(file, loop, COUNTERS)
         whole = _unchanged(file, loop, counted, counter)
-        return f"{counter} == len({whole}) - 1", _enumerated(file, loop, counter, file.text(counted))
+        return f"{counter} == len({whole}) - 1", (*listed, *_enumerated(file, loop, counter, file.text(counted)))
     elif _splits(counted):
         counter, whole = _free(file, loop, COUNTERS), _free(file, loop, LISTS)
         start = file.span(loop)[0]
-        listed = Splice(file.path, start, start, f"{whole} = list({file.text(counted)}){file.newline}{file.indent(loop)}")
-        return f"{counter} == len({whole}) - 1", (listed, *_enumerated(file, loop, counter, whole))
+        made = Splice(file.path, start, start, f"{whole} = list({file.text(counted)}){file.newline}{file.indent(loop)}")
+        return f"{counter} == len({whole}) - 1", (made, *_enumerated(file, loop, counter, whole))
     raise refuse(f"{file.location(loop)}: which pass of the loop is the last one is not written as a number")
 
 
@@ -54,13 +54,33 @@ def _of_range(file: PythonFile, loop: cst.For, name: str, args: Sequence[cst.Arg
     return None
 
 
-def _of_count(file: PythonFile, loop: cst.For, number: cst.BaseExpression, args: Sequence[cst.Arg]) -> str | None:
-    """`enumerate(parts)`, or `enumerate(parts, 1)`."""
+def _of_count(
+    file: PythonFile, loop: cst.For, number: cst.BaseExpression, args: Sequence[cst.Arg]
+) -> tuple[str, tuple[Splice, ...]] | None:
+    file: PythonFile, loop: cst.For, number: cst.BaseExpression, args: Sequence[cst.Arg]
+) -> tuple[str, tuple[Splice, ...]] | None:
+    """`enumerate(parts)`, or `enumerate(parts, 1)`; what a caller hands over is made a list first."""
     start = literal(args[1].value) if len(args) == 2 and not args[1].star else 0
-    if not isinstance(number, cst.Name) or not isinstance(start, int) or not _is_list(file, args[0].value):
+    if not isinstance(number, cst.Name) or not isinstance(start, int):
+        return None
+    listed = _listed(file, loop, args[0].value)
+    if listed is None:
         return None
     whole = f"len({_unchanged(file, loop, args[0].value, number.value)})"
-    return f"{number.value} == {whole}{f' - {1 - start}' if start < 1 else f' + {start - 1}' if start > 1 else ''}"
+    return f"{number.value} == {whole}{f' - {1 - start}' if start < 1 else f' + {start - 1}' if start > 1 else ''}", listed
+
+
+def _listed(file: PythonFile, loop: cst.For, node: cst.BaseExpression) -> tuple[Splice, ...] | None:
+    """What makes `node` a list: nothing where it is one, a line in front of the loop for a parameter; None for anything else."""
+    if _is_list(file, node):
+        return ()
+    function = file.function_around(loop)
+    if not isinstance(node, cst.Name) or function is None or given_to(function, node.value):
+        return None
+    if node.value not in {each.name.value for each in descendants(function.params, cst.Param)}:  # type: ignore[attr-defined]
+        return None
+    start = file.span(loop)[0]
+    return (Splice(file.path, start, start, f"{node.value} = list({node.value}){file.newline}{file.indent(loop)}"),)
 
 
 def _enumerated(file: PythonFile, loop: cst.For, counter: str, whole: str) -> tuple[Splice, ...]:

@@ -8,7 +8,7 @@ from trainflash.knobs.edits.ranks.last_pass import SETS, fixed, last_pass, set_e
 from trainflash.knobs.edits.which_call import the_call
 from trainflash.knobs.effects import changes
 from trainflash.knobs.kinds import CallArgument, SkipSync
-from trainflash.knobs.reading import callees
+from trainflash.knobs.reading import callees, callers
 from trainflash.knobs.reading.expressions import is_name, literal, refuse
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, sole
 from trainflash.knobs.scene import Scene, Target
@@ -94,10 +94,21 @@ def _last(scene: Scene, file: PythonFile, loop: cst.For, passes: cst.CSTNode) ->
         _behind_backward(file, loop, guard, passes)
         test = _in_front(scene, file, loop, guard)
         return (f"not ({test})" if otherwise else test), ()
-    if not behind:
+    if not behind and not _updated_by_caller(scene, file, loop):
         raise refuse(f"{file.location(loop)}: the update is not seen behind the loop over micro-batches")
     _reads_no_gradients(file, loop, None)
     return last_pass(file, loop)
+
+
+def _updated_by_caller(scene: Scene, file: PythonFile, loop: cst.For) -> bool:
+    """Whether the one call of the function with `loop` is followed by the update, in the same loop where there is one."""
+    function = file.function_around(loop)
+    sites = callers.sites(scene.project, file, function) if function is not None else []
+    if len(sites) != 1:
+        return False
+    where, site = sites[0]
+    around = next(where.loops_around(site), None) or where.function_around(site) or where.module
+    return any(where.span(call)[0] > where.span(site)[1] for call in _updates(scene, around))
 
 
 def _behind_backward(file: PythonFile, loop: cst.For, guard: cst.If, backward: cst.CSTNode) -> None:
