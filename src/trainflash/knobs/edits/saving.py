@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import libcst as cst
 
 from trainflash.knobs.edits import imports
+from trainflash.knobs.edits.statements import taken_away
 from trainflash.knobs.edits.which_call import the_call
 from trainflash.knobs.effects import changes
 from trainflash.knobs.kinds import Background
 from trainflash.knobs.reading.expressions import refuse
-from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, string_value
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, sole, string_value
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
 
@@ -20,7 +23,8 @@ PROGRAMS = ("subprocess.", "os.system", "os.popen", "os.spawn", "os.exec", "pty.
 ASKS = {"git", "hostname", "nvidia-smi", "nproc", "uname"}  # programs that read no checkpoint
 FILES = ("open", "BytesIO", "StringIO", "fdopen", "NamedTemporaryFile", "TemporaryFile", "ZipFile")
 SHOWN = ("print", "info", "debug", "warning", "log", "mkdir", "makedirs")
-POOL = "checkpoint_writer"
+MOVES = ("os.replace", "os.rename", "shutil.move")
+POOL, WRITER = "checkpoint_writer", "write_checkpoint"
 
 
 def background(edit: Background, scene: Scene) -> tuple[Target, ...]:
@@ -36,32 +40,78 @@ def background(edit: Background, scene: Scene) -> tuple[Target, ...]:
         raise refuse(f"{here}: the file belongs to a `with`, which would close it before the thread has written")
     if any(isinstance(up, cst.Try) for up in file.ancestors(call)):
         raise refuse(f"{here}: a `try` around it would no longer see a failed write")
-    _only_written(file, call)
+    moved = _moved(file, call)
+    path = call.args[1].value
+    for value in (path,) if moved is None else (path, moved.target):
+        _only_written(file, call, value, moved)
     _can_be_copied(file, call)
-    _nobody_reads(scene, file, call)
-    if any(isinstance(node, cst.Name) and node.value == POOL for node in file.nodes):
-        raise refuse(f"{here}: the name {POOL} is taken")
+    _nobody_reads(scene, file, (call,) if moved is None else (call, moved.call))
+    for name in (POOL, WRITER):
+        if any(isinstance(node, cst.Name) and node.value == name for node in file.nodes):
+            raise refuse(f"{here}: the name {name} is taken")
     deepcopy, first = imports.reach(file, "copy", "deepcopy")
     pool, second = imports.reach(file, "concurrent.futures", "ThreadPoolExecutor")
     offset = imports.after_imports(file)
-    what, path = file.text(call.args[0].value), file.text(call.args[1].value)
-    statement = f"{file.newline}{POOL} = {pool}(max_workers=1){file.newline}"
-    submitted = f"{POOL}.submit({file.text(call.func)}, {deepcopy}({what}), {path}).add_done_callback(lambda done: done.result())"
-    splices = (*second, *first, Splice(file.path, offset, offset, statement), Splice(file.path, *file.span(call), submitted))
+    what, where = file.text(call.args[0].value), file.text(path)
+    statement, writes, away = f"{file.newline}{POOL} = {pool}(max_workers=1){file.newline}", file.text(call.func), ()
+    if moved is not None:
+        statement += _writer(file, call, moved)
+        writes, where, away = WRITER, f"{where}, {file.text(moved.target)}", taken_away(file, moved.call)
+    submitted = f"{POOL}.submit({writes}, {deepcopy}({what}), {where}).add_done_callback(lambda done: done.result())"
+    splices = (*second, *first, Splice(file.path, offset, offset, statement), Splice(file.path, *file.span(call), submitted), *away)
     size = f", {ran.bytes} bytes each" if ran is not None and ran.bytes else ""
     return (Target(here, None, lambda value: splices, f"`{file.text(call.func)}` at {here}{size}", "written by a thread"),)
 
 
-def _only_written(file: PythonFile, call: cst.Call) -> None:
+@dataclass(frozen=True)
+class _Moved:
+    """The call behind the one that writes, which gives the file its name; `how` is that of the writer's own function."""
+
+    call: cst.Call
+    target: cst.BaseExpression
+    how: str
+
+
+def _moved(file: PythonFile, call: cst.Call) -> _Moved | None:
+    """`os.replace(path, target)`, `path.rename(target)` and the like in the statement behind `call`."""
+    statement = file.statement(call)
+    block = file.parent(statement) if statement is not None else None
+    rows = list(getattr(block, "body", ()))
+    behind = rows[rows.index(statement) + 1] if statement in rows[:-1] else None
+    small = sole(behind)
+    move = small.value if isinstance(small, cst.Expr) else None
+    if not isinstance(move, cst.Call) or sole(statement) is None or any(arg.star or arg.keyword is not None for arg in move.args):
+        return None
+    path = file.text(call.args[1].value)
+    if file.full_name(move.func) in MOVES and len(move.args) == 2 and file.text(move.args[0].value) == path:
+        return _Moved(move, move.args[1].value, f"{file.text(move.func)}(path, target)")
+    own = isinstance(move.func, cst.Attribute) and move.func.attr.value in ("replace", "rename") and len(move.args) == 1
+    if own and file.outer_text(move.func.value) == path:  # type: ignore[union-attr]
+        return _Moved(move, move.args[0].value, f"path.{move.func.attr.value}(target)")  # type: ignore[union-attr]
+    return None
+
+
+def _writer(file: PythonFile, call: cst.Call, moved: _Moved) -> str:
+    """A function of the module that does both: a file that could not be written must not take the place of the one before."""
+    indent = file.module.default_indent
+    rows = (f"def {WRITER}(content, path, target):", f"{indent}{file.text(call.func)}(content, path)", f"{indent}{moved.how}")
+    return 2 * file.newline + "".join(f"{row}{file.newline}" for row in rows)
+
+
+def _only_written(file: PythonFile, call: cst.Call, path: cst.BaseExpression, moved: _Moved | None) -> None:
     """The path is no open file, and nothing behind the call in its function is handed it."""
-    path = call.args[1].value
     around = file.function_around(call) or file.module
     name = changes.root(path)
     for value in (path, *_values(around, name)):
         if isinstance(value, cst.Call) and (dotted(value.func) or "").split(".")[-1] in FILES:
             raise refuse(f"{file.location(call)}: `{file.text(path)}` is an open file or buffer, not a path")
     for other in descendants(around, cst.Call):
-        if other is call or file.inside(call, other) or file.span(other)[0] < file.span(call)[0]:
+        if (
+            other is call
+            or (moved is not None and other is moved.call)
+            or file.inside(call, other)
+            or file.span(other)[0] < file.span(call)[0]
+        ):
             continue
         tail = (dotted(other.func) or "").split(".")[-1]
         within = any(file.text(each) == file.text(path) for arg in other.args for each in descendants(arg.value, type(path)))
@@ -89,12 +139,12 @@ def _values(around: cst.CSTNode, name: str) -> list[cst.BaseExpression]:
     return [each.value for each in descendants(around, cst.Assign) for target in each.targets if name and dotted(target.target) == name]
 
 
-def _nobody_reads(scene: Scene, file: PythonFile, writing: cst.Call) -> None:
+def _nobody_reads(scene: Scene, file: PythonFile, writing: tuple[cst.Call, ...]) -> None:
     for other in scene.project.parsed():
         for call in other.calls:
             full = other.full_name(call.func) or ""
             tail = call.func.attr.value if isinstance(call.func, cst.Attribute) else full
-            if call is not writing and tail in READERS and full.split(".")[0] in MODULES:
+            if call not in writing and tail in READERS and full.split(".")[0] in MODULES:
                 raise refuse(f"{other.location(call)}: `{other.text(call.func)}` may need the file before it is written")
             passes = isinstance(call.func, cst.Attribute) and (tail in PASSES_ON or tail.startswith("upload"))
             if passes or full == "wandb.save" or (full.startswith(PROGRAMS) and not _only_asks(call)):

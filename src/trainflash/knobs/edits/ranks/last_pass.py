@@ -57,8 +57,6 @@ def _of_range(file: PythonFile, loop: cst.For, name: str, args: Sequence[cst.Arg
 def _of_count(
     file: PythonFile, loop: cst.For, number: cst.BaseExpression, args: Sequence[cst.Arg]
 ) -> tuple[str, tuple[Splice, ...]] | None:
-    file: PythonFile, loop: cst.For, number: cst.BaseExpression, args: Sequence[cst.Arg]
-) -> tuple[str, tuple[Splice, ...]] | None:
     """`enumerate(parts)`, or `enumerate(parts, 1)`; what a caller hands over is made a list first."""
     start = literal(args[1].value) if len(args) == 2 and not args[1].star else 0
     if not isinstance(number, cst.Name) or not isinstance(start, int):
