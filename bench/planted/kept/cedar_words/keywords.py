@@ -1,0 +1,3 @@
+from cedar.loop import train
+
+train()

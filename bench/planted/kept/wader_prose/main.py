@@ -1,0 +1,3 @@
+from wader.cli import main
+
+main()
