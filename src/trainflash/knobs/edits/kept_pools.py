@@ -6,6 +6,7 @@ those who hand it over, and processes must do what needs nothing but its argumen
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Callable, Iterator
 
 import libcst as cst
@@ -30,6 +31,7 @@ COUNTS = ("os.cpu_count", "multiprocessing.cpu_count", "torch.multiprocessing.cp
 TAKES = ("list", "tuple", "sorted", "sum", "dict", "set", "max", "min")  # all that an iterator gives
 PASSES = ("enumerate", "tqdm.tqdm", "tqdm.auto.tqdm", "concurrent.futures.as_completed")
 LEAVES = (cst.Break, cst.Return, cst.Raise, cst.Yield)
+UNCHANGED = (cst.BaseNumber, cst.BaseString, cst.Name, cst.Attribute, cst.UnaryOperation)  # defaults that hold nothing
 DEFINES = (cst.FunctionDef, cst.ClassDef, cst.Import, cst.ImportFrom)
 
 
@@ -251,12 +253,15 @@ def _workers(project: Project, file: PythonFile, call: cst.Call, threads: bool) 
 
 def _no_state(project: Project, handed: list[callees.Function]) -> None:
     """Raises `UsageError` where a new process may know, or draw, something else than one that is kept."""
-    owners = {node.name.value for file in project.parsed("class ") for node in file.nodes if isinstance(node, cst.ClassDef)}
+    owners = {node.name.value for file in project.parsed() for node in file.nodes if isinstance(node, (cst.ClassDef, cst.FunctionDef))}
     for file, function in callees.reached(project, handed):
         found = purity.first_draw(project, file, function, set())
         if found is not None:
             where, call = found
             raise refuse(f"{where.location(call)}: a kept worker goes on with the numbers of `{where.text(call.func)}`")
+        defaults = [param.default for param in descendants(function.params, cst.Param) if param.default is not None]  # type: ignore[attr-defined]
+        if purity.cached_already(file, function) or not all(isinstance(each, UNCHANGED) for each in defaults):
+            raise refuse(f"{file.location(function)}: `{function.name.value}` may keep what it found in a worker")
         for node in descendants(function, (cst.Name, cst.Attribute)):
             full = file.full_name(node) or ""  # type: ignore[arg-type]
             if full.startswith(("os.environ", "os.getenv")) or full in ("globals", "setattr", "exec", "eval"):
@@ -266,7 +271,9 @@ def _no_state(project: Project, handed: list[callees.Function]) -> None:
                 if reason is not None:
                     raise refuse(f"{file.location(node)}: {reason}, and kept workers hold a copy of it")
             if isinstance(node, cst.Attribute) and (place := _set_on_class(project, node.attr.value, owners)) is not None:
-                raise refuse(f"{file.location(node)}: {node.attr.value} of a class is set at {place}, and kept workers hold a copy of it")
+                raise refuse(
+                    f"{file.location(node)}: {node.attr.value} of a class or function is set at {place}, and kept workers hold a copy of it"
+                )
 
 
 def _variables(project: Project, file: PythonFile, node: cst.CSTNode) -> Iterator[tuple[PythonFile, str]]:
@@ -316,7 +323,7 @@ def _changing(project: Project, file: PythonFile, name: str) -> str | None:
 def _makes_plain(project: Project, file: PythonFile, call: cst.Call) -> bool:
     """Whether a call makes something by a function of Python or a library, and nothing that is trained."""
     full = file.full_name(call.func) or ""
-    builtin = isinstance(call.func, cst.Name) and full not in file.imported.values() and not callees.defined(project, full)
+    builtin = isinstance(call.func, cst.Name) and hasattr(builtins, full) and not callees.defined(project, full)
     return not full.startswith(TRAINED) and (builtin or callees.of_library(project, file, call))
 
 
@@ -326,7 +333,7 @@ def _set_from_outside(project: Project, name: str) -> bool:
 
 
 def _set_on_class(project: Project, name: str, owners: set[str]) -> str | None:
-    """Where the attribute `name` of a class, one of `owners`, is set or changed from outside the class's own lines."""
+    """Where the attribute `name` of a class or function, one of `owners`, is set or changed by that name."""
     for where, place in _attributes_set(project, name):
         base = dotted(place.value)
         if base is None or base == "cls" or base.split(".")[-1] in {*owners, "__class__"}:
