@@ -18,7 +18,7 @@ from trainflash.knobs.kinds import KeptPool
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees, callers
 from trainflash.knobs.reading.expressions import assigned, is_name, refuse
-from trainflash.knobs.reading.python_source import LOOPS, PythonFile, clauses, descendants, dotted
+from trainflash.knobs.reading.python_source import LOOPS, PythonFile, clauses, descendants, dotted, keyword
 from trainflash.knobs.scene import Scene, Target
 
 THREADS = ("ThreadPool", "ThreadPoolExecutor")
@@ -30,6 +30,7 @@ SAME = ("mp_context", "thread_name_prefix")  # arguments that are the same each 
 COUNTS = ("os.cpu_count", "multiprocessing.cpu_count", "torch.multiprocessing.cpu_count")
 TAKES = ("list", "tuple", "sorted", "sum", "dict", "set", "max", "min")  # all that an iterator gives
 PASSES = ("enumerate", "tqdm.tqdm", "tqdm.auto.tqdm", "concurrent.futures.as_completed")
+RUN_BY_LOADERS = ("__getitem__", "__getitems__", "__iter__", "__next__")
 LEAVES = (cst.Break, cst.Return, cst.Raise, cst.Yield)
 UNCHANGED = (cst.BaseNumber, cst.BaseString, cst.Name, cst.Attribute, cst.UnaryOperation)  # defaults that hold nothing
 DEFINES = (cst.FunctionDef, cst.ClassDef, cst.Import, cst.ImportFrom)
@@ -52,7 +53,9 @@ def kept_pool(edit: KeptPool, scene: Scene) -> tuple[Target, ...]:
     for where, each in callees.reached(project, handed):
         if id(each) in makers:
             raise refuse(f"{where.location(each)}: `{each.name.value}` may wait in a worker of the pool for the pool itself")
-    if kind not in THREADS:
+    if kind in THREADS:
+        _no_forks(project, makers)
+    else:
         _no_state(project, handed)
     name, _, made = cached_maker(file, call)
     own = file.raw[file.span(call.func)[1] : file.span(call)[1]].decode("utf-8")
@@ -249,6 +252,17 @@ def _workers(project: Project, file: PythonFile, call: cst.Call, threads: bool) 
         if threads and not handed and (library or builtin):
             return []
     raise refuse(f"{file.location(call)}: which function of the program the workers run is not known")
+
+
+def _no_forks(project: Project, makers: set[int]) -> None:
+    """Raises `UsageError` where a loader's worker may use the pool: forked behind its first use, it has the pool and not the threads."""
+    loaders = [call for file in project.parsed("DataLoader") for call in file.calls if callees.called_name(call) == "DataLoader"]
+    given = [arg.value for call in loaders if (arg := keyword(call, "collate_fn")) is not None]
+    names = {*RUN_BY_LOADERS, *((dotted(value) or "").split(".")[-1] for value in given)} if loaders else ()
+    starts = [each for name in sorted(names) for each in callees.defined(project, name)]
+    for where, each in callees.reached(project, starts):
+        if id(each) in makers:
+            raise refuse(f"{where.location(each)}: a loader's worker has a copy of the pool without its threads")
 
 
 def _no_state(project: Project, handed: list[callees.Function]) -> None:
