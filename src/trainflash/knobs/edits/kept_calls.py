@@ -15,7 +15,7 @@ from trainflash.knobs.edits import imports
 from trainflash.knobs.edits.statements import above_outermost
 from trainflash.knobs.effects import changes, purity
 from trainflash.knobs.project import Project
-from trainflash.knobs.reading.expressions import UNKNOWN, assigned, given_to, literal, refuse
+from trainflash.knobs.reading.expressions import UNKNOWN, assigned, given_to, is_name, literal, refuse
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, string_value
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
@@ -144,12 +144,30 @@ def _target(file: PythonFile, call: cst.Call) -> Target:
 
 
 def cached_maker(file: PythonFile, call: cst.Call) -> tuple[str, str, tuple[Splice, ...]]:
-    """A name for `functools.cache(…)` of what `call` calls, how that is spelled, and the line of the module that makes it."""
+    """A name for `functools.cache(…)` of what `call` calls, how that is spelled, and the line of the module that makes it.
+
+    Raises `UsageError` where the module does not know what is called there yet.
+    """
     spelled, needed = imports.reach(file, "functools", "cache")
     tail = call.func.attr.value if isinstance(call.func, cst.Attribute) else file.text(call.func)
     name = "_" + tail.lower() if tail[:1].isupper() else "_" + (file.full_name(call.func) or tail).split(".")[-1]
     while any(isinstance(node, cst.Name) and node.value == name for node in file.nodes):
         name += "_kept"
     start = above_outermost(file, call)
+    known_above(file, call.func, start)
     line = f"{name} = {spelled}({file.text(call.func)}){file.newline}"
     return name, spelled, (*needed, Splice(file.path, start, start, line + 2 * file.newline))
+
+
+def known_above(file: PythonFile, node: cst.BaseExpression, offset: int) -> None:
+    """Raises `UsageError` where `node`, moved to `offset` in the module, would not find one of its names, or find another thing."""
+    module = file.scope(file.module)
+    for name in descendants(node, cst.Name):
+        scope = file.scope(name)
+        found = list(scope[name.value]) if scope is not None and is_name(file, name) else []  # type: ignore[attr-defined,arg-type]
+        bound = [each.node for each in found if hasattr(each, "node")]
+        if any(each.scope is not module for each in found if hasattr(each, "node")) or any(file.function_around(each) for each in bound):
+            raise refuse(f"{file.location(node)}: the module does not know `{name.value}` outside the function")  # type: ignore[attr-defined]
+        changing = len(bound) > 1 and not all(isinstance(each, (cst.Import, cst.ImportFrom)) for each in bound)
+        if is_name(file, name) and (not found or changing or any(file.span(each)[0] >= offset for each in bound)):  # type: ignore[arg-type]
+            raise refuse(f"{file.location(node)}: `{name.value}` is not the same above the function")  # type: ignore[attr-defined]

@@ -1,7 +1,8 @@
-"""A file that is opened again for each sample: opened once in each thread of each process, and kept open.
+"""A file that is opened again for each sample: opened once in each thread of each process, and kept open as long as the file is the same.
 
-`with h5py.File(path, "r") as f:` becomes `with contextlib.nullcontext(_opened(os.getpid(), threading.get_ident(), path, "r")) as f:` with a
-cached function `_opened`. Workers that were forked, and threads, open their own: a handle has one position.
+`with h5py.File(path, "r") as f:` becomes `with contextlib.nullcontext(_opened(path, "r")) as f:`. `_opened` looks at the file each time and
+asks a cached function, whose keys are the process, the thread, and the file's number, time and size. Workers that were forked, and threads,
+open their own: a handle has one position. Only such uses are known to leave nothing behind in a handle as `USES` names.
 """
 
 from __future__ import annotations
@@ -12,13 +13,14 @@ from collections.abc import Iterator
 import libcst as cst
 
 from trainflash.knobs.edits import imports
+from trainflash.knobs.edits.kept_calls import known_above
 from trainflash.knobs.edits.opened import Opened, opened
 from trainflash.knobs.edits.statements import above_outermost
 from trainflash.knobs.kinds import KeptHandle
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees
-from trainflash.knobs.reading.expressions import literal, refuse
-from trainflash.knobs.reading.python_source import PythonFile, descendants, keyword, positional, string_value
+from trainflash.knobs.reading.expressions import given_to, literal, refuse
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, has_splat, keyword, positional, string_value
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
 from trainflash.schema import Location
@@ -31,15 +33,30 @@ OPENS: dict[str, tuple[str, ...] | None] = {
     "sqlite3.connect": None,
     "numpy.load": None,
     "netCDF4.Dataset": ("r",),
-    "lmdb.open": None,
     "open": ("r", "rb"),
 }
-MODES = {"h5py.File": 1, "zipfile.ZipFile": 1, "tarfile.open": 1, "netCDF4.Dataset": 1, "open": 1}  # the mode's position
-DEFAULTS = {"h5py.File": "r", "zipfile.ZipFile": "r", "tarfile.open": "r", "netCDF4.Dataset": "r", "open": "r"}
-CHANGES = re.compile(r"\b(insert|update|delete|create|drop|alter|replace|pragma|attach)\b", re.IGNORECASE)
-WRITES = ("write", "writestr", "writelines", "commit", "put", "create_dataset", "create_group", "executescript", "truncate", "extractall")
+MODE = 1  # its position in all of them
+DEFAULT = "r"
+BY_KEYS = ("keys", "get", "items", "values", "files", "variables", "attrs")
+# Methods and attributes that leave nothing behind in a handle; those of arrays by their keys are also read by `f["x"]` and `"x" in f`.
+USES: dict[str, tuple[str, ...]] = {
+    "h5py.File": BY_KEYS,
+    "netCDF4.Dataset": BY_KEYS,
+    "numpy.load": BY_KEYS,
+    "zipfile.ZipFile": ("open", "read", "namelist", "infolist", "getinfo"),
+    "tarfile.open": ("extractfile", "getmember", "getmembers", "getnames"),
+    "sqlite3.connect": ("execute",),
+    "open": ("read", "readinto", "readline", "seek", "tell"),
+}
+READERS = ("numpy.fromfile", "numpy.load", "pickle.load")  # go on where a plain file was moved to
+FETCHES = ("fetchone", "fetchall", "fetchmany")
+LISTS = ("list", "tuple", "dict", "set", "sorted")
+OTHERS = ("fileobj", "uri", "opener", "closefd", "memory", "diskless", "persist", "factory")  # arguments that open something else
+PATHS = ("str", "os.fspath", "os.path.join", "pathlib.Path", "pathlib.PurePath")
+OF_PATHS = ("joinpath", "with_suffix", "with_name", "with_stem", "as_posix", "resolve", "absolute", "expanduser")
+NO_FILE = re.compile(r":memory:|://")
+SAVES = ("numpy.save", "numpy.savez", "numpy.savez_compressed", "torch.save")
 KEPT = 32  # handles, fewer than the files that a process may have open
-HANDLE = "opened"
 
 
 def kept_handle(edit: KeptHandle, scene: Scene) -> tuple[Target, ...]:
@@ -47,13 +64,12 @@ def kept_handle(edit: KeptHandle, scene: Scene) -> tuple[Target, ...]:
     opening = _opening(scene.project, *scene.source("reads"))
     file, call = opening.file, opening.call
     here = file.location(call)
-    _only_reads(opening)
-    maker, made = _maker(file, call)
-    own = file.raw[file.span(call.func)[1] : file.span(call)[1]].decode("utf-8").split("(", 1)[1]
-    process, first = imports.reach(file, "os", "getpid")
-    thread, second = imports.reach(file, "threading", "get_ident")
-    edits = opening.kept(f"{maker}({process}(), {thread}(), {own}")
-    splices = tuple(dict.fromkeys((*first, *second, *made, *edits)))
+    _names_a_file(file, call)
+    _only_reads(file, call)
+    _leaves_nothing(scene.project, opening)
+    name, made = _makers(file, call)
+    own = file.raw[file.span(call.func)[1] : file.span(call)[1]].decode("utf-8")
+    splices = tuple(dict.fromkeys((*opening.kept(f"{name}{own}"), *made)))
     return (Target(here, None, lambda value: splices, f"`{file.text(call)}` at {here}", "kept open"),)
 
 
@@ -72,62 +88,191 @@ def _openings(file: PythonFile) -> Iterator[Opened]:
     return opened(file, lambda call: file.full_name(call.func) in OPENS, frozenset({"close"}))
 
 
-def _only_reads(opening: Opened) -> None:
-    """Raises `UsageError` where the file may be written, or its handle outlives the block or has a position that counts."""
-    file, call = opening.file, opening.call
-    here, full = file.location(call), file.full_name(call.func) or ""
-    if any(arg.star for arg in call.args) or not call.args:
-        raise refuse(f"{here}: the arguments of `{file.text(call)}` are not all written out")
-    modes = OPENS[full]
-    if modes is not None:
-        given = keyword(call, "mode") or positional(call, MODES[full])
-        mode = DEFAULTS[full] if given is None else string_value(given.value)
-        if mode not in modes:
-            raise refuse(f"{here}: the file is not opened for reading only")
+# The file -------------------------------------------------------------------------------------------------------------------------
+
+
+def _names_a_file(file: PythonFile, call: cst.Call) -> None:
+    """Raises `UsageError` where the arguments may mean something else than a file of a certain path, or cannot be keys."""
+    here = file.location(call)
+    path = positional(call, 0)
+    if path is None or has_splat(call, "*") or has_splat(call, "**"):
+        raise refuse(f"{here}: the arguments of `{file.text(call)}` are not all written out, the path in front")
+    for value in (path.value, *_given(file, call, path.value)):
+        strange = next((each for each in descendants(value, (cst.Call, cst.Await)) if not _of_path(file, each)), None)
+        if strange is not None:
+            raise refuse(f"{here}: `{file.text(strange)}` may be no path of a file")
+        if string_value(value) == "" or NO_FILE.search(file.text(value)):
+            raise refuse(f"{here}: `{file.text(value)}` is no path of a file")
     for arg in call.args:
-        if any(True for _ in descendants(arg.value, (cst.List, cst.Dict, cst.Set, cst.ListComp, cst.DictComp, cst.NamedExpr))):
+        if arg.keyword is not None and arg.keyword.value in OTHERS:
+            raise refuse(f"{here}: `{file.text(arg)}` may open something else than the file")
+        kinds = (cst.List, cst.Dict, cst.Set, cst.BaseComp, cst.NamedExpr, *((cst.Call,) if arg is not path else ()))
+        if any(True for _ in descendants(arg.value, kinds)):
             raise refuse(f"{here}: `{file.text(arg)}` cannot be a key")
-    uses = opening.uses()
-    for node in uses:
-        up = file.parent(node)
-        method = up.attr.value if isinstance(up, cst.Attribute) else ""
-        if isinstance(up, (cst.Return, cst.Yield, cst.Assign, cst.Element, cst.DictElement, cst.AssignTarget)) or method in WRITES:
-            raise refuse(f"{file.location(node)}: the open file may be written, or kept")
-        if isinstance(up, cst.Subscript) and isinstance(file.parent(up), (cst.AssignTarget, cst.AugAssign, cst.Del)):
-            raise refuse(f"{file.location(node)}: the open file is written")
-    if full == "sqlite3.connect":
-        function = file.function_around(call)
-        texts = [string_value(node) or "" for node in descendants(function, (cst.SimpleString, cst.ConcatenatedString))]  # type: ignore[arg-type]
-        changing = next((text for text in texts if CHANGES.search(text)), None)
-        if changing is not None or not any("select" in text.lower() for text in texts):
-            raise refuse(f"{here}: the queries are not known to only read")
-    if full == "open" and not (uses and _sought(file, uses[0])):
-        raise refuse(f"{here}: the file is read from its beginning, which a kept one does not begin at again")
-    function = file.function_around(call)
-    if any(True for _ in descendants(function.body, (cst.Yield, cst.Await))):  # type: ignore[union-attr]
-        raise refuse(f"{here}: other work may go on while the file is open")
 
 
-def _sought(file: PythonFile, node: cst.CSTNode) -> bool:
-    """Whether the use `node` moves the file to a place counted from its beginning."""
-    up = file.parent(node)
-    call = file.parent(up) if isinstance(up, cst.Attribute) and up.attr.value == "seek" else None
-    if not isinstance(call, cst.Call) or call.func is not up or not call.args:
+def _given(file: PythonFile, call: cst.Call, node: cst.BaseExpression) -> list[cst.BaseExpression]:
+    """What the function gives to a name, and the class to an attribute of `self`."""
+    name, function = dotted(node), file.function_around(call)
+    owner = file.class_of(function) if function is not None and (name or "").startswith("self.") else function
+    return given_to(owner, name) if name is not None and owner is not None else []
+
+
+def _of_path(file: PythonFile, node: cst.CSTNode) -> bool:
+    if not isinstance(node, cst.Call):
         return False
-    return len(call.args) == 1 or literal(call.args[1].value) == 0
+    return file.full_name(node.func) in PATHS or (isinstance(node.func, cst.Attribute) and node.func.attr.value in OF_PATHS)
 
 
-def _maker(file: PythonFile, call: cst.Call) -> tuple[str, tuple[Splice, ...]]:
-    """The module's cached function that opens, and the lines that define it."""
-    spelled, needed = imports.reach(file, "functools", "lru_cache")
-    name = f"_{HANDLE}"
-    while any(isinstance(node, cst.Name) and node.value == name for node in file.nodes):
-        name += "_file"
+def _only_reads(file: PythonFile, call: cst.Call) -> None:
+    """Raises `UsageError` where the file is opened for more than reading, here or elsewhere in this source."""
+    here, modes = file.location(call), OPENS[file.full_name(call.func) or ""]
+    given = keyword(call, "mode") or positional(call, MODE)
+    if modes is not None and (DEFAULT if given is None else string_value(given.value)) not in modes:
+        raise refuse(f"{here}: the file is not opened for reading only")
+    path = _bare_path(file, call.args[0].value)
+    for other in file.calls:
+        first = positional(other, 0)
+        if first is not None and _writes(file, other) and _bare_path(file, first.value) == path:
+            raise refuse(f"{file.location(other)}: the program writes the same file")
+
+
+def _bare_path(file: PythonFile, node: cst.BaseExpression) -> str:
+    """Source of a path without `str(…)` and the like around it."""
+    while isinstance(node, cst.Call) and len(node.args) == 1 and file.full_name(node.func) in PATHS:
+        node = node.args[0].value
+    return "".join(file.text(node).split())
+
+
+def _writes(file: PythonFile, call: cst.Call) -> bool:
+    """Whether a call writes to the file that its first argument names, or may."""
+    if file.full_name(call.func) in SAVES:
+        return True
+    given = keyword(call, "mode") or positional(call, MODE)
+    mode = string_value(given.value) if given is not None else None
+    opens = (file.full_name(call.func) or "").split(".")[-1] in {name.split(".")[-1] for name in OPENS}
+    return opens and mode is not None and bool(set(mode) & set("wax+"))
+
+
+# The handle -----------------------------------------------------------------------------------------------------------------------
+
+
+def _leaves_nothing(project: Project, opening: Opened) -> None:
+    """Raises `UsageError` where the handle is used by more than what is known to leave nothing behind in it, or outlives its block."""
+    file, call = opening.file, opening.call
+    function = file.function_around(call)
+    assert function is not None
+    for node in opening.uses():
+        if file.function_around(node) is not function or not _known_use(file, node, file.full_name(call.func) or ""):
+            raise refuse(f"{file.location(node)}: what is done with `{node.value}` here may be kept by it, or keep it")
+    if any(True for _ in descendants(function.body, (cst.Yield, cst.Await))):
+        raise refuse(f"{file.location(call)}: other work may go on while the file is open")
+    if file.full_name(call.func) == "netCDF4.Dataset" and _sets_variables(function):
+        raise refuse(f"{file.location(call)}: how variables are read is set, which a kept file goes on with")
+    if file.full_name(call.func) != "open":
+        return
+    if not _sought_first(opening):
+        raise refuse(f"{file.location(call)}: the file is read from its beginning, which a kept one does not begin at again")
+    others = [each for each in descendants(function.body, cst.Call) if (dotted(each.func) or "").split(".")[0] != opening.name]  # type: ignore[attr-defined]
+    called = [each for other in others for each in callees.meant(project, file, other)]  # type: ignore[arg-type]
+    if any(each is function for _, each in callees.reached(project, called)):
+        raise refuse(f"{file.location(call)}: the function calls itself, and may move the file in between")
+
+
+def _known_use(file: PythonFile, node: cst.Name, full: str) -> bool:
+    up = file.parent(node)
+    if any(isinstance(each, (cst.Lambda, cst.GeneratorExp)) for each in file.ancestors(node)):
+        return False
+    if isinstance(up, cst.Attribute) and up.value is node and up.attr.value in USES[full]:
+        call = file.parent(up)
+        called = isinstance(call, cst.Call) and call.func is up
+        if full == "sqlite3.connect":
+            return called and _selects(file, call)  # type: ignore[arg-type]
+        return called or (up.attr.value in ("files", "variables", "attrs") and not _assigned_to(file, up))
+    if isinstance(up, cst.Arg) and full == "open":
+        call = file.parent(up)
+        return isinstance(call, cst.Call) and call.args[0] is up and file.full_name(call.func) in READERS
+    if USES[full] is not BY_KEYS:
+        return False
+    found = isinstance(up, cst.ComparisonTarget) and isinstance(up.operator, (cst.In, cst.NotIn))
+    return found or (isinstance(up, cst.Subscript) and up.value is node and not _assigned_to(file, up))
+
+
+def _assigned_to(file: PythonFile, node: cst.CSTNode) -> bool:
+    """Whether `node`, a part of a handle, or a part of that is set or deleted."""
+    while isinstance(up := file.parent(node), (cst.Subscript, cst.Attribute)) and up.value is node:
+        node = up
+    return isinstance(up, (cst.AssignTarget, cst.AugAssign, cst.AnnAssign, cst.Del))
+
+
+def _selects(file: PythonFile, call: cst.Call) -> bool:
+    """Whether a statement of SQL is written out and only reads, and its rows are taken where it stands."""
+    said = string_value(call.args[0].value) if call.args and call.args[0].keyword is None else None
+    if said is None or not re.match(r"\s*select\b", said, re.IGNORECASE):
+        return False
+    up = file.parent(call)
+    if isinstance(up, cst.Attribute):
+        return up.attr.value in FETCHES and isinstance(file.parent(up), cst.Call)
+    if isinstance(up, cst.Arg):
+        return isinstance(outer := file.parent(up), cst.Call) and file.full_name(outer.func) in LISTS
+    return isinstance(up, (cst.For, cst.CompFor)) and up.iter is call
+
+
+def _sets_variables(function: cst.FunctionDef) -> bool:
+    """Whether a function says how netCDF4 shall read: `x.set_auto_mask(False)`, `x.scale = False`."""
+    calls = descendants(function.body, cst.Call)
+    targets = (target.target for node in descendants(function.body, cst.Assign) for target in node.targets)  # type: ignore[attr-defined]
+    sets = any(isinstance(call.func, cst.Attribute) and call.func.attr.value.startswith("set_") for call in calls)  # type: ignore[attr-defined]
+    return sets or any(isinstance(each, cst.Attribute) and dotted(each.value) != "self" for each in targets)
+
+
+def _sought_first(opening: Opened) -> bool:
+    """Whether the block begins by moving the file to a place counted from its beginning."""
+    file = opening.file
+    up = next(each for each in file.ancestors(opening.call) if isinstance(each, (cst.With, cst.SimpleStatementLine)))
+    if isinstance(up, cst.With):
+        lines = list(up.body.body)
+    else:
+        block = list(file.parent(up).body)  # type: ignore[union-attr]
+        lines = [*up.body[1:], *block[block.index(up) + 1 :]]
+    small = next((each for line in lines[:1] for each in (line.body if isinstance(line, cst.SimpleStatementLine) else [line])), None)
+    call = small.value if isinstance(small, cst.Expr) else None
+    if not isinstance(call, cst.Call) or dotted(call.func) != f"{opening.name}.seek" or not call.args:
+        return False
+    return len(call.args) == 1 or (len(call.args) == 2 and literal(call.args[1].value) == 0)
+
+
+# What opens -----------------------------------------------------------------------------------------------------------------------
+
+
+def _makers(file: PythonFile, call: cst.Call) -> tuple[str, tuple[Splice, ...]]:
+    """The module's function that opens, and the lines that define it and the cached one that it asks."""
+    reached = {
+        name: imports.reach(file, *name.rsplit(".", 1)) for name in ("functools.lru_cache", "os.getpid", "os.stat", "threading.get_ident")
+    }
+    spelled = {name.split(".")[-1]: said for name, (said, _) in reached.items()}
     start = above_outermost(file, call)
+    known_above(file, call.func, start)
+    names = {node.value for node in file.nodes if isinstance(node, cst.Name)}
+    end = next(end for end in ("", *(f"_{number}" for number in range(2, len(names) + 3))) if not {f"_kept{end}", f"_opened{end}"} & names)
+    indent = file.module.default_indent
     rows = (
-        f"@{spelled}(maxsize={KEPT})",
-        f"def {name}(process, thread, *args, **options):",
-        f"{file.module.default_indent}return {file.text(call.func)}(*args, **options)",
+        f"@{spelled['lru_cache']}(maxsize={KEPT})",
+        f"def _kept{end}(process, thread, number, changed, size, path, *args, **options):",
+        f"{indent}return {file.text(call.func)}(path, *args, **options)",
+        "",
+        "",
+        f"def _opened{end}(path, *args, **options):",
+        f"{indent}found = {spelled['stat']}(path)",
+        f"{indent}key = ({spelled['getpid']}(), {spelled['get_ident']}(), found.st_ino, found.st_mtime_ns, found.st_size)",
+        f"{indent}return _kept{end}(*key, path, *args, **options)",
     )
-    text = "".join(f"{row}{file.newline}" for row in rows) + 2 * file.newline
-    return name, (*needed, Splice(file.path, start, start, text))
+    text = _blank_above(file, start) * file.newline + "".join(f"{row}{file.newline}" for row in rows) + 2 * file.newline
+    needed = (splice for _, splices in reached.values() for splice in splices)
+    return f"_opened{end}", (*needed, Splice(file.path, start, start, text))
+
+
+def _blank_above(file: PythonFile, offset: int) -> int:
+    """How many lines are missing for two blank ones above `offset`."""
+    above = file.raw[:offset].decode("utf-8").replace("\r\n", "\n")
+    return max(0, 2 - (len(above) - len(above.rstrip("\n")) - 1)) if above.strip() else 0

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import libcst as cst
 
 from trainflash.knobs.edits import imports
-from trainflash.knobs.edits.statements import taken_away
+from trainflash.knobs.edits.statements import without
 from trainflash.knobs.reading.expressions import is_name
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted
 from trainflash.knobs.splices import Splice
@@ -18,21 +18,24 @@ CLOSING = "contextlib.closing"
 
 @dataclass(frozen=True)
 class Opened:
-    """One call that opens; `item` is what stands behind `with`, else the calls `ended` end what an assignment named."""
+    """One call that opens; `item` is what stands behind `with`, else the calls `ended` end what an assignment named.
+
+    Where a function hands out what it opens, `blocks` are the `with` of its callers.
+    """
 
     file: PythonFile
     call: cst.Call
     name: str
     item: cst.BaseExpression | None = None
     ended: tuple[cst.Call, ...] = ()
+    blocks: tuple[Opened, ...] = ()
 
     def uses(self) -> list[cst.Name]:
         """Where what was opened is used, in the order of the source; the names that bind and end it are no uses."""
         function = self.file.function_around(self.call)
-        assert function is not None
         names: list[cst.Name] = [
             node
-            for node in descendants(function.body, cst.Name)
+            for node in descendants(self.file.module if function is None else function.body, cst.Name)
             if node.value == self.name and is_name(self.file, node)  # type: ignore[attr-defined,arg-type,misc]
         ]
         binds = next(up for up in self.file.ancestors(self.call) if isinstance(up, (cst.WithItem, cst.Assign)))
@@ -43,7 +46,7 @@ class Opened:
         if self.item is not None:
             spelled, needed = imports.reach(self.file, "contextlib", "nullcontext")
             return (*needed, Splice(self.file.path, *self.file.span(self.item), f"{spelled}({text})"))
-        ends = (splice for each in self.ended for splice in taken_away(self.file, each))
+        ends = without(self.file, [self.file.parent(each) for each in self.ended])  # type: ignore[misc]
         return (Splice(self.file.path, *self.file.span(self.call), text), *ends)
 
 

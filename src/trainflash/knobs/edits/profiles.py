@@ -1,26 +1,50 @@
-"""A profiler whose recording the program only shows or writes: it goes, and with it the statements that show."""
+"""A profiler whose recording the program only shows or writes: it goes, and with it the statements that show.
+
+A statement goes where it calls nothing but the profiler's own methods, or prints or logs nothing but what the profiler recorded. So do
+`pstats.Stats` of it under a name of their own, and the `io.StringIO` that they are written to.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import libcst as cst
 
 from trainflash.knobs.edits import imports
-from trainflash.knobs.edits.statements import taken_away
+from trainflash.knobs.edits.statements import without
 from trainflash.knobs.edits.which_call import the_call
 from trainflash.knobs.kinds import ShownProfile
-from trainflash.knobs.reading.expressions import is_name, refuse
-from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, keyword, sole
+from trainflash.knobs.project import Project
+from trainflash.knobs.reading.expressions import UNKNOWN, is_name, literal, refuse
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, has_splat, keyword
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
 
 WRITES = "torch.profiler.tensorboard_trace_handler"
 STATISTICS = "pstats.Stats"
-SHOWS = ("print", "str", "os.path.join", STATISTICS)
+STREAM = "io.StringIO"
+PLAIN = ("str", "os.path.join", "pathlib.Path", STATISTICS)  # what may be called for an argument
 LOGS = ("info", "debug", "warning")
+FORM = ("sep", "end", "file", "flush")  # how `print` writes, not what
 STARTS = ("start", "enable")
 RUNS = ("step", "start", "stop", "enable", "disable")
+METHODS = {
+    *RUNS,
+    *("add_metadata", "add_metadata_json", "preset_metadata_json"),
+    *(
+        "create_stats",
+        "dump_stats",
+        "print_stats",
+        "getstats",
+        "sort_stats",
+        "reverse_order",
+        "strip_dirs",
+        "print_callers",
+        "print_callees",
+    ),
+    *("key_averages", "table", "total_average", "events", "export_chrome_trace", "export_stacks", "export_memory_timeline"),
+    *("getvalue",),
+}
 HANDLER = "on_trace_ready"
 
 
@@ -36,18 +60,18 @@ def shown_profile(edit: ShownProfile, scene: Scene) -> tuple[Target, ...]:
     if not isinstance(item, cst.WithItem) and bound is None:
         raise refuse(f"{here}: the profiler is neither that of a `with` block nor kept in one name")
     handler = keyword(call, HANDLER)
-    if handler is not None and not (isinstance(handler.value, cst.Call) and file.full_name(handler.value.func) == WRITES):
-        raise refuse(f"{here}: what `{file.text(handler.value)}` does with the recording is not known")
-    shown = _shown(file, call, bound) if bound is not None else []
-    away = tuple(splice for each, name in shown for splice in taken_away(file, each, name))
+    written = handler is None or (isinstance(handler.value, cst.Call) and file.full_name(handler.value.func) == WRITES)
+    if not written or has_splat(call, "**"):
+        raise refuse(f"{here}: what `{file.text(handler or call)}` does with the recording is not known")
+    shown = _shown(scene.project, file, call, bound) if bound is not None else []
     if isinstance(item, cst.WithItem):
         spelled, needed = imports.reach(file, "contextlib", "nullcontext")
-        splices = (*needed, Splice(file.path, *file.span(call), f"{spelled}()"), *away)
+        splices = (*needed, Splice(file.path, *file.span(call), f"{spelled}()"), *without(file, shown))
     else:
-        splices = (*taken_away(file, call, bound), *away)
+        splices = without(file, [item, *shown])  # type: ignore[list-item]
     more = f", and {len(shown)} statements that show what it saw" if shown else ""
     target = Target(here, None, lambda value: splices, f"`{file.text(call.func)}` at {here}{more}", "taken away")
-    if any(not isinstance(each.func, cst.Attribute) or each.func.attr.value not in RUNS for each, _ in shown):
+    if not all(_runs(each) for each in shown):
         target = replace(target, risk="cadence", because="what the profiler saw is not shown or written any more")
     return (target,)
 
@@ -60,55 +84,140 @@ def _bound(node: cst.CSTNode | None) -> cst.BaseExpression | None:
     return node.targets[0].target if plain and isinstance(node.targets[0].target, cst.Name) else None  # type: ignore[union-attr]
 
 
-def _shown(file: PythonFile, call: cst.Call, bound: cst.BaseExpression) -> list[tuple[cst.Call, cst.BaseExpression | None]]:
-    """The statements that speak of the profiler, and what they name in turn.
+def _runs(small: cst.BaseSmallStatement) -> bool:
+    """Whether a statement only starts, stops or counts."""
+    told = small.value if isinstance(small, cst.Expr) else None
+    return isinstance(told, cst.Call) and isinstance(told.func, cst.Attribute) and told.func.attr.value in RUNS
+
+
+def _shown(project: Project, file: PythonFile, call: cst.Call, bound: cst.BaseExpression) -> list[cst.BaseSmallStatement]:
+    """The statements that speak of the profiler, or of what is named after it.
 
     Raises `UsageError` for one that does more than show or write what it recorded, and where a condition decides whether it runs.
     """
-    name = dotted(bound)
-    if name is None or any(isinstance(each, cst.Global) for each in file.nodes):
-        raise refuse(f"{file.location(call)}: who reads what the profiler recorded cannot be told")
     function = file.function_around(call)
-    names = {name}
-    found: dict[int, tuple[cst.Call, cst.BaseExpression | None]] = {}
+    if not isinstance(bound, cst.Name) or any(isinstance(each, cst.Global) for each in file.nodes):
+        raise refuse(f"{file.location(call)}: who reads what the profiler recorded cannot be told")
+    if function is None and _read_elsewhere(project, file, bound.value):
+        raise refuse(f"{file.location(call)}: another file may read what {bound.value} recorded")
+    recording = _named(file, function or file.module, bound.value)
+    found: dict[int, cst.BaseSmallStatement] = {}
     for node in descendants(function or file.module, cst.Name):
-        if node.value not in names or node is bound or not is_name(file, node):  # type: ignore[attr-defined,arg-type]
+        if node.value not in recording.names or node is bound or not is_name(file, node):  # type: ignore[attr-defined,arg-type]
             continue
-        small = sole(file.statement(node))
-        told = small.value if isinstance(small, (cst.Expr, cst.Assign)) else None
-        if not isinstance(told, cst.Call) or not _only_shows(file, told, names):
-            raise refuse(f"{file.location(node)}: what {node.value} recorded is used here")  # type: ignore[attr-defined]
-        target = _bound(small)
-        if isinstance(small, cst.Assign):
-            if target is None or file.full_name(told.func) != STATISTICS:
-                raise refuse(f"{file.location(node)}: what {node.value} recorded is used here")  # type: ignore[attr-defined]
-            names.add(dotted(target) or "")
-        starts = isinstance(told.func, cst.Attribute) and told.func.attr.value in STARTS
-        if starts and any(isinstance(up, cst.If) for up in file.ancestors(told)):
-            raise refuse(f"{file.location(told)}: a condition decides whether {name} runs")
-        found[id(small)] = told, target
+        small = next((up for up in file.ancestors(node) if isinstance(up, (cst.BaseSmallStatement, cst.BaseCompoundStatement))), None)
+        if not recording.shows(small):
+            raise refuse(f"{file.location(node)}: what {node.value} recorded is used here, or more is done than to show it")  # type: ignore[attr-defined]
+        if _starts(small) and any(isinstance(up, cst.If) for up in file.ancestors(node)):
+            raise refuse(f"{file.location(node)}: a condition decides whether {bound.value} runs")
+        found[id(small)] = small  # type: ignore[assignment]
     return list(found.values())
 
 
-def _only_shows(file: PythonFile, statement: cst.Call, names: set[str]) -> bool:
-    """Whether every call of the statement is the profiler's own, or one that shows or writes."""
-    return all(
-        _root(each) in names
-        or file.full_name(_first(each).func) in SHOWS
-        or (isinstance(each.func, cst.Attribute) and each.func.attr.value in LOGS)  # type: ignore[attr-defined]
-        for each in descendants(statement, cst.Call)
+def _starts(small: cst.CSTNode | None) -> bool:
+    told = small.value if isinstance(small, cst.Expr) else None
+    return isinstance(told, cst.Call) and isinstance(told.func, cst.Attribute) and told.func.attr.value in STARTS
+
+
+def _read_elsewhere(project: Project, file: PythonFile, name: str) -> bool:
+    """Whether another file of the program may get the module's variable `name`."""
+    others = [where for where in project.parsed(name) if where is not file]
+    return any(
+        name in (full.split(".")[-1] for full in where.imported.values())
+        or any(isinstance(node, cst.Attribute) and node.attr.value == name and dotted(node.value) in where.imported for node in where.nodes)
+        for where in others
     )
 
 
-def _first(node: cst.CSTNode) -> cst.Call:
+@dataclass(frozen=True)
+class _Recording:
+    """A profiler and its statistics by their names, and the texts that these are written to."""
+
+    file: PythonFile
+    profiler: str
+    statistics: frozenset[str]
+    streams: frozenset[str]
+
+    @property
+    def names(self) -> frozenset[str]:
+        return frozenset({self.profiler}) | self.statistics | self.streams
+
+    def shows(self, small: cst.CSTNode | None) -> bool:
+        """Whether a statement does nothing but run the profiler, show or write what it recorded, or name it again."""
+        if isinstance(small, cst.Assign):
+            return self._names(small)
+        told = small.value if isinstance(small, cst.Expr) else None
+        if not isinstance(told, cst.Call):
+            return False
+        if self.holds(told):
+            return self._harmless(told)
+        prints = self.file.full_name(told.func) == "print"
+        if not prints and not _logs(told):
+            return False
+        said = [arg for arg in told.args if not (prints and arg.keyword is not None and arg.keyword.value in FORM)]
+        return self._harmless(told, told) and all(self._says(arg.value) for arg in said)
+
+    def _names(self, small: cst.Assign) -> bool:
+        target = _bound(small)
+        if not isinstance(target, cst.Name) or not isinstance(small.value, cst.Call):
+            return False
+        if target.value in self.streams:
+            return self.file.full_name(small.value.func) == STREAM and not small.value.args
+        return target.value in self.statistics and self.holds(small.value) and self._harmless(small.value)
+
+    def _harmless(self, told: cst.Call, shown: cst.Call | None = None) -> bool:
+        """Whether every call in `told` is the profiler's own, or a plain one for an argument."""
+        if any(True for _ in descendants(told, (cst.NamedExpr, cst.Await, cst.Yield))):
+            return False
+        return all(
+            each is shown
+            or self.file.full_name(each.func) in PLAIN  # type: ignore[attr-defined]
+            or (self.holds(each) and isinstance(each.func, cst.Attribute) and each.func.attr.value in METHODS)  # type: ignore[arg-type,attr-defined]
+            for each in descendants(told, cst.Call)
+        )
+
+    def holds(self, node: cst.BaseExpression) -> bool:
+        """Whether a chain of attributes and calls begins with the profiler, its statistics or the text they are written to."""
+        while isinstance(node, (cst.Call, cst.Attribute, cst.Subscript)):
+            if isinstance(node, cst.Call) and self.file.full_name(node.func) == STATISTICS:
+                return bool(node.args) and dotted(node.args[0].value) in self.names
+            node = node.func if isinstance(node, cst.Call) else node.value
+        return isinstance(node, cst.Name) and node.value in self.names
+
+    def _says(self, node: cst.BaseExpression) -> bool:
+        """Whether an expression says nothing but what was recorded."""
+        if isinstance(node, cst.FormattedString):
+            return all(self._says(part.expression) for part in node.parts if isinstance(part, cst.FormattedStringExpression))
+        if isinstance(node, (cst.BinaryOperation, cst.ConcatenatedString)):
+            return self._says(node.left) and self._says(node.right)
+        if isinstance(node, cst.Call) and self.file.full_name(node.func) == "str":
+            return all(self._says(arg.value) for arg in node.args)
+        return literal(node) is not UNKNOWN or self.holds(node)
+
+
+def _named(file: PythonFile, owner: cst.CSTNode, profiler: str) -> _Recording:
+    """The profiler with the names that `owner` gives to its statistics, and those of the texts that they are written to."""
+    made = [call for call in descendants(owner, cst.Call) if _of_profiler(file, call, profiler)]
+    streams = [given.value.value for call in made if (given := keyword(call, "stream")) is not None and isinstance(given.value, cst.Name)]  # type: ignore[arg-type]
+    targets = [(_bound(assign), _first(assign.value)) for assign in descendants(owner, cst.Assign)]  # type: ignore[attr-defined]
+    statistics = [target.value for target, first in targets if isinstance(target, cst.Name) and first in made]
+    return _Recording(file, profiler, frozenset(statistics), frozenset(streams))
+
+
+def _of_profiler(file: PythonFile, call: cst.CSTNode, profiler: str) -> bool:
+    """Whether a call is `pstats.Stats(profiler, …)`."""
+    assert isinstance(call, cst.Call)
+    return file.full_name(call.func) == STATISTICS and bool(call.args) and dotted(call.args[0].value) == profiler
+
+
+def _logs(told: cst.Call) -> bool:
+    """Whether a call is one of a logger's, as its name says: `logger.info(…)`, `logging.debug(…)`."""
+    named = isinstance(told.func, cst.Attribute) and told.func.attr.value in LOGS
+    return named and "log" in (dotted(told.func.value) or "").lower()  # type: ignore[union-attr]
+
+
+def _first(node: cst.BaseExpression) -> cst.BaseExpression:
     """The first call of a chain such as `pstats.Stats(found).sort_stats("time").print_stats()`."""
-    assert isinstance(node, cst.Call)
-    inner = node.func.value if isinstance(node.func, cst.Attribute) else None
-    return _first(inner) if isinstance(inner, cst.Call) else node
-
-
-def _root(node: cst.BaseExpression) -> str | None:
-    """The name that a chain of attributes and calls begins with."""
-    while isinstance(node, (cst.Call, cst.Attribute)):
-        node = node.func if isinstance(node, cst.Call) else node.value
-    return node.value if isinstance(node, cst.Name) else None
+    while isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and isinstance(node.func.value, cst.Call):
+        node = node.func.value
+    return node

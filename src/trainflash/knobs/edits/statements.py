@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 import libcst as cst
@@ -17,6 +18,8 @@ from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
 from trainflash.knobs.training import loading
 from trainflash.schema import Location
+
+WHOLE = (cst.SimpleStatementLine, cst.SimpleStatementSuite, cst.If)  # what goes as a whole
 
 
 def insert_call(edit: InsertCall, scene: Scene) -> tuple[Target, ...]:
@@ -129,7 +132,7 @@ def taken_away(file: PythonFile, call: cst.Call, bound: cst.BaseExpression | Non
         small = expression
     else:
         raise refuse(f"{file.location(call)}: what `{file.text(call)}` returns is used")
-    return _without(file, small, file.parent(small))
+    return without(file, [small])
 
 
 def long_text(file: PythonFile, node: cst.CSTNode) -> cst.CSTNode | None:
@@ -150,38 +153,67 @@ def under(file: PythonFile, header: str, start: int, end: int, indent: str) -> t
     return tuple(splices)
 
 
-def _without(file: PythonFile, small: cst.CSTNode, line: cst.CSTNode | None) -> tuple[Splice, ...]:
-    """The edit that takes `small` out of its line, or its whole line where it stands alone there."""
-    if not isinstance(line, (cst.SimpleStatementLine, cst.SimpleStatementSuite)):
-        raise refuse(f"{file.location(small)}: is part of another statement")
-    start, end = file.span(small)
+def without(file: PythonFile, smalls: Sequence[cst.CSTNode]) -> tuple[Splice, ...]:
+    """The edit that takes simple statements away together.
+
+    Of a block that loses all of them `pass` stays; a plain `if` without else, whose condition only reads, goes with its block. Raises
+    `UsageError` for what is no statement of its own.
+    """
+    gone = {id(small) for small in smalls}
+    lines = {id(line): line for small in smalls if (line := file.parent(small)) is not None}.values()
+    for line in lines:
+        if not isinstance(line, (cst.SimpleStatementLine, cst.SimpleStatementSuite)):
+            raise refuse(f"{file.location(smalls[0])}: is part of another statement")
+    gone |= {id(line) for line in lines if all(id(each) in gone for each in line.body)}  # type: ignore[attr-defined]
+    empty = _emptied(file, lines, gone)
+    splices = [splice for line in lines if id(line) not in gone for splice in _parts(file, line, gone)]  # type: ignore[arg-type]
+    for whole in sorted((each for each in file.nodes if id(each) in gone and isinstance(each, WHOLE)), key=lambda each: file.span(each)[0]):
+        if any(id(up) in gone for up in file.ancestors(whole)):
+            continue  # goes with the `if` around it
+        start, end = file.span(whole)
+        left = next((block for block in empty if whole is block or whole is block.body[0]), None)
+        splices.append(Splice(file.path, start, end, "pass") if left is not None else whole_lines(file, start, end))
+    return tuple(splices)
+
+
+def _emptied(file: PythonFile, lines: Iterable[cst.CSTNode], gone: set[int]) -> list[cst.BaseSuite]:
+    """The blocks that lose all their statements and stay; an `if` that goes with its block is added to `gone`."""
+    todo, empty = [line if isinstance(line, cst.SimpleStatementSuite) else file.parent(line) for line in lines if id(line) in gone], []
+    while todo:
+        block = todo.pop(0)
+        if not isinstance(block, cst.BaseSuite) or block in empty or not all(id(each) in gone for each in block.body):
+            continue
+        guard = file.parent(block)
+        around = file.parent(guard) if _goes_with_its_block(file, guard) else None
+        if isinstance(around, (cst.IndentedBlock, cst.Module)) and len(around.body) > 1:
+            gone.add(id(guard))
+            todo.append(around)
+        else:
+            empty.append(block)
+    return empty
+
+
+def _goes_with_its_block(file: PythonFile, guard: cst.CSTNode | None) -> bool:
+    plain = isinstance(guard, cst.If) and guard.orelse is None and not isinstance(file.parent(guard), (cst.If, cst.Else))
+    return plain and _reads(guard.test)  # type: ignore[union-attr]
+
+
+def _parts(file: PythonFile, line: cst.SimpleStatementLine | cst.SimpleStatementSuite, gone: set[int]) -> Iterator[Splice]:
+    """Takes those of several statements on one line away that are in `gone`, others stay."""
     body = list(line.body)
-    if len(body) > 1:
-        number = body.index(small)  # type: ignore[arg-type]
-        if number + 1 < len(body):
-            return (Splice(file.path, start, file.span(body[number + 1])[0], ""),)
-        return (Splice(file.path, file.span(body[number - 1])[0] + len(_bare(file, body[number - 1])), end, ""),)
-    block = file.parent(line) if isinstance(line, cst.SimpleStatementLine) else None
-    if not isinstance(block, (cst.IndentedBlock, cst.Module)) or (isinstance(block, cst.IndentedBlock) and len(block.body) == 1):
-        return _empty_block(file, small, block)
-    return (whole_lines(file, start, end),)
+    stay = [number for number, each in enumerate(body) if id(each) not in gone]
+    for before, number in pairwise((-1, *stay)):
+        if number - before > 1:
+            yield Splice(file.path, file.span(body[before + 1])[0], file.span(body[number])[0], "")
+    if stay[-1] + 1 < len(body):
+        last = body[stay[-1]]
+        yield Splice(file.path, file.span(last)[0] + len(_bare(file, last)), file.span(body[-1])[1], "")
 
 
 def _bare(file: PythonFile, node: cst.CSTNode) -> bytes:
     """Source of a small statement without the semicolon behind it."""
     start, end = file.span(node)
     return file.raw[start:end].rstrip().rstrip(b";").rstrip()
-
-
-def _empty_block(file: PythonFile, small: cst.CSTNode, block: cst.CSTNode | None) -> tuple[Splice, ...]:
-    """The last statement of a block: a plain `if` without else goes with it, where its condition only reads; else `pass` stays."""
-    start, end = file.span(small)
-    guard = file.parent(block) if block is not None else None
-    if isinstance(guard, cst.If) and guard.orelse is None and not isinstance(file.parent(guard), (cst.If, cst.Else)) and _reads(guard.test):
-        around = file.parent(guard)
-        if isinstance(around, (cst.IndentedBlock, cst.Module)) and len(around.body) > 1:
-            return (whole_lines(file, file.span(guard)[0], end),)
-    return (Splice(file.path, start, end, "pass"),)
 
 
 def _reads(test: cst.BaseExpression) -> bool:

@@ -71,7 +71,7 @@ def lasting_obstacle(project: Project, file: PythonFile, function: cst.FunctionD
     """Why the results of `function` must not be kept at all; None when its source shows no reason."""
     return (
         _form(file, function)
-        or _randomness(project, file, function, set())
+        or _randomness(project, file, function)
         or _effects(function)
         or _object(project, file, function)
         or _globals(project, file, function)
@@ -125,8 +125,16 @@ def _own(function: cst.FunctionDef) -> Iterator[cst.CSTNode]:
             todo.extend(node.children)
 
 
-def _randomness(project: Project, file: PythonFile, function: cst.FunctionDef, seen: set[int]) -> str | None:
-    """Random numbers, time or input in the function or in functions of the project that it calls by name."""
+def _randomness(project: Project, file: PythonFile, function: cst.FunctionDef) -> str | None:
+    found = first_draw(project, file, function, set())
+    if found is None:
+        return None
+    where, call = found
+    return f"`{where.text(call.func)}` at {where.location(call)} draws random numbers or the time, which a cache would freeze"
+
+
+def first_draw(project: Project, file: PythonFile, function: cst.FunctionDef, seen: set[int]) -> tuple[PythonFile, cst.Call] | None:
+    """The first call for random numbers, time or input in the function or in functions of the project that it calls by name."""
     seen.add(id(function))
     for call in descendants(function, cst.Call):
         if _repeatable(file, function, call):
@@ -140,10 +148,10 @@ def _randomness(project: Project, file: PythonFile, function: cst.FunctionDef, s
             or (module.startswith("torch") and name in RANDOM_TORCH)
         )
         if drawn or (isinstance(call.func, cst.Attribute) and module.split(".")[0] not in ("torch", "numpy") and name in RANDOM_METHODS):
-            return f"`{file.text(call.func)}` at {file.location(call)} draws random numbers or the time, which a cache would freeze"
+            return file, call
         for where, called in callees.meant(project, file, call):
             if id(called) not in seen:
-                found = _randomness(project, where, called, seen)
+                found = first_draw(project, where, called, seen)
                 if found is not None:
                     return found
     return None
