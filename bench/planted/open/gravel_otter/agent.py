@@ -14,9 +14,7 @@ FIXED = os.environ.get("PLANTED_FIX") == "1"
 
 class Agent:
     def __init__(self, features: int, width: int, lr: float, gamma: float, seed: int) -> None:
-        self.online = nn.Sequential(
-            nn.Linear(features, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU(), nn.Linear(width, len(MOVES))
-        )
+        self.online = nn.Sequential(nn.Linear(features, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU(), nn.Linear(width, len(MOVES)))
         self.target = copy.deepcopy(self.online).requires_grad_(False)
         self.optimizer = torch.optim.Adam(self.online.parameters(), lr=lr, fused=True)
         self.gamma, self.rng, self.updates = gamma, random.Random(seed), 0

@@ -24,9 +24,7 @@ class Run:
         real = self.data[torch.randint(len(self.data), (self.batch,))]
         fake = self.g(torch.randn(self.batch, self.latent))
 
-        self.critic_loss = (
-            F.softplus(-self.d(self.augment(real))).mean() + F.softplus(self.d(self.augment(fake.detach()))).mean()
-        )
+        self.critic_loss = F.softplus(-self.d(self.augment(real))).mean() + F.softplus(self.d(self.augment(fake.detach()))).mean()
         self.d_optimizer.zero_grad()
         self.critic_loss.backward()
         self.d_optimizer.step()

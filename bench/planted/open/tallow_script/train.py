@@ -12,9 +12,7 @@ torch.manual_seed(config.seed)
 script = make_script(200_000, config.vocab_size, config.seed)
 generator = torch.Generator().manual_seed(config.seed)
 model = GPT(config)
-optimizer = torch.optim.AdamW(
-    model.parameters(), lr=config.learning_rate, betas=(0.9, 0.95), weight_decay=config.weight_decay, fused=True
-)
+optimizer = torch.optim.AdamW(model.parameters(), lr=config.learning_rate, betas=(0.9, 0.95), weight_decay=config.weight_decay, fused=True)
 
 t0 = time.perf_counter()
 for it in range(1, max_iters + 1):

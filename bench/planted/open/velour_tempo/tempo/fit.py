@@ -17,9 +17,7 @@ class Trainer:
         torch.manual_seed(cfg.trainer.seed)
         if not FIXED:
             torch.autograd.set_detect_anomaly(cfg.trainer.detect_anomaly)
-        self.loader = DataLoader(
-            make_tracks(**vars(cfg.data), seed=cfg.trainer.seed), cfg.trainer.batch_size, shuffle=True, drop_last=True
-        )
+        self.loader = DataLoader(make_tracks(**vars(cfg.data), seed=cfg.trainer.seed), cfg.trainer.batch_size, shuffle=True, drop_last=True)
         self.model = TempoNet(cfg.data.bands, cfg.model.hidden, cfg.model.cells)
         self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=cfg.optim.lr, fused=True)
         self.limit = int(os.environ.get("PLANTED_STEPS", 10**9))
