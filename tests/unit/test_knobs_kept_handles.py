@@ -115,7 +115,10 @@ def shown(folder) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("form", FORMS)
+QUICK = ("a zip archive", "records at their places")
+
+
+@pytest.mark.parametrize("form", [form if form in QUICK else pytest.param(form, marks=pytest.mark.full) for form in FORMS])
 def test_what_is_read_stays_the_same(tmp_path, form):
     source = HEAD + FORMS[form] + TAIL
     candidate = candidate_here(tmp_path, "kept_handle", source)
