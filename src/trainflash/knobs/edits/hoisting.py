@@ -15,7 +15,7 @@ from trainflash.knobs.effects import changes, purity, sharing, writers
 from trainflash.knobs.kinds import CallArgument, Hoist
 from trainflash.knobs.reading import callees, callers
 from trainflash.knobs.reading.expressions import assigned, is_name, refuse
-from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, has_splat, keyword, sole
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, has_splat, keyword, sole, targets_of
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
 from trainflash.knobs.training import loading, worker_state
@@ -95,7 +95,7 @@ def _invariant(scene: Scene, file: PythonFile, assign: cst.Assign, name: cst.Nam
     for node in descendants(loop, cst.CSTNode):
         if id(node) in own:
             continue
-        for target in _targets(node):
+        for target in targets_of(node) if not isinstance(node, cst.CompFor) else ():  # a comprehension's names are its own
             base = target
             while isinstance(base, (cst.Attribute, cst.Subscript)):
                 base = base.value
@@ -182,16 +182,6 @@ def _fixed(scene: Scene, file: PythonFile, assign: cst.Assign, name: str) -> boo
         if not isinstance(place, (cst.FunctionDef, cst.ClassDef)) and not isinstance(value, plain):
             return False
     return True
-
-
-def _targets(node: cst.CSTNode) -> list[cst.BaseExpression]:
-    if isinstance(node, cst.Assign):
-        return [target.target for target in node.targets]
-    if isinstance(node, (cst.AugAssign, cst.AnnAssign, cst.For, cst.NamedExpr)):
-        return [node.target]
-    if isinstance(node, cst.AsName):
-        return [node.name]
-    return [node.target] if isinstance(node, cst.Del) and hasattr(node, "target") else []
 
 
 def _impure(scene: Scene, file: PythonFile, call: cst.Call) -> str | None:

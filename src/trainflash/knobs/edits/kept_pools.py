@@ -18,7 +18,7 @@ from trainflash.knobs.kinds import KeptPool
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees, callers
 from trainflash.knobs.reading.expressions import assigned, is_name, refuse
-from trainflash.knobs.reading.python_source import LOOPS, PythonFile, clauses, descendants, dotted, keyword
+from trainflash.knobs.reading.python_source import ASSIGNS, LOOPS, PythonFile, clauses, descendants, dotted, keyword, targets_of
 from trainflash.knobs.scene import Scene, Target
 
 THREADS = ("ThreadPool", "ThreadPoolExecutor")
@@ -364,8 +364,7 @@ def _attributes_set(project: Project, name: str) -> Iterator[tuple[PythonFile, c
     """Attributes `name` that are assigned to or changed by a method, or of which a part is."""
     for where in project.parsed(name):
         for node in where.nodes:
-            targets = [each.target for each in node.targets] if isinstance(node, cst.Assign) else []
-            targets += [node.target] if isinstance(node, (cst.AugAssign, cst.AnnAssign, cst.NamedExpr)) else []
+            targets = targets_of(node) if isinstance(node, (*ASSIGNS, cst.NamedExpr)) else []
             if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and changes.writes(node.func.attr.value):
                 targets.append(node.func.value)
             for target in targets:

@@ -9,7 +9,7 @@ import libcst as cst
 from trainflash.knobs.effects import purity, sharing, writers
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees, callers
-from trainflash.knobs.reading.python_source import PythonFile, decorator_names, descendants, dotted, keyword, string_value
+from trainflash.knobs.reading.python_source import PythonFile, decorator_names, descendants, dotted, keyword, string_value, targets_of
 from trainflash.schema import Location
 
 METHODS = purity.CHANGES | {"fill", "sort", "resize", "put", "reverse", "shuffle", "push", "requires_grad_"}
@@ -66,8 +66,7 @@ def _changed(where: cst.CSTNode, held: sharing.Shared) -> cst.CSTNode | None:
             if _by_call(node, shared):
                 return node
             continue
-        targets = [each.target for each in node.targets] if isinstance(node, cst.Assign) else [node.target]
-        for target in targets:
+        for target in targets_of(node):
             inner = target.elements if isinstance(target, (cst.Tuple, cst.List)) else ()
             for each in (target, *(element.value for element in inner)):
                 if _written(node, each, shared):

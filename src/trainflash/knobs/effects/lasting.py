@@ -7,7 +7,7 @@ import libcst as cst
 from trainflash.knobs.effects import changes, purity, sharing
 from trainflash.knobs.reading import callees
 from trainflash.knobs.reading.expressions import UNKNOWN, literal
-from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, string_value
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, string_value, targets_of
 
 PLAIN = {"bool", "float", "int", "item", "len", "str", "time", "tolist"}  # what these give is no tensor
 COLLECTS = {"add", "append", "extend", "insert", "put", "register_buffer", "setattr", "setdefault", "update"}
@@ -45,8 +45,7 @@ def of_network(file: PythonFile, function: cst.FunctionDef) -> cst.CSTNode | Non
             if cached is not None and _is_cache(file, outside.get(cached)):
                 return node
         else:
-            targets = [each.target for each in node.targets] if isinstance(node, cst.Assign) else [node.target]
-            kept = None if _plain(node.value) else next((each for each in targets if not isinstance(each, cst.Name)), None)
+            kept = None if _plain(node.value) else next((each for each in targets_of(node) if not isinstance(each, cst.Name)), None)
         name = changes.root(kept) if kept is not None else ""
         if (name == "self" and network) or (name in outside and name not in local):
             return node

@@ -9,7 +9,7 @@ import libcst as cst
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees
 from trainflash.knobs.reading.expressions import given_to
-from trainflash.knobs.reading.python_source import PythonFile, decorator_names, descendants, dotted, keyword
+from trainflash.knobs.reading.python_source import ASSIGNS, PythonFile, decorator_names, descendants, dotted, keyword, targets_of
 
 CACHES = {"cache", "lru_cache", "cached", "memoize", "cached_property", "cachedmethod"}
 TRANSPARENT = {"torch.no_grad", "torch.inference_mode", "numba.njit", "numba.jit"}  # a cache around these changes nothing they do
@@ -179,10 +179,7 @@ def _effects(function: cst.FunctionDef) -> str | None:
     for node in _own(function):
         if isinstance(node, (cst.Global, cst.Nonlocal)):
             return "it assigns to a variable outside itself"
-        targets = [each.target for each in node.targets] if isinstance(node, cst.Assign) else []
-        if isinstance(node, (cst.AugAssign, cst.AnnAssign)):
-            targets = [node.target]
-        for target in targets:
+        for target in targets_of(node) if isinstance(node, ASSIGNS) else ():
             name = dotted(target) or (dotted(target.value) if isinstance(target, cst.Subscript) else None) or ""
             if name.startswith("self."):
                 return f"it changes its object (`{name}`)"
@@ -237,9 +234,7 @@ def changed_after(project: Project, file: PythonFile, owner: cst.ClassDef, read:
     """Where an object of `owner` gets one of the attributes `read` again after it was made; None where nowhere."""
     for where in project.parsed():
         for node in where.nodes:
-            targets = [each.target for each in node.targets] if isinstance(node, cst.Assign) else []
-            targets += [node.target] if isinstance(node, (cst.AugAssign, cst.AnnAssign)) else []
-            for target in targets:
+            for target in targets_of(node) if isinstance(node, ASSIGNS) else ():
                 place = target.value if isinstance(target, cst.Subscript) else target
                 if not isinstance(place, cst.Attribute) or place.attr.value not in read:
                     continue

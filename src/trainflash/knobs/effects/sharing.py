@@ -9,7 +9,7 @@ import libcst as cst
 
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees
-from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, targets_of
 
 # What nobody changes, and what gives the object itself, a view or a part of it; all else makes something new.
 FACTS = {"shape", "ndim", "dtype", "size", "device", "name", "itemsize", "nbytes", "is_cuda", "requires_grad"}
@@ -60,8 +60,7 @@ class Shared:
             if node.asname is not None and self.holds(node.item):
                 self.names |= set(_names(self.file, node.asname.name))
         elif node.value is not None:  # type: ignore[attr-defined]
-            targets = [each.target for each in node.targets] if isinstance(node, cst.Assign) else [node.target]  # type: ignore[attr-defined]
-            for target in targets:
+            for target in targets_of(node):
                 self._assign(target, node.value)  # type: ignore[attr-defined]
 
     def _assign(self, target: cst.BaseExpression, value: cst.BaseExpression) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import libcst as cst
 
 from trainflash.errors import UsageError
-from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, has_splat, keyword, positional, string_value
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, has_splat, keyword, positional, string_value, targets_of
 
 BY_HAND = "make this change by hand, or name another place with --at FILE:LINE"
 
@@ -102,7 +102,7 @@ def given_to(owner: cst.CSTNode, name: str) -> list[cst.BaseExpression]:
     """What assignments in `owner` give to the dotted `name`, also where they unpack a tuple that is written out."""
     found = []
     for node in descendants(owner, (cst.Assign, cst.AnnAssign)):
-        for target in [each.target for each in node.targets] if isinstance(node, cst.Assign) else [node.target]:
+        for target in targets_of(node):
             if dotted(target) == name and node.value is not None:
                 found.append(node.value)
             if isinstance(target, (cst.Tuple, cst.List)) and isinstance(node.value, (cst.Tuple, cst.List)):

@@ -14,6 +14,7 @@ from trainflash.schema import Location
 
 BOM = b"\xef\xbb\xbf"
 LOOPS = (cst.For, cst.While)
+ASSIGNS = (cst.Assign, cst.AugAssign, cst.AnnAssign)
 SCOPES = (cst.FunctionDef, cst.Lambda, cst.ClassDef)
 HANDS_OFF = "this file is left alone; make the change by hand"
 
@@ -269,6 +270,15 @@ def has_splat(call: cst.Call, star: str) -> bool:
 def descendants(node: cst.CSTNode, kinds: type | tuple[type, ...]) -> Iterator[cst.CSTNode]:
     """All nodes of `kinds` in `node`, itself included."""
     return (found for found in _walk(node) if isinstance(found, kinds))
+
+
+def targets_of(node: cst.CSTNode) -> list[cst.BaseExpression]:
+    """What an assignment, `del`, `as` or a loop gives a value to, or takes it from; nothing for any other node."""
+    if isinstance(node, cst.Assign):
+        return [each.target for each in node.targets]
+    if isinstance(node, (cst.AugAssign, cst.AnnAssign, cst.NamedExpr, cst.For, cst.CompFor, cst.Del)):
+        return [node.target]
+    return [node.name] if isinstance(node, cst.AsName) else []
 
 
 def decorator_names(file: PythonFile, function: cst.FunctionDef | cst.ClassDef) -> Sequence[str]:

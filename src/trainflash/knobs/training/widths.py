@@ -9,7 +9,7 @@ import libcst as cst
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callers
 from trainflash.knobs.reading.expressions import argument_node, given_to, index_of, literal
-from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, targets_of
 
 DEEPEST = 6  # own: chains of names that are followed
 FUNCTIONS = (cst.FunctionDef, cst.Lambda)
@@ -101,7 +101,7 @@ def _on(width: Width, file: PythonFile) -> None:
     """One round of what `file` passes on: assignments, and arguments of the program's own functions and classes."""
     for node in file.nodes:
         if isinstance(node, (cst.Assign, cst.AnnAssign)) and isinstance(node.value, SUMS) and width.holds(file, node.value):
-            for target in [each.target for each in node.targets] if isinstance(node, cst.Assign) else [node.target]:
+            for target in targets_of(node):
                 if isinstance(target, (cst.Name, cst.Attribute)):
                     width.names.add(_key(file, target))
     for call in file.calls:

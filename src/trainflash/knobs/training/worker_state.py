@@ -10,7 +10,7 @@ import libcst as cst
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callers
 from trainflash.knobs.reading.expressions import refuse
-from trainflash.knobs.reading.python_source import LOOPS, PythonFile, descendants, dotted, keyword, sole, string_value
+from trainflash.knobs.reading.python_source import ASSIGNS, LOOPS, PythonFile, descendants, dotted, keyword, sole, string_value, targets_of
 
 CHANGES = {"append", "clear", "extend", "insert", "pop", "remove", "reverse", "setdefault", "shuffle", "sort", "update"}
 HANDED = ("collate_fn", "data_collator", "transform", "transforms", "target_transform")
@@ -98,18 +98,16 @@ def _changes(project: Project) -> Iterator[tuple[PythonFile, cst.CSTNode, str]]:
     """Changes of a field of some object, other than a method's own, in loops and functions: the field's name."""
     for file in project.parsed():
         for node in file.nodes:
-            for target in _targets(node):
+            for target in _changed_by(node):
                 name = _field(target)
                 if name and not (dotted(target) or "").endswith(".value") and _later(file, node) and not _own(target):
                     yield file, node, name
 
 
-def _targets(node: cst.CSTNode) -> list[cst.BaseExpression]:
+def _changed_by(node: cst.CSTNode) -> list[cst.BaseExpression]:
     """What a statement or a call changes."""
-    if isinstance(node, cst.Assign):
-        return [each.target for each in node.targets]
-    if isinstance(node, (cst.AugAssign, cst.AnnAssign)):
-        return [node.target]
+    if isinstance(node, ASSIGNS):
+        return targets_of(node)
     if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value in CHANGES:
         return [node.func.value, *(arg.value for arg in node.args if node.func.attr.value == "shuffle")]
     return []
@@ -141,7 +139,7 @@ def _later(file: PythonFile, node: cst.CSTNode) -> bool:
 
 def _changed(method: cst.FunctionDef) -> set[str]:
     """Fields of its own object that a method changes."""
-    return {_field(target) for node in descendants(method.body, cst.CSTNode) for target in _targets(node) if _own(target)}
+    return {_field(target) for node in descendants(method.body, cst.CSTNode) for target in _changed_by(node) if _own(target)}
 
 
 def _calls(project: Project, name: str) -> Iterator[tuple[PythonFile, cst.Call]]:

@@ -9,7 +9,17 @@ import libcst as cst
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees
 from trainflash.knobs.reading.expressions import is_name, refuse
-from trainflash.knobs.reading.python_source import PythonFile, decorator_names, descendants, dotted, parse, sole, string_value
+from trainflash.knobs.reading.python_source import (
+    ASSIGNS,
+    PythonFile,
+    decorator_names,
+    descendants,
+    dotted,
+    parse,
+    sole,
+    string_value,
+    targets_of,
+)
 from trainflash.knobs.splices import Splice, edited
 
 _LITERALS = (cst.Integer, cst.Float, cst.SimpleString, cst.Name)
@@ -89,19 +99,16 @@ def _names_are_free(file: PythonFile, loop: cst.For, call: cst.Call, function: c
     outside = {node.value for part in parts for node in descendants(part, cst.Name) if is_name(file, node)}  # type: ignore[attr-defined,arg-type]
     stored = {
         node.value
-        for assign in descendants(function.body, (cst.AssignTarget, cst.AugAssign, cst.AnnAssign, cst.For, cst.AsName, cst.NamedExpr))
-        for node in descendants(_target(assign), cst.Name)
-        if is_name(file, node) and file.parent(node) is not None and not _inside_place(file, node)  # type: ignore[arg-type]
+        for assign in descendants(function.body, (*ASSIGNS, cst.For, cst.AsName, cst.NamedExpr))
+        for target in targets_of(assign)
+        for node in descendants(target, cst.Name)
+        if is_name(file, node) and not _inside_place(file, node)  # type: ignore[arg-type]
     }
     for name in sorted(stored | {name for names in bound for name in names.split(", ")}):
         if name in outside and bound.get(name) != name:
             raise refuse(f"{file.location(call)}: the name {name} of {function.name.value} means something else in the loop")
         if name in stored and bound.get(name) == name and len([text for text in bound.values() if text == name]) != 1:
             raise refuse(f"{file.location(call)}: {function.name.value} sets {name} again")
-
-
-def _target(node: cst.CSTNode) -> cst.CSTNode:
-    return node.name if isinstance(node, cst.AsName) else node.target  # type: ignore[attr-defined]
 
 
 def _inside_place(file: PythonFile, node: cst.CSTNode) -> bool:

@@ -10,7 +10,7 @@ import libcst as cst
 
 from trainflash.knobs.edits.foreach.operations import ALONE, VIEWS, WITH_ONE, WITH_TWO
 from trainflash.knobs.reading import callees
-from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, sole
+from trainflash.knobs.reading.python_source import ASSIGNS, PythonFile, descendants, dotted, sole, targets_of
 
 OF_TENSORS = ("parameters", "buffers", "values")
 MAKES = tuple(f"torch.{name}" for name in ("zeros", "ones", "full", "empty", "zeros_like", "ones_like", "full_like", "empty_like", "clone"))
@@ -67,16 +67,15 @@ def own_names(loop: Turns) -> frozenset[str]:
     set_in_loop = {
         name
         for node in descendants(loop.node.body, (cst.Assign, cst.AugAssign))
-        for target in _targets(node)
+        for target in targets_of(node)
         if not (isinstance(node, cst.Assign) and _plain_once(loop, node))
         for name in names_in(target)
     }
     for line in staying(loop):
         found |= {name for node in descendants(line, (cst.AsName, cst.Import, cst.ImportFrom)) for name in names_in(node)}
         for node in descendants(line, (cst.Assign, cst.AnnAssign, cst.AugAssign, cst.NamedExpr, cst.For)):
-            targets = _targets(node)
             plain = isinstance(node, cst.Assign) and loop.file.parent(node) is line
-            for target in targets:
+            for target in targets_of(node):
                 for part, value in _pairs(target, node.value if plain else None):  # type: ignore[attr-defined]
                     if not isinstance(part, cst.Name):
                         continue
@@ -87,13 +86,9 @@ def own_names(loop: Turns) -> frozenset[str]:
     return frozenset(found)
 
 
-def _targets(node: cst.CSTNode) -> list[cst.BaseExpression]:
-    return [each.target for each in node.targets] if isinstance(node, cst.Assign) else [node.target]  # type: ignore[attr-defined]
-
-
 def _plain_once(loop: Turns, node: cst.Assign) -> bool:
     """Whether what a turn assigns does not read what it is assigned to, such as `lr = group["lr"]` and unlike `lr = lr * 0.9`."""
-    names = {name for target in _targets(node) for name in names_in(target)}
+    names = {name for target in targets_of(node) for name in names_in(target)}
     return not names & names_in(node.value)
 
 
@@ -101,8 +96,8 @@ def set_in_front(loop: Turns) -> frozenset[str]:
     """Words of the attributes and keys that the staying part of a turn sets or calls methods of."""
     found: set[str] = set()
     for line in staying(loop):
-        for node in descendants(line, (cst.Assign, cst.AugAssign, cst.AnnAssign)):
-            for target in _targets(node):
+        for node in descendants(line, ASSIGNS):
+            for target in targets_of(node):
                 if isinstance(target, (cst.Attribute, cst.Subscript)):
                     found |= set(re.findall(r"\w+", loop.file.text(target))[1:])
     return frozenset(found)

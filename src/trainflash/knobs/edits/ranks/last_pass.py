@@ -8,7 +8,7 @@ import libcst as cst
 
 from trainflash.knobs.reading import callees
 from trainflash.knobs.reading.expressions import given_to, literal, refuse
-from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted
+from trainflash.knobs.reading.python_source import ASSIGNS, PythonFile, descendants, dotted, targets_of
 from trainflash.knobs.splices import Splice
 
 COUNTERS = ("micro", "number", "part_number")  # how passes are counted that the program does not count
@@ -16,7 +16,7 @@ LISTS = ("parts", "micro_batches")  # how what they go over is called where it h
 SIZED = ("list", "tuple", "sequence")
 LISTING = ("list", "tuple", "sorted")
 SPLITS = ("chunk", "split", "tensor_split", "unbind")
-SETS = (cst.Assign, cst.AugAssign, cst.AnnAssign, cst.NamedExpr, cst.For, cst.CompFor, cst.AsName)
+SETS = (*ASSIGNS, cst.NamedExpr, cst.For, cst.CompFor, cst.AsName)
 
 
 def last_pass(file: PythonFile, loop: cst.For) -> tuple[str, tuple[Splice, ...]]:
@@ -153,8 +153,4 @@ def fixed(file: PythonFile, loop: cst.For, names: set[str]) -> None:
 
 
 def sets(node: cst.CSTNode, names: set[str]) -> bool:
-    if isinstance(node, cst.Assign):
-        targets: list[cst.CSTNode] = [each.target for each in node.targets]
-    else:
-        targets = [node.name if isinstance(node, cst.AsName) else node.target]  # type: ignore[attr-defined]
-    return any(name.value in names for target in targets for name in descendants(target, cst.Name))  # type: ignore[attr-defined]
+    return any(name.value in names for target in targets_of(node) for name in descendants(target, cst.Name))  # type: ignore[attr-defined]

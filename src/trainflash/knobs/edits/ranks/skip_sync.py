@@ -10,7 +10,7 @@ from trainflash.knobs.effects import changes
 from trainflash.knobs.kinds import CallArgument, SkipSync
 from trainflash.knobs.reading import callees, callers
 from trainflash.knobs.reading.expressions import is_name, literal, refuse
-from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, sole
+from trainflash.knobs.reading.python_source import ASSIGNS, PythonFile, descendants, dotted, sole, targets_of
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
 from trainflash.knobs.training import micro_batches
@@ -171,8 +171,7 @@ def _set_nowhere(scene: Scene, file: PythonFile, test: cst.BaseExpression) -> No
     fields = {node.attr.value for node in descendants(test, cst.Attribute)}
     for where in scene.project.parsed() if fields else ():
         for node in where.nodes:
-            targets = [each.target for each in node.targets] if isinstance(node, cst.Assign) else []
-            targets += [node.target] if isinstance(node, (cst.AugAssign, cst.AnnAssign)) else []
+            targets = targets_of(node) if isinstance(node, ASSIGNS) else []
             function = where.location(node).function if targets else ""
             if function != "__init__" and any(isinstance(each, cst.Attribute) and each.attr.value in fields for each in targets):
                 raise refuse(f"{where.location(node)}: `{where.text(node)}` may change which micro-batch is the last")
