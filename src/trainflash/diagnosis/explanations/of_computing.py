@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trainflash.diagnosis.explanations.parts import NOTHING, TUNING, Explanation, Fix
+from trainflash.diagnosis.explanations.parts import FOREACH, NOTHING, TUNING, Explanation, Fix
 
 RECOMPILATION = "https://docs.pytorch.org/docs/stable/compile/programming_model.recompilation.html"
 SAME_BATCH = "nothing in the sum of gradients, if the loss is weighted alike; rounding, batch statistics and random masks differ"
@@ -84,11 +84,7 @@ COMPUTING = (
             Fix("foreach=True", "rounding in the last bits, within the program's own noise", "optimizer_foreach"),
             Fix("fused=True", "rounding in the last bits, within the program's own noise", "optimizer_fused"),
             Fix("torch's optimizer in place of one written by hand that updates in the same way", "rounding", "torch_optimizer"),
-            Fix(
-                "torch's operations on lists of tensors in place of a loop over them",
-                "nothing on a CPU; rounding on a GPU",
-                "foreach_operations",
-            ),
+            FOREACH,
             Fix("zero_grad(set_to_none=True)", "code that reads .grad between steps", "zero_grad_set_to_none"),
             Fix("factorise the matrices of a preconditioner less often", "updates use an older factorisation"),
             Fix("keep fewer updates in LBFGS", "the directions of the updates"),

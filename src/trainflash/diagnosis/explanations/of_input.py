@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trainflash.diagnosis.explanations.parts import DATA, MEMOIZE, NOTHING, STREAM, WORKERS, Explanation, Fix
+from trainflash.diagnosis.explanations.parts import DATA, KEEP_OPEN, MEMOIZE, NOTHING, STREAM, WORKERS, Explanation, Fix
 
 INPUT = (
     Explanation(
@@ -12,7 +12,7 @@ INPUT = (
         "phase Data, the CPU share of fetching (time without a core taken out), the hottest line of the dataset or data function",
         (
             MEMOIZE,
-            Fix("keep an archive or a database open that every sample opens", NOTHING, "kept_handle"),
+            KEEP_OPEN,
             Fix("make the work cheaper: vectorise it, move constants out of the loop, store data preprocessed", NOTHING),
             WORKERS,
             STREAM,
@@ -33,7 +33,7 @@ INPUT = (
         "phase Data, a low CPU share of fetching (time without a core taken out); what disk and network delivered, where measured",
         (
             Fix("map an array's file (mmap_mode) where only a part of it is used", NOTHING, "mapped_file"),
-            Fix("keep an archive or a database open that every sample opens", NOTHING, "kept_handle"),
+            KEEP_OPEN,
             Fix("stage the data on local NVMe or in memory", NOTHING),
             WORKERS,
             STREAM,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trainflash.diagnosis.explanations.parts import NOTHING, TUNING, Explanation, Fix
+from trainflash.diagnosis.explanations.parts import FOREACH, NOTHING, TUNING, Explanation, Fix
 
 INTERRUPTIONS = (
     Explanation(
@@ -60,11 +60,7 @@ INTERRUPTIONS = (
             Fix("do it for whole batches at once", "rounding, if the order of sums changes"),
             Fix("ask the logger whether anybody listens before a message is put together", NOTHING, "log_guard"),
             Fix("replace Python loops over elements by tensor operations", "rounding, if the order of sums changes"),
-            Fix(
-                "torch's operations on lists of tensors in place of a loop over them",
-                "nothing on a CPU; rounding on a GPU",
-                "foreach_operations",
-            ),
+            FOREACH,
         ),
         "https://docs.python.org/3/howto/perf_profiling.html",
         "T3, T21",

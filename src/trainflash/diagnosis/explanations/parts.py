@@ -50,3 +50,7 @@ MEMOIZE = Fix(
     "nothing, if the function is pure and nobody writes into its result; it costs memory",
     "memoize_function",
 )
+KEEP_OPEN = Fix("keep an archive or a database open that every sample opens", NOTHING, "kept_handle")
+FOREACH = Fix(
+    "torch's operations on lists of tensors in place of a loop over them", "nothing on a CPU; rounding on a GPU", "foreach_operations"
+)

@@ -71,7 +71,7 @@ def shown_profile(edit: ShownProfile, scene: Scene) -> tuple[Target, ...]:
         splices = without(file, [item, *shown])  # type: ignore[list-item]
     more = f", and {len(shown)} statements that show what it saw" if shown else ""
     target = Target(here, None, lambda value: splices, f"`{file.text(call.func)}` at {here}{more}", "taken away")
-    if not all(_runs(each) for each in shown):
+    if not all(_only_calls(each, RUNS) for each in shown):
         target = replace(target, risk="cadence", because="what the profiler saw is not shown or written any more")
     return (target,)
 
@@ -84,10 +84,10 @@ def _bound(node: cst.CSTNode | None) -> cst.BaseExpression | None:
     return node.targets[0].target if plain and isinstance(node.targets[0].target, cst.Name) else None  # type: ignore[union-attr]
 
 
-def _runs(small: cst.BaseSmallStatement) -> bool:
-    """Whether a statement only starts, stops or counts."""
+def _only_calls(small: cst.CSTNode | None, methods: tuple[str, ...]) -> bool:
+    """Whether a statement is nothing but a call of one of `methods`."""
     told = small.value if isinstance(small, cst.Expr) else None
-    return isinstance(told, cst.Call) and isinstance(told.func, cst.Attribute) and told.func.attr.value in RUNS
+    return isinstance(told, cst.Call) and isinstance(told.func, cst.Attribute) and told.func.attr.value in methods
 
 
 def _shown(project: Project, file: PythonFile, call: cst.Call, bound: cst.BaseExpression) -> list[cst.BaseSmallStatement]:
@@ -108,15 +108,10 @@ def _shown(project: Project, file: PythonFile, call: cst.Call, bound: cst.BaseEx
         small = next((up for up in file.ancestors(node) if isinstance(up, (cst.BaseSmallStatement, cst.BaseCompoundStatement))), None)
         if not recording.shows(small):
             raise refuse(f"{file.location(node)}: what {node.value} recorded is used here, or more is done than to show it")  # type: ignore[attr-defined]
-        if _starts(small) and any(isinstance(up, cst.If) for up in file.ancestors(node)):
+        if _only_calls(small, STARTS) and any(isinstance(up, cst.If) for up in file.ancestors(node)):
             raise refuse(f"{file.location(node)}: a condition decides whether {bound.value} runs")
         found[id(small)] = small  # type: ignore[assignment]
     return list(found.values())
-
-
-def _starts(small: cst.CSTNode | None) -> bool:
-    told = small.value if isinstance(small, cst.Expr) else None
-    return isinstance(told, cst.Call) and isinstance(told.func, cst.Attribute) and told.func.attr.value in STARTS
 
 
 def _read_elsewhere(project: Project, file: PythonFile, name: str) -> bool:

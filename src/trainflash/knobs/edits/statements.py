@@ -231,6 +231,12 @@ def whole_lines(file: PythonFile, start: int, end: int) -> Splice:
     return Splice(file.path, first, len(file.raw) if last < 0 else last + 1, "")
 
 
+def top(file: PythonFile, line: cst.CSTNode) -> int:
+    """The offset at which `line` begins, with the comments above it."""
+    comments = [each.comment for each in getattr(line, "leading_lines", ()) if each.comment is not None]
+    return file.span(comments[0] if comments else line)[0]
+
+
 def above_outermost(file: PythonFile, node: cst.CSTNode) -> int:
     """The offset in front of the module's statement that holds `node`, its decorators and the comment about it."""
     outer = next(up for up in (node, *file.ancestors(node)) if file.parent(up) is file.module)

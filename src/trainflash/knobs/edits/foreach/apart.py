@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from trainflash.knobs.edits.foreach.rows import Rows
-from trainflash.knobs.edits.foreach.turns import OF_TENSORS, Turns, names_in, staying, zipped
+from trainflash.knobs.edits.foreach.turns import OF_TENSORS, Turns, names_in, zipped
 from trainflash.knobs.reading import callees
 from trainflash.knobs.reading.expressions import given_to, is_name, refuse
 from trainflash.knobs.reading.python_source import LOOPS, PythonFile, clauses, decorator_names, descendants, dotted
@@ -37,16 +37,16 @@ def keys(file: PythonFile, node: cst.For) -> frozenset[str]:
     whole = [file.text(part) for part in parts]
     if len(set(whole)) < len(whole) or any(isinstance(each, cst.Slice) for part in parts for each in descendants(part, cst.Slice)):
         raise refuse(f"{here}: a tensor may have a part in more than one turn")
-    keys: set[str] = set()
+    found: set[str] = set()
     targets = node.target.elements if isinstance(node.target, cst.Tuple) else ()
     first = targets[0].value if targets else node.target
     for part in parts:
         name = callees.called_name(part) if isinstance(part, cst.Call) else None
         if name in (*OF_PAIRS, *OF_KEYS, "enumerate"):
-            keys |= {first.value} if isinstance(first, cst.Name) and len(parts) == 1 else set()
+            found |= {first.value} if isinstance(first, cst.Name) and len(parts) == 1 else set()
         elif name not in (None, *OF_TENSORS, *LISTING) or not isinstance(part, (cst.Call, cst.Name, cst.Attribute, cst.Subscript)):
             raise refuse(f"{here}: whether `{file.text(part)}` gives each tensor once is not known")
-    return frozenset(keys)
+    return frozenset(found)
 
 
 def each_once(file: PythonFile, node: cst.For) -> None:
@@ -60,11 +60,12 @@ def _distinct(file: PythonFile, node: cst.For, part: cst.BaseExpression, deep: i
     """Whether `part` goes over tensors of which none comes twice, as far as the source says."""
     if isinstance(part, cst.Call):
         name, args = callees.called_name(part), [arg.value for arg in part.args]
-        if name in (*LISTING, "enumerate", "range", "len", "zip", "filter"):
+        if name in (*LISTING, "enumerate", "range", "len", "zip"):
             return all(_distinct(file, node, arg, deep) for arg in args if not isinstance(arg, (cst.Lambda, cst.Integer)))
         if name in ("values", "items", "keys") and isinstance(part.func, cst.Attribute):
-            return not _ties_weights(file) if callees.called_name(part.func.value) == "state_dict" else True  # type: ignore[arg-type]
-        return name in (*UNIQUE, "state_dict") and not (name == "state_dict" and _ties_weights(file))
+            of = part.func.value
+            return not (isinstance(of, cst.Call) and callees.called_name(of) == "state_dict") or _distinct(file, node, of, deep)
+        return name in UNIQUE or (name == "state_dict" and not _ties_weights(file))
     if isinstance(part, (cst.ListComp, cst.GeneratorExp)):
         return _distinct(file, node, part.for_in.iter, deep)
     if isinstance(part, cst.Subscript):
@@ -87,11 +88,11 @@ def reads_no_other(loop: Turns, rows: Rows) -> None:
     """Raises `UsageError` where something else reads what the statements behind the loop set, or they read what all turns change."""
     file, sets = loop.file, set(rows.made) | rows.kept
     wholes = {text for part in zipped(loop.node) for text in _wholes(file, part)}
-    for line in (*staying(loop), *loop.tail):
+    for line in (*loop.staying, *loop.tail):
         for node in descendants(line, (cst.Name, cst.Attribute)):
             if file.text(node) in wholes and not _by_key(file, node, rows.keys):
                 raise refuse(f"{file.location(node)}: `{file.text(node)}` holds what other turns change")
-    for line in staying(loop):
+    for line in loop.staying:
         for name in descendants(line, cst.Name):
             if name.value in sets - rows.own and is_name(file, name):  # type: ignore[attr-defined,arg-type]
                 raise refuse(f"{file.location(name)}: `{name.value}` is what the turn before has left")  # type: ignore[attr-defined]
@@ -133,6 +134,3 @@ def begins_anew(file: PythonFile, name: cst.Name) -> bool:
         return False
     first = next(each for each in descendants(loop, cst.Name) if each.value == name.value)  # type: ignore[attr-defined]
     return isinstance(file.parent(first), cst.AssignTarget) or (isinstance(loop, cst.For) and file.inside(first, loop.target))
-
-
-# Writing --------------------------------------------------------------------------------------------------------------------------

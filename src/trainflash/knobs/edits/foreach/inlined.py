@@ -6,6 +6,7 @@ import textwrap
 
 import libcst as cst
 
+from trainflash.knobs.edits.statements import top
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees
 from trainflash.knobs.reading.expressions import is_name, refuse
@@ -124,7 +125,5 @@ def _body(file: PythonFile, function: cst.FunctionDef) -> str:
         lines = lines[1:]
     if not lines:
         raise refuse(f"{file.location(function)}: {function.name.value} does nothing")
-    comments = [each for each in getattr(lines[0], "leading_lines", ()) if each.comment is not None]
-    start = file.span(comments[0].comment if comments else lines[0])[0]
-    start = file.raw.rfind(b"\n", 0, start) + 1
+    start = file.raw.rfind(b"\n", 0, top(file, lines[0])) + 1
     return file.raw[start : file.span(lines[-1])[1]].decode("utf-8").replace("\r\n", "\n")

@@ -16,7 +16,7 @@ from trainflash.knobs.edits.foreach import apart, turns
 from trainflash.knobs.edits.foreach.inlined import inlined
 from trainflash.knobs.edits.foreach.rows import Rows
 from trainflash.knobs.edits.foreach.turns import Turns
-from trainflash.knobs.edits.statements import whole_lines
+from trainflash.knobs.edits.statements import top, whole_lines
 from trainflash.knobs.kinds import ForeachOperations
 from trainflash.knobs.reading import callees, callers
 from trainflash.knobs.reading.expressions import is_name, refuse
@@ -81,18 +81,11 @@ def _at_once(file: PythonFile, node: cst.For) -> tuple[Splice, ...]:
     torch = spelled.removesuffix("_foreach_mul_")
     around = file.function_around(node)
     taken = frozenset(each.value for each in descendants(around or file.module, cst.Name))  # type: ignore[attr-defined]
+    lists = turns.known_lists(file, node)
     reason: UsageError | None = None
     for loop in turns.splits(file, node):
-        rows = Rows(
-            file,
-            torch,
-            turns.own_names(loop),
-            keys,
-            taken,
-            turns.known_tensors(loop),
-            turns.known_lists(loop),
-            unsteady=turns.set_in_front(loop),
-        )
+        known = turns.known_tensors(loop, lists)
+        rows = Rows(file, torch, turns.own_names(loop), keys, taken, known, lists, unsteady=turns.set_in_front(loop))
         try:
             written = rows.of(loop.tail, "")
             apart.reads_no_other(loop, rows)
@@ -118,7 +111,7 @@ def _written(loop: Turns, rows: Rows, written: list[str]) -> list[Splice]:
         return [_kept_comments(file, Splice(file.path, old.start, old.end, _text(file, indent, [*lists, *written])))]
     begun = ", ".join(rows.collected.values()) + " = " + ", ".join("[]" for _ in rows.collected)
     inner = file.indent(loop.tail[0])
-    start = whole_lines(file, *[_top(file, loop.tail[0])] * 2).start
+    start = whole_lines(file, *[top(file, loop.tail[0])] * 2).start
     appended = [f"{held}.append({text})" for text, held in rows.collected.items()]
     return [
         Splice(file.path, old.start, old.start, _text(file, indent, [begun])),
@@ -132,12 +125,6 @@ def _kept_comments(file: PythonFile, splice: Splice) -> Splice:
     if before.count("#") > splice.text.count("#"):
         raise refuse(f"{file.path}: a comment stands where its place would be gone")
     return splice
-
-
-def _top(file: PythonFile, line: cst.CSTNode) -> int:
-    """Where `line` begins, with the comments above it."""
-    lines = [each for each in getattr(line, "leading_lines", ()) if each.comment is not None]
-    return file.span(lines[0].comment)[0] if lines else file.span(line)[0]
 
 
 def _listed(loop: Turns, rows: Rows) -> list[str] | None:

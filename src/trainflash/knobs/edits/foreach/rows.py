@@ -8,7 +8,7 @@ no list operation is written as a comprehension, or as a loop of its own.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import libcst as cst
 
@@ -41,13 +41,13 @@ class Rows(Values):
             raise refuse(f"{self.file.location(line)}: `{self.file.text(line.test)}` may be another answer in each turn")
         deeper = indent + self.file.module.default_indent
         before = dict(self.now)
-        body = self.of(_lines(line.body), deeper) or [f"{deeper}pass"]
+        body = self.of(line.body.body, deeper) or [f"{deeper}pass"]
         rows = [f"{indent}if {self.file.outer_text(line.test)}:", *body]
         if isinstance(line.orelse, cst.If):
             rest = self._branch(line.orelse, indent)
             rows += [f"{indent}el{rest[0].lstrip()}", *rest[1:]]
         elif line.orelse is not None:
-            rows += [f"{indent}else:", *self.of(_lines(line.orelse.body), deeper)]
+            rows += [f"{indent}else:", *self.of(line.orelse.body.body, deeper)]
         self._after_branch(before)
         return rows
 
@@ -64,7 +64,7 @@ class Rows(Values):
             if not isinstance(item.item, cst.Call) or self.file.full_name(item.item.func) not in GRADIENT_MODES:
                 raise self._strange(line)
         header = self.file.text(line).split(":", 1)[0]
-        return [f"{indent}{header}:", *self.of(_lines(line.body), indent + self.file.module.default_indent)]
+        return [f"{indent}{header}:", *self.of(line.body.body, indent + self.file.module.default_indent)]
 
     # Statements ---------------------------------------------------------------------------------------------------------------------
 
@@ -191,10 +191,6 @@ class Rows(Values):
         if isinstance(small, cst.AugAssign):
             self._rebind(self.file.text(small.target))
         return [f"for {', '.join(names)} in {self._zipped(names)}:", f"{self.file.module.default_indent}{self.file.text(small)}"]
-
-
-def _lines(block: cst.BaseSuite) -> Sequence[cst.CSTNode]:
-    return block.body
 
 
 def _comments(line: cst.CSTNode) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import libcst as cst
 
@@ -28,6 +29,19 @@ class Turns:
     @property
     def tail(self) -> Sequence[cst.CSTNode]:
         return self.block.body[self.stay :]
+
+    @cached_property
+    def staying(self) -> list[cst.CSTNode]:
+        """Statements of a turn that stay in the loop, and conditions around the others."""
+        found: list[cst.CSTNode] = list(self.block.body[: self.stay])
+        up = self.file.parent(self.block)
+        while isinstance(up, cst.If):
+            found.append(up.test)
+            outer = self.file.parent(up)
+            assert isinstance(outer, cst.IndentedBlock)
+            found += outer.body[:-1]
+            up = self.file.parent(outer)
+        return found
 
 
 def splits(file: PythonFile, node: cst.For) -> Iterator[Turns]:
@@ -71,7 +85,7 @@ def own_names(loop: Turns) -> frozenset[str]:
         if not (isinstance(node, cst.Assign) and _plain_once(loop, node))
         for name in names_in(target)
     }
-    for line in staying(loop):
+    for line in loop.staying:
         found |= {name for node in descendants(line, (cst.AsName, cst.Import, cst.ImportFrom)) for name in names_in(node)}
         for node in descendants(line, (cst.Assign, cst.AnnAssign, cst.AugAssign, cst.NamedExpr, cst.For)):
             plain = isinstance(node, cst.Assign) and loop.file.parent(node) is line
@@ -95,7 +109,7 @@ def _plain_once(loop: Turns, node: cst.Assign) -> bool:
 def set_in_front(loop: Turns) -> frozenset[str]:
     """Words of the attributes and keys that the staying part of a turn sets or calls methods of."""
     found: set[str] = set()
-    for line in staying(loop):
+    for line in loop.staying:
         for node in descendants(line, ASSIGNS):
             for target in targets_of(node):
                 if isinstance(target, (cst.Attribute, cst.Subscript)):
@@ -121,23 +135,10 @@ def names_in(node: cst.CSTNode) -> set[str]:
     return {each.value for each in descendants(node, cst.Name)}  # type: ignore[attr-defined]
 
 
-def staying(loop: Turns) -> list[cst.CSTNode]:
-    """Statements of a turn that stay in the loop, and conditions around the others."""
-    found: list[cst.CSTNode] = list(loop.block.body[: loop.stay])
-    up = loop.file.parent(loop.block)
-    while isinstance(up, cst.If):
-        found.append(up.test)
-        outer = loop.file.parent(up)
-        assert isinstance(outer, cst.IndentedBlock)
-        found += outer.body[:-1]
-        up = loop.file.parent(outer)
-    return found
-
-
-def known_tensors(loop: Turns) -> frozenset[str]:
-    """Source of what is a tensor in each turn, as the source says."""
+def known_tensors(loop: Turns, lists: frozenset[str]) -> frozenset[str]:
+    """Source of what is a tensor in each turn, as the source says; `lists` hold nothing else."""
     file, node = loop.file, loop.node
-    found, lists = set(receivers(file, node.body)), known_lists(loop)
+    found = set(receivers(file, node.body))
     targets = [each.value for each in node.target.elements] if isinstance(node.target, cst.Tuple) else [node.target]
     parts = zipped(node)
     for part, target in zip(parts, targets, strict=False):
@@ -146,7 +147,7 @@ def known_tensors(loop: Turns) -> frozenset[str]:
     if len(parts) == 1 and isinstance(parts[0], cst.Call) and callees.called_name(parts[0]) in ("named_parameters", "named_buffers"):
         found |= {file.text(target) for target in targets[1:]}
     found |= {file.text(each) for each in targets if isinstance(each, cst.Name) and _only_changed(file, node, each.value)}
-    for line in staying(loop):
+    for line in loop.staying:
         for assign in descendants(line, cst.Assign):
             if _makes_tensor(file, assign.value) and len(assign.targets) == 1:  # type: ignore[attr-defined]
                 found.add(file.text(assign.targets[0].target))  # type: ignore[attr-defined]
@@ -162,15 +163,15 @@ def _only_changed(file: PythonFile, node: cst.For, name: str) -> bool:
     return bool(changes) and not any(file.span(each)[0] >= first for each in reads)
 
 
-def known_lists(loop: Turns) -> frozenset[str]:
-    """Names of the function that are given gradients, or a list of parameters."""
-    around = loop.file.function_around(loop.node) or loop.file.module
+def known_lists(file: PythonFile, node: cst.For) -> frozenset[str]:
+    """Names of the function around the loop that are given gradients, or a list of parameters."""
+    around = file.function_around(node) or file.module
     found = set()
-    for node in descendants(around, cst.Assign):
-        value = node.value.args[0].value if _is_call_of(node.value, "list", "tuple") and node.value.args else node.value  # type: ignore[attr-defined]
-        gradients = isinstance(value, cst.Call) and (loop.file.full_name(value.func) or "").endswith("autograd.grad")
+    for assign in descendants(around, cst.Assign):
+        value = assign.value.args[0].value if _is_call_of(assign.value, "list", "tuple") and assign.value.args else assign.value  # type: ignore[attr-defined]
+        gradients = isinstance(value, cst.Call) and (file.full_name(value.func) or "").endswith("autograd.grad")
         if gradients or _is_call_of(value, *OF_TENSORS):
-            found |= {loop.file.text(target.target) for target in node.targets}  # type: ignore[attr-defined]
+            found |= {file.text(target.target) for target in assign.targets}  # type: ignore[attr-defined]
     return frozenset(found)
 
 

@@ -116,9 +116,7 @@ class Values:
     def _binary(self, node: cst.BinaryOperation) -> str | None:
         name = OPERATORS.get(type(node.operator))
         left, right = self.value(node.left), self.value(node.right)
-        if name is None:
-            return None
-        if "parts" in (left.kind, right.kind):
+        if name is None or "parts" in (left.kind, right.kind):
             return None
         if left.kind == "tensors":
             return f"_foreach_{name}({left.text}, {right.text})"
@@ -168,11 +166,9 @@ class Values:
         if len(plain) != wanted:
             return None
         values = [self.value(node) for node in plain]
-        told = plain if scale is not None else self._told(name, plain)
-        if any(value.kind == "parts" and node not in told for node, value in zip(plain, values, strict=True)):
-            return None
-        tensors = {"lerp": values[:1], "copy": values, "maximum": values, "minimum": values}.get(name, values if name in WITH_TWO else [])
-        if any(value.kind == "same" for value in tensors):
+        tensors = 1 if name == "lerp" else wanted if name in {"copy", "maximum", "minimum"} | WITH_TWO else 0  # arguments that must be such
+        told = wanted if scale is not None else tensors
+        if any(value.kind == "same" for value in values[:tensors]) or any(value.kind == "parts" for value in values[told:]):
             return None
         given = [value.text for value in values]
         if scale is not None:
@@ -183,10 +179,6 @@ class Values:
                 return None
             given.append(f"{option}={by.text}")
         return given
-
-    def _told(self, name: str, plain: list[cst.BaseExpression]) -> list[cst.BaseExpression]:
-        """Arguments that are tensors because the operation takes nothing else there."""
-        return plain[:1] if name == "lerp" else plain if name in {"copy", "maximum", "minimum"} | WITH_TWO else []
 
     def _each(self, node: cst.BaseExpression) -> Value:
         """A comprehension: of each turn what `node` says of it."""

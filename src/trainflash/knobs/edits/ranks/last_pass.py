@@ -35,9 +35,7 @@ def last_pass(file: PythonFile, loop: cst.For) -> tuple[str, tuple[Splice, ...]]
         return f"{counter} == len({whole}) - 1", (*listed, *_enumerated(file, loop, counter, file.text(counted)))
     elif _splits(counted):
         counter, whole = _free(file, loop, COUNTERS), _free(file, loop, LISTS)
-        start = file.span(loop)[0]
-        made = Splice(file.path, start, start, f"{whole} = list({file.text(counted)}){file.newline}{file.indent(loop)}")
-        return f"{counter} == len({whole}) - 1", (made, *_enumerated(file, loop, counter, whole))
+        return f"{counter} == len({whole}) - 1", (_made_a_list(file, loop, whole, counted), *_enumerated(file, loop, counter, whole))
     raise refuse(f"{file.location(loop)}: which pass of the loop is the last one is not written as a number")
 
 
@@ -77,8 +75,13 @@ def _listed(file: PythonFile, loop: cst.For, node: cst.BaseExpression) -> tuple[
         return None
     if node.value not in {each.name.value for each in descendants(function.params, cst.Param)}:  # type: ignore[attr-defined]
         return None
+    return (_made_a_list(file, loop, node.value, node),)
+
+
+def _made_a_list(file: PythonFile, loop: cst.For, name: str, node: cst.BaseExpression) -> Splice:
+    """A line in front of the loop that gives `name` all of what `node` goes over."""
     start = file.span(loop)[0]
-    return (Splice(file.path, start, start, f"{node.value} = list({node.value}){file.newline}{file.indent(loop)}"),)
+    return Splice(file.path, start, start, f"{name} = list({file.text(node)}){file.newline}{file.indent(loop)}")
 
 
 def _enumerated(file: PythonFile, loop: cst.For, counter: str, whole: str) -> tuple[Splice, ...]:

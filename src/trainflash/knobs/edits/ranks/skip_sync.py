@@ -67,7 +67,7 @@ def _loop(scene: Scene, model: str) -> BackwardLoop:
 
 
 def _each_pass(around: BackwardLoop) -> None:
-    """Raises `UsageError` where a pass of the loop may do without its backward pass, or reads gradients that are not exchanged yet."""
+    """Raises `UsageError` where a pass of the loop may do without its backward pass."""
     for file, node in ((around.backward[0], around.backward[1]), *around.sites):
         for up in file.ancestors(node):
             if up is around.loop or isinstance(up, cst.FunctionDef):
