@@ -16,6 +16,7 @@ from trainflash.knobs.edits import imports
 from trainflash.knobs.edits.kept_calls import known_above
 from trainflash.knobs.edits.opened import Opened, opened
 from trainflash.knobs.edits.statements import above_outermost
+from trainflash.knobs.edits.which_call import near
 from trainflash.knobs.kinds import KeptHandle
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees
@@ -23,7 +24,6 @@ from trainflash.knobs.reading.expressions import given_to, literal, refuse
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, has_splat, keyword, positional, string_value
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
-from trainflash.schema import Location
 
 # What opens a file, with its modes that only read; None: it has no mode.
 OPENS: dict[str, tuple[str, ...] | None] = {
@@ -61,7 +61,7 @@ KEPT = 32  # handles, fewer than the files that a process may have open
 
 def kept_handle(edit: KeptHandle, scene: Scene) -> tuple[Target, ...]:
     """The opening at the finding's line, or else the only one of its function and what that calls. Raises `UsageError` without one."""
-    opening = _opening(scene.project, *scene.source("reads"))
+    opening = near(scene.project, *scene.source("reads"), _openings, "file is opened and closed again")
     file, call = opening.file, opening.call
     here = file.location(call)
     _names_a_file(file, call)
@@ -73,19 +73,8 @@ def kept_handle(edit: KeptHandle, scene: Scene) -> tuple[Target, ...]:
     return (Target(here, None, lambda value: splices, f"`{file.text(call)}` at {here}", "kept open"),)
 
 
-def _opening(project: Project, file: PythonFile, place: Location) -> Opened:
-    here = [each for each in _openings(file) if file.covers(file.statement(each.call) or each.call, place.line)]
-    function = file.function_at(place)
-    if not here and function is not None:
-        called = list(callees.reached(project, [(file, function)]))
-        here = [each for other, one in called for each in _openings(other) if other.function_around(each.call) is one]
-    if len(here) != 1:
-        raise refuse(f"{place}: {'no' if not here else 'more than one'} file is opened and closed again near this line")
-    return here[0]
-
-
-def _openings(file: PythonFile) -> Iterator[Opened]:
-    return opened(file, lambda call: file.full_name(call.func) in OPENS, frozenset({"close"}))
+def _openings(file: PythonFile) -> Iterator[tuple[cst.Call, Opened]]:
+    return ((each.call, each) for each in opened(file, lambda call: file.full_name(call.func) in OPENS, frozenset({"close"})))
 
 
 # The file -------------------------------------------------------------------------------------------------------------------------

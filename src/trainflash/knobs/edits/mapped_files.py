@@ -8,14 +8,13 @@ from __future__ import annotations
 import libcst as cst
 
 from trainflash.knobs.edits import imports
+from trainflash.knobs.edits.which_call import near
 from trainflash.knobs.kinds import MappedFile
 from trainflash.knobs.project import Project
-from trainflash.knobs.reading import callees
 from trainflash.knobs.reading.expressions import given_to, is_name, refuse
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, has_splat, keyword, positional, string_value
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
-from trainflash.schema import Location
 
 LOAD, FROM_FILE = "numpy.load", "numpy.fromfile"
 SHAPED = ("reshape", "view", "transpose")  # give the same memory in another shape
@@ -27,7 +26,7 @@ DEEPEST = 2  # functions that hand the array on
 
 def mapped_file(edit: MappedFile, scene: Scene) -> tuple[Target, ...]:
     """The reading at the finding's line, or else the only one of its function. Raises `UsageError` where all of the file is used."""
-    file, call = _reading(scene.project, *scene.source("reads"))
+    file, call = near(scene.project, *scene.source("reads"), _readings, "array is read from a file")
     here = file.location(call)
     if not _in_part(scene.project, file, call):
         raise refuse(f"{here}: what `{file.text(call)}` gives is not known to be used in part")
@@ -35,20 +34,8 @@ def mapped_file(edit: MappedFile, scene: Scene) -> tuple[Target, ...]:
     return (Target(here, None, lambda value: splices, f"`{file.text(call)}` at {here}", "mapped"),)
 
 
-def _reading(project: Project, file: PythonFile, place: Location) -> tuple[PythonFile, cst.Call]:
-    """The call that reads an array: on the line, or else the only one of its function and what that calls."""
-    here = [(file, call) for call in _readings(file) if file.covers(file.statement(call) or call, place.line)]
-    function = file.function_at(place)
-    if not here and function is not None:
-        called = list(callees.reached(project, [(file, function)]))
-        here = [(other, call) for other, each in called for call in _readings(other) if other.function_around(call) is each]
-    if len(here) != 1:
-        raise refuse(f"{place}: {'no' if not here else 'more than one'} array is read from a file near this line")
-    return here[0]
-
-
-def _readings(file: PythonFile) -> list[cst.Call]:
-    return [call for call in file.calls if file.full_name(call.func) in (LOAD, FROM_FILE)]
+def _readings(file: PythonFile) -> list[tuple[cst.Call, tuple[PythonFile, cst.Call]]]:
+    return [(call, (file, call)) for call in file.calls if file.full_name(call.func) in (LOAD, FROM_FILE)]
 
 
 def _in_part(project: Project, file: PythonFile, call: cst.Call, deep: int = 0) -> bool:

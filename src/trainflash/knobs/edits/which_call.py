@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from fnmatch import fnmatchcase
+from typing import TypeVar
 
 import libcst as cst
 
 from trainflash.errors import UsageError
 from trainflash.knobs.kinds import CallArgument, GuardSetting, ReleasedObjects, RemoveCall, ReplaceCall, ShownProfile, UnwrapCall
-from trainflash.knobs.reading import sources
+from trainflash.knobs.project import Project
+from trainflash.knobs.reading import callees, sources
 from trainflash.knobs.reading.expressions import argument_node, given_to, refuse
 from trainflash.knobs.reading.python_source import PythonFile, dotted, has_splat
 from trainflash.knobs.scene import Scene
 from trainflash.schema import Location
 
 OF_LOADERS = ("train_loader", "eval_loader", "loader")
+Found = TypeVar("Found")
 Placed = CallArgument | ReplaceCall | RemoveCall | ReleasedObjects | UnwrapCall | GuardSetting | ShownProfile
 
 
@@ -74,6 +78,23 @@ def the_call(edit: Placed, scene: Scene) -> tuple[PythonFile, cst.Call]:
         places = ", ".join(str(file.location(call)) for file, call in found[:4])
         raise refuse(f"{' or '.join(tails)} is called at several places: {places}", "name one with --at FILE:LINE")
     return found[0]
+
+
+def near(
+    project: Project, file: PythonFile, place: Location, find: Callable[[PythonFile], Iterable[tuple[cst.Call, Found]]], what: str
+) -> Found:
+    """What belongs to the one call that `find` knows at the line, or else in its function and what that calls.
+
+    Raises `UsageError`, which says `what` was looked for, where there is none, or several.
+    """
+    here = [found for call, found in find(file) if file.covers(file.statement(call) or call, place.line)]
+    function = file.function_at(place)
+    if not here and function is not None:
+        called = list(callees.reached(project, [(file, function)]))
+        here = [found for other, each in called for call, found in find(other) if other.function_around(call) is each]
+    if len(here) != 1:
+        raise refuse(f"{place}: {'no' if not here else 'more than one'} {what} near this line")
+    return here[0]
 
 
 def _alone(edit: Placed, scene: Scene) -> None:
