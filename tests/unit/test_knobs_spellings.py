@@ -32,6 +32,7 @@ ELSEWHERE = (
     "torch_threads",
     "plain_numbers",
     "foreach_operations",
+    "vmap_rows",
     "kept_handle",
     "one_exchange",
     "interleaved_ranks",

@@ -267,6 +267,11 @@ class PlainNumbers(Edit):
 
 
 @dataclass(frozen=True)
+class MappedRows(Edit):
+    """`torch.vmap` in place of a loop that does the same to each row of a tensor."""
+
+
+@dataclass(frozen=True)
 class ForeachOperations(Edit):
     """Work on lists of tensors at once, where a loop at the finding's line works on one after the other."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trainflash.diagnosis.explanations.parts import FOREACH, NOTHING, TUNING, Explanation, Fix
+from trainflash.diagnosis.explanations.parts import FOREACH, NOTHING, TUNING, VMAP, Explanation, Fix
 
 DEVICE = (
     Explanation(
@@ -40,6 +40,7 @@ DEVICE = (
         "between the operators takes longer than they do. Only where no larger cause is found",
         (
             Fix("one operator for the whole loop: batched products, fused cells such as nn.LSTM", "rounding"),
+            VMAP,
             FOREACH,
             Fix("torch.compile(model), mode='reduce-overhead' for CUDA graphs", "rounding: other kernels; first steps are slow"),
             Fix("larger batches", "the effective batch size: another training"),

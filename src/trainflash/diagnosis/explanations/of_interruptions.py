@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trainflash.diagnosis.explanations.parts import FOREACH, NOTHING, TUNING, Explanation, Fix
+from trainflash.diagnosis.explanations.parts import FOREACH, NOTHING, TUNING, VMAP, Explanation, Fix
 
 INTERRUPTIONS = (
     Explanation(
@@ -61,6 +61,7 @@ INTERRUPTIONS = (
             Fix("ask the logger whether anybody listens before a message is put together", NOTHING, "log_guard"),
             Fix("replace Python loops over elements by tensor operations", "rounding, if the order of sums changes"),
             FOREACH,
+            VMAP,
         ),
         "https://docs.python.org/3/howto/perf_profiling.html",
         "T3, T21",

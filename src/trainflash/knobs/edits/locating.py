@@ -37,6 +37,7 @@ from trainflash.knobs.edits import (
 from trainflash.knobs.edits import exchange as exchanging
 from trainflash.knobs.edits.attention import fused, weights
 from trainflash.knobs.edits.foreach import loops as foreach_loops
+from trainflash.knobs.edits.mapped import rows as mapped_rows
 from trainflash.knobs.edits.padding import columns, longest
 from trainflash.knobs.edits.padding import settings as padding_settings
 from trainflash.knobs.edits.ranks import dealt_rows, joined_exchange, skip_sync
@@ -63,6 +64,7 @@ FINDERS: dict[type, Callable[[Any, Scene], tuple[Target, ...]]] = {
     of.Seldom: seldom.seldom,
     of.PlainNumbers: plain_numbers.plain_numbers,
     of.ForeachOperations: foreach_loops.foreach_operations,
+    of.MappedRows: mapped_rows.mapped_rows,
     of.OwnCheckpoint: rerun.own_checkpoint,
     of.WatchingMode: watching_modes.watching_mode,
     of.KeptLoader: kept_loaders.kept_loader,

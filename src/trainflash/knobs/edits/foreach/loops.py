@@ -6,8 +6,6 @@ gives the same numbers where turns do not share tensors, draw no random numbers 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import libcst as cst
 
 from trainflash.errors import UsageError
@@ -17,8 +15,9 @@ from trainflash.knobs.edits.foreach.inlined import inlined
 from trainflash.knobs.edits.foreach.rows import Rows
 from trainflash.knobs.edits.foreach.turns import Turns
 from trainflash.knobs.edits.statements import top, whole_lines
+from trainflash.knobs.edits.which_loop import near
 from trainflash.knobs.kinds import ForeachOperations
-from trainflash.knobs.reading import callees, callers
+from trainflash.knobs.reading import callees
 from trainflash.knobs.reading.expressions import is_name, refuse
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted
 from trainflash.knobs.scene import Scene, Target
@@ -31,7 +30,7 @@ def foreach_operations(edit: ForeachOperations, scene: Scene) -> tuple[Target, .
     """The innermost loop at the line, else those of its function or of the function that it calls. Raises `UsageError` without one."""
     file, place = scene.source("does the work")
     reasons: list[UsageError] = []
-    for where, node in _near(scene, file, place.line):
+    for where, node in near(scene.project, file, place.line, (cst.For,)):
         try:
             splices = _at_once(where, node)
         except UsageError as bad:
@@ -49,24 +48,6 @@ def _written_out(scene: Scene, file: PythonFile, node: cst.For) -> tuple[Splice,
     """The same where a function of the file does the work of a turn: its statements move into the loop first."""
     after, loop = inlined(scene.project, file, node)
     return (Splice(file.path, 0, len(file.raw), edited(after.raw, _at_once(after, loop)).decode("utf-8")),)
-
-
-def _near(scene: Scene, file: PythonFile, line: int) -> Iterator[tuple[PythonFile, cst.For]]:
-    """Loops that may be meant, each once: around the line, in the function that it calls, in its own function, around that one's call."""
-    loops = [node for node in file.nodes if isinstance(node, cst.For)]
-    around = [loop for loop in loops if file.covers(loop, line)]
-    meant = [list(callees.meant(scene.project, file, call)) for call in file.calls if file.lines_of(call)[0] == line]
-    called = [found[0] for found in meant if len(found) == 1]
-    function = next((each for each in reversed(file.functions) if file.covers(each, line)), None)
-    own = [loop for loop in loops if function is not None and file.inside(loop, function)]
-    inside = [(where, loop) for where, each in called for loop in descendants(each, cst.For)]
-    sites = callers.sites(scene.project, file, function) if function is not None else []
-    outside = [(where, up) for where, site in sites[:1] for up in where.loops_around(site) if isinstance(up, cst.For)]
-    seen: set[int] = set()
-    for where, loop in (*((file, each) for each in reversed(around)), *inside, *((file, each) for each in reversed(own)), *outside):
-        if id(loop) not in seen:
-            seen.add(id(loop))
-            yield where, loop  # type: ignore[misc]
 
 
 def _at_once(file: PythonFile, node: cst.For) -> tuple[Splice, ...]:

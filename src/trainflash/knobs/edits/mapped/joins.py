@@ -1,0 +1,176 @@
+"""How the results of a loop's turns come together: stacked, joined or summed, in a comprehension or in a list that a loop fills."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import libcst as cst
+
+from trainflash.knobs.edits.statements import without
+from trainflash.knobs.reading.expressions import given_to, is_name, literal, refuse
+from trainflash.knobs.reading.python_source import PythonFile, clauses, descendants, dotted, keyword, positional, sole
+from trainflash.knobs.splices import Splice
+
+STACKED = ("torch.stack",)
+JOINED = ("torch.cat", "torch.concat", "torch.concatenate")
+WRAPPED = ("list", "tuple")
+
+
+@dataclass(frozen=True)
+class Join:
+    """What the results of all rows become: `out_dims` of `torch.vmap`, and the text behind its call."""
+
+    out: int = 0
+    behind: str = ""
+
+
+@dataclass(frozen=True)
+class Turns:
+    """A loop, what one of its turns does in front of its result, the result, and how results come together.
+
+    `place` is the expression that becomes the joined result, None for a loop of statements, whose last one puts the result `into` a name.
+    """
+
+    node: cst.For | cst.ListComp | cst.GeneratorExp
+    clause: cst.For | cst.CompFor
+    front: tuple[cst.CSTNode, ...]
+    result: cst.BaseExpression
+    join: Join
+    place: cst.BaseExpression | None = None
+    into: str = ""  # `out = ` or `total += `
+    beside: tuple[Splice, ...] = ()
+
+    @property
+    def parts(self) -> tuple[cst.CSTNode, ...]:
+        return (*self.front, self.result)
+
+
+def turns(file: PythonFile, node: cst.CSTNode) -> Turns:
+    """Raises `UsageError` where the results of `node`'s turns are not joined in a way that is known."""
+    return _statements(file, node) if isinstance(node, cst.For) else _comprehension(file, node)  # type: ignore[arg-type]
+
+
+def _comprehension(file: PythonFile, node: cst.ListComp | cst.GeneratorExp) -> Turns:
+    here, found = file.location(node), clauses(node)
+    if len(found) != 1 or found[0].ifs or found[0].asynchronous is not None:
+        raise refuse(f"{here}: `{file.text(node)}` is no plain comprehension over rows")
+    inner: cst.BaseExpression = node
+    call = _call_around(file, node)
+    if call is not None and file.full_name(call.func) in WRAPPED and len(call.args) == 1:
+        inner, call = call, _call_around(file, call)
+    if call is not None and (join := _join(file, call)) is not None:
+        return Turns(node, found[0], (), node.elt, join, place=call)
+    up = file.parent(inner)
+    if isinstance(up, cst.Assign) and len(up.targets) == 1 and isinstance(up.targets[0].target, cst.Name):
+        call, join = _joined_later(file, up.targets[0].target)
+        return Turns(node, found[0], (), node.elt, join, place=inner, beside=(_itself(file, call, up.targets[0].target.value),))
+    raise refuse(f"{here}: its results are not stacked, joined or summed")
+
+
+def _call_around(file: PythonFile, node: cst.BaseExpression) -> cst.Call | None:
+    """The call whose first argument `node` is."""
+    arg = file.parent(node)
+    call = file.parent(arg) if isinstance(arg, cst.Arg) else None
+    return call if isinstance(call, cst.Call) and call.args[0] is arg and arg.keyword is None and not arg.star else None  # type: ignore[union-attr]
+
+
+def _join(file: PythonFile, call: cst.Call) -> Join | None:
+    """What `torch.stack(rows, 1)`, `torch.cat(rows)` or `sum(rows)` makes of the rows; None for any other call."""
+    name = file.full_name(call.func)
+    if name == "sum" and len(call.args) == 1:
+        return Join(behind=".sum(0)")
+    if name not in (*STACKED, *JOINED) or len(call.args) > 2 or keyword(call, "out") is not None:
+        return None
+    given = positional(call, 1) or keyword(call, "dim") or keyword(call, "axis")
+    dim = literal(given.value) if given is not None else 0
+    if not isinstance(dim, int) or isinstance(dim, bool) or (given is None and len(call.args) == 2):
+        return None
+    if name in STACKED:
+        return Join(dim)
+    return Join(dim, f".flatten({dim}, {dim + 1})") if dim >= 0 else Join(dim - 1, f".flatten({dim - 1}, {dim})")
+
+
+def _joined_later(file: PythonFile, name: cst.Name) -> tuple[cst.Call, Join]:
+    """The one call that reads the list `name`, which joins it. Raises `UsageError` without one."""
+    owner = file.function_around(name) or file.module
+    reads = [each for each in _named(file, owner, name.value) if not isinstance(file.parent(each), cst.AssignTarget)]
+    reads = [each for each in reads if _appended(file, each) is None]
+    call = _call_around(file, reads[0]) if len(reads) == 1 else None
+    join = _join(file, call) if call is not None else None
+    if call is None or join is None or file.span(call)[0] < file.span(name)[0] or len(given_to(owner, name.value)) != 1:
+        raise refuse(f"{file.location(name)}: the list `{name.value}` has other uses than to be stacked, joined or summed once")
+    return call, join
+
+
+def _named(file: PythonFile, owner: cst.CSTNode, name: str) -> Iterator[cst.Name]:
+    for node in descendants(owner, cst.Name):
+        if node.value == name and is_name(file, node):  # type: ignore[attr-defined,arg-type]
+            yield node  # type: ignore[misc]
+
+
+def _appended(file: PythonFile, name: cst.Name) -> cst.Call | None:
+    """The call `name.append(x)`, where it is a statement."""
+    up = file.parent(name)
+    call = file.parent(up) if isinstance(up, cst.Attribute) and up.attr.value == "append" else None
+    return call if isinstance(call, cst.Call) and len(call.args) == 1 and isinstance(file.parent(call), cst.Expr) else None
+
+
+def _itself(file: PythonFile, call: cst.Call, name: str) -> Splice:
+    """What joined the list becomes the name alone, which holds the joined rows."""
+    return Splice(file.path, *file.span(call), name)
+
+
+def _statements(file: PythonFile, node: cst.For) -> Turns:
+    here = file.location(node)
+    if node.asynchronous is not None or node.orelse is not None or not isinstance(node.body, cst.IndentedBlock):
+        raise refuse(f"{here}: is no plain loop over rows")
+    front, last = tuple(node.body.body[:-1]), sole(node.body.body[-1])
+    if last is None:
+        raise refuse(f"{here}: its last statement does not put a result somewhere")
+    if isinstance(last, cst.Expr):
+        return _filled(file, node, front, last)
+    added = last if isinstance(last, cst.AugAssign) and isinstance(last.operator, cst.AddAssign) else None
+    name, value = (dotted(added.target), added.value) if added is not None else _added_to(file, last)
+    if name is None or value is None:
+        raise refuse(f"{here}: its last statement adds nothing to a sum")
+    if any(_told(file, part, name) for part in (*front, value)):
+        raise refuse(f"{here}: a turn reads `{name}`, the sum so far")
+    into = f"{name} += " if added is not None else f"{name} = {name} + "
+    return Turns(node, node, front, value, Join(behind=".sum(0)"), into=into)
+
+
+def _added_to(file: PythonFile, last: cst.CSTNode) -> tuple[str | None, cst.BaseExpression | None]:
+    """The name and the summand of `total = total + x`."""
+    if not isinstance(last, cst.Assign) or len(last.targets) != 1 or not isinstance(last.value, cst.BinaryOperation):
+        return None, None
+    name = dotted(last.targets[0].target)
+    if name is None or not isinstance(last.value.operator, cst.Add) or dotted(last.value.left) != name:
+        return None, None
+    return name, last.value.right
+
+
+def _told(file: PythonFile, part: cst.CSTNode, name: str) -> bool:
+    return any(dotted(each) == name for each in descendants(part, (cst.Name, cst.Attribute)))
+
+
+def _filled(file: PythonFile, node: cst.For, front: tuple[cst.CSTNode, ...], last: cst.Expr) -> Turns:
+    """A loop at whose end a list is appended to that is empty in front of it and joined behind it."""
+    here, call = file.location(node), last.value
+    name = call.func.value if isinstance(call, cst.Call) and isinstance(call.func, cst.Attribute) else None
+    if not isinstance(name, cst.Name) or _appended(file, name) is not call:
+        raise refuse(f"{here}: its last statement does not put a result somewhere")
+    owner = file.function_around(node) or file.module
+    appends = [each for each in _named(file, owner, name.value) if _appended(file, each) is not None]
+    begun = [each for each in descendants(owner, cst.Assign) if any(dotted(t.target) == name.value for t in each.targets)]  # type: ignore[attr-defined]
+    empty = len(begun) == 1 and isinstance(begun[0].value, cst.List) and not begun[0].value.elements  # type: ignore[attr-defined]
+    line = file.statement(begun[0]) if empty else None
+    if len(appends) != 1 or line is None or sole(line) is not begun[0] or file.parent(line) is not file.parent(node):
+        raise refuse(f"{here}: the list `{name.value}` is not empty in front of the loop and filled by it alone")
+    if file.span(line)[0] > file.span(node)[0]:
+        raise refuse(f"{here}: the list `{name.value}` is made behind the loop")
+    joined, join = _joined_later(file, name)
+    if file.inside(joined, node):
+        raise refuse(f"{here}: the list `{name.value}` is joined in the loop that fills it")
+    beside = (*without(file, [begun[0]]), _itself(file, joined, name.value))
+    return Turns(node, node, front, call.args[0].value, join, into=f"{name.value} = ", beside=beside)

@@ -1,0 +1,200 @@
+"""What a loop goes over: the tensors whose rows it takes, along which dimension, and what it calls one row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import libcst as cst
+
+from trainflash.knobs.effects import changes
+from trainflash.knobs.reading.expressions import given_to, is_name, literal, refuse, short
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, positional
+
+LISTS = (cst.List, cst.Tuple, cst.Set, cst.Dict, cst.ListComp, cst.GeneratorExp, cst.DictComp, cst.SetComp)
+LISTED = {"list", "tuple", "sorted", "reversed", "range", "map", "filter", "iter", "split", "chunk", "tensor_split", "tolist"}
+LISTED |= {"values", "items", "keys", "parameters", "named_parameters", "buffers", "children", "modules"}
+LISTED |= {"ModuleList", "ModuleDict", "ParameterList"}
+SIZES = ("shape", "size")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One argument of the function that is mapped: its name, the text of the tensor whose rows it takes, and their dimension."""
+
+    name: str
+    of: str
+    dim: int
+
+
+@dataclass(frozen=True)
+class Over:
+    """The rows that a loop takes, and the bytes of its body that say one of them by its number, with the name that it has instead."""
+
+    rows: tuple[Row, ...]
+    renamed: tuple[tuple[int, int, str], ...] = ()
+
+    def text(self, file: PythonFile, node: cst.CSTNode) -> str:
+        """The text of `node`, a part of the loop's body, with names in place of numbers."""
+        start, end = file.span(node)
+        at, found = start, []
+        for begin, stop, name in sorted(self.renamed):
+            if start <= begin and stop <= end:
+                found += [file.raw[at:begin].decode("utf-8"), name]
+                at = stop
+        return "".join(found) + file.raw[at:end].decode("utf-8")
+
+
+def over(file: PythonFile, target: cst.BaseExpression, whole: cst.BaseExpression, parts: Sequence[cst.CSTNode]) -> Over:
+    """What a loop of `target` over `whole` takes; `parts` are its body. Raises `UsageError` for anything but rows of tensors."""
+    here, called = file.location(whole), file.full_name(whole.func) if isinstance(whole, cst.Call) else None
+    names = _names(target)
+    if names is None or len(set(names)) != len(names):
+        raise refuse(f"{here}: `{file.text(target)}` is not one name for each tensor")
+    given = [arg.value for arg in whole.args] if isinstance(whole, cst.Call) else []
+    if called in ("range", "enumerate", "zip") and any(arg.keyword is not None or arg.star for arg in whole.args):  # type: ignore[attr-defined]
+        raise refuse(f"{here}: `{short(file.text(whole))}` is not read here")
+    if called == "range" and len(given) == 1 and len(names) == 1:
+        return _by_number(file, names[0], given[0], parts)
+    if called == "enumerate" and len(given) == 1 and len(names) == 2:
+        plain = Over((_row(file, names[1], given[0]),))
+        if not any(True for _ in _uses(file, names[0], parts)):
+            return plain
+        numbered = _by_number(file, names[0], None, parts)
+        return Over((*plain.rows, *numbered.rows), numbered.renamed)
+    if called == "zip" and len(given) == len(names):
+        return Over(tuple(_row(file, name, each) for name, each in zip(names, given, strict=True)))
+    if len(names) != 1 or called in ("range", "enumerate", "zip"):
+        raise refuse(f"{here}: `{short(file.text(whole))}` gives several things in each turn")
+    return Over((_row(file, names[0], whole),))
+
+
+def _names(target: cst.BaseExpression) -> list[str] | None:
+    each = [element.value for element in target.elements] if isinstance(target, (cst.Tuple, cst.List)) else [target]
+    return [one.value for one in each] if all(isinstance(one, cst.Name) for one in each) else None  # type: ignore[attr-defined]
+
+
+def _row(file: PythonFile, name: str, whole: cst.BaseExpression) -> Row:
+    """A row of `whole`, also of `x.unbind(dim)`. Raises `UsageError` where that is a list."""
+    if isinstance(whole, cst.Call) and isinstance(whole.func, cst.Attribute) and whole.func.attr.value == "unbind":
+        method = file.full_name(whole.func) != "torch.unbind"
+        of = whole.func.value if method else whole.args[0].value
+        given = [arg.value for arg in (whole.args if method else whole.args[1:])]
+        dim = literal(given[0]) if given else 0
+        if isinstance(dim, int) and len(given) < 2:
+            return Row(name, file.text(of), dim)
+    tensor(file, whole)
+    return Row(name, file.text(whole), 0)
+
+
+def tensor(file: PythonFile, whole: cst.BaseExpression, depth: int = 3) -> None:
+    """Raises `UsageError` where the source shows that `whole` is a list, or something else that is no tensor."""
+    tail = (dotted(whole.func) or file.text(whole.func)).split(".")[-1] if isinstance(whole, cst.Call) else ""
+    if isinstance(whole, LISTS) or tail in LISTED:
+        raise refuse(f"{file.location(whole)}: `{short(file.text(whole))}` is a list, not a tensor")
+    name = dotted(whole)
+    if name is None or not depth:
+        return
+    owner: cst.CSTNode | None = file.function_around(whole) or file.module
+    if name.startswith("self."):
+        owner = next((up for up in file.ancestors(whole) if isinstance(up, cst.ClassDef)), None)
+    for value in given_to(owner, name) if owner is not None else ():
+        if not file.inside(whole, value):
+            tensor(file, value, depth - 1)
+
+
+def _uses(file: PythonFile, name: str, parts: Sequence[cst.CSTNode]) -> Iterator[cst.Name]:
+    for part in parts:
+        for node in descendants(part, cst.Name):
+            if node.value == name and is_name(file, node):  # type: ignore[attr-defined,arg-type]
+                yield node  # type: ignore[misc]
+
+
+def _by_number(file: PythonFile, number: str, count: cst.BaseExpression | None, parts: Sequence[cst.CSTNode]) -> Over:
+    """Rows that the body takes by their number, as `x[i]` or `x[:, i]`; `count` of them, None: as many as there are."""
+    found: dict[tuple[str, int], str] = {}
+    renamed = []
+    bound = {each.value for part in parts for each in descendants(part, cst.Name) if isinstance(file.parent(each), cst.AssignTarget)}  # type: ignore[attr-defined]
+    for node in _uses(file, number, parts):
+        taken, dim = _taken(file, node)
+        if taken is None or changes.root(taken.value) in ("", number) or changes.root(taken.value) in bound:
+            raise refuse(f"{file.location(node)}: `{number}` is used for more than to take a row of a tensor")
+        tensor(file, taken.value)
+        key = (file.text(taken.value), dim)
+        name = found.setdefault(key, _free(file, f"{key[0].split('.')[-1]}_row", set(found.values())))
+        rest = [file.text(each) for each in taken.slice[1:]] if dim == 0 and len(taken.slice) > 1 else []
+        renamed.append((*file.span(taken), f"{name}[{', '.join(each.rstrip(', ') for each in rest)}]" if rest else name))
+    if not found:
+        raise refuse(f"{file.location(parts[0])}: no row of a tensor is taken by `{number}`")
+    whole = None if count is None else _sized(file, count)
+    rows = [Row(name, _cut(file, of, dim, count if whole != (of, dim) else None), dim) for (of, dim), name in found.items()]
+    return Over(tuple(rows), tuple(renamed))
+
+
+def _taken(file: PythonFile, node: cst.Name) -> tuple[cst.Subscript | None, int]:
+    """The subscript that takes a row by `node`, and its dimension."""
+    index = file.parent(node)
+    element = file.parent(index) if isinstance(index, cst.Index) and index.value is node else None
+    subscript = file.parent(element) if isinstance(element, cst.SubscriptElement) else None
+    if not isinstance(subscript, cst.Subscript) or dotted(subscript.value) is None or isinstance(file.parent(subscript), cst.AssignTarget):
+        return None, 0
+    where = list(subscript.slice).index(element)  # type: ignore[arg-type]
+    before, behind = subscript.slice[:where], subscript.slice[where + 1 :]
+    if len(before) == 1 and not behind and isinstance(before[0].slice, cst.Index) and isinstance(before[0].slice.value, cst.Ellipsis):
+        return subscript, -1
+    if not all(_everything(each) for each in before) or (where and not all(_everything(each) for each in behind)):
+        return None, 0
+    if any(isinstance(each, cst.Name) and each.value == node.value for other in behind for each in descendants(other, cst.Name)):
+        return None, 0
+    return subscript, where
+
+
+def _everything(element: cst.SubscriptElement) -> bool:
+    part = element.slice
+    return isinstance(part, cst.Slice) and part.lower is None and part.upper is None and part.step is None
+
+
+def _sized(file: PythonFile, count: cst.BaseExpression, depth: int = 2) -> tuple[str, int] | None:
+    """The tensor and the dimension that `count` is the size of."""
+    if isinstance(count, cst.Call) and dotted(count.func) == "len" and len(count.args) == 1:
+        return file.text(count.args[0].value), 0
+    if isinstance(count, cst.Call) and isinstance(count.func, cst.Attribute) and count.func.attr.value == "size":
+        given = positional(count, 0)
+        dim = literal(given.value) if given is not None else None
+        return (file.text(count.func.value), dim) if isinstance(dim, int) else None
+    if isinstance(count, cst.Subscript) and len(count.slice) == 1 and isinstance(count.slice[0].slice, cst.Index):
+        shape, dim = count.value, literal(count.slice[0].slice.value)
+        shape = shape.func if isinstance(shape, cst.Call) else shape
+        if isinstance(shape, cst.Attribute) and shape.attr.value in SIZES and isinstance(dim, int):
+            return file.text(shape.value), dim
+    if isinstance(count, cst.Name) and depth:
+        owner = file.function_around(count) or file.module
+        given = given_to(owner, count.value)
+        return _sized(file, given[0], depth - 1) if len(given) == 1 else _unpacked(file, owner, count.value)
+    return None
+
+
+def _unpacked(file: PythonFile, owner: cst.CSTNode, name: str) -> tuple[str, int] | None:
+    """For `n, width = x.shape`."""
+    for node in descendants(owner, cst.Assign):
+        target = node.targets[0].target  # type: ignore[attr-defined]
+        value = node.value.func if isinstance(node.value, cst.Call) else node.value  # type: ignore[attr-defined]
+        if isinstance(target, cst.Tuple) and isinstance(value, cst.Attribute) and value.attr.value in SIZES:
+            names = [dotted(each.value) for each in target.elements]
+            if names.count(name) == 1 and not any(isinstance(each, cst.StarredElement) for each in target.elements):
+                return file.text(value.value), names.index(name)
+    return None
+
+
+def _cut(file: PythonFile, of: str, dim: int, count: cst.BaseExpression | None) -> str:
+    """`of` with no more rows than the loop takes."""
+    if count is None:
+        return of
+    return f"{of}[..., :{file.text(count)}]" if dim < 0 else f"{of}[{':, ' * dim}:{file.text(count)}]"
+
+
+def _free(file: PythonFile, name: str, used: set[str]) -> str:
+    taken = used | {node.value for node in file.nodes if isinstance(node, cst.Name)}
+    while name in taken:
+        name += "_"
+    return name

@@ -1,0 +1,109 @@
+"""A loop that does the same to each row of a tensor: `torch.vmap`, which runs every operation once for all rows.
+
+That is the same computation, rounded otherwise where a product of matrices has another shape. What torch cannot map, such as a draw of
+random numbers, a decision on a row's numbers or `.item()`, fails loudly; what it would silently do once instead of for each row, such as
+counting calls, is looked for in the source.
+"""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from trainflash.errors import UsageError
+from trainflash.knobs.edits import imports
+from trainflash.knobs.edits.mapped import joins
+from trainflash.knobs.edits.mapped.alone import only_gives
+from trainflash.knobs.edits.mapped.over import Over, over
+from trainflash.knobs.edits.statements import top, whole_lines
+from trainflash.knobs.edits.which_loop import near
+from trainflash.knobs.effects import changes
+from trainflash.knobs.kinds import MappedRows
+from trainflash.knobs.reading.expressions import refuse
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted
+from trainflash.knobs.scene import Scene, Target
+from trainflash.knobs.splices import Splice
+
+LOOPS = (cst.For, cst.ListComp, cst.GeneratorExp)
+MAPPED = "one_row"
+
+
+def mapped_rows(edit: MappedRows, scene: Scene) -> tuple[Target, ...]:
+    """The innermost loop over rows at the line, else one near it. Raises `UsageError` with the reason where none can be mapped."""
+    file, place = scene.source("does the work")
+    reasons: list[UsageError] = []
+    for where, node in near(scene.project, file, place.line, LOOPS):
+        try:
+            splices = _at_once(scene, where, node)
+        except UsageError as bad:
+            reasons.append(bad)
+            continue
+        at = where.location(node)
+        return (Target(at, None, lambda value: splices, f"the loop at {at}", "torch.vmap"),)  # noqa: B023 - returned at once
+    raise reasons[0] if reasons else refuse(f"{place}: no loop over rows is here")
+
+
+def _at_once(scene: Scene, file: PythonFile, node: cst.CSTNode) -> tuple[Splice, ...]:
+    turns = joins.turns(file, node)
+    rows = over(file, turns.clause.target, turns.clause.iter, turns.parts)
+    only_gives(scene.project, file, turns)
+    vmap, needed = imports.reach(file, "torch", "vmap")
+    function = _direct(file, turns, rows)
+    names = ", ".join(row.name for row in rows.rows)
+    if turns.front:
+        function = MAPPED
+    elif function is None:
+        function = f"lambda {names}: {rows.text(file, turns.result)}"
+    dims = [row.dim for row in rows.rows]
+    options = "" if not any(dims) else f", in_dims={dims[0] if len(set(dims)) == 1 else tuple(dims)}"
+    options += f", out_dims={turns.join.out}" if turns.join.out else ""
+    mapped = f"{vmap}({function}{options})({', '.join(row.of for row in rows.rows)}){turns.join.behind}"
+    if turns.place is not None:
+        return (*needed, Splice(file.path, *file.span(turns.place), mapped), *turns.beside)
+    above, head, behind = _comments(file, node)  # type: ignore[arg-type]
+    front, indent = "", file.indent(node)
+    if turns.front:
+        front, head = _function(file, turns, rows, f"{indent}def {MAPPED}({names}):{head}"), ""
+    old = whole_lines(file, top(file, node), file.span(node)[1])
+    text = f"{above}{front}{indent}{turns.into}{mapped}{head}{behind}{file.newline}"
+    return (*needed, Splice(file.path, old.start, old.end, text), *turns.beside)
+
+
+def _comments(file: PythonFile, node: cst.For) -> tuple[str, str, str]:
+    """The comments above the loop, behind its head and behind its result. Raises `UsageError` where one stands elsewhere and would go."""
+    above = file.raw[file.raw.rfind(b"\n", 0, top(file, node)) + 1 : file.raw.rfind(b"\n", 0, file.span(node)[0]) + 1].decode("utf-8")
+    body: cst.IndentedBlock = node.body  # type: ignore[assignment]
+    last: cst.SimpleStatementLine = body.body[-1]  # type: ignore[assignment]
+    behind = [body.header.comment, last.trailing_whitespace.comment]
+    others = [each for each in descendants(last, cst.Comment) if each not in behind]
+    others += [each for each in descendants(node, cst.Comment) if not file.inside(each, body) and each not in behind]
+    others = [each for each in others if not any(each is line.comment for line in node.leading_lines)]
+    if others or any(line.comment is not None for line in body.footer):
+        raise refuse(f"{file.location(node)}: a comment stands where its place would be gone")
+    return above, *(f"  {each.value}" if each is not None else "" for each in behind)  # type: ignore[return-value]
+
+
+def _function(file: PythonFile, turns: joins.Turns, rows: Over, head: str) -> str:
+    """The statements of a turn as a function that returns its result; `head` is its first line."""
+    if any(isinstance(each, cst.Name) and each.value == MAPPED for each in file.nodes):
+        raise refuse(f"{file.location(turns.node)}: the name {MAPPED} is taken")
+    first, last = turns.front[0], turns.front[-1]
+    inner = file.indent(first)
+    start = file.raw.rfind(b"\n", 0, top(file, first)) + 1
+    end = file.raw.find(b"\n", file.span(last)[1])
+    body, at = [], start
+    for begin, stop, name in sorted(rows.renamed):
+        if start <= begin and stop <= end:
+            body += [file.raw[at:begin].decode("utf-8"), name]
+            at = stop
+    body.append(file.raw[at:end].decode("utf-8"))
+    nl = file.newline
+    return f"{head}{nl}{''.join(body)}{nl}{inner}return {rows.text(file, turns.result)}{nl}{nl}"
+
+
+def _direct(file: PythonFile, turns: joins.Turns, rows: Over) -> str | None:
+    """The function itself, where a turn only calls it with its rows in their order."""
+    call, names = turns.result, [row.name for row in rows.rows]
+    if turns.front or not isinstance(call, cst.Call) or dotted(call.func) is None or changes.root(call.func) in names:
+        return None
+    given = [rows.text(file, arg.value) for arg in call.args if arg.keyword is None and not arg.star]
+    return file.text(call.func) if given == names and len(given) == len(call.args) else None

@@ -1,0 +1,45 @@
+"""Which loop a finding's line means: one around it, in the functions that it calls, in its own, or around that one's calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from trainflash.knobs.project import Project
+from trainflash.knobs.reading import callees, callers
+from trainflash.knobs.reading.python_source import PythonFile, descendants
+
+CALLERS = 3  # own: how many calls up a loop may stand around the function that a finding names
+
+
+def near(project: Project, file: PythonFile, line: int, kinds: tuple[type, ...]) -> Iterator[tuple[PythonFile, cst.CSTNode]]:
+    """Loops of `kinds` that may be meant, each once, the likeliest first."""
+    seen: set[int] = set()
+    for where, loop in _candidates(project, file, line, kinds):
+        if id(loop) not in seen:
+            seen.add(id(loop))
+            yield where, loop
+
+
+def _candidates(project: Project, file: PythonFile, line: int, kinds: tuple[type, ...]) -> Iterator[tuple[PythonFile, cst.CSTNode]]:
+    loops = [node for node in file.nodes if isinstance(node, kinds)]
+    yield from ((file, loop) for loop in reversed(loops) if file.covers(loop, line))
+    meant = [list(callees.meant(project, file, call)) for call in file.calls if file.lines_of(call)[0] == line]
+    for where, each in (found[0] for found in meant if len(found) == 1):
+        yield from ((where, loop) for loop in descendants(each, kinds))
+    function = next((each for each in reversed(file.functions) if file.covers(each, line)), None)
+    if function is None:
+        return
+    yield from ((file, loop) for loop in reversed(loops) if file.inside(loop, function))
+    todo = [(file, function)]
+    for _ in range(CALLERS):
+        where, each = todo.pop()
+        site = next(iter(callers.sites(project, where, each)), None)
+        if site is None:
+            return
+        yield from ((site[0], up) for up in site[0].ancestors(site[1]) if isinstance(up, kinds))
+        above = site[0].function_around(site[1])
+        if above is None:
+            return
+        todo.append((site[0], above))

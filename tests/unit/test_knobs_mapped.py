@@ -1,0 +1,335 @@
+"""Loops over rows that become `torch.vmap`: the changed program computes the same numbers and gradients, or the change is refused."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from knob_runs import applied, candidate_here
+
+from trainflash.errors import UsageError
+
+HEAD = """import torch
+from torch import nn
+from torch.nn import functional as F
+
+
+def made(*shape):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(sum(shape))).requires_grad_()
+
+
+"""
+FORMS = {
+    "stacked rows": (
+        """
+def grid(row, bits):
+    top = 2 ** bits - 1
+    scale = row.detach().abs().amax(-1, keepdim=True).clamp_min(1e-8) / top
+    return row + (torch.round(row / scale).clamp(-top, top) * scale - row).detach()
+
+
+def quantised(weight, bits):
+    return torch.stack([grid(row, bits) for row in weight])  # here
+
+
+def work(x=made(5, 4)):
+    return quantised(x, 3), x
+""",
+        "torch.vmap(lambda row: grid(row, bits))(weight)",
+    ),
+    "the function that the finding names stands in the loop": (
+        """
+def bent(row):
+    return row.sin() * row.sum()  # here
+
+
+def all_of(x):
+    return torch.stack([bent(row) for row in x])
+
+
+def work(x=made(5, 4)):
+    return all_of(x), x
+""",
+        "torch.vmap(bent)(x)",
+    ),
+    "pairs of rows, along another dimension": (
+        """
+def work(x=made(5, 4), y=made(5, 4)):
+    return torch.stack([a @ b.sin() for a, b in zip(x, y)], dim=-1), x, y  # here
+""",
+        "torch.vmap(lambda a, b: a @ b.sin(), out_dims=-1)(x, y)",
+    ),
+    "columns by number": (
+        """
+def work(x=made(5, 4, 3)):
+    lin = nn.Linear(3, 2)
+    nn.init.ones_(lin.weight), nn.init.zeros_(lin.bias)
+    steps = [lin(x[:, t]).tanh() for t in range(x.size(1))]  # here
+    return torch.stack(steps, dim=1), x
+""",
+        "steps = torch.vmap(lambda x_row: lin(x_row).tanh(), in_dims=1, out_dims=1)(x)",
+    ),
+    "rows by number, of two tensors": (
+        """
+def work(pred=made(5, 4), target=made(7, 4)):
+    n = pred.shape[0]
+    loss = 0.0
+    for i in range(n):  # here
+        loss += F.mse_loss(pred[i], target[i])
+    return loss / n, pred, target
+""",
+        "loss += torch.vmap(lambda pred_row, target_row: F.mse_loss(pred_row, target_row)).sum(0)",
+    ),
+    "a filled list": (
+        """
+def work(x=made(5, 4), y=made(5, 4)):
+    out = []
+    # one for each sample
+    for a, b in zip(x, y):
+        score = a @ y.T  # here
+        score = score.softmax(-1)
+        out.append(score * b.sum())
+    return torch.stack(out, 0), x, y
+""",
+        "out = torch.vmap(one_row)(x, y)\n    return out, x, y",
+    ),
+    "a sum of a generator": (
+        """
+def work(x=made(5, 4)):
+    return sum(row.square().mean().sqrt() for row in x) / len(x), x  # here
+""",
+        "torch.vmap(lambda row: row.square().mean().sqrt())(x).sum(0)",
+    ),
+    "joined rows": (
+        """
+def work(x=made(5, 4, 3)):
+    return torch.cat([part.cumsum(0)[1:] for part in x.unbind(1)], dim=1), x  # here
+""",
+        ".flatten(1, 2)",
+    ),
+    "joined along the last dimension": (
+        """
+def work(x=made(5, 4, 3)):
+    return torch.cat(list(part.sin() * part.sum() for part in x), -1), x  # here
+""",
+        "out_dims=-2)(x).flatten(-2, -1)",
+    ),
+    "a sum written out, of a network": (
+        """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.one, self.two = nn.Linear(4, 6), nn.Linear(6, 1)
+
+    def forward(self, x):
+        return self.two(self.one(x).relu())
+
+
+def work(x=made(5, 4), y=made(5, 1)):
+    torch.manual_seed(2)
+    net = Net()
+    total = torch.zeros(())
+    for one, wanted in zip(x, y):
+        guess = net(one.unsqueeze(0))
+        total = total + F.smooth_l1_loss(guess, wanted.unsqueeze(0))  # here
+    return total / len(x), x, y
+""",
+        "total = total + torch.vmap(one_row)(x, y).sum(0)",
+    ),
+    "numbers beside rows": (
+        """
+def work(x=made(5, 4), w=made(5, 2)):
+    rows = [row.sum() * w[i, 1] + w[i].sum() for i, row in enumerate(x)]  # here
+    return torch.stack(rows), x, w
+""",
+        "torch.vmap(lambda row, w_row: row.sum() * w_row[1] + w_row.sum())(x, w)",
+    ),
+    "the last dimension": (
+        """
+def work(x=made(5, 4, 3)):
+    heads = []
+    for h in range(x.shape[-1]):
+        heads.append(torch.softmax(x[..., h], -1))  # here
+    out = torch.stack(heads, -1)
+    return out, x
+""",
+        "heads = torch.vmap(lambda x_row: torch.softmax(x_row, -1), in_dims=-1, out_dims=-1)(x)",
+    ),
+}  # fmt: skip
+
+
+def run(text: str, tmp_path) -> list[torch.Tensor]:
+    """The result of `work`, and the gradients of what it was given."""
+    space: dict = {}
+    exec(compile(text, str(tmp_path / "train.py"), "exec"), space)
+    result, *given = space["work"]()
+    result.square().sum().backward()
+    return [result.detach(), *(each.grad for each in given)]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_all_rows_at_once_give_the_same(tmp_path, form):
+    source, told = FORMS[form]
+    found = candidate_here(tmp_path, "vmap_rows", HEAD + source)
+    after = applied(tmp_path, found.diff)["train.py"]
+    assert "vmap(" in after
+    if "range(n)" in source:
+        assert "(pred, target[:n])" in after
+    else:
+        assert told in after, after
+    for a, b in zip(run(HEAD + source, tmp_path), run(after, tmp_path), strict=True):
+        assert a.shape == b.shape
+        torch.testing.assert_close(a, b)
+
+
+REFUSED = {
+    "a running state": (
+        """
+def work(x):
+    h = x[0]
+    out = []
+    for row in x:
+        h = torch.tanh(h + row)  # here
+        out.append(h)
+    return torch.stack(out)
+""",
+        "is also used outside the loop",
+    ),
+    "what the turn before has left": (
+        """
+def work(x):
+    out = []
+    for row in x:
+        if len(out):
+            row = row + before  # here
+        before = row.sin()
+        out.append(before)
+    return torch.stack(out)
+""",
+        "has other uses|is read before the turn sets it",
+    ),
+    "a list of tensors": (
+        """
+def work(x):
+    parts = x.split(2)
+    return torch.stack([part.sin().sum() for part in parts])  # here
+""",
+        "is a list, not a tensor",
+    ),
+    "layers": (
+        """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.heads = nn.ModuleList(nn.Linear(2, 2) for _ in range(3))
+
+    def forward(self, x):
+        return torch.stack([head(x) for head in self.heads])  # here
+""",
+        "is a list, not a tensor",
+    ),
+    "numbers that are read": (
+        """
+def work(x):
+    return sum(row.sum().item() for row in x)  # here
+""",
+        "takes no rows of a mapped tensor",
+    ),
+    "counted calls": (
+        """
+class Net:
+    def one(self, row):
+        self.calls += 1
+        return row.sin()
+
+    def work(self, x):
+        return torch.stack([self.one(row) for row in x])  # here
+""",
+        "changes what others read",
+    ),
+    "a list of others": (
+        """
+def work(x, seen):
+    def one(row):
+        seen.append(row.mean())
+        return row.sin()
+    return torch.stack([one(row) for row in x])  # here
+""",
+        "changes what others read",
+    ),
+    "numbers drawn at random": (
+        """
+def noisy(row):
+    return row + torch.randn(row.shape)
+
+
+def work(x):
+    return torch.stack([noisy(row) for row in x])  # here
+""",
+        "draws anew for each row",
+    ),
+    "a number that is more than a place": (
+        """
+def work(x):
+    return torch.stack([x[i] * i for i in range(len(x))])  # here
+""",
+        "is used for more than to take a row",
+    ),
+    "left early": (
+        """
+def work(x):
+    out = []
+    for row in x:
+        if len(row) > 3:
+            break  # here
+        out.append(row.sin())
+    return torch.stack(out)
+""",
+        "belongs to one turn",
+    ),
+    "a list that is read elsewhere": (
+        """
+def work(x):
+    out = []
+    for row in x:
+        out.append(row.sin())  # here
+    print(len(out))
+    return torch.stack(out)
+""",
+        "has other uses",
+    ),
+    "the sum so far": (
+        """
+def work(x):
+    total = 0.0
+    for row in x:
+        total += row.sum() * (1 + total)  # here
+    return total
+""",
+        "the sum so far",
+    ),
+    "chosen rows": (
+        """
+def work(x, keep):
+    return torch.stack([row.sin() for row in x if keep])  # here
+""",
+        "is no plain comprehension",
+    ),
+    "written into another tensor": (
+        """
+def work(x, out):
+    total = 0.0
+    for i in range(len(x)):
+        out[i] = x[i].sin()
+        total += x[i].sum()  # here
+    return out
+""",
+        "is used for more than|changes what others read",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("form", REFUSED)
+def test_turns_that_do_more_than_their_row_stay(tmp_path, form):
+    source, reason = REFUSED[form]
+    with pytest.raises(UsageError, match=reason):
+        candidate_here(tmp_path, "vmap_rows", HEAD + source)
