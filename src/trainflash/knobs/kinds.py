@@ -355,6 +355,11 @@ class Accumulation(Edit):
 
 
 @dataclass(frozen=True)
+class CutBatch(Edit):
+    """Fewer and larger pieces, where the program cuts a batch into micro-batches by `chunk` or `split`; the value is the rows of a piece."""
+
+
+@dataclass(frozen=True)
 class DrawnBatch(Edit):
     """The number of rows in a function of the program's that draws batches, where there is no DataLoader."""
 

@@ -107,13 +107,15 @@ def derived(edit: Exchange, scene: Scene) -> tuple[Target, ...]:
     else:
         times = _divisors(scene)
         of_means(scene, times)
-    quotients = [part for where, node in times if (part := _quotient(scene, where, node)) is not None]
+    quotients = [part for where, node in times if (part := worked_out(scene, where, node)) is not None]
     fitting = {id(part): (where, part) for where, part in quotients if rows is not None and _is_rows(where, part, file, rows)}
     if len(fitting) != 1:
         raise refuse(f"{file.location(call)}: the number of micro-batches is not worked out from their rows")
     made_in, quotient = next(iter(fitting.values()))
     if isinstance(edit.less, Accumulation):
-        micro_batches.counts(scene.project, lambda where, node: (part := _quotient(scene, where, node)) is not None and part[1] is quotient)
+        micro_batches.counts(
+            scene.project, lambda where, node: (part := worked_out(scene, where, node)) is not None and part[1] is quotient
+        )
     expected = scene.facts.get(edit.more.fact) if edit.more.fact is not None else None
     source = sources.Resolver(scene.project, sources.UNKNOWN if expected is None else expected).source(file, rows)  # type: ignore[arg-type]
     whole = sources.Resolver(scene.project).source(made_in, quotient.left)
@@ -134,7 +136,7 @@ def derived(edit: Exchange, scene: Scene) -> tuple[Target, ...]:
     return (Target(file.location(call), source.value, write, what),)
 
 
-def _quotient(scene: Scene, file: PythonFile, node: cst.BaseExpression) -> tuple[PythonFile, cst.BinaryOperation] | None:
+def worked_out(scene: Scene, file: PythonFile, node: cst.BaseExpression) -> tuple[PythonFile, cst.BinaryOperation] | None:
     """`a // b`, the name that is assigned it once, or the property that returns it."""
     scope = file.scope(node) if isinstance(node, cst.Name) else None
     if scope is not None:

@@ -11,6 +11,7 @@ from trainflash.knobs.edits import (
     batching,
     calls,
     collecting,
+    cut_batches,
     evaluation,
     guards,
     hoisting,
@@ -91,6 +92,7 @@ FINDERS: dict[type, Callable[[Any, Scene], tuple[Target, ...]]] = {
     of.SkipSync: skip_sync.skip_sync,
     of.Accumulation: exchanging.accumulation,
     of.DrawnBatch: exchanging.drawn_batch,
+    of.CutBatch: cut_batches.cut_batch,
 }
 
 

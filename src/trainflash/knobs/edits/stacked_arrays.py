@@ -19,7 +19,7 @@ from trainflash.knobs.reading.formats import Formats
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, keyword
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
-from trainflash.knobs.training.listed import Listed, entries
+from trainflash.knobs.reading.listed import Listed, entries
 
 TYPED = {
     "torch.FloatTensor": "float32",

@@ -65,9 +65,12 @@ def the_call(edit: Placed, scene: Scene) -> tuple[PythonFile, cst.Call]:
                 other = _unnamed(edit, scene, file, place)
             elif isinstance(edit, UnwrapCall) and not edit.segments:
                 other = _by_partial(edit, file, place)
-            if other is None:
+            if other is not None:
+                return file, other
+            within = _called_there(edit, scene.project, file, place)
+            if len(within) != 1:
                 raise
-            return file, other
+            return within[0]
     tails = sorted({name.split(".")[-1] for name in edit.calls})
     found = _calls_of(edit.calls, scene)
     if isinstance(edit, CallArgument) and not edit.add:
@@ -135,6 +138,17 @@ def _call_at(file: PythonFile, calls: tuple[str, ...], place: Location) -> cst.C
     if len(found) != 1:
         raise refuse(f"{place}: more than one call of {' or '.join(sorted({name.split('.')[-1] for name in calls}))} at this line")
     return found[0]
+
+
+def _called_there(edit: Placed, project: Project, file: PythonFile, place: Location) -> list[tuple[PythonFile, cst.Call]]:
+    """Calls that `edit` means in functions of the program that the line calls, by their full names."""
+    starts = [found for call in file.calls if file.lines_of(call)[0] == place.line for found in callees.meant(project, file, call)]
+    return [
+        (where, call)
+        for where, function in callees.reached(project, starts)
+        for call in where.calls
+        if where.function_around(call) is function and any(_is_named(where, call, name) for name in edit.calls)
+    ]
 
 
 def _by_partial(edit: UnwrapCall, file: PythonFile, place: Location) -> cst.Call | None:

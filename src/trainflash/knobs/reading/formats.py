@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal
 
 import libcst as cst
 
 from trainflash.errors import UsageError
 from trainflash.knobs.project import Project
-from trainflash.knobs.reading import callers
+from trainflash.knobs.reading import callees, callers
 from trainflash.knobs.reading.expressions import argument_node, given_to, index_of, literal
-from trainflash.knobs.reading.python_source import PythonFile, dotted, has_splat, keyword, positional, string_value
+from trainflash.knobs.reading.listed import entries
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, has_splat, keyword, positional, string_value
 
-Format = Literal["float64", "float32", "other", "number", "tensor"]  # "other": whole numbers, truth values, text, 16-bit formats
-DEEPEST = 12  # own: real chains of names have up to six links
+# "other": whole numbers, truth values, text, 16-bit formats; "itself": what a variable gives itself anew, as in `x = x + y`
+Format = Literal["float64", "float32", "other", "number", "tensor", "itself"]
+DEEPEST = 32  # own: a simulation that returns a list of what its functions made has about twenty links
 DOUBLE = {"numpy.float64", "numpy.double", "numpy.float_", "torch.float64", "torch.double", "float"}
 SINGLE = {"numpy.float32", "numpy.single", "torch.float32", "torch.float"}
 WHOLE = {"int", "bool", "str", "numpy.long", "torch.long", "torch.short", "torch.half", "torch.bool", "numpy.bool_", "torch.bfloat16"}
@@ -25,6 +28,21 @@ TYPE_WORDS |= {f"{sign}int{bits}": "other" for sign in ("", "u") for bits in (8,
 MAKES = {"zeros": 1, "ones": 1, "empty": 1, "eye": 3, "linspace": 5, "identity": 1, "logspace": 5}  # float64 unless told: where its type is
 KEEPS = {"asarray": 1, "array": 1, "ascontiguousarray": 1, "copy": None, "transpose": None, "abs": None, "clip": None, "flip": None}
 KEEPS |= {"repeat": None, "tile": None, "roll": None, "sort": None, "squeeze": None, "reshape": None, "broadcast_to": None, "where": None}
+KEEPS |= {"sum": 2, "prod": 2, "mean": 2, "std": 2, "var": 2, "cumsum": 2, "max": None, "min": None, "amax": None, "amin": None}
+KEEPS |= {"diff": None, "square": None, "median": None, "norm": None, "gradient": None, "power": None}
+PAIRS = {
+    "maximum",
+    "minimum",
+    "hypot",
+    "outer",
+    "dot",
+    "cross",
+    "matmul",
+    "multiply",
+    "add",
+    "subtract",
+    "divide",
+}  # of their operands' kind
 JOINS = {"stack", "concatenate", "vstack", "hstack", "column_stack"}
 FLOATS = {"sin", "cos", "tan", "exp", "log", "log1p", "log2", "log10", "expm1", "sqrt", "tanh", "arctan", "arctan2"}
 METHODS = {"reshape", "copy", "transpose", "squeeze", "ravel", "flatten", "clip", "repeat", "swapaxes", "mean", "std", "sum", "max", "min"}
@@ -41,6 +59,7 @@ class Formats:
     def __init__(self, project: Project) -> None:
         self.project = project
         self._depth = 0
+        self._asked: set[int] = set()  # variables and functions that are being looked into
 
     def named_type(self, file: PythonFile, node: cst.BaseExpression | None) -> Format | None:
         """The format that `node` names, such as `np.float64`, `"float32"` or a constant that holds one."""
@@ -67,6 +86,10 @@ class Formats:
 
     def of(self, file: PythonFile, node: cst.BaseExpression) -> Format | None:
         """The format of what `node` computes."""
+        found = self._within(file, node)
+        return None if found == "itself" and not self._asked else found
+
+    def _within(self, file: PythonFile, node: cst.BaseExpression) -> Format | None:
         if self._depth >= DEEPEST:
             return None
         self._depth += 1
@@ -74,6 +97,16 @@ class Formats:
             return self._of(file, node)
         finally:
             self._depth -= 1
+
+    def _once(self, asked: cst.CSTNode, nodes: Iterable[tuple[PythonFile, cst.BaseExpression | None]]) -> Format | None:
+        """What `nodes` agree on, which all belong to `asked`, a variable's assignment or a function."""
+        if id(asked) in self._asked:
+            return "itself"
+        self._asked.add(id(asked))
+        try:
+            return self._alike([None if node is None else self._within(file, node) for file, node in nodes])
+        finally:
+            self._asked.discard(id(asked))
 
     def _of(self, file: PythonFile, node: cst.BaseExpression) -> Format | None:
         if isinstance(literal(node), (int, float, str)) or isinstance(node, cst.Comparison):
@@ -102,23 +135,24 @@ class Formats:
             param = _parameter(owner, name)
             if _bound_otherwise(owner, name, param):
                 return None
+            given = [(file, value) for value in given_to(owner, name)]
             if param is not None:
-                return None if given_to(owner, name) else self._passed(file, owner, param)  # type: ignore[arg-type]
-            if given := given_to(owner, name):
-                return self._alike([self.of(file, value) for value in given if not file.inside(node, value)])
+                return self._once(param, [*self._passed(file, owner, param), *given])  # type: ignore[arg-type]
+            if given:
+                return self._once(given[0][1], given)
         return None
 
-    def _passed(self, file: PythonFile, function: cst.FunctionDef, param: cst.Param) -> Format | None:
-        """What all calls of `function` that the program shows agree on for the parameter."""
-        index, found = index_of(file, function, param), []
+    def _passed(self, file: PythonFile, function: cst.FunctionDef, param: cst.Param) -> list[tuple[PythonFile, cst.BaseExpression | None]]:
+        """What the calls of `function` that the program shows give the parameter; None for what cannot be told."""
+        index = index_of(file, function, param)
+        found: list[tuple[PythonFile, cst.BaseExpression | None]] = []
         for where, call in callers.sites(self.project, file, function):
             try:
                 node = argument_node(where, call, param.name.value, index)
             except UsageError:
-                return None
-            node = param.default if node is None and not has_splat(call, "**") else node
-            found.append(None if node is None else self.of(where, node))
-        return self._alike(found)
+                return [(where, None)]
+            found.append((where, param.default if node is None and not has_splat(call, "**") else node))
+        return found
 
     def _call(self, file: PythonFile, call: cst.Call) -> Format | None:
         full = file.full_name(call.func) or ""
@@ -129,6 +163,11 @@ class Formats:
             return "tensor"
         if module == "numpy":
             return self._numpy(file, call, name)
+        if module == "numpy.linalg":
+            return self._numpy(file, call, name)
+        own = list(callees.meant(self.project, file, call))
+        if len(own) == 1 and own[0][1].name.value not in callees.CONSTRUCTORS:
+            return self._returned(*own[0])
         if not isinstance(call.func, cst.Attribute):
             return None
         method, base = call.func.attr.value, call.func.value
@@ -140,21 +179,32 @@ class Formats:
         found = self.of(file, base)
         if found == "tensor":
             return None if method in LEAVES else "tensor"
-        return found if method in METHODS and keyword(call, "dtype") is None and found in ("float64", "float32") else None
+        return found if method in METHODS and keyword(call, "dtype") is None and found in ("float64", "float32", "itself") else None
+
+    def _returned(self, file: PythonFile, function: cst.FunctionDef) -> Format | None:
+        """What all returns of a function of the program's agree on."""
+        if any(True for _ in descendants(function.body, cst.Yield)) or function.decorators:
+            return None
+        return self._once(function, [(file, each.value) for each in descendants(function.body, cst.Return)])  # type: ignore[attr-defined]
 
     def _numpy(self, file: PythonFile, call: cst.Call, name: str) -> Format | None:
         first = positional(call, 0)
         if name in MAKES:
             return self._typed(file, call, MAKES[name], "float64")
-        if name in FLOATS | set(KEEPS) | JOINS:
-            parts = [first.value] if first is not None else []
-            if parts and isinstance(parts[0], (cst.List, cst.Tuple)):
-                parts = [element.value for element in parts[0].elements]
+        if name in FLOATS | set(KEEPS) | JOINS | PAIRS:
+            parts = [(file, first.value)] if first is not None else []
+            if parts and isinstance(parts[0][1], (cst.List, cst.Tuple)):
+                parts = [(file, element.value) for element in parts[0][1].elements]
             elif name in JOINS:
-                return None
+                listed = entries(file, first.value) if first is not None else None
+                if not listed or any(each.node is None for each in listed):
+                    return None
+                parts = [(each.file, each.node) for each in listed if each.node is not None]
             if name == "where":
-                parts = [arg.value for arg in call.args[1:]]
-            found = [self.of(file, part) for part in parts]
+                parts = [(file, arg.value) for arg in call.args[1:]]
+            elif name in PAIRS:
+                parts = [(file, arg.value) for arg in call.args[:2]]
+            found = [self.of(*part) for part in parts]
             kept = "float64" if "float64" in found and not {None, "tensor"} & set(found) else self._alike(found)
             kept = "float64" if kept == "number" or (name in FLOATS and kept == "other") else kept
             return self._typed(file, call, KEEPS.get(name), kept)
@@ -178,7 +228,12 @@ class Formats:
         if isinstance(node.operator, (cst.Modulo, cst.BitAnd, cst.BitOr, cst.LeftShift, cst.RightShift)):
             return None
         sides = [self.of(file, side) for side in (node.left, node.right)]
-        numbers = [isinstance(literal(side), (int, float)) for side in (node.left, node.right)]
+        numbers = [kind == "number" or isinstance(literal(side), int) for kind, side in zip(sides, (node.left, node.right), strict=True)]
+        if all(numbers):
+            return "number" if "number" in sides else None
+        if "itself" in sides:
+            other = sides[1] if sides[0] == "itself" else sides[0]
+            return other if other in ("float64", "float32", "itself") else "itself" if any(numbers) else None
         if "tensor" in sides:
             return "tensor" if sides[0] == sides[1] or any(numbers) else None
         if None in sides or not {"float64", "float32"} & set(sides):
@@ -187,7 +242,8 @@ class Formats:
 
     @staticmethod
     def _alike(found: list[Format | None]) -> Format | None:
-        return found[0] if found and len(set(found)) == 1 else None
+        kinds = set(found) - {"itself"} or set(found)
+        return kinds.pop() if len(kinds) == 1 else None
 
 
 def _parameter(owner: cst.CSTNode, name: str) -> cst.Param | None:
