@@ -356,7 +356,7 @@ class Accumulation(Edit):
 
 @dataclass(frozen=True)
 class CutBatch(Edit):
-    """Fewer and larger pieces, where the program cuts a batch into micro-batches by `chunk` or `split`; the value is the rows of a piece."""
+    """Fewer and larger pieces of a batch that the program cuts by `chunk` or `split`; the value is the rows of a piece."""
 
 
 @dataclass(frozen=True)

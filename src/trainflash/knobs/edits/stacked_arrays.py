@@ -16,10 +16,10 @@ from trainflash.knobs.kinds import StackedArrays
 from trainflash.knobs.reading.arrays import declared_array
 from trainflash.knobs.reading.expressions import refuse
 from trainflash.knobs.reading.formats import Formats
+from trainflash.knobs.reading.listed import Listed, entries
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, keyword
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
-from trainflash.knobs.reading.listed import Listed, entries
 
 TYPED = {
     "torch.FloatTensor": "float32",
