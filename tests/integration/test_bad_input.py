@@ -50,6 +50,7 @@ def test_a_program_that_fails_or_never_trains(user, source, words):
     assert fingerprint(user.project) == before
 
 
+@pytest.mark.full
 def test_a_program_that_fails_at_step_three(user):
     source = (
         (user.project / "train.py")
@@ -121,6 +122,7 @@ def test_a_project_that_cannot_be_read(user):
         user.project.chmod(0o755)
 
 
+@pytest.mark.full
 def test_the_same_sandbox_twice(user, tmp_path):
     base = str(tmp_path / "here")
     assert user.trainflash("sandbox", "create", ".", "--base", base).code == 0

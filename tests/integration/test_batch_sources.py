@@ -65,6 +65,7 @@ def test_a_rare_refill_inside_a_running_generator_is_data(tmp_path):
     assert phases.count(DATA) > 0.8 * len(phases) > 0
 
 
+@pytest.mark.full
 def test_what_a_running_generator_does_around_a_loader_is_data_and_the_loop_s_own_work_is_not(tmp_path):
     rank = run_of(tmp_path, "around_a_loader")
     made, own = phases_at(rank, "slowly"), phases_at(rank, "around_a_loader")

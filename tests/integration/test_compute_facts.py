@@ -70,7 +70,7 @@ def test_weights_that_are_used_elsewhere_are_told(tmp_path):
     assert run.output == plain(LOOP, "plant=pointer")
 
 
-@pytest.mark.parametrize("plant", ["experts", *(pytest.param(plant, marks=FULL) for plant in ("kernel", "fused", "none"))])
+@pytest.mark.parametrize("plant", ["none", *(pytest.param(plant, marks=FULL) for plant in ("kernel", "fused", "experts"))])
 def test_no_attention_is_made_up(plant, tmp_path):
     found, _ = seen(tmp_path, LOOP, f"plant={plant}")
     assert found.attention == ()
@@ -149,7 +149,7 @@ def test_number_formats(tmp_path):
 
 @pytest.mark.parametrize(
     ("plant", "text"),
-    [("doubled", "model.to("), pytest.param("double by default", "set_default_dtype(", marks=FULL)],
+    [pytest.param("doubled", "model.to(", marks=FULL), pytest.param("double by default", "set_default_dtype(", marks=FULL)],
 )
 def test_who_chose_the_number_format(tmp_path, plant, text):
     found, run = seen(tmp_path, LOOP, f"plant={plant}")

@@ -50,7 +50,7 @@ def test_a_killed_process_keeps_what_was_drained(tmp_path):
     assert np.isfinite(rank.device_timeline.lag_ns[:39]).all()
 
 
-@pytest.mark.parametrize("capture", ["diagnose", "timing"])
+@pytest.mark.parametrize("capture", ["diagnose", pytest.param("timing", marks=pytest.mark.full)])
 def test_a_program_without_a_device_has_no_device_file(tmp_path, capture):
     done = probed(tmp_path / "run", "plain_loop.py", capture=capture)
     assert done.returncode == 0, done.output

@@ -82,9 +82,8 @@ else:
     assert summarize(run.trace, run="r", project="p").ranks == 1
 
 
-@pytest.mark.parametrize(
-    ("room", "seen"), [pytest.param(4096, False, marks=pytest.mark.full), (700_000, True)], ids=["from the start", "later"]
-)
+@pytest.mark.full
+@pytest.mark.parametrize(("room", "seen"), [(4096, False), (700_000, True)], ids=["from the start", "later"])
 def test_a_disk_without_room(tmp_path, room, seen):
     """A limit on the size of files acts as a full disk does; the program itself writes to its output only."""
     script, run_dir = program(tmp_path, "train(12000)\nprint('done')\n"), tmp_path / "run"

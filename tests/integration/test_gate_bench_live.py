@@ -92,12 +92,14 @@ def test_an_unmodified_program_is_measured(benched):
     assert sum(phase.share for phase in found.phases.values()) == pytest.approx(1.0)
 
 
+@pytest.mark.full
 def test_the_answer_is_the_document_without_its_steps(benched):
     found, document = benched
     assert (document["schema"], document["status"]) == ("gate_bench.v1", "ok")
     assert document["tokens_per_sec_p50"] == found.tokens_per_sec_p50 and "repeats" not in document
 
 
+@pytest.mark.full
 def test_the_project_is_left_as_it_was(person, benched):
     assert person.git("status", "--porcelain") == ""
 

@@ -41,6 +41,7 @@ def test_an_update_function_of_the_owner_s_is_opt(tmp_path, style):
     assert rank.computing.updates.location.file == PROGRAM
 
 
+@pytest.mark.full
 def test_the_function_of_a_functional_gradient_is_forward_and_the_rest_of_it_backward(tmp_path):
     phases = median_ms(run_of(tmp_path, "functional", same=True).rank)
     assert phases["Fwd"] > 2.9 and phases["Bwd"] > 5 * phases["Other"], phases

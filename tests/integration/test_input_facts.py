@@ -126,6 +126,7 @@ def test_sampling_switched_off_gives_no_lines_and_the_same_losses(tmp_path):
     assert lines[0] == () and lines[1] != ()
 
 
+@pytest.mark.full
 def test_work_ahead_of_the_training_and_what_a_library_does_for_a_line_are_named(tmp_path):
     library = tmp_path / "site-packages"
     library.mkdir()

@@ -39,7 +39,7 @@ STYLES = {  # steps, then least milliseconds a step that the planted sleeps must
     "marked_thread": (24, {"Data": 1.9, "Fwd": 2.9, "Opt": 0.9, "Eval": 0.4}),
     "marks_over_hooks": (24, {"Data": 4.9, "Fwd": 3.9, "Opt": 0.9}),
 }
-QUICK = ("gan_full_batch", "work_after_rollouts", "value_learning", "copies_for_tasks", "teacher_first", "held_out_every_step", "marks")
+QUICK = ("gan_full_batch", "work_after_rollouts", "value_learning", "copies_for_tasks", "marks")
 
 
 def needs(package: str) -> None:
@@ -82,6 +82,7 @@ def test_dynamo_compiles_the_same_frames_and_losses_are_the_same(tmp_path, style
     assert said(probed(tmp_path, "loop_styles.py", style, capture="diagnose").output) == said(plain("loop_styles.py", style))
 
 
+@pytest.mark.full
 def test_copies_of_a_model_run_their_own_weights(tmp_path):
     run = probed(tmp_path, "loop_styles.py", "copies", capture="diagnose")
     said = dict(line.split(" ", 1) for line in run.output.splitlines() if line.startswith(("copies", "slots", "own")))

@@ -47,6 +47,7 @@ for seed in (random.seed, numpy.random.seed, torch.manual_seed):
 """
 
 
+@pytest.mark.full
 def test_functions_that_seed_are_pickled_as_ever(tmp_path):
     output, _ = train(tmp_path / "recorded", PICKLED + TRAINS)
     assert output == start(tmp_path / "recorded", {})

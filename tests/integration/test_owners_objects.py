@@ -162,7 +162,7 @@ def modes():
     for name, quick, slow in (
         ("objects", ("diagnose", "fidelity"), ("timing",)),
         ("functions", (), ("diagnose", "timing", "fidelity")),
-        ("files", ("fidelity",), ("diagnose", "timing")),
+        ("files", (), ("diagnose", "timing", "fidelity")),
     ):
         yield from (pytest.param(name, mode, id=f"{name}-{mode}") for mode in quick)
         yield from (pytest.param(name, mode, id=f"{name}-{mode}", marks=pytest.mark.full) for mode in slow)

@@ -47,7 +47,7 @@ def test_losses_are_the_same_to_the_last_bit_with_and_without_the_probe(tmp_path
     assert run.rank.swallowed == {} and all(worker.swallowed == {} for worker in workers)
 
 
-@pytest.mark.parametrize("capture", ["timing", "diagnose"])
+@pytest.mark.parametrize("capture", [pytest.param("timing", marks=pytest.mark.full), "diagnose"])
 def test_sigkill_loses_no_completed_step(tmp_path, capture):
     run = probed(tmp_path, "plain_loop.py", "steps=60", f"die={int(signal.SIGKILL)}", capture=capture)
     assert run.returncode == -signal.SIGKILL
@@ -69,6 +69,7 @@ def test_it_stops_at_a_boundary_and_workers_end_too(tmp_path):
     assert len(run.output.strip().splitlines()) == 12
 
 
+@pytest.mark.full
 def test_it_stops_after_seconds_but_not_before_the_least_steps(tmp_path):
     run = probed(tmp_path, "plain_loop.py", "steps=500", "data_ms=1", TRAINFLASH_MAX_SECONDS="0", TRAINFLASH_MIN_STEPS="7")
     assert run.returncode == 0 and run.rank.steps == 7
@@ -81,6 +82,7 @@ def test_a_data_function_is_found_and_bracketed(tmp_path):
     assert phases["Data"] >= 5.5 and phases["Eval"] >= 1.0 and phases["Data"] == max(phases.values())
 
 
+@pytest.mark.full
 def test_a_chain_of_generators_of_arrays_is_data(tmp_path):
     rank = probed(tmp_path, "get_batch.py", "array").rank
     phases = steady_ms(rank)

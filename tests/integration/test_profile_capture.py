@@ -52,6 +52,7 @@ def test_a_window_of_steps_is_recorded(user, program):
     assert about["window"]["active"] == 3 and about["environment"]["XLA_FLAGS"] == "--xla_example=1"
 
 
+@pytest.mark.full
 def test_a_program_that_ends_before_the_window_says_so(user, program):
     program(3)
     done = user.trainflash("profile", "capture", "--wait", "50", "--json", "--", sys.executable, "short.py")

@@ -169,6 +169,7 @@ torch.save({"model": model.state_dict(), "callbacks": {"ModelCheckpoint{'every':
 """
 
 
+@pytest.mark.full
 def test_what_a_checkpoint_says_of_those_before_it_is_no_difference(tmp_path):
     """Lightning's `ModelCheckpoint` keeps the paths and scores of its files in each of them, under a name that has its settings in it."""
     _, often = recorded(tmp_path, "often", CALLBACKS.replace("EVERY", "2"))

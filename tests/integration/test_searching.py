@@ -351,6 +351,7 @@ def test_a_search_that_is_killed_goes_on(user):
     assert went_on.document["accepted"], went_on.document["stopped_because"]
 
 
+@pytest.mark.full
 def test_a_search_goes_on_from_a_round_that_was_tried_at_once(tmp_path, monkeypatch):
     """What the round rejected is not tried again; what was proven beside the best is, on top of it; the diagnosis is a new one."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))

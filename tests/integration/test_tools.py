@@ -9,7 +9,7 @@ PROGRAMS = ("tools_of_torch.py", "tools_of_python.py")
 FULL = pytest.mark.full
 
 
-@pytest.fixture(scope="module", params=PROGRAMS)
+@pytest.fixture(scope="module", params=[PROGRAMS[0], pytest.param(PROGRAMS[1], marks=FULL)])
 def alone(request):
     return request.param, plain(request.param).splitlines()
 

@@ -85,6 +85,7 @@ IN_WORKER = (
 FORKED = ("batch_size=4", "batch_size=4, num_workers=1, multiprocessing_context='fork'")
 
 
+@pytest.mark.full
 def test_changed_lines_that_never_ran_are_named_wherever_they_might_have_run(made, tmp_path):
     lines = candidate(made, IN_LOOP, IN_WORKER, FORKED)
     same = Fidelity("same", (), 0.0, 0.0, 1e-3, 24, (), (), ())

@@ -102,6 +102,7 @@ def test_a_million_events_take_bounded_memory(sessions, tmp_path):
         for number in range(8_000):
             for event in ("start", "end"):
                 file.write(f'{{"phase": "Opt", "event": "{event}", "ts": {number + (event == "end") / 2}, "step": {number}}}\n')
+    sessions.ingest(sessions.start("first").id, None, [FWD])  # what is loaded on first use is loaded
     session = sessions.start("run").id
     tracemalloc.start()
     assert sessions.ingest(session, path, None) == (16_000, 16_000)

@@ -13,7 +13,7 @@ from trainflash.knobs.edits.which_call import the_call
 from trainflash.knobs.kinds import AssignedAttribute, InsertCall, RemoveCall, UnwrapCall
 from trainflash.knobs.reading import sources
 from trainflash.knobs.reading.expressions import given_to, literal, refuse, spelled_value
-from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, keyword, string_value
+from trainflash.knobs.reading.python_source import PythonFile, children, descendants, dotted, keyword, string_value
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
 from trainflash.knobs.training import loading
@@ -221,7 +221,7 @@ def _reads(test: cst.BaseExpression) -> bool:
 
 
 def _all(node: cst.CSTNode) -> list[cst.CSTNode]:
-    return [node, *(below for child in node.children for below in _all(child))]
+    return [node, *(below for child in children(node) for below in _all(child))]
 
 
 def whole_lines(file: PythonFile, start: int, end: int) -> Splice:

@@ -7,7 +7,7 @@ import libcst as cst
 from trainflash.knobs.effects import changes
 from trainflash.knobs.reading import callees
 from trainflash.knobs.reading.expressions import given_to
-from trainflash.knobs.reading.python_source import SCOPES, PythonFile, descendants
+from trainflash.knobs.reading.python_source import SCOPES, PythonFile, children, descendants
 
 MAKES = (cst.Dict, cst.List, cst.DictComp, cst.ListComp)
 MAKERS = {"Counter", "array", "defaultdict", "dict", "empty", "full", "list", "ones", "zeros"}
@@ -22,7 +22,7 @@ def bound(part: cst.CSTNode) -> set[str]:
         if isinstance(node, (cst.AssignTarget, cst.AugAssign, cst.AnnAssign, cst.NamedExpr, cst.For, cst.AsName)):
             target = node.name if isinstance(node, cst.AsName) else node.target
             found |= _unpacked(target)
-        todo += [child for child in node.children if not isinstance(child, (*SCOPES, cst.BaseComp))]
+        todo += [child for child in children(node) if not isinstance(child, (*SCOPES, cst.BaseComp))]
     return found
 
 

@@ -12,7 +12,7 @@ from trainflash.knobs.effects import changes, given, writers
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees
 from trainflash.knobs.reading.expressions import is_name
-from trainflash.knobs.reading.python_source import LOOPS, SCOPES, PythonFile, descendants, dotted, string_value
+from trainflash.knobs.reading.python_source import LOOPS, SCOPES, PythonFile, children, descendants, dotted, string_value
 
 UPDATES = {"backward", "manual_backward", "zero_grad", "clip_grad_norm_", "clip_grad_value_", "load_state_dict", "copy_", "add_param_group"}
 NO_OPTIMIZER = ("prof", "env")  # what else has a step
@@ -288,7 +288,7 @@ def _leaving(node: cst.CSTNode, *, in_loop: bool) -> Iterator[cst.CSTNode]:
         return
     if isinstance(node, (cst.Return, cst.Raise)) or (isinstance(node, (cst.Break, cst.Continue)) and not in_loop):
         yield node
-    for child in node.children:
+    for child in children(node):
         yield from _leaving(child, in_loop=in_loop or isinstance(node, LOOPS))
 
 

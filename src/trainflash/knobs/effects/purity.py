@@ -9,7 +9,7 @@ import libcst as cst
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees
 from trainflash.knobs.reading.expressions import given_to
-from trainflash.knobs.reading.python_source import ASSIGNS, PythonFile, decorator_names, descendants, dotted, keyword, targets_of
+from trainflash.knobs.reading.python_source import ASSIGNS, PythonFile, children, decorator_names, descendants, dotted, keyword, targets_of
 
 CACHES = {"cache", "lru_cache", "cached", "memoize", "cached_property", "cachedmethod"}
 TRANSPARENT = {"torch.no_grad", "torch.inference_mode", "numba.njit", "numba.jit"}  # a cache around these changes nothing they do
@@ -117,12 +117,12 @@ def _accessors(owner: cst.ClassDef) -> Iterator[tuple[cst.FunctionDef, str]]:
 
 def _own(function: cst.FunctionDef) -> Iterator[cst.CSTNode]:
     """Nodes of the function's own body, those of functions and classes inside it left out."""
-    todo: list[cst.CSTNode] = list(function.body.children)
+    todo: list[cst.CSTNode] = list(children(function.body))
     while todo:
         node = todo.pop(0)
         yield node
         if not isinstance(node, (cst.FunctionDef, cst.ClassDef, cst.Lambda)):
-            todo.extend(node.children)
+            todo.extend(children(node))
 
 
 def _randomness(project: Project, file: PythonFile, function: cst.FunctionDef) -> str | None:

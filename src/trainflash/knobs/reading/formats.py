@@ -12,7 +12,7 @@ from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees, callers
 from trainflash.knobs.reading.expressions import argument_node, given_to, index_of, literal
 from trainflash.knobs.reading.listed import entries
-from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, has_splat, keyword, positional, string_value
+from trainflash.knobs.reading.python_source import PythonFile, children, descendants, dotted, has_splat, keyword, positional, string_value
 
 # "other": whole numbers, truth values, text, 16-bit formats; "itself": what a variable gives itself anew, as in `x = x + y`
 Format = Literal["float64", "float32", "other", "number", "tensor", "itself"]
@@ -273,5 +273,5 @@ def _bound_otherwise(owner: cst.CSTNode, name: str, param: cst.Param | None) -> 
             parts = [part.value for part in target.elements] if isinstance(target, (cst.Tuple, cst.List)) else [target]
             if any(dotted(part) == name for part in parts):
                 return True
-        todo += [child for child in node.children if not isinstance(owner, cst.Module) or not isinstance(child, cst.FunctionDef)]
+        todo += [child for child in children(node) if not isinstance(owner, cst.Module) or not isinstance(child, cst.FunctionDef)]
     return False

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import libcst as cst
 from libcst import metadata
@@ -16,6 +18,7 @@ BOM = b"\xef\xbb\xbf"
 LOOPS = (cst.For, cst.While)
 ASSIGNS = (cst.Assign, cst.AugAssign, cst.AnnAssign)
 SCOPES = (cst.FunctionDef, cst.Lambda, cst.ClassDef)
+NEWLINE = re.compile(rb"\r\n|\n|\r")
 HANDS_OFF = "this file is left alone; make the change by hand"
 
 
@@ -36,12 +39,12 @@ class PythonFile:
         return self.wrapper.resolve(metadata.ByteSpanPositionProvider)
 
     @cached_property
-    def _positions(self):
-        return self.wrapper.resolve(metadata.PositionProvider)
+    def _line_starts(self) -> list[int]:
+        return [0, *(found.end() for found in NEWLINE.finditer(self.raw))]
 
     @cached_property
-    def _parents(self):
-        return self.wrapper.resolve(metadata.ParentNodeProvider)
+    def _parents(self) -> dict[cst.CSTNode, cst.CSTNode]:
+        return {child: node for node in self.nodes for child in children(node)}
 
     @cached_property
     def _scopes(self):
@@ -77,8 +80,8 @@ class PythonFile:
 
     def lines_of(self, node: cst.CSTNode) -> tuple[int, int]:
         """First and last line, from 1."""
-        found = self._positions[node]
-        return found.start.line, found.end.line
+        start, end = self.span(node)
+        return bisect_right(self._line_starts, start), bisect_right(self._line_starts, end)
 
     def statement(self, node: cst.CSTNode) -> cst.SimpleStatementLine | None:
         """The line of simple statements that `node` is, or lies in."""
@@ -201,10 +204,18 @@ def parse(path: str, raw: bytes) -> PythonFile:
     return PythonFile(path, raw, metadata.MetadataWrapper(module, unsafe_skip_copy=True))
 
 
+@lru_cache(maxsize=200_000)  # own: the nodes of some fifty files
+def children(node: cst.CSTNode) -> Sequence[cst.CSTNode]:
+    """The nodes directly in `node`, in the order of the source: a node never changes, and LibCST takes long to say this."""
+    return node.children
+
+
 def _walk(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    yield node
-    for child in node.children:
-        yield from _walk(child)
+    todo = [node]
+    while todo:
+        node = todo.pop()
+        yield node
+        todo += reversed(children(node))
 
 
 def base_names(owner: cst.ClassDef | None) -> set[str]:

@@ -10,7 +10,7 @@ from trainflash.knobs.effects.sharing import Shared
 from trainflash.knobs.project import Project, is_module
 from trainflash.knobs.reading import callees, callers
 from trainflash.knobs.reading.expressions import refuse
-from trainflash.knobs.reading.python_source import PythonFile, descendants
+from trainflash.knobs.reading.python_source import PythonFile, children, descendants
 
 TAKES = {"next", "islice", "take"}  # a number of batches
 
@@ -47,7 +47,7 @@ def _leaving(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
         return
     if isinstance(node, cst.Break):
         yield node
-    for child in node.children:
+    for child in children(node):
         yield from _leaving(child)
 
 
