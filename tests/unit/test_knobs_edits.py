@@ -41,6 +41,42 @@ class Basin:
 """
 
 
+KEEPS = """
+import torch
+
+
+class Family:
+    def __init__(self, weight, scales):
+        self.weight, self.scales = weight, scales
+        self._kept = None
+
+    @property
+    def operators(self):
+        self._kept = torch.stack([torch.linalg.matrix_exp(-t * self.weight) for t in self.scales])
+        return self._kept
+"""
+
+
+def test_a_property_that_sets_what_only_it_reads_is_kept(tmp_path):
+    made, candidate = memo(tmp_path, KEEPS, "Family.operators")
+    assert added(candidate) == ["import functools", "    @functools.cache"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("return self._kept", "return self._kept\n\n    def last(self):\n        return self._kept"),
+        ("self._kept = torch", "old = self._kept\n        self._kept = torch"),
+        ("self._kept = None", "self._kept = weight"),
+        ("        self._kept = torch", "        if self.scales:\n            self._kept = torch"),
+    ],
+    ids=["read elsewhere", "read before", "begun with something", "not always set"],
+)
+def test_what_others_see_set_anew_each_time_is_not_kept(tmp_path, old, new):
+    with pytest.raises(UsageError, match="it changes its object"):
+        memo(tmp_path, KEEPS.replace(old, new), "Family.operators")
+
+
 def test_a_property_of_objects_that_are_no_keys_keeps_its_result_in_them(tmp_path):
     made, candidate = memo(tmp_path, BASIN, "Basin.near", hashable=False)
     assert (removed(candidate), added(candidate)) == (["    @lazily"], ["import functools", "    @functools.cached_property"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import libcst as cst
 
@@ -53,15 +53,17 @@ MODULES = ("torch", "numpy", "math", "logging", "tqdm")
 
 
 def changed(
-    project: Project, file: PythonFile, where: cst.CSTNode, names: set[str], seeds: frozenset[int] = frozenset()
+    project: Project, file: PythonFile, where: cst.CSTNode, names: set[str], *, but: Sequence[cst.CSTNode] = ()
 ) -> cst.CSTNode | None:
-    """The first place in `where` that changes what one of `names` or the expressions `seeds` hold, or hands it to what does."""
-    return _changed(where, sharing.Shared(project, file, names, seeds))
+    """The first place in `where` that changes what one of `names` holds, or hands it to what does; `but` are places that do not count."""
+    return _changed(where, sharing.Shared(project, file, names), but)
 
 
-def _changed(where: cst.CSTNode, held: sharing.Shared) -> cst.CSTNode | None:
+def _changed(where: cst.CSTNode, held: sharing.Shared, but: Sequence[cst.CSTNode] = ()) -> cst.CSTNode | None:
     shared = held.within(where)
     for node in descendants(where, (cst.Assign, cst.AugAssign, cst.AnnAssign, cst.Del, cst.Call)):
+        if any(node is each for each in but):
+            continue
         if isinstance(node, cst.Call):
             if _by_call(node, shared):
                 return node
@@ -88,7 +90,7 @@ def lasting(project: Project, file: PythonFile, function: cst.FunctionDef) -> st
     bound = [node.target for node in descendants(function.body, binding)]
     local = {name.value for target in bound for name in sharing.elements(target) if isinstance(name, cst.Name)}
     outside = {node.value for node in descendants(function.body, cst.Name)} - local - {"True", "False", "None"}
-    node = changed(project, file, function.body, outside)
+    node = changed(project, file, function.body, outside, but=[assign for _, assign in purity.own_slots(project, file, function)])
     if node is not None:
         return f"it changes what it is given, or what others read (`{file.text(node)}` at {file.location(node)})"
     for call in descendants(function.body, cst.Call):

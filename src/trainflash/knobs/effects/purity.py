@@ -9,7 +9,17 @@ import libcst as cst
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees
 from trainflash.knobs.reading.expressions import given_to
-from trainflash.knobs.reading.python_source import ASSIGNS, PythonFile, children, decorator_names, descendants, dotted, keyword, targets_of
+from trainflash.knobs.reading.python_source import (
+    ASSIGNS,
+    PythonFile,
+    children,
+    decorator_names,
+    descendants,
+    dotted,
+    keyword,
+    string_value,
+    targets_of,
+)
 
 CACHES = {"cache", "lru_cache", "cached", "memoize", "cached_property", "cachedmethod"}
 TRANSPARENT = {"torch.no_grad", "torch.inference_mode", "numba.njit", "numba.jit"}  # a cache around these changes nothing they do
@@ -72,7 +82,7 @@ def lasting_obstacle(project: Project, file: PythonFile, function: cst.FunctionD
     return (
         _form(file, function)
         or _randomness(project, file, function)
-        or _effects(function)
+        or _effects(function, {name for name, _ in own_slots(project, file, function)})
         or _object(project, file, function)
         or _globals(project, file, function)
     )
@@ -175,13 +185,45 @@ def _from_seed(file: PythonFile, function: cst.FunctionDef, node: cst.BaseExpres
     return file.full_name(node.func.value.func if chained else node.func) in ({"torch.Generator"} if chained else SEEDED)  # type: ignore[attr-defined]
 
 
-def _effects(function: cst.FunctionDef) -> str | None:
+def own_slots(project: Project, file: PythonFile, function: cst.FunctionDef) -> list[tuple[str, cst.Assign]]:
+    """Attributes of its object that only `function` uses, which sets each anew before it reads it: `self._last = …; return self._last`.
+
+    With the assignment of each. Whether that runs again is nothing that anybody could see.
+    """
+    owner, found = file.class_of(function), []
+    for node in _own(function) if owner is not None else ():
+        name = dotted(node.targets[0].target) if isinstance(node, cst.Assign) and len(node.targets) == 1 else None
+        if name is None or not name.startswith("self.") or name.count(".") != 1 or file.parent(file.parent(node)) is not function.body:  # type: ignore[arg-type]
+            continue
+        told = [each for each in descendants(function, cst.Attribute) if dotted(each) == name]
+        first = min(told, key=lambda each: file.span(each)[0])
+        if len(told) > 1 and first is node.targets[0].target and not _told_elsewhere(project, file, function, name.removeprefix("self.")):  # type: ignore[attr-defined]
+            found.append((name, node))
+    return found  # type: ignore[return-value]
+
+
+def _told_elsewhere(project: Project, file: PythonFile, function: cst.FunctionDef, name: str) -> bool:
+    """Whether anything but `function` uses an attribute of that name; that a constructor sets it to None is no use."""
+    for where in project.parsed(name):
+        for node in where.nodes:
+            if isinstance(node, cst.SimpleString) and string_value(node) == name:
+                return True
+            if not isinstance(node, cst.Attribute) or node.attr.value != name or (where is file and where.inside(node, function)):
+                continue
+            up = where.parent(node)
+            given = where.parent(up) if isinstance(up, cst.AssignTarget) else None
+            if not isinstance(given, cst.Assign) or dotted(given.value) != "None" or where.location(node).function != "__init__":
+                return True
+    return False
+
+
+def _effects(function: cst.FunctionDef, own: set[str]) -> str | None:
     for node in _own(function):
         if isinstance(node, (cst.Global, cst.Nonlocal)):
             return "it assigns to a variable outside itself"
         for target in targets_of(node) if isinstance(node, ASSIGNS) else ():
             name = dotted(target) or (dotted(target.value) if isinstance(target, cst.Subscript) else None) or ""
-            if name.startswith("self."):
+            if name.startswith("self.") and name not in own:
                 return f"it changes its object (`{name}`)"
         if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
             base = dotted(node.func.value) or ""
@@ -195,7 +237,8 @@ def _effects(function: cst.FunctionDef) -> str | None:
 def _object(project: Project, file: PythonFile, function: cst.FunctionDef) -> str | None:
     """A method also depends on its object: that must not change after it was made."""
     owner = file.class_of(function)
-    return None if owner is None else changed_after(project, file, owner, _read(file, owner, function, set()))
+    own = {name.removeprefix("self.") for name, _ in own_slots(project, file, function)}
+    return None if owner is None else changed_after(project, file, owner, _read(file, owner, function, set()) - own)
 
 
 def unhashable(file: PythonFile, function: cst.FunctionDef) -> str | None:
