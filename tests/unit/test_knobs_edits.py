@@ -58,7 +58,7 @@ class Family:
 
 
 def test_a_property_that_sets_what_only_it_reads_is_kept(tmp_path):
-    made, candidate = memo(tmp_path, KEEPS, "Family.operators")
+    _, candidate = memo(tmp_path, KEEPS, "Family.operators")
     assert added(candidate) == ["import functools", "    @functools.cache"]
 
 

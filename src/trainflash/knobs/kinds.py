@@ -267,6 +267,11 @@ class PlainNumbers(Edit):
 
 
 @dataclass(frozen=True)
+class JoinedCalls(Edit):
+    """Call the method of a class that asks for all keys, in place of the one that asks for each, where both ask the same."""
+
+
+@dataclass(frozen=True)
 class MappedRows(Edit):
     """`torch.vmap` in place of a loop that does the same to each row of a tensor."""
 

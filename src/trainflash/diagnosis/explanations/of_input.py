@@ -34,6 +34,7 @@ INPUT = (
         (
             Fix("map an array's file (mmap_mode) where only a part of it is used", NOTHING, "mapped_file"),
             KEEP_OPEN,
+            Fix("ask for all samples of a batch in one request", NOTHING, "one_request"),
             Fix("stage the data on local NVMe or in memory", NOTHING),
             WORKERS,
             STREAM,

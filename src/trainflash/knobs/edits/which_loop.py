@@ -32,14 +32,12 @@ def _candidates(project: Project, file: PythonFile, line: int, kinds: tuple[type
     if function is None:
         return
     yield from ((file, loop) for loop in reversed(loops) if file.inside(loop, function))
-    todo = [(file, function)]
-    for _ in range(CALLERS):
-        where, each = todo.pop()
-        site = next(iter(callers.sites(project, where, each)), None)
-        if site is None:
-            return
-        yield from ((site[0], up) for up in site[0].ancestors(site[1]) if isinstance(up, kinds))
-        above = site[0].function_around(site[1])
-        if above is None:
-            return
-        todo.append((site[0], above))
+    todo, seen = [(file, function, 0)], {id(function)}
+    while todo:
+        where, each, calls = todo.pop(0)
+        for other, site in callers.sites(project, where, each):
+            yield from ((other, up) for up in other.ancestors(site) if isinstance(up, kinds))
+            above = other.function_around(site)
+            if above is not None and calls < CALLERS and id(above) not in seen:
+                seen.add(id(above))
+                todo.append((other, above, calls + 1))
