@@ -233,6 +233,23 @@ def test_only_compilations_in_the_steady_part_cost_steps():
     assert not summary_of(ComputeTrace(compilation=other)).compilation.by_shape
 
 
+@pytest.mark.parametrize(
+    ("reason", "by_shape", "by_attribute"),
+    [
+        ("self.epoch == 7", False, True),
+        ("0/7: net.sizes[2].count == 12", False, True),
+        ("n == 7", True, False),
+        ("x.size()[1] == 7", True, False),
+        ("x.ndim == 3", True, False),
+        ("self.scale == 0.5", False, False),
+    ],
+)
+def test_a_number_that_an_object_holds_is_no_shape(reason, by_shape, by_attribute):
+    done = CompileTrace(np.array([t.START_NS + 500 * t.MS]), t.ns([30]), 3, 1, (reason,), False, LINE)
+    found = summary_of(ComputeTrace(compilation=done)).compilation
+    assert (found.by_shape, found.by_attribute) == (by_shape, by_attribute)
+
+
 def census(**changes) -> CensusTrace:
     plain = CensusTrace(
         step=6, ns=10 * t.MS, ops=100, op_ns=8 * t.MS, small_ns=t.MS, optimizer_ops=20, matmul_ns=4 * t.MS, conv_ns=0, copy_ns=2 * t.MS

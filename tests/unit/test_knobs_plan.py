@@ -106,7 +106,16 @@ def test_docstrings_evaluate_in_larger_batches_and_less_often_only_after_that(tm
 def test_brief_where_no_knob_fits(tmp_path):
     made = program(tmp_path, train_py="".join(f"line_{number} = {number}\n" for number in range(1, 61)))
     candidates, refused, briefs = made.plan(summary(), finding("host_code", Location("train.py", 30)), finding("compute"))
-    asked = ["hoist_invariant", "log_guard", "plain_numbers", "foreach_operations", "stacked_arrays", "one_request", "vmap_rows", "every_nth"]
+    asked = [
+        "hoist_invariant",
+        "log_guard",
+        "plain_numbers",
+        "foreach_operations",
+        "stacked_arrays",
+        "one_request",
+        "vmap_rows",
+        "every_nth",
+    ]
     assert candidates == () and [each.knob for each in refused] == asked
     (brief,) = briefs
     rows = brief.code.splitlines()

@@ -34,6 +34,7 @@ class Compilation:
     by_shape: bool = False  # reasons name a size, stride or an int argument that changed
     limit_hit: bool = False  # torch gave up and runs the function uncompiled
     location: Location | None = None  # the call of torch.compile; where there are several, the function that was compiled again
+    by_attribute: bool = False  # reasons name a whole number that an object, such as the network, holds
 
 
 @dataclass(frozen=True)

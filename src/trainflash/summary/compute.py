@@ -20,6 +20,8 @@ BY_SHAPE = re.compile(
     r"size mismatch|stride mismatch|rank mismatch|\.size\(|\.shape|\.stride\(|\bs\d+\b|== -?\d+$|expected \d+, actual \d+"
 )
 
+BY_ATTRIBUTE = re.compile(r"[\w\])]\.(?!ndim )\w+ == -?\d+$")
+
 
 def compute_facts(rank: RankTrace, part: Steady, phases: dict[str, PhaseStat]) -> dict[str, Any]:
     """Fields of `Summary` about computing, by name."""
@@ -98,9 +100,10 @@ def _compilation(seen: ComputeTrace, part: Steady) -> Compilation | None:
         mean_ms=float(spans.mean()) / NS_PER_MS if len(spans) else None,
         graph_breaks=done.graph_breaks,
         reasons=done.reasons[:MOST_REASONS],
-        by_shape=any(BY_SHAPE.search(reason) for reason in done.reasons),
+        by_shape=any(BY_SHAPE.search(reason) and not BY_ATTRIBUTE.search(reason) for reason in done.reasons),
         limit_hit=done.limit_hit,
         location=done.location,
+        by_attribute=any(BY_ATTRIBUTE.search(reason) for reason in done.reasons),
     )
 
 

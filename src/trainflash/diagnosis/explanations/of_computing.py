@@ -54,6 +54,9 @@ COMPUTING = (
             Fix("keep what the guard names constant: a tensor instead of a Python number, no new closure per step", NOTHING),
             Fix("mark changing dimensions dynamic, or pad to a few shapes", "rounding: other kernels"),
             Fix("take the part that changes out of the compiled function", NOTHING),
+            Fix(
+                "let a number that the network counts be no constant of the compiled code", "rounding: other kernels", "compile_attributes"
+            ),
             Fix("raise the recompile limit, for a handful of shapes that stay", "rounding; memory and start-up", "compile_limit"),
         ),
         RECOMPILATION,
