@@ -1,4 +1,4 @@
-"""A batch that the program cuts into micro-batches itself, `x.chunk(n)` or `x.split(rows)`: fewer and larger pieces of the same batch."""
+"""A batch that the program cuts into micro-batches itself, `x.chunk(n)`, `x.split(rows)` or `x[i : i + rows]`: fewer and larger pieces."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from trainflash.errors import UsageError
 from trainflash.knobs.edits.exchange import of_means, worked_out
 from trainflash.knobs.kinds import CutBatch
 from trainflash.knobs.reading import callees, sources
-from trainflash.knobs.reading.expressions import given_to, refuse, short
+from trainflash.knobs.reading.expressions import given_to, literal, refuse, short
 from trainflash.knobs.reading.origins import Source
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, positional
 from trainflash.knobs.scene import Scene, Target
@@ -20,8 +20,9 @@ from trainflash.knobs.splices import Edit
 from trainflash.knobs.training import micro_batches
 from trainflash.knobs.training.backward_loops import BackwardLoop, backward_loops
 
-BY_COUNT = {"chunk": 0, "tensor_split": 0}  # methods of a tensor, and where the number of pieces stands
-BY_ROWS = {"split": 0}
+BY_COUNT = ("chunk", "tensor_split")
+BY_ROWS = ("split",)
+SIZES = ("shape", "size")
 Place = tuple[PythonFile, cst.BaseExpression]
 
 
@@ -31,6 +32,8 @@ class _Cuts:
 
     region: BackwardLoop
     numbers: tuple[Place, ...]
+    pieces: frozenset[str]  # names of one piece
+    lists: frozenset[str]  # names of all pieces
     rows: bool
 
 
@@ -41,10 +44,9 @@ def cut_batch(edit: CutBatch, scene: Scene) -> tuple[Target, ...]:
         raise refuse("how many rows a micro-batch has was not measured")
     pieces, rows = round(updates.backwards_per_step), updates.micro_batch
     cuts = _cuts(scene)
-    divisors = list(_divisors(cuts))
+    divisors = _divisors(cuts)
     of_means(scene, divisors)
-    lengths = [each for each in divisors if _is_length(*each)]
-    counts = [each for each in divisors if each not in lengths]
+    counts = [each for each in divisors if not _follows(cuts, *each)]
     if not divisors or (cuts.rows and counts):
         raise refuse(f"{cuts.region.here()}: the loss of a piece is not divided by the number of pieces")
     told = [*cuts.numbers, *counts]
@@ -71,13 +73,7 @@ def cut_batch(edit: CutBatch, scene: Scene) -> tuple[Target, ...]:
 def _cuts(scene: Scene) -> _Cuts:
     """The one loop with a backward pass over pieces of a batch."""
     regions = {id(region.loop): region for region in backward_loops(scene.project)}
-    found = []
-    for region in regions.values():
-        if isinstance(region.loop, cst.For):
-            calls = list(_cutting(region.file, region.loop))
-            by_rows = {callees.called_name(call) in BY_ROWS for call, _ in calls}
-            if len(by_rows) == 1:
-                found.append(_Cuts(region, tuple((region.file, node) for _, node in calls), by_rows.pop()))
+    found = [cuts for region in regions.values() if isinstance(region.loop, cst.For) and (cuts := _cut_by(region)) is not None]
     if len(found) != 1:
         raise refuse("no loop with a backward pass goes over pieces of a batch" if not found else "several loops go over pieces of a batch")
     if any(micro_batches.makes_updates(scene.project, call) for _, call in found[0].region.each(cst.Call)):  # type: ignore[arg-type]
@@ -85,14 +81,34 @@ def _cuts(scene: Scene) -> _Cuts:
     return found[0]
 
 
-def _cutting(file: PythonFile, loop: cst.For) -> Iterator[tuple[cst.Call, cst.BaseExpression]]:
-    """The calls that make the pieces the loop goes over, and the number that each is given."""
+def _cut_by(region: BackwardLoop) -> _Cuts | None:
+    """What the loop says of its pieces; None where it goes over something else."""
+    file, loop = region.file, region.loop
     owner = file.function_around(loop) or file.module
-    parts: list[cst.CSTNode] = [loop.iter]
-    parts += [value for name in descendants(loop.iter, cst.Name) if len(given := given_to(owner, name.value)) == 1 for value in given]  # type: ignore[attr-defined]
+    whole: cst.BaseExpression = loop.iter  # type: ignore[attr-defined]
+    pieces = {each.value for each in descendants(loop.target, cst.Name)}  # type: ignore[attr-defined]
+    if isinstance(whole, cst.Call) and dotted(whole.func) == "range":
+        given = [arg.value for arg in whole.args if arg.keyword is None and not arg.star]
+        if len(given) != 3 or literal(given[0]) != 0 or not isinstance(loop.target, cst.Name):  # type: ignore[attr-defined]
+            return None
+        ends = list(_ends(file, loop, loop.target.value))  # type: ignore[attr-defined]
+        if not ends or {file.text(each) for each in ends} != {file.text(given[2])}:
+            return None
+        cut = [each for each in descendants(loop, cst.Assign) if any(file.inside(end, each) for end in ends)]
+        pieces |= {name.value for each in cut for target in each.targets for name in descendants(target.target, cst.Name)}  # type: ignore[attr-defined]
+        return _Cuts(region, tuple((file, each) for each in (given[2], *ends)), frozenset(pieces), frozenset(), True)
+    lists = {name.value: given[0] for name in descendants(whole, cst.Name) if len(given := given_to(owner, name.value)) == 1}  # type: ignore[attr-defined]
+    calls = list(_cutting(file, [whole, *lists.values()]))
+    kinds = {callees.called_name(call) in BY_ROWS for call, _ in calls}
+    if len(kinds) != 1:
+        return None
+    return _Cuts(region, tuple((file, node) for _, node in calls), frozenset(pieces), frozenset(lists), kinds.pop())
+
+
+def _cutting(file: PythonFile, parts: list[cst.BaseExpression]) -> Iterator[tuple[cst.Call, cst.BaseExpression]]:
+    """The calls that make the pieces, and the number that each is given."""
     for call in (each for part in parts for each in descendants(part, cst.Call)):
-        name = callees.called_name(call)  # type: ignore[arg-type]
-        if name in BY_COUNT or name in BY_ROWS:
+        if callees.called_name(call) in (*BY_COUNT, *BY_ROWS):  # type: ignore[arg-type]
             function = (file.full_name(call.func) or "").startswith("torch.")  # type: ignore[attr-defined]
             given = positional(call, 1 if function else 0)  # type: ignore[arg-type]
             if given is None:
@@ -100,16 +116,45 @@ def _cutting(file: PythonFile, loop: cst.For) -> Iterator[tuple[cst.Call, cst.Ba
             yield call, given.value  # type: ignore[misc]
 
 
-def _divisors(cuts: _Cuts) -> Iterator[Place]:
-    """What a loss is divided by in the loop and in the functions between it and the backward pass."""
+def _ends(file: PythonFile, loop: cst.CSTNode, name: str) -> Iterator[cst.BaseExpression]:
+    """`rows` of each `x[i : i + rows]`."""
+    for part in descendants(loop, cst.Slice):
+        upper = part.upper  # type: ignore[attr-defined]
+        if dotted(part.lower) == name and isinstance(upper, cst.BinaryOperation) and isinstance(upper.operator, cst.Add):  # type: ignore[attr-defined]
+            yield from [upper.right] if dotted(upper.left) == name else []
+
+
+def _divisors(cuts: _Cuts) -> list[Place]:
+    """What a loss is divided by in the loop and in the functions between it and the backward pass, quotients as a whole."""
+    found: list[Place] = []
     for file, node in cuts.region.each((cst.BinaryOperation, cst.AugAssign)):
         if isinstance(node.operator, (cst.Divide, cst.DivideAssign)):  # type: ignore[attr-defined]
-            yield file, node.right if isinstance(node, cst.BinaryOperation) else node.value  # type: ignore[attr-defined]
+            found.append((file, node.right if isinstance(node, cst.BinaryOperation) else node.value))  # type: ignore[attr-defined]
+    return [(file, each) for file, each in found if not any(each is not other and file.inside(each, other) for _, other in found)]
 
 
-def _is_length(file: PythonFile, node: cst.BaseExpression) -> bool:
-    """`len(pieces)`, which follows the cut by itself, or `len(x)` of the whole batch, which stays."""
-    return isinstance(node, cst.Call) and dotted(node.func) == "len"
+def _follows(cuts: _Cuts, file: PythonFile, divisor: cst.BaseExpression) -> bool:
+    """Whether a divisor follows the cut by itself: `len(pieces)`, `whole / rows`, or `len(x)` where `len(piece)` is multiplied."""
+    measured = _measured(divisor)
+    if measured is not None and dotted(measured) in cuts.lists:
+        return True
+    rows = {file.text(node) for where, node in cuts.numbers if where is file} if cuts.rows else set()
+    if isinstance(divisor, cst.BinaryOperation) and isinstance(divisor.operator, (cst.Divide, cst.FloorDivide)):
+        return file.text(divisor.right) in rows
+    up = file.parent(divisor)
+    if not isinstance(up, cst.BinaryOperation) or (measured is not None and dotted(measured) in cuts.pieces):
+        return False
+    parts = list(descendants(up.left, (cst.Call, cst.Subscript, cst.Name)))
+    sizes = [of for each in parts if (of := _measured(each)) is not None]  # type: ignore[arg-type]
+    return any(file.text(each) in rows for each in parts) or any(dotted(of) in cuts.pieces for of in sizes)
+
+
+def _measured(node: cst.BaseExpression) -> cst.BaseExpression | None:
+    """`x` of `len(x)`, `x.shape[0]` and `x.size(0)`."""
+    if isinstance(node, cst.Call) and dotted(node.func) == "len" and len(node.args) == 1:
+        return node.args[0].value
+    shape = node.value if isinstance(node, cst.Subscript) else node.func if isinstance(node, cst.Call) else None
+    return shape.value if isinstance(shape, cst.Attribute) and shape.attr.value in SIZES else None
 
 
 def _typed(scene: Scene, told: list[Place], expected: int) -> tuple[Source, Any]:
