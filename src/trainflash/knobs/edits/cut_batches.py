@@ -50,7 +50,7 @@ def cut_batch(edit: CutBatch, scene: Scene) -> tuple[Target, ...]:
     if not divisors or (cuts.rows and counts):
         raise refuse(f"{cuts.region.here()}: the loss of a piece is not divided by the number of pieces")
     told = [*cuts.numbers, *counts]
-    typed, typing = _typed(scene, told, rows if cuts.rows else pieces)
+    typed, typing = _typed(scene, told, rows if cuts.rows else pieces, beside=divisors)
     if typing is None:
         typed, typing = _of_quotient(scene, told, rows)
         by_rows = True
@@ -157,10 +157,10 @@ def _measured(node: cst.BaseExpression) -> cst.BaseExpression | None:
     return shape.value if isinstance(shape, cst.Attribute) and shape.attr.value in SIZES else None
 
 
-def _typed(scene: Scene, told: list[Place], expected: int) -> tuple[Source, Any]:
-    """The one typed number that all of `told` are, and what writes it; (…, None) where they are none."""
+def _typed(scene: Scene, told: list[Place], expected: int, beside: list[Place] | None = None) -> tuple[Source, Any]:
+    """The typed numbers that all of `told` are, and what writes them; (…, None) where one is none. `beside` may read them, too."""
     found: dict[tuple[object, int], Source] = {}
-    lines = {(file.path, line) for file, node in told for line in file.lines_of(node)}
+    lines = {(file.path, line) for file, node in (*told, *(beside or ())) for line in file.lines_of(node)}
     for file, node in told:
         try:
             source = sources.Resolver(scene.project, expected).source(file, node)
