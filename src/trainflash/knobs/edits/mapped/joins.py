@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
+from trainflash.knobs.edits.mapped.placed import placed
 from trainflash.knobs.edits.statements import without
 from trainflash.knobs.reading.expressions import given_to, is_name, literal, refuse
 from trainflash.knobs.reading.python_source import PythonFile, clauses, descendants, dotted, keyword, positional, sole
@@ -130,6 +131,9 @@ def _statements(file: PythonFile, node: cst.For) -> Turns:
         raise refuse(f"{here}: its last statement does not put a result somewhere")
     if isinstance(last, cst.Expr):
         return _filled(file, node, front, last)
+    if isinstance(last, cst.Assign) and isinstance(last.targets[0].target, cst.Subscript):
+        name, dim, made = placed(file, node, last)
+        return Turns(node, node, front, last.value, Join(dim), into=f"{name} = ", beside=without(file, [made]))
     added = last if isinstance(last, cst.AugAssign) and isinstance(last.operator, cst.AddAssign) else None
     name, value = (dotted(added.target), added.value) if added is not None else _added_to(file, last)
     if name is None or value is None:

@@ -116,8 +116,9 @@ def _by_number(file: PythonFile, number: str, count: cst.BaseExpression | None, 
     renamed = []
     bound = {each.value for part in parts for each in descendants(part, cst.Name) if isinstance(file.parent(each), cst.AssignTarget)}  # type: ignore[attr-defined]
     for node in _uses(file, number, parts):
-        taken, dim = _taken(file, node)
-        if taken is None or changes.root(taken.value) in ("", number) or changes.root(taken.value) in bound:
+        taken, dim = taken_by(file, node)
+        stored = taken is None or isinstance(file.parent(taken), (cst.AssignTarget, cst.AugAssign))
+        if stored or changes.root(taken.value) in ("", number) or changes.root(taken.value) in bound:
             raise refuse(f"{file.location(node)}: `{number}` is used for more than to take a row of a tensor")
         tensor(file, taken.value)
         key = (file.text(taken.value), dim)
@@ -126,17 +127,17 @@ def _by_number(file: PythonFile, number: str, count: cst.BaseExpression | None, 
         renamed.append((*file.span(taken), f"{name}[{', '.join(each.rstrip(', ') for each in rest)}]" if rest else name))
     if not found:
         raise refuse(f"{file.location(parts[0])}: no row of a tensor is taken by `{number}`")
-    whole = None if count is None else _sized(file, count)
+    whole = None if count is None else sized(file, count)
     rows = [Row(name, _cut(file, of, dim, count if whole != (of, dim) else None), dim) for (of, dim), name in found.items()]
     return Over(tuple(rows), tuple(renamed))
 
 
-def _taken(file: PythonFile, node: cst.Name) -> tuple[cst.Subscript | None, int]:
+def taken_by(file: PythonFile, node: cst.Name) -> tuple[cst.Subscript | None, int]:
     """The subscript that takes a row by `node`, and its dimension."""
     index = file.parent(node)
     element = file.parent(index) if isinstance(index, cst.Index) and index.value is node else None
     subscript = file.parent(element) if isinstance(element, cst.SubscriptElement) else None
-    if not isinstance(subscript, cst.Subscript) or dotted(subscript.value) is None or isinstance(file.parent(subscript), cst.AssignTarget):
+    if not isinstance(subscript, cst.Subscript) or dotted(subscript.value) is None:
         return None, 0
     where = list(subscript.slice).index(element)  # type: ignore[arg-type]
     before, behind = subscript.slice[:where], subscript.slice[where + 1 :]
@@ -154,7 +155,7 @@ def _everything(element: cst.SubscriptElement) -> bool:
     return isinstance(part, cst.Slice) and part.lower is None and part.upper is None and part.step is None
 
 
-def _sized(file: PythonFile, count: cst.BaseExpression, depth: int = 2) -> tuple[str, int] | None:
+def sized(file: PythonFile, count: cst.BaseExpression, depth: int = 2) -> tuple[str, int] | None:
     """The tensor and the dimension that `count` is the size of."""
     if isinstance(count, cst.Call) and dotted(count.func) == "len" and len(count.args) == 1:
         return file.text(count.args[0].value), 0
@@ -170,7 +171,7 @@ def _sized(file: PythonFile, count: cst.BaseExpression, depth: int = 2) -> tuple
     if isinstance(count, cst.Name) and depth:
         owner = file.function_around(count) or file.module
         given = given_to(owner, count.value)
-        return _sized(file, given[0], depth - 1) if len(given) == 1 else _unpacked(file, owner, count.value)
+        return sized(file, given[0], depth - 1) if len(given) == 1 else _unpacked(file, owner, count.value)
     return None
 
 
