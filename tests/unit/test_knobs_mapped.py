@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 import torch
 from knob_runs import applied, candidate_here
@@ -143,6 +145,33 @@ def work(x=made(5, 4), w=made(5, 2)):
 """,
         "torch.vmap(lambda row, w_row: row.sum() * w_row[1] + w_row.sum())(x, w)",
     ),
+    "a size that is asked before the tensor grows": (
+        """
+def work(x=made(2, 3, 4)):
+    B, T, D = x.shape
+    x2 = x
+    x2 = torch.cat([torch.zeros(B, 1, D), x2], dim=1)
+    outs = []
+    for t in range(T):
+        outs.append(x2[:, t].cumsum(-1))  # here
+    return torch.stack(outs, dim=1), x
+""",
+        "(x2[:, :T])",
+    ),
+    "a summand in parentheses": (
+        """
+def work(x=made(5, 4)):
+    total = torch.zeros(())
+    for row in x:
+        a = row.sin()
+        total += (
+            a.sum()
+            + 100.0
+        )  # here
+    return total, x
+""",
+        "total += torch.vmap(one_row)(x).sum(0)",
+    ),
     "rows of a tensor made in front": (
         """
 def work(x=made(5, 4), y=made(6, 4)):
@@ -243,7 +272,7 @@ def work(x):
     parts = x.split(2)
     return torch.stack([part.sin().sum() for part in parts])  # here
 """,
-        "is a list, not a tensor",
+        "is a tensor, and no list of them",
     ),
     "layers": (
         """
@@ -255,14 +284,14 @@ class Net(nn.Module):
     def forward(self, x):
         return torch.stack([head(x) for head in self.heads])  # here
 """,
-        "is a list, not a tensor",
+        "is a tensor, and no list of them",
     ),
     "numbers that are read": (
         """
 def work(x):
     return sum(row.sum().item() for row in x)  # here
 """,
-        "takes no rows of a mapped tensor",
+        "does once for each row is not known",
     ),
     "counted calls": (
         """
@@ -385,6 +414,175 @@ def work(x):
 """,
         "whether the loop fills all",
     ),
+    "a list that a caller passes": (
+        """
+def last(states):
+    return torch.stack([h[-1].mean(0) for h in states])  # here
+
+
+def work(x):
+    return last([x, x + 1, x + 2])
+""",
+        "is a tensor, and no list of them",
+    ),
+    "what the last turn leaves to an outer loop": (
+        """
+def work(x):
+    for epoch in range(2):
+        total = torch.zeros(())
+        for row in x:
+            reg = row.square().mean()
+            total = total + reg  # here
+        print(reg)
+""",
+        "is also used outside the loop",
+    ),
+    "a generator of another library": (
+        """
+import numpy as np
+rng = np.random.default_rng(0)
+
+
+def work(x):
+    return torch.stack([row * rng.uniform() for row in x])  # here
+""",
+        "does once for each row is not known",
+    ),
+    "a lambda that draws": (
+        """
+import random
+
+
+def work(x):
+    aug = lambda r: r * random.uniform(0, 1)
+    return torch.stack([aug(row) for row in x])  # here
+""",
+        "does once for each row is not known",
+    ),
+    "an iterator": (
+        """
+def work(x, ws):
+    it = iter(ws)
+    return torch.stack([row * next(it) for row in x])  # here
+""",
+        "does once for each row is not known",
+    ),
+    "a network that counts": (
+        """
+class Net(nn.Module):
+    def forward(self, x):
+        self.seen.append(1)
+        return x.sin()
+
+
+def work(x, net):
+    return torch.stack([net(row) for row in x])  # here
+""",
+        "changes what others read",
+    ),
+    "a network that counts in a tensor": (
+        """
+class Net(nn.Module):
+    def forward(self, x):
+        self.counts[0] += 1
+        return x.sin()
+
+
+def work(x):
+    net = Net()
+    return torch.stack([net(row) for row in x])  # here
+""",
+        "changes what others read|is done once for each row",
+    ),
+    "a network that draws in Python": (
+        """
+import random
+
+
+class Net(nn.Module):
+    def forward(self, x):
+        return 0 * x if random.random() < 0.5 else x
+
+
+def work(x):
+    net = Net()
+    return torch.stack([net(row) for row in x])  # here
+""",
+        "does once for each row is not known",
+    ),
+    "what torch says of a mapped row": (
+        """
+def bent(row):
+    return row * 2 if row.requires_grad else row * 3
+
+
+def work(x):
+    return torch.stack([bent(row) for row in x])  # here
+""",
+        "says something else of mapped rows",
+    ),
+    "an error that is caught": (
+        """
+def work(x, drop):
+    try:
+        return sum(drop(row).sum() for row in x)  # here
+    except RuntimeError:
+        return torch.zeros(())
+""",
+        "would be caught",
+    ),
+    "a row that is not used": (
+        """
+def work(x, w):
+    return torch.stack([w.sin() for row in x])  # here
+""",
+        "does not use its row",
+    ),
+    "fewer than none": (
+        """
+def work(x, skip):
+    total = torch.zeros(())
+    for t in range(len(x) - skip):
+        total += x[t].sum()  # here
+    return total
+""",
+        "may be less than none",
+    ),
+    "a comment inside": (
+        """
+def work(x):
+    return torch.stack(  # here
+        [
+            row.sin()  # of each
+            for row in x
+        ]
+    )
+""",
+        "a comment stands where",
+    ),
+    "a data set": (
+        """
+class Data:
+    def __getitem__(self, i):
+        return self.x[i] + torch.randn(2)
+
+
+def work(x):
+    ds = Data()
+    return torch.stack([ds[i] for i in range(len(x))])  # here
+""",
+        "is a tensor, and no list of them",
+    ),
+    "another name for the list": (
+        """
+def work(x):
+    net.kept = out = []
+    for row in x:
+        out.append(row.sin())  # here
+    return torch.stack(out)
+""",
+        "is not empty in front of the loop",
+    ),
     "written into another tensor": (
         """
 def work(x, out):
@@ -402,5 +600,6 @@ def work(x, out):
 @pytest.mark.parametrize("form", REFUSED)
 def test_turns_that_do_more_than_their_row_stay(tmp_path, form):
     source, reason = REFUSED[form]
+    source = re.sub(r"def (work|forward)\((self, )?x\b", r"def \1(\2x: torch.Tensor", source)
     with pytest.raises(UsageError, match=reason):
         candidate_here(tmp_path, "vmap_rows", HEAD + source)

@@ -237,6 +237,15 @@ def top(file: PythonFile, line: cst.CSTNode) -> int:
     return file.span(comments[0] if comments else line)[0]
 
 
+def kept_comments(file: PythonFile, splices: Iterable[Splice]) -> list[Splice]:
+    """`splices`. Raises `UsageError` where a comment would go with what one replaces."""
+    found = list(splices)
+    for each in found:
+        if file.raw[each.start : each.end].decode("utf-8").count("#") > each.text.count("#"):
+            raise refuse(f"{file.path}: a comment stands where its place would be gone")
+    return found
+
+
 def above_outermost(file: PythonFile, node: cst.CSTNode) -> int:
     """The offset in front of the module's statement that holds `node`, its decorators and the comment about it."""
     outer = next(up for up in (node, *file.ancestors(node)) if file.parent(up) is file.module)

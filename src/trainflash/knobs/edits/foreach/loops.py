@@ -14,7 +14,7 @@ from trainflash.knobs.edits.foreach import apart, turns
 from trainflash.knobs.edits.foreach.inlined import inlined
 from trainflash.knobs.edits.foreach.rows import Rows
 from trainflash.knobs.edits.foreach.turns import Turns
-from trainflash.knobs.edits.statements import top, whole_lines
+from trainflash.knobs.edits.statements import kept_comments, top, whole_lines
 from trainflash.knobs.edits.which_loop import near
 from trainflash.knobs.kinds import ForeachOperations
 from trainflash.knobs.reading import callees
@@ -89,23 +89,15 @@ def _written(loop: Turns, rows: Rows, written: list[str]) -> list[Splice]:
     first = next(iter(rows.collected.values()))
     written = [f"if {first}:", *(f"{deeper}{row}" for row in written)]
     if lists is not None:
-        return [_kept_comments(file, Splice(file.path, old.start, old.end, _text(file, indent, [*lists, *written])))]
+        return kept_comments(file, [Splice(file.path, old.start, old.end, _text(file, indent, [*lists, *written]))])
     begun = ", ".join(rows.collected.values()) + " = " + ", ".join("[]" for _ in rows.collected)
     inner = file.indent(loop.tail[0])
     start = whole_lines(file, *[top(file, loop.tail[0])] * 2).start
     appended = [f"{held}.append({text})" for text, held in rows.collected.items()]
     return [
         Splice(file.path, old.start, old.start, _text(file, indent, [begun])),
-        _kept_comments(file, Splice(file.path, start, old.end, _text(file, inner, appended) + _text(file, indent, written))),
+        *kept_comments(file, [Splice(file.path, start, old.end, _text(file, inner, appended) + _text(file, indent, written))]),
     ]
-
-
-def _kept_comments(file: PythonFile, splice: Splice) -> Splice:
-    """`splice`. Raises `UsageError` where a comment would go with what it replaces."""
-    before = file.raw[splice.start : splice.end].decode("utf-8")
-    if before.count("#") > splice.text.count("#"):
-        raise refuse(f"{file.path}: a comment stands where its place would be gone")
-    return splice
 
 
 def _listed(loop: Turns, rows: Rows) -> list[str] | None:

@@ -1,49 +1,85 @@
-"""Whether a turn of a loop only makes its result of its rows: nothing is drawn, counted or kept once for each row, nor handed on."""
+"""Whether a turn of a loop only makes its result of its rows: nothing is drawn, counted or kept once for each row, nor handed on.
+
+What a turn calls must be known: torch, methods of tensors, functions of the program that are looked into in the same way. Where it calls
+something by a name that stands for none of these, such as a network, all networks and all lambdas of the program are looked into.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
-from trainflash.knobs.edits.foreach.apart import begins_anew
+from trainflash.knobs.edits.foreach.apart import runs_through
 from trainflash.knobs.edits.mapped.joins import Turns
+from trainflash.knobs.edits.mapped.tensors import GIVE
 from trainflash.knobs.effects import changes, purity
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees
-from trainflash.knobs.reading.expressions import is_name, refuse, short
-from trainflash.knobs.reading.python_source import ASSIGNS, PythonFile, descendants, dotted, targets_of
+from trainflash.knobs.reading.expressions import given_to, is_name, refuse, short
+from trainflash.knobs.reading.python_source import ASSIGNS, PythonFile, clauses, descendants, dotted, targets_of
 
-LEAVES = (cst.Return, cst.Break, cst.Continue, cst.Yield, cst.Await, cst.NamedExpr, cst.Global, cst.Nonlocal, cst.Raise, cst.Try)
+LEAVES = (
+    cst.Return,
+    cst.Break,
+    cst.Continue,
+    cst.Yield,
+    cst.Await,
+    cst.NamedExpr,
+    cst.Global,
+    cst.Nonlocal,
+    cst.Raise,
+    cst.Try,
+    cst.Assert,
+)
+ENDS = (cst.Global, cst.Nonlocal, cst.Try, cst.Yield, cst.Await)
 PARTS = (cst.Attribute, cst.Subscript)
-FETCHES = {"item", "tolist", "numpy", "cpu", "cuda", "backward", "print", "step", "zero_grad", "nonzero", "unique", "register_hook"}
-OUTSIDE = ("random", "numpy", "np", "math", "time", "os", "logging", "scipy", "PIL", "cv2")  # take no mapped tensor, or draw
+SINGLE = {"len", "range", "zip", "enumerate", "isinstance", "abs", "tuple", "list", "sum", "max", "min", "int", "float", "super", "dict"}
+MORE = """
+add addcmul all amax amin any argmin argsort atan bernoulli ceil chunk clamp_max clamp_min conj cross cumprod diag diagonal diff
+dim dist div dot einsum eq erf expm1 fill_diagonal_ floor fmod ge gelu gt index_add isfinite isinf isnan kron le lerp log1p log2
+logical_and logical_not logical_or logsumexp lt masked_select max maximum median min minimum mul_ add_ sub_ div_ nan_to_num ne
+numel outer reciprocal relu_ rsqrt scatter scatter_add sign size sort split std_mean take topk trace trunc unbind var
+"""
+METHODS = GIVE | frozenset(MORE.split())
+HERE_ONLY = {"requires_grad", "grad_fn", "is_leaf"}  # what torch says of a mapped tensor is not what it says of its row
 AGAIN = "is done once for each row"
 
 
 def only_gives(project: Project, file: PythonFile, turns: Turns) -> None:
     """Raises `UsageError` where a turn does more than to make its result of its rows."""
+    bound = {name for part in (turns.clause.target, *turns.front) for name in _bound(part)}
     for part in turns.parts:
         for node in descendants(part, LEAVES):
             raise refuse(f"{file.location(node)}: `{short(file.text(node))}` belongs to one turn of the loop")
-    bound = {name for part in (turns.clause.target, *turns.front) for name in _bound(part)}
     if isinstance(turns.node, cst.For):
+        runs_through(file, turns.node)
         _leaves_nothing(file, turns.node, bound)
         _begins_anew(file, turns, bound)
+    else:
+        _not_caught(file, turns.node)
+    row = _bound(turns.clause.target)
+    if not any(isinstance(each, cst.Name) and each.value in row for part in turns.parts for each in descendants(part, cst.Name)):
+        raise refuse(f"{file.location(turns.node)}: a turn does not use its row")
     for part in turns.parts:
         _changes_nothing(project, file, part, bound)
-    for call in _calls(turns):
-        _takes_rows(file, call)
-    for where, function in _reached(project, file, turns):
-        _changes_nothing(project, where, function.body, _bound(function.body) | {each.name.value for each in _params(function)})
-        for call in descendants(function.body, cst.Call):
-            _takes_rows(where, call)  # type: ignore[arg-type]
-        for node in descendants(function.body, (*ASSIGNS, cst.Global, cst.Nonlocal)):
-            if isinstance(node, (cst.Global, cst.Nonlocal)) or any(isinstance(target, cst.Attribute) for target in targets_of(node)):
+    for where, body, own in _reached(project, file, turns):
+        if own is not None:
+            _changes_nothing(project, where, body, own)
+        for node in descendants(body, (*ASSIGNS, *ENDS)):
+            if isinstance(node, ENDS) or any(isinstance(target, cst.Attribute) for target in targets_of(node)):
                 raise refuse(f"{where.location(node)}: `{short(where.text(node))}` {AGAIN}")
-        drawn = purity.first_draw(project, where, function, set())
-        if drawn is not None:
-            raise refuse(f"{drawn[0].location(drawn[1])}: `{short(drawn[0].text(drawn[1]))}` draws anew for each row")
+        for node in descendants(body, cst.Attribute):
+            if node.attr.value in HERE_ONLY:  # type: ignore[attr-defined]
+                raise refuse(f"{where.location(node)}: `{where.text(node)}` says something else of mapped rows")
+
+
+def _not_caught(file: PythonFile, node: cst.CSTNode) -> None:
+    for up in file.ancestors(node):
+        if isinstance(up, cst.Try) and up.handlers:
+            raise refuse(f"{file.location(node)}: an error of torch.vmap would be caught around it")
+        if isinstance(up, cst.FunctionDef):
+            return
 
 
 def _changes_nothing(project: Project, file: PythonFile, part: cst.CSTNode, own: set[str]) -> None:
@@ -53,28 +89,27 @@ def _changes_nothing(project: Project, file: PythonFile, part: cst.CSTNode, own:
         raise refuse(f"{file.location(node)}: `{short(file.text(node))}` changes what others read, which {AGAIN}")
 
 
-def _takes_rows(file: PythonFile, call: cst.Call) -> None:
-    if callees.called_name(call) in FETCHES or (file.full_name(call.func) or "").split(".")[0] in OUTSIDE:
-        raise refuse(f"{file.location(call)}: `{short(file.text(call))}` takes no rows of a mapped tensor")
-
-
 def _bound(part: cst.CSTNode) -> set[str]:
     """Names that `part` gives a value to, or that it is, as the target of a loop."""
     targets = [part] if isinstance(part, (cst.Name, cst.Tuple, cst.List)) else []
-    targets += [each for node in descendants(part, ASSIGNS) for each in targets_of(node)]
+    targets += [each for node in descendants(part, (*ASSIGNS, cst.For, cst.CompFor)) for each in targets_of(node)]
     return {each.value for target in targets if not isinstance(target, PARTS) for each in descendants(target, cst.Name)}  # type: ignore[attr-defined]
 
 
-def _params(function: cst.FunctionDef) -> Iterator[cst.Param]:
-    return descendants(function.params, cst.Param)  # type: ignore[return-value]
-
-
 def _leaves_nothing(file: PythonFile, loop: cst.For, bound: set[str]) -> None:
-    """Raises `UsageError` where what a turn sets is used outside the loop."""
+    """Raises `UsageError` where what a turn sets is used outside the loop, other than as the target of another loop."""
     for node in descendants(file.function_around(loop) or file.module, cst.Name):
         told = node.value in bound and is_name(file, node) and not file.inside(node, loop)  # type: ignore[attr-defined,arg-type]
-        if told and not begins_anew(file, node):  # type: ignore[arg-type]
+        if told and not _of_another(file, node, loop):  # type: ignore[arg-type]
             raise refuse(f"{file.location(node)}: `{file.text(node)}` is also used outside the loop that sets it")
+
+
+def _of_another(file: PythonFile, name: cst.Name, loop: cst.For) -> bool:
+    for up in file.ancestors(name):
+        targets = [each.target for each in clauses(up)] + ([up.target] if isinstance(up, cst.For) and not file.inside(loop, up) else [])
+        if any(name.value in _bound(target) for target in targets):
+            return not (isinstance(up, cst.For) and file.inside(name, up.iter))
+    return False
 
 
 def _begins_anew(file: PythonFile, turns: Turns, bound: set[str]) -> None:
@@ -83,23 +118,74 @@ def _begins_anew(file: PythonFile, turns: Turns, bound: set[str]) -> None:
     for part in turns.front:
         given = [target for node in descendants(part, ASSIGNS) for target in targets_of(node) if not isinstance(node, cst.AugAssign)]
         for node in descendants(part, cst.Name):
-            stored = any(file.inside(node, target) for target in given)
+            stored = any(file.inside(node, target) for target in given) or _of_another(file, node, turns.node)  # type: ignore[arg-type]
             if node.value in bound - known and is_name(file, node) and not stored:  # type: ignore[attr-defined,arg-type]
                 raise refuse(f"{file.location(node)}: `{file.text(node)}` is read before the turn sets it")
         known |= _bound(part)
 
 
-def _calls(turns: Turns) -> Iterator[cst.Call]:
+def _reached(project: Project, file: PythonFile, turns: Turns) -> Iterator[tuple[PythonFile, cst.CSTNode, set[str] | None]]:
+    """The parts of a turn, then bodies of functions and lambdas that it may run, with the names that are each one's own.
+
+    Raises `UsageError` for a call that is none of torch's, of a tensor's, or of the program's.
+    """
     for part in turns.parts:
-        yield from descendants(part, cst.Call)  # type: ignore[misc]
+        yield file, part, None
+    todo: list[tuple[PythonFile, cst.CSTNode]] = [(file, part) for part in turns.parts]
+    seen: set[int] = set()
+    while todo:
+        where, body = todo.pop(0)
+        for call in descendants(body, cst.Call):
+            for other, each in _runs(project, where, call):  # type: ignore[arg-type]
+                if id(each) in seen:
+                    continue
+                seen.add(id(each))
+                inner = each.body  # type: ignore[attr-defined]
+                yield other, inner, _bound(inner)
+                todo.append((other, inner))
 
 
-def _reached(project: Project, file: PythonFile, turns: Turns) -> Iterator[callees.Function]:
-    """Functions of the program that a turn may call, those of networks where it calls something that has no such name."""
-    starts: list[callees.Function] = []
-    for call in _calls(turns):
-        found = list(callees.meant(project, file, call))
-        named = isinstance(call.func, cst.Name) or (dotted(call.func) or "").startswith("self.")
-        network = named and not found and not callees.of_library(project, file, call)
-        starts += callees.forwards(project) if network else found
-    yield from callees.reached(project, starts)
+def _runs(project: Project, file: PythonFile, call: cst.Call) -> Sequence[tuple[PythonFile, cst.FunctionDef | cst.Lambda]]:
+    """What of the program `call` may run."""
+    here, full, name = file.location(call), file.full_name(call.func) or "", callees.called_name(call)
+    if full.startswith("torch."):
+        if name in purity.RANDOM_TORCH:
+            raise refuse(f"{here}: `{short(file.text(call))}` draws anew for each row")
+        return ()
+    own = list(callees.meant(project, file, call))
+    if own:
+        return own
+    method = isinstance(call.func, cst.Attribute) and name in METHODS and not callees.of_library(project, file, call)
+    if method or full in SINGLE:
+        return ()
+    if not _network(project, file, call):
+        raise refuse(f"{here}: what `{short(file.text(call))}` does once for each row is not known")
+    return [*callees.forwards(project), *_lambdas(project)]
+
+
+def _network(project: Project, file: PythonFile, call: cst.Call) -> bool:
+    """Whether a network or a loss may be called: a parameter, or what is given only objects of torch and of the program's classes."""
+    name, function = dotted(call.func), file.function_around(call)
+    if name is None:
+        return False
+    if isinstance(call.func, cst.Name):
+        if function is not None and any(each.name.value == name for each in _params(function)):
+            return True
+        given = [(file, value) for value in given_to(function or file.module, name) or given_to(file.module, name)]
+    else:
+        attribute = f"self.{name.split('.')[-1]}"
+        given = [(where, value) for where in project.parsed(attribute) for value in given_to(where.module, attribute)]
+    return bool(given) and all(isinstance(value, cst.Call) and _makes_network(project, where, value) for where, value in given)
+
+
+def _makes_network(project: Project, file: PythonFile, call: cst.Call) -> bool:
+    full, name = file.full_name(call.func) or "", callees.called_name(call)
+    return full.startswith("torch.") or any(True for _ in project.parsed(f"class {name}"))
+
+
+def _params(function: cst.FunctionDef) -> Iterator[cst.Param]:
+    return descendants(function.params, cst.Param)  # type: ignore[return-value]
+
+
+def _lambdas(project: Project) -> list[tuple[PythonFile, cst.Lambda]]:
+    return [(file, node) for file in project.parsed("lambda") for node in file.nodes if isinstance(node, cst.Lambda)]

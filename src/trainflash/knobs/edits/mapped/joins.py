@@ -92,11 +92,11 @@ def _join(file: PythonFile, call: cst.Call) -> Join | None:
     return Join(dim, f".flatten({dim}, {dim + 1})") if dim >= 0 else Join(dim - 1, f".flatten({dim - 1}, {dim})")
 
 
-def _joined_later(file: PythonFile, name: cst.Name) -> tuple[cst.Call, Join]:
+def _joined_later(file: PythonFile, name: cst.Name, filling: cst.Call | None = None) -> tuple[cst.Call, Join]:
     """The one call that reads the list `name`, which joins it. Raises `UsageError` without one."""
     owner = file.function_around(name) or file.module
     reads = [each for each in _named(file, owner, name.value) if not isinstance(file.parent(each), cst.AssignTarget)]
-    reads = [each for each in reads if _appended(file, each) is None]
+    reads = [each for each in reads if _appended(file, each) is not filling or filling is None]
     call = _call_around(file, reads[0]) if len(reads) == 1 else None
     join = _join(file, call) if call is not None else None
     if call is None or join is None or file.span(call)[0] < file.span(name)[0] or len(given_to(owner, name.value)) != 1:
@@ -169,11 +169,12 @@ def _filled(file: PythonFile, node: cst.For, front: tuple[cst.CSTNode, ...], las
     begun = [each for each in descendants(owner, cst.Assign) if any(dotted(t.target) == name.value for t in each.targets)]  # type: ignore[attr-defined]
     empty = len(begun) == 1 and isinstance(begun[0].value, cst.List) and not begun[0].value.elements  # type: ignore[attr-defined]
     line = file.statement(begun[0]) if empty else None
-    if len(appends) != 1 or line is None or sole(line) is not begun[0] or file.parent(line) is not file.parent(node):
+    alone = line is not None and sole(line) is begun[0] and len(begun[0].targets) == 1  # type: ignore[attr-defined]
+    if len(appends) != 1 or line is None or not alone or file.parent(line) is not file.parent(node):
         raise refuse(f"{here}: the list `{name.value}` is not empty in front of the loop and filled by it alone")
     if file.span(line)[0] > file.span(node)[0]:
         raise refuse(f"{here}: the list `{name.value}` is made behind the loop")
-    joined, join = _joined_later(file, name)
+    joined, join = _joined_later(file, name, call)  # type: ignore[arg-type]
     if file.inside(joined, node):
         raise refuse(f"{here}: the list `{name.value}` is joined in the loop that fills it")
     beside = (*without(file, [begun[0]]), _itself(file, joined, name.value))

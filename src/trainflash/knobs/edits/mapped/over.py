@@ -7,14 +7,12 @@ from dataclasses import dataclass
 
 import libcst as cst
 
+from trainflash.knobs.edits.mapped.tensors import tensor
 from trainflash.knobs.effects import changes
+from trainflash.knobs.project import Project
 from trainflash.knobs.reading.expressions import given_to, is_name, literal, refuse, short
-from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, positional
+from trainflash.knobs.reading.python_source import ASSIGNS, PythonFile, descendants, dotted, positional, targets_of
 
-LISTS = (cst.List, cst.Tuple, cst.Set, cst.Dict, cst.ListComp, cst.GeneratorExp, cst.DictComp, cst.SetComp)
-LISTED = {"list", "tuple", "sorted", "reversed", "range", "map", "filter", "iter", "split", "chunk", "tensor_split", "tolist"}
-LISTED |= {"values", "items", "keys", "parameters", "named_parameters", "buffers", "children", "modules"}
-LISTED |= {"ModuleList", "ModuleDict", "ParameterList"}
 SIZES = ("shape", "size")
 
 
@@ -36,7 +34,7 @@ class Over:
 
     def text(self, file: PythonFile, node: cst.CSTNode) -> str:
         """The text of `node`, a part of the loop's body, with names in place of numbers."""
-        start, end = file.span(node)
+        start, end = file.outer_span(node) if isinstance(node, cst.BaseExpression) else file.span(node)
         at, found = start, []
         for begin, stop, name in sorted(self.renamed):
             if start <= begin and stop <= end:
@@ -45,7 +43,7 @@ class Over:
         return "".join(found) + file.raw[at:end].decode("utf-8")
 
 
-def over(file: PythonFile, target: cst.BaseExpression, whole: cst.BaseExpression, parts: Sequence[cst.CSTNode]) -> Over:
+def over(project: Project, file: PythonFile, target: cst.BaseExpression, whole: cst.BaseExpression, parts: Sequence[cst.CSTNode]) -> Over:
     """What a loop of `target` over `whole` takes; `parts` are its body. Raises `UsageError` for anything but rows of tensors."""
     here, called = file.location(whole), file.full_name(whole.func) if isinstance(whole, cst.Call) else None
     names = _names(target)
@@ -55,18 +53,18 @@ def over(file: PythonFile, target: cst.BaseExpression, whole: cst.BaseExpression
     if called in ("range", "enumerate", "zip") and any(arg.keyword is not None or arg.star for arg in whole.args):  # type: ignore[attr-defined]
         raise refuse(f"{here}: `{short(file.text(whole))}` is not read here")
     if called == "range" and len(given) == 1 and len(names) == 1:
-        return _by_number(file, names[0], given[0], parts)
+        return _by_number(project, file, names[0], given[0], parts)
     if called == "enumerate" and len(given) == 1 and len(names) == 2:
-        plain = Over((_row(file, names[1], given[0]),))
+        plain = Over((_row(project, file, names[1], given[0]),))
         if not any(True for _ in _uses(file, names[0], parts)):
             return plain
-        numbered = _by_number(file, names[0], None, parts)
+        numbered = _by_number(project, file, names[0], None, parts)
         return Over((*plain.rows, *numbered.rows), numbered.renamed)
     if called == "zip" and len(given) == len(names):
-        return Over(tuple(_row(file, name, each) for name, each in zip(names, given, strict=True)))
+        return Over(tuple(_row(project, file, name, each) for name, each in zip(names, given, strict=True)))
     if len(names) != 1 or called in ("range", "enumerate", "zip"):
         raise refuse(f"{here}: `{short(file.text(whole))}` gives several things in each turn")
-    return Over((_row(file, names[0], whole),))
+    return Over((_row(project, file, names[0], whole),))
 
 
 def _names(target: cst.BaseExpression) -> list[str] | None:
@@ -74,7 +72,7 @@ def _names(target: cst.BaseExpression) -> list[str] | None:
     return [one.value for one in each] if all(isinstance(one, cst.Name) for one in each) else None  # type: ignore[attr-defined]
 
 
-def _row(file: PythonFile, name: str, whole: cst.BaseExpression) -> Row:
+def _row(project: Project, file: PythonFile, name: str, whole: cst.BaseExpression) -> Row:
     """A row of `whole`, also of `x.unbind(dim)`. Raises `UsageError` where that is a list."""
     if isinstance(whole, cst.Call) and isinstance(whole.func, cst.Attribute) and whole.func.attr.value == "unbind":
         method = file.full_name(whole.func) != "torch.unbind"
@@ -82,25 +80,10 @@ def _row(file: PythonFile, name: str, whole: cst.BaseExpression) -> Row:
         given = [arg.value for arg in (whole.args if method else whole.args[1:])]
         dim = literal(given[0]) if given else 0
         if isinstance(dim, int) and len(given) < 2:
+            tensor(project, file, of)
             return Row(name, file.text(of), dim)
-    tensor(file, whole)
+    tensor(project, file, whole)
     return Row(name, file.text(whole), 0)
-
-
-def tensor(file: PythonFile, whole: cst.BaseExpression, depth: int = 3) -> None:
-    """Raises `UsageError` where the source shows that `whole` is a list, or something else that is no tensor."""
-    tail = (dotted(whole.func) or file.text(whole.func)).split(".")[-1] if isinstance(whole, cst.Call) else ""
-    if isinstance(whole, LISTS) or tail in LISTED:
-        raise refuse(f"{file.location(whole)}: `{short(file.text(whole))}` is a list, not a tensor")
-    name = dotted(whole)
-    if name is None or not depth:
-        return
-    owner: cst.CSTNode | None = file.function_around(whole) or file.module
-    if name.startswith("self."):
-        owner = next((up for up in file.ancestors(whole) if isinstance(up, cst.ClassDef)), None)
-    for value in given_to(owner, name) if owner is not None else ():
-        if not file.inside(whole, value):
-            tensor(file, value, depth - 1)
 
 
 def _uses(file: PythonFile, name: str, parts: Sequence[cst.CSTNode]) -> Iterator[cst.Name]:
@@ -110,7 +93,7 @@ def _uses(file: PythonFile, name: str, parts: Sequence[cst.CSTNode]) -> Iterator
                 yield node  # type: ignore[misc]
 
 
-def _by_number(file: PythonFile, number: str, count: cst.BaseExpression | None, parts: Sequence[cst.CSTNode]) -> Over:
+def _by_number(project: Project, file: PythonFile, number: str, count: cst.BaseExpression | None, parts: Sequence[cst.CSTNode]) -> Over:
     """Rows that the body takes by their number, as `x[i]` or `x[:, i]`; `count` of them, None: as many as there are."""
     found: dict[tuple[str, int], str] = {}
     renamed = []
@@ -120,7 +103,7 @@ def _by_number(file: PythonFile, number: str, count: cst.BaseExpression | None, 
         stored = taken is None or isinstance(file.parent(taken), (cst.AssignTarget, cst.AugAssign))
         if stored or changes.root(taken.value) in ("", number) or changes.root(taken.value) in bound:
             raise refuse(f"{file.location(node)}: `{number}` is used for more than to take a row of a tensor")
-        tensor(file, taken.value)
+        tensor(project, file, taken.value)
         key = (file.text(taken.value), dim)
         name = found.setdefault(key, _free(file, f"{key[0].split('.')[-1]}_row", set(found.values())))
         rest = [file.text(each) for each in taken.slice[1:]] if dim == 0 and len(taken.slice) > 1 else []
@@ -128,6 +111,8 @@ def _by_number(file: PythonFile, number: str, count: cst.BaseExpression | None, 
     if not found:
         raise refuse(f"{file.location(parts[0])}: no row of a tensor is taken by `{number}`")
     whole = None if count is None else sized(file, count)
+    if count is not None and whole is None and not isinstance(count, (cst.Name, cst.Attribute, cst.Integer)):
+        raise refuse(f"{file.location(count)}: whether `{short(file.text(count))}` may be less than none is not known")
     rows = [Row(name, _cut(file, of, dim, count if whole != (of, dim) else None), dim) for (of, dim), name in found.items()]
     return Over(tuple(rows), tuple(renamed))
 
@@ -171,8 +156,21 @@ def sized(file: PythonFile, count: cst.BaseExpression, depth: int = 2) -> tuple[
     if isinstance(count, cst.Name) and depth:
         owner = file.function_around(count) or file.module
         given = given_to(owner, count.value)
-        return sized(file, given[0], depth - 1) if len(given) == 1 else _unpacked(file, owner, count.value)
+        found = sized(file, given[0], depth - 1) if len(given) == 1 else None if given else _unpacked(file, owner, count.value)
+        return found if found is not None and _given_once(owner, found[0]) else None
     return None
+
+
+def _given_once(owner: cst.CSTNode, name: str) -> bool:
+    """Whether the tensor whose size has a name of its own is the same all through the function."""
+    params = descendants(owner.params, cst.Param) if isinstance(owner, cst.FunctionDef) else ()
+    given = [node for node in descendants(owner, (*ASSIGNS, cst.For, cst.AsName)) for target in targets_of(node) if name in _told(target)]
+    return len(given) + any(each.name.value == name for each in params) <= 1  # type: ignore[attr-defined]
+
+
+def _told(target: cst.BaseExpression) -> set[str | None]:
+    parts = [each.value for each in target.elements] if isinstance(target, (cst.Tuple, cst.List)) else [target]
+    return {dotted(each) for each in parts}
 
 
 def _unpacked(file: PythonFile, owner: cst.CSTNode, name: str) -> tuple[str, int] | None:

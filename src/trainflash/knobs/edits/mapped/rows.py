@@ -14,12 +14,12 @@ from trainflash.knobs.edits import imports
 from trainflash.knobs.edits.mapped import joins
 from trainflash.knobs.edits.mapped.alone import only_gives
 from trainflash.knobs.edits.mapped.over import Over, over
-from trainflash.knobs.edits.statements import top, whole_lines
+from trainflash.knobs.edits.statements import kept_comments, top, whole_lines
 from trainflash.knobs.edits.which_loop import near
 from trainflash.knobs.effects import changes
 from trainflash.knobs.kinds import MappedRows
 from trainflash.knobs.reading.expressions import refuse
-from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted
+from trainflash.knobs.reading.python_source import PythonFile, dotted
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
 
@@ -44,7 +44,7 @@ def mapped_rows(edit: MappedRows, scene: Scene) -> tuple[Target, ...]:
 
 def _at_once(scene: Scene, file: PythonFile, node: cst.CSTNode) -> tuple[Splice, ...]:
     turns = joins.turns(file, node)
-    rows = over(file, turns.clause.target, turns.clause.iter, turns.parts)
+    rows = over(scene.project, file, turns.clause.target, turns.clause.iter, turns.parts)
     only_gives(scene.project, file, turns)
     vmap, needed = imports.reach(file, "torch", "vmap")
     function = _direct(file, turns, rows)
@@ -58,27 +58,22 @@ def _at_once(scene: Scene, file: PythonFile, node: cst.CSTNode) -> tuple[Splice,
     options += f", out_dims={turns.join.out}" if turns.join.out else ""
     mapped = f"{vmap}({function}{options})({', '.join(row.of for row in rows.rows)}){turns.join.behind}"
     if turns.place is not None:
-        return (*needed, Splice(file.path, *file.span(turns.place), mapped), *turns.beside)
+        return (*needed, *kept_comments(file, (Splice(file.path, *file.span(turns.place), mapped), *turns.beside)))
     above, head, behind = _comments(file, node)  # type: ignore[arg-type]
     front, indent = "", file.indent(node)
     if turns.front:
         front, head = _function(file, turns, rows, f"{indent}def {MAPPED}({names}):{head}"), ""
     old = whole_lines(file, top(file, node), file.span(node)[1])
     text = f"{above}{front}{indent}{turns.into}{mapped}{head}{behind}{file.newline}"
-    return (*needed, Splice(file.path, old.start, old.end, text), *turns.beside)
+    return (*needed, *kept_comments(file, (Splice(file.path, old.start, old.end, text), *turns.beside)))
 
 
 def _comments(file: PythonFile, node: cst.For) -> tuple[str, str, str]:
-    """The comments above the loop, behind its head and behind its result. Raises `UsageError` where one stands elsewhere and would go."""
+    """The comments above the loop, behind its head and behind its result."""
     above = file.raw[file.raw.rfind(b"\n", 0, top(file, node)) + 1 : file.raw.rfind(b"\n", 0, file.span(node)[0]) + 1].decode("utf-8")
     body: cst.IndentedBlock = node.body  # type: ignore[assignment]
     last: cst.SimpleStatementLine = body.body[-1]  # type: ignore[assignment]
     behind = [body.header.comment, last.trailing_whitespace.comment]
-    others = [each for each in descendants(last, cst.Comment) if each not in behind]
-    others += [each for each in descendants(node, cst.Comment) if not file.inside(each, body) and each not in behind]
-    others = [each for each in others if not any(each is line.comment for line in node.leading_lines)]
-    if others or any(line.comment is not None for line in body.footer):
-        raise refuse(f"{file.location(node)}: a comment stands where its place would be gone")
     return above, *(f"  {each.value}" if each is not None else "" for each in behind)  # type: ignore[return-value]
 
 
