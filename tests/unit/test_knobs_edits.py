@@ -69,8 +69,15 @@ def test_a_property_that_sets_what_only_it_reads_is_kept(tmp_path):
         ("self._kept = torch", "old = self._kept\n        self._kept = torch"),
         ("self._kept = None", "self._kept = weight"),
         ("        self._kept = torch", "        if self.scales:\n            self._kept = torch"),
+        ("self._kept = torch.stack(", "self._kept = self._kept or torch.stack("),
+        ("class Family:", "class Family:\n    _kept = 0"),
+        ("class Family:", "class Family(torch.nn.Module):"),
+        ("import torch", "import torch\n\nheld = vars(torch)"),
     ],
-    ids=["read elsewhere", "read before", "begun with something", "not always set"],
+    ids=[
+        *("read elsewhere", "read before", "begun with something", "not always set", "made of itself", "an attribute of the class"),
+        *("a network", "attributes by other names"),
+    ],
 )
 def test_what_others_see_set_anew_each_time_is_not_kept(tmp_path, old, new):
     with pytest.raises(UsageError, match="it changes its object"):

@@ -8,10 +8,11 @@ from collections.abc import Iterator
 import libcst as cst
 
 from trainflash.errors import UsageError
+from trainflash.knobs.edits.statements import kept_comments
 from trainflash.knobs.edits.which_loop import near
 from trainflash.knobs.kinds import JoinedCalls
 from trainflash.knobs.reading import callees
-from trainflash.knobs.reading.expressions import literal, refuse, short
+from trainflash.knobs.reading.expressions import given_to, literal, refuse, short
 from trainflash.knobs.reading.python_source import PythonFile, clauses, descendants, dotted, sole, string_value
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
@@ -25,7 +26,7 @@ def joined_calls(edit: JoinedCalls, scene: Scene) -> tuple[Target, ...]:
     file, place = scene.source("asks")
     reasons: list[UsageError] = []
     for where, node in near(scene.project, file, place.line, LOOPS):
-        call = _asks_for_each(node)
+        call = _asks_for_each(where, node)
         if call is None:
             continue
         try:
@@ -34,14 +35,24 @@ def joined_calls(edit: JoinedCalls, scene: Scene) -> tuple[Target, ...]:
             reasons.append(bad)
             continue
         at, keys = where.location(node), where.text(clauses(node)[0].iter)
-        text = f"{where.text(call.func.value)}.{many}({keys})"  # type: ignore[attr-defined]
-        splice = Splice(where.path, *where.span(node), f"list({text})" if isinstance(node, cst.ListComp) else text)
+        given = keys if _is_list(where, clauses(node)[0].iter) else f"list({keys})"
+        text = f"{where.text(call.func.value)}.{many}({given})"  # type: ignore[attr-defined]
+        splices = kept_comments(where, [Splice(where.path, *where.span(node), f"list({text})" if isinstance(node, cst.ListComp) else text)])
         what = f"`{short(where.text(call))}` for each of `{short(keys)}` at {at}"
-        return (Target(at, None, lambda value: (splice,), what, many),)  # noqa: B023 - returned at once
+        return (Target(at, None, lambda value: tuple(splices), what, many),)  # noqa: B023 - returned at once
     raise reasons[0] if reasons else refuse(f"{place}: no method is called for one key after another near this line")
 
 
-def _asks_for_each(node: cst.CSTNode) -> cst.Call | None:
+def _is_list(file: PythonFile, keys: cst.BaseExpression) -> bool:
+    """Whether the keys can be gone through more than once: a list, or a part of something."""
+    if isinstance(keys, cst.Name):
+        given = given_to(file.function_around(keys) or file.module, keys.value)
+        return bool(given) and all(not isinstance(each, cst.Name) and _is_list(file, each) for each in given)
+    name = callees.called_name(keys) if isinstance(keys, cst.Call) else ""
+    return isinstance(keys, (cst.List, cst.Tuple, cst.ListComp, cst.Subscript)) or name in (*LISTS, "sorted", "tolist", "range")
+
+
+def _asks_for_each(file: PythonFile, node: cst.CSTNode) -> cst.Call | None:
     """The call in `[x.one(key) for key in keys]`."""
     found, call = clauses(node), node.elt  # type: ignore[attr-defined]
     if len(found) != 1 or found[0].ifs or found[0].asynchronous is not None or not isinstance(call, cst.Call):
@@ -49,6 +60,8 @@ def _asks_for_each(node: cst.CSTNode) -> cst.Call | None:
     alone = len(call.args) == 1 and call.args[0].keyword is None and not call.args[0].star
     key = dotted(call.args[0].value) if alone else None
     if not isinstance(call.func, cst.Attribute) or not isinstance(found[0].target, cst.Name) or found[0].target.value != key:
+        return None
+    if dotted(call.func) is None or (isinstance(node, cst.GeneratorExp) and not isinstance(file.parent(node), cst.Arg)):
         return None
     return None if any(each.value == key for each in descendants(call.func, cst.Name)) else call  # type: ignore[attr-defined]
 
@@ -61,12 +74,14 @@ def _for_all(scene: Scene, file: PythonFile, call: cst.Call) -> str:
     where, one = meant[0]
     owner = where.class_of(one)
     through = _first_of(where, one)
-    if owner is None or through is None:
+    if owner is None or through is None or not _public(one):
         raise refuse(f"{where.location(one)}: {one.name.value} does not ask for a list of its one key")
     methods = [each for each in owner.body.body if isinstance(each, cst.FunctionDef) and each is not one]
-    if through.startswith("self.") and any(each.name.value == through.removeprefix("self.") and _public(each) for each in methods):
-        return through.removeprefix("self.")
-    found = [each.name.value for each in methods if _public(each) and _of_all(where, each) == through]
+    asked = through.removeprefix("self.")
+    found = [each.name.value for each in methods if _public(each) and each.name.value == asked]
+    found = found or [each.name.value for each in methods if _public(each) and _of_all(where, each) == through]
+    if len(found) == 1 and len(scene.project.functions(found[0])) > 1:
+        raise refuse(f"{where.location(one)}: another class has a method {found[0]}, too")
     if len(found) != 1:
         which = "no" if not found else "more than one"
         raise refuse(f"{where.location(one)}: {which} method of {owner.name.value} asks `{through}` for all keys")

@@ -142,7 +142,9 @@ def _call_at(file: PythonFile, calls: tuple[str, ...], place: Location) -> cst.C
 
 def _called_there(edit: Placed, project: Project, file: PythonFile, place: Location) -> list[tuple[PythonFile, cst.Call]]:
     """Calls that `edit` means in functions of the program that the line calls, by their full names."""
-    starts = [found for call in file.calls if file.lines_of(call)[0] == place.line for found in callees.meant(project, file, call)]
+    calls = [call for call in file.calls if file.lines_of(call)[0] == place.line]
+    sure = [call for call in calls if isinstance(call.func, cst.Name) or callees.own_method(project, file, call)]
+    starts = [found for call in sure for found in callees.meant(project, file, call)]
     return [
         (where, call)
         for where, function in callees.reached(project, starts)

@@ -191,15 +191,22 @@ def own_slots(project: Project, file: PythonFile, function: cst.FunctionDef) -> 
     With the assignment of each. Whether that runs again is nothing that anybody could see.
     """
     owner, found = file.class_of(function), []
-    for node in _own(function) if owner is not None else ():
+    if owner is None or any((dotted(base.value) or "?").endswith(("Module", "?")) for base in owner.bases) or _by_name(project):
+        return []  # what a network holds is more than an attribute
+    for node in _own(function):
         name = dotted(node.targets[0].target) if isinstance(node, cst.Assign) and len(node.targets) == 1 else None
         if name is None or not name.startswith("self.") or name.count(".") != 1 or file.parent(file.parent(node)) is not function.body:  # type: ignore[arg-type]
             continue
         told = [each for each in descendants(function, cst.Attribute) if dotted(each) == name]
-        first = min(told, key=lambda each: file.span(each)[0])
-        if len(told) > 1 and first is node.targets[0].target and not _told_elsewhere(project, file, function, name.removeprefix("self.")):  # type: ignore[attr-defined]
+        before = [each for each in told if file.span(each)[0] < file.span(node)[0] or file.inside(each, node.value)]  # type: ignore[attr-defined]
+        if len(told) > 1 and not before and not _told_elsewhere(project, file, function, name.removeprefix("self.")):
             found.append((name, node))
     return found  # type: ignore[return-value]
+
+
+def _by_name(project: Project) -> bool:
+    """Whether the program reaches attributes by other ways than their names."""
+    return any(True for word in ("__dict__", "vars(") for _ in project.parsed(word))
 
 
 def _told_elsewhere(project: Project, file: PythonFile, function: cst.FunctionDef, name: str) -> bool:
@@ -208,6 +215,8 @@ def _told_elsewhere(project: Project, file: PythonFile, function: cst.FunctionDe
         for node in where.nodes:
             if isinstance(node, cst.SimpleString) and string_value(node) == name:
                 return True
+            if isinstance(node, cst.Name) and node.value == name and isinstance(where.parent(node), (cst.AssignTarget, cst.AnnAssign)):
+                return True  # an attribute of the class
             if not isinstance(node, cst.Attribute) or node.attr.value != name or (where is file and where.inside(node, function)):
                 continue
             up = where.parent(node)
