@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,15 +10,17 @@ import libcst as cst
 
 from trainflash.errors import UsageError
 from trainflash.knobs.edits.exchange import of_means, worked_out
+from trainflash.knobs.effects import given
 from trainflash.knobs.kinds import CutBatch
 from trainflash.knobs.reading import callees, sources
-from trainflash.knobs.reading.expressions import given_to, literal, refuse, short
+from trainflash.knobs.reading.expressions import given_to, is_name, literal, refuse, short
 from trainflash.knobs.reading.origins import Source
-from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, positional
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, keyword, positional
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Edit
 from trainflash.knobs.training import micro_batches
 from trainflash.knobs.training.backward_loops import BackwardLoop, backward_loops
+from trainflash.knobs.training.divided_loss import UNDIVIDED, divided_loss
 
 BY_COUNT = ("chunk", "tensor_split")
 BY_ROWS = ("split",)
@@ -44,11 +46,13 @@ def cut_batch(edit: CutBatch, scene: Scene) -> tuple[Target, ...]:
         raise refuse("how many rows a micro-batch has was not measured")
     pieces, rows = round(updates.backwards_per_step), updates.micro_batch
     cuts = _cuts(scene)
-    divisors = _divisors(cuts)
+    loss = divided_loss(scene.project, cuts.region)
+    divisors = [(loss.file, loss.divisor)]
     of_means(scene, divisors)
+    _nothing_else(cuts)
     counts = [each for each in divisors if not _follows(cuts, *each)]
-    if not divisors or (cuts.rows and counts):
-        raise refuse(f"{cuts.region.here()}: the loss of a piece is not divided by the number of pieces")
+    if cuts.rows and counts:
+        raise refuse(f"{cuts.region.here()}: {UNDIVIDED}")
     told = [*cuts.numbers, *counts]
     typed, typing = _typed(scene, told, rows if cuts.rows else pieces, beside=divisors)
     if typing is None:
@@ -88,21 +92,33 @@ def _cut_by(region: BackwardLoop) -> _Cuts | None:
     whole: cst.BaseExpression = loop.iter  # type: ignore[attr-defined]
     pieces = {each.value for each in descendants(loop.target, cst.Name)}  # type: ignore[attr-defined]
     if isinstance(whole, cst.Call) and dotted(whole.func) == "range":
-        given = [arg.value for arg in whole.args if arg.keyword is None and not arg.star]
-        if len(given) != 3 or literal(given[0]) != 0 or not isinstance(loop.target, cst.Name):  # type: ignore[attr-defined]
+        ends_at = [arg.value for arg in whole.args if arg.keyword is None and not arg.star]
+        if len(ends_at) != 3 or literal(ends_at[0]) != 0 or not isinstance(loop.target, cst.Name):  # type: ignore[attr-defined]
             return None
         ends = list(_ends(file, loop, loop.target.value))  # type: ignore[attr-defined]
-        if not ends or {file.text(each) for each in ends} != {file.text(given[2])}:
+        if not ends or {file.text(each) for each in ends} != {file.text(ends_at[2])}:
             return None
         cut = [each for each in descendants(loop, cst.Assign) if any(file.inside(end, each) for end in ends)]
         pieces |= {name.value for each in cut for target in each.targets for name in descendants(target.target, cst.Name)}  # type: ignore[attr-defined]
-        return _Cuts(region, tuple((file, each) for each in (given[2], *ends)), frozenset(pieces), frozenset(), True)
-    lists = {name.value: given[0] for name in descendants(whole, cst.Name) if len(given := given_to(owner, name.value)) == 1}  # type: ignore[attr-defined]
+        return _Cuts(region, tuple((file, each) for each in (ends_at[2], *ends)), frozenset(pieces), frozenset(), True)
+    named = {name.value: values[0] for name in descendants(whole, cst.Name) if len(values := given_to(owner, name.value)) == 1}  # type: ignore[attr-defined]
+    lists = {name: value for name, value in named.items() if any(True for _ in _cutting(file, [value]))}
     calls = list(_cutting(file, [whole, *lists.values()]))
+    _only_pieces(file, whole, lists)
     kinds = {callees.called_name(call) in BY_ROWS for call, _ in calls}
     if len(kinds) != 1:
         return None
     return _Cuts(region, tuple((file, node) for _, node in calls), frozenset(pieces), frozenset(lists), kinds.pop())
+
+
+def _only_pieces(file: PythonFile, whole: cst.BaseExpression, lists: Collection[str]) -> None:
+    """Raises `UsageError` where the loop goes over something beside the pieces, or numbers them."""
+    if isinstance(whole, cst.Call) and dotted(whole.func) in ("zip", "list", "tuple"):
+        for arg in whole.args:
+            if arg.keyword is None:
+                _only_pieces(file, arg.value, lists)
+    elif not (isinstance(whole, cst.Call) and callees.called_name(whole) in (*BY_COUNT, *BY_ROWS)) and dotted(whole) not in lists:
+        raise refuse(f"{file.location(whole)}: the loop goes over `{short(file.text(whole))}`, too, beside the pieces of a batch")
 
 
 def _cutting(file: PythonFile, parts: list[cst.BaseExpression]) -> Iterator[tuple[cst.Call, cst.BaseExpression]]:
@@ -110,10 +126,11 @@ def _cutting(file: PythonFile, parts: list[cst.BaseExpression]) -> Iterator[tupl
     for call in (each for part in parts for each in descendants(part, cst.Call)):
         if callees.called_name(call) in (*BY_COUNT, *BY_ROWS):  # type: ignore[arg-type]
             function = (file.full_name(call.func) or "").startswith("torch.")  # type: ignore[attr-defined]
-            given = positional(call, 1 if function else 0)  # type: ignore[arg-type]
-            if given is None:
-                raise refuse(f"{file.location(call)}: what `{short(file.text(call))}` cuts by cannot be told")
-            yield call, given.value  # type: ignore[misc]
+            number = positional(call, 1 if function else 0)  # type: ignore[arg-type]
+            along = positional(call, 2 if function else 1) or keyword(call, "dim")  # type: ignore[arg-type]
+            if number is None or (along is not None and literal(along.value) != 0):
+                raise refuse(f"{file.location(call)}: that `{short(file.text(call))}` cuts a batch by its rows cannot be told")
+            yield call, number.value  # type: ignore[misc]
 
 
 def _ends(file: PythonFile, loop: cst.CSTNode, name: str) -> Iterator[cst.BaseExpression]:
@@ -124,13 +141,28 @@ def _ends(file: PythonFile, loop: cst.CSTNode, name: str) -> Iterator[cst.BaseEx
             yield from [upper.right] if dotted(upper.left) == name else []
 
 
-def _divisors(cuts: _Cuts) -> list[Place]:
-    """What a loss is divided by in the loop and in the functions between it and the backward pass, quotients as a whole."""
-    found: list[Place] = []
-    for file, node in cuts.region.each((cst.BinaryOperation, cst.AugAssign)):
-        if isinstance(node.operator, (cst.Divide, cst.DivideAssign)):  # type: ignore[attr-defined]
-            found.append((file, node.right if isinstance(node, cst.BinaryOperation) else node.value))  # type: ignore[attr-defined]
-    return [(file, each) for file, each in found if not any(each is not other and file.inside(each, other) for _, other in found)]
+def _nothing_else(cuts: _Cuts) -> None:
+    """Raises `UsageError` where a piece is more than rows of its batch, or something is done once for each piece."""
+    region, file, loop = cuts.region, cuts.region.file, cuts.region.loop
+    owner = file.function_around(loop) or file.module
+    for name in descendants(owner, cst.Name):
+        up = file.parent(name)
+        told = name.value in cuts.lists and not file.inside(name, loop.iter) and not isinstance(up, cst.AssignTarget)  # type: ignore[attr-defined]
+        measured = isinstance(up, cst.Arg) and isinstance(call := file.parent(up), cst.Call) and dotted(call.func) == "len"
+        if told and is_name(file, name) and not measured:  # type: ignore[arg-type]
+            raise refuse(f"{file.location(name)}: `{file.text(name)}`, the pieces of a batch, are used elsewhere, too")
+    for where, call in region.each(cst.Call):
+        if callees.called_name(call).startswith("clip") or callees.called_name(call) == "step":  # type: ignore[arg-type]
+            raise refuse(f"{where.location(call)}: `{short(where.text(call))}` is done once for each piece")
+    for where, node in region.each(cst.AugAssign):
+        if isinstance(literal(node.value), (int, float)):  # type: ignore[attr-defined]
+            raise refuse(f"{where.location(node)}: `{short(where.text(node))}` counts pieces")
+    if any(isinstance(up, cst.If) and region.file.inside(up, loop) for up in region.backward[0].ancestors(region.backward[1])):
+        raise refuse(f"{region.here()}: some pieces have no backward pass")
+    body = loop.body.body if isinstance(loop, cst.For) and isinstance(loop.body, cst.IndentedBlock) else ()
+    carried = given.read_before_set(file, tuple(body), set(cuts.pieces))
+    if carried is not None:
+        raise refuse(f"{file.location(carried)}: `{carried.value}` is handed from one piece to the next")
 
 
 def _follows(cuts: _Cuts, file: PythonFile, divisor: cst.BaseExpression) -> bool:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import libcst as cst
 
 from trainflash.knobs.effects import changes
 from trainflash.knobs.reading import callees
-from trainflash.knobs.reading.expressions import given_to
-from trainflash.knobs.reading.python_source import SCOPES, PythonFile, children, descendants
+from trainflash.knobs.reading.expressions import given_to, is_name
+from trainflash.knobs.reading.python_source import ASSIGNS, SCOPES, PythonFile, children, clauses, descendants, targets_of
 
 MAKES = (cst.Dict, cst.List, cst.DictComp, cst.ListComp)
 MAKERS = {"Counter", "array", "defaultdict", "dict", "empty", "full", "list", "ones", "zeros"}
@@ -106,3 +108,22 @@ def _made_here(value: cst.BaseExpression) -> bool:
     if isinstance(value, cst.BinaryOperation):
         return _made_here(value.left) or _made_here(value.right)
     return isinstance(value, MAKES) or (isinstance(value, cst.Call) and callees.called_name(value) in MAKERS)
+
+
+def read_before_set(file: PythonFile, parts: Sequence[cst.CSTNode], known: set[str]) -> cst.Name | None:
+    """The first name in `parts`, which run one after the other, that is read before an assignment among them gives it a value.
+
+    Names in `known` have one before. A name that is only added to (`total += x`) has its value from elsewhere.
+    """
+    stores = [node for part in parts for node in descendants(part, (*ASSIGNS, cst.For)) if not isinstance(node, cst.AugAssign)]
+    targets = [target for node in stores for target in targets_of(node)]
+    own = set().union(*(_unpacked(target) for target in targets))
+    done = set(known)
+    for part in parts:
+        inner = {name for node in descendants(part, cst.BaseComp) for clause in clauses(node) for name in _unpacked(clause.target)}
+        for node in descendants(part, cst.Name):
+            waits = node.value in own - done - inner and is_name(file, node)  # type: ignore[attr-defined,arg-type]
+            if waits and not any(file.inside(node, target) for target in targets):
+                return node  # type: ignore[return-value]
+        done |= {name for target in targets if file.inside(target, part) for name in _unpacked(target)}
+    return None

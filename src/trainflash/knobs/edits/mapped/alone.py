@@ -13,7 +13,7 @@ import libcst as cst
 from trainflash.knobs.edits.foreach.apart import runs_through
 from trainflash.knobs.edits.mapped.joins import Turns
 from trainflash.knobs.edits.mapped.tensors import GIVE
-from trainflash.knobs.effects import changes, purity
+from trainflash.knobs.effects import changes, given, purity
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees
 from trainflash.knobs.reading.expressions import given_to, is_name, refuse, short
@@ -48,6 +48,7 @@ AGAIN = "is done once for each row"
 
 def only_gives(project: Project, file: PythonFile, turns: Turns) -> None:
     """Raises `UsageError` where a turn does more than to make its result of its rows."""
+    row = _bound(turns.clause.target)
     bound = {name for part in (turns.clause.target, *turns.front) for name in _bound(part)}
     for part in turns.parts:
         for node in descendants(part, LEAVES):
@@ -55,10 +56,11 @@ def only_gives(project: Project, file: PythonFile, turns: Turns) -> None:
     if isinstance(turns.node, cst.For):
         runs_through(file, turns.node)
         _leaves_nothing(file, turns.node, bound)
-        _begins_anew(file, turns, bound)
+        early = given.read_before_set(file, turns.front, row)
+        if early is not None:
+            raise refuse(f"{file.location(early)}: `{early.value}` is read before the turn sets it")
     else:
         _not_caught(file, turns.node)
-    row = _bound(turns.clause.target)
     if not any(isinstance(each, cst.Name) and each.value in row for part in turns.parts for each in descendants(part, cst.Name)):
         raise refuse(f"{file.location(turns.node)}: a turn does not use its row")
     for part in turns.parts:
@@ -112,18 +114,6 @@ def _of_another(file: PythonFile, name: cst.Name, loop: cst.For) -> bool:
     return False
 
 
-def _begins_anew(file: PythonFile, turns: Turns, bound: set[str]) -> None:
-    """Raises `UsageError` where a turn reads what only the one before has set."""
-    known = _bound(turns.clause.target)
-    for part in turns.front:
-        given = [target for node in descendants(part, ASSIGNS) for target in targets_of(node) if not isinstance(node, cst.AugAssign)]
-        for node in descendants(part, cst.Name):
-            stored = any(file.inside(node, target) for target in given) or _of_another(file, node, turns.node)  # type: ignore[arg-type]
-            if node.value in bound - known and is_name(file, node) and not stored:  # type: ignore[attr-defined,arg-type]
-                raise refuse(f"{file.location(node)}: `{file.text(node)}` is read before the turn sets it")
-        known |= _bound(part)
-
-
 def _reached(project: Project, file: PythonFile, turns: Turns) -> Iterator[tuple[PythonFile, cst.CSTNode, set[str] | None]]:
     """The parts of a turn, then bodies of functions and lambdas that it may run, with the names that are each one's own.
 
@@ -171,11 +161,11 @@ def _network(project: Project, file: PythonFile, call: cst.Call) -> bool:
     if isinstance(call.func, cst.Name):
         if function is not None and any(each.name.value == name for each in _params(function)):
             return True
-        given = [(file, value) for value in given_to(function or file.module, name) or given_to(file.module, name)]
+        values = [(file, value) for value in given_to(function or file.module, name) or given_to(file.module, name)]
     else:
         attribute = f"self.{name.split('.')[-1]}"
-        given = [(where, value) for where in project.parsed(attribute) for value in given_to(where.module, attribute)]
-    return bool(given) and all(isinstance(value, cst.Call) and _makes_network(project, where, value) for where, value in given)
+        values = [(where, value) for where in project.parsed(attribute) for value in given_to(where.module, attribute)]
+    return bool(values) and all(isinstance(value, cst.Call) and _makes_network(project, where, value) for where, value in values)
 
 
 def _makes_network(project: Project, file: PythonFile, call: cst.Call) -> bool:
