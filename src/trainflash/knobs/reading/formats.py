@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Literal
 
 import libcst as cst
@@ -12,7 +12,18 @@ from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees, callers
 from trainflash.knobs.reading.expressions import argument_node, given_to, index_of, literal
 from trainflash.knobs.reading.listed import entries
-from trainflash.knobs.reading.python_source import PythonFile, children, descendants, dotted, has_splat, keyword, positional, string_value
+from trainflash.knobs.reading.python_source import (
+    ASSIGNS,
+    PythonFile,
+    children,
+    descendants,
+    dotted,
+    has_splat,
+    keyword,
+    positional,
+    string_value,
+    targets_of,
+)
 
 # "other": whole numbers, truth values, text, 16-bit formats; "itself": what a variable gives itself anew, as in `x = x + y`
 Format = Literal["float64", "float32", "other", "number", "tensor", "itself"]
@@ -29,7 +40,7 @@ MAKES = {"zeros": 1, "ones": 1, "empty": 1, "eye": 3, "linspace": 5, "identity":
 KEEPS = {"asarray": 1, "array": 1, "ascontiguousarray": 1, "copy": None, "transpose": None, "abs": None, "clip": None, "flip": None}
 KEEPS |= {"repeat": None, "tile": None, "roll": None, "sort": None, "squeeze": None, "reshape": None, "broadcast_to": None, "where": None}
 KEEPS |= {"sum": 2, "prod": 2, "mean": 2, "std": 2, "var": 2, "cumsum": 2, "max": None, "min": None, "amax": None, "amin": None}
-KEEPS |= {"diff": None, "square": None, "median": None, "norm": None, "gradient": None, "power": None}
+KEEPS |= {"diff": None, "square": None, "median": None, "norm": None, "gradient": None, "average": None}
 PAIRS = {
     "maximum",
     "minimum",
@@ -44,11 +55,13 @@ PAIRS = {
     "divide",
 }  # of their operands' kind
 JOINS = {"stack", "concatenate", "vstack", "hstack", "column_stack"}
-FLOATS = {"sin", "cos", "tan", "exp", "log", "log1p", "log2", "log10", "expm1", "sqrt", "tanh", "arctan", "arctan2"}
+FLOATING = {"mean", "std", "var", "median", "norm", "gradient", "divide", "hypot", "arctan2", "average"}  # of whole numbers, too
+FLOATS = {"sin", "cos", "tan", "exp", "log", "log1p", "log2", "log10", "expm1", "sqrt", "tanh", "arctan"}
 METHODS = {"reshape", "copy", "transpose", "squeeze", "ravel", "flatten", "clip", "repeat", "swapaxes", "mean", "std", "sum", "max", "min"}
 DRAWS = {"normal", "standard_normal", "uniform", "random", "rand", "randn", "gamma", "beta", "exponential", "dirichlet", "lognormal"}
 DRAWS |= {"laplace", "standard_t", "random_sample", "multivariate_normal", "standard_exponential", "standard_gamma", "chisquare"}
-COUNTS = {"integers", "randint", "poisson", "binomial", "permutation", "multinomial"}
+COUNTS = {"integers", "randint", "poisson", "binomial", "multinomial"}
+SHUFFLES = {"permutation", "permuted"}
 LEAVES = {"numpy", "tolist", "item", "size", "dim", "numel", "__array__"}  # methods of a tensor that return something else
 GENERATORS = {"numpy.random.default_rng", "numpy.random.RandomState", "numpy.random.Generator"}
 
@@ -72,7 +85,9 @@ class Formats:
             return "float64"
         if full in SINGLE or full in WHOLE:
             return "float32" if full in SINGLE else "other"
-        found = self.constant(file, node) if isinstance(node, cst.Name) else None
+        if not isinstance(node, cst.Name) or any(_parameter(up, node.value) is not None for up in file.ancestors(node)):
+            return None
+        found = self.constant(file, node)
         return self.named_type(*found) if found is not None else None
 
     def constant(self, file: PythonFile, node: cst.Name) -> tuple[PythonFile, cst.BaseExpression] | None:
@@ -104,7 +119,9 @@ class Formats:
             return "itself"
         self._asked.add(id(asked))
         try:
-            return self._alike([None if node is None else self._within(file, node) for file, node in nodes])
+            found = [None if node is None else self._within(file, node) for file, node in nodes]
+            kind = self._alike(found)
+            return None if "itself" in found and kind in ("other", "number") else kind  # 0 becomes a float where it is divided
         finally:
             self._asked.discard(id(asked))
 
@@ -135,15 +152,29 @@ class Formats:
             param = _parameter(owner, name)
             if _bound_otherwise(owner, name, param):
                 return None
-            given = [(file, value) for value in given_to(owner, name)]
+            given = [(file, value) for value in (*given_to(owner, name), *_added(owner, name))]
+            if isinstance(owner, cst.ClassDef) and given and self._set_elsewhere(file, owner, name.removeprefix("self.")):
+                return None
             if param is not None:
                 return self._once(param, [*self._passed(file, owner, param), *given])  # type: ignore[arg-type]
             if given:
                 return self._once(given[0][1], given)
         return None
 
+    def _set_elsewhere(self, file: PythonFile, owner: cst.ClassDef, attribute: str) -> bool:
+        """Whether anything outside the class sets an attribute of that name."""
+        return any(
+            isinstance(target, cst.Attribute) and target.attr.value == attribute
+            for where in self.project.parsed(attribute)
+            for node in where.nodes
+            if isinstance(node, ASSIGNS) and not (where is file and where.inside(node, owner))
+            for target in targets_of(node)
+        )
+
     def _passed(self, file: PythonFile, function: cst.FunctionDef, param: cst.Param) -> list[tuple[PythonFile, cst.BaseExpression | None]]:
         """What the calls of `function` that the program shows give the parameter; None for what cannot be told."""
+        if self._handed_on(function.name.value):
+            return [(file, None)]
         index = index_of(file, function, param)
         found: list[tuple[PythonFile, cst.BaseExpression | None]] = []
         for where, call in callers.sites(self.project, file, function):
@@ -153,6 +184,16 @@ class Formats:
                 return [(where, None)]
             found.append((where, param.default if node is None and not has_splat(call, "**") else node))
         return found
+
+    def _handed_on(self, name: str) -> bool:
+        """Whether the program names a function without calling it, as `map` needs it: then not all of its calls are shown."""
+        for file in self.project.parsed(name):
+            for node in (each for each in file.nodes if (dotted(each) or "").split(".")[-1] == name):
+                up = file.parent(node)
+                told = isinstance(up, (cst.FunctionDef, cst.ImportAlias, cst.Attribute, cst.AsName))
+                if not told and not (isinstance(up, cst.Call) and up.func is node) and not (isinstance(up, cst.Arg) and up.keyword is node):
+                    return True
+        return False
 
     def _call(self, file: PythonFile, call: cst.Call) -> Format | None:
         full = file.full_name(call.func) or ""
@@ -165,7 +206,8 @@ class Formats:
             return self._numpy(file, call, name)
         if module == "numpy.linalg":
             return self._numpy(file, call, name)
-        own = list(callees.meant(self.project, file, call))
+        sure = isinstance(call.func, cst.Name) or callees.own_method(self.project, file, call)
+        own = list(callees.meant(self.project, file, call)) if sure else []
         if len(own) == 1 and own[0][1].name.value not in callees.CONSTRUCTORS:
             return self._returned(*own[0])
         if not isinstance(call.func, cst.Attribute):
@@ -176,6 +218,8 @@ class Formats:
             return self.named_type(file, given.value) if given is not None else None
         if method in DRAWS | COUNTS and self._draws(file, base):
             return "other" if method in COUNTS else self._typed(file, call, None, "float64")
+        if method in SHUFFLES and self._draws(file, base) and call.args:
+            return self.of(file, call.args[0].value)
         found = self.of(file, base)
         if found == "tensor":
             return None if method in LEAVES else "tensor"
@@ -202,11 +246,12 @@ class Formats:
                 parts = [(each.file, each.node) for each in listed if each.node is not None]
             if name == "where":
                 parts = [(file, arg.value) for arg in call.args[1:]]
-            elif name in PAIRS:
-                parts = [(file, arg.value) for arg in call.args[:2]]
+            elif name in PAIRS or name == "clip":
+                bounds = [arg.value for arg in call.args[: 3 if name == "clip" else 2]]
+                parts = [(file, each) for each in bounds if not isinstance(literal(each), (int, float)) and dotted(each) != "None"]
             found = [self.of(*part) for part in parts]
             kept = "float64" if "float64" in found and not {None, "tensor"} & set(found) else self._alike(found)
-            kept = "float64" if kept == "number" or (name in FLOATS and kept == "other") else kept
+            kept = "float64" if kept == "number" or (name in FLOATS | FLOATING and kept == "other") else kept
             return self._typed(file, call, KEEPS.get(name), kept)
         return None
 
@@ -246,6 +291,10 @@ class Formats:
         return kinds.pop() if len(kinds) == 1 else None
 
 
+def _added(owner: cst.CSTNode, name: str) -> list[cst.BaseExpression]:
+    return [node.value for node in descendants(owner, cst.AugAssign) if dotted(node.target) == name]  # type: ignore[attr-defined]
+
+
 def _parameter(owner: cst.CSTNode, name: str) -> cst.Param | None:
     """The plain parameter of that name, where `owner` is a function that has one."""
     params = owner.params if isinstance(owner, cst.FunctionDef) else None
@@ -269,9 +318,16 @@ def _bound_otherwise(owner: cst.CSTNode, name: str, param: cst.Param | None) -> 
             targets = [node.target]
         elif isinstance(node, cst.Assign) and not isinstance(node.value, (cst.Tuple, cst.List)):
             targets = [each.target for each in node.targets if isinstance(each.target, (cst.Tuple, cst.List))]
-        for target in targets:
-            parts = [part.value for part in target.elements] if isinstance(target, (cst.Tuple, cst.List)) else [target]
-            if any(dotted(part) == name for part in parts):
-                return True
+        if any(dotted(part) == name for target in targets for part in _parts(target)):
+            return True
         todo += [child for child in children(node) if not isinstance(owner, cst.Module) or not isinstance(child, cst.FunctionDef)]
     return False
+
+
+def _parts(target: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
+    """What an unpacking gives values to, however deep."""
+    if isinstance(target, (cst.Tuple, cst.List)):
+        for each in target.elements:
+            yield from _parts(each.value)
+    else:
+        yield target

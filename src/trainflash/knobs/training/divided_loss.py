@@ -90,9 +90,7 @@ def _no_sum(project: Project, found: DividedLoss) -> None:
         for call in descendants(part, cst.Call):
             function = (file.full_name(call.func) or "").startswith("torch.")  # type: ignore[attr-defined]
             if callees.called_name(call) == "sum" and len(call.args) == (1 if function else 0):  # type: ignore[arg-type,attr-defined]
-                raise refuse(
-                    f"{file.location(call)}: `{short(file.text(call))}`: the loss is a sum over rows: more would weigh more"
-                )
+                raise refuse(f"{file.location(call)}: `{short(file.text(call))}`: the loss is a sum over rows: more would weigh more")
             for where, each in callees.meant(project, file, call):  # type: ignore[arg-type]
                 todo.append((where, each, None))
         for name in descendants(part, cst.Name) if before is not None else ():
