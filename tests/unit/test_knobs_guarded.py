@@ -183,3 +183,51 @@ def test_attributes_of_the_trainer(tmp_path, inside, read, refused):
             made.propose("logging_cadence", run)
     else:
         assert "if step % 1" in added(made.propose("logging_cadence", run))[0]
+
+
+BEST = """import torch
+
+
+class Best:
+    def __init__(self):
+        self.value, self.spacing, self.bad = float("inf"), 1, 0
+
+    def on_step_end(self, run):
+        now = run.loss
+        if now < self.value and run.step % self.spacing == 0:
+            self.value = now
+            torch.save(run.model.state_dict(), "best.pt")  # here
+{0}
+
+for step in range(1000):
+    loss = train_step()
+    callback.on_step_end(run)
+"""
+
+
+def best(tmp_path, behind=""):
+    made = program(tmp_path, train_py=BEST.format(behind))
+    run = summary(activities=(activity("Ckpt", made.line("train.py", "# here")),))
+    return made.propose("checkpoint_cadence", run, findings=[finding("checkpoint")])
+
+
+def test_the_best_value_so_far_is_a_part_of_its_condition(tmp_path):
+    made = added(best(tmp_path))
+    assert (
+        len(made) == 1
+        and made[0].startswith('        self.value, self.spacing, self.bad = float("inf"), ')
+        and not made[0].endswith("1, 0")
+    )
+
+
+@pytest.mark.parametrize(
+    "behind",
+    [
+        "        else:\n            self.bad += 1\n            run.stop = self.bad > 3 and now > self.value\n",
+        "        run.stop = now > 2 * self.value\n",
+    ],
+    ids=["otherwise", "behind it"],
+)
+def test_the_best_value_that_decides_something_else_is_read(tmp_path, behind):
+    with pytest.raises(UsageError, match="`value` is read here"):
+        best(tmp_path, behind)

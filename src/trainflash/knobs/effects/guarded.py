@@ -204,10 +204,12 @@ class Guarded:
     # Who reads it -------------------------------------------------------------------------------------------------------------
 
     def _mine(self, file: PythonFile, node: cst.CSTNode) -> bool:
-        """Whether `node` belongs to the block, or to a function of the same object that it calls; where the condition is new, of any."""
+        """Whether `node` belongs to the block, its condition, or a function of the same object that it calls; of any, where that is new."""
+        alone = isinstance(self.guard, cst.If) and self.guard.orelse is None and not self.new
+        asked = (self.guard.test,) if alone else ()  # type: ignore[attr-defined]  # as for the best value so far
         called = self._reached if self.new else [(self.file, each) for each in self._own_methods]
         own = [part for where, part in called if where is file]
-        return any(file.inside(node, part) for part in (*(self.body if file is self.file else ()), *own))
+        return any(file.inside(node, part) for part in (*((*self.body, *asked) if file is self.file else ()), *own))
 
     def _read_elsewhere(self, name: str) -> Iterator[cst.Name]:
         """Reads of a variable that come after the block in its loops, with no new value in between."""
