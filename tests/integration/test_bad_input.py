@@ -22,7 +22,10 @@ def assert_says(ran, code: int, *words: str) -> None:
     assert "mend: " in ran.err, "the mend is missing"
 
 
-@pytest.mark.parametrize("verb", [["diagnose"], ["tune", "."], ["optimize", "plan"], ["optimize", "auto"]])
+@pytest.mark.parametrize(
+    "verb",
+    [["diagnose"], *(pytest.param(verb, marks=pytest.mark.full) for verb in (["tune", "."], ["optimize", "plan"], ["optimize", "auto"]))],
+)
 def test_no_command_after_the_dashes(user, verb):
     assert_says(user.trainflash(*verb, "--"), 2, "no training command", "--")
 
@@ -95,7 +98,8 @@ def test_a_child_that_the_probe_cannot_enter_is_named_and_not_waited_for(user, f
     assert_says(ran, 6, "the probe could not enter it", "train.py", "import trainflash_probe")
 
 
-@pytest.mark.parametrize("first", ["", pytest.param("import torch\n", marks=pytest.mark.full)], ids=["before torch", "after torch"])
+@pytest.mark.full
+@pytest.mark.parametrize("first", ["", "import torch\n"], ids=["before torch", "after torch"])
 def test_a_script_may_let_the_probe_in_itself(user, first):
     by_hand = "import os, sys\nsys.path.append(os.environ['TRAINFLASH_PROBE'])\nimport trainflash_probe\n"
     source = (user.project / "train.py").read_text()

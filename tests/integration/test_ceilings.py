@@ -49,7 +49,7 @@ def net_ms(blocks, mode: str) -> float:
     ("what", "kind", "function"),
     [
         ("samples", "getitem", ""),
-        ("function", "function", "parse"),
+        pytest.param("function", "function", "parse", marks=pytest.mark.full),
         pytest.param("samples", "stream", "", marks=pytest.mark.full),
         pytest.param("samples", "edited", "", marks=pytest.mark.full),
         pytest.param("collated", "collate", "", marks=pytest.mark.full),

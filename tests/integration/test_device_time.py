@@ -41,6 +41,7 @@ def test_the_losses_are_the_same(run):
     assert run.output == plain("simulated_device.py")
 
 
+@pytest.mark.full
 def test_a_killed_process_keeps_what_was_drained(tmp_path):
     killed = probed(tmp_path / "run", "simulated_device.py", "die=40", capture="diagnose")
     assert killed.returncode == -9

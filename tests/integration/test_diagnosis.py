@@ -110,7 +110,8 @@ def diagnosed(folder: Path, plant: dict) -> tuple[Diagnosis, str]:
 
 
 @pytest.mark.parametrize(
-    "kind", [pytest.param(kind, marks=pytest.mark.full if kind in ("collate", "compute", "evaluation") else ()) for kind in PLANTS]
+    "kind",
+    [pytest.param(kind, marks=pytest.mark.full if kind in ("collate", "compute", "debug_api", "evaluation") else ()) for kind in PLANTS],
 )
 def test_what_was_planted_is_found_first(kind, tmp_path):
     found, text = diagnosed(tmp_path, PLANTS[kind])

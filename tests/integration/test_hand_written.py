@@ -85,6 +85,7 @@ def test_what_a_method_does_around_its_networks_is_forward(tmp_path):
     assert phases["Fwd"] > 4.9 and phases["Other"] < 0.5 * phases["Fwd"], phases
 
 
+@pytest.mark.full
 def test_making_a_log_record_is_log_and_its_caller_is_the_owner_s_line(tmp_path):
     phases = median_ms(run_of(tmp_path, "logged", same=True).rank)  # equal output: file, line and function too
     assert phases["Log"] > 5.9, phases

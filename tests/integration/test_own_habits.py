@@ -104,6 +104,7 @@ def said():
 """
 
 
+@pytest.mark.full
 def test_libraries_see_the_functions_of_torch_as_they_are(tmp_path):
     library = tmp_path / "site-packages"
     library.mkdir()

@@ -63,6 +63,7 @@ def test_no_other_death_loses_a_completed_step(tmp_path, death):
     assert run.returncode != 0 and run.rank.steps == 30
 
 
+@pytest.mark.full
 def test_it_stops_at_a_boundary_and_workers_end_too(tmp_path):
     run = probed(tmp_path, "plain_loop.py", "steps=500", "workers=2", TRAINFLASH_MAX_STEPS="12")
     assert run.returncode == 0 and run.rank.steps == 12 and run.trace.stopped

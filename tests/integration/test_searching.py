@@ -290,6 +290,7 @@ def test_another_question_is_another_search(found, stage, monkeypatch):
     assert came_to.experiments[0].n == 2, "the open experiment was judged by other demands"
 
 
+@pytest.mark.full
 def test_bad_input_on_the_command_line_is_one_line_and_makes_nothing(user):
     (user.project / "empty.diff").write_text("")
     for words, says in (

@@ -125,7 +125,7 @@ def summaries(draw) -> Summary:
     )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(summaries())
 def test_a_diagnosis_comes_out_of_any_summary(summary):
     found = diagnose(summary)
@@ -141,7 +141,7 @@ def test_a_diagnosis_comes_out_of_any_summary(summary):
     assert dump_json(found)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(summaries())
 def test_the_order_follows_the_weights_and_loses_nothing(summary):
     signals = read(summary, DEFAULT)
