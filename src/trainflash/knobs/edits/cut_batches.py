@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +26,7 @@ BY_COUNT = ("chunk", "tensor_split")
 BY_ROWS = ("split",)
 SIZES = ("shape", "size")
 Place = tuple[PythonFile, cst.BaseExpression]
+Typed = tuple[Source, Callable[[Any], tuple[Edit, ...]]]  # the first of some typed numbers, and what writes all of them
 
 
 @dataclass(frozen=True)
@@ -47,31 +48,29 @@ def cut_batch(edit: CutBatch, scene: Scene) -> tuple[Target, ...]:
     pieces, rows = round(updates.backwards_per_step), updates.micro_batch
     cuts = _cuts(scene)
     loss = divided_loss(scene.project, cuts.region)
-    divisors = [(loss.file, loss.divisor)]
-    of_means(scene, divisors)
+    divisor = (loss.file, loss.divisor)
+    of_means(scene, [divisor])
     _nothing_else(cuts)
-    counts = [each for each in divisors if not _follows(cuts, *each)]
-    if cuts.rows and counts:
+    follows = _follows(cuts, *divisor)
+    if cuts.rows and not follows:
         raise refuse(f"{cuts.region.here()}: {UNDIVIDED}")
-    told = [*cuts.numbers, *counts]
-    typed, typing = _typed(scene, told, rows if cuts.rows else pieces, beside=divisors)
-    if typing is None:
-        typed, typing = _of_quotient(scene, told, rows)
-        by_rows = True
-    else:
-        by_rows = cuts.rows
-    if typing is None:
+    told = cuts.numbers if follows else (*cuts.numbers, divisor)
+    by_rows, typed = cuts.rows, _typed(scene, told, rows if cuts.rows else pieces, beside=(divisor,))
+    if typed is None:
+        by_rows, typed = True, _of_quotient(scene, told, rows)
+    if typed is None:
         file, node = told[0]
         raise refuse(f"{file.location(node)}: `{short(file.text(node))}` is no number that somebody typed for the micro-batches alone")
+    first, typing = typed
 
     def write(value: Any) -> tuple[Edit, ...]:
         factor, rest = divmod(value, rows)
         if rest or factor < 2 or pieces % factor:
             raise refuse(f"{value!r} rows instead of {rows!r} do not divide {pieces!r} micro-batches", "choose a divisor")
-        return typing(typed.value * factor if by_rows else pieces // factor)
+        return typing(first.value * factor if by_rows else pieces // factor)
 
     file, node = cuts.numbers[0]
-    return (Target(file.location(node), rows, write, f"{'rows' if by_rows else 'number'} of the pieces of a batch, from {typed.shown}"),)
+    return (Target(file.location(node), rows, write, f"{'rows' if by_rows else 'number'} of the pieces of a batch, from {first.shown}"),)
 
 
 def _cuts(scene: Scene) -> _Cuts:
@@ -189,17 +188,17 @@ def _measured(node: cst.BaseExpression) -> cst.BaseExpression | None:
     return shape.value if isinstance(shape, cst.Attribute) and shape.attr.value in SIZES else None
 
 
-def _typed(scene: Scene, told: list[Place], expected: int, beside: list[Place] | None = None) -> tuple[Source, Any]:
-    """The typed numbers that all of `told` are, and what writes them; (…, None) where one is none. `beside` may read them, too."""
+def _typed(scene: Scene, told: Sequence[Place], expected: int, beside: Sequence[Place] = ()) -> Typed | None:
+    """The typed numbers that all of `told` are; None where one is none. `beside` may read them, too."""
     found: dict[tuple[object, int], Source] = {}
-    lines = {(file.path, line) for file, node in (*told, *(beside or ())) for line in file.lines_of(node)}
+    lines = {(file.path, line) for file, node in (*told, *beside) for line in file.lines_of(node)}
     for file, node in told:
         try:
             source = sources.Resolver(scene.project, expected).source(file, node)
         except UsageError:
             source = None
         if source is None or source.write is None or source.value != expected or isinstance(source.value, bool):
-            return None, None  # type: ignore[return-value]
+            return None
         found[source.location, source.offset] = source
         for use in source.readers:
             if (use.location.file, use.location.line) not in lines and use.kind != "loader":
@@ -208,10 +207,10 @@ def _typed(scene: Scene, told: list[Place], expected: int, beside: list[Place] |
     return parts[0], lambda value: tuple(splice for part in parts for splice in part.write(value))  # type: ignore[misc]
 
 
-def _of_quotient(scene: Scene, told: list[Place], rows: int) -> tuple[Source, Any]:
+def _of_quotient(scene: Scene, told: Sequence[Place], rows: int) -> Typed | None:
     """The typed rows, where all of `told` are one number that is worked out as `rows of an update // rows`."""
-    made = {id(part[1]): part for file, node in told if (part := worked_out(scene, file, node)) is not None}
-    if len(made) != 1 or any(worked_out(scene, file, node) is None for file, node in told):
-        return None, None  # type: ignore[return-value]
-    file, node = next(iter(made.values()))
+    made = [worked_out(scene, file, node) for file, node in told]
+    if made[0] is None or any(each is None or each[1] is not made[0][1] for each in made):
+        return None
+    file, node = made[0]
     return _typed(scene, [(file, node.right)], rows)

@@ -13,7 +13,7 @@ from trainflash.knobs.edits.which_call import the_call
 from trainflash.knobs.kinds import AssignedAttribute, InsertCall, RemoveCall, UnwrapCall
 from trainflash.knobs.reading import sources
 from trainflash.knobs.reading.expressions import given_to, literal, refuse, spelled_value
-from trainflash.knobs.reading.python_source import PythonFile, children, descendants, dotted, keyword, string_value
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, keyword, string_value
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
 from trainflash.knobs.training import loading
@@ -217,11 +217,7 @@ def _bare(file: PythonFile, node: cst.CSTNode) -> bytes:
 
 
 def _reads(test: cst.BaseExpression) -> bool:
-    return not any(isinstance(node, (cst.Call, cst.Await, cst.NamedExpr)) for node in _all(test))
-
-
-def _all(node: cst.CSTNode) -> list[cst.CSTNode]:
-    return [node, *(below for child in children(node) for below in _all(child))]
+    return not any(True for _ in descendants(test, (cst.Call, cst.Await, cst.NamedExpr)))
 
 
 def whole_lines(file: PythonFile, start: int, end: int) -> Splice:

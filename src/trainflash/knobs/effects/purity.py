@@ -79,11 +79,12 @@ def obstacle(project: Project, file: PythonFile, function: cst.FunctionDef) -> s
 
 def lasting_obstacle(project: Project, file: PythonFile, function: cst.FunctionDef) -> str | None:
     """Why the results of `function` must not be kept at all; None when its source shows no reason."""
+    own = {name for name, _ in own_slots(project, file, function)}
     return (
         _form(file, function)
         or _randomness(project, file, function)
-        or _effects(function, {name for name, _ in own_slots(project, file, function)})
-        or _object(project, file, function)
+        or _effects(function, own)
+        or _object(project, file, function, own)
         or _globals(project, file, function)
     )
 
@@ -243,11 +244,12 @@ def _effects(function: cst.FunctionDef, own: set[str]) -> str | None:
     return None
 
 
-def _object(project: Project, file: PythonFile, function: cst.FunctionDef) -> str | None:
-    """A method also depends on its object: that must not change after it was made."""
+def _object(project: Project, file: PythonFile, function: cst.FunctionDef, own: set[str]) -> str | None:
+    """A method also depends on its object: that must not change after it was made; `own` are its own slots."""
     owner = file.class_of(function)
-    own = {name.removeprefix("self.") for name, _ in own_slots(project, file, function)}
-    return None if owner is None else changed_after(project, file, owner, _read(file, owner, function, set()) - own)
+    if owner is None:
+        return None
+    return changed_after(project, file, owner, {name for name in _read(file, owner, function, set()) if f"self.{name}" not in own})
 
 
 def unhashable(file: PythonFile, function: cst.FunctionDef) -> str | None:

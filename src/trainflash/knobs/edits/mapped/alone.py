@@ -63,11 +63,8 @@ def only_gives(project: Project, file: PythonFile, turns: Turns) -> None:
         _not_caught(file, turns.node)
     if not any(isinstance(each, cst.Name) and each.value in row for part in turns.parts for each in descendants(part, cst.Name)):
         raise refuse(f"{file.location(turns.node)}: a turn does not use its row")
-    for part in turns.parts:
-        _changes_nothing(project, file, part, bound)
-    for where, body, own in _reached(project, file, turns):
-        if own is not None:
-            _changes_nothing(project, where, body, own)
+    for where, body, own in _reached(project, file, turns.parts, bound):
+        _changes_nothing(project, where, body, own)
         for node in descendants(body, (*ASSIGNS, *ENDS)):
             if isinstance(node, ENDS) or any(isinstance(target, cst.Attribute) for target in targets_of(node)):
                 raise refuse(f"{where.location(node)}: `{short(where.text(node))}` {AGAIN}")
@@ -114,25 +111,25 @@ def _of_another(file: PythonFile, name: cst.Name, loop: cst.For) -> bool:
     return False
 
 
-def _reached(project: Project, file: PythonFile, turns: Turns) -> Iterator[tuple[PythonFile, cst.CSTNode, set[str] | None]]:
+def _reached(
+    project: Project, file: PythonFile, parts: Sequence[cst.CSTNode], bound: set[str]
+) -> Iterator[tuple[PythonFile, cst.CSTNode, set[str]]]:
     """The parts of a turn, then bodies of functions and lambdas that it may run, with the names that are each one's own.
 
     Raises `UsageError` for a call that is none of torch's, of a tensor's, or of the program's.
     """
-    for part in turns.parts:
-        yield file, part, None
-    todo: list[tuple[PythonFile, cst.CSTNode]] = [(file, part) for part in turns.parts]
+    todo: list[tuple[PythonFile, cst.CSTNode, set[str]]] = [(file, part, bound) for part in parts]
+    yield from todo
     seen: set[int] = set()
     while todo:
-        where, body = todo.pop(0)
+        where, body, _ = todo.pop(0)
         for call in descendants(body, cst.Call):
             for other, each in _runs(project, where, call):  # type: ignore[arg-type]
-                if id(each) in seen:
-                    continue
-                seen.add(id(each))
-                inner = each.body  # type: ignore[attr-defined]
-                yield other, inner, _bound(inner)
-                todo.append((other, inner))
+                if id(each) not in seen:
+                    seen.add(id(each))
+                    inner = each.body  # type: ignore[attr-defined]
+                    todo.append((other, inner, _bound(inner)))
+                    yield todo[-1]
 
 
 def _runs(project: Project, file: PythonFile, call: cst.Call) -> Sequence[tuple[PythonFile, cst.FunctionDef | cst.Lambda]]:

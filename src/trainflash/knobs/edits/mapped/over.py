@@ -32,9 +32,12 @@ class Over:
     rows: tuple[Row, ...]
     renamed: tuple[tuple[int, int, str], ...] = ()
 
-    def text(self, file: PythonFile, node: cst.CSTNode) -> str:
+    def text(self, file: PythonFile, node: cst.BaseExpression) -> str:
         """The text of `node`, a part of the loop's body, with names in place of numbers."""
-        start, end = file.outer_span(node) if isinstance(node, cst.BaseExpression) else file.span(node)
+        return self.between(file, *file.outer_span(node))
+
+    def between(self, file: PythonFile, start: int, end: int) -> str:
+        """The same of the bytes from `start` to `end`."""
         at, found = start, []
         for begin, stop, name in sorted(self.renamed):
             if start <= begin and stop <= end:

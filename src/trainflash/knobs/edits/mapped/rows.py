@@ -85,14 +85,8 @@ def _function(file: PythonFile, turns: joins.Turns, rows: Over, head: str) -> st
     inner = file.indent(first)
     start = file.raw.rfind(b"\n", 0, top(file, first)) + 1
     end = file.raw.find(b"\n", file.span(last)[1])
-    body, at = [], start
-    for begin, stop, name in sorted(rows.renamed):
-        if start <= begin and stop <= end:
-            body += [file.raw[at:begin].decode("utf-8"), name]
-            at = stop
-    body.append(file.raw[at:end].decode("utf-8"))
     nl = file.newline
-    return f"{head}{nl}{''.join(body)}{nl}{inner}return {rows.text(file, turns.result)}{nl}{nl}"
+    return f"{head}{nl}{rows.between(file, start, end)}{nl}{inner}return {rows.text(file, turns.result)}{nl}{nl}"
 
 
 def _direct(file: PythonFile, turns: joins.Turns, rows: Over) -> str | None:
