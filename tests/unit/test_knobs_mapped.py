@@ -529,7 +529,7 @@ def work(x, drop):
     except RuntimeError:
         return torch.zeros(())
 """,
-        "would be caught",
+        "is caught",
     ),
     "a row that is not used": (
         """

@@ -11,7 +11,7 @@ import libcst as cst
 from trainflash.errors import UsageError
 from trainflash.knobs.edits import which_call
 from trainflash.knobs.kinds import Accumulation, CallArgument, DrawnBatch, Exchange
-from trainflash.knobs.reading import sources
+from trainflash.knobs.reading import callees, sources
 from trainflash.knobs.reading.expressions import argument_node, assigned, refuse
 from trainflash.knobs.reading.origins import Source
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, keyword, string_value
@@ -85,7 +85,7 @@ def _divisors(scene: Scene) -> list[tuple[PythonFile, cst.BaseExpression]]:
     found = []
     for file in scene.project.parsed("backward"):
         for function in _scopes(file):
-            if not any(micro_batches.called(call) == "backward" for call in descendants(function, cst.Call)):
+            if not any(callees.method_name(call) == "backward" for call in descendants(function, cst.Call)):
                 continue
             for node in descendants(function, (cst.BinaryOperation, cst.AugAssign)):
                 divides = isinstance(node.operator, (cst.Divide, cst.DivideAssign))
@@ -170,7 +170,7 @@ def of_means(scene: Scene, divisors: Sequence[tuple[PythonFile, Any]]) -> None:
         up = file.parent(divisor)
         value = up.left if isinstance(up, cst.BinaryOperation) else None
         for call in descendants(value, cst.Call) if value is not None else ():
-            if micro_batches.called(call) == "sum":
+            if callees.method_name(call) == "sum":
                 raise refuse(f"{file.location(call)}: the loss is a sum over rows, so larger micro-batches would weigh more")
     texts = {file.text(divisor) for file, divisor in divisors if isinstance(divisor, (cst.Name, cst.Attribute))}
     for file in scene.project.parsed():

@@ -43,7 +43,12 @@ def own_method(project: Project, file: PythonFile, call: cst.Call) -> bool:
 
 def called_name(call: cst.Call) -> str:
     """The last name of what is called; empty for anything but names and attributes."""
-    return call.func.attr.value if isinstance(call.func, cst.Attribute) else dotted(call.func) or ""
+    return method_name(call) or dotted(call.func) or ""
+
+
+def method_name(call: cst.Call) -> str:
+    """The last name of a method that is called; empty for what is called by a plain name."""
+    return call.func.attr.value if isinstance(call.func, cst.Attribute) else ""
 
 
 def of_project(project: Project, full: str) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 import libcst as cst
 
 from trainflash.knobs.project import Project
+from trainflash.knobs.reading.callees import method_name
 from trainflash.knobs.reading.expressions import literal, refuse
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, string_value
 from trainflash.knobs.training.backward_loops import BackwardLoop, backward_loops
@@ -16,11 +17,6 @@ from trainflash.knobs.training.backward_loops import BackwardLoop, backward_loop
 OTHERS = re.compile(r"sched|prof")
 COUNTED = ("range", "islice", "itertools.islice")
 Places = list[tuple[PythonFile, cst.BaseExpression]]
-
-
-def called(call: cst.Call) -> str:
-    """The last name of the method that is called."""
-    return call.func.attr.value if isinstance(call.func, cst.Attribute) else ""
 
 
 def counts(project: Project, is_number: Callable[[PythonFile, cst.BaseExpression], bool]) -> Places:
@@ -40,7 +36,7 @@ def counts(project: Project, is_number: Callable[[PythonFile, cst.BaseExpression
 
 def makes_updates(project: Project, call: cst.Call, depth: int = 0) -> bool:
     """Whether `call` is an optimizer's step, or calls a function of the program that makes one; a scheduler's or profiler's is none."""
-    if called(call) == "step":
+    if method_name(call) == "step":
         return not OTHERS.search((dotted(call.func) or "").lower())
     name = (dotted(call.func) or "").split(".")[-1]
     return bool(name) and depth < 2 and any(
@@ -115,7 +111,7 @@ def _of_updates(region: BackwardLoop, names: set[str], tied: list) -> bool:
         return False
     for file in region.project.parsed("step"):
         for function in file.functions:
-            steps = any(called(call) == "step" for call in descendants(function.body, cst.Call))
+            steps = any(method_name(call) == "step" for call in descendants(function.body, cst.Call))
             if steps and any(dotted(node.target) in names for node in descendants(function.body, cst.AugAssign)):
                 return True
     return False

@@ -21,14 +21,22 @@ def runs_through(file: PythonFile, node: cst.For) -> None:
     here = file.location(node)
     if any(True for _ in descendants(node.body, (cst.Return, cst.Yield, cst.Await, cst.Raise, cst.Assert))):
         raise refuse(f"{here}: a turn of the loop may be its last one")
+    not_caught(file, node)
     for up in file.ancestors(node):
-        if isinstance(up, cst.Try) and up.handlers:
-            raise refuse(f"{here}: an error in one turn would leave the others as they are, and is caught")
         if isinstance(up, cst.FunctionDef):
             compiled = "torch.jit.script" in decorator_names(file, up)
             given = any(file.full_name(call.func) == "torch.jit.script" and up.name.value in file.text(call) for call in file.calls)
             if compiled or given:
                 raise refuse(f"{here}: TorchScript compiles the loop")
+
+
+def not_caught(file: PythonFile, node: cst.CSTNode) -> None:
+    """Raises `UsageError` where the function around `node` catches errors of turns: all turns at once would raise others."""
+    for up in file.ancestors(node):
+        if isinstance(up, cst.Try) and up.handlers:
+            raise refuse(f"{file.location(node)}: an error in one turn would leave the others as they are, and is caught")
+        if isinstance(up, cst.FunctionDef):
+            return
 
 
 def keys(file: PythonFile, node: cst.For) -> frozenset[str]:

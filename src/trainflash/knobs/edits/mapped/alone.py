@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
-from trainflash.knobs.edits.foreach.apart import runs_through
+from trainflash.knobs.edits.foreach.apart import not_caught, runs_through
 from trainflash.knobs.edits.mapped.joins import Turns
 from trainflash.knobs.edits.mapped.tensors import GIVE
 from trainflash.knobs.effects import changes, given, purity
@@ -60,7 +60,7 @@ def only_gives(project: Project, file: PythonFile, turns: Turns) -> None:
         if early is not None:
             raise refuse(f"{file.location(early)}: `{early.value}` is read before the turn sets it")
     else:
-        _not_caught(file, turns.node)
+        not_caught(file, turns.node)
     if not any(isinstance(each, cst.Name) and each.value in row for part in turns.parts for each in descendants(part, cst.Name)):
         raise refuse(f"{file.location(turns.node)}: a turn does not use its row")
     for where, body, own in _reached(project, file, turns.parts, bound):
@@ -71,14 +71,6 @@ def only_gives(project: Project, file: PythonFile, turns: Turns) -> None:
         for node in descendants(body, cst.Attribute):
             if node.attr.value in HERE_ONLY:  # type: ignore[attr-defined]
                 raise refuse(f"{where.location(node)}: `{where.text(node)}` says something else of mapped rows")
-
-
-def _not_caught(file: PythonFile, node: cst.CSTNode) -> None:
-    for up in file.ancestors(node):
-        if isinstance(up, cst.Try) and up.handlers:
-            raise refuse(f"{file.location(node)}: an error of torch.vmap would be caught around it")
-        if isinstance(up, cst.FunctionDef):
-            return
 
 
 def _changes_nothing(project: Project, file: PythonFile, part: cst.CSTNode, own: set[str]) -> None:
