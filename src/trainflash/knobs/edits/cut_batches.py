@@ -16,6 +16,7 @@ from trainflash.knobs.reading import callees, sources
 from trainflash.knobs.reading.expressions import given_to, is_name, literal, refuse, short
 from trainflash.knobs.reading.origins import Source
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, keyword, positional
+from trainflash.knobs.reading.sizes import size_of
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Edit
 from trainflash.knobs.training import micro_batches
@@ -24,7 +25,6 @@ from trainflash.knobs.training.divided_loss import UNDIVIDED, divided_loss
 
 BY_COUNT = ("chunk", "tensor_split")
 BY_ROWS = ("split",)
-SIZES = ("shape", "size")
 Place = tuple[PythonFile, cst.BaseExpression]
 Typed = tuple[Source, Callable[[Any], tuple[Edit, ...]]]  # the first of some typed numbers, and what writes all of them
 
@@ -166,7 +166,7 @@ def _nothing_else(cuts: _Cuts) -> None:
 
 def _follows(cuts: _Cuts, file: PythonFile, divisor: cst.BaseExpression) -> bool:
     """Whether a divisor follows the cut by itself: `len(pieces)`, `whole / rows`, or `len(x)` where `len(piece)` is multiplied."""
-    measured = _measured(divisor)
+    measured = _counted(divisor)
     if measured is not None and dotted(measured) in cuts.lists:
         return True
     rows = {file.text(node) for where, node in cuts.numbers if where is file} if cuts.rows else set()
@@ -176,16 +176,14 @@ def _follows(cuts: _Cuts, file: PythonFile, divisor: cst.BaseExpression) -> bool
     if not isinstance(up, cst.BinaryOperation) or (measured is not None and dotted(measured) in cuts.pieces):
         return False
     parts = list(descendants(up.left, (cst.Call, cst.Subscript, cst.Name)))
-    sizes = [of for each in parts if (of := _measured(each)) is not None]  # type: ignore[arg-type]
+    sizes = [of for each in parts if (of := _counted(each)) is not None]  # type: ignore[arg-type]
     return any(file.text(each) in rows for each in parts) or any(dotted(of) in cuts.pieces for of in sizes)
 
 
-def _measured(node: cst.BaseExpression) -> cst.BaseExpression | None:
+def _counted(node: cst.BaseExpression) -> cst.BaseExpression | None:
     """`x` of `len(x)`, `x.shape[0]` and `x.size(0)`."""
-    if isinstance(node, cst.Call) and dotted(node.func) == "len" and len(node.args) == 1:
-        return node.args[0].value
-    shape = node.value if isinstance(node, cst.Subscript) else node.func if isinstance(node, cst.Call) else None
-    return shape.value if isinstance(shape, cst.Attribute) and shape.attr.value in SIZES else None
+    measured = size_of(node)
+    return measured[0] if measured is not None and measured[1] == 0 else None
 
 
 def _typed(scene: Scene, told: Sequence[Place], expected: int, beside: Sequence[Place] = ()) -> Typed | None:

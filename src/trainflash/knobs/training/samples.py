@@ -9,6 +9,7 @@ import libcst as cst
 
 from trainflash.knobs.reading.expressions import UNKNOWN, literal, refuse
 from trainflash.knobs.reading.python_source import PythonFile, clauses, descendants, dotted
+from trainflash.knobs.reading.sizes import size_of
 
 DEEPEST = 6  # own: local names between a sample and what is filled in
 REMADE = ("torch.tensor", "torch.as_tensor", "torch.from_numpy", "torch.LongTensor", "numpy.asarray", "numpy.array", "list", "tuple")
@@ -262,23 +263,14 @@ def measured(file: PythonFile, node: cst.BaseExpression) -> tuple[tuple[str, str
             found = measured(file, arg.value)
             if found[1] is not None:
                 return found
-    if isinstance(node, cst.Call) and dotted(node.func) == "len" and len(node.args) == 1:
-        return ("len(", ")"), node.args[0].value
-    if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value in ("size", "numel"):
-        number = literal(node.args[0].value) if len(node.args) == 1 else None
-        if (node.func.attr.value == "numel" and not node.args) or (node.func.attr.value == "size" and number in (0, -1)):
-            start, end = file.span(node.func.value)[1], file.span(node)[1]
-            return ("", file.raw[start:end].decode()), node.func.value
-    if (
-        isinstance(node, cst.Subscript)
-        and isinstance(node.value, cst.Attribute)
-        and node.value.attr.value == "shape"
-        and len(node.slice) == 1
-    ):
-        index = node.slice[0].slice
-        if isinstance(index, cst.Index) and literal(index.value) in (0, -1):
-            start, end = file.span(node.value.value)[1], file.span(node)[1]
-            return ("", file.raw[start:end].decode()), node.value.value
+    found = size_of(node)
+    if found is not None and isinstance(node, cst.Call) and isinstance(node.func, cst.Name):
+        return ("len(", ")"), found[0]
+    method = isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute)
+    base = node.func.value if method and node.func.attr.value == "numel" and not node.args else None  # type: ignore[attr-defined]
+    base = found[0] if found is not None and found[1] in (0, -1) else base
+    if base is not None:
+        return ("", file.raw[file.span(base)[1] : file.span(node)[1]].decode()), base
     return ("", ""), None
 
 

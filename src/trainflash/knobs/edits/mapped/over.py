@@ -11,9 +11,8 @@ from trainflash.knobs.edits.mapped.tensors import tensor
 from trainflash.knobs.effects import changes
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading.expressions import given_to, is_name, literal, refuse, short
-from trainflash.knobs.reading.python_source import ASSIGNS, PythonFile, descendants, dotted, positional, targets_of
-
-SIZES = ("shape", "size")
+from trainflash.knobs.reading.python_source import ASSIGNS, PythonFile, descendants, dotted, targets_of
+from trainflash.knobs.reading.sizes import size_of, sizes_of
 
 
 @dataclass(frozen=True)
@@ -145,17 +144,9 @@ def _everything(element: cst.SubscriptElement) -> bool:
 
 def sized(file: PythonFile, count: cst.BaseExpression, depth: int = 2) -> tuple[str, int] | None:
     """The tensor and the dimension that `count` is the size of."""
-    if isinstance(count, cst.Call) and dotted(count.func) == "len" and len(count.args) == 1:
-        return file.text(count.args[0].value), 0
-    if isinstance(count, cst.Call) and isinstance(count.func, cst.Attribute) and count.func.attr.value == "size":
-        given = positional(count, 0)
-        dim = literal(given.value) if given is not None else None
-        return (file.text(count.func.value), dim) if isinstance(dim, int) else None
-    if isinstance(count, cst.Subscript) and len(count.slice) == 1 and isinstance(count.slice[0].slice, cst.Index):
-        shape, dim = count.value, literal(count.slice[0].slice.value)
-        shape = shape.func if isinstance(shape, cst.Call) else shape
-        if isinstance(shape, cst.Attribute) and shape.attr.value in SIZES and isinstance(dim, int):
-            return file.text(shape.value), dim
+    measured = size_of(count)
+    if measured is not None:
+        return file.text(measured[0]), measured[1]
     if isinstance(count, cst.Name) and depth:
         owner = file.function_around(count) or file.module
         given = given_to(owner, count.value)
@@ -180,11 +171,11 @@ def _unpacked(file: PythonFile, owner: cst.CSTNode, name: str) -> tuple[str, int
     """For `n, width = x.shape`."""
     for node in descendants(owner, cst.Assign):
         target = node.targets[0].target  # type: ignore[attr-defined]
-        value = node.value.func if isinstance(node.value, cst.Call) else node.value  # type: ignore[attr-defined]
-        if isinstance(target, cst.Tuple) and isinstance(value, cst.Attribute) and value.attr.value in SIZES:
+        whole = sizes_of(node.value)  # type: ignore[attr-defined]
+        if isinstance(target, cst.Tuple) and whole is not None:
             names = [dotted(each.value) for each in target.elements]
             if names.count(name) == 1 and not any(isinstance(each, cst.StarredElement) for each in target.elements):
-                return file.text(value.value), names.index(name)
+                return file.text(whole), names.index(name)
     return None
 
 

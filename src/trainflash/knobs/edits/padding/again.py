@@ -8,6 +8,7 @@ from trainflash.knobs.edits.statements import whole_lines
 from trainflash.knobs.reading import callees
 from trainflash.knobs.reading.expressions import literal, refuse, same
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted
+from trainflash.knobs.reading.sizes import size_of
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
 from trainflash.knobs.training import padding, samples
@@ -89,12 +90,9 @@ def _widens(batch: samples.Batch, call: cst.Call) -> tuple[cst.BaseExpression, c
 
 def _of(file: PythonFile, node: cst.BaseExpression) -> str:
     """The text of what `node` measures: `len(x)`, `x.size(1)`, `x.shape[-1]` and the like."""
-    found = samples.measured(file, node)[1]
-    if found is None and isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value == "size":
-        found = node.func.value if len(node.args) == 1 and literal(node.args[0].value) == 1 else None
-    shaped = isinstance(node, cst.Subscript) and isinstance(node.value, cst.Attribute) and node.value.attr.value == "shape"
-    if found is None and shaped and isinstance(node.slice[0].slice, cst.Index) and literal(node.slice[0].slice.value) == 1:  # type: ignore[union-attr]
-        found = node.value.value  # type: ignore[union-attr]
+    found, whole = samples.measured(file, node)[1], size_of(node)
+    if found is None and whole is not None and whole[1] == 1:
+        found = whole[0]
     return "" if found is None else file.text(found)
 
 
