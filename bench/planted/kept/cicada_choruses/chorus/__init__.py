@@ -1,0 +1,1 @@
+"""Which cicada species sing in a recording."""
