@@ -105,6 +105,21 @@ def test_forward_work_done_again(plant, tmp_path):
     assert plain(LOOP, f"plant={plant}") == run.output
 
 
+def test_modules_that_get_what_they_had_in_the_same_step(tmp_path):
+    found, run = seen(tmp_path, LOOP, "plant=again")
+    (again,) = found.forward_repeats
+    assert (again.location.line, again.per_step) == (line_of(LOOP, "head(self.encoder(x))"), 2.0)
+    computing = found.phases["Fwd"].share + found.phases["Bwd"].share
+    assert 0.3 * computing < again.share < 0.67 * computing  # two of three calls of what takes most of the network's time
+    assert plain(LOOP, "plant=again") == run.output
+
+
+@FULL
+@pytest.mark.parametrize("plant", ["again with noise", "accumulate"])
+def test_another_result_or_another_pass_is_no_repetition(plant, tmp_path):
+    assert seen(tmp_path, LOOP, f"plant={plant}")[0].forward_repeats == ()
+
+
 @FULL
 def test_operators_of_a_closure_are_no_update(tmp_path):
     closed = seen(tmp_path / "closed", LOOP, "plant=closure")[0].operators

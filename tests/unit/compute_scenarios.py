@@ -9,6 +9,7 @@ import scenarios as s
 from trainflash.schema import (
     Attention,
     Compilation,
+    ForwardRepeat,
     LineCost,
     Location,
     Memory,
@@ -122,6 +123,11 @@ def handmade_attention(share: float = 0.5, *, keys: int = 256, kind: str = "hand
 def checkpointed_blocks(share: float = 0.25, *, used: float | None = 0.1) -> Summary:
     """Blocks are recomputed in backward while the part `used` of memory is taken."""
     return replace(s.healthy(), recompute=(Recompute(CHECKPOINT_LINE, 6.0, share),), memory=None if used is None else memory(used))
+
+
+def repeated_forward(share: float = 0.4) -> Summary:
+    """Modules get inputs again that they had in the same step."""
+    return replace(s.healthy(), forward_repeats=(ForwardRepeat(CHECKPOINT_LINE, 3.0, share),))
 
 
 def compiling(share: float = 0.4, *, steady: int = 12, by_shape: bool = False) -> Summary:

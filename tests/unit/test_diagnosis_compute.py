@@ -162,6 +162,13 @@ def test_weights_that_are_used_elsewhere_need_the_whole_matrix():
     assert kinds(replace(found, attention=(replace(found.attention[0], reason="the weights are used"),)))[0] == "compute"
 
 
+def test_forward_work_that_one_step_does_again():
+    finding = first(c.repeated_forward())
+    assert (finding.kind, finding.phase, finding.location, finding.share) == ("recompute", "Fwd", c.CHECKPOINT_LINE, 0.4)
+    assert finding.knobs == ()  # no switch takes it away
+    assert kinds(c.repeated_forward(share=DEFAULT.listed - 0.001)) == ["compute"]
+
+
 def test_recomputing_names_line_and_memory():
     finding = first(c.checkpointed_blocks())
     assert finding.location == c.CHECKPOINT_LINE

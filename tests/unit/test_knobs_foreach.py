@@ -41,6 +41,43 @@ def work():
     update(average, model)
     return state(average, model)
 """,
+    "Adam of one's own with lists": """
+class Adam:
+    def __init__(self, params, lr=1e-3, b1=0.9, b2=0.99, eps=1e-8):
+        self.params = list(params)
+        self.lr, self.b1, self.b2, self.eps, self.t = lr, b1, b2, eps, 0
+        self.m = [torch.zeros_like(p) for p in self.params]
+        self.v = [torch.zeros_like(p) for p in self.params]
+
+    @torch.no_grad()
+    def step(self):
+        self.t += 1
+        for i, p in enumerate(self.params):
+            self.m[i] = self.b1 * self.m[i] + (1 - self.b1) * p.grad  # here
+            self.v[i] = self.b2 * self.v[i] + (1 - self.b2) * p.grad ** 2
+            m_hat = self.m[i] / (1 - self.b1 ** self.t)
+            v_hat = self.v[i] / (1 - self.b2 ** self.t)
+            p -= self.lr * m_hat / (v_hat.sqrt() + self.eps)
+
+
+def work():
+    model = net(1)
+    adam = Adam(model.parameters())
+    adam.step()
+    adam.step()
+    return state(model) + list(enumerate(adam.m)) + list(enumerate(adam.v))
+""",
+    "momentum under names": """
+def work():
+    model, speed = net(1), {}
+    speed = {name: torch.zeros_like(p) for name, p in model.named_parameters()}
+    for _ in range(2):
+        with torch.no_grad():
+            for name, p in model.named_parameters():
+                speed[name] = 0.9 * speed[name] + p.grad  # here
+                p -= 0.1 * speed[name]
+    return state(model) + list(speed.items())
+""",
     "data of a target network": """
 def work():
     target, model, tau = net(1), net(2), 0.05

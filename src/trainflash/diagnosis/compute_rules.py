@@ -196,7 +196,38 @@ def _for_attention(found: Attention) -> tuple[str, ...]:
 
 
 def recompute(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
-    """Activations are computed again in backward though memory would hold them (T17). Abstains where memory is in short supply."""
+    """Forward work is done twice: activations again in backward though memory would hold them (T17), or modules with inputs that they had
+    in the same step. The first abstains where memory is in short supply.
+    """
+    return (*_checkpointed(signals, limits), *_called_again(signals, limits))
+
+
+def _called_again(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
+    found = signals.summary.forward_repeats
+    share = sum(each.share for each in found)
+    if share < limits.listed:
+        return ()
+    first = found[0]
+    return (
+        claim(
+            "recompute",
+            "Fwd",
+            _bound_by(signals),
+            share,
+            limits,
+            phases=("Fwd", "Bwd"),
+            summary=f"modules are called again with inputs that they had in the same step, with an equal result: {shown(share)} of the time"
+            + at(first.location),
+            evidence=(
+                percent("repeated calls, share of wall time with their backward", share),
+                count("repeated calls per step", sum(each.per_step for each in found)),
+            ),
+            location=first.location,
+        ),
+    )
+
+
+def _checkpointed(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
     found, used = signals.summary.recompute, memory_used(signals)
     share = sum(each.share for each in found)
     if share < limits.listed or (used is not None and used > limits.recompute_room):

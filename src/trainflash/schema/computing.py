@@ -59,6 +59,15 @@ class Recompute:
 
 
 @dataclass(frozen=True)
+class ForwardRepeat:
+    """Trained modules called again with inputs that they had in the same step, with an equal result. Seen on the host only."""
+
+    location: Location | None  # the owner's line that calls them
+    per_step: float  # such calls
+    share: float  # their part of the time in modules, of forward and backward ÷ steady wall time
+
+
+@dataclass(frozen=True)
 class Started:
     """Processes or threads that the program starts while training, workers of a DataLoader not counted."""
 

@@ -12,6 +12,7 @@ from trainflash.schema.computing import (
     Attention,
     Collections,
     Compilation,
+    ForwardRepeat,
     Memory,
     Numerics,
     Operators,
@@ -292,6 +293,7 @@ class Summary:
     compilation: Compilation | None = None
     collections: Collections | None = None
     recompute: tuple[Recompute, ...] = ()
+    forward_repeats: tuple[ForwardRepeat, ...] = ()  # costliest first
     memory: Memory | None = None
     attention: tuple[Attention, ...] = ()
     operators: Operators | None = None

@@ -7,7 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from trainflash.schema import Attention, Collections, Compilation, Location, Memory, Operators, PhaseStat, Recompute, Started, SyncPoint
+from trainflash.schema import (
+    Attention,
+    Collections,
+    Compilation,
+    ForwardRepeat,
+    Location,
+    Memory,
+    Operators,
+    PhaseStat,
+    Recompute,
+    Started,
+    SyncPoint,
+)
 from trainflash.summary.steady import NS_PER_MS, Steady
 from trainflash.trace import RankTrace
 from trainflash.trace.computing import AttentionLine, CensusTrace, ComputeTrace, Counter, StartTrace
@@ -34,6 +46,7 @@ def compute_facts(rank: RankTrace, part: Steady, phases: dict[str, PhaseStat]) -
         "compilation": _compilation(seen, part),
         "collections": _collections(seen, part, grown),
         "recompute": _recompute(seen, part, grown),
+        "forward_repeats": _forward_repeats(seen, phases),
         "started": _started(seen, part, grown),
         "memory": _memory(seen, part, grown),
         "attention": _attention(seen, phases),
@@ -130,6 +143,12 @@ def _recompute(seen: ComputeTrace, part: Steady, grown: _Growth) -> tuple[Recomp
         if calls >= 0.5 and steps > 0:
             found.append(Recompute(line.location, calls / steps, grown(line.ns) / part.wall_ns))
     return tuple(sorted(found, key=lambda line: -line.share))
+
+
+def _forward_repeats(seen: ComputeTrace, phases: dict[str, PhaseStat]) -> tuple[ForwardRepeat, ...]:
+    """What backward does for a repeated call is as much again of backward's time."""
+    share = sum(phases[name].share for name in ("Fwd", "Bwd") if name in phases)
+    return tuple(ForwardRepeat(each.location, each.per_step, each.part * share) for each in seen.forward_repeats)
 
 
 def _started(seen: ComputeTrace, part: Steady, grown: _Growth) -> tuple[Started, ...]:

@@ -12,6 +12,7 @@ from trainflash.trace.computing import (
     CompileTrace,
     ComputeTrace,
     Counter,
+    ForwardRepeatTrace,
     GcTrace,
     MemoryTrace,
     RecomputeTrace,
@@ -32,6 +33,7 @@ def read_computing(facts: Facts) -> ComputeTrace:
         compilation=_compilation(facts),
         collections=_collections(facts),
         recompute=_recompute(facts),
+        forward_repeats=_forward_repeats(facts),
         starts=_starts(facts),
         memory=_memory(facts),
         censuses=_censuses(facts),
@@ -85,6 +87,20 @@ def _recompute(facts: Facts) -> tuple[RecomputeTrace, ...]:
         RecomputeTrace(facts.location(place), _series(points, values, 0), _series(points, values, 1), steps)
         for (place,), values in _rows(points, 1).items()
     )
+
+
+def _forward_repeats(facts: Facts) -> tuple[ForwardRepeatTrace, ...]:
+    """Sums over all steps looked at."""
+    windows = facts.all("again")
+    total = sum(int(window["total_ns"]) for window in windows)
+    found: dict[tuple | None, list[int]] = {}
+    for window in windows:
+        for place, calls, ns in window.get("rows", []):
+            row = found.setdefault(None if place is None else tuple(place), [0, 0])
+            row[0] += int(calls)
+            row[1] += int(ns)
+    rows = sorted(found.items(), key=lambda item: -item[1][1])
+    return tuple(ForwardRepeatTrace(facts.location(place), calls / len(windows), ns / total) for place, (calls, ns) in rows if total)
 
 
 def _starts(facts: Facts) -> tuple[StartTrace, ...]:

@@ -64,6 +64,15 @@ class RecomputeTrace:
 
 
 @dataclass(frozen=True)
+class ForwardRepeatTrace:
+    """Trained modules that one line calls with inputs that they had in the same step."""
+
+    location: Location | None
+    per_step: float  # such calls
+    part: float  # of all time in modules before the backward pass
+
+
+@dataclass(frozen=True)
 class StartTrace:
     """Processes or threads that one line starts, again and again: how many times, and the time that starting and ending them took."""
 
@@ -154,6 +163,7 @@ class ComputeTrace:
     compilation: CompileTrace | None = None
     collections: GcTrace | None = None
     recompute: tuple[RecomputeTrace, ...] = ()
+    forward_repeats: tuple[ForwardRepeatTrace, ...] = ()
     starts: tuple[StartTrace, ...] = ()
     memory: MemoryTrace | None = None
     censuses: tuple[CensusTrace, ...] = ()

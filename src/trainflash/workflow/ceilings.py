@@ -163,7 +163,7 @@ def _replay_of(finding: Finding, diagnosis: Diagnosis, summary: Summary) -> Repl
     if finding.kind == "thread_oversubscription" and summary.threads is not None and summary.threads.cpus:
         cpus = max(1, int(summary.threads.cpus / max(1, summary.ranks)))
         return Replay("threads", "torch_threads", (finding,), value=cpus)
-    if finding.kind == "recompute":
+    if finding.kind == "recompute" and finding.phase == "Bwd":
         return Replay("checkpointing", "activation checkpointing", (finding,))
     return None
 

@@ -82,6 +82,19 @@ class Checkpointed(nn.Module):
         return x
 
 
+class Readouts(nn.Module):
+    """Three heads on what one encoder makes of the same input, which is asked for each of them."""
+
+    def __init__(self):
+        super().__init__()
+        noise = 0.1 if PLANT == "again with noise" else 0.0
+        self.encoder = nn.Sequential(nn.Dropout(noise), nn.Linear(WIDTH, 256), nn.GELU(), nn.Linear(256, WIDTH))
+        self.heads = nn.ModuleList(nn.Linear(WIDTH, WIDTH) for _ in range(3))
+
+    def forward(self, x):
+        return sum(head(self.encoder(x)) for head in self.heads)
+
+
 def slim(blocks):
     from torch.distributed.algorithms._checkpoint import checkpoint_wrapper as wrapping
 
@@ -98,6 +111,8 @@ def body():
         return Experts()
     if PLANT in ("checkpoint", "reentrant"):
         return Checkpointed()
+    if PLANT.startswith("again"):
+        return Readouts()
     if PLANT == "wrapped":
         return slim(nn.Sequential(*(nn.Sequential(nn.Linear(WIDTH, 256), nn.GELU(), nn.Linear(256, WIDTH)) for _ in range(3))))
     return nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.ReLU())

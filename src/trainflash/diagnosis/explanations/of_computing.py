@@ -99,9 +99,10 @@ COMPUTING = (
     Explanation(
         "recompute",
         "forward work is done twice, though memory is free",
-        "activation checkpointing, torch's or written by hand, was left on after the model or the batch became smaller",
+        "activation checkpointing, torch's or written by hand, was left on after the model or the batch became smaller; or several parts "
+        "of a network each run what they share",
         "time of checkpointed calls inside backward, and of what code there computes with gradients switched on, against peak memory and "
-        "its limit",
+        "its limit; trained modules that get inputs again which they had in the same step, and give an equal result",
         (
             Fix(
                 "switch it off, and watch the peak of two steps",
@@ -109,6 +110,7 @@ COMPUTING = (
                 "recompute_off",
             ),
             Fix("checkpoint only the heaviest blocks that do not fit", "nothing but memory"),
+            Fix("run what several parts share once, and hand its result to them", "nothing; what counts its calls, such as running means"),
         ),
         "https://docs.pytorch.org/docs/stable/checkpoint.html",
         "T17",

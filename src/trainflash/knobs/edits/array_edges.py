@@ -140,7 +140,7 @@ def _batches(formats: Formats) -> None:
             if function.name.value == "__getitem__":
                 for node in descendants(function, cst.Return):
                     for value in _parts(node.value):  # type: ignore[attr-defined]
-                        if formats.of(file, value) not in ("tensor", "other", "float32"):
+                        if formats.of(file, value) not in ("tensor", "whole", "other", "float32"):
                             shown = short(file.text(value))
                             raise refuse(f"{file.location(value)}: whether `{shown}` is float64 in a batch is not known")
 

@@ -49,13 +49,14 @@ def cut_batch(edit: CutBatch, scene: Scene) -> tuple[Target, ...]:
     cuts = _cuts(scene)
     loss = divided_loss(scene.project, cuts.region)
     divisor = (loss.file, loss.divisor)
+    made = (loss.file, _worked_out_once(*divisor))
     of_means(scene, [divisor])
     _nothing_else(cuts)
     follows = _follows(cuts, *divisor)
     if cuts.rows and not follows:
         raise refuse(f"{cuts.region.here()}: {UNDIVIDED}")
     told = cuts.numbers if follows else (*cuts.numbers, divisor)
-    by_rows, typed = cuts.rows, _typed(scene, told, rows if cuts.rows else pieces, beside=(divisor,))
+    by_rows, typed = cuts.rows, _typed(scene, told, rows if cuts.rows else pieces, beside=(divisor, made))
     if typed is None:
         by_rows, typed = True, _of_quotient(scene, told, rows)
     if typed is None:
@@ -170,14 +171,21 @@ def _follows(cuts: _Cuts, file: PythonFile, divisor: cst.BaseExpression) -> bool
     if measured is not None and dotted(measured) in cuts.lists:
         return True
     rows = {file.text(node) for where, node in cuts.numbers if where is file} if cuts.rows else set()
-    if isinstance(divisor, cst.BinaryOperation) and isinstance(divisor.operator, (cst.Divide, cst.FloorDivide)):
-        return file.text(divisor.right) in rows
+    quotient = _worked_out_once(file, divisor)
+    if isinstance(quotient, cst.BinaryOperation) and isinstance(quotient.operator, (cst.Divide, cst.FloorDivide)):
+        return file.text(quotient.right) in rows
     up = file.parent(divisor)
     if not isinstance(up, cst.BinaryOperation) or (measured is not None and dotted(measured) in cuts.pieces):
         return False
     parts = list(descendants(up.left, (cst.Call, cst.Subscript, cst.Name)))
     sizes = [of for each in parts if (of := _counted(each)) is not None]  # type: ignore[arg-type]
     return any(file.text(each) in rows for each in parts) or any(dotted(of) in cuts.pieces for of in sizes)
+
+
+def _worked_out_once(file: PythonFile, node: cst.BaseExpression) -> cst.BaseExpression:
+    """What a name was given, where its function gives it one thing; `node` itself otherwise."""
+    given = given_to(file.function_around(node) or file.module, node.value) if isinstance(node, cst.Name) else []
+    return given[0] if len(given) == 1 else node
 
 
 def _counted(node: cst.BaseExpression) -> cst.BaseExpression | None:

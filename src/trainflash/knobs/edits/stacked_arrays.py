@@ -31,7 +31,7 @@ TYPED = {
 MAKES = ("torch.tensor", "torch.as_tensor", *TYPED)
 CASTS = ("float", "double", "half", "bfloat16")  # methods that name the type of the tensor at once
 SINGLE = ("len", "int", "float", "bool", "sum")  # calls that give one number
-ARRAY = ("float64", "float32", "other")
+ARRAY = ("float64", "float32", "whole", "other")
 
 
 def stacked_arrays(edit: StackedArrays, scene: Scene) -> tuple[Target, ...]:

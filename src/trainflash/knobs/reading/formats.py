@@ -25,8 +25,12 @@ from trainflash.knobs.reading.python_source import (
     targets_of,
 )
 
-# "other": whole numbers, truth values, text, 16-bit formats; "itself": what a variable gives itself anew, as in `x = x + y`
-Format = Literal["float64", "float32", "other", "number", "tensor", "itself"]
+# "whole": an array of whole numbers; "other": single ones, truth values, text, 16-bit formats; "itself": what a variable gives itself anew,
+# as in `x = x + y`
+Format = Literal["float64", "float32", "whole", "other", "number", "tensor", "generator", "itself"]
+How = Literal["whole", "entry"] | int  # the value of an expression, each of its entries, or one of several things that a call returns
+Given = tuple[PythonFile, "cst.BaseExpression | None", How]
+SPLITS = "sklearn.model_selection.train_test_split"  # returns two parts of each thing that it is given, of its format
 DEEPEST = 32  # own: a simulation that returns a list of what its functions made has about twenty links
 DOUBLE = {"numpy.float64", "numpy.double", "numpy.float_", "torch.float64", "torch.double", "float"}
 SINGLE = {"numpy.float32", "numpy.single", "torch.float32", "torch.float"}
@@ -113,17 +117,35 @@ class Formats:
         finally:
             self._depth -= 1
 
-    def _once(self, asked: cst.CSTNode, nodes: Iterable[tuple[PythonFile, cst.BaseExpression | None]]) -> Format | None:
-        """What `nodes` agree on, which all belong to `asked`, a variable's assignment or a function."""
+    def _once(self, asked: cst.CSTNode, parts: Iterable[Given]) -> Format | None:
+        """What `parts` agree on, which all belong to `asked`, a variable's assignment or a function."""
         if id(asked) in self._asked:
             return "itself"
         self._asked.add(id(asked))
         try:
-            found = [None if node is None else self._within(file, node) for file, node in nodes]
+            found = [None if node is None else self._taken(file, node, how) for file, node, how in parts]
             kind = self._alike(found)
-            return None if "itself" in found and kind in ("other", "number") else kind  # 0 becomes a float where it is divided
+            return None if "itself" in found and kind in ("whole", "other", "number") else kind  # 0 becomes a float where it is divided
         finally:
             self._asked.discard(id(asked))
+
+    def _taken(self, file: PythonFile, node: cst.BaseExpression, how: How) -> Format | None:
+        if how == "whole":
+            return self._within(file, node)
+        if how == "entry":
+            listed = entries(file, node)
+            if listed is None:
+                return self._within(file, node)
+            return self._alike([None if each.node is None else self._within(each.file, each.node) for each in listed])
+        return self._part(file, node, how) if isinstance(node, cst.Call) else None
+
+    def _part(self, file: PythonFile, call: cst.Call, place: int) -> Format | None:
+        """The format of one of several things that a call returns."""
+        if file.full_name(call.func) == SPLITS:
+            given = positional(call, place // 2)
+            return None if given is None else self._within(file, given.value)
+        function = self._own(file, call)
+        return None if function is None else self._returned(*function, place)
 
     def _of(self, file: PythonFile, node: cst.BaseExpression) -> Format | None:
         if isinstance(literal(node), (int, float, str)) or isinstance(node, cst.Comparison):
@@ -139,7 +161,7 @@ class Formats:
         if isinstance(node, cst.Attribute) and node.attr.value == "T":
             return self.of(file, node.value)
         if isinstance(node, (cst.Name, cst.Attribute)):
-            return self._held(file, node)
+            return "generator" if file.full_name(node) == "numpy.random" else self._held(file, node)
         return None
 
     def _held(self, file: PythonFile, node: cst.Name | cst.Attribute) -> Format | None:
@@ -150,9 +172,14 @@ class Formats:
         kinds = cst.ClassDef if isinstance(node, cst.Attribute) else (cst.FunctionDef, cst.Module)
         for owner in (up for up in file.ancestors(node) if isinstance(up, kinds)):
             param = _parameter(owner, name)
-            if _bound_otherwise(owner, name, param):
+            bound = list(_bound_otherwise(owner, name, param))
+            if None in bound:
                 return None
-            given = [(file, value) for value in (*given_to(owner, name), *_added(owner, name))]
+            values = [*given_to(owner, name), *_added(owner, name)]
+            if not isinstance(owner, cst.ClassDef):  # functions within have names of their own
+                values = [each for each in values if (file.function_around(each) or file.module) is owner]
+            given: list[Given] = [(file, value, "whole") for value in values]
+            given += [(file, *each) for each in bound if each is not None]
             if isinstance(owner, cst.ClassDef) and given and self._set_elsewhere(file, owner, name.removeprefix("self.")):
                 return None
             if param is not None:
@@ -171,18 +198,18 @@ class Formats:
             for target in targets_of(node)
         )
 
-    def _passed(self, file: PythonFile, function: cst.FunctionDef, param: cst.Param) -> list[tuple[PythonFile, cst.BaseExpression | None]]:
+    def _passed(self, file: PythonFile, function: cst.FunctionDef, param: cst.Param) -> list[Given]:
         """What the calls of `function` that the program shows give the parameter; None for what cannot be told."""
         if self._handed_on(function.name.value):
-            return [(file, None)]
+            return [(file, None, "whole")]
         index = index_of(file, function, param)
-        found: list[tuple[PythonFile, cst.BaseExpression | None]] = []
+        found: list[Given] = []
         for where, call in callers.sites(self.project, file, function):
             try:
                 node = argument_node(where, call, param.name.value, index)
             except UsageError:
-                return [(where, None)]
-            found.append((where, param.default if node is None and not has_splat(call, "**") else node))
+                return [(where, None, "whole")]
+            found.append((where, param.default if node is None and not has_splat(call, "**") else node, "whole"))
         return found
 
     def _handed_on(self, name: str) -> bool:
@@ -190,7 +217,8 @@ class Formats:
         for file in self.project.parsed(name):
             for node in (each for each in file.nodes if (dotted(each) or "").split(".")[-1] == name):
                 up = file.parent(node)
-                told = isinstance(up, (cst.FunctionDef, cst.ImportAlias, cst.Attribute, cst.AsName))
+                told = isinstance(up, (cst.FunctionDef, cst.ImportAlias, cst.Attribute, cst.AsName, cst.Param))
+                told |= any(_parameter(around, name) is not None for around in file.ancestors(node))  # a name of that function's own
                 if not told and not (isinstance(up, cst.Call) and up.func is node) and not (isinstance(up, cst.Arg) and up.keyword is node):
                     return True
         return False
@@ -202,37 +230,48 @@ class Formats:
             return "other"
         if module.split(".")[0] == "torch":
             return "tensor"
+        if full in GENERATORS:
+            return "generator"
         if module == "numpy":
             return self._numpy(file, call, name)
         if module == "numpy.linalg":
             return self._numpy(file, call, name)
-        sure = isinstance(call.func, cst.Name) or callees.own_method(self.project, file, call)
-        own = list(callees.meant(self.project, file, call)) if sure else []
-        if len(own) == 1 and own[0][1].name.value not in callees.CONSTRUCTORS:
-            return self._returned(*own[0])
+        function = self._own(file, call)
+        if function is not None:
+            return self._returned(*function)
         if not isinstance(call.func, cst.Attribute):
             return None
         method, base = call.func.attr.value, call.func.value
         if method == "astype":
             given = keyword(call, "dtype") or positional(call, 0)
             return self.named_type(file, given.value) if given is not None else None
-        if method in DRAWS | COUNTS and self._draws(file, base):
-            return "other" if method in COUNTS else self._typed(file, call, None, "float64")
-        if method in SHUFFLES and self._draws(file, base) and call.args:
-            return self.of(file, call.args[0].value)
         found = self.of(file, base)
+        if found == "generator":
+            return self._drawn(file, call, method)
         if found == "tensor":
             return None if method in LEAVES else "tensor"
         return found if method in METHODS and keyword(call, "dtype") is None and found in ("float64", "float32", "itself") else None
 
-    def _returned(self, file: PythonFile, function: cst.FunctionDef) -> Format | None:
-        """What all returns of a function of the program's agree on."""
+    def _own(self, file: PythonFile, call: cst.Call) -> callees.Function | None:
+        """The one function of the program's that is called; None for a class, and where several may be."""
+        sure = isinstance(call.func, cst.Name) or callees.own_method(self.project, file, call)
+        own = list(callees.meant(self.project, file, call)) if sure else []
+        return own[0] if len(own) == 1 and own[0][1].name.value not in callees.CONSTRUCTORS else None
+
+    def _returned(self, file: PythonFile, function: cst.FunctionDef, place: int | None = None) -> Format | None:
+        """What all returns of a function of the program's agree on, or their parts at one `place`."""
         if any(True for _ in descendants(function.body, cst.Yield)) or function.decorators:
             return None
-        return self._once(function, [(file, each.value) for each in descendants(function.body, cst.Return)])  # type: ignore[attr-defined]
+        values = [each.value for each in descendants(function.body, cst.Return)]  # type: ignore[attr-defined]
+        if place is None:
+            return self._once(function, [(file, value, "whole") for value in values])
+        parts = [_element_at(value, place) for value in values]
+        return self._once(parts[0], [(file, part, "whole") for part in parts]) if parts and parts[0] is not None else None
 
     def _numpy(self, file: PythonFile, call: cst.Call, name: str) -> Format | None:
         first = positional(call, 0)
+        if name == "arange":
+            return self._typed(file, call, 3, _counted(call))
         if name in MAKES:
             return self._typed(file, call, MAKES[name], "float64")
         if name in FLOATS | set(KEEPS) | JOINS | PAIRS:
@@ -251,7 +290,7 @@ class Formats:
                 parts = [(file, each) for each in bounds if not isinstance(literal(each), (int, float)) and dotted(each) != "None"]
             found = [self.of(*part) for part in parts]
             kept = "float64" if "float64" in found and not {None, "tensor"} & set(found) else self._alike(found)
-            kept = "float64" if kept == "number" or (name in FLOATS | FLOATING and kept == "other") else kept
+            kept = "float64" if kept == "number" or (name in FLOATS | FLOATING and kept in ("whole", "other")) else kept
             return self._typed(file, call, KEEPS.get(name), kept)
         return None
 
@@ -260,13 +299,13 @@ class Formats:
         given = keyword(call, "dtype") or positional(call, place)
         return without if given is None else self.named_type(file, given.value)
 
-    def _draws(self, file: PythonFile, base: cst.BaseExpression) -> bool:
-        """Whether `base` is NumPy's module of random numbers, or a variable that holds a generator of it."""
-        if file.full_name(base) == "numpy.random" or (isinstance(base, cst.Call) and file.full_name(base.func) in GENERATORS):
-            return True
-        name = dotted(base)
-        given = given_to(file.module, name) if name is not None else []
-        return bool(given) and all(isinstance(each, cst.Call) and file.full_name(each.func) in GENERATORS for each in given)
+    def _drawn(self, file: PythonFile, call: cst.Call, method: str) -> Format | None:
+        """What a generator of NumPy's gives."""
+        if method in SHUFFLES and call.args:
+            return self.of(file, call.args[0].value)
+        if method in DRAWS | COUNTS:
+            return "whole" if method in COUNTS else self._typed(file, call, None, "float64")
+        return None
 
     def _computed(self, file: PythonFile, node: cst.BinaryOperation) -> Format | None:
         """Of an array of float64 and any other array or number float64 comes out."""
@@ -281,6 +320,10 @@ class Formats:
             return other if other in ("float64", "float32", "itself") else "itself" if any(numbers) else None
         if "tensor" in sides:
             return "tensor" if sides[0] == sides[1] or any(numbers) else None
+        if "whole" in sides and isinstance(node.operator, cst.Divide):
+            return "float64"
+        if "whole" in sides and set(sides) <= {"whole", "other", "number"}:
+            return "float64" if "number" in sides else "whole"
         if None in sides or not {"float64", "float32"} & set(sides):
             return None
         return "float64" if "float64" in sides else "float32" if any(numbers) or sides[0] == sides[1] else None
@@ -289,6 +332,14 @@ class Formats:
     def _alike(found: list[Format | None]) -> Format | None:
         kinds = set(found) - {"itself"} or set(found)
         return kinds.pop() if len(kinds) == 1 else None
+
+
+def _counted(call: cst.Call) -> Format | None:
+    """What `arange` gives: one bound is a whole number in practice, of several it has to be seen."""
+    values = [literal(arg.value) for arg in call.args if arg.keyword is None]
+    if any(isinstance(value, float) for value in values):
+        return "float64"
+    return "whole" if len(values) == 1 or all(isinstance(value, int) for value in values) else None
 
 
 def _added(owner: cst.CSTNode, name: str) -> list[cst.BaseExpression]:
@@ -302,26 +353,52 @@ def _parameter(owner: cst.CSTNode, name: str) -> cst.Param | None:
     return next((each for each in plain if each.name.value == name), None)
 
 
-def _bound_otherwise(owner: cst.CSTNode, name: str, param: cst.Param | None) -> bool:
-    """Whether a loop, a context, an unpacked result or another parameter gives `name` something that is not followed."""
+def _bound_otherwise(owner: cst.CSTNode, name: str, param: cst.Param | None) -> Iterator[tuple[cst.BaseExpression, How] | None]:
+    """What loops and unpacked results give `name`; None for what is not followed, such as a context or another parameter."""
     todo: list[cst.CSTNode] = [owner]
     while todo:
         node = todo.pop()
         if isinstance(node, cst.Param) and node.name.value == name and node is not param:
-            return True
-        targets: list[cst.BaseExpression] = []
-        if isinstance(node, (cst.For, cst.CompFor)):
-            targets = [node.target]
-        elif isinstance(node, cst.AsName):
-            targets = [node.name]
-        elif isinstance(node, cst.NamedExpr):
-            targets = [node.target]
+            yield None
+        elif isinstance(node, (cst.For, cst.CompFor)) and _gives(node.target, name):
+            yield _in_turn(node.target, node.iter, name)
+        elif (isinstance(node, cst.AsName) and _gives(node.name, name)) or (isinstance(node, cst.NamedExpr) and _gives(node.target, name)):
+            yield None
         elif isinstance(node, cst.Assign) and not isinstance(node.value, (cst.Tuple, cst.List)):
-            targets = [each.target for each in node.targets if isinstance(each.target, (cst.Tuple, cst.List))]
-        if any(dotted(part) == name for target in targets for part in _parts(target)):
-            return True
+            for target in (each.target for each in node.targets if isinstance(each.target, (cst.Tuple, cst.List))):
+                if _gives(target, name):
+                    place = _place(target, name)
+                    yield None if place is None or len(node.targets) > 1 else (node.value, place)
         todo += [child for child in children(node) if not isinstance(owner, cst.Module) or not isinstance(child, cst.FunctionDef)]
-    return False
+
+
+def _in_turn(target: cst.BaseExpression, over: cst.BaseExpression, name: str) -> tuple[cst.BaseExpression, How] | None:
+    """Of what a loop's variable is an entry: of `x`, also in `enumerate(x)` and `zip(x, y)`."""
+    if dotted(target) == name:
+        return over, "entry"
+    place, call = _place(target, name), over if isinstance(over, cst.Call) else None
+    if place is None or call is None or dotted(call.func) not in ("zip", "enumerate"):
+        return None
+    given = positional(call, place if dotted(call.func) == "zip" else place - 1) if place or dotted(call.func) == "zip" else None
+    return None if given is None else (given.value, "entry")
+
+
+def _element_at(node: cst.BaseExpression | None, place: int) -> cst.BaseExpression | None:
+    """The element of a tuple that is written out, without stars."""
+    plain = isinstance(node, cst.Tuple) and not any(isinstance(each, cst.StarredElement) for each in node.elements)
+    return node.elements[place].value if plain and place < len(node.elements) else None  # type: ignore[union-attr]
+
+
+def _place(target: cst.BaseExpression, name: str) -> int | None:
+    """Where a flat unpacking without stars gives `name` its value."""
+    if not isinstance(target, (cst.Tuple, cst.List)) or any(isinstance(each, cst.StarredElement) for each in target.elements):
+        return None
+    places = [place for place, each in enumerate(target.elements) if dotted(each.value) == name]
+    return places[0] if len(places) == 1 else None
+
+
+def _gives(target: cst.BaseExpression, name: str) -> bool:
+    return any(dotted(part) == name for part in _parts(target))
 
 
 def _parts(target: cst.BaseExpression) -> Iterator[cst.BaseExpression]:

@@ -90,9 +90,17 @@ def _otherwise(file: PythonFile, around: cst.CSTNode, name: str, added: list[cst
             return True
         if isinstance(up, (cst.For, cst.CompFor)) and up.target is node:
             return True
-        if isinstance(up, cst.Element) and isinstance(file.parent(file.parent(up)), (cst.AssignTarget, cst.For, cst.CompFor)):  # type: ignore[arg-type]
+        if isinstance(up, cst.Element) and _unpacked(file, file.parent(file.parent(up))):  # type: ignore[arg-type]
             return True
     return False
+
+
+def _unpacked(file: PythonFile, target: cst.CSTNode | None) -> bool:
+    """Whether `target` gives its names what is not written out for each of them: `a, b = f()`, and not `a, b = [], []`."""
+    if isinstance(target, (cst.For, cst.CompFor)):
+        return True
+    assign = file.parent(target) if isinstance(target, cst.AssignTarget) else None
+    return isinstance(assign, cst.Assign) and not isinstance(assign.value, (cst.Tuple, cst.List))
 
 
 def _transposed(file: PythonFile, around: cst.CSTNode, name: str) -> Listed | None:

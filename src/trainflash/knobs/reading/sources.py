@@ -72,7 +72,7 @@ class Resolver:
     def __init__(self, project: Project, expected: Any = UNKNOWN) -> None:
         self.project = project
         self.expected = expected
-        self._depth = 0
+        self._path: list[cst.CSTNode] = []  # what is being followed, from the first expression to the present one
         self._names = Names(self)
         self._limits: dict[str, list[limits.Limit]] = {}
 
@@ -81,13 +81,13 @@ class Resolver:
 
         Raises `UsageError` with the reason when the source is ambiguous, computed beyond following, or set by the command.
         """
-        if self._depth >= DEEPEST:
+        if len(self._path) >= DEEPEST:
             raise refuse(f"{file.location(node)}: the value goes through too many names to follow")
-        self._depth += 1
+        self._path.append(node)
         try:
             found = self._source(file, node, keys)
         finally:
-            self._depth -= 1
+            self._path.pop()
         name = keys[-1] if keys else dotted(node)  # of what is read by a key, `keys` is that one further in
         if not name or found is None or found.write is None:
             return found
@@ -98,7 +98,7 @@ class Resolver:
     def unseen(self) -> Resolver:
         """Follows another value of the program, which the run did not show, from the depth reached here."""
         other = Resolver(self.project)
-        other._depth = self._depth + 1
+        other._path = [*self._path, *self._path[-1:]]
         return other
 
     def _source(self, file: PythonFile, node: cst.BaseExpression, keys: tuple[str, ...]) -> Source | None:
@@ -343,7 +343,7 @@ class Resolver:
         if found is None:
             return None
         own = dotted(base) == "self"
-        others = uses.of_key(file, node, keys, self.project)
+        others = uses.of_key(file, node, keys, self.project, self._path)
         if own:
             return found.also(use for use in others if use.text.startswith("self.") and use.location.file == file.path)
         return found.also(use for use in others if use.text != f"self.{keys[-1]}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -53,12 +53,17 @@ def _loads(file: PythonFile, node: cst.CSTNode, name: str) -> bool:
     return not (isinstance(up, cst.Attribute) and up.attr is node)
 
 
-def of_key(file: PythonFile, node: cst.CSTNode, keys: tuple[str, ...], project: Project) -> list[Use]:
-    """Other readers of `x.key`, `x["key"]` or `x.get("key")`; where both name the key before it, that one must agree too."""
+def of_key(file: PythonFile, node: cst.CSTNode, keys: tuple[str, ...], project: Project, followed: Sequence[cst.CSTNode] = ()) -> list[Use]:
+    """Other readers of `x.key`, `x["key"]` or `x.get("key")` than those that were `followed` here, as `part["key"]` of `part = x["part"]`.
+
+    Where both name the key before it, that one must agree too.
+    """
     found = []
     for where in project.parsed(keys[-1]):
         for other in where.nodes:
             if (where is file and (other is node or file.inside(node, other))) or not reads_key(other, keys):
+                continue
+            if any(other is each for each in followed):
                 continue
             if not isinstance(where.parent(other), STORES) and not _unpacked_to(where, other) and not _callee(where, other):
                 found.append(_use(where, other))

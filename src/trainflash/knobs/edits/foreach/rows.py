@@ -13,7 +13,7 @@ from collections.abc import Iterable
 import libcst as cst
 
 from trainflash.knobs.edits.foreach.operations import ALONE, GRADIENT_MODES, IN_PLACE, NO_METHOD, WITH_ONE, WITH_TWO
-from trainflash.knobs.edits.foreach.values import Value, Values, words_of
+from trainflash.knobs.edits.foreach.values import Value, Values, parts_of, words_of
 from trainflash.knobs.reading.expressions import refuse
 from trainflash.knobs.reading.python_source import descendants
 
@@ -170,9 +170,10 @@ class Rows(Values):
 
     def _rebind(self, text: str) -> None:
         """An attribute or key means something else from here on: lists of what it was are not read any more."""
-        words = set(words_of(text)[:1]) | set(re.findall(r"\w+", text)[-1:])
-        self.rebound |= words | ({"detach"} if "data" in words else set())
-        self.now = {other: held for other, held in self.now.items() if not self._stale(other)}
+        words = set(words_of(text)[:1]) | set(re.findall(r"\w+", text)[-1:]) - self.keys
+        words |= {"detach"} if "data" in words else set()
+        self.rebound |= words
+        self.now = {other: held for other, held in self.now.items() if other.isidentifier() or not words & parts_of(other)}
 
     def _holds(self, held: str, value: Value) -> None:
         if value.kind == "tensors":

@@ -11,6 +11,7 @@ import libcst as cst
 
 from trainflash.knobs.edits.foreach.operations import ALONE, VIEWS, WITH_ONE, WITH_TWO
 from trainflash.knobs.reading import callees
+from trainflash.knobs.reading.expressions import given_to
 from trainflash.knobs.reading.python_source import ASSIGNS, PythonFile, descendants, dotted, sole, targets_of
 
 OF_TENSORS = ("parameters", "buffers", "values")
@@ -164,15 +165,35 @@ def _only_changed(file: PythonFile, node: cst.For, name: str) -> bool:
 
 
 def known_lists(file: PythonFile, node: cst.For) -> frozenset[str]:
-    """Names of the function around the loop that are given gradients, or a list of parameters."""
+    """What is given gradients or a list of parameters in the function around the loop, and what only holds tensors that are made for it."""
     around = file.function_around(node) or file.module
-    found = set()
+    found = {text for text in _asked_by_key(file, node) if _made_of_tensors(file, node, text)}
     for assign in descendants(around, cst.Assign):
         value = assign.value.args[0].value if _is_call_of(assign.value, "list", "tuple") and assign.value.args else assign.value  # type: ignore[attr-defined]
         gradients = isinstance(value, cst.Call) and (file.full_name(value.func) or "").endswith("autograd.grad")
         if gradients or _is_call_of(value, *OF_TENSORS):
             found |= {file.text(target.target) for target in assign.targets}  # type: ignore[attr-defined]
     return frozenset(found)
+
+
+def _asked_by_key(file: PythonFile, node: cst.For) -> set[str]:
+    """Source of what the loop reads by a key, such as `self.m` of `self.m[i]`."""
+    read = {dotted(each.value) for each in descendants(node.body, cst.Subscript)}  # type: ignore[attr-defined]
+    return {name for name in read if name is not None}
+
+
+def _made_of_tensors(file: PythonFile, node: cst.For, name: str) -> bool:
+    """Whether all that the program gives `name`, there or in the class, are lists or dictionaries of tensors made one by one."""
+    kinds = cst.ClassDef if name.startswith("self.") else (cst.FunctionDef, cst.Module)
+    owners = (up for up in (*file.ancestors(node), file.module) if isinstance(up, kinds))
+    given = next((found for owner in owners if (found := given_to(owner, name))), [])
+    return bool(given) and all(_lists_tensors(file, value) for value in given)
+
+
+def _lists_tensors(file: PythonFile, value: cst.BaseExpression) -> bool:
+    if isinstance(value, cst.DictComp):
+        return _makes_tensor(file, value.value)
+    return isinstance(value, cst.ListComp) and _makes_tensor(file, value.elt)
 
 
 def _is_call_of(node: cst.BaseExpression, *names: str) -> bool:

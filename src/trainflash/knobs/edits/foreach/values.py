@@ -70,7 +70,7 @@ class Values:
         self.collected, self.now, self.tensors, self.handed, self.operations, self.loops = state
 
     def _stale(self, text: str) -> bool:
-        return not text.isidentifier() and bool(self.rebound & set(re.findall(r"\w+", text)[1:]))
+        return not text.isidentifier() and bool(self.rebound & parts_of(text))
 
     # Expressions --------------------------------------------------------------------------------------------------------------------
 
@@ -291,6 +291,11 @@ def _detached(node: cst.BaseExpression) -> cst.BaseExpression | None:
     """`x` of `x.detach()`."""
     func = node.func if isinstance(node, cst.Call) and not node.args else None
     return func.value if isinstance(func, cst.Attribute) and func.attr.value == "detach" else None
+
+
+def parts_of(text: str) -> set[str]:
+    """Attributes and keys in `text`."""
+    return set(re.findall(r"\w+", text)[1:])
 
 
 def words_of(text: str) -> list[str]:

@@ -3,8 +3,8 @@
 From a step's begin to its backward the public functions of torch (as the owner's modules see them), the methods of tensors and the calls
 of modules stand behind a wrapper, which notes what the owner's lines call without a gradient: digests of arguments and result, and the
 time. Passes over the data are looked at in the same places, because a frozen network sees equal batches again one pass later. Calls of
-one module on the parts of a batch, one by one, are counted too. Never in a program that compiles, and given up before torch.jit looks at
-functions.
+one module on the parts of a batch, one by one, are counted too, and so are those that do forward work again (`again`). Never in a program
+that compiles, and given up before torch.jit looks at functions.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from ..phases.loop import loop
 from ..phases.observer import Observer
 from ..writer import fact
 from . import census, compiles, value_uses
+from .again import Again
 from .askers import asker
 from .calls import function_number
 from .digests import Digest
@@ -70,6 +71,7 @@ class PureWork(Observer):
         self._positions: set = set()  # steps of a pass that were looked at
         self._rows: list = []
         self._parts: dict = {}  # (place, id of the module) -> shapes of its first input
+        self._again = Again(self._digest)
         self._sizes: set = set()  # leading dimensions of the batch, and of what the roots are given
         self._open = self._inside = False
         self._call = None
@@ -136,6 +138,7 @@ class PureWork(Observer):
             self._stand_ins = StandIns(self._torch, self._public_functions())
         self._open, self._inside = True, False
         self._rows, self._parts, self._sizes, self._overhead = [], {}, set(), 0
+        self._again = Again(self._digest)
         alone = _nobody_overrides(self._torch)
         values = value_uses.attributes()
         for owner, name, was, wrapped in self._functions:
@@ -154,7 +157,7 @@ class PureWork(Observer):
         if not self._open:
             return
         self._open = False
-        ns = max(0, _clock() - self._began - self._overhead)
+        ns = max(0, _clock() - self._began - self._overhead - self._again.overhead)
         for owner, name, was, wrapped in self._functions:
             if vars(owner).get(name) is wrapped:
                 if owner is self._torch.Tensor and name not in self._own_of_tensor:
@@ -170,6 +173,7 @@ class PureWork(Observer):
         if write:
             fact("calls", where="operators", window_ns=ns, rows=self._rows)
             self._write_parts()
+            self._again.write()
 
     def _public_functions(self) -> dict:
         torch = self._torch
@@ -232,7 +236,7 @@ class PureWork(Observer):
                 return original(module, *args, **kwargs)
             self._count_parts(module, sys._getframe(1), args, kwargs)
             if is_grad_enabled() and (_needs_grad((*args, *kwargs.values())) or _is_trained(module)):
-                return original(module, *args, **kwargs)  # what it calls is looked at by itself
+                return self._again.call(original, module, sys._getframe(1), args, kwargs)  # what it calls is looked at by itself, too
             self._inside = True
             try:
                 began = _clock()
