@@ -1,63 +1,60 @@
-"""Counting operators of a step beside spans that cross each other, as those of torch's dispatch modes do."""
+"""Figures of a recorded step: what recording itself adds makes no operator a large one."""
 
 from __future__ import annotations
 
-import contextlib
-import time
+import itertools
 
 import pytest
-import torch
 from probe_events import part
-from torch.utils.flop_counter import FlopCounterMode
 
 operators = part("facts.operators")
+INNER = 8  # operators that the outer one calls
 
 
-def figures(kind: str) -> dict:
-    """A step whose mode or span begins while its batch is made and ends after the update, inside of which is all the rest."""
-    torch.set_num_threads(1)
-    model = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.Tanh(), torch.nn.Linear(8, 2))
-    optimizer = torch.optim.SGD(model.parameters(), 0.1, foreach=False)
-    around = {"mode": FlopCounterMode(display=False), "span": torch.autograd.profiler.record_function("step")}
-    native = torch._C._autograd
-    native._enable_profiler_legacy(part("facts.census")._config(torch))
-    try:
-        with torch.autograd.profiler.record_function(operators.CLOCK):
-            began = time.perf_counter()
-        with around.get(kind, contextlib.nullcontext()):
-            x = torch.zeros(4, 8).add_(1)
-            made = 1e6 * (time.perf_counter() - began)
-            loss = model(x).sum()
-            loss.backward()
-            optimizer.step()
-    finally:
-        records = native._disable_profiler_legacy()
-    return operators.read(records, [(0.0, made)], -1.0)
+class Mark:
+    """One mark of torch's recorder: an operator begins or ends, at a time in µs."""
+
+    def __init__(self, kind: str, handle: int, at_us: float, name: str = "") -> None:
+        self._kind, self._handle, self.at_us, self._name = kind, handle, at_us, name
+
+    def kind(self):
+        return self._kind
+
+    def name(self):
+        return self._name
+
+    def handle(self):
+        return self._handle
+
+    def cpu_elapsed_us(self, other):
+        return other.at_us - self.at_us
+
+    def sequence_nr(self):
+        return -1
 
 
-@pytest.mark.parametrize("kind", ["mode", "span"])
-def test_a_span_that_begins_with_the_batch_hides_no_operators(kind):
-    plain, inside = figures("plain"), figures(kind)
-    assert plain["ops"] > plain["optimizer_ops"] > 0 and plain["op_ns"] > 0
-    assert inside["optimizer_ops"] == plain["optimizer_ops"] and inside["op_ns"] > 0
-    assert abs(inside["ops"] - plain["ops"]) <= 1  # one begins as the batch is made
+def recorded(outer_us: float, inner: int = INNER) -> list[Mark]:
+    """An operator of that length, which calls others one after the other."""
+    number = itertools.count()
+    outer, each = next(number), outer_us / (inner + 1)
+    marks = [Mark("push", outer, 0.0, "aten::index")]
+    for place in range(inner):
+        called = next(number)
+        marks += [Mark("push", called, each * (place + 0.5), "aten::empty"), Mark("pop", called, each * (place + 1.4))]
+    return [*marks, Mark("pop", outer, outer_us)]
 
 
-def test_convolutions_are_counted_forward_and_backward():
-    native = torch._C._autograd
-    model, x = torch.nn.Sequential(torch.nn.Conv2d(1, 4, 3), torch.nn.Conv2d(4, 4, 3)), torch.zeros(2, 1, 8, 8)
-    native._enable_profiler_legacy(part("facts.census")._config(torch))
-    try:
-        with torch.autograd.profiler.record_function(operators.CLOCK):
-            pass
-        model(x).sum().backward()
-    finally:
-        records = native._disable_profiler_legacy()
-    found = operators.read(records, [], -1.0)
-    assert found["convs"] == 4 and 0 < found["conv_ns"] <= found["op_ns"]
-
-
-def test_what_a_mode_adds_to_operators_is_told():
-    plain, inside = figures("plain"), figures("mode")
-    assert plain["mode_ns"] == 0
-    assert 0.5 * inside["op_ns"] < inside["mode_ns"] < inside["op_ns"]
+@pytest.mark.parametrize(
+    ("outer_us", "inner", "small_us"),
+    [
+        (12.0, INNER, 12.0),
+        (27.0, INNER, 27.0),  # 6 µs when nothing is recorded
+        (27.0, 0, 0.0),
+        (100.0, INNER, INNER * operators.RECORDED_NS / 1000),
+    ],
+    ids=["small", "small but for recording", "large", "large, and recorded"],
+)
+def test_what_recording_adds_is_no_work(outer_us, inner, small_us):
+    figures = operators.read([recorded(outer_us, inner)], [], -1.0)
+    assert (figures["ops"], figures["op_ns"]) == (1, pytest.approx(1000 * outer_us, rel=0.001))
+    assert figures["small_ns"] == pytest.approx(1000 * small_us, rel=0.001)

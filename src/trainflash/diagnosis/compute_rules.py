@@ -10,6 +10,7 @@ from trainflash.diagnosis.signals import Signals
 from trainflash.diagnosis.thresholds import Thresholds
 from trainflash.schema import Attention, Evidence, Location, Updates
 
+LAZY, LARGE = ("SGD", "Adagrad"), 500_000  # move looked up rows alone; elements of which a large table may be a part
 FUSABLE = ("Adam", "AdamW", "SGD", "Adagrad")
 FOREACH = (*FUSABLE, "NAdam", "RAdam", "RMSprop", "Adadelta", "Adamax", "Rprop")
 BOTH = ("Fwd", "Bwd")
@@ -379,6 +380,7 @@ def _update_knobs(updates: Updates | None) -> tuple[str, ...]:
         return ("optimizer_foreach", "optimizer_fused")
     knobs = ["torch_optimizer", "foreach_operations"] if _by_hand(updates) else []
     if not _by_hand(updates):
+        knobs += ["sparse_gradients"] if updates.optimizer in LAZY and updates.elements >= LARGE else []
         knobs += ["optimizer_foreach"] if updates.optimizer in FOREACH and not updates.foreach else []
         knobs += ["optimizer_fused"] if updates.optimizer in FUSABLE else []
     knobs += ["zero_grad_set_to_none"] if updates.zero_to_none is False else []

@@ -292,6 +292,11 @@ class UnreadWeights(Edit):
 
 
 @dataclass(frozen=True)
+class SparseGradients(Edit):
+    """Pass `sparse=True` to the program's large embedding tables, where the optimizer moves only rows that have a gradient."""
+
+
+@dataclass(frozen=True)
 class BatchedSampling(Edit):
     """Fetch whole batches by one index instead of sample by sample, from a data set whose items are only reads of tensors."""
 

@@ -88,6 +88,7 @@ COMPUTING = (
             Fix("fused=True", "rounding in the last bits, within the program's own noise", "optimizer_fused"),
             Fix("torch's optimizer in place of one written by hand that updates in the same way", "rounding", "torch_optimizer"),
             FOREACH,
+            Fix("sparse gradients for large embedding tables, with Adagrad or plain SGD", "rounding", "sparse_gradients"),
             Fix("zero_grad(set_to_none=True)", "code that reads .grad between steps", "zero_grad_set_to_none"),
             Fix("factorise the matrices of a preconditioner less often", "updates use an older factorisation"),
             Fix("keep fewer updates in LBFGS", "the directions of the updates"),

@@ -1,0 +1,134 @@
+"""Sparse gradients for embedding tables whose rows a batch mostly leaves alone: an update then touches the rows that were looked up.
+
+Right only where rows without a gradient stay as they are anyway: with Adagrad, or SGD without momentum, and without weight decay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from trainflash.errors import UsageError
+from trainflash.knobs.edits import calls
+from trainflash.knobs.kinds import CallArgument, SparseGradients
+from trainflash.knobs.project import Project
+from trainflash.knobs.reading import sources
+from trainflash.knobs.reading.expressions import argument_node, literal, refuse, short
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, has_splat, keyword
+from trainflash.knobs.scene import Scene, Target
+
+TABLES = ("torch.nn.Embedding", "torch.nn.EmbeddingBag")
+ARGUMENT = CallArgument(TABLES, "sparse", position=6, default=False, local="literal", conflicts=("max_norm",))
+LEAST_ROWS = 4096  # own: a smaller table is updated as a whole in less time than its rows are sorted
+LAZY = ("SGD", "Adagrad")  # move no row without a gradient; SparseAdam does not compute what Adam does
+MOVES = ("momentum", "weight_decay", "dampening", "nesterov")  # what moves such rows all the same, above zero
+DENSE = ("fused", "foreach", "differentiable")  # implementations that take no sparse gradients
+READS = ("clip_grad_norm_", "clip_grad_value_", "DistributedDataParallel", "fully_shard")  # what may not take them, or must send them
+PREPARES = ("copy_", "uniform_", "normal_", "zero_", "fill_", "data", "requires_grad_", "shape", "device", "dtype", "size")
+
+
+def sparse_gradients(edit: SparseGradients, scene: Scene) -> tuple[Target, ...]:
+    """All large tables at once. Raises `UsageError` where their rows may be moved, or their gradients read, in another way."""
+    project = scene.project
+    _moves_looked_up_rows_alone(scene)
+    _nobody_reads_gradients(project)
+    found, reasons = [], []
+    for file, call in _tables(project):
+        try:
+            _only_looked_up(project, file, call)
+            found.append(calls.at_call(ARGUMENT, scene, file, call))
+        except UsageError as bad:
+            reasons.append(bad)
+    if found and all(target.current is True for target in found):
+        raise refuse(f"{found[0].location}: sparse is set already")
+    found = [target for target in found if target.current is not True]
+    if not found:
+        raise reasons[0] if reasons else refuse(f"no embedding table of {LEAST_ROWS} rows and more is made in this project's own source")
+    first = found[0]
+    where = "; ".join(dict.fromkeys(target.where for target in found))
+    return (Target(first.location, first.current, lambda value: tuple(each for target in found for each in target.write(value)), where),)
+
+
+def _moves_looked_up_rows_alone(scene: Scene) -> None:
+    updates = scene.facts.get("updates")
+    kind, place = (updates.optimizer, updates.location) if updates is not None else (None, None)
+    if kind not in LAZY:
+        raise refuse(f"{kind or 'the optimizer'} moves rows that were not looked up, too, or is not known not to")
+    if place is None or not scene.project.owns(place):
+        raise refuse("the optimizer is not made in this project's own source")
+    file = scene.project.python(place.file)
+    made = [
+        call
+        for call in file.calls
+        if (dotted(call.func) or "").split(".")[-1] == kind and file.lines_of(call)[0] <= place.line <= file.lines_of(call)[1]
+    ]
+    if len(made) != 1 or has_splat(made[0], "**") or has_splat(made[0], "*"):
+        raise refuse(f"{place}: what {kind} is given cannot be told")
+    call = made[0]
+    if any(arg.keyword is None for arg in call.args[2:]):
+        raise refuse(f"{place}: arguments of {kind} stand without their names")
+    for name in (*MOVES, *DENSE):
+        given = keyword(call, name)
+        if given is not None and not _nothing(scene.project, file, given.value):
+            raise refuse(f"{place}: `{name}={short(file.text(given.value))}` does not go together with sparse gradients")
+    grouped = next((each for each in descendants(call, cst.DictElement)), None)
+    if grouped is not None:
+        raise refuse(f"{place}: groups of parameters may have settings of their own")
+
+
+def _nothing(project: Project, file: PythonFile, node: cst.BaseExpression) -> bool:
+    """Whether the value is zero, False or None."""
+    try:
+        source = sources.Resolver(project).source(file, node)
+    except UsageError:
+        return False
+    return source is not None and source.value in (0, None) and source.value is not ...
+
+
+def _nobody_reads_gradients(project: Project) -> None:
+    for file in project.parsed():
+        for node in file.nodes:
+            if isinstance(node, cst.Attribute) and node.attr.value == "grad" and file.full_name(node) != "torch.autograd.grad":
+                up = file.parent(node)
+                if not (isinstance(up, cst.AssignTarget) and literal(file.parent(up).value) is None):  # type: ignore[union-attr]
+                    raise refuse(f"{file.location(node)}: `{file.text(node)}` may be read, or changed")
+        for call in file.calls:
+            if (name := (dotted(call.func) or "").split(".")[-1]) in READS:
+                raise refuse(f"{file.location(call)}: {name} may not take sparse gradients")
+
+
+def _tables(project: Project) -> Iterator[tuple[PythonFile, cst.Call]]:
+    """Calls that make tables that are large, or may be."""
+    for file in project.parsed("Embedding"):
+        for call in file.calls:
+            if file.full_name(call.func) in TABLES and _rows(project, file, call) >= LEAST_ROWS:
+                yield file, call
+
+
+def _rows(project: Project, file: PythonFile, call: cst.Call) -> int:
+    node = argument_node(file, call, "num_embeddings", 0)
+    try:
+        source = sources.Resolver(project).source(file, node) if node is not None else None
+    except UsageError:
+        source = None
+    return source.value if source is not None and isinstance(source.value, int) else LEAST_ROWS
+
+
+def _only_looked_up(project: Project, file: PythonFile, call: cst.Call) -> None:
+    """Raises `UsageError` where the program uses the table's weight as a matrix, too: its gradient would be dense all the same."""
+    up = file.parent(call)
+    name = dotted(up.targets[0].target) if isinstance(up, cst.Assign) and len(up.targets) == 1 else None
+    if name is None:
+        raise refuse(f"{file.location(call)}: what the table is called cannot be told")
+    last = name.split(".")[-1]
+    for where in project.parsed(last):
+        for node in where.nodes:
+            if not isinstance(node, cst.Attribute) or node.attr.value != "weight" or (dotted(node.value) or "").split(".")[-1] != last:
+                continue
+            around = where.parent(node)
+            prepared = isinstance(around, cst.Attribute) and around.attr.value in PREPARES
+            given = where.parent(around) if isinstance(around, cst.Arg) else None
+            begun = isinstance(given, cst.Call) and ".init." in f".{where.full_name(given.func) or ''}."
+            if not prepared and not begun:
+                raise refuse(f"{where.location(node)}: `{where.text(node)}` is used beside looking rows up")
