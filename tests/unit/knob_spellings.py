@@ -37,6 +37,7 @@ FILES = (
     "knob_log_guards.yaml",  # log calls that nobody is shown
     "knob_every_nth.yaml",  # statements that each step does and training can do without
     "knob_sparse.yaml",  # sparse gradients of embedding tables
+    "knob_reads.yaml",  # reads by several threads
     "knob_arrays.yaml",  # arrays that are made number by number, or row by row
     "knob_cadences.yaml",  # ways of saying that something happens once in N steps
     "knob_loaders.yaml",  # loaders that are made again for each pass

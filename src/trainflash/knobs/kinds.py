@@ -292,6 +292,11 @@ class UnreadWeights(Edit):
 
 
 @dataclass(frozen=True)
+class ConcurrentReads(Edit):
+    """Read with as many threads as the value says, where a comprehension or `map` reads one thing after another."""
+
+
+@dataclass(frozen=True)
 class SparseGradients(Edit):
     """Pass `sparse=True` to the program's large embedding tables, where the optimizer moves only rows that have a gradient."""
 

@@ -35,6 +35,7 @@ INPUT = (
             Fix("map an array's file (mmap_mode) where only a part of it is used", NOTHING, "mapped_file"),
             KEEP_OPEN,
             Fix("ask for all samples of a batch in one request", NOTHING, "one_request"),
+            Fix("read the samples of a batch with several threads", NOTHING, "concurrent_reads"),
             Fix("stage the data on local NVMe or in memory", NOTHING),
             WORKERS,
             STREAM,

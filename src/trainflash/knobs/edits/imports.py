@@ -43,7 +43,9 @@ def reach(file: PythonFile, module: str, name: str) -> tuple[str, tuple[Splice, 
             if isinstance(node, cst.Import):
                 for alias in node.names:
                     full = dotted(alias.name) or ""
-                    near.append((alias.evaluated_alias, full) if alias.asname else (full.split(".")[0], full.split(".")[0]))
+                    near.append((alias.evaluated_alias or full, full))
+                    if not alias.asname:
+                        near.append((full.split(".")[0], full.split(".")[0]))
     reached = [(local, full) for local, full in near if module == full or (module.startswith(f"{full}.") and _loaded(full, module))]
     if reached:
         local, full = max(reached, key=lambda pair: len(pair[1]))
