@@ -21,7 +21,7 @@ from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Edit
 from trainflash.knobs.training import micro_batches
 from trainflash.knobs.training.backward_loops import BackwardLoop, backward_loops
-from trainflash.knobs.training.divided_loss import UNDIVIDED, divided_loss
+from trainflash.knobs.training.divided_loss import UNDIVIDED, divided_loss, is_sum, no_sum
 
 BY_COUNT = ("chunk", "tensor_split")
 BY_ROWS = ("split",)
@@ -37,6 +37,7 @@ class _Cuts:
     numbers: tuple[Place, ...]
     pieces: frozenset[str]  # names of one piece
     lists: frozenset[str]  # names of all pieces
+    wholes: frozenset[str]  # source of what is cut
     rows: bool
 
 
@@ -50,9 +51,12 @@ def cut_batch(edit: CutBatch, scene: Scene) -> tuple[Target, ...]:
     loss = divided_loss(scene.project, cuts.region)
     divisor = (loss.file, loss.divisor)
     made = (loss.file, _worked_out_once(*divisor))
-    of_means(scene, [divisor])
+    summed = is_sum(loss) and (counted := _counted(loss.divisor)) is not None and loss.file.text(counted) in cuts.wholes
+    if not summed:  # a sum over the rows of all pieces, divided by as many rows, is the same however they are cut
+        of_means(scene, [divisor])
+        no_sum(scene.project, loss)
     _nothing_else(cuts)
-    follows = _follows(cuts, *divisor)
+    follows = summed or _follows(cuts, *divisor)
     if cuts.rows and not follows:
         raise refuse(f"{cuts.region.here()}: {UNDIVIDED}")
     told = cuts.numbers if follows else (*cuts.numbers, divisor)
@@ -100,7 +104,8 @@ def _cut_by(region: BackwardLoop) -> _Cuts | None:
             return None
         cut = [each for each in descendants(loop, cst.Assign) if any(file.inside(end, each) for end in ends)]
         pieces |= {name.value for each in cut for target in each.targets for name in descendants(target.target, cst.Name)}  # type: ignore[attr-defined]
-        return _Cuts(region, tuple((file, each) for each in (ends_at[2], *ends)), frozenset(pieces), frozenset(), True)
+        wholes = frozenset(file.text(up.value) for each in ends for up in file.ancestors(each) if isinstance(up, cst.Subscript))
+        return _Cuts(region, tuple((file, each) for each in (ends_at[2], *ends)), frozenset(pieces), frozenset(), wholes, True)
     named = {name.value: values[0] for name in descendants(whole, cst.Name) if len(values := given_to(owner, name.value)) == 1}  # type: ignore[attr-defined]
     lists = {name: value for name, value in named.items() if any(True for _ in _cutting(file, [value]))}
     calls = list(_cutting(file, [whole, *lists.values()]))
@@ -108,7 +113,14 @@ def _cut_by(region: BackwardLoop) -> _Cuts | None:
     kinds = {callees.called_name(call) in BY_ROWS for call, _ in calls}
     if len(kinds) != 1:
         return None
-    return _Cuts(region, tuple((file, node) for _, node in calls), frozenset(pieces), frozenset(lists), kinds.pop())
+    wholes = frozenset(file.text(_base(file, call)) for call, _ in calls)
+    return _Cuts(region, tuple((file, node) for _, node in calls), frozenset(pieces), frozenset(lists), wholes, kinds.pop())
+
+
+def _base(file: PythonFile, call: cst.Call) -> cst.BaseExpression:
+    """What a call cuts: `x` of `x.split(2)` and of `torch.split(x, 2)`."""
+    function = (file.full_name(call.func) or "").startswith("torch.") and bool(call.args)
+    return call.args[0].value if function else call.func.value  # type: ignore[union-attr]
 
 
 def _only_pieces(file: PythonFile, whole: cst.BaseExpression, lists: Collection[str]) -> None:

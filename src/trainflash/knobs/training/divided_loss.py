@@ -9,7 +9,7 @@ import libcst as cst
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees
 from trainflash.knobs.reading.expressions import refuse, short
-from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, positional, targets_of
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, keyword, positional, string_value, targets_of
 from trainflash.knobs.training.backward_loops import BackwardLoop
 
 DEEPEST = 4  # own: names between a loss and what it is made of
@@ -26,7 +26,7 @@ class DividedLoss:
 
 
 def divided_loss(project: Project, region: BackwardLoop) -> DividedLoss:
-    """Raises `UsageError` where the loss is not divided as a whole, or is a sum over rows."""
+    """Raises `UsageError` where the loss is not divided as a whole."""
     file, call = region.backward
     node = positional(call, 0)
     value = node.value if node is not None else call.func.value  # type: ignore[union-attr]
@@ -43,7 +43,6 @@ def divided_loss(project: Project, region: BackwardLoop) -> DividedLoss:
     found = _divided(file, _unscaled(value), call)
     if found is None:
         raise refuse(f"{region.here()}: {UNDIVIDED}")
-    _no_sum(project, found)
     return found
 
 
@@ -78,7 +77,20 @@ def _last_given(file: PythonFile, name: str, before: cst.CSTNode) -> cst.CSTNode
     return max(ahead, key=lambda node: file.span(node)[0], default=None)
 
 
-def _no_sum(project: Project, found: DividedLoss) -> None:
+def is_sum(found: DividedLoss) -> bool:
+    """Whether what is divided is one call that sums over everything: `loss(x, y, reduction="sum")` or `x.sum()`."""
+    value = found.loss
+    if isinstance(value, cst.Name):
+        assigned = _last_given(found.file, value.value, found.divisor)
+        value = assigned.value if isinstance(assigned, cst.Assign) else value
+    if not isinstance(value, cst.Call):
+        return False
+    reduction = keyword(value, "reduction")
+    told = reduction is not None and string_value(reduction.value) == "sum"
+    return told or (callees.method_name(value) == "sum" and not value.args and found.file.full_name(value.func) is None)
+
+
+def no_sum(project: Project, found: DividedLoss) -> None:
     """Raises `UsageError` where what is divided, or a function that makes it, ends in a sum over everything."""
     todo: list[tuple[PythonFile, cst.CSTNode, cst.CSTNode | None]] = [(found.file, found.loss, found.divisor)]
     seen: set[int] = set()
