@@ -33,11 +33,11 @@ class Mark:
         return -1
 
 
-def recorded(outer_us: float, inner: int = INNER) -> list[Mark]:
+def recorded(outer_us: float, inner: int = INNER, name: str = "aten::index") -> list[Mark]:
     """An operator of that length, which calls others one after the other."""
     number = itertools.count()
     outer, each = next(number), outer_us / (inner + 1)
-    marks = [Mark("push", outer, 0.0, "aten::index")]
+    marks = [Mark("push", outer, 0.0, name)]
     for place in range(inner):
         called = next(number)
         marks += [Mark("push", called, each * (place + 0.5), "aten::empty"), Mark("pop", called, each * (place + 1.4))]
@@ -58,3 +58,8 @@ def test_what_recording_adds_is_no_work(outer_us, inner, small_us):
     figures = operators.read([recorded(outer_us, inner)], [], -1.0)
     assert (figures["ops"], figures["op_ns"]) == (1, pytest.approx(1000 * outer_us, rel=0.001))
     assert figures["small_ns"] == pytest.approx(1000 * small_us, rel=0.001)
+
+
+def test_the_gradient_of_a_single_row_is_the_loops_doing():
+    figures = operators.read([recorded(100.0, 0, "aten::select_backward")], [], -1.0)
+    assert figures["small_ns"] == figures["op_ns"]

@@ -117,7 +117,7 @@ class Operators:
     per_step: float  # operator calls, forward, backward and update
     op_ms: float  # time inside operators per step, outermost ones
     step_ms: float  # wall of those steps
-    small_share: float  # part of `op_ms` in operators below 20 µs each
+    small_share: float  # part of `op_ms` in operators below 20 µs each, in gradients of single rows, and in recording others
     optimizer_per_step: float | None = None  # operator calls inside the optimizer
     conv_share: float | None = None  # part of `op_ms`
     matmul_share: float | None = None
