@@ -5,6 +5,7 @@ What is read must not depend on which read comes first: nothing is drawn, kept o
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Iterator
 
 import libcst as cst
@@ -16,7 +17,7 @@ from trainflash.knobs.effects import changes, given, purity
 from trainflash.knobs.kinds import ConcurrentReads
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees, callers
-from trainflash.knobs.reading.expressions import is_name, refuse, short
+from trainflash.knobs.reading.expressions import given_to, is_name, refuse, short
 from trainflash.knobs.reading.python_source import PythonFile, clauses, descendants, dotted
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
@@ -118,15 +119,32 @@ def _reads_apart(project: Project, file: PythonFile, node: cst.CSTNode) -> None:
 
 
 def _nothing_shared(project: Project, file: PythonFile, part: cst.CSTNode, own: set[str]) -> None:
-    """Raises `UsageError` where a method is called of something that outlives the call and may be moved along by it."""
+    """Raises `UsageError` where something is called of which the source does not show what it does, or what it moves along.
+
+    Known are libraries, functions of the program (which are looked into), and what a call made for itself.
+    """
     for call in descendants(part, cst.Call):
         base = call.func.value if isinstance(call.func, cst.Attribute) else None  # type: ignore[attr-defined]
-        name = dotted(base) if base is not None else None
-        root = name.split(".")[0] if name is not None else None
-        if root is None or root in own or root in file.imported or name == "self":
+        name = (dotted(base) if base is not None else dotted(call.func)) or ""  # type: ignore[attr-defined]
+        root = name.split(".")[0]
+        if root in file.imported or any(True for _ in callees.meant(project, file, call)):  # type: ignore[arg-type]
             continue
-        if call.func.attr.value not in PLAIN and len(list(callees.meant(project, file, call))) != 1:  # type: ignore[attr-defined]
+        if base is None:
+            known = hasattr(builtins, root) or _is_class(project, root)
+        else:
+            made = root not in ("", "self") and root in own and "." not in name and not _alias(file, part, root)
+            known = not root or made or call.func.attr.value in PLAIN  # type: ignore[attr-defined]
+        if not known:
             raise refuse(f"{file.location(call)}: `{short(file.text(call))}` may not be asked by several threads at once")
+
+
+def _is_class(project: Project, name: str) -> bool:
+    return any(isinstance(node, cst.ClassDef) and node.name.value == name for where in project.parsed(name) for node in where.nodes)
+
+
+def _alias(file: PythonFile, part: cst.CSTNode, name: str) -> bool:
+    """Whether a local name may be another one of something that outlives the call, as `f` of `f = self.file`."""
+    return any(isinstance(value, (cst.Name, cst.Attribute, cst.Subscript)) for value in given_to(part, name))
 
 
 def _target(file: PythonFile, node: cst.CSTNode, function: str, over: str) -> Target:
