@@ -84,7 +84,9 @@ def wait_for(condition) -> None:
 
 
 def log_of(state: Path) -> str:
-    return "".join(path.read_text(errors="replace") for path in state.rglob("output.log"))
+    """All logs below `state`; folders may go while it is read."""
+    logs = [Path(folder) / "output.log" for folder, _, files in os.walk(state) if "output.log" in files]
+    return "".join(path.read_text(errors="replace") for path in logs)
 
 
 def flags() -> list[str]:

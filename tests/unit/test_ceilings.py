@@ -64,7 +64,9 @@ def test_settings_are_switched_and_the_rest_is_left_alone():
     summary = replace(scenarios.healthy(), settings=(Setting("anomaly_mode", "on", None),))
     assert plan(finding("debug_api"), summary=summary) == [("anomaly", None, ["debug_api"])]
     assert plan(finding("debug_api")) == []  # a profiler cannot be taken away at a step boundary
-    assert plan(finding("recompute"), finding("optimizer"), finding("evaluation")) == [("checkpointing", None, ["recompute"])]
+    again = finding("recompute", phase="Bwd")
+    assert plan(again, finding("optimizer"), finding("evaluation")) == [("checkpointing", None, ["recompute"])]
+    assert plan(replace(again, phase="Fwd")) == []  # modules called again: nothing switches that
 
 
 def test_only_the_first_three_findings_with_a_replay_get_one():
