@@ -1,11 +1,11 @@
 """Reads that wait one after the other, made by several threads: the results stay in order, and the waiting passes at the same time.
 
-What is read must not depend on which read comes first: nothing is drawn, kept or moved along, as the position of a file that stays open is.
+Only of functions of which every call is known: what they open they open themselves, and they draw, write, keep and move nothing along. A
+file that stays open, a generator, a context that belongs to one thread (torch's modes) or a decorator is refused.
 """
 
 from __future__ import annotations
 
-import builtins
 from collections.abc import Iterator
 
 import libcst as cst
@@ -17,20 +17,49 @@ from trainflash.knobs.effects import changes, given, purity
 from trainflash.knobs.kinds import ConcurrentReads
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees, callers
-from trainflash.knobs.reading.expressions import given_to, is_name, refuse, short
-from trainflash.knobs.reading.python_source import PythonFile, clauses, descendants, dotted
+from trainflash.knobs.reading.callees import Function
+from trainflash.knobs.reading.expressions import given_to, is_name, literal, refuse, short
+from trainflash.knobs.reading.python_source import PythonFile, clauses, descendants, dotted, keyword, positional, string_value
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
 
 DEEPEST = 4  # own: functions between a read and the loop that asks for many
 TURNS = (cst.ListComp, cst.GeneratorExp, cst.Call)
 POOLS = ("readers", "reading_threads", "pool_of_readers")
-# Methods of paths, bytes, text and dictionaries that move nothing along; of anything else that outlives a call they may.
-STATELESS = """
-read_bytes read_text exists stat joinpath with_suffix with_name resolve glob format endswith startswith split rsplit strip replace decode
-encode join get items keys values index count lower upper reshape astype copy
+WHOLE = ("list", "tuple", "sorted", "set")  # ask for all that a generator gives, at once
+LISTS = ("range", "sorted", "list", "tuple")
+# Calls whose result depends on nothing but what they are handed.
+BUILTINS = """
+len int float str bytes bytearray bool list dict tuple set sorted min max sum abs round zip enumerate range isinstance open ord chr divmod
+ValueError KeyError OSError RuntimeError FileNotFoundError
 """
-PLAIN = frozenset(STATELESS.split())
+READERS = """
+json.loads json.load pickle.loads pickle.load io.BytesIO io.StringIO gzip.open gzip.decompress zlib.decompress bz2.open lzma.open
+struct.unpack struct.unpack_from base64.b64decode time.sleep os.path.join os.path.exists os.path.getsize os.fspath pathlib.Path csv.reader
+urllib.request.urlopen requests.get PIL.Image.open cv2.imread cv2.imdecode soundfile.read librosa.load imageio.imread tifffile.imread
+torch.from_numpy torch.load numpy.load numpy.loadtxt numpy.genfromtxt numpy.fromfile numpy.frombuffer numpy.fromstring numpy.memmap
+numpy.array numpy.asarray numpy.ascontiguousarray numpy.stack numpy.concatenate numpy.zeros numpy.ones numpy.arange numpy.transpose
+numpy.float32 numpy.float64 numpy.uint8 numpy.int64 pandas.read_csv pandas.read_parquet pandas.read_json yaml.safe_load tomllib.load
+"""
+METHODS = """
+read_bytes read_text exists stat joinpath with_suffix with_name resolve endswith startswith split rsplit strip replace decode encode join
+lower upper reshape astype read readline readlines convert resize crop tobytes json tolist transpose ravel flatten close seek splitlines
+get_data
+"""
+KNOWN, PURE, PLAIN = frozenset(BUILTINS.split()), frozenset(READERS.split()), frozenset(METHODS.split())
+MOVE = {"read", "readline", "readlines", "seek", "close", "get_data"}  # only of what the function made for itself
+PATHS = {
+    "open",
+    "time.sleep",
+    "len",
+    "int",
+    "float",
+    "str",
+    "isinstance",
+    "range",
+    "numpy.load",
+    "pathlib.Path",
+}  # take what outlives a call
 
 
 def concurrent_reads(edit: ConcurrentReads, scene: Scene) -> tuple[Target, ...]:
@@ -39,8 +68,8 @@ def concurrent_reads(edit: ConcurrentReads, scene: Scene) -> tuple[Target, ...]:
     reasons: list[UsageError] = []
     for where, node in _turns(scene.project, file, place.line):
         try:
-            function, over = _asked(where, node)
-            _reads_apart(scene.project, where, node)
+            function, over, start = _asked(scene.project, where, node)
+            _reads_apart(scene.project, start)
             return (_target(where, node, function, over),)
         except UsageError as bad:
             reasons.append(bad)
@@ -54,7 +83,7 @@ def _turns(project: Project, file: PythonFile, line: int) -> Iterator[tuple[Pyth
     for _ in range(DEEPEST):
         further: list[tuple[PythonFile, cst.Call]] = []
         for where, call in calls:
-            yield from ((where, up) for up in (call, *where.ancestors(call)) if isinstance(up, TURNS) and not _called(up))
+            yield from ((where, up) for up in (call, *where.ancestors(call)) if isinstance(up, TURNS) and not _called(where, up))
             function = where.function_around(call)
             if function is not None and id(function) not in seen:
                 seen.add(id(function))
@@ -63,88 +92,129 @@ def _turns(project: Project, file: PythonFile, line: int) -> Iterator[tuple[Pyth
         calls = further
 
 
-def _called(node: cst.CSTNode) -> bool:
-    return isinstance(node, cst.Call) and dotted(node.func) != "map"
+def _called(file: PythonFile, node: cst.CSTNode) -> bool:
+    return isinstance(node, cst.Call) and not _is_map(file, node)
+
+
+def _is_map(file: PythonFile, call: cst.Call) -> bool:
+    """Whether it is Python's own `map`."""
+    return dotted(call.func) == "map" and "map" not in file.imported and not given_to(file.module, "map")
 
 
 def _maps(file: PythonFile, call: cst.Call, function: cst.FunctionDef) -> bool:
-    named = dotted(call.func) == "map" and len(call.args) > 1
+    named = _is_map(file, call) and len(call.args) > 1
     return named and (dotted(call.args[0].value) or "").split(".")[-1] == function.name.value
 
 
-def _asked(file: PythonFile, node: cst.CSTNode) -> tuple[str, str]:
-    """Source of the function of one thing, and of what it is asked for."""
-    here = file.location(node)
+def _asked(project: Project, file: PythonFile, node: cst.CSTNode) -> tuple[str, str, Function]:
+    """Source of the function of one thing and of what it is asked for, and that function."""
+    here, shown = file.location(node), short(file.text(node))
     if isinstance(node, cst.Call):
-        if dotted(node.func) != "map" or len(node.args) < 2 or any(arg.keyword is not None or arg.star for arg in node.args):
-            raise refuse(f"{here}: `{short(file.text(node))}` reads no one thing after another")
-        return file.text(node.args[0].value), ", ".join(file.text(arg.value) for arg in node.args[1:])
-    found = clauses(node)
-    target, one = found[0].target, node.elt  # type: ignore[attr-defined]
-    if len(found) != 1 or found[0].ifs or found[0].asynchronous is not None or not isinstance(target, cst.Name):
-        raise refuse(f"{here}: `{short(file.text(node))}` is more than one function of one thing after another")
-    if isinstance(node, cst.GeneratorExp) and not isinstance(file.parent(node), cst.Arg):
-        raise refuse(f"{here}: `{short(file.text(node))}` is asked for one thing after another later")
-    over = file.text(found[0].iter)
-    function = (dotted(one.func) or "") if isinstance(one, cst.Call) and len(one.args) == 1 and not one.args[0].star else ""
-    given_to_it = dotted(one.args[0].value) if function and one.args[0].keyword is None else None
-    if given_to_it == target.value and function.split(".")[0] != target.value:
-        return file.text(one.func), over
-    if any(True for _ in descendants(one, (cst.Await, cst.Yield, cst.NamedExpr))):
-        raise refuse(f"{here}: `{short(file.text(one))}` is no function of its own")
-    return f"lambda {target.value}: {file.text(one)}", over
-
-
-def _reads_apart(project: Project, file: PythonFile, node: cst.CSTNode) -> None:
-    """Raises `UsageError` where one read may depend on another one, or on the thread that it is made in."""
-    if isinstance(node, cst.Call):
-        name = (dotted(node.args[0].value) or "").split(".")[-1]
-        starts = [(where, each) for where in project.parsed(name) for each in where.functions if each.name.value == name] if name else []
-        if len(starts) != 1:
-            raise refuse(f"{file.location(node)}: which function `{short(file.text(node.args[0].value))}` is cannot be told")
+        if len(node.args) != 2 or any(arg.keyword is not None or arg.star for arg in node.args):
+            raise refuse(f"{here}: `{shown}` is more than one function of one thing after another")
+        function, over = node.args[0].value, node.args[1].value
     else:
-        _nothing_shared(project, file, node.elt, given.bound(node))  # type: ignore[attr-defined]
-        starts = [each for call in descendants(node.elt, cst.Call) for each in callees.meant(project, file, call)]  # type: ignore[attr-defined,arg-type]
-    for where, function in callees.reached(project, starts):
+        found = clauses(node)
+        target, one = found[0].target, node.elt  # type: ignore[attr-defined]
+        plain = len(found) == 1 and not found[0].ifs and found[0].asynchronous is None and isinstance(target, cst.Name)
+        alone = isinstance(one, cst.Call) and len(one.args) == 1 and one.args[0].keyword is None and not one.args[0].star
+        if not plain or not alone or dotted(one.args[0].value) != target.value:
+            raise refuse(f"{here}: `{shown}` is more than one function of one thing after another")
+        function, over = one.func, found[0].iter
+    if not isinstance(node, cst.ListComp) and not _all_at_once(file, node):
+        raise refuse(f"{here}: what `{shown}` gives may be asked for later, or not to its end")
+    listed = isinstance(over, cst.Call) and dotted(over.func) in LISTS
+    if not listed and (dotted(over) is None and not isinstance(over, (cst.Subscript, cst.ListComp, cst.List))):
+        raise refuse(f"{here}: what `{short(file.text(over))}` gives may depend on what was read before")
+    return file.text(function), file.outer_text(over), _meant(project, file, function)
+
+
+def _all_at_once(file: PythonFile, node: cst.CSTNode) -> bool:
+    up = file.parent(node)
+    call = file.parent(up) if isinstance(up, cst.Arg) else None
+    return isinstance(call, cst.Call) and dotted(call.func) in WHOLE and len(call.args) == 1
+
+
+def _meant(project: Project, file: PythonFile, function: cst.BaseExpression) -> Function:
+    """The function of this file, or the method of the class around, that the name can only mean."""
+    name, around = dotted(function) or "", file.function_around(function)
+    own = name.startswith("self.") and name.count(".") == 1
+    last = name.split(".")[-1]
+    found = [(where, each) for where in project.parsed(last) for each in where.functions if each.name.value == last] if last else []
+    shadowed = around is not None and not own and (last in given.bound(around.body) or _is_parameter(around, last))
+    fits = len(found) == 1 and found[0][0] is file and (file.class_of(found[0][1]) is not None) == own
+    if not fits or shadowed or not (own or name == last) or given_to(file.module, name):
+        raise refuse(f"{file.location(function)}: which function `{short(file.text(function))}` is cannot be told")
+    return found[0]
+
+
+def _is_parameter(function: cst.FunctionDef, name: str) -> bool:
+    return any(each.name.value == name for each in descendants(function.params, cst.Param))  # type: ignore[attr-defined]
+
+
+def _reads_apart(project: Project, start: Function) -> None:
+    """Raises `UsageError` where one read may depend on another one, or on the thread that it is made in."""
+    for where, function in callees.reached(project, [start]):
+        here, name = where.location(function), function.name.value
         if purity.first_draw(project, where, function, set()) is not None:
-            raise refuse(f"{where.location(function)}: {function.name.value} draws random numbers, whose order threads would change")
-        own = given.bound(function.body) | {param.name.value for param in descendants(function.params, cst.Param)}  # type: ignore[attr-defined]
-        outside = {each.value for each in descendants(function.body, cst.Name) if is_name(where, each)} - (own - {"self"})  # type: ignore[attr-defined,arg-type]
-        kept = changes.changed(project, where, function.body, outside | {"self"})
+            raise refuse(f"{here}: {name} draws random numbers, whose order threads would change")
+        changing = (cst.Yield, cst.Await, cst.Global, cst.Nonlocal, cst.Lambda, cst.FunctionDef)
+        defaults = [each.default for each in descendants(function.params, cst.Param) if each.default is not None]  # type: ignore[attr-defined]
+        mutable = any(not isinstance(literal(each), (int, float, str, type(None))) for each in defaults)
+        if function.decorators or mutable or any(True for _ in descendants(function.body, changing)):
+            raise refuse(f"{here}: {name} is no plain function")
+        own = given.bound(function.body)
+        params = {param.name.value for param in descendants(function.params, cst.Param)}  # type: ignore[attr-defined]
+        outside = {each.value for each in descendants(function.body, cst.Name) if is_name(where, each)} - own  # type: ignore[attr-defined,arg-type]
+        kept = changes.changed(project, where, function.body, outside | params | {"self"})
         if kept is not None:
             raise refuse(f"{where.location(kept)}: `{short(where.text(kept))}` changes what other reads see")
-        if any(True for _ in descendants(function.body, (cst.Yield, cst.Await, cst.Global, cst.Nonlocal))):
-            raise refuse(f"{where.location(function)}: {function.name.value} is no plain function")
-        _nothing_shared(project, where, function.body, own - {"self"})
+        for call in descendants(function.body, cst.Call):
+            if not _known(project, where, function, call, own):  # type: ignore[arg-type]
+                raise refuse(f"{where.location(call)}: `{short(where.text(call))}` may not be asked by several threads at once")
+        for with_ in descendants(function.body, cst.With):
+            if not all(isinstance(item.item, cst.Call) for item in with_.items):  # type: ignore[attr-defined]
+                raise refuse(f"{where.location(with_)}: what it opens may be shared by several threads")
 
 
-def _nothing_shared(project: Project, file: PythonFile, part: cst.CSTNode, own: set[str]) -> None:
-    """Raises `UsageError` where something is called of which the source does not show what it does, or what it moves along.
-
-    Known are libraries, functions of the program (which are looked into), and what a call made for itself.
-    """
-    for call in descendants(part, cst.Call):
-        base = call.func.value if isinstance(call.func, cst.Attribute) else None  # type: ignore[attr-defined]
-        name = (dotted(base) if base is not None else dotted(call.func)) or ""  # type: ignore[attr-defined]
-        root = name.split(".")[0]
-        if root in file.imported or any(True for _ in callees.meant(project, file, call)):  # type: ignore[arg-type]
-            continue
-        if base is None:
-            known = hasattr(builtins, root) or _is_class(project, root)
-        else:
-            made = root not in ("", "self") and root in own and "." not in name and not _alias(file, part, root)
-            known = not root or made or call.func.attr.value in PLAIN  # type: ignore[attr-defined]
-        if not known:
-            raise refuse(f"{file.location(call)}: `{short(file.text(call))}` may not be asked by several threads at once")
-
-
-def _is_class(project: Project, name: str) -> bool:
-    return any(isinstance(node, cst.ClassDef) and node.name.value == name for where in project.parsed(name) for node in where.nodes)
+def _known(project: Project, file: PythonFile, function: cst.FunctionDef, call: cst.Call, own: set[str]) -> bool:
+    """Whether a call depends on nothing but what it is handed, and is handed nothing that another read may move along."""
+    full, base = file.full_name(call.func) or "", call.func.value if isinstance(call.func, cst.Attribute) else None
+    first = positional(call, 0)
+    shared = first is not None and _outlives(function, first.value, own)
+    if full in PURE or (base is None and full in KNOWN and full not in file.imported):
+        mode = positional(call, 1) or keyword(call, "mode")
+        writes = full in ("open", "gzip.open", "bz2.open", "lzma.open") and mode is not None
+        return (not shared or full in PATHS) and not (writes and not set(string_value(mode.value) or "w") <= set("rbtU"))  # type: ignore[union-attr]
+    if any(True for _ in callees.meant(project, file, call)):
+        return all(not _outlives(function, arg.value, own) for arg in call.args)
+    if base is None:
+        return False
+    method = call.func.attr.value  # type: ignore[union-attr]
+    if method in MOVE:
+        made = isinstance(base, cst.Call) or (isinstance(base, cst.Name) and base.value in own and _made_here(file, function, base.value))
+        return made
+    return method in PLAIN and dotted(base) != "self"
 
 
-def _alias(file: PythonFile, part: cst.CSTNode, name: str) -> bool:
-    """Whether a local name may be another one of something that outlives the call, as `f` of `f = self.file`."""
-    return any(isinstance(value, (cst.Name, cst.Attribute, cst.Subscript)) for value in given_to(part, name))
+def _outlives(function: cst.FunctionDef, node: cst.BaseExpression, own: set[str]) -> bool:
+    """Whether `node` is a thing from outside the function as it is, but for what the function itself was handed."""
+    name = dotted(node)
+    if name is None or name in ("True", "False", "None"):
+        return False
+    root = name.split(".")[0]
+    return "." in name or (root not in own and not _is_parameter(function, root))
+
+
+def _made_here(file: PythonFile, function: cst.FunctionDef, name: str) -> bool:
+    """Whether all that gives the name a value are calls that open or make something: no other name of what outlives the function."""
+    values = given_to(function.body, name)
+    for with_ in descendants(function.body, cst.With):
+        values += [item.item for item in with_.items if item.asname is not None and dotted(item.asname.name) == name]  # type: ignore[attr-defined]
+    looped = any(name in given.bound(node.target) for node in descendants(function.body, (cst.For, cst.NamedExpr)))  # type: ignore[attr-defined]
+    return (
+        bool(values) and not looped and all(isinstance(v, cst.Call) and (file.full_name(v.func) or "") in PURE | {"open"} for v in values)
+    )
 
 
 def _target(file: PythonFile, node: cst.CSTNode, function: str, over: str) -> Target:
@@ -161,10 +231,10 @@ def _target(file: PythonFile, node: cst.CSTNode, function: str, over: str) -> Ta
     text = f"{pool}.map({function}, {over})"
     text = f"list({text})" if isinstance(node, cst.ListComp) else text
     first, last = file.span(line.body[0])[0], file.span(line)[1]
+    read = Splice(file.path, *file.span(node), text)
 
     def write(value: int) -> tuple[Splice, ...]:
         block = under(file, f"with {spelled}({value}) as {pool}:", first, last, file.indent(line))
-        return (*needed, *(each for each in block if not file.span(node)[0] < each.start < file.span(node)[1]), _read)
+        return (*needed, *(each for each in block if not file.span(node)[0] < each.start < file.span(node)[1]), read)
 
-    _read = Splice(file.path, *file.span(node), text)
     return Target(here, None, write, f"`{short(file.text(node))}` at {here}")

@@ -57,6 +57,7 @@ def cut_batch(edit: CutBatch, scene: Scene) -> tuple[Target, ...]:
         no_sum(scene.project, loss)
     _nothing_else(cuts)
     follows = summed or _follows(cuts, *divisor)
+    _no_other_reader(loss.file, loss.divisor, made[1])
     if cuts.rows and not follows:
         raise refuse(f"{cuts.region.here()}: {UNDIVIDED}")
     told = cuts.numbers if follows else (*cuts.numbers, divisor)
@@ -189,9 +190,28 @@ def _follows(cuts: _Cuts, file: PythonFile, divisor: cst.BaseExpression) -> bool
     up = file.parent(divisor)
     if not isinstance(up, cst.BinaryOperation) or (measured is not None and dotted(measured) in cuts.pieces):
         return False
-    parts = list(descendants(up.left, (cst.Call, cst.Subscript, cst.Name)))
-    sizes = [of for each in parts if (of := _counted(each)) is not None]  # type: ignore[arg-type]
-    return any(file.text(each) in rows for each in parts) or any(dotted(of) in cuts.pieces for of in sizes)
+    factors = list(_factors(up.left))
+    sizes = [of for each in factors if (of := _counted(each)) is not None]
+    return any(file.text(each) in rows for each in factors) or any(dotted(of) in cuts.pieces for of in sizes)
+
+
+def _no_other_reader(file: PythonFile, divisor: cst.BaseExpression, made: cst.BaseExpression) -> None:
+    """Raises `UsageError` where the name of a quotient that follows the cut is read elsewhere, too."""
+    if not isinstance(made, cst.BinaryOperation) or not isinstance(divisor, cst.Name):
+        return
+    for name in descendants(file.function_around(divisor) or file.module, cst.Name):
+        told = name.value == divisor.value and name is not divisor and is_name(file, name)  # type: ignore[attr-defined,arg-type]
+        if told and not isinstance(file.parent(name), cst.AssignTarget):
+            raise refuse(f"{file.location(name)}: `{divisor.value}` is used elsewhere, too")
+
+
+def _factors(node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
+    """What is multiplied in a product; `node` itself where it is none."""
+    if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Multiply):
+        yield from _factors(node.left)
+        yield from _factors(node.right)
+    else:
+        yield node
 
 
 def _worked_out_once(file: PythonFile, node: cst.BaseExpression) -> cst.BaseExpression:

@@ -13,18 +13,20 @@ from trainflash.errors import UsageError
 from trainflash.knobs.edits import calls
 from trainflash.knobs.kinds import CallArgument, SparseGradients
 from trainflash.knobs.project import Project
-from trainflash.knobs.reading import sources
+from trainflash.knobs.reading import callees, sources
 from trainflash.knobs.reading.expressions import argument_node, literal, refuse, short
-from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, has_splat, keyword
+from trainflash.knobs.reading.python_source import PythonFile, dotted, has_splat, keyword, string_value
 from trainflash.knobs.scene import Scene, Target
 
 TABLES = ("torch.nn.Embedding", "torch.nn.EmbeddingBag")
-ARGUMENT = CallArgument(TABLES, "sparse", position=6, default=False, local="literal", conflicts=("max_norm",))
+ARGUMENT = CallArgument(TABLES, "sparse", position=6, default=False, local="literal", conflicts=("max_norm", "scale_grad_by_freq"))
 LEAST_ROWS = 4096  # own: a smaller table is updated as a whole in less time than its rows are sorted
 LAZY = ("SGD", "Adagrad")  # move no row without a gradient; SparseAdam does not compute what Adam does
 MOVES = ("momentum", "weight_decay", "dampening", "nesterov")  # what moves such rows all the same, above zero
 DENSE = ("fused", "foreach", "differentiable")  # implementations that take no sparse gradients
-READS = ("clip_grad_norm_", "clip_grad_value_", "DistributedDataParallel", "fully_shard")  # what may not take them, or must send them
+READS = {"clip_grad_norm_", "clip_grad_value_", "DistributedDataParallel", "FullyShardedDataParallel", "fully_shard", "prepare"}
+READS |= {"register_hook", "register_post_accumulate_grad_hook", "add_param_group", "compile"}  # what may not take or send sparse ones
+CLIPS = ("gradient_clip_val", "max_grad_norm")
 PREPARES = ("copy_", "uniform_", "normal_", "zero_", "fill_", "data", "requires_grad_", "shape", "device", "dtype", "size")
 
 
@@ -72,9 +74,30 @@ def _moves_looked_up_rows_alone(scene: Scene) -> None:
         given = keyword(call, name)
         if given is not None and not _nothing(scene.project, file, given.value):
             raise refuse(f"{place}: `{name}={short(file.text(given.value))}` does not go together with sparse gradients")
-    grouped = next((each for each in descendants(call, cst.DictElement)), None)
-    if grouped is not None:
+    first = call.args[0].value if call.args else None
+    if not isinstance(first, cst.Call) or callees.method_name(first) != "parameters":
         raise refuse(f"{place}: groups of parameters may have settings of their own")
+    _alone(scene.project, call)
+
+
+def _alone(project: Project, made: cst.Call) -> None:
+    """Raises `UsageError` where another optimizer may get the gradients, or a setting of this one is changed later."""
+    for file in project.parsed():
+        for call in file.calls:
+            if (
+                call is not made
+                and (file.full_name(call.func) or "").startswith("torch.optim.")
+                and "lr_scheduler" not in file.text(call.func)
+            ):
+                raise refuse(f"{file.location(call)}: another optimizer may not take sparse gradients")
+        for node in file.nodes:
+            if isinstance(node, cst.Subscript) and (key := _key(node)) in MOVES:
+                raise refuse(f"{file.location(node)}: `{short(file.text(node))}` may set {key} later")
+
+
+def _key(node: cst.Subscript) -> str | None:
+    index = node.slice[0].slice if len(node.slice) == 1 else None
+    return string_value(index.value) if isinstance(index, cst.Index) else None
 
 
 def _nothing(project: Project, file: PythonFile, node: cst.BaseExpression) -> bool:
@@ -94,7 +117,8 @@ def _nobody_reads_gradients(project: Project) -> None:
                 if not (isinstance(up, cst.AssignTarget) and literal(file.parent(up).value) is None):  # type: ignore[union-attr]
                     raise refuse(f"{file.location(node)}: `{file.text(node)}` may be read, or changed")
         for call in file.calls:
-            if (name := (dotted(call.func) or "").split(".")[-1]) in READS:
+            name = (file.full_name(call.func) or callees.method_name(call)).split(".")[-1]
+            if name in READS or any(keyword(call, clip) is not None for clip in CLIPS) or (name == "getattr" and "grad" in file.text(call)):
                 raise refuse(f"{file.location(call)}: {name} may not take sparse gradients")
 
 
@@ -103,6 +127,9 @@ def _tables(project: Project) -> Iterator[tuple[PythonFile, cst.Call]]:
     for file in project.parsed("Embedding"):
         for call in file.calls:
             if file.full_name(call.func) in TABLES and _rows(project, file, call) >= LEAST_ROWS:
+                mode = argument_node(file, call, "mode", 5) if file.full_name(call.func) == TABLES[1] else None
+                if mode is not None and string_value(mode) not in ("sum", "mean"):
+                    raise refuse(f"{file.location(call)}: a bag takes no sparse gradients where its mode is not known to be sum or mean")
                 yield file, call
 
 

@@ -203,6 +203,8 @@ class Formats:
         if self._handed_on(function.name.value):
             return [(file, None, "whole")]
         index = index_of(file, function, param)
+        if index is not None and index < 0:  # `self`
+            return [(file, None, "whole")]
         found: list[Given] = []
         for where, call in callers.sites(self.project, file, function):
             try:
@@ -290,7 +292,8 @@ class Formats:
                 parts = [(file, each) for each in bounds if not isinstance(literal(each), (int, float)) and dotted(each) != "None"]
             found = [self.of(*part) for part in parts]
             kept = "float64" if "float64" in found and not {None, "tensor"} & set(found) else self._alike(found)
-            kept = "float64" if kept == "number" or (name in FLOATS | FLOATING and kept in ("whole", "other")) else kept
+            halves = any(isinstance(literal(arg.value), float) for arg in call.args) and kept == "whole"
+            kept = "float64" if halves or kept == "number" or (name in FLOATS | FLOATING and kept in ("whole", "other")) else kept
             return self._typed(file, call, KEEPS.get(name), kept)
         return None
 
@@ -339,7 +342,9 @@ def _counted(call: cst.Call) -> Format | None:
     values = [literal(arg.value) for arg in call.args if arg.keyword is None]
     if any(isinstance(value, float) for value in values):
         return "float64"
-    return "whole" if len(values) == 1 or all(isinstance(value, int) for value in values) else None
+    one = call.args[0].value if len(values) == 1 else None
+    counts = isinstance(one, (cst.Name, cst.Attribute)) or (isinstance(one, cst.Call) and dotted(one.func) in ("len", "int"))
+    return "whole" if counts or all(isinstance(value, int) for value in values) else None
 
 
 def _added(owner: cst.CSTNode, name: str) -> list[cst.BaseExpression]:

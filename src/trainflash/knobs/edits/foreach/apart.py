@@ -8,7 +8,7 @@ from trainflash.knobs.edits.foreach.rows import Rows
 from trainflash.knobs.edits.foreach.turns import OF_TENSORS, Turns, names_in, zipped
 from trainflash.knobs.reading import callees
 from trainflash.knobs.reading.expressions import given_to, is_name, refuse
-from trainflash.knobs.reading.python_source import LOOPS, PythonFile, clauses, decorator_names, descendants, dotted
+from trainflash.knobs.reading.python_source import ASSIGNS, LOOPS, PythonFile, clauses, decorator_names, descendants, dotted, targets_of
 
 OF_PAIRS = ("named_parameters", "named_buffers", "items")
 UNIQUE = ("parameters", "named_parameters", "buffers", "named_buffers", "grad")  # a network's own lists name each tensor once
@@ -100,6 +100,7 @@ def reads_no_other(loop: Turns, rows: Rows) -> None:
         for node in descendants(line, (cst.Name, cst.Attribute)):
             if file.text(node) in wholes and not _by_key(file, node, rows.keys):
                 raise refuse(f"{file.location(node)}: `{file.text(node)}` holds what other turns change")
+    _own_entries(loop, rows)
     for line in loop.staying:
         for name in descendants(line, cst.Name):
             if name.value in sets - rows.own and is_name(file, name):  # type: ignore[attr-defined,arg-type]
@@ -111,6 +112,19 @@ def reads_no_other(loop: Turns, rows: Rows) -> None:
         told = name.value in sets | rows.turned and is_name(file, name) and id(name) not in tail  # type: ignore[attr-defined,arg-type]
         if told and not file.inside(name, loop.node) and not begins_anew(file, name):  # type: ignore[arg-type]
             raise refuse(f"{file.location(name)}: `{name.value}` is used outside the loop, too")  # type: ignore[attr-defined]
+
+
+def _own_entries(loop: Turns, rows: Rows) -> None:
+    """Raises `UsageError` where a turn reads another entry than its own of what the statements set or change by key."""
+    file, held = loop.file, set()
+    for line in loop.tail:
+        changed = [target for node in descendants(line, ASSIGNS) for target in targets_of(node)]
+        changed += [call.func.value for call in descendants(line, cst.Call) if callees.method_name(call).endswith("_")]  # type: ignore[attr-defined,arg-type]
+        held |= {dotted(each.value) for each in changed if isinstance(each, cst.Subscript)}
+    for line in (*loop.staying, *loop.tail):
+        for node in descendants(line, cst.Subscript):
+            if dotted(node.value) in held - {None} and not _by_key(file, node.value, rows.keys):  # type: ignore[attr-defined]
+                raise refuse(f"{file.location(node)}: `{file.text(node)}` may be what another turn has set")
 
 
 def _wholes(file: PythonFile, part: cst.BaseExpression) -> set[str]:

@@ -12,9 +12,10 @@ import libcst as cst
 from trainflash.knobs.edits.foreach.operations import ALONE, VIEWS, WITH_ONE, WITH_TWO
 from trainflash.knobs.reading import callees
 from trainflash.knobs.reading.expressions import given_to
-from trainflash.knobs.reading.python_source import ASSIGNS, PythonFile, descendants, dotted, sole, targets_of
+from trainflash.knobs.reading.python_source import ASSIGNS, PythonFile, clauses, descendants, dotted, sole, targets_of
 
 OF_TENSORS = ("parameters", "buffers", "values")
+FILLS = ("append", "extend", "insert", "update", "setdefault", "pop", "clear")
 MAKES = tuple(f"torch.{name}" for name in ("zeros", "ones", "full", "empty", "zeros_like", "ones_like", "full_like", "empty_like", "clone"))
 
 
@@ -183,17 +184,29 @@ def _asked_by_key(file: PythonFile, node: cst.For) -> set[str]:
 
 
 def _made_of_tensors(file: PythonFile, node: cst.For, name: str) -> bool:
-    """Whether all that the program gives `name`, there or in the class, are lists or dictionaries of tensors made one by one."""
+    """Whether all that the program gives `name`, there or in the class, are lists or dictionaries of tensors made one by one, and nothing
+    else is put into them, or has them by another name."""
     kinds = cst.ClassDef if name.startswith("self.") else (cst.FunctionDef, cst.Module)
     owners = (up for up in (*file.ancestors(node), file.module) if isinstance(up, kinds))
-    given = next((found for owner in owners if (found := given_to(owner, name))), [])
-    return bool(given) and all(_lists_tensors(file, value) for value in given)
+    owner, values = next(((each, found) for each in owners if (found := given_to(each, name))), (file.module, []))
+    for other in descendants(owner, (cst.Assign, cst.AugAssign, cst.Call)):
+        if isinstance(other, cst.Call):
+            filled = isinstance(other.func, cst.Attribute) and dotted(other.func.value) == name and other.func.attr.value in FILLS
+            if filled:
+                return False
+        elif dotted(other.value) == name or (
+            not file.inside(other, node) and any(isinstance(t, cst.Subscript) and dotted(t.value) == name for t in targets_of(other))
+        ):  # type: ignore[attr-defined]
+            return False
+    return bool(values) and all(_lists_tensors(file, value) for value in values)
 
 
 def _lists_tensors(file: PythonFile, value: cst.BaseExpression) -> bool:
-    if isinstance(value, cst.DictComp):
-        return _makes_tensor(file, value.value)
-    return isinstance(value, cst.ListComp) and _makes_tensor(file, value.elt)
+    if not isinstance(value, (cst.ListComp, cst.DictComp)):
+        return False
+    made = value.value if isinstance(value, cst.DictComp) else value.elt
+    own = {name for clause in clauses(value) for name in names_in(clause.target)}
+    return _makes_tensor(file, made) and bool(names_in(made) & own)  # each of its own, not one for all
 
 
 def _is_call_of(node: cst.BaseExpression, *names: str) -> bool:

@@ -113,6 +113,12 @@ class Values:
             if set(re.findall(r"\w+", self.file.text(each))[1:]) & self.unsteady:
                 raise refuse(f"{self.file.location(each)}: `{self.file.text(each)}` may be another one in each turn")
 
+    def _steady_beside(self, node: cst.CSTNode) -> None:
+        """The same of what `node` reads beside the turn's own parts."""
+        for each in descendants(node, (cst.Attribute, cst.Subscript)):
+            if not self._mentions(each):
+                self._steady(each)  # type: ignore[arg-type]
+
     def _binary(self, node: cst.BinaryOperation) -> str | None:
         name = OPERATORS.get(type(node.operator))
         left, right = self.value(node.left), self.value(node.right)
@@ -183,6 +189,7 @@ class Values:
     def _each(self, node: cst.BaseExpression) -> Value:
         """A comprehension: of each turn what `node` says of it."""
         self._harmless(node)
+        self._steady_beside(node)
         names = self._names(node)
         self.loops += 1
         text = f"[{self.file.outer_text(node)} for {', '.join(names)} in {self._zipped(names)}]"
