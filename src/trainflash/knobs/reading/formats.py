@@ -66,6 +66,7 @@ DRAWS = {"normal", "standard_normal", "uniform", "random", "rand", "randn", "gam
 DRAWS |= {"laplace", "standard_t", "random_sample", "multivariate_normal", "standard_exponential", "standard_gamma", "chisquare"}
 COUNTS = {"integers", "randint", "poisson", "binomial", "multinomial"}
 SHUFFLES = {"permutation", "permuted"}
+NO_TENSORS = {"load", "Size", "initial_seed", "device", "dtype"}  # functions of torch that return something else, or what a file holds
 LEAVES = {"numpy", "tolist", "item", "size", "dim", "numel", "__array__"}  # methods of a tensor that return something else
 GENERATORS = {"numpy.random.default_rng", "numpy.random.RandomState", "numpy.random.Generator"}
 
@@ -167,7 +168,7 @@ class Formats:
     def _held(self, file: PythonFile, node: cst.Name | cst.Attribute) -> Format | None:
         """A variable of the function or the module, or an attribute of the object: what all that it is given agree on."""
         name = dotted(node)
-        if name is None or (isinstance(node, cst.Attribute) and not name.startswith("self.")):
+        if name is None or (isinstance(node, cst.Attribute) and not name.startswith("self.")) or self._set_by_name(file, name):
             return None
         kinds = cst.ClassDef if isinstance(node, cst.Attribute) else (cst.FunctionDef, cst.Module)
         for owner in (up for up in file.ancestors(node) if isinstance(up, kinds)):
@@ -188,6 +189,15 @@ class Formats:
                 return self._once(given[0][1], given)
         return None
 
+    def _set_by_name(self, file: PythonFile, name: str) -> bool:
+        """Whether a function sets the variable of another scope, or something sets attributes whose names it works out."""
+        if not name.startswith("self."):
+            return any(
+                item.name.value == name for node in file.nodes if isinstance(node, (cst.Global, cst.Nonlocal)) for item in node.names
+            )
+        calls = [call for where in self.project.parsed("setattr") for call in where.calls if dotted(call.func) == "setattr"]
+        return any(len(call.args) < 2 or string_value(call.args[1].value) is None for call in calls)
+
     def _set_elsewhere(self, file: PythonFile, owner: cst.ClassDef, attribute: str) -> bool:
         """Whether anything outside the class sets an attribute of that name."""
         return any(
@@ -200,7 +210,8 @@ class Formats:
 
     def _passed(self, file: PythonFile, function: cst.FunctionDef, param: cst.Param) -> list[Given]:
         """What the calls of `function` that the program shows give the parameter; None for what cannot be told."""
-        if self._handed_on(function.name.value):
+        owner = file.class_of(function) if function.name.value == "__init__" else None
+        if self._handed_on(function.name.value if owner is None else owner.name.value):
             return [(file, None, "whole")]
         index = index_of(file, function, param)
         if index is not None and index < 0:  # `self`
@@ -220,6 +231,7 @@ class Formats:
             for node in (each for each in file.nodes if (dotted(each) or "").split(".")[-1] == name):
                 up = file.parent(node)
                 told = isinstance(up, (cst.FunctionDef, cst.ImportAlias, cst.Attribute, cst.AsName, cst.Param))
+                told |= isinstance(up, cst.ClassDef) and up.name is node
                 told |= any(_parameter(around, name) is not None for around in file.ancestors(node))  # a name of that function's own
                 if not told and not (isinstance(up, cst.Call) and up.func is node) and not (isinstance(up, cst.Arg) and up.keyword is node):
                     return True
@@ -231,7 +243,7 @@ class Formats:
         if full in ("int", "len", "ord", "bool", "str"):
             return "other"
         if module.split(".")[0] == "torch":
-            return "tensor"
+            return None if name in NO_TENSORS else "tensor"
         if full in GENERATORS:
             return "generator"
         if module == "numpy":
@@ -256,7 +268,8 @@ class Formats:
 
     def _own(self, file: PythonFile, call: cst.Call) -> callees.Function | None:
         """The one function of the program's that is called; None for a class, and where several may be."""
-        sure = isinstance(call.func, cst.Name) or callees.own_method(self.project, file, call)
+        shadowed = isinstance(call.func, cst.Name) and any(_parameter(up, call.func.value) is not None for up in file.ancestors(call))
+        sure = (isinstance(call.func, cst.Name) and not shadowed) or callees.own_method(self.project, file, call)
         own = list(callees.meant(self.project, file, call)) if sure else []
         return own[0] if len(own) == 1 and own[0][1].name.value not in callees.CONSTRUCTORS else None
 

@@ -78,16 +78,13 @@ def _last_given(file: PythonFile, name: str, before: cst.CSTNode) -> cst.CSTNode
 
 
 def is_sum(found: DividedLoss) -> bool:
-    """Whether what is divided is one call that sums over everything: `loss(x, y, reduction="sum")` or `x.sum()`."""
+    """Whether what is divided is one loss that torch sums over its rows: `loss(x, y, reduction="sum")`."""
     value = found.loss
     if isinstance(value, cst.Name):
         assigned = _last_given(found.file, value.value, found.divisor)
         value = assigned.value if isinstance(assigned, cst.Assign) else value
-    if not isinstance(value, cst.Call):
-        return False
-    reduction = keyword(value, "reduction")
-    told = reduction is not None and string_value(reduction.value) == "sum"
-    return told or (callees.method_name(value) == "sum" and not value.args and found.file.full_name(value.func) is None)
+    reduction = keyword(value, "reduction") if isinstance(value, cst.Call) else None
+    return reduction is not None and string_value(reduction.value) == "sum"
 
 
 def no_sum(project: Project, found: DividedLoss) -> None:
