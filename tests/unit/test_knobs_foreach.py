@@ -67,6 +67,17 @@ def work():
     adam.step()
     return state(model) + list(enumerate(adam.m)) + list(enumerate(adam.v))
 """,
+    "an entry of the turn before": """
+def work():
+    model = net(1)
+    params = list(model.parameters())[:2]
+    m = [torch.ones_like(p) for p in params]
+    with torch.no_grad():
+        for i, p in enumerate(params):
+            m[i] = 0.9 * m[i] + m[i - 1].sum()  # here
+            p -= 0.1 * m[i]
+    return state(model) + list(enumerate(m))
+""",
     "momentum under names": """
 def work():
     model, speed = net(1), {}
@@ -473,6 +484,31 @@ def test_a_second_application_finds_no_loop(tmp_path, form):
 
 
 REFUSED = {
+    "a count of the object that each turn raises": (
+        """
+class Adam:
+    def __init__(self, params):
+        self.params, self.t = list(params), 0
+        self.m = [torch.zeros_like(p) for p in self.params]
+
+    def step(self):
+        for i, p in enumerate(self.params):
+            self.t += 1
+            self.m[i] = 0.9 * self.m[i] + p.grad  # here
+            p -= 0.1 * self.m[i] / (1 - 0.9 ** self.t)
+""",
+        "may be another one in each turn",
+    ),
+    "an entry that two turns share": (
+        """
+params = list(model.parameters())
+m = [torch.ones_like(p) for p in params]
+for i, p in enumerate(params):
+    m[i // 2] += p.grad  # here
+    p -= 0.1 * m[i // 2]
+""",
+        "may be what another turn has set",
+    ),
     "random numbers": (
         """
 for p in model.parameters():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import libcst as cst
 
 from trainflash.knobs.edits.foreach.rows import Rows
@@ -115,16 +117,30 @@ def reads_no_other(loop: Turns, rows: Rows) -> None:
 
 
 def _own_entries(loop: Turns, rows: Rows) -> None:
-    """Raises `UsageError` where a turn reads another entry than its own of what the statements set or change by key."""
-    file, held = loop.file, set()
-    for line in loop.tail:
-        changed = [target for node in descendants(line, ASSIGNS) for target in targets_of(node)]
-        changed += [call.func.value for call in descendants(line, cst.Call) if callees.method_name(call).endswith("_")]  # type: ignore[attr-defined,arg-type]
-        held |= {dotted(each.value) for each in changed if isinstance(each, cst.Subscript)}
+    """Raises `UsageError` where a turn reads another entry than its own of what the statements set or change by key, or where an entry that
+    turns in front share is read behind the loop."""
+    file = loop.file
+    set_behind, set_in_front = (
+        [each for each in _changed_by_key(lines) if not names_in(each.value) & (rows.own | set(rows.made))]  # other than a turn's own state
+        for lines in (loop.tail, loop.staying)
+    )
+    held = {dotted(each.value) for each in set_behind} - {None}
+    shared = {dotted(each.value) for each in set_in_front if not _by_key(file, each.value, rows.keys)} - {None}
     for line in (*loop.staying, *loop.tail):
         for node in descendants(line, cst.Subscript):
-            if dotted(node.value) in held - {None} and not _by_key(file, node.value, rows.keys):  # type: ignore[attr-defined]
+            name = dotted(node.value)  # type: ignore[attr-defined]
+            behind = any(line is each for each in loop.tail) and name in shared
+            if behind or (name in held and not _by_key(file, node.value, rows.keys)):  # type: ignore[attr-defined]
                 raise refuse(f"{file.location(node)}: `{file.text(node)}` may be what another turn has set")
+
+
+def _changed_by_key(lines: Sequence[cst.CSTNode]) -> list[cst.Subscript]:
+    """What the lines assign to, or call a method of that changes it, by a key."""
+    found: list[cst.CSTNode] = []
+    for line in lines:
+        found += [target for node in descendants(line, ASSIGNS) for target in targets_of(node)]
+        found += [call.func.value for call in descendants(line, cst.Call) if callees.method_name(call).endswith("_")]  # type: ignore[attr-defined,arg-type]
+    return [each for each in found if isinstance(each, cst.Subscript)]
 
 
 def _wholes(file: PythonFile, part: cst.BaseExpression) -> set[str]:
