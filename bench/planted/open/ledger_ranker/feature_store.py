@@ -1,4 +1,5 @@
 """Remote user features. A small stand-in for the production store runs in a process of its own."""
+
 import multiprocessing as mp
 import os
 import tempfile

@@ -18,7 +18,7 @@ def train(steps):
     nets = make_scorer(WIDTH, ITEMS)
     opt = torch.optim.Adagrad(nets.parameters(), lr=0.02)
     log = clicks(USERS, ITEMS, 200_000, seed=8)
-    running, t0 = 0.0, time.time()
+    t0 = time.time()
     for step, (profile, item, label) in enumerate(islice(minibatches(log, store, BATCH, seed=21), steps), 1):
         loss = bce(score(nets, profile, item), label)
         opt.zero_grad()

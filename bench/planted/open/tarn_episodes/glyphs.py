@@ -5,7 +5,7 @@ from torch.utils.data import Dataset, Sampler
 
 def draw(rng, side, strokes):
     page = np.zeros((side, side), np.float32)
-    for (y0, x0, y1, x1) in strokes:
+    for y0, x0, y1, x1 in strokes:
         for t in np.linspace(0, 1, 2 * side):
             y = y0 + (y1 - y0) * t + rng.normal(0, 0.4)
             x = x0 + (x1 - x0) * t + rng.normal(0, 0.4)

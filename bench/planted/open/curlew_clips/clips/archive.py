@@ -1,4 +1,5 @@
 """Field recordings of calling birds, one file each."""
+
 import os
 
 import numpy as np

@@ -1,4 +1,5 @@
 """Simulated integer weights with one scale for each output row."""
+
 import os
 
 import torch

@@ -13,4 +13,6 @@ def spectra(rows, dim, seed):
 
 
 def loader(rows, dim, batch, seed):
-    return DataLoader(TensorDataset(spectra(rows, dim, seed)), batch, shuffle=True, drop_last=True, generator=torch.Generator().manual_seed(seed))
+    return DataLoader(
+        TensorDataset(spectra(rows, dim, seed)), batch, shuffle=True, drop_last=True, generator=torch.Generator().manual_seed(seed)
+    )
