@@ -1,4 +1,4 @@
-"""Operators of a step, counted beside spans that cross each other, as torch's dispatch modes do, and without what recording adds to them."""
+"""Operators of a step, counted beside spans that cross each other, as torch's dispatch modes do; what recording adds to them is no work."""
 
 from __future__ import annotations
 

@@ -24,7 +24,6 @@ from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
 
 DEEPEST = 4  # own: functions between a read and the loop that asks for many
-TURNS = (cst.ListComp, cst.GeneratorExp, cst.Call)
 POOLS = ("readers", "reading_threads", "pool_of_readers")
 WHOLE = ("list", "tuple", "sorted", "set")  # ask for all that a generator gives, at once
 LISTS = ("range", "sorted", "list", "tuple")
@@ -46,20 +45,11 @@ read_bytes read_text exists stat joinpath with_suffix with_name resolve endswith
 lower upper reshape astype read readline readlines convert resize crop tobytes json tolist transpose ravel flatten close seek splitlines
 get_data
 """
+LEAVE_IT = "open time.sleep len int float str isinstance range numpy.load pathlib.Path"  # change nothing that outlives a call
 KNOWN, PURE, PLAIN = frozenset(BUILTINS.split()), frozenset(READERS.split()), frozenset(METHODS.split())
 MOVE = {"read", "readline", "readlines", "seek", "close", "get_data"}  # only of what the function made for itself
-PATHS = {
-    "open",
-    "time.sleep",
-    "len",
-    "int",
-    "float",
-    "str",
-    "isinstance",
-    "range",
-    "numpy.load",
-    "pathlib.Path",
-}  # take what outlives a call
+UNMOVED = frozenset(LEAVE_IT.split())
+OPENS = {"open", "gzip.open", "bz2.open", "lzma.open"}
 
 
 def concurrent_reads(edit: ConcurrentReads, scene: Scene) -> tuple[Target, ...]:
@@ -83,7 +73,7 @@ def _turns(project: Project, file: PythonFile, line: int) -> Iterator[tuple[Pyth
     for _ in range(DEEPEST):
         further: list[tuple[PythonFile, cst.Call]] = []
         for where, call in calls:
-            yield from ((where, up) for up in (call, *where.ancestors(call)) if isinstance(up, TURNS) and not _called(where, up))
+            yield from ((where, up) for up in (call, *where.ancestors(call)) if _goes_over(where, up))
             function = where.function_around(call)
             if function is not None and id(function) not in seen:
                 seen.add(id(function))
@@ -92,8 +82,8 @@ def _turns(project: Project, file: PythonFile, line: int) -> Iterator[tuple[Pyth
         calls = further
 
 
-def _called(file: PythonFile, node: cst.CSTNode) -> bool:
-    return isinstance(node, cst.Call) and not _is_map(file, node)
+def _goes_over(file: PythonFile, node: cst.CSTNode) -> bool:
+    return _is_map(file, node) if isinstance(node, cst.Call) else isinstance(node, (cst.ListComp, cst.GeneratorExp))
 
 
 def _is_map(file: PythonFile, call: cst.Call) -> bool:
@@ -183,17 +173,16 @@ def _known(project: Project, file: PythonFile, function: cst.FunctionDef, call: 
     first = positional(call, 0)
     shared = first is not None and _outlives(function, first.value, own)
     if full in PURE or (base is None and full in KNOWN and full not in file.imported):
-        mode = positional(call, 1) or keyword(call, "mode")
-        writes = full in ("open", "gzip.open", "bz2.open", "lzma.open") and mode is not None
-        return (not shared or full in PATHS) and not (writes and not set(string_value(mode.value) or "w") <= set("rbtU"))  # type: ignore[union-attr]
+        mode = (positional(call, 1) or keyword(call, "mode")) if full in OPENS else None
+        writes = mode is not None and not set(string_value(mode.value) or "w") <= set("rbtU")
+        return not writes and (not shared or full in UNMOVED)
     if any(True for _ in callees.meant(project, file, call)):
         return all(not _outlives(function, arg.value, own) for arg in call.args)
     if base is None:
         return False
     method = call.func.attr.value  # type: ignore[union-attr]
     if method in MOVE:
-        made = isinstance(base, cst.Call) or (isinstance(base, cst.Name) and base.value in own and _made_here(file, function, base.value))
-        return made
+        return isinstance(base, cst.Call) or (isinstance(base, cst.Name) and base.value in own and _made_here(file, function, base.value))
     return method in PLAIN and dotted(base) != "self"
 
 
@@ -212,9 +201,8 @@ def _made_here(file: PythonFile, function: cst.FunctionDef, name: str) -> bool:
     for with_ in descendants(function.body, cst.With):
         values += [item.item for item in with_.items if item.asname is not None and dotted(item.asname.name) == name]  # type: ignore[attr-defined]
     looped = any(name in given.bound(node.target) for node in descendants(function.body, (cst.For, cst.NamedExpr)))  # type: ignore[attr-defined]
-    return (
-        bool(values) and not looped and all(isinstance(v, cst.Call) and (file.full_name(v.func) or "") in PURE | {"open"} for v in values)
-    )
+    opened = [isinstance(each, cst.Call) and (file.full_name(each.func) or "") in PURE | {"open"} for each in values]
+    return bool(opened) and not looped and all(opened)
 
 
 def _target(file: PythonFile, node: cst.CSTNode, function: str, over: str) -> Target:

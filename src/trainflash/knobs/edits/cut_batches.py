@@ -56,7 +56,7 @@ def cut_batch(edit: CutBatch, scene: Scene) -> tuple[Target, ...]:
         of_means(scene, [divisor])
         no_sum(scene.project, loss)
     _nothing_else(cuts)
-    follows = summed or _follows(cuts, *divisor)
+    follows = summed or _follows(cuts, *divisor, made[1])
     _no_other_reader(loss.file, loss.divisor, made[1])
     if cuts.rows and not follows:
         raise refuse(f"{cuts.region.here()}: {UNDIVIDED}")
@@ -178,15 +178,15 @@ def _nothing_else(cuts: _Cuts) -> None:
         raise refuse(f"{file.location(carried)}: `{carried.value}` is handed from one piece to the next")
 
 
-def _follows(cuts: _Cuts, file: PythonFile, divisor: cst.BaseExpression) -> bool:
-    """Whether a divisor follows the cut by itself: `len(pieces)`, `whole / rows`, or `len(x)` where `len(piece)` is multiplied."""
+def _follows(cuts: _Cuts, file: PythonFile, divisor: cst.BaseExpression, made: cst.BaseExpression) -> bool:
+    """Whether a divisor, worked out as `made`, follows the cut by itself: `len(pieces)`, `whole / rows`, or `len(x)` where `len(piece)` is
+    multiplied."""
     measured = _counted(divisor)
     if measured is not None and dotted(measured) in cuts.lists:
         return True
     rows = {file.text(node) for where, node in cuts.numbers if where is file} if cuts.rows else set()
-    quotient = _worked_out_once(file, divisor)
-    if isinstance(quotient, cst.BinaryOperation) and isinstance(quotient.operator, (cst.Divide, cst.FloorDivide)):
-        return file.text(quotient.right) in rows
+    if isinstance(made, cst.BinaryOperation) and isinstance(made.operator, (cst.Divide, cst.FloorDivide)):
+        return file.text(made.right) in rows
     up = file.parent(divisor)
     if not isinstance(up, cst.BinaryOperation) or (measured is not None and dotted(measured) in cuts.pieces):
         return False

@@ -13,7 +13,7 @@ from trainflash.errors import UsageError
 from trainflash.knobs.edits import calls
 from trainflash.knobs.kinds import CallArgument, SparseGradients
 from trainflash.knobs.project import Project
-from trainflash.knobs.reading import callees, sources
+from trainflash.knobs.reading import callees, lookups, sources
 from trainflash.knobs.reading.expressions import argument_node, literal, refuse, short
 from trainflash.knobs.reading.python_source import PythonFile, dotted, has_splat, keyword, string_value
 from trainflash.knobs.scene import Scene, Target
@@ -42,14 +42,14 @@ def sparse_gradients(edit: SparseGradients, scene: Scene) -> tuple[Target, ...]:
             found.append(calls.at_call(ARGUMENT, scene, file, call))
         except UsageError as bad:
             reasons.append(bad)
-    if found and all(target.current is True for target in found):
+    dense = [target for target in found if target.current is not True]
+    if found and not dense:
         raise refuse(f"{found[0].location}: sparse is set already")
-    found = [target for target in found if target.current is not True]
-    if not found:
+    if not dense:
         raise reasons[0] if reasons else refuse(f"no embedding table of {LEAST_ROWS} rows and more is made in this project's own source")
-    first = found[0]
-    where = "; ".join(dict.fromkeys(target.where for target in found))
-    return (Target(first.location, first.current, lambda value: tuple(each for target in found for each in target.write(value)), where),)
+    first = dense[0]
+    where = "; ".join(dict.fromkeys(target.where for target in dense))
+    return (Target(first.location, first.current, lambda value: tuple(each for target in dense for each in target.write(value)), where),)
 
 
 def _moves_looked_up_rows_alone(scene: Scene) -> None:
@@ -91,13 +91,8 @@ def _alone(project: Project, made: cst.Call) -> None:
             ):
                 raise refuse(f"{file.location(call)}: another optimizer may not take sparse gradients")
         for node in file.nodes:
-            if isinstance(node, cst.Subscript) and (key := _key(node)) in MOVES:
-                raise refuse(f"{file.location(node)}: `{short(file.text(node))}` may set {key} later")
-
-
-def _key(node: cst.Subscript) -> str | None:
-    index = node.slice[0].slice if len(node.slice) == 1 else None
-    return string_value(index.value) if isinstance(index, cst.Index) else None
+            if isinstance(node, cst.Subscript) and (place := lookups.key_of(node)) is not None and place[1] in MOVES:
+                raise refuse(f"{file.location(node)}: `{short(file.text(node))}` may set {place[1]} later")
 
 
 def _nothing(project: Project, file: PythonFile, node: cst.BaseExpression) -> bool:
@@ -106,7 +101,7 @@ def _nothing(project: Project, file: PythonFile, node: cst.BaseExpression) -> bo
         source = sources.Resolver(project).source(file, node)
     except UsageError:
         return False
-    return source is not None and source.value in (0, None) and source.value is not ...
+    return source is not None and source.value in (0, None)
 
 
 def _nobody_reads_gradients(project: Project) -> None:

@@ -111,6 +111,14 @@ def given_to(owner: cst.CSTNode, name: str) -> list[cst.BaseExpression]:
     return found
 
 
+def place_in(target: cst.BaseExpression, name: str) -> int | None:
+    """Where a flat unpacking without stars gives `name` its value; None where it does not, or more than once."""
+    if not isinstance(target, (cst.Tuple, cst.List)) or any(isinstance(each, cst.StarredElement) for each in target.elements):
+        return None
+    places = [place for place, each in enumerate(target.elements) if dotted(each.value) == name]
+    return places[0] if len(places) == 1 else None
+
+
 def class_values(body: cst.IndentedBlock, name: str) -> list[cst.BaseExpression]:
     found = []
     for line in body.body:

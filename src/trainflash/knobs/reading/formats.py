@@ -10,7 +10,7 @@ import libcst as cst
 from trainflash.errors import UsageError
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees, callers
-from trainflash.knobs.reading.expressions import argument_node, given_to, index_of, literal
+from trainflash.knobs.reading.expressions import argument_node, given_to, index_of, literal, place_in
 from trainflash.knobs.reading.listed import entries
 from trainflash.knobs.reading.python_source import (
     ASSIGNS,
@@ -385,7 +385,7 @@ def _bound_otherwise(owner: cst.CSTNode, name: str, param: cst.Param | None) -> 
         elif isinstance(node, cst.Assign) and not isinstance(node.value, (cst.Tuple, cst.List)):
             for target in (each.target for each in node.targets if isinstance(each.target, (cst.Tuple, cst.List))):
                 if _gives(target, name):
-                    place = _place(target, name)
+                    place = place_in(target, name)
                     yield None if place is None or len(node.targets) > 1 else (node.value, place)
         todo += [child for child in children(node) if not isinstance(owner, cst.Module) or not isinstance(child, cst.FunctionDef)]
 
@@ -394,7 +394,7 @@ def _in_turn(target: cst.BaseExpression, over: cst.BaseExpression, name: str) ->
     """Of what a loop's variable is an entry: of `x`, also in `enumerate(x)` and `zip(x, y)`."""
     if dotted(target) == name:
         return over, "entry"
-    place, call = _place(target, name), over if isinstance(over, cst.Call) else None
+    place, call = place_in(target, name), over if isinstance(over, cst.Call) else None
     if place is None or call is None or dotted(call.func) not in ("zip", "enumerate"):
         return None
     given = positional(call, place if dotted(call.func) == "zip" else place - 1) if place or dotted(call.func) == "zip" else None
@@ -405,14 +405,6 @@ def _element_at(node: cst.BaseExpression | None, place: int) -> cst.BaseExpressi
     """The element of a tuple that is written out, without stars."""
     plain = isinstance(node, cst.Tuple) and not any(isinstance(each, cst.StarredElement) for each in node.elements)
     return node.elements[place].value if plain and place < len(node.elements) else None  # type: ignore[union-attr]
-
-
-def _place(target: cst.BaseExpression, name: str) -> int | None:
-    """Where a flat unpacking without stars gives `name` its value."""
-    if not isinstance(target, (cst.Tuple, cst.List)) or any(isinstance(each, cst.StarredElement) for each in target.elements):
-        return None
-    places = [place for place, each in enumerate(target.elements) if dotted(each.value) == name]
-    return places[0] if len(places) == 1 else None
 
 
 def _gives(target: cst.BaseExpression, name: str) -> bool:

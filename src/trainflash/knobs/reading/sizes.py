@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from trainflash.knobs.reading.expressions import literal
-from trainflash.knobs.reading.python_source import dotted, positional
+from trainflash.knobs.reading.python_source import dotted, keyword, positional
 
 SIZES = ("shape", "size")
 
@@ -15,7 +15,7 @@ def size_of(node: cst.CSTNode | None) -> tuple[cst.BaseExpression, int] | None:
     if isinstance(node, cst.Call) and dotted(node.func) == "len" and len(node.args) == 1:
         return node.args[0].value, 0
     if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value == "size":
-        given = positional(node, 0) or next((arg for arg in node.args if arg.keyword is not None and arg.keyword.value == "dim"), None)
+        given = positional(node, 0) or keyword(node, "dim")
         dim = literal(given.value) if given is not None else None
         return (node.func.value, dim) if isinstance(dim, int) else None
     if isinstance(node, cst.Subscript) and len(node.slice) == 1 and isinstance(node.slice[0].slice, cst.Index):

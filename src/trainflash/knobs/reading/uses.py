@@ -61,9 +61,8 @@ def of_key(file: PythonFile, node: cst.CSTNode, keys: tuple[str, ...], project: 
     found = []
     for where in project.parsed(keys[-1]):
         for other in where.nodes:
-            if (where is file and (other is node or file.inside(node, other))) or not reads_key(other, keys):
-                continue
-            if any(other is each for each in followed):
+            here = (where is file and (other is node or file.inside(node, other))) or any(other is each for each in followed)
+            if here or not reads_key(other, keys):
                 continue
             if not isinstance(where.parent(other), STORES) and not _unpacked_to(where, other) and not _callee(where, other):
                 found.append(_use(where, other))

@@ -184,7 +184,7 @@ class Rows(Values):
     def _turn(self, small: cst.BaseSmallStatement) -> list[str]:
         """A statement as it is, in a loop of its own."""
         self._harmless(small)
-        self._steady_beside(small)
+        self._steady(small)
         names = self._names(small)
         if not names:
             raise self._strange(small)

@@ -189,16 +189,15 @@ def _made_of_tensors(file: PythonFile, node: cst.For, name: str) -> bool:
     kinds = cst.ClassDef if name.startswith("self.") else (cst.FunctionDef, cst.Module)
     owners = (up for up in (*file.ancestors(node), file.module) if isinstance(up, kinds))
     owner, values = next(((each, found) for each in owners if (found := given_to(each, name))), (file.module, []))
-    for other in descendants(owner, (cst.Assign, cst.AugAssign, cst.Call)):
-        if isinstance(other, cst.Call):
-            filled = isinstance(other.func, cst.Attribute) and dotted(other.func.value) == name and other.func.attr.value in FILLS
-            if filled:
-                return False
-        elif dotted(other.value) == name or (
-            not file.inside(other, node) and any(isinstance(t, cst.Subscript) and dotted(t.value) == name for t in targets_of(other))
-        ):  # type: ignore[attr-defined]
+    filled = any(
+        isinstance(call.func, cst.Attribute) and dotted(call.func.value) == name and call.func.attr.value in FILLS  # type: ignore[attr-defined]
+        for call in descendants(owner, cst.Call)
+    )
+    for other in descendants(owner, (cst.Assign, cst.AugAssign)):
+        entry = any(isinstance(target, cst.Subscript) and dotted(target.value) == name for target in targets_of(other))
+        if dotted(other.value) == name or (entry and not file.inside(other, node)):  # type: ignore[attr-defined]
             return False
-    return bool(values) and all(_lists_tensors(file, value) for value in values)
+    return bool(values) and not filled and all(_lists_tensors(file, value) for value in values)
 
 
 def _lists_tensors(file: PythonFile, value: cst.BaseExpression) -> bool:

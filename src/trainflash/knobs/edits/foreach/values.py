@@ -107,17 +107,11 @@ class Values:
             return f"_foreach_neg({inner.text})" if inner.kind == "tensors" else None
         return self._called(node) if isinstance(node, cst.Call) else None
 
-    def _steady(self, node: cst.BaseExpression) -> None:
-        """Raises `UsageError` where the loop sets an attribute or key that `node` reads."""
+    def _steady(self, node: cst.CSTNode) -> None:
+        """Raises `UsageError` where the loop sets an attribute or key that `node` reads beside the turn's own parts."""
         for each in descendants(node, (cst.Attribute, cst.Subscript)):
-            if set(re.findall(r"\w+", self.file.text(each))[1:]) & self.unsteady:
+            if not self._mentions(each) and parts_of(self.file.text(each)) & self.unsteady:
                 raise refuse(f"{self.file.location(each)}: `{self.file.text(each)}` may be another one in each turn")
-
-    def _steady_beside(self, node: cst.CSTNode) -> None:
-        """The same of what `node` reads beside the turn's own parts."""
-        for each in descendants(node, (cst.Attribute, cst.Subscript)):
-            if not self._mentions(each):
-                self._steady(each)  # type: ignore[arg-type]
 
     def _binary(self, node: cst.BinaryOperation) -> str | None:
         name = OPERATORS.get(type(node.operator))
@@ -189,7 +183,7 @@ class Values:
     def _each(self, node: cst.BaseExpression) -> Value:
         """A comprehension: of each turn what `node` says of it."""
         self._harmless(node)
-        self._steady_beside(node)
+        self._steady(node)
         names = self._names(node)
         self.loops += 1
         text = f"[{self.file.outer_text(node)} for {', '.join(names)} in {self._zipped(names)}]"

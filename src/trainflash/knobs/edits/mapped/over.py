@@ -10,7 +10,7 @@ import libcst as cst
 from trainflash.knobs.edits.mapped.tensors import tensor
 from trainflash.knobs.effects import changes
 from trainflash.knobs.project import Project
-from trainflash.knobs.reading.expressions import given_to, is_name, literal, refuse, short
+from trainflash.knobs.reading.expressions import given_to, is_name, literal, place_in, refuse, short
 from trainflash.knobs.reading.python_source import ASSIGNS, PythonFile, descendants, dotted, targets_of
 from trainflash.knobs.reading.sizes import size_of, sizes_of
 
@@ -172,10 +172,9 @@ def _unpacked(file: PythonFile, owner: cst.CSTNode, name: str) -> tuple[str, int
     for node in descendants(owner, cst.Assign):
         target = node.targets[0].target  # type: ignore[attr-defined]
         whole = sizes_of(node.value)  # type: ignore[attr-defined]
-        if isinstance(target, cst.Tuple) and whole is not None:
-            names = [dotted(each.value) for each in target.elements]
-            if names.count(name) == 1 and not any(isinstance(each, cst.StarredElement) for each in target.elements):
-                return file.text(whole), names.index(name)
+        place = place_in(target, name) if isinstance(target, cst.Tuple) else None
+        if whole is not None and place is not None:
+            return file.text(whole), place
     return None
 
 
