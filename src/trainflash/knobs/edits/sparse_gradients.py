@@ -84,11 +84,8 @@ def _alone(project: Project, made: cst.Call) -> None:
     """Raises `UsageError` where another optimizer may get the gradients, or a setting of this one is changed later."""
     for file in project.parsed():
         for call in file.calls:
-            if (
-                call is not made
-                and (file.full_name(call.func) or "").startswith("torch.optim.")
-                and "lr_scheduler" not in file.text(call.func)
-            ):
+            full = file.full_name(call.func) or ""
+            if call is not made and full.startswith("torch.optim.") and not full.startswith("torch.optim.lr_scheduler."):
                 raise refuse(f"{file.location(call)}: another optimizer may not take sparse gradients")
         for node in file.nodes:
             if isinstance(node, cst.Subscript) and (place := lookups.key_of(node)) is not None and place[1] in MOVES:
