@@ -37,6 +37,8 @@ FILES = (
     "knob_log_guards.yaml",  # log calls that nobody is shown
     "knob_every_nth.yaml",  # statements that each step does and training can do without
     "knob_sparse.yaml",  # sparse gradients of embedding tables
+    "knob_set_lookups.yaml",  # lists that are asked whether they hold something
+    "knob_kept_contents.yaml",  # files that every call reads whole
     "knob_reads.yaml",  # reads by several threads
     "knob_arrays.yaml",  # arrays that are made number by number, or row by row
     "knob_cadences.yaml",  # ways of saying that something happens once in N steps

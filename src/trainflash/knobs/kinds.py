@@ -97,12 +97,16 @@ class Environment(Edit):
 
 @dataclass(frozen=True)
 class RemoveCall(Edit):
-    """Take away a call that stands as a statement of its own or is all that is asserted, at the line where the run saw it."""
+    """Take away a call that stands as a statement of its own or is all that is asserted, at the line where the run saw it.
+
+    `instead` is written in its place where its value is only added up, kept or shown.
+    """
 
     calls: tuple[str, ...]
     at: str
     setting: str | None = None
     absent: tuple[str, ...] = ()  # as of `call_argument`
+    instead: str | None = None
 
 
 @dataclass(frozen=True)
@@ -299,6 +303,16 @@ class ConcurrentReads(Edit):
 @dataclass(frozen=True)
 class SparseGradients(Edit):
     """Pass `sparse=True` to the program's large embedding tables, where the optimizer moves only rows that have a gradient."""
+
+
+@dataclass(frozen=True)
+class KeptContents(Edit):
+    """Read a file once that every call reads whole, and again when it has changed."""
+
+
+@dataclass(frozen=True)
+class SearchedList(Edit):
+    """Ask a set instead of a list whether it holds something, where every use of the list is known."""
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trainflash.diagnosis.explanations.parts import DATA, KEEP_OPEN, MEMOIZE, NOTHING, STREAM, WORKERS, Explanation, Fix
+from trainflash.diagnosis.explanations.parts import DATA, KEEP_OPEN, KEEP_READ, MEMOIZE, NOTHING, SETS, STREAM, WORKERS, Explanation, Fix
 
 INPUT = (
     Explanation(
@@ -13,6 +13,8 @@ INPUT = (
         (
             MEMOIZE,
             KEEP_OPEN,
+            KEEP_READ,
+            SETS,
             Fix("make the work cheaper: vectorise it, move constants out of the loop, store data preprocessed", NOTHING),
             WORKERS,
             STREAM,
@@ -34,6 +36,7 @@ INPUT = (
         (
             Fix("map an array's file (mmap_mode) where only a part of it is used", NOTHING, "mapped_file"),
             KEEP_OPEN,
+            KEEP_READ,
             Fix("ask for all samples of a batch in one request", NOTHING, "one_request"),
             Fix("read the samples of a batch with several threads", NOTHING, "concurrent_reads"),
             Fix("stage the data on local NVMe or in memory", NOTHING),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trainflash.diagnosis.explanations.parts import FOREACH, NOTHING, TUNING, VMAP, Explanation, Fix
+from trainflash.diagnosis.explanations.parts import FOREACH, NOTHING, SETS, TUNING, VMAP, Explanation, Fix
 
 INTERRUPTIONS = (
     Explanation(
@@ -60,6 +60,7 @@ INTERRUPTIONS = (
             Fix("do it for whole batches at once", "rounding, if the order of sums changes"),
             Fix("ask the logger whether anybody listens before a message is put together", NOTHING, "log_guard"),
             Fix("replace Python loops over elements by tensor operations", "rounding, if the order of sums changes"),
+            SETS,
             FOREACH,
             VMAP,
         ),
@@ -72,6 +73,7 @@ INTERRUPTIONS = (
         "imports, reading data or building the model take longer than the training",
         "time until the first step, of the whole run, where the program ended by itself",
         (
+            SETS,
             Fix("keep prepared data on disk", NOTHING),
             Fix("import and build only what the run uses", NOTHING),
         ),

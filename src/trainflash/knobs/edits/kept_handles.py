@@ -256,12 +256,12 @@ def _makers(file: PythonFile, call: cst.Call) -> tuple[str, tuple[Splice, ...]]:
         f"{indent}key = ({spelled['getpid']}(), {spelled['get_ident']}(), found.st_ino, found.st_mtime_ns, found.st_size)",
         f"{indent}return _kept{end}(*key, path, *args, **options)",
     )
-    text = _blank_above(file, start) * file.newline + "".join(f"{row}{file.newline}" for row in rows) + 2 * file.newline
+    text = blank_above(file, start) * file.newline + "".join(f"{row}{file.newline}" for row in rows) + 2 * file.newline
     needed = (splice for _, splices in reached.values() for splice in splices)
     return f"_opened{end}", (*needed, Splice(file.path, start, start, text))
 
 
-def _blank_above(file: PythonFile, offset: int) -> int:
+def blank_above(file: PythonFile, offset: int) -> int:
     """How many lines are missing for two blank ones above `offset`."""
     above = file.raw[:offset].decode("utf-8").replace("\r\n", "\n")
     return max(0, 2 - (len(above) - len(above.rstrip("\n")) - 1)) if above.strip() else 0

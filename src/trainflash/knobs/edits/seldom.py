@@ -15,7 +15,7 @@ from trainflash.knobs.kinds import Seldom
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees, callers
 from trainflash.knobs.reading.expressions import refuse, short
-from trainflash.knobs.reading.python_source import LOOPS, PythonFile, descendants
+from trainflash.knobs.reading.python_source import LOOPS, PythonFile, descendants, dotted, sole
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
 from trainflash.knobs.training import counters, paced
@@ -190,7 +190,13 @@ def _counter(project: Project, level: _Level) -> counters.Counter | None:
 def _with_its_readers(file: PythonFile, first: cst.CSTNode, filled: bool) -> list[cst.CSTNode]:
     """`first` and the statements straight behind it that read what they add up or, where `filled`, fill, or what else has no value."""
     rows = list(file.parent(first).body)  # type: ignore[union-attr]
-    rest = rows[rows.index(first) :][:MOST]
+    rest = rows[rows.index(first) :]
+    if (owner := _switched(first, "eval")) is not None:  # the mode goes with what is evaluated in it
+        ends = [number for number, each in enumerate(rest) if _switched(each, "train") == owner]
+        if not ends:
+            raise refuse(f"{file.location(first)}: where `{file.text(first)}` is taken back is not known")
+        return rest[: ends[0] + 1]
+    rest = rest[:MOST]
     names: set[str] = set()
     for number, each in enumerate(rest):
         if number and not any(one.value in names for one in descendants(each, cst.Name)):  # type: ignore[attr-defined]
@@ -198,6 +204,14 @@ def _with_its_readers(file: PythonFile, first: cst.CSTNode, filled: bool) -> lis
         names |= {name for name in given.bound(each) if not given.has_value_before(file, first, name)} | given.added_to(each)
         names |= given.filled(each) if filled else set()
     return rest
+
+
+def _switched(statement: cst.CSTNode, mode: str) -> str | None:
+    """The network of `network.eval()`, where that is the whole statement; `mode` is the method's name."""
+    small = sole(statement)
+    call = small.value if isinstance(small, cst.Expr) else None
+    method = isinstance(call, cst.Call) and isinstance(call.func, cst.Attribute) and call.func.attr.value == mode and not call.args
+    return dotted(call.func.value) if method else None  # type: ignore[union-attr]
 
 
 def _guard(file: PythonFile, block: list[cst.CSTNode], test: str) -> tuple[Splice, ...]:

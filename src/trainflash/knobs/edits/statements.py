@@ -19,6 +19,7 @@ from trainflash.knobs.splices import Splice
 from trainflash.knobs.training import loading
 from trainflash.schema import Location
 
+SHOWS = ("print", "append", "info", "debug", "write", "log", "str")  # what keeps or shows a number
 WHOLE = (cst.SimpleStatementLine, cst.SimpleStatementSuite, cst.If)  # what goes as a whole
 
 
@@ -116,8 +117,24 @@ def remove_call(edit: RemoveCall, scene: Scene) -> tuple[Target, ...]:
     here = file.location(call)
     if any(name.endswith(".synchronize") for name in edit.calls):
         loading.waited_for(scene.project)
-    splices = taken_away(file, call)
+    if edit.instead is not None and _counts(file, call):
+        splices: tuple[Splice, ...] = (Splice(file.path, *file.span(call), edit.instead),)
+    else:
+        splices = taken_away(file, call)
     return (Target(here, None, lambda value: splices, f"`{file.text(call)}` at {here}", "taken away"),)
+
+
+def _counts(file: PythonFile, call: cst.Call) -> bool:
+    """Whether the call's value is only added up, kept or shown, and no condition asks for it."""
+    for up in file.ancestors(call):
+        if isinstance(up, cst.Assign):
+            return any(dotted(each.target) != "_" for each in up.targets)
+        if isinstance(up, (cst.AugAssign, cst.AnnAssign, cst.Expr)):
+            return file.parent(call) is not up or not isinstance(up, cst.Expr)
+        shows = isinstance(up, cst.Call) and (dotted(up.func) or "").split(".")[-1] in SHOWS
+        if not shows and not isinstance(up, (cst.BinaryOperation, cst.BaseFormattedStringContent, cst.FormattedString, cst.Arg)):
+            return False
+    return False
 
 
 def taken_away(file: PythonFile, call: cst.Call, bound: cst.BaseExpression | None = None) -> tuple[Splice, ...]:

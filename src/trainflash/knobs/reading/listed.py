@@ -45,8 +45,10 @@ def _comprehension(file: PythonFile, whole: cst.ListComp | cst.GeneratorExp, dep
         again = entries(file, whole.for_in.iter, depth + 1) if dotted(whole.for_in.target) == whole.elt.value else None
         if again is not None:
             return again
-    sampled = not whole.for_in.ifs and is_samples(file, whole.for_in.iter)
-    return [Listed(file, whole.elt, _key(whole.elt, whole.for_in.target) if sampled else None, sampled)]
+    sampled, entry = not whole.for_in.ifs and is_samples(file, whole.for_in.iter), whole.elt
+    while isinstance(entry, cst.Call) and dotted(entry.func) in ("list", "tuple") and len(entry.args) == 1:
+        entry = entry.args[0].value  # the same numbers, in rows
+    return [Listed(file, entry, _key(entry, whole.for_in.target) if sampled else None, sampled)]
 
 
 def _named(file: PythonFile, name: cst.Name, depth: int) -> list[Listed] | None:

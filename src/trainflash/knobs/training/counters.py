@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import libcst as cst
@@ -130,7 +131,7 @@ def _method_of(call: cst.CSTNode, base: str) -> bool:
 
 def _counted(project: Project) -> set[str]:
     """Attributes that the program adds one to; epochs are no steps."""
-    added = (dotted(node.target) or "" for where in project.parsed("+=") for node in where.nodes if _adds_one(node))  # type: ignore[attr-defined]
+    added = (name for where in project.parsed("+") for node in where.nodes for name in _one_more(node))
     return {last for _, dot, last in (name.rpartition(".") for name in added) if dot and "epoch" not in last}
 
 
@@ -140,6 +141,21 @@ def _of_lightning(file: PythonFile, function: cst.FunctionDef, params: list[str]
     if "trainer" in params:
         return Counter("trainer.global_step")
     return Counter("self.global_step") if "LightningModule" in base_names(file.class_of(function)) else None
+
+
+def _one_more(node: cst.CSTNode) -> Iterator[str]:
+    """What an assignment adds one to: `x += 1`, `x = x + 1`, also as one of several targets."""
+    if _adds_one(node):
+        yield dotted(node.target) or ""  # type: ignore[attr-defined]
+    if not isinstance(node, cst.Assign) or len(node.targets) != 1:
+        return
+    target, value = node.targets[0].target, node.value
+    several = isinstance(target, cst.Tuple) and isinstance(value, cst.Tuple) and len(target.elements) == len(value.elements)
+    pairs = [(a.value, b.value) for a, b in zip(target.elements, value.elements, strict=True)] if several else [(target, value)]  # type: ignore[attr-defined]
+    for part, given in pairs:
+        one = isinstance(given, cst.BinaryOperation) and isinstance(given.operator, cst.Add) and literal(given.right) == 1
+        if one and dotted(part) is not None and dotted(part) == dotted(given.left):
+            yield dotted(part) or ""
 
 
 def _adds_one(node: cst.CSTNode) -> bool:
