@@ -115,7 +115,16 @@ def test_modules_that_get_what_they_had_in_the_same_step(tmp_path):
 
 
 @FULL
-@pytest.mark.parametrize("plant", ["again with noise", "accumulate"])
+def test_a_frozen_network_that_is_asked_again_behind_the_update(tmp_path):
+    found, run = seen(tmp_path, LOOP, "plant=taught twice")
+    (again,) = found.forward_repeats
+    assert (again.location.line, again.per_step) == (line_of(LOOP, "# as often as in the training"), 1.0)
+    assert 0.2 * found.phases["Fwd"].share < again.share < 0.55 * found.phases["Fwd"].share  # one of two calls, without a backward
+    assert plain(LOOP, "plant=taught twice") == run.output
+
+
+@FULL
+@pytest.mark.parametrize("plant", ["again with noise", "accumulate", "taught the same"])
 def test_another_result_or_another_pass_is_no_repetition(plant, tmp_path):
     assert seen(tmp_path, LOOP, f"plant={plant}")[0].forward_repeats == ()
 

@@ -147,8 +147,10 @@ def _recompute(seen: ComputeTrace, part: Steady, grown: _Growth) -> tuple[Recomp
 
 def _forward_repeats(seen: ComputeTrace, phases: dict[str, PhaseStat]) -> tuple[ForwardRepeat, ...]:
     """What backward does for a repeated call is as much again of backward's time."""
-    share = sum(phases[name].share for name in ("Fwd", "Bwd") if name in phases)
-    return tuple(ForwardRepeat(each.location, each.per_step, each.part * share) for each in seen.forward_repeats)
+    forward, backward = (phases[name].share if name in phases else 0.0 for name in ("Fwd", "Bwd"))
+    return tuple(
+        ForwardRepeat(each.location, each.per_step, each.part * forward + each.recorded * backward) for each in seen.forward_repeats
+    )
 
 
 def _started(seen: ComputeTrace, part: Steady, grown: _Growth) -> tuple[Started, ...]:

@@ -92,15 +92,19 @@ def _recompute(facts: Facts) -> tuple[RecomputeTrace, ...]:
 def _forward_repeats(facts: Facts) -> tuple[ForwardRepeatTrace, ...]:
     """Sums over all steps looked at."""
     windows = facts.all("again")
-    total = sum(int(window["total_ns"]) for window in windows)
+    total, recorded = (sum(int(window[name]) for window in windows) for name in ("total_ns", "recorded_ns"))
     found: dict[tuple | None, list[int]] = {}
     for window in windows:
-        for place, calls, ns in window.get("rows", []):
-            row = found.setdefault(None if place is None else tuple(place), [0, 0])
-            row[0] += int(calls)
-            row[1] += int(ns)
+        for place, *figures in window.get("rows", []):
+            row = found.setdefault(None if place is None else tuple(place), [0, 0, 0])
+            for number, figure in enumerate(figures):
+                row[number] += int(figure)
     rows = sorted(found.items(), key=lambda item: -item[1][1])
-    return tuple(ForwardRepeatTrace(facts.location(place), calls / len(windows), ns / total) for place, (calls, ns) in rows if total)
+    return tuple(
+        ForwardRepeatTrace(facts.location(place), calls / len(windows), ns / total, of_recorded / recorded if recorded else 0.0)
+        for place, (calls, ns, of_recorded) in rows
+        if total
+    )
 
 
 def _starts(facts: Facts) -> tuple[StartTrace, ...]:

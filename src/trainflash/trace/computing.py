@@ -65,11 +65,12 @@ class RecomputeTrace:
 
 @dataclass(frozen=True)
 class ForwardRepeatTrace:
-    """Trained modules that one line calls with inputs that they had in the same step."""
+    """Modules that one line calls with inputs that they had in the same step."""
 
     location: Location | None
     per_step: float  # such calls
-    part: float  # of all time in modules before the backward pass
+    part: float  # of all time in modules outside backward and update
+    recorded: float  # the same of those calls alone that record for a backward pass
 
 
 @dataclass(frozen=True)

@@ -102,6 +102,18 @@ def slim(blocks):
     return blocks
 
 
+class Taught(nn.Module):
+    """A frozen network is asked twice about each batch: for the training here, and for a figure behind the update."""
+
+    def __init__(self):
+        super().__init__()
+        self.teacher = nn.Sequential(nn.Linear(WIDTH, 1024), nn.GELU(), nn.Linear(1024, WIDTH)).requires_grad_(False)
+        self.student = nn.Linear(WIDTH, WIDTH)
+
+    def forward(self, x):
+        return self.student(x) - self.teacher(x)
+
+
 def body():
     if PLANT in ("hand", "closure", "fused", "math", "einsum", "exponentials", "kernel", "pointer"):
         return Attention()
@@ -111,6 +123,8 @@ def body():
         return Experts()
     if PLANT in ("checkpoint", "reentrant"):
         return Checkpointed()
+    if PLANT in ("taught twice", "taught the same"):
+        return Taught()
     if PLANT.startswith("again"):
         return Readouts()
     if PLANT == "wrapped":
@@ -145,6 +159,8 @@ def main():
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, foreach=False)
     x = torch.randn(BATCH, LENGTH, WIDTH, dtype=next(model.parameters()).dtype)
     for step in range(STEPS):
+        if PLANT == "taught twice":
+            x = torch.randn(BATCH, LENGTH, WIDTH)
         if PLANT == "closure":
             print(step, stepped(optimizer, model, x).item().hex())
             continue
@@ -159,6 +175,8 @@ def main():
                 loss.backward()
         optimizer.step()
         optimizer.zero_grad(set_to_none=PLANT != "zeros")
+        if PLANT == "taught twice":
+            print(model[0].teacher(x).argmax(-1).sum().item())  # as often as in the training
         if PLANT == "gc":
             clean_up()
         if PLANT == "empty_cache":

@@ -1,7 +1,7 @@
 """A list that is asked again and again whether it holds something: a set, where the source shows every use of the list.
 
-Where all that the program does with the list can be done with a set, the list becomes one. Where it also needs the order, a set is kept beside
-it. Of lists in a list, of which one is picked and searched, the sets are made beside the list, where nothing changes it.
+Where all that the program does with the list can be done with a set, the list becomes one. Where it also needs the order, a set is kept
+beside it. Of lists in a list, of which one is picked and searched, the sets are made beside the list, where nothing changes it.
 """
 
 from __future__ import annotations

@@ -60,3 +60,8 @@ def tensors_in(value: object) -> list:
 def arrays_in(value: object) -> list:
     """The arrays alone, of any value of the program's."""
     return [array for _, array in named_tensors(value, wanted=is_array)]
+
+
+def needs_grad(value: object) -> bool:
+    """Whether a gradient is wanted of one of its tensors."""
+    return any(tensor.requires_grad for tensor in tensors_in(value))

@@ -1,85 +1,200 @@
-"""Forward work that one step does more than once: trained modules called again with equal inputs, that give an equal result.
+"""Forward work that one step does more than once: modules called again with equal inputs, that give an equal result.
 
-Of calls inside each other the outermost one that is a repetition counts. Dropout makes another result, and so does a change of weights.
-Inputs on a device are not compared.
+A window remembers the calls of one step up to its first backward, and counts those of the step that follows, from there to the next
+first backward: so what a program calls behind an update is seen, too. Of calls inside each other the outermost one that is a repetition
+counts. Dropout makes another result, and so does a change of weights. A call that records for a backward pass repeats only one that does so,
+too, with no backward in between: the passes of an accumulated update are each their own. What a module without a gradient gets in every step
+is no work of one step: it counts only where the module gets something new as well. Inputs on a device are not compared.
 """
 
 from __future__ import annotations
 
+import functools
+import os
 import sys
 import time
+from threading import get_ident
 
 from ..guard import swallow
+from ..nested import needs_grad
+from ..phases import compiled, gaps
+from ..phases.loop import loop
+from ..phases.observer import Observer
 from ..writer import fact
+from . import compiles
 from .askers import asker
+from .digests import digest_of
 
+AT_STEPS = (17, 26, 29)  # completed steps; other windows have 2 to 7, 9, 11, 12, 14, 16, 19, 21, 22, 24
+MOST_LATE = 40  # steps by which a window may begin later
 MAX_OVERHEAD_NS = 200_000_000  # our own work in one window
 MAX_CALLS = 5_000  # of modules in one window
+REMEMBERS, COUNTS = "remembers", "counts"
 
 _clock = time.perf_counter_ns
 
 
-class Again:
-    """The calls of one window. `digest(value, by_identity)` gives None for what cannot be compared."""
+class Again(Observer):
+    """Opens a window at a boundary, and closes it at the second first backward behind it, or at the boundary behind that."""
 
-    def __init__(self, digest) -> None:
-        self._digest = digest
-        self._made: dict = {}  # (module, digest of its inputs) -> digest of the result
-        self._rows: list = []  # (place, ns) of repetitions
-        self._depth = self._calls = 0
-        self._total_ns = 0  # of outermost calls
-        self.overhead = 0
+    def __init__(self, torch) -> None:
+        self._torch = torch
+        self._plan = list(AT_STEPS)
+        self._call = None  # torch's own and ours
+        self._state = None
+        self._forget()
+        os.register_at_fork(after_in_child=self.on_exit)
+        compiled.on_call.append(self.on_exit)
 
-    def call(self, original, module, frame, args: tuple, kwargs: dict):
+    def _forget(self) -> None:
+        # (module, digest of its inputs) -> ((digest of the result, whether it records, after how many backwards), whether it was counted)
+        self._made: dict = {}
+        self._rows: list = []  # (module, place, ns, whether it records, whether the first call was remembered only)
+        self._new: set = set()  # modules that got something new
+        self._depth = self._calls = self._step = self._overhead = self._backwards = 0
+        self._total_ns = self._recorded_ns = 0  # of outermost calls
+
+    # --- when
+
+    def plan_next(self) -> None:
+        """Say when the next window opens."""
+        if self._plan and self._state is None:
+            loop.call_at(max(self._plan[0], loop.steps + 1), self._at_boundary)
+
+    def _at_boundary(self) -> None:
+        if self._state is not None:  # a step without a backward, or the second one of the window
+            if loop.steps > self._step + 1 or self._state == REMEMBERS:
+                self._close(write=False)
+        elif self._plan and self._may_look():
+            self._plan.pop(0)
+            self._open()
+        elif self._plan and loop.steps > self._plan[0] + MOST_LATE:
+            self._plan.pop(0)
+        if self._state is not None:
+            loop.call_at(loop.steps + 1, self._at_boundary)
+        else:
+            self.plan_next()
+
+    def _may_look(self) -> bool:
+        compiling = gaps._compiles or compiles.source.used
+        return sys.gettrace() is None and loop.gap is None and not compiling and loop.tid == get_ident()
+
+    def _backward_begins(self, tensors: tuple, grad_tensors: object) -> None:
+        if loop.evaluating:
+            return
+        self._backwards += 1
+        if self._state == REMEMBERS:
+            self._state = COUNTS
+        elif loop.steps > self._step:
+            self._close(write=True)
+
+    def on_exit(self) -> None:
+        """Put everything back."""
+        self._close(write=False)
+
+    def _open(self) -> None:
+        self._forget()
+        self._state, self._step = REMEMBERS, loop.steps
+        module = self._torch.nn.Module
+        self._call = module.__call__, self._wrapped(module.__call__)
+        module.__call__ = self._call[1]
+        loop.on_backward.append(self._backward_begins)
+        for step in (loop.steps, loop.steps + 1):
+            fact("slowed", step=step)
+
+    def _close(self, write: bool) -> None:
+        if self._state is None:
+            return
+        self._state = None
+        module = self._torch.nn.Module
+        if module.__call__ is self._call[1]:
+            module.__call__ = self._call[0]
+        loop.on_backward = [method for method in loop.on_backward if method != self._backward_begins]
+        if write:
+            self._write()
+        self._forget()
+
+    # --- calls
+
+    def _wrapped(self, original):
+        @functools.wraps(original)
+        def __call__(module, *args, **kwargs):
+            other = loop.in_data or loop.in_bwd or loop.in_opt or loop.evaluating
+            if self._state is None or other or loop.tid != get_ident():
+                return original(module, *args, **kwargs)
+            return self._noted(original, module, sys._getframe(1), args, kwargs)
+
+        return __call__
+
+    def _noted(self, original, module, frame, args: tuple, kwargs: dict):
         """Call the module; an error of ours is none of the program's."""
         began = _clock()
         key, rows = self._key(module, args, kwargs), len(self._rows)
-        self.overhead += _clock() - began
-        before, began = self.overhead, _clock()
+        self._overhead += _clock() - began
+        before, began = self._overhead, _clock()
         self._depth += 1
         try:
             result = original(module, *args, **kwargs)
         finally:
             self._depth -= 1
         ended = _clock()
-        ns = max(0, ended - began - (self.overhead - before))
-        if not self._depth:
+        ns = max(0, ended - began - (self._overhead - before))
+        records = needs_grad(result)
+        if not self._depth and self._state == COUNTS:
             self._total_ns += ns
+            self._recorded_ns += ns * records
         if key is not None:
-            self._returned(key, rows, frame, result, ns)
-            self.overhead += _clock() - ended
+            self._returned(key, rows, frame, result, ns, records)
+            self._overhead += _clock() - ended
         return result
 
     def _key(self, module, args: tuple, kwargs: dict):
         self._calls += 1
-        if self._calls > MAX_CALLS or self.overhead > MAX_OVERHEAD_NS:
+        if self._calls > MAX_CALLS or self._overhead > MAX_OVERHEAD_NS:
             return None
         try:
-            given = self._digest((args, kwargs), by_identity=True)
+            given = digest_of((args, kwargs), by_identity=True)
         except Exception as error:
             swallow("again", error)
             return None
-        return None if given is None else (id(module), sys.modules["torch"].is_grad_enabled(), given)
+        return None if given is None else (id(module), given)
 
-    def _returned(self, key: tuple, rows: int, frame, result: object, ns: int) -> None:
+    def _returned(self, key: tuple, rows: int, frame, result: object, ns: int, records: bool) -> None:
         try:
-            made = self._digest(result, by_identity=False)
+            made = digest_of(result, by_identity=False)
             if made is None:
                 return
-            if self._made.get(key) == made:
+            counts, now = self._state == COUNTS, (made, records, self._backwards if records else -1)
+            before, counted = self._made.get(key, (None, False))
+            equal = before is not None and before[0] == made and (not records or before[1:] == now[1:])
+            if equal and counts:
                 del self._rows[rows:]
-                self._rows.append((asker(frame), ns))
-            self._made[key] = made
+                self._rows.append((key[0], asker(frame), ns, records, not counted))
+            elif counts:
+                self._new.add(key[0])
+            if not equal:
+                self._made[key] = (now, counts)
         except Exception as error:
             swallow("again", error)
 
-    def write(self) -> None:
+    def _write(self) -> None:
         """One fact for the window, where there was a forward pass."""
         if not self._total_ns:
             return
         places: dict = {}
-        for place, ns in self._rows:
-            row = places.setdefault(tuple(place or ()), [0, 0])
+        for module, place, ns, records, remembered in self._rows:
+            if remembered and not records and module not in self._new:
+                continue
+            row = places.setdefault(tuple(place or ()), [0, 0, 0])
             row[0] += 1
             row[1] += ns
-        fact("again", total_ns=self._total_ns, rows=[[list(place) or None, *figures] for place, figures in places.items()])
+            row[2] += ns * records
+        rows = [[list(place) or None, *figures] for place, figures in places.items()]
+        fact("again", total_ns=self._total_ns, recorded_ns=self._recorded_ns, rows=rows)
+
+
+def install(torch) -> None:
+    """Plan the windows."""
+    watch = Again(torch)
+    loop.add(watch)
+    watch.plan_next()

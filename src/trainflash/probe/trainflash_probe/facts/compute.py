@@ -45,10 +45,10 @@ class Compute(Observer):
 
 def install(torch) -> Compute:
     """Install every observation of computing that this machine and program can have; one that fails is left out and counted."""
-    from . import census, collector, compiles, memory, numerics, pure_work, recompute, sizes, starts, syncs, updates
+    from . import again, census, collector, compiles, memory, numerics, pure_work, recompute, sizes, starts, syncs, updates
 
     sources = []
-    for part in (collector, compiles, memory, numerics, pure_work, recompute, sizes, starts, syncs, updates, census):
+    for part in (again, collector, compiles, memory, numerics, pure_work, recompute, sizes, starts, syncs, updates, census):
         try:
             source = part.install(torch)
             if source is not None:

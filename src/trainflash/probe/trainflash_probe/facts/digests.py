@@ -9,7 +9,7 @@ import sys
 from pathlib import PurePath
 
 from ..nested import memory_of, plain
-from ..objects import is_a
+from ..objects import is_a, is_tensor
 
 MAX_BYTES = 4 << 20
 MAX_RESULT = 64 << 20  # bytes of a result: a matrix that is made anew in each step may well be so large
@@ -205,3 +205,27 @@ def of_result(value: object) -> tuple:
     except Exception:
         return None, 0
     return digest.hex(), digest.bytes
+
+
+def digest_of(value: object, by_identity: bool) -> str | None:
+    """Of the contents of what a function is given or gives; None where they are unknown, as on a device. Modules are what they are."""
+    digest = Digest(MAX_RESULT)
+    try:
+        digest.add(_comparable(value), by_identity)
+    except Exception:
+        return None
+    return digest.hex()
+
+
+def _comparable(value: object):
+    """What torch makes anew for each call, a device or a type, by its name; tensors of the host only."""
+    if is_a(value, tuple, list):
+        return tuple(_comparable(item) for item in (list if is_a(value, list) else tuple).__iter__(value))
+    if is_a(value, dict):
+        return {key: _comparable(item) for key, item in dict.items(value)}
+    if is_tensor(value):
+        torch = sys.modules["torch"]
+        if type(value) not in (torch.Tensor, torch.nn.Parameter) or value.device.type != "cpu":
+            raise TypeError("no plain tensor of the host")
+        return value
+    return str(value) if type(value).__module__ == "torch" else value

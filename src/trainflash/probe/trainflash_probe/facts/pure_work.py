@@ -3,8 +3,8 @@
 From a step's begin to its backward the public functions of torch (as the owner's modules see them), the methods of tensors and the calls
 of modules stand behind a wrapper, which notes what the owner's lines call without a gradient: digests of arguments and result, and the
 time. Passes over the data are looked at in the same places, because a frozen network sees equal batches again one pass later. Calls of
-one module on the parts of a batch, one by one, are counted too, and so are those that do forward work again (`again`). Never in a program
-that compiles, and given up before torch.jit looks at functions.
+one module on the parts of a batch, one by one, are counted too. Never in a program that compiles, and given up before torch.jit looks at
+functions.
 """
 
 from __future__ import annotations
@@ -17,18 +17,17 @@ import time
 from threading import get_ident
 
 from ..guard import swallow
-from ..nested import named_tensors
-from ..objects import is_a, is_tensor
+from ..nested import named_tensors, needs_grad
+from ..objects import is_tensor
 from ..parts import parameters_in
 from ..phases import compiled, gaps
 from ..phases.loop import loop
 from ..phases.observer import Observer
 from ..writer import fact
 from . import census, compiles, value_uses
-from .again import Again
 from .askers import asker
 from .calls import function_number
-from .digests import Digest
+from .digests import digest_of
 from .stand_ins import StandIns
 
 AT_STEPS = (11, 14, 16, 21)  # completed steps; other windows have 2 to 7, 9, 12, 19, 22, 24
@@ -36,7 +35,6 @@ MOST_WINDOWS = 10  # with those at the same places of later passes over the data
 UNTIL = 4096  # completed steps; a pass that is longer shows nothing in a diagnosis
 LEAST_NS = 2_000  # a faster call is not worth a row
 MAX_ROWS = 2_000  # in one window
-MAX_BYTES = 64 << 20  # of one value
 MAX_OVERHEAD_NS = 300_000_000  # our own work in one window
 ALIKE = 0.8  # of those calls have inputs of one shape: what differs could not be one batch
 MOST_CLASSES = 1000
@@ -71,12 +69,10 @@ class PureWork(Observer):
         self._positions: set = set()  # steps of a pass that were looked at
         self._rows: list = []
         self._parts: dict = {}  # (place, id of the module) -> shapes of its first input
-        self._again = Again(self._digest)
         self._sizes: set = set()  # leading dimensions of the batch, and of what the roots are given
         self._open = self._inside = False
         self._call = None
         self._own_of_tensor: frozenset = frozenset()
-        self._plain = (torch.Tensor, torch.nn.Parameter)
         os.register_at_fork(after_in_child=self.on_exit)
         compiled.on_call.append(self.on_exit)
         self._began = self._overhead = 0
@@ -138,7 +134,6 @@ class PureWork(Observer):
             self._stand_ins = StandIns(self._torch, self._public_functions())
         self._open, self._inside = True, False
         self._rows, self._parts, self._sizes, self._overhead = [], {}, set(), 0
-        self._again = Again(self._digest)
         alone = _nobody_overrides(self._torch)
         values = value_uses.attributes()
         for owner, name, was, wrapped in self._functions:
@@ -157,7 +152,7 @@ class PureWork(Observer):
         if not self._open:
             return
         self._open = False
-        ns = max(0, _clock() - self._began - self._overhead - self._again.overhead)
+        ns = max(0, _clock() - self._began - self._overhead)
         for owner, name, was, wrapped in self._functions:
             if vars(owner).get(name) is wrapped:
                 if owner is self._torch.Tensor and name not in self._own_of_tensor:
@@ -173,7 +168,6 @@ class PureWork(Observer):
         if write:
             fact("calls", where="operators", window_ns=ns, rows=self._rows)
             self._write_parts()
-            self._again.write()
 
     def _public_functions(self) -> dict:
         torch = self._torch
@@ -235,8 +229,8 @@ class PureWork(Observer):
             if self._inside or not self._open or loop.tid != get_ident() or loop.in_data or loop.in_bwd or loop.evaluating:
                 return original(module, *args, **kwargs)
             self._count_parts(module, sys._getframe(1), args, kwargs)
-            if is_grad_enabled() and (_needs_grad((*args, *kwargs.values())) or _is_trained(module)):
-                return self._again.call(original, module, sys._getframe(1), args, kwargs)  # what it calls is looked at by itself, too
+            if is_grad_enabled() and (needs_grad((*args, *kwargs.values())) or _is_trained(module)):
+                return original(module, *args, **kwargs)  # what it calls is looked at by itself
             self._inside = True
             try:
                 began = _clock()
@@ -256,36 +250,15 @@ class PureWork(Observer):
         if self._overhead > MAX_OVERHEAD_NS or len(self._rows) >= MAX_ROWS:
             return
         try:
-            if not _needs_grad(result) and not _needs_grad(args):
+            if not needs_grad(result) and not needs_grad(args):
                 place = asker(frame)
-                given = self._digest((name, args, kwargs), by_identity=True) if place is not None else None
-                made = self._digest(result, by_identity=False) if given is not None else None
+                given = digest_of((name, args, kwargs), by_identity=True) if place is not None else None
+                made = digest_of(result, by_identity=False) if given is not None else None
                 if made is not None:
                     self._rows.append([function_number(place, name), given, made, ns, -1, "operators", False, False, 0])
         except Exception as error:
             swallow("pure work", error)
         self._overhead += _clock() - began
-
-    def _digest(self, value: object, by_identity: bool):
-        """Of contents; None where the content is unknown, as on a device. Modules among arguments are what they are."""
-        digest = Digest(MAX_BYTES)
-        try:
-            digest.add(self._comparable(value), by_identity)
-        except Exception:
-            return None
-        return digest.hex()
-
-    def _comparable(self, value: object):
-        """What torch makes anew for each call, a device or a type, by its name; tensors of the host only."""
-        if is_a(value, tuple, list):
-            return tuple(self._comparable(item) for item in (list if is_a(value, list) else tuple).__iter__(value))
-        if is_a(value, dict):
-            return {key: self._comparable(item) for key, item in dict.items(value)}
-        if is_tensor(value) and (type(value) not in self._plain or value.device.type != "cpu"):
-            raise TypeError("no plain tensor of the host")
-        if type(value).__module__ == "torch" and not is_tensor(value):
-            return str(value)
-        return value
 
     def _count_parts(self, module, frame, args: tuple, kwargs: dict) -> None:
         began = _clock()
@@ -347,12 +320,6 @@ def _nobody_overrides(torch) -> bool:
         todo += known
         seen += len(known)
     return True
-
-
-def _needs_grad(value: object) -> bool:
-    if is_a(value, tuple, list):
-        return any(_needs_grad(item) for item in (list if is_a(value, list) else tuple).__iter__(value))
-    return is_tensor(value) and value.requires_grad
 
 
 def _is_trained(module) -> bool:

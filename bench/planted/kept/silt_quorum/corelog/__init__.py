@@ -1,0 +1,1 @@
+"""Denoising of density logs from varved lake sediment."""
