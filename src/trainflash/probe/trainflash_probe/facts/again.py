@@ -2,9 +2,9 @@
 
 A window remembers the calls of one step up to its first backward, and counts those of the step that follows, from there to the next
 first backward: so what a program calls behind an update is seen, too. Of calls inside each other the outermost one that is a repetition
-counts. Dropout makes another result, and so does a change of weights. A call that records for a backward pass repeats only one that does so,
-too, with no backward in between: the passes of an accumulated update are each their own. What a module without a gradient gets in every step
-is no work of one step: it counts only where the module gets something new as well. Inputs on a device are not compared.
+counts. Dropout makes another result, and so does a change of weights. A call that records for a backward pass repeats only one that does
+so, too, with no backward in between: the passes of an accumulated update are each their own. What a module without a gradient gets in
+every step is no work of one step: it counts only where the module gets something new as well. Inputs on a device are not compared.
 """
 
 from __future__ import annotations
