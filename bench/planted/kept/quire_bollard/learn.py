@@ -4,6 +4,7 @@ python -m torch.distributed.run --standalone --nproc_per_node=2 learn.py
 """
 
 import argparse
+import gc
 import os
 import time
 
@@ -24,20 +25,18 @@ def options():
     p.add_argument("--bank", type=int, default=12 * 1600)
     p.add_argument("--heat", type=float, default=0.1)
     p.add_argument("--lr", type=float, default=1e-3)
-    p.add_argument("--steps", type=int, default=int(os.environ.get("PLANTED_STEPS", 400)))
+    p.add_argument("--steps", type=int, default=int(os.environ.get("PLANTED_STEPS", 800)))
     return p.parse_args()
 
 
-def main():
-    o = options()
-    dist.init_process_group("gloo")
+def learn(o):
     rank, world = dist.get_rank(), dist.get_world_size()
     torch.manual_seed(1)
     torch.set_num_threads(1)
     g = torch.Generator().manual_seed(100 + rank)
     grove = Grove()
     twins = Twins(len(grove.at), o.width, o.out)
-    query_of = DistributedDataParallel(twins, broadcast_buffers=False)
+    query_of = DistributedDataParallel(twins)
     bank = Bank(o.bank, o.out, rank, world)
     opt = torch.optim.SGD(twins.quick.parameters(), o.lr * 50, momentum=0.9, foreach=True)
     half = torch.arange(rank, len(grove.marks), world)
@@ -57,6 +56,13 @@ def main():
     took = time.perf_counter() - began
     if rank == 0:
         print(f"{o.steps} steps in {took:.3f} s, loss {loss.item():.5f}", flush=True)
+
+
+def main():
+    dist.init_process_group("gloo")
+    learn(options())
+    gc.collect()
+    dist.barrier()
     dist.destroy_process_group()
 
 

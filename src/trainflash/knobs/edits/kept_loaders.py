@@ -1,7 +1,7 @@
 """A loader that is made again for each pass, by a function or in a loop's head: the one that was made of the same arguments is kept.
 
 `for batch in DataLoader(data, …)` becomes `for batch in _dataloader(data, …, persistent_workers=True)` of `_dataloader =
-functools.cache(DataLoader)`. Other arguments make another loader, as before.
+functools.cache(DataLoader)`. Other arguments make another loader, as before. A property that makes one becomes a cached property.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import libcst as cst
 
 from trainflash.errors import UsageError
-from trainflash.knobs.edits import kept_calls
+from trainflash.knobs.edits import imports, kept_calls
 from trainflash.knobs.edits.calls import insertion
 from trainflash.knobs.edits.hoisting import LOADER
 from trainflash.knobs.edits.which_call import the_call
@@ -17,10 +17,11 @@ from trainflash.knobs.effects import changes
 from trainflash.knobs.kinds import KeptLoader
 from trainflash.knobs.reading import callers
 from trainflash.knobs.reading.expressions import UNKNOWN, argument_node, assigned, index_of, literal, refuse
-from trainflash.knobs.reading.python_source import PythonFile, decorator_names, descendants, dotted, has_splat, keyword
+from trainflash.knobs.reading.python_source import PythonFile, decorator_names, descendants, dotted, has_splat, keyword, sole
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
 from trainflash.knobs.training import loading, worker_state
+from trainflash.schema import LoaderFacts
 
 HIGHEST = 2  # own: functions between the loader and the loop over the epochs
 NUMBERS = ("batch_size", "shuffle", "num_workers", "drop_last", "pin_memory", "timeout", "prefetch_factor")
@@ -33,14 +34,14 @@ def kept_loader(edit: KeptLoader, scene: Scene) -> tuple[Target, ...]:
     """The loader that the finding names. Raises `UsageError` where it may be made of other objects each time, or be used twice at once."""
     file, call = the_call(LOADER, scene)
     here = file.location(call)
+    function = file.function_around(call)
+    if function is not None and decorator_names(file, function) == ["property"]:
+        return (_kept_in_object(scene, file, function, call),)
     if not any(True for _ in file.loops_around(call)) and not _repeated(scene, file, call, 0):
         raise refuse(f"{here}: no loop is known that makes it again")
     if has_splat(call, "*") or has_splat(call, "**") or keyword(call, "persistent_workers") is not None:
         raise refuse(f"{here}: persistent_workers is given already, or comes from a *splat")
-    loader = scene.facts.get("loader")
-    if loader is None or not loader.num_workers:
-        raise refuse(f"{here}: the loader has no workers to keep")
-    _can_be_key(scene, here, loader.dataset)
+    _can_be_key(scene, here, _with_workers(scene, here).dataset)
     for place, arg in enumerate(call.args):
         name = arg.keyword.value if arg.keyword is not None else ("dataset", "batch_size", "shuffle")[place] if place < 3 else ""
         if name in NUMBERS and not any(True for _ in descendants(arg.value, DISPLAYS)):
@@ -58,7 +59,55 @@ def kept_loader(edit: KeptLoader, scene: Scene) -> tuple[Target, ...]:
     return (Target(here, None, lambda value: splices, f"the loader at {here}, of the same arguments", "kept"),)
 
 
-def _repeated(scene: Scene, file: PythonFile, call: cst.Call, depth: int) -> bool:
+def _with_workers(scene: Scene, here: object) -> LoaderFacts:
+    loader = scene.facts.get("loader")
+    if loader is None or not loader.num_workers:
+        raise refuse(f"{here}: the loader has no workers to keep")
+    return loader
+
+
+def _kept_in_object(scene: Scene, file: PythonFile, function: cst.FunctionDef, call: cst.Call) -> Target:
+    """The loader of a property, made once for each object. Raises `UsageError` where the property may give another one later."""
+    here, name, owner = file.location(call), function.name.value, file.class_of(function)
+    _with_workers(scene, here)
+    lines = list(function.body.body)
+    returned = sole(lines[-1])
+    if len(lines) != 1 or not isinstance(returned, cst.Return) or returned.value is not call or owner is None:
+        raise refuse(f"{here}: the property {name} does more than make the loader")
+    if "__slots__" in file.text(owner) or any("slots" in file.text(each) for each in owner.decorators):
+        raise refuse(f"{here}: an object of {owner.name.value} has no place for the loader")
+    loading.can_be_added(scene.project, file, call, "persistent_workers", LOADER.calls)
+    if keyword(call, "persistent_workers") is not None:
+        raise refuse(f"{here}: persistent_workers is given already")
+    for arg in call.args:
+        if arg.star == "*" or not kept_calls.constant(scene.project, file, call, arg.value):
+            raise refuse(f"{here}: `{file.text(arg)}` may be another object each time, or be changed")
+    worker_state.kept(scene.project)
+    _read_one_after_the_other(scene, name)
+    cached, needed = imports.reach(file, "functools", "cached_property")
+    at, text = insertion(file, call)
+    decorator = Splice(file.path, *file.span(function.decorators[0].decorator), cached)
+    splices = (*needed, decorator, Splice(file.path, at, at, text.format("persistent_workers=True")))
+    return Target(here, None, lambda value: splices, f"the loader of the property {name} at {here}", "kept")
+
+
+def _read_one_after_the_other(scene: Scene, name: str) -> None:
+    """Raises `UsageError` where no loop leads to the property's loader again, or one may go through it while another one does."""
+    reads = scene.project.each((name,), lambda _, node: isinstance(node, cst.Attribute) and node.attr.value == name)
+    again = False
+    for where, node in reads:
+        if isinstance(where.parent(node), (cst.AssignTarget, cst.AugAssign, cst.Del)):
+            raise refuse(f"{where.location(node)}: `{where.text(node)}` is set here")
+        loops = [up for up in where.loops_around(node) if not (isinstance(up, cst.For) and where.inside(node, up.iter))]
+        heads = [up.iter for up in loops if isinstance(up, cst.For)]
+        if any(isinstance(each, cst.Attribute) and each.attr.value == name for head in heads for each in descendants(head, cst.Attribute)):
+            raise refuse(f"{where.location(node)}: `{where.text(node)}` is gone through while a loop goes through it")
+        again = again or bool(loops) or _repeated(scene, where, node, 0)
+    if not again:
+        raise refuse(f"no loop is known that reads {name} again")
+
+
+def _repeated(scene: Scene, file: PythonFile, call: cst.CSTNode, depth: int) -> bool:
     """Whether the function around `call` is called in a loop, by itself or through others."""
     function = file.function_around(call)
     sites = callers.sites(scene.project, file, function) if function is not None and depth <= HIGHEST else []
