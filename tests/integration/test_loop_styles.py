@@ -18,6 +18,7 @@ STYLES = {  # steps, then least milliseconds a step that the planted sleeps must
     "gan_five_to_one_other_order": (24, {"Data": 19.5, "Fwd": 21.9}),
     "gan_two_maker_updates": (24, {"Data": 3.9, "Fwd": 7.9}),
     "gan_full_batch": (24, {"Fwd": 5.9}),
+    "gan_fakes_without_gradients": (24, {"Fwd": 9.8}),
     "scaler": (24, {"Data": 3.9, "Fwd": 1.9, "Opt": 3.9}),
     "several_models": (24, {"Data": 3.9, "Fwd": 1.9}),
     "rollouts": (24, {"Data": 2.6}),

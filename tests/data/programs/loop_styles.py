@@ -60,6 +60,22 @@ def gan_full_batch():
     adversarial(1, maker_first=True, from_loader=False)
 
 
+def gan_fakes_without_gradients():
+    """No loader: a critic is trained on real rows and on what the maker gives without gradients, then the maker through the critic."""
+    maker, critic, real = Slow(), Slow(), torch.randn(256, 8)
+    maker.net = nn.Linear(8, 8)
+    make, judge = torch.optim.SGD(maker.parameters(), lr=0.01), torch.optim.SGD(critic.parameters(), lr=0.01)
+    for _ in range(STEPS):
+        with torch.no_grad():
+            fake = maker(torch.randn(16, 8))
+        judge.zero_grad()
+        (critic(fake).mean() - critic(real[torch.randint(256, (16,))]).mean()).backward()
+        judge.step()
+        make.zero_grad()
+        (-critic(maker(torch.randn(16, 8))).mean()).backward()
+        make.step()
+
+
 def unused_optimizer():
     """A second optimizer that never steps."""
     model, other = Slow(), nn.Linear(2, 2)

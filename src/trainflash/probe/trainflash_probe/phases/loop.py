@@ -301,7 +301,7 @@ class Loop:
         if not self.started or not self._quiet():
             return
         announced = self.evaluating and not self.eval_by_forward and not self._training_resumed(0, -2)
-        if not self.last_serial and rollouts.teaches(module, self) and not announced:
+        if not self.last_serial and not announced and (rollouts.feeds(module) or rollouts.teaches(module, self)):
             self.close_eval()
             if self.pending:
                 self.boundary()

@@ -18,7 +18,7 @@ from ..guard import swallow
 from ..parts import modules_in, owns_parameters
 from ..patches import Patch
 from ..writer import emit, since_base
-from . import stack
+from . import rollouts, stack
 from .loop import EVERY_BOUNDARY_UNTIL, RELEARN_EVERY, loop
 from .unseen import traced_by_fx
 
@@ -113,7 +113,10 @@ def _learning_call(original):
         except Exception as error:
             swallow("forward", error)
         if loop.rolling or not loop.started:
-            return _without_parts(original, self, *args, **kwargs)
+            result = _without_parts(original, self, *args, **kwargs)
+            if rollouts.asked is self:
+                _give(self, result)
+            return result
         if grad and owner:
             _note_trained(self)
         loop.in_fwd = True
@@ -128,6 +131,13 @@ def _learning_call(original):
             emit(codes.FWD_END)
 
     return __call__
+
+
+def _give(module, result) -> None:
+    try:
+        rollouts.gave(module, result, loop)
+    except Exception as error:
+        swallow("rollouts", error)
 
 
 def _note_trained(module) -> None:

@@ -3,7 +3,8 @@
 A rollout's forward runs a module that is trained, from the same place of the owner's code as before the first update (an update needs what
 it gives); no DataLoader, no data function and no fixed input feeds that loop. In evaluation mode it must be seen besides that what it was
 shown, a little at a time, is what is trained on. A teacher's runs a module that is never
-trained, before the first update and in each step since, a few times in a row at most. All else is an evaluation.
+trained, before the first update and in each step since, a few times in a row at most. So does that of a network whose results another
+network trains on, as a critic on what a generator made: it is a part of the step, too. All else is an evaluation.
 """
 
 from __future__ import annotations
@@ -18,18 +19,24 @@ MAX_DEPTH = 24  # owner's frames looked at
 MOST_IN_A_ROW = 4  # forwards of a teacher, without another module's between them: several views of a batch; an evaluation has more
 
 MOST_SHOWN, MOST_VALUES, ROWS = 512, 200_000, 16  # forwards and their values that are kept before the first update; rows compared
+SOME = 4  # rows of a result that are compared
 
 _paths: dict = {}  # call path -> (id, mode) of the modules that ran there, before the first update
 _shown: list = []  # (call path, module, its input): in evaluation mode, until training shows whether that was its data
+_made: list = []  # (call path, module, what it gave): until the first update shows whether another network trained on it
+_feeding: dict = {}  # call path -> (id, mode) of the modules of which that is so
+asked = None  # the module that runs without gradients before the first update, whose result is wanted
 _teachers: dict = {}  # id of a module -> [step it ran in last, forwards of that step before it, forwards in a row]
 impossible = False  # the loop's data is known to come from elsewhere
 
 
 def note(module: object, args: tuple, loop) -> None:
     """A forward without gradients before the first update."""
+    global asked
     _teachers[id(module)] = [0, 0, 1]
     if impossible or len(_paths) >= MAX_PATHS:
         return
+    asked = module
     if module.training:
         _paths.setdefault(_path(), set()).add((id(module), True))
     elif args and _plain(args[0]) and len(_shown) < MOST_SHOWN and args[0].numel() * len(_shown) <= MOST_VALUES:
@@ -38,6 +45,45 @@ def note(module: object, args: tuple, loop) -> None:
         path = _path()
         with loop.unseen():
             _shown.append((path, id(module), args[0].detach().clone()))
+
+
+def gave(module: object, result: object, loop) -> None:
+    """What `asked` gave."""
+    global asked
+    asked = None
+    if not _plain(result) or result.dim() < 2 or len(_made) >= MAX_PATHS or result[:SOME].numel() > MOST_VALUES:
+        return
+    if on_training_forward not in loop.on_forward:
+        loop.on_forward.append(on_training_forward)
+    with loop.unseen():
+        _made.append((_path(), id(module), module.training, result.detach()[:SOME].clone()))
+
+
+def on_training_forward(module: object, args: tuple, kwargs: dict) -> None:
+    """A forward before the first update: another network may train on what was given without gradients."""
+    loop = sys.modules[__package__ + ".loop"].loop
+    if loop.steps or loop.pending:
+        loop.on_forward = [each for each in loop.on_forward if each is not on_training_forward]
+        _made.clear()
+        return
+    if not sys.modules["torch"].is_grad_enabled() or not args or not _plain(args[0]):
+        return
+    given = args[0].detach()
+    for each in _made[:]:
+        path, key, mode, result = each
+        if key == id(module) or given.dim() != result.dim() or given.dtype != result.dtype or given.shape[1:] != result.shape[1:]:
+            continue
+        wide = result[0].numel()
+        known = given.reshape(-1, wide)
+        if wide and all(bool((known == row.reshape(-1)).all(1).any()) for row in result):
+            _made.remove(each)
+            _feeding.setdefault(path, set()).add((key, mode))
+            _paths.get(path, set()).discard((key, mode))
+
+
+def feeds(module: object) -> bool:
+    """Whether another network trains on what the forward that is about to run gives."""
+    return bool(_feeding) and (id(module), module.training) in _feeding.get(_path(), ())
 
 
 def on_forward(module: object, args: tuple, kwargs: dict) -> None:
