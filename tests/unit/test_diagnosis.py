@@ -404,6 +404,9 @@ def test_padding_is_made_where_batches_are_joined_and_without_a_loader_shown_whe
     made = replace(library, collator_made_at=Location("data.py", 7, "collator"))
     assert diagnose(replace(s.padded(), loaders=(made,), lines=(*lines, trained))).findings[0].location == made.collator_made_at
     assert diagnose(replace(s.padded(), loaders=(), data_function=None, lines=lines)).findings[0].location == forward
+    generator, taken = Location("data.py", 20, "batches"), LineCost("main", "Data", Location("data.py", 33, "take"), 0.05)
+    assert diagnose(replace(s.padded(), loaders=(), data_function=generator, lines=lines)).findings[0].location == generator
+    assert diagnose(replace(s.padded(), loaders=(), data_function=generator, lines=(*lines, taken))).findings[0].location == taken.location
 
 
 def test_startup_gives_way_to_whatever_dominates_the_steady_part():

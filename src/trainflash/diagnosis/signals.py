@@ -54,6 +54,12 @@ class Signals:
         joined = [line for line in self.summary.lines if line.phase == "Data" and line.part == "collate"]
         return joined_at(self.loader, joined) or self.summary.data_function
 
+    @property
+    def samples_padded_at(self) -> Location | None:
+        """The same, and without a loader the hottest line that makes batches: a generator may leave the joining to another function."""
+        making = lines_in(self.summary, "Data", "main", "") if self.loader is None else []
+        return hottest(making) or self.batches_made_at
+
     def hottest(self, phase: str) -> Location | None:
         """The hottest of the owner's lines in `phase`, in the training process."""
         return hottest(lines_in(self.summary, phase))
