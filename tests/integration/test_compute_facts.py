@@ -115,6 +115,12 @@ def test_modules_that_get_what_they_had_in_the_same_step(tmp_path):
 
 
 @FULL
+def test_products_of_few_rows_are_told_by_their_rows(tmp_path):
+    found = {each.rows: each.share for each in seen(tmp_path, LOOP, "plant=wide")[0].operators.thin}
+    assert found[2] > 0.2, found
+
+
+@FULL
 def test_a_frozen_network_that_is_asked_again_behind_the_update(tmp_path):
     found, run = seen(tmp_path, LOOP, "plant=taught twice")
     (again,) = found.forward_repeats

@@ -10,7 +10,7 @@ import pytest
 import scenarios as s
 
 from trainflash.diagnosis import DEFAULT, diagnose
-from trainflash.schema import Compilation, Finding, LineCost, Location, Summary
+from trainflash.schema import Compilation, Finding, LineCost, Location, Summary, ThinProducts
 
 
 def kinds(summary: Summary) -> list[str]:
@@ -82,6 +82,15 @@ def test_convolutions_cost_more_however_few_their_rows():
     large = replace(convolved, per_step=plain.per_step / 10, conv_per_step=0.2 * plain.per_step / 10)
     named = ["small_microbatch" in kinds(replace(found, operators=each)) for each in (plain, convolved, large)]
     assert named == [False, True, False]
+
+
+def test_products_of_few_rows_cost_their_matrices():
+    found = c.tiny_micro_batches(backwards=16.0, rows=2, overhead=DEFAULT.micro_overhead - 0.1)
+    thin = replace(found.operators, thin=(ThinProducts(2, 0.5),))  # two thirds of it stay however few the rows
+    other = replace(found.operators, thin=(ThinProducts(10, 0.5),))  # a narrow head, on many rows
+    added = replace(found.operators, accumulated_share=0.3)
+    named = ["small_microbatch" in kinds(replace(found, operators=each)) for each in (found.operators, thin, other, added)]
+    assert named == [False, True, False, True]
 
 
 def test_micro_batches_of_a_generator_are_known_by_their_forwards():

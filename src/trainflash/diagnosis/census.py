@@ -56,6 +56,15 @@ def fixed_costs(signals: Signals, limits: Thresholds) -> float | None:
     return max(outside, min(1.0, calling))
 
 
+def thin_costs(signals: Signals, rows: int, limits: Thresholds) -> float:
+    """Part of the computing that products of so few rows take for their matrices, and adding gradients up; 0 where not known."""
+    operators, computing = signals.summary.operators, _computing_ms(signals)
+    if operators is None or computing is None:
+        return 0.0
+    products = sum(each.share for each in operators.thin if each.rows == rows) * limits.micro_thin_rows / (limits.micro_thin_rows + rows)
+    return min(1.0, operators.op_ms * (products + (operators.accumulated_share or 0.0)) / computing)
+
+
 def _computing_ms(signals: Signals) -> float | None:
     """Computing of a step: of the census' own, or of a usual one where that is shorter.
 

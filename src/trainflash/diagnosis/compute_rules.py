@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trainflash.diagnosis.census import fixed_costs, mean_operator_us
+from trainflash.diagnosis.census import fixed_costs, mean_operator_us, thin_costs
 from trainflash.diagnosis.claims import Claim, at, claim, count, milliseconds, percent, shown
 from trainflash.diagnosis.lines import hottest, lines_in
 from trainflash.diagnosis.memory import memory_used
@@ -82,16 +82,17 @@ def small_microbatch(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
     """A batch goes through the network in many small parts though memory would hold larger ones (T18).
 
     Either gradients are accumulated over micro-batches, or parts are fed one by one before one backward. `share` is what the fixed costs
-    of all but one part take: forward and backward × (1 − 1 ÷ parts) × the part of them that lies in no operator or in operators below
-    20 µs, or that `micro_call_us` (of a convolution `micro_conv_us`) is of an operator in the mean, whichever is larger. Abstains without
-    the census of operators, or figures of memory.
+    of all but one part take: forward and backward × (1 − 1 ÷ parts) × the part of them that lies in no operator, in operators below
+    20 µs or in what larger ones do however few their rows, or that `micro_call_us` (of a convolution `micro_conv_us`) is of an operator in
+    the mean, whichever is larger. Abstains without the census of operators, or figures of memory.
     """
     work, used, outside, mean_us = signals.fwd_bwd, memory_used(signals), fixed_costs(signals, limits), mean_operator_us(signals)
     found = _micro_batches(signals, limits) or _parts_of_batches(signals, limits)
     if found is None or work is None or used is None or outside is None or mean_us is None:
         return ()
     times, rows_each, how, location = found
-    overhead = max(outside, min(1.0, _stays_us(signals, limits) / mean_us))
+    in_large = thin_costs(signals, rows_each, limits)
+    overhead = max(min(1.0, outside + in_large), min(1.0, _stays_us(signals, limits) / mean_us))
     share = work * (1 - 1 / times) * overhead
     if used > limits.recompute_room or overhead < limits.micro_overhead or share < limits.dominant:
         return ()

@@ -42,6 +42,7 @@ from trainflash.schema.computing import (
     Recompute,
     Started,
     SyncPoint,
+    ThinProducts,
     Updates,
 )
 from trainflash.schema.machinery import (
@@ -169,6 +170,7 @@ __all__ = [
     "SyncPoint",
     "Telemetry",
     "ThreadBeside",
+    "ThinProducts",
     "Threads",
     "Timeline",
     "Updates",

@@ -110,6 +110,14 @@ class Attention:
 
 
 @dataclass(frozen=True)
+class ThinProducts:
+    """Products of two matrices of which the smallest side is `rows`, up to 16: what the other two sides hold takes the time."""
+
+    rows: int
+    share: float  # of the time in operators, those of 20 µs and more
+
+
+@dataclass(frozen=True)
 class Operators:
     """Census of the operators of a few early steps, on the host (those steps are left out of all statistics)."""
 
@@ -127,6 +135,8 @@ class Operators:
     mode_share: float | None = None  # part of such a step in torch's dispatch modes, but for what they call
     making_share: float | None = None  # part of such a step in operators that make its batch, on the training thread
     conv_per_step: float | None = None  # convolutions, forward and backward
+    accumulated_share: float | None = None  # part of `op_ms` in adding gradients up
+    thin: tuple[ThinProducts, ...] = ()  # fewest rows first
 
 
 @dataclass(frozen=True)

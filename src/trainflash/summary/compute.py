@@ -19,6 +19,7 @@ from trainflash.schema import (
     Recompute,
     Started,
     SyncPoint,
+    ThinProducts,
 )
 from trainflash.summary.steady import NS_PER_MS, Steady
 from trainflash.trace import RankTrace
@@ -211,6 +212,8 @@ def _operators(censuses: tuple[CensusTrace, ...]) -> Operators | None:
         optimizer_per_step=float(np.mean([census.optimizer_ops for census in censuses])),
         conv_share=part_of(calm.conv_ns),
         conv_per_step=float(np.mean([census.convs for census in censuses])),
+        accumulated_share=part_of(calm.accumulated_ns),
+        thin=tuple(ThinProducts(rows, part_of(ns) or 0.0) for rows, ns in calm.thin),
         matmul_share=part_of(calm.matmul_ns),
         copy_share=part_of(calm.copy_ns),
         mode_share=calm.mode_ns / calm.ns if calm.ns > 0 else None,

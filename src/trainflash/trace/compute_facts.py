@@ -23,7 +23,7 @@ from trainflash.trace.computing import (
 from trainflash.trace.facts import Facts
 
 CENSUS_FIGURES = ("ns", "ops", "op_ns", "small_ns", "optimizer_ops", "matmul_ns", "conv_ns", "copy_ns")
-LATER_FIGURES = ("mode_ns", "data_ns", "convs")  # that older records lack
+LATER_FIGURES = ("mode_ns", "data_ns", "convs", "accumulated_ns")  # that older records lack
 
 
 def read_computing(facts: Facts) -> ComputeTrace:
@@ -173,7 +173,8 @@ def _censuses(facts: Facts) -> tuple[CensusTrace, ...]:
                 for kind, shape, calls, forward, back in fact.get("attention", [])
             )
             figures = {name: int(fact[name]) for name in CENSUS_FIGURES} | {name: int(fact.get(name, 0)) for name in LATER_FIGURES}
-            found.append(CensusTrace(step=int(fact["step"]), attention=attention, **figures))
+            thin = tuple((int(rows), int(ns)) for rows, ns in fact.get("thin", []))
+            found.append(CensusTrace(step=int(fact["step"]), attention=attention, thin=thin, **figures))
     return tuple(found)
 
 

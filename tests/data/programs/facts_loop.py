@@ -114,6 +114,18 @@ class Taught(nn.Module):
         return self.student(x) - self.teacher(x)
 
 
+class Wide(nn.Module):
+    """Products of few rows with a large matrix, and one of many rows with a small one."""
+
+    def __init__(self):
+        super().__init__()
+        self.inner, self.outer = nn.Linear(WIDTH, 1024), nn.Linear(1024, WIDTH)
+        self.square = nn.Linear(1024, 1024)
+
+    def forward(self, x):
+        return x + self.outer(self.square(self.inner(x[0, :2]))).mean(0)
+
+
 def body():
     if PLANT in ("hand", "closure", "fused", "math", "einsum", "exponentials", "kernel", "pointer"):
         return Attention()
@@ -123,6 +135,8 @@ def body():
         return Experts()
     if PLANT in ("checkpoint", "reentrant"):
         return Checkpointed()
+    if PLANT == "wide":
+        return Wide()
     if PLANT in ("taught twice", "taught the same"):
         return Taught()
     if PLANT.startswith("again"):

@@ -17,7 +17,10 @@ MATMULS = frozenset(
 CONVOLUTIONS = frozenset(f"aten::{name}" for name in ("convolution", "_convolution", "convolution_backward", "conv2d", "conv3d"))
 COPIES = frozenset(f"aten::{name}" for name in ("copy_", "_foreach_copy_"))
 CLASSES = (("matmul", MATMULS), ("conv", CONVOLUTIONS), ("copy", COPIES))
-FIGURES = ("ops", "op_ns", "small_ns", "optimizer_ops", "matmul_ns", "conv_ns", "copy_ns", "mode_ns", "data_ns", "convs")
+PRODUCTS_OF_TWO = ("aten::mm", "aten::addmm")
+THIN = 16  # rows, up to which a product with a matrix takes its time for the matrix rather than for the rows
+ACCUMULATES = "torch::autograd::AccumulateGrad"
+FIGURES = ("ops", "op_ns", "small_ns", "optimizer_ops", "matmul_ns", "conv_ns", "copy_ns", "mode_ns", "data_ns", "convs", "accumulated_ns")
 PRODUCTS = ("aten::bmm", "aten::baddbmm")
 EXPONENTIALS = ("aten::exp", "aten::exp_", "aten::exp2")
 SUMS = ("aten::sum", "aten::logsumexp")
@@ -32,6 +35,7 @@ _NOT_OPERATORS = ("autograd::", "torch::autograd::")
 
 class _Call:
     __slots__ = (
+        "accumulates",
         "around",
         "backward",
         "began",
@@ -58,6 +62,7 @@ class _Call:
         self.fetched = name.startswith(FETCH) or (parent is not None and parent.fetched)
         self.data = self.fetched or (parent is not None and parent.data and parent.operator)  # other spans may begin there and go on
         self.around: tuple = ()  # classes of operators around it
+        self.accumulates = name.endswith(ACCUMULATES) or (parent is not None and parent.accumulates)
         self.sequence = -1
         self.index = -1
         self.inner = 0  # operators and other spans inside
@@ -95,7 +100,7 @@ def read(records: list, outside: list, since: float):
         attention = counted.attention()
     except Exception as error:
         swallow("attention", error)
-    return {**counted.figures, "attention": attention}
+    return {**counted.figures, "attention": attention, "thin": sorted(counted.thin.items())}
 
 
 class _Counted:
@@ -104,6 +109,7 @@ class _Counted:
         ends = [begin for begin, _ in outside[1:]] + [since if since >= 0 else float("inf")]
         self._forwards = [(begin, ends[number]) for number, (_, begin) in enumerate(outside)]
         self.figures = dict.fromkeys(FIGURES, 0)
+        self.thin: dict = {}  # smallest side of products of matrices -> ns
         self.outers: list = []  # outermost operators of the forward pass, in order
         self.forward: list = []  # all operators of the forward pass
         self.backward: dict = {}  # sequence number -> ns of that function of the graph
@@ -168,6 +174,10 @@ class _Counted:
         if call.name == MODE:
             figures["mode_ns"] += call.ns - call.inside_ns
         if call.operator:
+            if call.ns >= SMALL_NS and call.accumulates and call.outer is call:
+                figures["accumulated_ns"] += call.ns
+            if call.ns >= SMALL_NS and (rows := _rows(call)) is not None:
+                self.thin[rows] = self.thin.get(rows, 0) + call.ns
             for name, members in CLASSES:
                 if call.name in members and name not in call.around:
                     figures[f"{name}_ns"] += call.ns
@@ -242,6 +252,15 @@ class _Counted:
             if id(call.outer) in outers and number in self.backward
         ]
         return sum(times) if times else None
+
+
+def _rows(call: _Call):
+    """The smallest side of a product of two matrices, where it is so small that a matrix takes the time, not its rows."""
+    if call.name not in PRODUCTS_OF_TWO:
+        return None
+    sides = [shape for shape in call.shapes() if len(shape) == 2][-2:]
+    least = min(*sides[0], sides[1][1]) if len(sides) == 2 else THIN + 1
+    return least if least <= THIN else None
 
 
 def _size(shape: list) -> int:
