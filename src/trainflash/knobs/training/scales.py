@@ -1,12 +1,17 @@
-"""Whether the factor of attention's scores is a number, as the fused kernel takes it, or a tensor."""
+"""Whether the factor of attention's scores is a number, as the fused kernel takes it, or a tensor, which may do for the queries as well."""
 
 from __future__ import annotations
 
 import libcst as cst
 
-from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted
+from trainflash.knobs.reading.expressions import given_to, literal
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, string_value
 
 SHAPES = {"reshape", "unflatten", "view"}
+ELEMENTWISE = ("exp", "clamp", "clamp_max", "clamp_min", "abs", "log", "sigmoid", "softplus", "sqrt", "square", "float")
+SIZED = ("ones", "zeros", "rand", "randn", "empty", "full")
+REGISTERED = "self.register_buffer"
+DEEPEST = 8  # own: a factor goes through two or three names, and as many calls
 
 
 def tensor(file: PythonFile, node: cst.BaseExpression, depth: int) -> cst.CSTNode | None:
@@ -57,3 +62,50 @@ def _is_size(function: cst.FunctionDef, name: str) -> bool:
         call for call in descendants(function.body, cst.Call) if isinstance(call.func, cst.Attribute) and call.func.attr.value in SHAPES
     ]
     return any(dotted(arg.value) == name for call in calls for arg in call.args)
+
+
+def one_for_each_head(file: PythonFile, node: cst.BaseExpression, depth: int = 0) -> bool:
+    """Whether a tensor is one number, or one for each head, `(heads, 1, 1)`: it scales whole rows of queries, as it does those of scores."""
+    if depth > DEEPEST:
+        return False
+    if isinstance(node, cst.Name):
+        function = file.function_around(node)
+        given = given_to(function, node.value) if function is not None else []
+        return len(given) == 1 and one_for_each_head(file, given[0], depth + 1)
+    if isinstance(node, cst.Attribute):
+        owner = next((up for up in file.ancestors(node) if isinstance(up, cst.ClassDef)), None)
+        made = _made_in(owner, node) if owner is not None else []
+        return len(made) == 1 and one_for_each_head(file, made[0], depth + 1)
+    if isinstance(node, cst.BinaryOperation):
+        sides = [side for side in (node.left, node.right) if not isinstance(literal(side), (int, float))]
+        return len(sides) == 1 and one_for_each_head(file, sides[0], depth + 1)
+    return isinstance(node, cst.Call) and _call_for_each_head(file, node, depth)
+
+
+def _made_in(owner: cst.ClassDef, node: cst.Attribute) -> list[cst.BaseExpression]:
+    """What the class gives to `self.name`, by an assignment or as a buffer."""
+    name = dotted(node) or ""
+    calls = [call for call in descendants(owner, cst.Call) if dotted(call.func) == REGISTERED and len(call.args) > 1]  # type: ignore[attr-defined]
+    return given_to(owner, name) + [call.args[1].value for call in calls if f"self.{string_value(call.args[0].value)}" == name]  # type: ignore[attr-defined]
+
+
+def _call_for_each_head(file: PythonFile, call: cst.Call, depth: int) -> bool:
+    full = file.full_name(call.func) or ""
+    first = call.args[0].value if call.args and not call.args[0].star else None
+    if full in ("torch.nn.Parameter", "torch.nn.parameter.Parameter") and first is not None:
+        return one_for_each_head(file, first, depth + 1)
+    last = full.split(".")[-1]
+    if full.startswith("torch.") and last == "tensor":
+        return first is not None and isinstance(literal(first), (int, float))
+    if full.startswith("torch.") and last in SIZED:
+        sizes = [arg.value for arg in call.args if arg.keyword is None]
+        sizes = sizes[:1] if last == "full" else sizes
+        if len(sizes) == 1 and isinstance(sizes[0], (cst.Tuple, cst.List)):
+            sizes = [each.value for each in sizes[0].elements]
+        elif len(sizes) == 1 and last == "full":
+            return False  # a size that is held elsewhere
+        return all(literal(each) == 1 for each in sizes[-2:]) and all(not isinstance(each, cst.StarredElement) for each in sizes)
+    if full.startswith("torch.") and last in ELEMENTWISE:
+        return first is not None and one_for_each_head(file, first, depth + 1)
+    method = isinstance(call.func, cst.Attribute) and call.func.attr.value in ELEMENTWISE
+    return method and one_for_each_head(file, call.func.value, depth + 1)  # type: ignore[attr-defined]

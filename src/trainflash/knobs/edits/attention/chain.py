@@ -31,6 +31,7 @@ class Chain:
     mask: str = ""
     dropout: str = ""
     scale: str | None = None
+    factor: str = ""  # what goes to the queries instead, behind them
     query: str = ""
     key: str = ""
     like: str = ""  # the queries before their dimensions are turned

@@ -39,18 +39,13 @@ def is_causal(file: PythonFile, node: cst.BaseExpression, scores: str | None = N
 
 
 def corner_of_causal(file: PythonFile, mask: cst.BaseExpression) -> bool:
-    """`self.future[:t, :t]` of a buffer that is causal: the same square corner is causal too, for scores of that size."""
-    if not isinstance(mask, cst.Subscript) or len(mask.slice) != 2 or dotted(mask.value) is None:
-        return False
-    ends = []
-    for part in mask.slice:
-        cut = part.slice
-        if not isinstance(cut, cst.Slice) or cut.lower is not None or cut.upper is None or cut.step is not None:
-            return False
-        ends.append(file.text(cut.upper))
+    """`self.future[:t, :t]` of a buffer that is causal: the same square corner is causal too, for scores of that size; or the whole of it."""
+    cuts = [part.slice for part in mask.slice] if isinstance(mask, cst.Subscript) else []
+    plain = [cut for cut in cuts if isinstance(cut, cst.Slice) and cut.lower is None and cut.upper is not None and cut.step is None]
+    square = len(plain) == len(cuts) == 2 and file.text(plain[0].upper) == file.text(plain[1].upper)  # type: ignore[arg-type]
     owner = next((up for up in file.ancestors(mask) if isinstance(up, cst.ClassDef)), None)
-    name = dotted(mask.value) or ""
-    if owner is None or ends[0] != ends[1] or not name.startswith("self."):
+    name = dotted(mask.value if isinstance(mask, cst.Subscript) else mask) or ""
+    if owner is None or not name.startswith("self.") or not (square or isinstance(mask, cst.Attribute)):
         return False
     made = [call for call in descendants(owner, cst.Call) if _buffers(call, name.removeprefix("self."))]
     values = [given.value for call in made if (given := positional(call, 1) or keyword(call, "tensor")) is not None]

@@ -161,6 +161,10 @@ def _scaled(chain: Chain, node: cst.CSTNode, factor: cst.BaseExpression, divides
     file = chain.file
     if chain.scale is not None:
         raise refuse(f"{file.location(node)}: the scores are scaled twice")
+    if chain.rank == 4 and scales.one_for_each_head(file, factor):
+        chain.factor = f" / {chain.operand(factor)}" if divides else f" * {chain.operand(factor)}"
+        chain.scale = "1.0"
+        return
     if any(isinstance(call, cst.Call) and not _harmless(file, call) for call in descendants(factor, cst.Call)):
         raise refuse(f"{file.location(node)}: the scale `{file.text(factor)}` is not known to be a number")
     if (other := scales.tensor(file, factor, 0)) is not None:
