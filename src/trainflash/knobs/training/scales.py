@@ -65,7 +65,7 @@ def _is_size(function: cst.FunctionDef, name: str) -> bool:
 
 
 def one_for_each_head(file: PythonFile, node: cst.BaseExpression, depth: int = 0) -> bool:
-    """Whether a tensor is one number, or one for each head, `(heads, 1, 1)`: it scales whole rows of queries, as it does those of scores."""
+    """Whether a tensor is one number, or one for each head, `(heads, 1, 1)`: it scales queries as it does their scores."""
     if depth > DEEPEST:
         return False
     if isinstance(node, cst.Name):

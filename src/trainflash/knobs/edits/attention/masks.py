@@ -39,7 +39,7 @@ def is_causal(file: PythonFile, node: cst.BaseExpression, scores: str | None = N
 
 
 def corner_of_causal(file: PythonFile, mask: cst.BaseExpression) -> bool:
-    """`self.future[:t, :t]` of a buffer that is causal: the same square corner is causal too, for scores of that size; or the whole of it."""
+    """`self.future[:t, :t]` of a buffer that is causal: the same square corner is causal too, for scores of that size; or all of it."""
     cuts = [part.slice for part in mask.slice] if isinstance(mask, cst.Subscript) else []
     plain = [cut for cut in cuts if isinstance(cut, cst.Slice) and cut.lower is None and cut.upper is not None and cut.step is None]
     square = len(plain) == len(cuts) == 2 and file.text(plain[0].upper) == file.text(plain[1].upper)  # type: ignore[arg-type]
