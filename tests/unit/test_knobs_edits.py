@@ -292,6 +292,8 @@ def test_cached_methods_still_pickle_for_spawned_workers(tmp_path, monkeypatch):
         ("import random\ndef f(a):\n    return a + random.random()\n", "f", "draws random numbers"),
         ("import numpy as np\ndef g(a):\n    return a + np.random.rand()\ndef f(a):\n    return g(a)\n", "f", "draws random numbers"),
         ("import torch\ndef f(a):\n    return a + torch.randn(3)\n", "f", "draws random numbers"),
+        ("import subprocess\ndef f():\n    return subprocess.run(['uptime']).stdout\n", "f", "or the time"),
+        ("import os\ndef f():\n    return {'load': os.getloadavg()[0]}\n", "f", "or the time"),
         ("import numpy as np\ndef f(a):\n    return a + np.random.default_rng().random()\n", "f", "draws random numbers"),
         ("import numpy as np\ndef f(a):\n    rng = np.random.default_rng(None)\n    return rng.normal(a)\n", "f", "draws random numbers"),
         (

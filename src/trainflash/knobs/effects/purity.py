@@ -52,6 +52,7 @@ RANDOM_METHODS = RANDOM_TORCH | {
     "standard_normal",
 }
 RANDOM_METHODS |= {"normal_", "uniform_", "bernoulli_", "random_"}
+OF_MACHINE = ("psutil", "resource", "subprocess", "os.getloadavg", "os.times", "os.popen", "os.system", "shutil.disk_usage")
 SEEDED = {"random.Random", "numpy.random.default_rng", "numpy.random.RandomState", "numpy.random.SeedSequence", "numpy.random.PCG64"}
 CHANGES = {
     "append",
@@ -156,6 +157,7 @@ def first_draw(project: Project, file: PythonFile, function: cst.FunctionDef, se
         drawn = (
             (module in RANDOM_MODULES and full != "time.sleep")
             or full in ("input", "os.urandom")
+            or (full.startswith(OF_MACHINE) and not _given_anything(file, function))
             or (module.startswith("torch") and name in RANDOM_TORCH)
         )
         if drawn or (isinstance(call.func, cst.Attribute) and module.split(".")[0] not in ("torch", "numpy") and name in RANDOM_METHODS):
@@ -166,6 +168,12 @@ def first_draw(project: Project, file: PythonFile, function: cst.FunctionDef, se
                 if found is not None:
                     return found
     return None
+
+
+def _given_anything(file: PythonFile, function: cst.FunctionDef) -> bool:
+    """Whether the function has a parameter beside its object: another program that it starts may answer by that alone."""
+    names = [each.name.value for each in descendants(function.params, cst.Param)]  # type: ignore[attr-defined]
+    return len(names) > (file.class_of(function) is not None)
 
 
 def _repeatable(file: PythonFile, function: cst.FunctionDef, call: cst.Call) -> bool:

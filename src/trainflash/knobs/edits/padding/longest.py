@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import replace
 from typing import Any
 
@@ -30,6 +31,7 @@ def pad_to_longest(edit: PadToLongest, scene: Scene) -> tuple[Target, ...]:
     except UsageError:
         _not_by_sample(scene)
         raise
+    file, function = _filling(scene, file, function)
     here = file.location(function)
     batch = samples.Batch(file, function)
     widened = again.targets(scene, batch)
@@ -55,6 +57,16 @@ def pad_to_longest(edit: PadToLongest, scene: Scene) -> tuple[Target, ...]:
         longest = f"min({bound}, {longest})"
     splices = _written(batch, [place] if place is not None else spots, lengths, longest)
     return (Target(here, None, lambda value: splices, f"{function.name.value} at {here}, which pads to {file.text(width)}", longest),)
+
+
+def _filling(scene: Scene, file: PythonFile, function: cst.FunctionDef) -> tuple[PythonFile, cst.FunctionDef]:
+    """Of the function and those that it calls, the only one that makes rows and fills them; else the function itself."""
+    found = []
+    for where, each in callees.reached(scene.project, [(file, function)]):
+        with contextlib.suppress(UsageError):
+            spots, lengths = _spots(samples.Batch(where, each))
+            found += [(where, each)] if spots and lengths else []
+    return found[0] if len(found) == 1 else (file, function)
 
 
 def _spots(batch: samples.Batch) -> tuple[list[cst.BaseExpression], list[samples.Length]]:
