@@ -371,6 +371,12 @@ def test_launching_gives_way_to_what_makes_operators_many():
     assert found[:2] == ["optimizer", "launch_overhead"]
 
 
+def test_so_little_time_for_each_of_many_operators_goes_into_calling_them():
+    recorded = c.tiny_operators(mean_us=5.0, small=DEFAULT.launch_small)  # longer in the record than in the step, which has 4 µs for each
+    assert kinds(recorded)[0] == "launch_overhead"
+    assert kinds(c.tiny_operators(mean_us=5.0, small=DEFAULT.launch_small - 0.01)) == ["compute"]
+
+
 def test_tiny_operators_that_lose_their_core_are_tiny_all_the_same():
     stretched = c.tiny_operators(mean_us=3.5, small=0.2)
     assert kinds(stretched) == ["compute"]

@@ -42,8 +42,10 @@ def mean_operator_us(signals: Signals) -> float | None:
 def fixed_costs(signals: Signals, limits: Thresholds) -> float | None:
     """Part of the computing that is Python, launching and tiny operators, at least. None without a census.
 
-    Two low estimates, the larger one of them: what lies outside operators of 20 µs and more, and what calling so many operators takes at
-    least. Being recorded makes operators look longer; the second does not ask how long they were.
+    Three low estimates, the largest one of them: what lies outside operators of 20 µs and more, what calling so many operators takes at
+    least, and half of it where so little time is there for each operator, with its Python, that calling it takes half, and the record
+    shows many tiny ones.
+    Being recorded makes operators look longer; the others do not ask how long they were.
     """
     operators, mean_us, computing = signals.summary.operators, mean_operator_us(signals), _computing_ms(signals)
     if operators is None or mean_us is None or computing is None:
@@ -53,7 +55,9 @@ def fixed_costs(signals: Signals, limits: Thresholds) -> float | None:
         small = max(small, 0.5)  # a tiny operator that loses its core looks large
     outside = 1 - min(1.0, operators.op_ms * (1 - small) / computing)
     calling = operators.per_step * limits.launch_call_us / 1000 / (computing * _with_a_core(signals))
-    return max(outside, min(1.0, calling))
+    each_us = 1000 * computing * _with_a_core(signals) / operators.per_step
+    tiny = each_us <= limits.launch_each_us and operators.small_share >= limits.launch_small
+    return max(outside, min(1.0, calling), 0.5 if tiny else 0.0)
 
 
 def thin_costs(signals: Signals, rows: int, limits: Thresholds) -> float:
