@@ -27,7 +27,6 @@ from trainflash.trace.computing import AttentionLine, CensusTrace, ComputeTrace,
 
 MOST_POINTS = 50
 MOST_REASONS = 5
-RECORDED_NS = (1_700, 4_000)  # what recording one operator costs, least and most: the probe reads a census for both
 BACKWARD_PER_FORWARD = 2.0  # each product of a forward pass needs two of its size in backward; used where backward was not matched
 AFTER_UPDATES = ("Eval", "Ckpt", "Log")  # a census ends with the step's last update, before these usually run
 BY_SHAPE = re.compile(
@@ -52,7 +51,7 @@ def compute_facts(rank: RankTrace, part: Steady, phases: dict[str, PhaseStat]) -
         "started": _started(seen, part, grown),
         "memory": _memory(seen, part, grown),
         "attention": _attention(seen, phases),
-        "operators": _operators(seen.censuses, rank.wall_ns[part.kept]),
+        "operators": _operators(seen.censuses),
         "updates": seen.updates,
         "parts": seen.parts,
         "numerics": seen.numerics,
@@ -195,7 +194,7 @@ def _memory(seen: ComputeTrace, part: Steady, grown: _Growth) -> Memory | None:
     )
 
 
-def _operators(censuses: tuple[CensusTrace, ...], steps_ns: np.ndarray) -> Operators | None:
+def _operators(censuses: tuple[CensusTrace, ...]) -> Operators | None:
     if not censuses:
         return None
 
@@ -209,7 +208,7 @@ def _operators(censuses: tuple[CensusTrace, ...], steps_ns: np.ndarray) -> Opera
         per_step=float(np.mean([census.ops for census in censuses])),
         op_ms=calm.op_ns / NS_PER_MS,
         step_ms=calm.ns / NS_PER_MS,
-        small_share=part_of(round(_small_ns(calm, steps_ns))) or 0.0,
+        small_share=part_of(calm.small_ns) or 0.0,
         optimizer_per_step=float(np.mean([census.optimizer_ops for census in censuses])),
         conv_share=part_of(calm.conv_ns),
         conv_per_step=float(np.mean([census.convs for census in censuses])),
@@ -221,14 +220,6 @@ def _operators(censuses: tuple[CensusTrace, ...], steps_ns: np.ndarray) -> Opera
         making_share=calm.data_ns / calm.ns if calm.ns > 0 else None,
         op_share=max((census.op_ns / census.ns for census in censuses if census.ns > 0), default=None),
     )
-
-
-def _small_ns(census: CensusTrace, steps_ns: np.ndarray) -> float:
-    """Time in small operators and in recording others: the more a census's step took than a usual one, the more recording cost."""
-    if not census.records or not len(steps_ns):
-        return census.small_ns
-    recorded_ns = (census.ns - float(np.median(steps_ns))) / census.records
-    return float(np.interp(recorded_ns, RECORDED_NS, (census.small_ns, max(census.small_ns, census.small_most_ns))))
 
 
 def _calmest(censuses: tuple[CensusTrace, ...]) -> CensusTrace:

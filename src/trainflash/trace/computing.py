@@ -124,8 +124,7 @@ class CensusTrace:
     """Operators of one step up to its last update. Times are nanoseconds on the host.
 
     `mode_ns`: in dispatch modes' own code; `data_ns`: in operators that make batches, which count nowhere else; `accumulated_ns`: in
-    adding gradients up; `small_most_ns`: what `small_ns` is where recording one of the `records` operators took 4 µs instead of 1.7;
-    `thin`: smallest side of products of matrices, up to 16, and time in such products, those of 20 µs and more.
+    adding gradients up; `thin`: smallest side of products of matrices, up to 16, and time in such products, those of 20 µs and more.
     """
 
     step: int
@@ -141,8 +140,6 @@ class CensusTrace:
     data_ns: int = 0
     convs: int = 0
     accumulated_ns: int = 0
-    small_most_ns: int = 0
-    records: int = 0
     thin: tuple[tuple[int, int], ...] = ()
     attention: tuple[AttentionCall, ...] = ()
 

@@ -7,7 +7,6 @@ from ..guard import swallow
 MAX_RECORDS = 400_000  # begin and end marks; more are not read
 SMALL_NS = 20_000  # an operator below that is mostly the cost of calling it
 RECORDED_NS = 1_700  # what recording one operator inside it adds to an operator's time: measured 1.7 to 2.3 µs
-RECORDED_MOST_NS = 4_000  # the same on a busy machine with cold caches; how much it was, the reader tells by a usual step
 OF_ROWS = ("aten::select_backward", "aten::slice_backward")  # fill a whole tensor for the gradient of one row that a loop took
 FIRST = 50  # marks in front of the clock's
 MAX_REGION = 300  # operators between the two products of one attention
@@ -21,21 +20,7 @@ CLASSES = (("matmul", MATMULS), ("conv", CONVOLUTIONS), ("copy", COPIES))
 PRODUCTS_OF_TWO = ("aten::mm", "aten::addmm")
 THIN = 16  # rows, up to which a product with a matrix takes its time for the matrix rather than for the rows
 ACCUMULATES = "torch::autograd::AccumulateGrad"
-FIGURES = (
-    "ops",
-    "op_ns",
-    "small_ns",
-    "optimizer_ops",
-    "matmul_ns",
-    "conv_ns",
-    "copy_ns",
-    "mode_ns",
-    "data_ns",
-    "convs",
-    "accumulated_ns",
-    "small_most_ns",
-    "records",
-)
+FIGURES = ("ops", "op_ns", "small_ns", "optimizer_ops", "matmul_ns", "conv_ns", "copy_ns", "mode_ns", "data_ns", "convs", "accumulated_ns")
 PRODUCTS = ("aten::bmm", "aten::baddbmm")
 EXPONENTIALS = ("aten::exp", "aten::exp_", "aten::exp2")
 SUMS = ("aten::sum", "aten::logsumexp")
@@ -182,10 +167,8 @@ class _Counted:
         if call.outer is call:
             figures["ops"] += 1
             figures["op_ns"] += call.ns
-            for name, recorded_ns in (("small_ns", RECORDED_NS), ("small_most_ns", RECORDED_MOST_NS)):
-                work_ns = call.ns - recorded_ns * call.inner
-                figures[name] += call.ns if work_ns < SMALL_NS or call.name in OF_ROWS else call.ns - work_ns
-            figures["records"] += 1 + call.inner
+            work_ns = call.ns - RECORDED_NS * call.inner
+            figures["small_ns"] += call.ns if work_ns < SMALL_NS or call.name in OF_ROWS else call.ns - work_ns
             if call.update >= 0:
                 figures["optimizer_ops"] += 1
         if call.name == MODE:
