@@ -142,6 +142,11 @@ CALLS = {
     ),
     "roots": (ROOTS, "Own(params=net.parameters())", "torch.optim.RMSprop(net.parameters(), alpha=0.9)"),
     "sums": (SUMS, "Own(net.parameters())", "torch.optim.Adagrad(net.parameters(), lr=0.05)"),
+    "sums, begun by an update of the state": (
+        SUMS.replace('["sum"] = torch.zeros_like(p)', ".update(sum=torch.zeros_like(p))"),
+        "Own(net.parameters())",
+        "torch.optim.Adagrad(net.parameters(), lr=0.05)",
+    ),
 }
 
 

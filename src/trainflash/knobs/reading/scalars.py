@@ -358,6 +358,9 @@ class Machine:
             return of
         if isinstance(of, dict) and name in ("get", "setdefault", "items", "keys", "values"):
             return list(getattr(of, name)()) if name in ("items", "keys", "values") else getattr(of, name)(*given)
+        if isinstance(of, dict) and name == "update" and all(isinstance(each, dict) for each in given):
+            of.update(*given, **named)
+            return None
         if isinstance(of, list) and name == "append":
             of.append(given[0])
             return None
