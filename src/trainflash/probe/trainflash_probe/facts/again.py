@@ -24,9 +24,10 @@ from ..writer import fact
 from . import compiles
 from .askers import asker
 from .digests import digest_of
+from .watched import is_watched, watching
 
 AT_STEPS = (17, 26, 29)  # completed steps; other windows have 2 to 7, 9, 11, 12, 14, 16, 19, 21, 22, 24
-MOST_LATE = 40  # steps by which a window may begin later
+MOST_LATE = 1  # steps by which a window may begin later
 MAX_OVERHEAD_NS = 200_000_000  # our own work in one window
 MAX_CALLS = 5_000  # of modules in one window
 REMEMBERS, COUNTS = "remembers", "counts"
@@ -65,11 +66,12 @@ class Again(Observer):
         if self._state is not None:  # a step without a backward, or the second one of the window
             if loop.steps > self._step + 1 or self._state == REMEMBERS:
                 self._close(write=False)
-        elif self._plan and self._may_look():
-            self._plan.pop(0)
-            self._open()
-        elif self._plan and loop.steps > self._plan[0] + MOST_LATE:
-            self._plan.pop(0)
+        elif self._plan and loop.steps >= self._plan[0]:
+            in_time = loop.steps <= self._plan[0] + MOST_LATE
+            if in_time and self._may_look():
+                self._open()
+            if self._state is not None or not in_time:
+                self._plan.pop(0)
         if self._state is not None:
             loop.call_at(loop.steps + 1, self._at_boundary)
         else:
@@ -77,7 +79,8 @@ class Again(Observer):
 
     def _may_look(self) -> bool:
         compiling = gaps._compiles or compiles.source.used
-        return sys.gettrace() is None and loop.gap is None and not compiling and loop.tid == get_ident()
+        quiet = sys.gettrace() is None and loop.gap is None and not compiling and loop.tid == get_ident()
+        return quiet and not is_watched(self._torch)
 
     def _backward_begins(self, tensors: tuple, grad_tensors: object) -> None:
         if loop.evaluating:
@@ -124,7 +127,7 @@ class Again(Observer):
                 return original(module, *args, **kwargs)
             return self._noted(original, module, sys._getframe(1), args, kwargs)
 
-        return __call__
+        return watching(__call__)
 
     def _noted(self, original, module, frame, args: tuple, kwargs: dict):
         """Call the module; an error of ours is none of the program's."""

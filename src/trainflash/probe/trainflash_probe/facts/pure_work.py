@@ -29,6 +29,7 @@ from .askers import asker
 from .calls import function_number
 from .digests import digest_of
 from .stand_ins import StandIns
+from .watched import is_watched, watching
 
 AT_STEPS = (11, 14, 16, 21)  # completed steps; other windows have 2 to 7, 9, 12, 19, 22, 24
 MOST_WINDOWS = 10  # with those at the same places of later passes over the data
@@ -118,7 +119,8 @@ class PureWork(Observer):
     def _may_look(self) -> bool:
         compiling = gaps._compiles or compiles.source.used
         counted = census.running is not None or census.showing or any(at <= loop.steps <= at + census.TRIES for at in census.AT_STEPS)
-        return sys.gettrace() is None and loop.gap is None and not compiling and not counted and loop.tid == get_ident()
+        quiet = sys.gettrace() is None and loop.gap is None and not compiling and not counted and loop.tid == get_ident()
+        return quiet and not is_watched(self._torch)
 
     def _batch_came(self, loader_id: int, batch: object, role: str) -> None:
         self._sizes.update(int(tensor.shape[0]) for _, tensor in named_tensors(batch) if tensor.dim())
@@ -241,7 +243,7 @@ class PureWork(Observer):
             self._note("call", sys._getframe(1), (module, *args), kwargs, result, ns)
             return result
 
-        return __call__
+        return watching(__call__)
 
     # --- what was seen
 
