@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import weakref
 from pathlib import PurePath
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -198,3 +200,17 @@ def test_tables_that_the_code_makes_are_no_state():
     module.add_module("again", module[0])
     names = {name for name, value in module.named_buffers() if any(value is each for each in part("record.state").buffers(module))}
     assert names == {"0.running_mean", "0.running_var", "0.num_batches_tracked", "1.scale"}
+
+
+def test_a_window_over_the_calls_of_modules_is_seen_by_the_next_one():
+    class Module:
+        def __call__(self):
+            return 1
+
+    watched, torch = part("facts.watched"), SimpleNamespace(nn=SimpleNamespace(Module=Module))
+    own = Module.__call__
+    assert not watched.is_watched(torch)
+    Module.__call__ = watched.watching(functools.wraps(own)(lambda self: own(self)))
+    assert watched.is_watched(torch) and Module()() == 1
+    Module.__call__ = own
+    assert not watched.is_watched(torch)
