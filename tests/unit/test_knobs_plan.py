@@ -107,12 +107,14 @@ def test_brief_where_no_knob_fits(tmp_path):
     made = program(tmp_path, train_py="".join(f"line_{number} = {number}\n" for number in range(1, 61)))
     candidates, refused, briefs = made.plan(summary(), finding("host_code", Location("train.py", 30)), finding("compute"))
     asked = [
+        "set_lookups",
         "hoist_invariant",
         "log_guard",
         "plain_numbers",
         "foreach_operations",
         "stacked_arrays",
         "one_request",
+        "kept_contents",
         "vmap_rows",
         "every_nth",
     ]

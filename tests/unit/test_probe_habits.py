@@ -164,7 +164,7 @@ def test_only_functions_that_compute_are_watched():
 
 
 def test_tensors_that_are_not_plain_ones_of_the_host_have_no_digest():
-    digest = part("facts.pure_work").PureWork(torch)._digest
+    digest = part("facts.digests").digest_of
     assert digest((torch.ones(2), torch.float32), by_identity=True) == digest((torch.ones(2), torch.float32), by_identity=True)
     assert digest((torch.ones(2), torch.device("cpu")), True) == digest((torch.ones(2), torch.device("cpu")), True)
     assert digest(torch.ones(2), True) != digest(torch.zeros(2), True)
