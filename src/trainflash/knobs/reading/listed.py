@@ -41,13 +41,14 @@ def entries(file: PythonFile, whole: cst.BaseExpression, depth: int = 0) -> list
 def _comprehension(file: PythonFile, whole: cst.ListComp | cst.GeneratorExp, depth: int) -> list[Listed] | None:
     if whole.for_in.inner_for_in is not None:
         return None
-    if isinstance(whole.elt, cst.Name):  # an entry of another list, as it is
-        again = entries(file, whole.for_in.iter, depth + 1) if dotted(whole.for_in.target) == whole.elt.value else None
-        if again is not None:
-            return again
-    sampled, entry = not whole.for_in.ifs and is_samples(file, whole.for_in.iter), whole.elt
+    entry = whole.elt
     while isinstance(entry, cst.Call) and dotted(entry.func) in ("list", "tuple") and len(entry.args) == 1:
         entry = entry.args[0].value  # the same numbers, in rows
+    if isinstance(entry, cst.Name):  # an entry of another list, as it is
+        again = entries(file, whole.for_in.iter, depth + 1) if dotted(whole.for_in.target) == entry.value else None
+        if again is not None:
+            return again
+    sampled = not whole.for_in.ifs and is_samples(file, whole.for_in.iter)
     return [Listed(file, entry, _key(entry, whole.for_in.target) if sampled else None, sampled)]
 
 
