@@ -1,8 +1,8 @@
 """A file that every call reads whole, for one part of it: read once in each process, and again when it has changed.
 
-`with open(path) as f: return json.load(f)[key]` becomes `return _contents(path)[key]`. `_contents` looks at the file each time and asks a
-cached function, whose keys are the path and the file's number, time and size. Only such readings are kept as are known to give the same for
-the same file, and to give all of it at once; what they give may be changed nowhere.
+`with open(path) as f: return json.load(f)[key]` becomes `return copy.deepcopy(_contents(path)[key])`. `_contents` looks at the file each
+time and asks a cached function, whose keys are the path and the file's number, time and size. Only such readings are kept as are known to
+give the same for the same file, and to give all of it at once. Who takes a part of it gets a copy, which may be changed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from trainflash.knobs.edits.kept_calls import constant, known_above
 from trainflash.knobs.edits.kept_handles import OF_PATHS, PATHS, blank_above
 from trainflash.knobs.edits.statements import above_outermost, kept_comments
 from trainflash.knobs.edits.which_call import near
-from trainflash.knobs.effects import changes, purity
+from trainflash.knobs.effects import purity
 from trainflash.knobs.kinds import KeptContents
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callers
@@ -37,12 +37,12 @@ def kept_contents(edit: KeptContents, scene: Scene) -> tuple[Target, ...]:
     if not _one_file(scene.project, file, found.call, found.path):
         raise refuse(f"{here}: `{file.text(found.path)}` may be another file in each call")
     _only_read(scene.project, found)
-    for part in found.parts:
-        at = changes.result_changed(scene.project, [(file, part)])
-        if at is not None:
-            raise refuse(f"{here}: what `{short(file.text(part))}` gives is changed at {at}")
+    _a_path(found)
+    part, up = found.part, file.parent(found.part)
+    if not (isinstance(up, cst.Subscript) and up.value is part) or isinstance(file.parent(up), (cst.AssignTarget, cst.AugAssign, cst.Del)):
+        raise refuse(f"{here}: no part is taken of `{short(file.text(part))}` where it is read, and the whole may be changed")
     splices = kept_comments(file, _spliced(found))
-    shown = f"{', '.join(f'`{short(file.text(part))}`' for part in found.parts)} at {here}"
+    shown = f"`{short(file.text(part))}` at {here}"
     return (Target(here, None, lambda value: tuple(splices), shown, "read once"),)
 
 
@@ -97,39 +97,61 @@ def _only_read(project: Project, found: Reading) -> None:
     for other in file.calls:
         first = positional(other, 0)
         writes = first is not None and "".join(file.text(first.value).split()) == path and not for_reading(other, 1)
-        if writes and file.function_around(other) is function:
-            raise refuse(f"{file.location(other)}: the function writes the same file")
+        if writes:
+            raise refuse(f"{file.location(other)}: the program writes the same file")
 
 
 # The edit -------------------------------------------------------------------------------------------------------------------------
 
 
+def _a_path(found: Reading) -> None:
+    """Raises `UsageError` where what is opened may be no plain file, or is not known to be named by a path."""
+    file, path = found.file, found.path
+    function = file.function_around(found.call)
+    owner = file.class_of(function) if function is not None and (dotted(path) or "").startswith("self.") else function
+    values = [path, *(given_to(owner, dotted(path) or "") if owner is not None and dotted(path) is not None else [])]
+    values += given_to(file.module, path.value) if isinstance(path, cst.Name) else []
+    method = isinstance(found.call.func, cst.Attribute) and found.call.func.value is path
+    for value in values:
+        text = file.text(value)
+        calls = [each for each in descendants(value, cst.Call) if not _of_path(file, each)]  # type: ignore[arg-type]
+        if calls or "://" in text or any(f"{quote}/{part}" in text for quote in "\"'" for part in ("proc", "sys", "dev")):
+            raise refuse(f"{file.location(found.call)}: `{short(text)}` may be no plain file of a path")
+    if method and not any(
+        isinstance(value, cst.BinaryOperation) or any(True for _ in descendants(value, cst.Call)) for value in values[1:]
+    ):
+        raise refuse(f"{file.location(found.call)}: `{file.text(path)}` is not known to be a path")
+
+
+def _of_path(file: PythonFile, call: cst.Call) -> bool:
+    return file.full_name(call.func) in PATHS or (isinstance(call.func, cst.Attribute) and call.func.attr.value in OF_PATHS)
+
+
 def _spliced(found: Reading) -> list[Splice]:
-    file = found.file
+    """A copy of the part that is taken: who gets it may change it."""
+    file, up = found.file, found.file.parent(found.part)
+    assert isinstance(up, cst.Subscript)
     name, made = _makers(found)
+    copied, more = imports.reach(file, "copy", "deepcopy")
     given = ", ".join((file.text(found.path), *_keys(found)))
-    texts = [f"{name}({given})" + (f"[{number}]" if len(found.parts) > 1 else "") for number in range(len(found.parts))]
-    if found.block is None:
-        return [*made, *(Splice(file.path, *file.span(part), text) for part, text in zip(found.parts, texts, strict=True))]
-    return [*made, _unblocked(found, texts)]
+    taken = file.raw[file.outer_span(found.part)[1] : file.span(up)[1]].decode("utf-8")
+    text, span = f"{copied}({name}({given}){taken})", file.span(up)
+    edit = Splice(file.path, *span, text) if found.block is None else _unblocked(found, text, span)
+    return [*made, *more, edit]
 
 
-def _unblocked(found: Reading, texts: list[str]) -> Splice:
-    """The statements of the block in its place, with the readings replaced."""
+def _unblocked(found: Reading, text: str, span: tuple[int, int]) -> Splice:
+    """The statements of the block in its place, with `text` at `span`."""
     file, block = found.file, found.block
-    assert block is not None and isinstance(block.body, cst.IndentedBlock | cst.SimpleStatementSuite)
+    assert block is not None
     strings = descendants(block.body, (cst.SimpleString, cst.FormattedString))
     if any("\n" in file.text(each) for each in strings):
         raise refuse(f"{file.location(block)}: a text of several lines would be moved")
     first, last = block.body.body[0], block.body.body[-1]
     start, end = file.span(first)[0], file.span(last)[1]
-    raw, shift = file.raw[start:end], start
-    for part, text in sorted(zip(found.parts, texts, strict=True), key=lambda pair: -file.span(pair[0])[0]):
-        a, b = file.span(part)
-        raw = raw[: a - shift] + text.encode() + raw[b - shift :]
+    raw = file.raw[start : span[0]] + text.encode() + file.raw[span[1] : end]
     inner, outer = file.indent(first), file.indent(block)
-    moved = raw.decode("utf-8").replace(f"\n{inner}", f"\n{outer}") if inner != outer else raw.decode("utf-8")
-    return Splice(file.path, file.span(block)[0], end, moved)
+    return Splice(file.path, file.span(block)[0], end, raw.decode("utf-8").replace(f"\n{inner}", f"\n{outer}"))
 
 
 def _makers(found: Reading) -> tuple[str, tuple[Splice, ...]]:
@@ -146,8 +168,7 @@ def _makers(found: Reading) -> tuple[str, tuple[Splice, ...]]:
     keys = _keys(found)
     given = ", ".join((path, *keys))
     indent = file.module.default_indent
-    texts = [_with_path(file, part, found.path, path) for part in found.parts]
-    reads = [f"{indent}return {', '.join(texts)}"]
+    reads = [f"{indent}return {_with_path(file, found.part, found.path, path)}"]
     if found.block is not None:
         opening = file.raw[slice(*file.span(found.block))].decode("utf-8")
         head = opening[: file.span(found.block.items[0])[1] - file.span(found.block)[0]]
@@ -169,22 +190,20 @@ def _makers(found: Reading) -> tuple[str, tuple[Splice, ...]]:
 
 def _keys(found: Reading) -> tuple[str, ...]:
     """Parameters of the function that say which part is meant."""
-    indices = [
-        each.slice.value for part in found.parts for each in descendants(part, cst.SubscriptElement) if isinstance(each.slice, cst.Index)
-    ]  # type: ignore[attr-defined]
+    indices = [each.slice.value for each in descendants(found.part, cst.SubscriptElement) if isinstance(each.slice, cst.Index)]  # type: ignore[attr-defined]
     function = found.file.function_around(found.call)
     return tuple(dict.fromkeys(each.value for each in indices if isinstance(each, cst.Name) and parameter(function, each) is not None))
 
 
 def _reads(found: Reading, word: str) -> bool:
-    names = [each for part in (*found.parts, found.call) for each in descendants(part, cst.Name) if not found.file.inside(each, found.path)]
+    names = [each for part in (found.part, found.call) for each in descendants(part, cst.Name) if not found.file.inside(each, found.path)]
     return any(each.value == word and is_name(found.file, each) for each in names)  # type: ignore[attr-defined,arg-type]
 
 
 def _known(found: Reading, start: int) -> None:
     """Raises `UsageError` where what reads would not mean the same above the function."""
     file = found.file
-    for call in (found.call, *(each for part in found.parts for each in descendants(part, cst.Call))):
+    for call in (found.call, *descendants(found.part, cst.Call)):
         root = (dotted(call.func) or "").split(".")[0]  # type: ignore[attr-defined]
         if file.full_name(call.func) in (*OPENS, *PARSES) and root:  # type: ignore[attr-defined]
             known_above(file, call.func, start)  # type: ignore[attr-defined]

@@ -17,7 +17,7 @@ from trainflash.knobs.effects import changes
 from trainflash.knobs.kinds import KeptLoader
 from trainflash.knobs.reading import callers
 from trainflash.knobs.reading.expressions import UNKNOWN, argument_node, assigned, index_of, literal, refuse
-from trainflash.knobs.reading.python_source import PythonFile, decorator_names, descendants, dotted, has_splat, keyword, sole
+from trainflash.knobs.reading.python_source import PythonFile, base_names, decorator_names, descendants, dotted, has_splat, keyword, sole
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
 from trainflash.knobs.training import loading, worker_state
@@ -74,11 +74,14 @@ def _kept_in_object(scene: Scene, file: PythonFile, function: cst.FunctionDef, c
     returned = sole(lines[-1])
     if len(lines) != 1 or not isinstance(returned, cst.Return) or returned.value is not call or owner is None:
         raise refuse(f"{here}: the property {name} does more than make the loader")
-    if "__slots__" in file.text(owner) or any("slots" in file.text(each) for each in owner.decorators):
+    fixed = {"NamedTuple", "tuple", "Enum", "str", "int"} & base_names(owner)
+    if fixed or "__slots__" in file.text(owner) or any("slots" in file.text(each) for each in owner.decorators):
         raise refuse(f"{here}: an object of {owner.name.value} has no place for the loader")
     loading.can_be_added(scene.project, file, call, "persistent_workers", LOADER.calls)
     if keyword(call, "persistent_workers") is not None:
         raise refuse(f"{here}: persistent_workers is given already")
+    if any(dotted(arg.value) == "self" for each in descendants(owner, cst.Call) if dotted(each.func) == "torch.save" for arg in each.args):  # type: ignore[attr-defined]
+        raise refuse(f"{here}: an object of {owner.name.value} is saved")
     for arg in call.args:
         if arg.star == "*" or not kept_calls.constant(scene.project, file, call, arg.value):
             raise refuse(f"{here}: `{file.text(arg)}` may be another object each time, or be changed")
@@ -92,18 +95,24 @@ def _kept_in_object(scene: Scene, file: PythonFile, function: cst.FunctionDef, c
 
 
 def _read_one_after_the_other(scene: Scene, name: str) -> None:
-    """Raises `UsageError` where no loop leads to the property's loader again, or one may go through it while another one does."""
+    """Raises `UsageError` unless the head of one loop is all that reads the property's loader, and runs again."""
+    for word in (f".{name}.setter", f".{name}.getter", f".{name}.deleter", f"@{name}.", "setattr", "deepcopy", "pickle"):
+        for where in scene.project.parsed(word):
+            raise refuse(f"{where.path}: `{word}` may set, copy or save what {name} belongs to")
+    if len(scene.project.functions(name)) > 1:
+        raise refuse(f"more than one {name} is defined in the program")
     reads = scene.project.each((name,), lambda _, node: isinstance(node, cst.Attribute) and node.attr.value == name)
-    again = False
-    for where, node in reads:
-        if isinstance(where.parent(node), (cst.AssignTarget, cst.AugAssign, cst.Del)):
-            raise refuse(f"{where.location(node)}: `{where.text(node)}` is set here")
-        loops = [up for up in where.loops_around(node) if not (isinstance(up, cst.For) and where.inside(node, up.iter))]
-        heads = [up.iter for up in loops if isinstance(up, cst.For)]
-        if any(isinstance(each, cst.Attribute) and each.attr.value == name for head in heads for each in descendants(head, cst.Attribute)):
-            raise refuse(f"{where.location(node)}: `{where.text(node)}` is gone through while a loop goes through it")
-        again = again or bool(loops) or _repeated(scene, where, node, 0)
-    if not again:
+    if len(reads) != 1:
+        raise refuse(f"{name} is read at {'no' if not reads else 'more than one'} place, and kept workers serve one iterator")
+    where, node = reads[0]
+    head: cst.CSTNode = node
+    up = where.parent(head)
+    if isinstance(up, cst.Arg) and isinstance(call := where.parent(up), cst.Call) and dotted(call.func) in ("enumerate", "tqdm"):
+        head, up = call, where.parent(call)
+    if not isinstance(up, cst.For) or up.iter is not head:
+        raise refuse(f"{where.location(node)}: `{where.text(node)}` is no head of a loop")
+    outer = [each for each in where.loops_around(node) if each is not up]
+    if not outer and not _repeated(scene, where, node, 0):
         raise refuse(f"no loop is known that reads {name} again")
 
 

@@ -6,6 +6,7 @@ beside it. Of lists in a list, of which one is picked and searched, the sets are
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -16,9 +17,9 @@ from trainflash.knobs.edits.which_loop import near
 from trainflash.knobs.effects import changes
 from trainflash.knobs.kinds import SearchedList
 from trainflash.knobs.project import Project
-from trainflash.knobs.reading.expressions import UNKNOWN, literal, refuse, short
+from trainflash.knobs.reading.expressions import UNKNOWN, given_to, literal, refuse, short
 from trainflash.knobs.reading.formats import Formats
-from trainflash.knobs.reading.python_source import PythonFile, dotted, sole, string_value
+from trainflash.knobs.reading.python_source import PythonFile, clauses, descendants, dotted, sole, string_value
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
 
@@ -26,7 +27,12 @@ LISTS = ("list", "sorted")  # calls that give a list
 LISTING = ("tolist", "split", "splitlines", "readlines")  # methods that do
 UNHASHABLE = (cst.List, cst.Dict, cst.Set, cst.ListComp, cst.DictComp, cst.SetComp)
 READS = ("len", "sorted", "enumerate", "list", "tuple", "set", "frozenset", "sum", "min", "max", "zip", "print", "str", "range")
-READS_OF = ("torch", "numpy", "random")  # modules whose functions keep no list that they are given; `shuffle` is no part of them
+READS_OF = (
+    "torch.tensor", "torch.as_tensor", "torch.LongTensor", "numpy.array", "numpy.asarray", "random.choice", "random.choices",
+    "random.sample",
+)  # fmt: skip
+BY_NAME = ("__dict__", "vars(", "setattr", "pickle", "deepcopy")  # ways to an object's attributes that show no name
+TABLES = ("csv.DictReader", "csv.reader")  # give rows that no set can hold
 CHANGED_BY = {"append": "add", "extend": "update", "clear": "clear"}  # what a list does, and the set's word for it
 
 
@@ -80,8 +86,10 @@ def _as_set(scene: Scene, file: PythonFile, item: cst.BaseExpression, searched: 
     picked = any(use.does == "picked" for use in uses)
     for use in made:
         _made_of_plain(scene, use, name, picked)
-    if Formats(scene.project).of(file, item) == "tensor":
-        raise refuse(f"{file.location(item)}: `{file.text(item)}` is a tensor, which a set finds only where it is the same one")
+    for use in uses:
+        _compared(scene, use)
+    if picked and any(use.does == "added" for use in uses):
+        raise refuse(f"{file.location(searched)}: `{name}` gets other lists later")
     if picked:
         for use in uses:
             at = changes.result_changed(scene.project, [(use.file, use.node)]) if use.does == "read" else None
@@ -96,9 +104,19 @@ def _as_set(scene: Scene, file: PythonFile, item: cst.BaseExpression, searched: 
 def _uses(project: Project, file: PythonFile, searched: cst.Name | cst.Attribute) -> Iterator[_Use]:
     """Every place of the program that may name the same list. Raises `UsageError` where some cannot be told."""
     if isinstance(searched, cst.Attribute):
-        word = searched.attr.value
+        word, owner = searched.attr.value, _class_around(file, searched)
+        if dotted(searched.value) != "self" or owner is None:
+            raise refuse(f"{file.location(searched)}: which object's `{word}` is searched is not known")
+        other = next((where for each in BY_NAME for where in project.parsed(each)), None)
+        if other is not None:
+            raise refuse(f"{other.path}: the program reaches attributes by other ways than their names")
         for where, node in project.each((word,), lambda _, each: _names(each, word)):
-            if not isinstance(node, cst.Attribute):
+            own = isinstance(node, cst.Attribute) and dotted(node.value) == "self" and _class_around(where, node) is owner
+            does = _does(where, node) if isinstance(node, cst.Attribute) else "unknown"
+            if not own and does in ("read", "counted"):
+                yield _Use(where, node, "read")  # of whatever object: the list stays, and so does this
+                continue
+            if not own:
                 raise refuse(f"{where.location(node)}: `{word}` may be named here, too")
             yield _Use(where, node, _does(where, node))
         return
@@ -106,6 +124,9 @@ def _uses(project: Project, file: PythonFile, searched: cst.Name | cst.Attribute
     bound = list(scope[searched.value]) if scope is not None else []
     if not bound or not all(hasattr(each, "references") and getattr(each, "node", None) is not None for each in bound):
         raise refuse(f"{file.location(searched)}: where `{searched.value}` is made is not known")
+    shared = {item.name.value for node in file.nodes if isinstance(node, (cst.Global, cst.Nonlocal)) for item in node.names}
+    if searched.value in shared:
+        raise refuse(f"{file.location(searched)}: `{searched.value}` is set by more than one function")
     if any(isinstance(each.node, cst.Param) or isinstance(file.parent(each.node), cst.Param) for each in bound):
         raise refuse(f"{file.location(searched)}: `{searched.value}` is a parameter, and may be anything that holds things")
     if bound[0].scope is file.scope(file.module):
@@ -116,6 +137,10 @@ def _uses(project: Project, file: PythonFile, searched: cst.Name | cst.Attribute
         yield _Use(file, each.node, _does(file, each.node))
     for node in {id(access.node): access.node for each in bound for access in each.references}.values():
         yield _Use(file, node, _does(file, node))
+
+
+def _class_around(file: PythonFile, node: cst.CSTNode) -> cst.ClassDef | None:
+    return next((up for up in file.ancestors(node) if isinstance(up, cst.ClassDef)), None)
 
 
 def _names(node: cst.CSTNode, word: str) -> bool:
@@ -154,16 +179,53 @@ def _does(file: PythonFile, node: cst.CSTNode) -> str:
         if isinstance(around, cst.ComparisonTarget) and isinstance(around.operator, (cst.In, cst.NotIn)):
             return "picked"
         changes = isinstance(around, cst.Attribute) and around.value is up and around.attr.value not in ("index", "count", "copy")
-        return "unknown" if changes or isinstance(around, (cst.AssignTarget, cst.AugAssign, cst.Del)) else "read"
+        stored = isinstance(around, (cst.Element, cst.StarredElement)) or (
+            isinstance(around, (cst.For, cst.CompFor)) and around.target is up
+        )
+        return "unknown" if changes or stored or isinstance(around, (cst.AssignTarget, cst.AugAssign, cst.Del)) else "read"
     call = around if isinstance(up, cst.Arg) else None
     if isinstance(call, cst.Call) and not up.star:  # type: ignore[union-attr]
         full = file.full_name(call.func) or ""
         if full == "len":
             return "counted"
-        keeps = full.split(".")[0] in READS_OF and full.split(".")[-1] != "shuffle"
         joins = isinstance(call.func, cst.Attribute) and call.func.attr.value == "join"
-        return "read" if full in READS or keeps or joins else "unknown"
+        return "read" if full in (*READS, *READS_OF) or joins else "unknown"
     return "unknown"
+
+
+def _compared(scene: Scene, use: _Use) -> None:
+    """Refuses what is looked for, or added, where a set cannot hold it, or compares it in another way than a list does."""
+    file, up = use.file, use.file.parent(use.node)
+    up = file.parent(up) if use.does == "picked" else up  # type: ignore[arg-type]
+    items: list[cst.BaseExpression] = []
+    if isinstance(up, cst.ComparisonTarget):
+        items = [file.parent(up).left]  # type: ignore[union-attr]
+    elif use.does == "added":
+        items = [arg.value for arg in file.parent(up).args]  # type: ignore[union-attr,arg-type]
+        if up.attr.value == "extend":  # type: ignore[union-attr]
+            return
+    for item in items:
+        made = [item, *(given_to(file.function_around(item) or file.module, item.value) if isinstance(item, cst.Name) else ())]
+        for value in made:
+            listed = isinstance(value, cst.Call) and isinstance(value.func, cst.Attribute) and value.func.attr.value in LISTING
+            if isinstance(value, UNHASHABLE) or listed or Formats(scene.project).of(file, value) in ("tensor", "float32", "float64"):
+                raise refuse(
+                    f"{file.location(item)}: `{short(file.text(value))}` is a list or a tensor, which a set does not find by its value"
+                )
+        if isinstance(item, cst.Subscript):
+            raise refuse(f"{file.location(item)}: `{short(file.text(item))}` may be a tensor, which a set does not find by its value")
+        loops = [each for up in file.ancestors(item) for each in ([up] if isinstance(up, cst.For) else clauses(up))]
+        rows = [each.iter for each in loops if dotted(each.target) == dotted(item)]
+        if any(isinstance(each, cst.Call) and file.full_name(each.func) in TABLES for each in rows):
+            raise refuse(f"{file.location(item)}: `{file.text(item)}` is a row, which no set can hold")
+        if any(isinstance(each, (cst.Name, cst.Attribute)) and not _listed(file, each) for each in rows):
+            raise refuse(f"{file.location(item)}: `{file.text(item)}` may come out of a tensor, and a set would not find it by its value")
+
+
+def _listed(file: PythonFile, node: cst.BaseExpression) -> bool:
+    """Whether a name is given a list or a range, whose entries are no tensors of one."""
+    values = given_to(file.function_around(node) or file.module, dotted(node) or "")
+    return bool(values) and all(_is_list(each) or (isinstance(each, cst.Call) and dotted(each.func) == "range") for each in values)
 
 
 def _line(use: _Use) -> str:
@@ -200,38 +262,32 @@ def _made_of_plain(scene: Scene, use: _Use, name: str, picked: bool) -> None:
         raise refuse(f"{here}: whether `{short(use.file.text(value))}` is a list is not known")
     if picked and not (parts and all(_is_list(part) for part in parts)):
         raise refuse(f"{here}: whether `{short(use.file.text(value))}` holds lists is not known")
+    rows = value.func.attr.value == "tolist" if isinstance(value, cst.Call) and isinstance(value.func, cst.Attribute) else False
+    if rows and not picked:
+        raise refuse(f"{here}: `{short(use.file.text(value))}` may hold lists")
     for part in () if picked else parts:
         if isinstance(part, UNHASHABLE) or Formats(scene.project).of(use.file, part) in ("tensor", "float32", "float64"):
             raise refuse(f"{here}: `{name}` holds `{short(use.file.text(part))}`, which a set does not find by its value")
 
 
 def _unique(uses: list[_Use]) -> bool:
-    """Whether the list holds nothing twice: it begins empty, and each entry is added where it is not in it yet."""
-    for use in uses:
-        if use.does == "made":
-            value = _value(use)
-            if not isinstance(value, cst.List) or value.elements:
-                return False
-        if use.does == "added":
-            call = use.file.parent(use.file.parent(use.node))  # type: ignore[arg-type]
-            asked = use.file.parent(use.node).attr.value == "append" and any(  # type: ignore[union-attr]
-                isinstance(up, cst.If) and _new(use.file, up.test, call.args[0].value, use.node)  # type: ignore[union-attr]
-                for up in _branches(use.file, use.node)
-            )
-            if not asked:
-                return False
-    return True
-
-
-def _branches(file: PythonFile, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    """What stands around `node` in its own function, as long as it is the taken side of a condition."""
-    below: cst.CSTNode = node
-    for up in file.ancestors(node):
-        if isinstance(up, (cst.FunctionDef, cst.For, cst.While)):
-            return
-        if not isinstance(up, cst.If) or up.body is below:
-            yield up
-        below = up
+    """Whether the list holds nothing twice: it begins empty, and each entry is added in one place, where it is not in it yet."""
+    added = [use for use in uses if use.does == "added"]
+    made = [_value(use) for use in uses if use.does == "made"]
+    if len(added) != 1 or not all(isinstance(value, cst.List) and not value.elements for value in made):
+        return False
+    file, node = added[0].file, added[0].node
+    line, call = file.statement(node), file.parent(file.parent(node))  # type: ignore[arg-type]
+    block = file.parent(line) if line is not None else None
+    guard = file.parent(block) if block is not None else None
+    if file.parent(node).attr.value != "append" or not isinstance(guard, cst.If) or guard.body is not block:  # type: ignore[union-attr]
+        return False
+    item = call.args[0].value  # type: ignore[union-attr]
+    stored = any(
+        isinstance(file.parent(each), (cst.AssignTarget, cst.AugAssign, cst.For)) and each.value == dotted(item)
+        for each in descendants(block, cst.Name)
+    )  # type: ignore[attr-defined]
+    return not stored and _new(file, guard.test, item, node)
 
 
 def _new(file: PythonFile, test: cst.BaseExpression, item: cst.BaseExpression, container: cst.BaseExpression) -> bool:
@@ -292,6 +348,7 @@ def _behind(use: _Use, text: str) -> Splice:
     if line is None or sole(line) is None:
         raise refuse(f"{use.file.location(use.node)}: there is no place for a line behind `{_line(use)}`")
     end = use.file.span(line)[1]
+    end += len(re.match(rb"[^\r\n]*", use.file.raw[end:])[0])  # type: ignore[index]
     return Splice(use.file.path, end, end, f"{use.file.newline}{use.file.indent(line)}{text}")
 
 

@@ -24,6 +24,7 @@ from trainflash.schema import Location
 HIGHEST = 3  # own: calls between the costly line and the statement that is done now and then
 MOST = 6  # own: statements that come under the condition together
 STATEMENTS = (cst.SimpleStatementLine, cst.BaseCompoundStatement)
+SHOWS = ("print", "info", "debug", "write", "log", "add_scalar", "set_postfix")
 ACTIVITIES = ("evaluation", "checkpoint", "logging")
 
 
@@ -195,7 +196,14 @@ def _with_its_readers(file: PythonFile, first: cst.CSTNode, filled: bool) -> lis
         ends = [number for number, each in enumerate(rest) if _switched(each, "train") == owner]
         if not ends:
             raise refuse(f"{file.location(first)}: where `{file.text(first)}` is taken back is not known")
-        return rest[: ends[0] + 1]
+        block = rest[: ends[0]]  # training's mode stays in every step
+        names = {name for each in block for name in given.bound(each)}
+        around = file.function_around(first) or file.module
+        for node in descendants(around, cst.Name):
+            mine = any(file.inside(node, each) for each in block)
+            if node.value in names and not mine and not given.stored(file, node) and not _shows(file, node):  # type: ignore[attr-defined,arg-type]
+                raise refuse(f"{file.location(node)}: `{node.value}` is read here, and set in the evaluation")  # type: ignore[attr-defined]
+        return block
     rest = rest[:MOST]
     names: set[str] = set()
     for number, each in enumerate(rest):
@@ -204,6 +212,13 @@ def _with_its_readers(file: PythonFile, first: cst.CSTNode, filled: bool) -> lis
         names |= {name for name in given.bound(each) if not given.has_value_before(file, first, name)} | given.added_to(each)
         names |= given.filled(each) if filled else set()
     return rest
+
+
+def _shows(file: PythonFile, node: cst.CSTNode) -> bool:
+    """Whether the statement of `node` is a call that prints or logs."""
+    small = sole(file.statement(node))
+    call = small.value if isinstance(small, cst.Expr) else None
+    return isinstance(call, cst.Call) and callees.called_name(call) in SHOWS
 
 
 def _switched(statement: cst.CSTNode, mode: str) -> str | None:

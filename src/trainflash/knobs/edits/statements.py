@@ -13,13 +13,12 @@ from trainflash.knobs.edits.which_call import the_call
 from trainflash.knobs.kinds import AssignedAttribute, InsertCall, RemoveCall, UnwrapCall
 from trainflash.knobs.reading import sources
 from trainflash.knobs.reading.expressions import given_to, literal, refuse, spelled_value
-from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, keyword, string_value
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, keyword, string_value, targets_of
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
 from trainflash.knobs.training import loading
 from trainflash.schema import Location
 
-SHOWS = ("print", "append", "info", "debug", "write", "log", "str")  # what keeps or shows a number
 WHOLE = (cst.SimpleStatementLine, cst.SimpleStatementSuite, cst.If)  # what goes as a whole
 
 
@@ -125,16 +124,29 @@ def remove_call(edit: RemoveCall, scene: Scene) -> tuple[Target, ...]:
 
 
 def _counts(file: PythonFile, call: cst.Call) -> bool:
-    """Whether the call's value is only added up, kept or shown, and no condition asks for it."""
+    """Whether the call's value is only shown, or added up under a key that no condition names."""
     for up in file.ancestors(call):
-        if isinstance(up, cst.Assign):
-            return any(dotted(each.target) != "_" for each in up.targets)
-        if isinstance(up, (cst.AugAssign, cst.AnnAssign, cst.Expr)):
-            return file.parent(call) is not up or not isinstance(up, cst.Expr)
-        shows = isinstance(up, cst.Call) and (dotted(up.func) or "").split(".")[-1] in SHOWS
-        if not shows and not isinstance(up, (cst.BinaryOperation, cst.BaseFormattedStringContent, cst.FormattedString, cst.Arg)):
+        if isinstance(up, (cst.Assign, cst.AugAssign)):
+            keys = [_key(each) for each in targets_of(up)]
+            return None not in keys and not any(
+                isinstance(node, cst.SimpleString) and string_value(node) in keys
+                for test in file.nodes
+                if isinstance(test, (cst.If, cst.While, cst.IfExp, cst.Comparison, cst.Assert))
+                for node in descendants(getattr(test, "test", test), cst.SimpleString)
+            )
+        if isinstance(up, cst.Call) and file.full_name(up.func) == "print":
+            return True
+        if not isinstance(up, (cst.BinaryOperation, cst.BaseFormattedStringContent, cst.FormattedString, cst.Arg)):
+            return False
+        if isinstance(up, cst.BinaryOperation) and not isinstance(up.operator, (cst.Add, cst.Multiply)):
             return False
     return False
+
+
+def _key(target: cst.BaseExpression) -> str | None:
+    """The text in `x["text"]`."""
+    index = target.slice[0].slice if isinstance(target, cst.Subscript) and len(target.slice) == 1 else None
+    return string_value(index.value) if isinstance(index, cst.Index) else None
 
 
 def taken_away(file: PythonFile, call: cst.Call, bound: cst.BaseExpression | None = None) -> tuple[Splice, ...]:

@@ -14,7 +14,18 @@ from trainflash.knobs.reading import callees
 from trainflash.knobs.reading.expressions import is_name
 from trainflash.knobs.reading.python_source import LOOPS, SCOPES, PythonFile, children, descendants, dotted, string_value
 
-UPDATES = {"backward", "manual_backward", "zero_grad", "clip_grad_norm_", "clip_grad_value_", "load_state_dict", "copy_", "add_param_group"}
+UPDATES = {
+    "update_parameters",
+    "update_bn",
+    "backward",
+    "manual_backward",
+    "zero_grad",
+    "clip_grad_norm_",
+    "clip_grad_value_",
+    "load_state_dict",
+    "copy_",
+    "add_param_group",
+}
 NO_OPTIMIZER = ("prof", "env")  # what else has a step
 EXITS = ("sys.exit", "exit", "quit", "os._exit")
 TRAINED = {"lr", "momentum", "weight_decay", "betas", "grad", "data", "requires_grad"}  # keys of groups, attributes of parameters

@@ -32,12 +32,12 @@ LAZY = (*OPENS, "csv.reader", "csv.DictReader", "enumerate", "zip", "map", "filt
 
 @dataclass(frozen=True)
 class Reading:
-    """One file read: `parts` are the expressions that depend on the file alone, `block` the `with` that opens it."""
+    """One file read: `part` is the largest expression that depends on the file alone, `block` the `with` that opens it."""
 
     file: PythonFile
     call: cst.Call
     path: cst.BaseExpression
-    parts: tuple[cst.BaseExpression, ...]
+    part: cst.BaseExpression
     block: cst.With | None = None
 
 
@@ -50,11 +50,11 @@ def readings(project: Project, file: PythonFile) -> Iterator[tuple[cst.Call, Rea
         item = file.parent(call)
         if isinstance(item, cst.WithItem):
             block = file.parent(item)
-            parts = _of_block(project, file, item, block) if isinstance(block, cst.With) else ()
-            if parts:
-                yield call, Reading(file, call, path, parts, block)  # type: ignore[arg-type]
+            part = _of_block(project, file, item, block) if isinstance(block, cst.With) else None
+            if part is not None:
+                yield call, Reading(file, call, path, part, block)  # type: ignore[arg-type]
         elif (whole := _whole(project, file, call, "")) is not None:
-            yield call, Reading(file, call, path, (whole,))
+            yield call, Reading(file, call, path, whole)
 
 
 def _path_of(file: PythonFile, call: cst.Call) -> cst.BaseExpression | None:
@@ -80,15 +80,25 @@ def for_reading(call: cst.Call, index: int) -> bool:
     return given is None or string_value(given.value) in ("r", "rb", "rt")
 
 
-def _of_block(project: Project, file: PythonFile, item: cst.WithItem, block: cst.With) -> tuple[cst.BaseExpression, ...]:
-    """The readings of `with open(path) as f:`, where the block does nothing else with `f`."""
+def _of_block(project: Project, file: PythonFile, item: cst.WithItem, block: cst.With) -> cst.BaseExpression | None:
+    """The reading of `with open(path) as f:`, where the block does nothing else with `f`, and does that once."""
     named = item.asname.name if item.asname is not None else None
     function = file.function_around(block)
     if len(block.items) != 1 or not isinstance(named, cst.Name) or function is None or block.asynchronous is not None:
-        return ()
+        return None
     uses = [each for each in descendants(function.body, cst.Name) if each.value == named.value and each is not named]  # type: ignore[attr-defined]
-    parts = [_whole(project, file, use, named.value) if file.inside(use, block.body) else None for use in uses]  # type: ignore[arg-type]
-    return tuple(dict.fromkeys(parts)) if parts and None not in parts else ()  # type: ignore[arg-type]
+    if len(uses) != 1 or not isinstance(block.body, cst.IndentedBlock) or not file.inside(uses[0], block.body):
+        return None  # a second reading goes on where the first one ended
+    whole = _whole(project, file, uses[0], named.value)  # type: ignore[arg-type]
+    line = file.statement(whole) if whole is not None else None
+    straight = line is not None and file.parent(line) is block.body and not _within(file, whole, line)  # type: ignore[arg-type]
+    return whole if straight else None
+
+
+def _within(file: PythonFile, node: cst.CSTNode, line: cst.CSTNode) -> bool:
+    """Whether `node` is evaluated more than once, or not always, where its statement runs."""
+    kinds = (cst.BaseComp, cst.IfExp, cst.Lambda, cst.BooleanOperation)
+    return any(isinstance(up, kinds) and file.inside(up, line) for up in file.ancestors(node))
 
 
 def _whole(project: Project, file: PythonFile, node: cst.BaseExpression, handle: str) -> cst.BaseExpression | None:
@@ -111,6 +121,8 @@ def _around(project: Project, file: PythonFile, node: cst.BaseExpression, handle
     if isinstance(up, cst.Attribute) and up.value is node:
         call = file.parent(up)  # type: ignore[assignment]
         called = isinstance(call, cst.Call) and call.func is up and up.attr.value in OF_TEXT
+        if called and up.attr.value in ("read", "readlines") and call.args:  # type: ignore[union-attr]
+            return None  # a part of it
         return call if called and all(_fixed(file, arg.value) for arg in call.args) else None
     if isinstance(up, cst.Subscript) and up.value is node and len(up.slice) == 1 and isinstance(up.slice[0].slice, cst.Index):
         key = up.slice[0].slice.value

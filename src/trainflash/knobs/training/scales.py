@@ -71,15 +71,44 @@ def one_for_each_head(file: PythonFile, node: cst.BaseExpression, depth: int = 0
     if isinstance(node, cst.Name):
         function = file.function_around(node)
         given = given_to(function, node.value) if function is not None else []
+        if function is None or _handed_or_changed(function, node.value):
+            return False
         return len(given) == 1 and one_for_each_head(file, given[0], depth + 1)
     if isinstance(node, cst.Attribute):
         owner = next((up for up in file.ancestors(node) if isinstance(up, cst.ClassDef)), None)
         made = _made_in(owner, node) if owner is not None else []
+        if touched_elsewhere(file, node.attr.value, len(made)):
+            return False
         return len(made) == 1 and one_for_each_head(file, made[0], depth + 1)
     if isinstance(node, cst.BinaryOperation):
         sides = [side for side in (node.left, node.right) if not isinstance(literal(side), (int, float))]
         return len(sides) == 1 and one_for_each_head(file, sides[0], depth + 1)
     return isinstance(node, cst.Call) and _call_for_each_head(file, node, depth)
+
+
+def _handed_or_changed(function: cst.FunctionDef, name: str) -> bool:
+    changed = any(dotted(each.target) == name for each in descendants(function.body, cst.AugAssign))  # type: ignore[attr-defined]
+    return changed or any(each.name.value == name for each in descendants(function.params, cst.Param))  # type: ignore[attr-defined]
+
+
+def touched_elsewhere(file: PythonFile, name: str, made: int) -> bool:
+    """Whether the file gives the attribute `name` of any object more than the `made` values, or changes in place what it holds."""
+    given = 0
+    for node in file.nodes:
+        if isinstance(node, cst.Call) and dotted(node.func) == REGISTERED and node.args and string_value(node.args[0].value) == name:
+            given += 1
+        if not isinstance(node, cst.Attribute) or node.attr.value != name:
+            continue
+        up = file.parent(node)
+        while isinstance(up, (cst.Subscript, cst.Element)):
+            node, up = up, file.parent(up)  # type: ignore[assignment]
+        if isinstance(up, (cst.AugAssign, cst.Del)) and getattr(up, "target", None) is node:
+            return True
+        if isinstance(up, (cst.AssignTarget, cst.AnnAssign)) and getattr(up, "target", None) is node:
+            given += 1 if isinstance(node, cst.Attribute) else made + 1
+        if isinstance(up, cst.Attribute) and up.value is node and up.attr.value.endswith("_") and not up.attr.value.startswith("_"):
+            return True
+    return given > made
 
 
 def _made_in(owner: cst.ClassDef, node: cst.Attribute) -> list[cst.BaseExpression]:
@@ -100,6 +129,8 @@ def _call_for_each_head(file: PythonFile, call: cst.Call, depth: int) -> bool:
     if full.startswith("torch.") and last in SIZED:
         sizes = [arg.value for arg in call.args if arg.keyword is None]
         sizes = sizes[:1] if last == "full" else sizes
+        if not sizes or any(arg.star or (arg.keyword is not None and arg.keyword.value == "size") for arg in call.args):
+            return False
         if len(sizes) == 1 and isinstance(sizes[0], (cst.Tuple, cst.List)):
             sizes = [each.value for each in sizes[0].elements]
         elif len(sizes) == 1 and last == "full":

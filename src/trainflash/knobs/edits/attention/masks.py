@@ -6,6 +6,7 @@ import libcst as cst
 
 from trainflash.knobs.reading.expressions import given_to, literal
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, keyword, positional, string_value
+from trainflash.knobs.training import scales
 
 LOW = -1e4  # exp(-1e4) is 0 in every format; a float16 holds it
 SWALLOWS = -1e9  # own: beside it scores up to 32 are lost in float32's rounding, so that a row hidden whole has equal weights
@@ -50,7 +51,7 @@ def corner_of_causal(file: PythonFile, mask: cst.BaseExpression) -> bool:
     made = [call for call in descendants(owner, cst.Call) if _buffers(call, name.removeprefix("self."))]
     values = [given.value for call in made if (given := positional(call, 1) or keyword(call, "tensor")) is not None]
     values += given_to(owner, name)
-    return len(values) == 1 and is_causal(file, values[0])
+    return len(values) == 1 and is_causal(file, values[0]) and not scales.touched_elsewhere(file, name.removeprefix("self."), 1)
 
 
 def _buffers(call: cst.Call, name: str) -> bool:

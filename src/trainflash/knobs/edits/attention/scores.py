@@ -114,6 +114,8 @@ def _hides(chain: Chain, node: cst.BaseExpression) -> bool:
 
 def _hiding(chain: Chain, node: cst.BaseExpression) -> cst.BaseExpression:
     """The scores that `node` hides something of, or adds something to. Raises `UsageError` where it does anything else."""
+    if chain.factor:
+        raise refuse(f"{chain.file.location(node)}: what is hidden or added here is scaled by a tensor afterwards")
     if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, (cst.Add, cst.Subtract)):
         return _added(chain, node)
     if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value == "masked_fill":
