@@ -7,8 +7,6 @@ beside it. Of lists in a list, of which one is picked and searched, the sets are
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
 
 import libcst as cst
 
@@ -19,30 +17,15 @@ from trainflash.knobs.kinds import SearchedList
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading.expressions import UNKNOWN, given_to, literal, refuse, short
 from trainflash.knobs.reading.formats import Formats
-from trainflash.knobs.reading.python_source import PythonFile, clauses, descendants, dotted, sole, string_value
+from trainflash.knobs.reading.list_uses import CHANGED_BY, ListUse, line_of, list_uses, value_of
+from trainflash.knobs.reading.python_source import PythonFile, clauses, descendants, dotted, sole
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
 
 LISTS = ("list", "sorted")  # calls that give a list
 LISTING = ("tolist", "split", "splitlines", "readlines")  # methods that do
 UNHASHABLE = (cst.List, cst.Dict, cst.Set, cst.ListComp, cst.DictComp, cst.SetComp)
-READS = ("len", "sorted", "enumerate", "list", "tuple", "set", "frozenset", "sum", "min", "max", "zip", "print", "str", "range")
-READS_OF = (
-    "torch.tensor", "torch.as_tensor", "torch.LongTensor", "numpy.array", "numpy.asarray", "random.choice", "random.choices",
-    "random.sample",
-)  # fmt: skip
-BY_NAME = ("__dict__", "vars(", "setattr", "pickle", "deepcopy")  # ways to an object's attributes that show no name
 TABLES = ("csv.DictReader", "csv.reader")  # give rows that no set can hold
-CHANGED_BY = {"append": "add", "extend": "update", "clear": "clear"}  # what a list does, and the set's word for it
-
-
-@dataclass(frozen=True)
-class _Use:
-    """One place that names the list, and what it does there."""
-
-    file: PythonFile
-    node: cst.BaseExpression
-    does: str  # made, asked, picked (and asked), added, counted, read or unknown
 
 
 def searched_list(edit: SearchedList, scene: Scene) -> tuple[Target, ...]:
@@ -76,11 +59,11 @@ def _searched(node: cst.Comparison) -> cst.Name | cst.Attribute | None:
 def _as_set(scene: Scene, file: PythonFile, item: cst.BaseExpression, searched: cst.Name | cst.Attribute) -> tuple[list[Splice], str]:
     """The edit, and half a line that says what it makes."""
     name = file.text(searched)
-    uses = list(_uses(scene.project, file, searched))
+    uses = list(list_uses(scene.project, file, searched))
     made = [use for use in uses if use.does == "made"]
     unknown = next((use for use in uses if use.does == "unknown"), None)
     if unknown is not None:
-        raise refuse(f"{unknown.file.location(unknown.node)}: whether `{_line(unknown)}` needs `{name}` to be a list is not known")
+        raise refuse(f"{unknown.file.location(unknown.node)}: whether `{line_of(unknown)}` needs `{name}` to be a list is not known")
     if not made:
         raise refuse(f"{file.location(searched)}: where `{name}` is made is not known")
     picked = any(use.does == "picked" for use in uses)
@@ -101,99 +84,7 @@ def _as_set(scene: Scene, file: PythonFile, item: cst.BaseExpression, searched: 
     return [splice for use in uses for splice in _changed(use)], f"{name} as a set"
 
 
-def _uses(project: Project, file: PythonFile, searched: cst.Name | cst.Attribute) -> Iterator[_Use]:
-    """Every place of the program that may name the same list. Raises `UsageError` where some cannot be told."""
-    if isinstance(searched, cst.Attribute):
-        word, owner = searched.attr.value, _class_around(file, searched)
-        if dotted(searched.value) != "self" or owner is None:
-            raise refuse(f"{file.location(searched)}: which object's `{word}` is searched is not known")
-        other = next((where for each in BY_NAME for where in project.parsed(each)), None)
-        if other is not None:
-            raise refuse(f"{other.path}: the program reaches attributes by other ways than their names")
-        for where, node in project.each((word,), lambda _, each: _names(each, word)):
-            own = isinstance(node, cst.Attribute) and dotted(node.value) == "self" and _class_around(where, node) is owner
-            does = _does(where, node) if isinstance(node, cst.Attribute) else "unknown"
-            if not own and does in ("read", "counted"):
-                yield _Use(where, node, "read")  # of whatever object: the list stays, and so does this
-                continue
-            if not own:
-                raise refuse(f"{where.location(node)}: `{word}` may be named here, too")
-            yield _Use(where, node, _does(where, node))
-        return
-    scope = file.scope(searched)
-    bound = list(scope[searched.value]) if scope is not None else []
-    if not bound or not all(hasattr(each, "references") and getattr(each, "node", None) is not None for each in bound):
-        raise refuse(f"{file.location(searched)}: where `{searched.value}` is made is not known")
-    shared = {item.name.value for node in file.nodes if isinstance(node, (cst.Global, cst.Nonlocal)) for item in node.names}
-    if searched.value in shared:
-        raise refuse(f"{file.location(searched)}: `{searched.value}` is set by more than one function")
-    if any(isinstance(each.node, cst.Param) or isinstance(file.parent(each.node), cst.Param) for each in bound):
-        raise refuse(f"{file.location(searched)}: `{searched.value}` is a parameter, and may be anything that holds things")
-    if bound[0].scope is file.scope(file.module):
-        for where in project.parsed(searched.value):
-            if where is not file and any(_names(node, searched.value) or _is(node, searched.value) for node in where.nodes):
-                raise refuse(f"{file.location(searched)}: `{searched.value}` may be used in {where.path}, too")
-    for each in bound:
-        yield _Use(file, each.node, _does(file, each.node))
-    for node in {id(access.node): access.node for each in bound for access in each.references}.values():
-        yield _Use(file, node, _does(file, node))
-
-
-def _class_around(file: PythonFile, node: cst.CSTNode) -> cst.ClassDef | None:
-    return next((up for up in file.ancestors(node) if isinstance(up, cst.ClassDef)), None)
-
-
-def _names(node: cst.CSTNode, word: str) -> bool:
-    """Whether `node` is an attribute of that name, a name for one, or a declaration in a class."""
-    if isinstance(node, cst.Attribute):
-        return node.attr.value == word
-    if isinstance(node, cst.ClassDef):
-        lines = [small for line in node.body.body if isinstance(line, cst.SimpleStatementLine) for small in line.body]
-        targets = [each.target for line in lines if isinstance(line, cst.Assign) for each in line.targets]
-        return word in [dotted(each) for each in (*targets, *(line.target for line in lines if isinstance(line, cst.AnnAssign)))]
-    return isinstance(node, cst.SimpleString) and string_value(node) == word
-
-
-def _is(node: cst.CSTNode, word: str) -> bool:
-    return isinstance(node, cst.Name) and node.value == word
-
-
-def _does(file: PythonFile, node: cst.CSTNode) -> str:
-    """What the program does with the list where `node` names it."""
-    up = file.parent(node)
-    around = file.parent(up) if up is not None else None
-    if isinstance(up, cst.AssignTarget) or (isinstance(up, cst.AnnAssign) and up.target is node):
-        return "made"
-    if isinstance(up, cst.ComparisonTarget):
-        return "asked" if isinstance(up.operator, (cst.In, cst.NotIn)) else "unknown"
-    if (isinstance(up, (cst.If, cst.While, cst.IfExp)) and up.test is node) or (
-        isinstance(up, cst.UnaryOperation) and isinstance(up.operator, cst.Not)
-    ):
-        return "asked"
-    if isinstance(up, cst.Attribute) and up.value is node:
-        alone = isinstance(around, cst.Call) and around.func is up and isinstance(file.parent(around), cst.Expr)
-        return "added" if alone and up.attr.value in CHANGED_BY else "read" if up.attr.value in ("index", "count", "copy") else "unknown"
-    if isinstance(up, (cst.For, cst.CompFor)) and up.iter is node:
-        return "read"
-    if isinstance(up, cst.Subscript) and up.value is node:
-        if isinstance(around, cst.ComparisonTarget) and isinstance(around.operator, (cst.In, cst.NotIn)):
-            return "picked"
-        changes = isinstance(around, cst.Attribute) and around.value is up and around.attr.value not in ("index", "count", "copy")
-        stored = isinstance(around, (cst.Element, cst.StarredElement)) or (
-            isinstance(around, (cst.For, cst.CompFor)) and around.target is up
-        )
-        return "unknown" if changes or stored or isinstance(around, (cst.AssignTarget, cst.AugAssign, cst.Del)) else "read"
-    call = around if isinstance(up, cst.Arg) else None
-    if isinstance(call, cst.Call) and not up.star:  # type: ignore[union-attr]
-        full = file.full_name(call.func) or ""
-        if full == "len":
-            return "counted"
-        joins = isinstance(call.func, cst.Attribute) and call.func.attr.value == "join"
-        return "read" if full in (*READS, *READS_OF) or joins else "unknown"
-    return "unknown"
-
-
-def _compared(scene: Scene, use: _Use) -> None:
+def _compared(scene: Scene, use: ListUse) -> None:
     """Refuses what is looked for, or added, where a set cannot hold it, or compares it in another way than a list does."""
     file, up = use.file, use.file.parent(use.node)
     up = file.parent(up) if use.does == "picked" else up  # type: ignore[arg-type]
@@ -228,31 +119,21 @@ def _listed(file: PythonFile, node: cst.BaseExpression) -> bool:
     return bool(values) and all(_is_list(each) or (isinstance(each, cst.Call) and dotted(each.func) == "range") for each in values)
 
 
-def _line(use: _Use) -> str:
-    statement = use.file.statement(use.node)
-    return short(use.file.text(statement or use.file.parent(use.node) or use.node))
-
-
-def _value(use: _Use) -> cst.BaseExpression | None:
-    up = use.file.parent(use.node)
-    return use.file.parent(up).value if isinstance(up, cst.AssignTarget) else up.value  # type: ignore[union-attr]
-
-
 def _is_list(node: cst.BaseExpression) -> bool:
     if isinstance(node, cst.Call):
         return dotted(node.func) in LISTS or (isinstance(node.func, cst.Attribute) and node.func.attr.value in LISTING)
     return isinstance(node, (cst.List, cst.ListComp))
 
 
-def _made_of_plain(scene: Scene, use: _Use, name: str, picked: bool) -> None:
+def _made_of_plain(scene: Scene, use: ListUse, name: str, picked: bool) -> None:
     """Refuses what is not known to be a list, or holds what a set cannot hold or would compare in another way.
 
     `picked`: the list holds lists.
     """
-    here, value = use.file.location(use.node), _value(use)
+    here, value = use.file.location(use.node), value_of(use)
     assign = sole(use.file.statement(use.node))
     if value is None or (isinstance(assign, cst.Assign) and len(assign.targets) != 1):
-        raise refuse(f"{here}: `{_line(use)}` does not make `{name}` alone")
+        raise refuse(f"{here}: `{line_of(use)}` does not make `{name}` alone")
     parts: list[cst.BaseExpression] = []
     if isinstance(value, cst.List):
         parts = [each.value for each in value.elements]
@@ -270,10 +151,10 @@ def _made_of_plain(scene: Scene, use: _Use, name: str, picked: bool) -> None:
             raise refuse(f"{here}: `{name}` holds `{short(use.file.text(part))}`, which a set does not find by its value")
 
 
-def _unique(uses: list[_Use]) -> bool:
+def _unique(uses: list[ListUse]) -> bool:
     """Whether the list holds nothing twice: it begins empty, and each entry is added in one place, where it is not in it yet."""
     added = [use for use in uses if use.does == "added"]
-    made = [_value(use) for use in uses if use.does == "made"]
+    made = [value_of(use) for use in uses if use.does == "made"]
     if len(added) != 1 or not all(isinstance(value, cst.List) and not value.elements for value in made):
         return False
     file, node = added[0].file, added[0].node
@@ -297,7 +178,7 @@ def _new(file: PythonFile, test: cst.BaseExpression, item: cst.BaseExpression, c
     return file.text(test.left) == file.text(item) and file.text(test.comparisons[0].comparator) == file.text(container)
 
 
-def _changed(use: _Use) -> list[Splice]:
+def _changed(use: ListUse) -> list[Splice]:
     """What makes this use one of a set."""
     file = use.file
     if use.does == "added":
@@ -305,7 +186,7 @@ def _changed(use: _Use) -> list[Splice]:
         return [Splice(file.path, *file.span(word), CHANGED_BY[word.value])] if CHANGED_BY[word.value] != word.value else []
     if use.does != "made":
         return []
-    value, up = _value(use), file.parent(use.node)
+    value, up = value_of(use), file.parent(use.node)
     splices = []
     if isinstance(up, cst.AnnAssign):
         said = file.text(up.annotation.annotation)
@@ -323,7 +204,7 @@ def _changed(use: _Use) -> list[Splice]:
     return [*splices, Splice(file.path, start, start, "set("), Splice(file.path, end, end, ")")]
 
 
-def _beside(project: Project, uses: list[_Use], made: list[_Use], name: str, suffix: str) -> list[Splice]:
+def _beside(project: Project, uses: list[ListUse], made: list[ListUse], name: str, suffix: str) -> list[Splice]:
     """A set that is made behind the list, grows with it, and is asked instead of it."""
     word = f"{name}{suffix}".split(".")[-1]
     if any(True for _ in project.parsed(word)):
@@ -342,21 +223,21 @@ def _beside(project: Project, uses: list[_Use], made: list[_Use], name: str, suf
     return splices
 
 
-def _behind(use: _Use, text: str) -> Splice:
+def _behind(use: ListUse, text: str) -> Splice:
     """`text` as a line of its own behind the statement of `use`."""
     line = use.file.statement(use.node)
     if line is None or sole(line) is None:
-        raise refuse(f"{use.file.location(use.node)}: there is no place for a line behind `{_line(use)}`")
+        raise refuse(f"{use.file.location(use.node)}: there is no place for a line behind `{line_of(use)}`")
     end = use.file.span(line)[1]
     end += len(re.match(rb"[^\r\n]*", use.file.raw[end:])[0])  # type: ignore[index]
     return Splice(use.file.path, end, end, f"{use.file.newline}{use.file.indent(line)}{text}")
 
 
-def _grown(use: _Use, name: str) -> str:
+def _grown(use: ListUse, name: str) -> str:
     """What does to the set `name` what `use` does to the list."""
     file, method = use.file, use.file.parent(use.node)
     word, call = method.attr.value, file.parent(method)  # type: ignore[union-attr,arg-type]
     given = [arg.value for arg in call.args]  # type: ignore[union-attr]
     if word == "extend" or any(dotted(each) is None and literal(each) is UNKNOWN for each in given):
-        raise refuse(f"{file.location(use.node)}: `{_line(use)}` gives what can be taken only once")
+        raise refuse(f"{file.location(use.node)}: `{line_of(use)}` gives what can be taken only once")
     return f"{name}.{CHANGED_BY[word]}({', '.join(file.text(each) for each in given)})"
