@@ -92,7 +92,7 @@ def _recompute(facts: Facts) -> tuple[RecomputeTrace, ...]:
 def _forward_repeats(facts: Facts) -> tuple[ForwardRepeatTrace, ...]:
     """Sums over all steps looked at."""
     windows = facts.all("again")
-    total, recorded = (sum(int(window[name]) for window in windows) for name in ("total_ns", "recorded_ns"))
+    total, recorded = (sum(int(window.get(name, 0)) for window in windows) for name in ("total_ns", "recorded_ns"))
     found: dict[tuple | None, list[int]] = {}
     for window in windows:
         for place, *figures in window.get("rows", []):

@@ -13,7 +13,7 @@ import libcst as cst
 
 from trainflash.knobs.edits import imports
 from trainflash.knobs.edits.kept_calls import constant, known_above
-from trainflash.knobs.edits.kept_handles import OF_PATHS, PATHS, blank_above
+from trainflash.knobs.edits.kept_handles import OF_PATHS, PATHS, blank_above, of_path
 from trainflash.knobs.edits.statements import above_outermost, kept_comments
 from trainflash.knobs.edits.which_call import near
 from trainflash.knobs.effects import purity
@@ -22,7 +22,7 @@ from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callers
 from trainflash.knobs.reading.expressions import argument_node, given_to, index_of, is_name, refuse, short
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, positional
-from trainflash.knobs.reading.whole_files import OPENS, PARSES, Reading, for_reading, parameter, readings
+from trainflash.knobs.reading.whole_files import OPENS, PARSES, Reading, for_reading, parameter, readings, values_given
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
 
@@ -107,24 +107,18 @@ def _only_read(project: Project, found: Reading) -> None:
 def _a_path(found: Reading) -> None:
     """Raises `UsageError` where what is opened may be no plain file, or is not known to be named by a path."""
     file, path = found.file, found.path
-    function = file.function_around(found.call)
-    owner = file.class_of(function) if function is not None and (dotted(path) or "").startswith("self.") else function
-    values = [path, *(given_to(owner, dotted(path) or "") if owner is not None and dotted(path) is not None else [])]
+    values = [path, *values_given(file, found.call, path)]
     values += given_to(file.module, path.value) if isinstance(path, cst.Name) else []
     method = isinstance(found.call.func, cst.Attribute) and found.call.func.value is path
     for value in values:
         text = file.text(value)
-        calls = [each for each in descendants(value, cst.Call) if not _of_path(file, each)]  # type: ignore[arg-type]
+        calls = [each for each in descendants(value, cst.Call) if not of_path(file, each)]  # type: ignore[arg-type]
         if calls or "://" in text or any(f"{quote}/{part}" in text for quote in "\"'" for part in ("proc", "sys", "dev")):
             raise refuse(f"{file.location(found.call)}: `{short(text)}` may be no plain file of a path")
     if method and not any(
         isinstance(value, cst.BinaryOperation) or any(True for _ in descendants(value, cst.Call)) for value in values[1:]
     ):
         raise refuse(f"{file.location(found.call)}: `{file.text(path)}` is not known to be a path")
-
-
-def _of_path(file: PythonFile, call: cst.Call) -> bool:
-    return file.full_name(call.func) in PATHS or (isinstance(call.func, cst.Attribute) and call.func.attr.value in OF_PATHS)
 
 
 def _spliced(found: Reading) -> list[Splice]:

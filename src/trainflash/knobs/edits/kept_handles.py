@@ -20,8 +20,9 @@ from trainflash.knobs.edits.which_call import near
 from trainflash.knobs.kinds import KeptHandle
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees
-from trainflash.knobs.reading.expressions import given_to, literal, refuse
+from trainflash.knobs.reading.expressions import literal, refuse
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, has_splat, keyword, positional, string_value
+from trainflash.knobs.reading.whole_files import values_given
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
 
@@ -86,8 +87,8 @@ def _names_a_file(file: PythonFile, call: cst.Call) -> None:
     path = positional(call, 0)
     if path is None or has_splat(call, "*") or has_splat(call, "**"):
         raise refuse(f"{here}: the arguments of `{file.text(call)}` are not all written out, the path in front")
-    for value in (path.value, *_given(file, call, path.value)):
-        strange = next((each for each in descendants(value, (cst.Call, cst.Await)) if not _of_path(file, each)), None)
+    for value in (path.value, *values_given(file, call, path.value)):
+        strange = next((each for each in descendants(value, (cst.Call, cst.Await)) if not of_path(file, each)), None)
         if strange is not None:
             raise refuse(f"{here}: `{file.text(strange)}` may be no path of a file")
         if string_value(value) == "" or NO_FILE.search(file.text(value)):
@@ -100,14 +101,8 @@ def _names_a_file(file: PythonFile, call: cst.Call) -> None:
             raise refuse(f"{here}: `{file.text(arg)}` cannot be a key")
 
 
-def _given(file: PythonFile, call: cst.Call, node: cst.BaseExpression) -> list[cst.BaseExpression]:
-    """What the function gives to a name, and the class to an attribute of `self`."""
-    name, function = dotted(node), file.function_around(call)
-    owner = file.class_of(function) if function is not None and (name or "").startswith("self.") else function
-    return given_to(owner, name) if name is not None and owner is not None else []
-
-
-def _of_path(file: PythonFile, node: cst.CSTNode) -> bool:
+def of_path(file: PythonFile, node: cst.CSTNode) -> bool:
+    """Whether a call makes a path, or text of one."""
     if not isinstance(node, cst.Call):
         return False
     return file.full_name(node.func) in PATHS or (isinstance(node.func, cst.Attribute) and node.func.attr.value in OF_PATHS)

@@ -190,10 +190,10 @@ def _keyed(file: PythonFile, call: cst.Call) -> bool:
 
 
 def _npz(file: PythonFile, call: cst.Call) -> bool:
-    return not any(".npy" in file.text(each) for each in (call, *given(file, call, call.args[0].value)))
+    return not any(".npy" in file.text(each) for each in (call, *values_given(file, call, call.args[0].value)))
 
 
-def given(file: PythonFile, call: cst.CSTNode, node: cst.BaseExpression) -> list[cst.BaseExpression]:
+def values_given(file: PythonFile, call: cst.CSTNode, node: cst.BaseExpression) -> list[cst.BaseExpression]:
     """What the function gives to a name, or the class to an attribute of `self`."""
     name, function = dotted(node), file.function_around(call)
     owner = file.class_of(function) if function is not None and (name or "").startswith("self.") else function

@@ -155,11 +155,7 @@ class Again(Observer):
         self._calls += 1
         if self._calls > MAX_CALLS or self._overhead > MAX_OVERHEAD_NS:
             return None
-        try:
-            given = digest_of((args, kwargs), by_identity=True)
-        except Exception as error:
-            swallow("again", error)
-            return None
+        given = digest_of((args, kwargs), by_identity=True)
         return None if given is None else (id(module), given)
 
     def _returned(self, key: tuple, rows: int, frame, result: object, ns: int, records: bool) -> None:

@@ -23,7 +23,7 @@ SOME = 4  # rows of a result that are compared
 
 _paths: dict = {}  # call path -> (id, mode) of the modules that ran there, before the first update
 _shown: list = []  # (call path, module, its input): in evaluation mode, until training shows whether that was its data
-_made: list = []  # (call path, module, what it gave): until the first update shows whether another network trained on it
+_made: list = []  # (call path, module, its mode, rows that it gave): until the first update shows whether another network trained on it
 _feeding: dict = {}  # call path -> (id, mode) of the modules of which that is so
 asked = None  # the module that runs without gradients before the first update, whose result is wanted
 _teachers: dict = {}  # id of a module -> [step it ran in last, forwards of that step before it, forwards in a row]
@@ -75,7 +75,7 @@ def on_training_forward(module: object, args: tuple, kwargs: dict) -> None:
             continue
         wide = result[0].numel()
         known = given.reshape(-1, wide)
-        if wide and all(bool((known == row.reshape(-1)).all(1).any()) for row in result):
+        if wide and _holds(known, result):
             _made.remove(each)
             _feeding.setdefault(path, set()).add((key, mode))
             _paths.get(path, set()).discard((key, mode))
@@ -102,9 +102,14 @@ def on_forward(module: object, args: tuple, kwargs: dict) -> None:
     if not fitting or max(each[2].numel() for each in fitting) > given.numel() / 2:
         return  # a set of samples that is looked at whole is evaluated
     known = torch.cat([each[2].reshape(-1, wide) for each in fitting])
-    if all(bool((known == row.reshape(-1)).all(1).any()) for row in given[:ROWS]):
+    if _holds(known, given[:ROWS]):
         for path, key, _ in fitting:
             _paths.setdefault(path, set()).add((key, False))
+
+
+def _holds(known, rows) -> bool:
+    """Whether each of `rows` is one of the rows of the matrix `known`."""
+    return all(bool((known == row.reshape(-1)).all(1).any()) for row in rows)
 
 
 def _plain(value: object) -> bool:
