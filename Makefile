@@ -14,7 +14,8 @@ test: $(VENV)/.ready lint
 	$(BIN)/python -m pytest $(PARALLEL) -m "not full"
 
 test-full: test
-	$(BIN)/python -m pytest -m full
+	$(BIN)/python -m pytest $(PARALLEL) -m "full and not alone"
+	$(BIN)/python -m pytest -m "full and alone"
 
 bench-probe: $(VENV)/.ready  ## what the probe costs a step, in microseconds
 	$(BIN)/python bench/probe_cost.py

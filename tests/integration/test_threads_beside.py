@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from probed import probed
 
+pytestmark = [pytest.mark.full, pytest.mark.alone]  # on cores that others want too, few samples find the thread
+
 
 def beside(tmp_path, work, seconds="5"):
     run = probed(tmp_path / work, "thread_beside.py", work, seconds, capture="diagnose")
@@ -16,7 +18,6 @@ def standing(found):
     return 1 - (found.work_cpu_ns + found.work_runq_ns) / found.work_ns
 
 
-@pytest.mark.full  # on cores that others want too, few samples find the thread
 @pytest.mark.parametrize(("function", "stands"), [("letters", True), ("digests", False)])
 def test_training_stands_still_beside_a_thread_that_holds_the_lock_only(tmp_path, function, stands):
     found = beside(tmp_path, function)
@@ -26,7 +27,6 @@ def test_training_stands_still_beside_a_thread_that_holds_the_lock_only(tmp_path
     assert (standing(found) > 0.4) == stands
 
 
-@pytest.mark.full
 def test_without_a_busy_thread_nothing_is_asked(tmp_path):
     run = probed(tmp_path, "plain_loop.py", "steps=500", "data_ms=8", "workers=1", capture="diagnose")
     assert run.returncode == 0 and run.rank.threads.beside is None

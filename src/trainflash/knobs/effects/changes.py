@@ -65,7 +65,7 @@ def _changed(where: cst.CSTNode, held: sharing.Shared, but: Sequence[cst.CSTNode
         if any(node is each for each in but):
             continue
         if isinstance(node, cst.Call):
-            if _by_call(node, shared):
+            if by_call(node, shared):
                 return node
             continue
         for target in targets_of(node):
@@ -172,7 +172,8 @@ def given(file: PythonFile, call: cst.Call, names: set[str]) -> bool:
     return any(root(arg.value) in names for arg in call.args)
 
 
-def _by_call(call: cst.Call, shared: sharing.Shared) -> bool:
+def by_call(call: cst.Call, shared: sharing.Shared) -> bool:
+    """Whether `call` changes what is held: as its method, through a function that it hands it to, or by writing into it."""
     base = call.func.value if isinstance(call.func, cst.Attribute) else None
     if base is not None and writes(call.func.attr.value) and (shared.holds(base) or root(base) in shared.names):  # type: ignore[union-attr]
         return True

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import libcst as cst
 
-from trainflash.knobs.effects import changes, given, writers
+from trainflash.knobs.effects import changes, given, outside, writers
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees
 from trainflash.knobs.reading.expressions import is_name
@@ -28,6 +28,7 @@ UPDATES = {
 }
 NO_OPTIMIZER = ("prof", "env")  # what else has a step
 EXITS = ("sys.exit", "exit", "quit", "os._exit")
+SEEDS = {"manual_seed", "manual_seed_all", "seed", "seed_all", "seed_everything", "set_rng_state", "set_state", "setstate"}
 TRAINED = {"lr", "momentum", "weight_decay", "betas", "grad", "data", "requires_grad"}  # keys of groups, attributes of parameters
 FILES = {"write", "send"}  # change nothing that training could read
 NUMBERS = {"abs", "dict", "float", "format", "int", "item", "len", "list", "max", "mean", "min", "round", "str", "sum", "tuple"}
@@ -69,6 +70,8 @@ class Guarded:
         for call in self._calls:
             if self.file.full_name(call.func) in EXITS:
                 return self._guards(call, "and so decides how long is trained")
+            if self.new and callees.called_name(call) in SEEDS:
+                return self._guards(call, "and so decides what is drawn next")
         return None
 
     def _trains(self) -> str | None:
@@ -132,6 +135,10 @@ class Guarded:
                     read = isinstance(node, cst.Attribute) and node.attr.value == name and not self._mine(where, node)
                     if read and not given.stored(where, node) and not self._reported(where, node, 0):  # type: ignore[arg-type]
                         return self._is_read(name, where, node)
+        for file, name in self._variables:
+            for where, node in outside.reads(self.project, file, name):
+                if not self._mine(where, node) and not self._reported(where, node, 0):
+                    return self._is_read(name, where, node)
         return None
 
     def _guards(self, node: cst.CSTNode, why: str) -> str:
@@ -177,6 +184,7 @@ class Guarded:
     def _names(self) -> set[str]:
         """Variables that the block sets, and those whose objects it changes."""
         targets = [(target, changed) for target, attribute, changed in self._targets(self.body) if not attribute]
+        targets += [(each, True) for each in self._handed if not given.attribute_of(each)]
         found = {changes.root(target) for target, changed in targets if changed}
         before = -1
         while before != len(found):
@@ -187,14 +195,29 @@ class Guarded:
     @cached_property
     def _holders(self) -> set[str]:
         """Variables whose objects hold attributes that the block sets or changes."""
-        return {changes.root(target) for target, attribute, _ in self._targets(self.body) if attribute} - {"", "self", "cls"}
+        held = {changes.root(target) for target, attribute, _ in self._targets(self.body) if attribute}
+        return (held | {changes.root(each) for each in self._handed if given.attribute_of(each)}) - {"", "self", "cls"}
 
     @cached_property
     def _attributes(self) -> set[str]:
         """Attributes that the block sets or changes, by itself or through methods of the same object."""
         called = self._own_methods if not self.new else [each for _, each in self._reached]
         parts = (*self.body, *(method.body for method in called if method.name.value not in ("forward", "__init__")))
-        return {attribute for _, attribute, _ in self._targets(parts) if attribute}
+        handed = {given.attribute_of(each) for each in self._handed} - {""}
+        return {attribute for _, attribute, _ in self._targets(parts) if attribute} | handed
+
+    @cached_property
+    def _handed(self) -> list[cst.BaseExpression]:
+        """What calls of a new block change."""
+        return [each for part in self.body for each in outside.handed(self.project, self.file, part)] if self.new else []
+
+    @cached_property
+    def _variables(self) -> list[tuple[PythonFile, str]]:
+        """Variables of modules that a new block sets or changes, by itself or through functions that it calls."""
+        if not self.new:
+            return []
+        mine = self.file.function_around(self.guard) is None  # a loop of the module's own
+        return [*outside.variables(self.project, self._reached), *((self.file, name) for name in sorted(self._names) if mine)]
 
     def _targets(self, parts: Sequence[cst.CSTNode]) -> Iterator[tuple[cst.BaseExpression, str, bool]]:
         """What is assigned or changed, with the attribute of an object that it is or belongs to, and whether an object is changed."""
@@ -270,6 +293,8 @@ class Guarded:
         for up in file.ancestors(node):
             if isinstance(up, cst.FormattedStringExpression):
                 return True
+            if isinstance(up, cst.Call) and below is up.func and updates(file, up):
+                return False  # the gradient of what was read
             if isinstance(up, cst.Call) and below is not up.func:
                 name = callees.called_name(up)
                 if name in writers.REPORTS | COLLECTS or name.startswith(writers.SHOWS):
