@@ -158,6 +158,15 @@ def test_how_parameters_are_updated(tmp_path):
     assert (updates.backwards_per_step, updates.micro_batch, updates.zero_to_none, updates.optimizers) == (2.0, 8, True, 1)
     assert (updates.fused, updates.foreach, updates.tensors, updates.grad_scaler) == (False, False, 4, False)
     assert updates.package == "torch"
+    assert updates.graded == updates.elements and (updates.unheld, updates.first_unheld) == (0, None)
+
+
+@FULL
+def test_gradients_that_no_optimizer_takes(tmp_path):
+    found, _ = seen(tmp_path, LOOP, "plant=head alone")
+    body, head = 32 * 32 + 32, 32 * 5 + 5
+    assert (found.updates.elements, found.updates.graded, found.updates.unheld) == (head, body + head, body)
+    assert found.updates.first_unheld == "0.0.weight"
 
 
 @FULL

@@ -118,6 +118,12 @@ def test_a_diagnosis_that_holds_needs_no_advice():
     assert diagnose(s.slow_getitem()).advice == ()
 
 
+def half_frozen(part, **shares):
+    """No optimizer takes this part of the gradients."""
+    found = c.updates(graded=1000, unheld=int(1000 * part), first_unheld="body.0.weight")
+    return replace(s.run(**shares), updates=found)
+
+
 @pytest.mark.parametrize(
     ("summary", "said"),
     [
@@ -131,10 +137,16 @@ def test_a_diagnosis_that_holds_needs_no_advice():
         (replace(s.healthy(), ranks=2), "a late rank would not be seen"),
         (replace(s.healthy(), rank_stats=(m.rank(0), m.rank(0))), "not ranks of one job"),
         (replace(s.healthy(), memory=c.memory(0.95)), "memory is 95 % full"),
+        (half_frozen(0.5), "gradients that no optimizer takes, 50 % of all elements, from `body.0.weight` on"),
     ],
 )
 def test_what_a_reader_has_to_know_is_noted(summary, said):
     assert any(said in note for note in diagnose(summary).notes)
+
+
+@pytest.mark.parametrize("summary", [half_frozen(0.1), half_frozen(0.5, Bwd=0.01), half_frozen(0.0)])
+def test_few_gradients_in_vain_are_no_note(summary):
+    assert not any("gradients" in note for note in diagnose(summary).notes)
 
 
 EVERYTHING = (

@@ -15,6 +15,7 @@ def notes(signals: Signals, rivals: list[Claim], together: Ceiling | None, limit
     """Sentences, most important first."""
     return (
         *_all_costs(rivals, together),
+        *_unused_gradients(signals, limits),
         *_start(signals, limits),
         *_outside_steady(signals, limits),
         *_reach(signals),
@@ -31,6 +32,20 @@ def _all_costs(rivals: list[Claim], together: Ceiling | None) -> list[str]:
     return [
         f"the {len(costs)} costs together are {shown(1 - 1 / together.speedup)} of the time; without all of them "
         f"the program could be at most {together.speedup:.1f} times as fast"
+    ]
+
+
+def _unused_gradients(signals: Signals, limits: Thresholds) -> list[str]:
+    """Gradients that backward computes and that no optimizer takes, as of a backbone that is meant to be frozen."""
+    updates, share = signals.summary.updates, signals.share("Bwd")
+    if updates is None or not updates.graded or not updates.unheld or share is None or share < limits.listed:
+        return []
+    part = updates.unheld / updates.graded
+    if part < limits.unheld:
+        return []
+    return [
+        f"backward ({shown(share)} of the time) computes gradients that no optimizer takes, {shown(part)} of all elements, from "
+        f"`{updates.first_unheld}` on; if nothing else reads them, `requires_grad_(False)` there saves this work and its memory"
     ]
 
 

@@ -88,6 +88,7 @@ class Thresholds:
     micro_call_us: float = 8.0  # measured: of an operator of a GRU 15 of 19 µs at 8 rows and 8 of 30 µs at 24 stay, however many the rows
     micro_thin_rows: float = 4.0  # measured: of a product with a matrix of 512 × 512, 78, 54, 34, 20, 10 % stay at 2, 4, 8, 16, 32 rows
     micro_conv_us: float = 100.0  # measured: of convolutions of 16 channels 130 µs of 190 forward and 340 of 460 backward stay at 2 rows
+    unheld: float = 0.2  # own: with fewer elements in vain, backward would hardly be shorter without them
     batches_each: float = 1.5  # own: an update that takes this many batches or more accumulates
 
     # Device and launching.

@@ -155,6 +155,9 @@ class Updates:
     zero_to_none: bool | None = None
     grad_scaler: bool = False
     package: str | None = None  # top-level package whose code makes the update: "torch", or a library's, or the program's own
+    graded: int | None = None  # elements of the trained networks that get gradients
+    unheld: int | None = None  # those of them that no optimizer holds
+    first_unheld: str | None = None  # name of the first such parameter
 
 
 @dataclass(frozen=True)

@@ -190,6 +190,7 @@ def _updates(facts: Facts) -> Updates | None:
     fact = facts.newest("updates")
     if not fact:
         return None
+    graded, unheld, first_unheld = fact.get("unheld") or (None, None, None)
     return Updates(
         optimizer=str(fact["optimizer"]),
         location=facts.location(fact.get("at")),
@@ -203,6 +204,9 @@ def _updates(facts: Facts) -> Updates | None:
         zero_to_none=fact.get("zero_to_none"),
         grad_scaler=bool(fact.get("grad_scaler")),
         package=fact.get("package"),
+        graded=graded,
+        unheld=unheld,
+        first_unheld=first_unheld,
     )
 
 

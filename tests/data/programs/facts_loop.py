@@ -170,7 +170,8 @@ def main():
     model = nn.Sequential(body(), nn.Dropout(0.1), nn.Linear(WIDTH, 5), nn.Softmax(-1))
     if PLANT == "doubled":
         model = model.to("cpu").to(torch.float64)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, foreach=False)
+    trained = model[2] if PLANT == "head alone" else model
+    optimizer = torch.optim.AdamW(trained.parameters(), lr=1e-3, foreach=False)
     x = torch.randn(BATCH, LENGTH, WIDTH, dtype=next(model.parameters()).dtype)
     for step in range(STEPS):
         if PLANT == "taught twice":

@@ -15,6 +15,7 @@ from ..phases.observer import Observer
 from ..writer import fact
 
 FROM_STEP, TO_STEP = 3, 27  # in these completed steps updates, backward calls and inputs are counted
+ALL_KNOWN = 16  # steps looked at before gradients without an optimizer are counted: each optimizer has been made by then
 
 _clock = time.perf_counter_ns
 
@@ -31,6 +32,7 @@ class UpdateFacts(Observer):
         self._backwards = self._steps = 0
         self._began = 0
         self._updated = False
+        self._unheld: tuple | None = None
         self._listening = True
         self._begun = False
 
@@ -95,6 +97,8 @@ class UpdateFacts(Observer):
             self._ns[id(optimizer)] += _clock() - self._began
             if id(optimizer) not in self.built:
                 self.built[id(optimizer)] = (weakref.ref(optimizer), getattr(optimizer, "place", None))
+            if self._unheld is None and self._steps >= ALL_KNOWN:  # gradients are still there
+                self._unheld = self._without_optimizer()
 
     def on_boundary(self, step: int) -> None:
         """Begin after the first steps, end some dozen later."""
@@ -117,6 +121,22 @@ class UpdateFacts(Observer):
                 if parameter.requires_grad:
                     yield parameter
 
+    def _without_optimizer(self) -> tuple:
+        """Elements of the trained roots that have gradients, those that no optimizer holds, and the name of the first of these.
+
+        None are told where no optimizer holds any parameter of the roots: it may train copies of them.
+        """
+        made = [optimizer for optimizer in (reference() for reference, _ in self.built.values()) if optimizer is not None]
+        held = {id(each) for optimizer in made for group in optimizer.param_groups for each in group["params"]}
+        roots = [root for root in (reference() for reference in loop.trained.values()) if root is not None]
+        named = {id(each): (name, each) for root in roots for name, each in root.named_parameters()}
+        if held.isdisjoint(named):
+            return 0, 0, None
+        graded = {key: pair for key, pair in named.items() if pair[1].requires_grad and pair[1].grad is not None}
+        unheld = [pair for key, pair in graded.items() if key not in held]
+        elements = (sum(each.numel() for _, each in pairs) for pairs in (graded.values(), unheld))
+        return *elements, unheld[0][0] if unheld else None
+
     def write(self) -> None:
         """The figures so far."""
         optimizer = self._costliest() if self._listening else None
@@ -137,6 +157,7 @@ class UpdateFacts(Observer):
             zero_to_none=None if not self._zeroed else self._zeroed.most_common(1)[0][0],
             grad_scaler=any(_scales(reference()) for reference in self.scalers),
             package=_package(optimizer),
+            unheld=self._unheld,
         )
 
 
