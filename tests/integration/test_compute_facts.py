@@ -184,6 +184,7 @@ def test_number_formats(tmp_path):
     assert found.memory.device_peak_bytes is None
     assert plain(LOOP, "plant=autocast") == run.output
     assert found.numerics.chosen_at is None
+    assert (found.operators.double_share, found.operators.double_at) == (0.0, None)
 
 
 @pytest.mark.parametrize(
@@ -192,9 +193,21 @@ def test_number_formats(tmp_path):
 )
 def test_who_chose_the_number_format(tmp_path, plant, text):
     found, run = seen(tmp_path, LOOP, f"plant={plant}")
-    assert found.numerics.parameter_dtype == "float64"
+    assert found.numerics.parameter_dtype == "float64" and found.operators.double_share > 0.5
     assert found.numerics.chosen_at == Location(LOOP, line_of(LOOP, text), "main")
     assert plain(LOOP, f"plant={plant}") == run.output
+
+
+@FULL
+@pytest.mark.parametrize(
+    ("plant", "text", "least"), [("double distances", ".to(torch.float64)", 0.3), ("double constant", "made * DISTANT", 0.01)]
+)
+def test_where_a_step_goes_over_to_float64(tmp_path, plant, text, least):
+    found, run = seen(tmp_path, LOOP, f"plant={plant}")
+    assert least < found.operators.double_share < 1.0 and found.numerics.parameter_dtype == "float32"
+    assert found.operators.double_at == Location(LOOP, line_of(LOOP, text), "distance")
+    losses = [line for line in run.output.splitlines() if line[0].isdigit()]
+    assert losses == plain(LOOP, f"plant={plant}").splitlines()  # to the bit, though entry points are wrapped for a step
 
 
 @FULL

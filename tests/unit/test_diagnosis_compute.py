@@ -276,6 +276,20 @@ def test_float64_in_tiny_operators_costs_nothing_worth_a_word():
     assert "precision" not in kinds(summary)
 
 
+@pytest.mark.parametrize(("share", "small", "named"), [(0.8, 0.1, True), (0.3, 0.25, False), (0.05, 0.0, False)])
+def test_float64_in_a_part_of_the_step_is_named_where_it_begins(share, small, named):
+    summary = c.number_format()
+    line = Location("losses.py", 31, "distance")
+    summary = replace(summary, operators=c.operators(small_share=small, double_share=share, double_at=line))
+    if not named:
+        assert kinds(summary) == ["compute"]
+        return
+    found = first(summary)
+    assert (found.kind, found.location, found.knobs) == ("precision", line, ("float32",))
+    computing = summary.phases["Fwd"].share + summary.phases["Bwd"].share
+    assert found.share == pytest.approx(DEFAULT.double_saving * (share - small) * computing)
+
+
 def test_full_float32_on_ampere_and_later():
     assert first(m.full_float32()).kind == "precision"
 

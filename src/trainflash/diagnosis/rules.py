@@ -15,11 +15,12 @@ from trainflash.diagnosis.compute_rules import (
     small_microbatch,
 )
 from trainflash.diagnosis.device_rules import h2d, launch_overhead, python_in_network, sync_point
+from trainflash.diagnosis.format_rules import memory_format, precision
 from trainflash.diagnosis.input_rules import collate_beside, input_cost, repeated_work, tail_beside, worker_startup
 from trainflash.diagnosis.lock_rules import lock_held_beside
 from trainflash.diagnosis.periodic_rules import checkpoint, evaluation, host_code, logging, startup
 from trainflash.diagnosis.rank_rules import communication, rank_straggler
-from trainflash.diagnosis.settings_rules import debug_api, memory_format, precision
+from trainflash.diagnosis.settings_rules import debug_api
 from trainflash.diagnosis.signals import Signals
 from trainflash.diagnosis.system_rules import garbage_collection, memory_pressure, thread_oversubscription, throttling
 from trainflash.diagnosis.thresholds import Thresholds

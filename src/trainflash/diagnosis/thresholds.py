@@ -72,6 +72,7 @@ class Thresholds:
     attention_saving: float = 0.4  # measured: the fused kernel takes 0.42 to 0.63 of the hand-written time from 64 keys on, with backward
     attention_keys: int = 64  # measured: with fewer keys the scores stay in the cache, and the step is made of other things
     double_saving: float = 0.4  # measured: float64 takes 1.5 to 2.4 times as long in linear layers (7 times in convolutions)
+    double_part: float = 0.1  # own: large operators in float64 below a tenth of the computing would hardly be missed
     emulated_saving: float = 0.7  # measured: float16 on a CPU takes 5 to 26 times as long as float32
     half_saving: float = 0.2  # T9, T13 and measured gains of 1.1 to 2.05 of 16-bit formats and TF32: below the middle
     matmul_relevant: float = 0.1  # own: without matrix products or convolutions a number format changes little

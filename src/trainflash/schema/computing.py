@@ -137,6 +137,8 @@ class Operators:
     conv_per_step: float | None = None  # convolutions, forward and backward
     accumulated_share: float | None = None  # part of `op_ms` in adding gradients up
     thin: tuple[ThinProducts, ...] = ()  # fewest rows first
+    double_share: float | None = None  # part of `op_ms` in operators that compute in float64, with their backward
+    double_at: Location | None = None  # the owner's line that goes over to float64
 
 
 @dataclass(frozen=True)

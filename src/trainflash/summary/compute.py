@@ -51,7 +51,7 @@ def compute_facts(rank: RankTrace, part: Steady, phases: dict[str, PhaseStat]) -
         "started": _started(seen, part, grown),
         "memory": _memory(seen, part, grown),
         "attention": _attention(seen, phases),
-        "operators": _operators(seen.censuses),
+        "operators": _operators(seen.censuses, seen.double_at),
         "updates": seen.updates,
         "parts": seen.parts,
         "numerics": seen.numerics,
@@ -194,7 +194,7 @@ def _memory(seen: ComputeTrace, part: Steady, grown: _Growth) -> Memory | None:
     )
 
 
-def _operators(censuses: tuple[CensusTrace, ...]) -> Operators | None:
+def _operators(censuses: tuple[CensusTrace, ...], double_at: Location | None) -> Operators | None:
     if not censuses:
         return None
 
@@ -213,6 +213,8 @@ def _operators(censuses: tuple[CensusTrace, ...]) -> Operators | None:
         conv_share=part_of(calm.conv_ns),
         conv_per_step=float(np.mean([census.convs for census in censuses])),
         accumulated_share=part_of(calm.accumulated_ns),
+        double_share=part_of(calm.double_ns),
+        double_at=double_at,
         thin=tuple(ThinProducts(rows, part_of(ns) or 0.0) for rows, ns in calm.thin),
         matmul_share=part_of(calm.matmul_ns),
         copy_share=part_of(calm.copy_ns),

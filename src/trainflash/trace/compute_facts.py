@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from trainflash.schema.computing import Numerics, Parts, Updates
+from trainflash.schema.runs import Location
 from trainflash.trace.computing import (
     AttentionCall,
     AttentionLine,
@@ -23,7 +24,7 @@ from trainflash.trace.computing import (
 from trainflash.trace.facts import Facts
 
 CENSUS_FIGURES = ("ns", "ops", "op_ns", "small_ns", "optimizer_ops", "matmul_ns", "conv_ns", "copy_ns")
-LATER_FIGURES = ("mode_ns", "data_ns", "convs", "accumulated_ns")  # that older records lack
+LATER_FIGURES = ("mode_ns", "data_ns", "convs", "accumulated_ns", "double_ns")  # that older records lack
 
 
 def read_computing(facts: Facts) -> ComputeTrace:
@@ -38,6 +39,7 @@ def read_computing(facts: Facts) -> ComputeTrace:
         memory=_memory(facts),
         censuses=_censuses(facts),
         attention_lines=_attention_lines(facts),
+        double_at=_double_at(facts),
         updates=_updates(facts),
         parts=_parts(facts),
         numerics=_numerics(facts),
@@ -184,6 +186,11 @@ def _attention_lines(facts: Facts) -> tuple[AttentionLine, ...]:
         for fact in facts.all("attention_lines")
         for kind, place, shape, reason, calls in fact.get("rows", [])
     )
+
+
+def _double_at(facts: Facts) -> Location | None:
+    """The line whose float64 gets gradients, or else that makes most elements of it."""
+    return next((facts.location(place) for fact in facts.all("double_lines") for place, _, _ in fact.get("rows", [])), None)
 
 
 def _updates(facts: Facts) -> Updates | None:

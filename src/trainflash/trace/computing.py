@@ -124,7 +124,8 @@ class CensusTrace:
     """Operators of one step up to its last update. Times are nanoseconds on the host.
 
     `mode_ns`: in dispatch modes' own code; `data_ns`: in operators that make batches, which count nowhere else; `accumulated_ns`: in
-    adding gradients up; `thin`: smallest side of products of matrices, up to 16, and time in such products, those of 20 µs and more.
+    adding gradients up; `double_ns`: in operators that compute in float64, with their backward; `thin`: smallest side of products of
+    matrices, up to 16, and time in such products, those of 20 µs and more.
     """
 
     step: int
@@ -140,6 +141,7 @@ class CensusTrace:
     data_ns: int = 0
     convs: int = 0
     accumulated_ns: int = 0
+    double_ns: int = 0
     thin: tuple[tuple[int, int], ...] = ()
     attention: tuple[AttentionCall, ...] = ()
 
@@ -172,6 +174,7 @@ class ComputeTrace:
     memory: MemoryTrace | None = None
     censuses: tuple[CensusTrace, ...] = ()
     attention_lines: tuple[AttentionLine, ...] = ()
+    double_at: Location | None = None  # where a step goes over to float64
     updates: Updates | None = None
     parts: Parts | None = None
     numerics: Numerics | None = None

@@ -14,6 +14,7 @@ from torch.utils.checkpoint import checkpoint
 OPTIONS = {"plant": "none", "steps": "40"} | dict(argument.split("=", 1) for argument in sys.argv[1:])
 PLANT, STEPS = OPTIONS["plant"], int(OPTIONS["steps"])
 WIDTH, HEADS, LENGTH, BATCH = 32, 4, 24, 8
+DISTANT = torch.linspace(1, 2, 5, dtype=torch.float64)
 
 
 class Attention(nn.Module):
@@ -158,6 +159,16 @@ def stepped(optimizer, model, x):
     return optimizer.step(closure)
 
 
+def distance(made):
+    """Of outputs to each other, or from zero."""
+    if PLANT == "double distances":
+        rows = made.flatten(0, 1).to(torch.float64)
+        return torch.cdist(rows, rows).mean().float()
+    if PLANT == "double constant":
+        return (made * DISTANT).square().mean().float()
+    return made.square().mean()
+
+
 def clean_up():
     gc.collect()
 
@@ -185,7 +196,7 @@ def main():
                 for at in range(400):
                     inputs[0, 0, 0] = inputs[at % BATCH, 0, 1]
             with torch.autocast("cpu", torch.bfloat16, enabled=PLANT == "autocast"):
-                loss = model(inputs).float().square().mean()
+                loss = distance(model(inputs).float())
             with torch.autograd.profiler.profile() if PLANT == "profiled_inside" and step == 6 else contextlib.nullcontext():
                 loss.backward()
         optimizer.step()

@@ -20,7 +20,20 @@ CLASSES = (("matmul", MATMULS), ("conv", CONVOLUTIONS), ("copy", COPIES))
 PRODUCTS_OF_TWO = ("aten::mm", "aten::addmm")
 THIN = 16  # rows, up to which a product with a matrix takes its time for the matrix rather than for the rows
 ACCUMULATES = "torch::autograd::AccumulateGrad"
-FIGURES = ("ops", "op_ns", "small_ns", "optimizer_ops", "matmul_ns", "conv_ns", "copy_ns", "mode_ns", "data_ns", "convs", "accumulated_ns")
+FIGURES = (
+    "ops",
+    "op_ns",
+    "small_ns",
+    "optimizer_ops",
+    "matmul_ns",
+    "conv_ns",
+    "copy_ns",
+    "mode_ns",
+    "data_ns",
+    "convs",
+    "accumulated_ns",
+    "double_ns",
+)
 PRODUCTS = ("aten::bmm", "aten::baddbmm")
 EXPONENTIALS = ("aten::exp", "aten::exp_", "aten::exp2")
 SUMS = ("aten::sum", "aten::logsumexp")
@@ -83,8 +96,8 @@ class _Call:
         return self.event.shapes()
 
 
-def read(records: list, outside: list, since: float):
-    """Figures of one step, nanoseconds; None where there is too much to read.
+def read(records: list, outside: list, since: float, double: "set | frozenset" = frozenset()):
+    """Figures of one step, nanoseconds; None where there is too much to read. `double`: sequence numbers of what is computed in float64.
 
     `outside` are spans in µs from its begin in which only backward and update count: its batches are made there. Forward work is done
     between them, and behind the last one until `since` (negative: to the end), by a closure even inside an update.
@@ -100,6 +113,7 @@ def read(records: list, outside: list, since: float):
         attention = counted.attention()
     except Exception as error:
         swallow("attention", error)
+    counted.figures["double_ns"] = counted.in_double(double)
     return {**counted.figures, "attention": attention, "thin": sorted(counted.thin.items())}
 
 
@@ -182,6 +196,11 @@ class _Counted:
                 if call.name in members and name not in call.around:
                     figures[f"{name}_ns"] += call.ns
                     figures["convs"] += name == "conv"
+
+    def in_double(self, double) -> int:
+        """Time of operators whose results are float64, and of their backward."""
+        outers = {id(call.outer): call.outer.ns for call in self.forward if call.sequence in double}
+        return sum(outers.values()) + sum(ns for number, ns in self.backward.items() if number in double)
 
     # --- attention
 

@@ -1,0 +1,80 @@
+"""What a step computes in float64, as its graph tells, and the owner's lines that go over to it, seen in one step."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from threading import get_ident
+
+from ..guard import swallow
+from ..objects import is_tensor
+from ..phases.loop import loop
+from ..writer import fact
+from .askers import asker
+from .entry_points import EntryPoints
+from .weights import consumers
+
+CASTS = ("to", "type", "type_as", "double")
+OPERATORS = ("add", "sub", "mul", "truediv", "matmul")  # of two formats: the wider one is taken
+MAKERS = ("tensor", "as_tensor", "from_numpy")
+MOST_ROWS = 8
+
+
+def numbers_of_double(roots: list, torch) -> set:
+    """Sequence numbers of the nodes of the graph below `roots` whose results are float64."""
+    wide = (torch.float64, torch.complex128)
+    return {node._sequence_nr() for node in consumers(roots) if any(each.dtype in wide for each in node._input_metadata)}
+
+
+class DoubleLines:
+    """Entry points that can turn values into float64, wrapped for one step; the elements that each line made of them."""
+
+    def __init__(self, torch) -> None:
+        self._torch = torch
+        self._points = EntryPoints()
+        self._rows: dict = {}  # (place, whether a gradient will come) -> elements
+        self._inside = False
+
+    def begin(self) -> None:
+        """Wrap the entry points."""
+        tensor = self._torch.Tensor
+        for name in (*CASTS, *(f"__{side}{operator}__" for operator in OPERATORS for side in ("", "r"))):
+            self._points.wrap(tensor, name, self._noted)
+        for name in MAKERS:
+            self._points.wrap(self._torch, name, self._noted)
+
+    def _noted(self, original):
+        @functools.wraps(original)
+        def noted(*args, **kwargs):
+            if self._inside or loop.tid != get_ident() or loop.evaluating:
+                return original(*args, **kwargs)
+            self._inside = True
+            try:
+                made = original(*args, **kwargs)
+            finally:
+                self._inside = False
+            try:
+                self._note(made, args, sys._getframe(1))
+            except Exception as error:
+                swallow("float64", error)
+            return made
+
+        return noted
+
+    def _note(self, made, args: tuple, frame) -> None:
+        double = self._torch.float64
+        if not is_tensor(made) or made.dtype is not double:
+            return
+        given = [each for each in args if is_tensor(each) and each.is_floating_point()]
+        if given and all(each.dtype is double for each in given):
+            return
+        place = asker(frame)
+        if place is not None:
+            key = tuple(place), made.requires_grad
+            self._rows[key] = self._rows.get(key, 0) + made.numel()
+
+    def end(self, step: int) -> None:
+        """Put everything back, and write the lines: those whose values get gradients first, then by elements."""
+        self._points.restore()
+        rows = sorted(self._rows.items(), key=lambda row: (row[0][1], row[1]), reverse=True)[:MOST_ROWS]
+        fact("double_lines", step=step - 1, rows=[[list(place), graded, elements] for (place, graded), elements in rows])
