@@ -24,9 +24,10 @@ SETTINGS = (
     Explanation(
         "precision",
         "matrix products run in a slower number format than needed",
-        "float32 without TF32 or autocast on a GPU with Tensor Cores, float64 by accident, or a 16-bit format that the CPU has to emulate",
-        "parameters' type, autocast, float32 matmul precision and the device's capability; on a GPU only where the "
-        "device is the bottleneck",
+        "float32 without TF32 or autocast on a GPU with Tensor Cores, float64 by accident, in the whole network or in a part of the step "
+        "(a loss on `x.double()`, a constant from numpy), or a 16-bit format that the CPU has to emulate",
+        "parameters' type, the part of operator time whose results are float64 in the graph, autocast, float32 matmul precision and the "
+        "device's capability; on a GPU only where the device is the bottleneck",
         (
             Fix(
                 "bring the network and its data from float64 (often from numpy) to float32",

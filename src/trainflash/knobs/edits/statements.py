@@ -283,7 +283,7 @@ def above_outermost(file: PythonFile, node: cst.CSTNode) -> int:
 
 def _is_sequential(file: PythonFile, call: cst.Call, target: cst.BaseExpression) -> None:
     """Raises `UsageError` unless `target` is assigned a `torch.nn.Sequential` and nothing else: a list cannot be called."""
-    name, owner = dotted(target), next((up for up in file.ancestors(call) if isinstance(up, cst.ClassDef)), file.module)
+    name, owner = dotted(target), file.class_around(call) or file.module
     made = given_to(owner if (name or "").startswith("self.") else file.module, name) if name is not None else []
     if not made or not all(isinstance(each, cst.Call) and file.full_name(each.func) == "torch.nn.Sequential" for each in made):
         raise refuse(f"{file.location(call)}: `{file.text(target)}` is not known to be a torch.nn.Sequential")

@@ -227,5 +227,5 @@ def _derived(file: PythonFile, call: cst.Call, tails: set[str]) -> bool:
     derived = {node.name.value for node in classes for base in node.bases if (file.full_name(base.value) or "").split(".")[-1] in tails}
     if isinstance(call.func, cst.Name):
         return call.func.value in derived
-    owner = next((up for up in file.ancestors(call) if isinstance(up, cst.ClassDef)), None)
+    owner = file.class_around(call)
     return owner is not None and owner.name.value in derived and file.text(call.func) == "super().__init__"

@@ -163,7 +163,7 @@ class Guarded:
     @cached_property
     def _own_methods(self) -> list[cst.FunctionDef]:
         """Methods of the same object that the block calls."""
-        owner = next((up for up in self.file.ancestors(self.guard) if isinstance(up, cst.ClassDef)), None)
+        owner = self.file.class_around(self.guard)
         return [each for where, each in self._reached if owner is not None and where is self.file and where.class_of(each) is owner]
 
     @cached_property

@@ -115,6 +115,6 @@ def _declared(file: PythonFile, annotation: cst.Annotation) -> bool:
 def _attribute(project: Project, file: PythonFile, node: cst.Attribute, depth: int) -> bool:
     if node.attr.value in FIELDS and is_array(project, file, node.value, depth + 1):
         return True
-    owner = next((up for up in file.ancestors(node) if isinstance(up, cst.ClassDef)), None)
+    owner = file.class_around(node)
     stored = given_to(owner, dotted(node) or "") if owner is not None and (dotted(node) or "").startswith("self.") else []
     return bool(stored) and all(is_array(project, file, value, depth + 1) for value in stored)

@@ -117,7 +117,7 @@ def _own(file: PythonFile, call: cst.Call, methods: list[Function]) -> list[Func
     """For `self.f()` the class's own method and those of classes derived from it by name; empty where it has none."""
     if dotted(call.func.value) not in ("self", "cls"):  # type: ignore[union-attr]
         return []
-    owner = next((up for up in file.ancestors(call) if isinstance(up, cst.ClassDef)), None)
+    owner = file.class_around(call)
     classes = [(each, each[0].class_of(each[1])) for each in methods]
     if owner is None or all(known is not owner for _, known in classes):
         return []
@@ -131,7 +131,7 @@ def _super(call: cst.Call) -> bool:
 
 def _inherited(file: PythonFile, call: cst.Call, methods: list[Function]) -> list[Function]:
     """For `super().f()` the methods of the class's bases, by their names."""
-    owner = next((up for up in file.ancestors(call) if isinstance(up, cst.ClassDef)), None)
+    owner = file.class_around(call)
     bases = base_names(owner)
     return [each for each in methods if (known := each[0].class_of(each[1])) is not None and known.name.value in bases]
 

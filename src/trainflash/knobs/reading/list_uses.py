@@ -32,14 +32,14 @@ class ListUse:
 def list_uses(project: Project, file: PythonFile, searched: cst.Name | cst.Attribute) -> Iterator[ListUse]:
     """Every place of the program that may name the same list. Raises `UsageError` where some cannot be told."""
     if isinstance(searched, cst.Attribute):
-        word, owner = searched.attr.value, _class_around(file, searched)
+        word, owner = searched.attr.value, file.class_around(searched)
         if dotted(searched.value) != "self" or owner is None:
             raise refuse(f"{file.location(searched)}: which object's `{word}` is searched is not known")
         other = next((where for each in BY_NAME for where in project.parsed(each)), None)
         if other is not None:
             raise refuse(f"{other.path}: the program reaches attributes by other ways than their names")
         for where, node in project.each((word,), lambda _, each: _names(each, word)):
-            own = isinstance(node, cst.Attribute) and dotted(node.value) == "self" and _class_around(where, node) is owner
+            own = isinstance(node, cst.Attribute) and dotted(node.value) == "self" and where.class_around(node) is owner
             does = _does(where, node) if isinstance(node, cst.Attribute) else "unknown"
             if not own and does in ("read", "counted"):
                 yield ListUse(where, node, "read")  # of whatever object: the list stays, and so does this
@@ -65,10 +65,6 @@ def list_uses(project: Project, file: PythonFile, searched: cst.Name | cst.Attri
         yield ListUse(file, each.node, _does(file, each.node))
     for node in {id(access.node): access.node for each in bound for access in each.references}.values():
         yield ListUse(file, node, _does(file, node))
-
-
-def _class_around(file: PythonFile, node: cst.CSTNode) -> cst.ClassDef | None:
-    return next((up for up in file.ancestors(node) if isinstance(up, cst.ClassDef)), None)
 
 
 def _names(node: cst.CSTNode, word: str) -> bool:

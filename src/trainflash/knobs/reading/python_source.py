@@ -112,6 +112,10 @@ class PythonFile:
         """The innermost function that `node` lies in."""
         return next((up for up in self.ancestors(node) if isinstance(up, cst.FunctionDef)), None)
 
+    def class_around(self, node: cst.CSTNode) -> cst.ClassDef | None:
+        """The innermost class that `node` lies in, in a method or not."""
+        return next((up for up in self.ancestors(node) if isinstance(up, cst.ClassDef)), None)
+
     def loops_around(self, node: cst.CSTNode) -> Iterator[cst.For | cst.While]:
         """Loops of the same function around `node`, innermost first."""
         for up in self.ancestors(node):

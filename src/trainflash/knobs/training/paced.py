@@ -134,6 +134,6 @@ def _counted(file: PythonFile, guard: cst.If, part: cst.BaseExpression) -> tuple
 
 def _adds_one(file: PythonFile, guard: cst.If, name: str | None) -> bool:
     """Whether `name` grows by one at a time around `guard`, and by nothing else."""
-    around = next((up for up in file.ancestors(guard) if isinstance(up, cst.ClassDef)), None) or file.function_around(guard) or file.module
+    around = file.class_around(guard) or file.function_around(guard) or file.module
     added = [each for each in descendants(around, cst.AugAssign) if dotted(each.target) == name]  # type: ignore[attr-defined]
     return bool(added) and all(isinstance(each.operator, cst.AddAssign) and literal(each.value) == 1 for each in added)  # type: ignore[attr-defined]

@@ -101,7 +101,7 @@ def _shaped(file: PythonFile, call: cst.Call, names: widths.Width, width: str, *
 
 def _always_cut(file: PythonFile, call: cst.Call, names: widths.Width) -> bool:
     """Whether `call` makes a field, such as a table of positions, that is only read as far as the batch is wide."""
-    owner = next((up for up in file.ancestors(call) if isinstance(up, cst.ClassDef)), None)
+    owner = file.class_around(call)
     field = _field(file, call)
     if owner is None or field is None:
         return False
@@ -151,7 +151,7 @@ def _lays_flat(file: PythonFile, call: cst.Call, tail: str) -> bool:
 
 def _pools(file: PythonFile, node: cst.CSTNode) -> bool:
     """Whether the network around `node` makes one size of any: by adaptive pooling, or by a mean, sum or maximum."""
-    owner = next((up for up in file.ancestors(node) if isinstance(up, cst.ClassDef)), node)
+    owner = file.class_around(node) or node
     return any(
         "Adaptive" in (name := dotted(call.func) or "") or name.startswith("F.adaptive") or _tail(call) in POOLS
         for call in descendants(owner, cst.Call)
@@ -171,7 +171,7 @@ def _picked(file: PythonFile, node: cst.Subscript, names: widths.Width) -> None:
 
 def _whole_table(file: PythonFile, node: cst.Attribute, names: widths.Width) -> None:
     """Raises `UsageError` where all rows of a table with one row for each place are read, whatever the batch is wide."""
-    owner = next((up for up in file.ancestors(node) if isinstance(up, cst.ClassDef)), None)
+    owner = file.class_around(node)
     made = given_to(owner, dotted(node.value) or "") if owner is not None and dotted(node.value) is not None else []
     for value in made:
         first = (
@@ -185,7 +185,7 @@ def _whole_table(file: PythonFile, node: cst.Attribute, names: widths.Width) -> 
 
 def _in_network(file: PythonFile, node: cst.CSTNode) -> bool:
     """Whether `node` stands in a class that has a forward pass."""
-    owner = next((up for up in file.ancestors(node) if isinstance(up, cst.ClassDef)), None)
+    owner = file.class_around(node)
     return owner is not None and any(
         isinstance(each, cst.FunctionDef) and each.name.value in ("forward", "training_step") for each in owner.body.body
     )

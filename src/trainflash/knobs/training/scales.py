@@ -75,7 +75,7 @@ def one_for_each_head(file: PythonFile, node: cst.BaseExpression, depth: int = 0
             return False
         return len(given) == 1 and one_for_each_head(file, given[0], depth + 1)
     if isinstance(node, cst.Attribute):
-        owner = next((up for up in file.ancestors(node) if isinstance(up, cst.ClassDef)), None)
+        owner = file.class_around(node)
         made = _made_in(owner, node) if owner is not None else []
         if touched_elsewhere(file, node.attr.value, len(made)):
             return False

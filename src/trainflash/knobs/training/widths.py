@@ -74,7 +74,7 @@ def _back(width: Width, file: PythonFile, node: cst.BaseExpression, depth: int) 
         return
     width.names.add(_key(file, node))
     if isinstance(node, cst.Attribute):
-        owner = next((up for up in file.ancestors(node) if isinstance(up, cst.ClassDef)), None)
+        owner = file.class_around(node)
         for value in given_to(owner, dotted(node) or "") if owner is not None else ():
             _back(width, file, value, depth + 1)
         return

@@ -128,7 +128,7 @@ def stores(file: PythonFile, node: cst.Name) -> bool:
 def made_as(file: PythonFile, call: cst.Call) -> cst.Call | None:
     """Of a call of `self.name(…)` the call that its class makes that module with; None where there is no or more than one."""
     name = dotted(call.func) or ""
-    owner = next((up for up in file.ancestors(call) if isinstance(up, cst.ClassDef)), None)
+    owner = file.class_around(call)
     if owner is None or not name.startswith("self."):
         return None
     made = [node.value for node in descendants(owner, cst.Assign) if any(dotted(target.target) == name for target in node.targets)]

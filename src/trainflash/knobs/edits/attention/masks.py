@@ -44,7 +44,7 @@ def corner_of_causal(file: PythonFile, mask: cst.BaseExpression) -> bool:
     cuts = [part.slice for part in mask.slice] if isinstance(mask, cst.Subscript) else []
     plain = [cut for cut in cuts if isinstance(cut, cst.Slice) and cut.lower is None and cut.upper is not None and cut.step is None]
     square = len(plain) == len(cuts) == 2 and file.text(plain[0].upper) == file.text(plain[1].upper)  # type: ignore[arg-type]
-    owner = next((up for up in file.ancestors(mask) if isinstance(up, cst.ClassDef)), None)
+    owner = file.class_around(mask)
     name = dotted(mask.value if isinstance(mask, cst.Subscript) else mask) or ""
     if owner is None or not name.startswith("self.") or not (square or isinstance(mask, cst.Attribute)):
         return False

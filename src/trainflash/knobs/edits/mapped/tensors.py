@@ -102,7 +102,7 @@ def _used_so(file: PythonFile, node: cst.BaseExpression) -> bool:
 
 
 def _of_object(project: Project, file: PythonFile, node: cst.BaseExpression, name: str, depth: int) -> bool:
-    owner = next((up for up in file.ancestors(node) if isinstance(up, cst.ClassDef)), None)
+    owner = file.class_around(node)
     if owner is None:
         return False
     attribute = name.removeprefix("self.")

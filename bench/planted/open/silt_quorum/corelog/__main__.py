@@ -41,9 +41,7 @@ def main():
     torch.manual_seed(o.seed)
     steps = int(os.environ.get("PLANTED_STEPS", 600))
     clips = Clips(Archive(o.seed), standard(o.width), o.width, o.seed)
-    loader = DataLoader(
-        clips, batch_sampler=Rota(len(clips), o.batch, steps, o.seed), num_workers=o.workers, prefetch_factor=3
-    )
+    loader = DataLoader(clips, batch_sampler=Rota(len(clips), o.batch, steps, o.seed), num_workers=o.workers, prefetch_factor=3)
     model = Mend(o.channels, o.depth)
     rule = torch.optim.Adam(model.parameters(), o.lr)
     began = time.time()

@@ -21,7 +21,9 @@ def write(folder, readings, species, seed):
     sun, wet = rng.random(readings).round(3).tolist(), rng.random(readings).round(3).tolist()
     with open(folder / "labels.jsonl", "w") as f:
         for i, k in enumerate(kind.tolist()):
-            f.write(f'{{"reading": {i}, "species": {k}, "sun": {sun[i]}, "wet": {wet[i]}, "site": "L{i % 311}", "use": {str(i % 17 > 0).lower()}}}\n')
+            f.write(
+                f'{{"reading": {i}, "species": {k}, "sun": {sun[i]}, "wet": {wet[i]}, "site": "L{i % 311}", "use": {str(i % 17 > 0).lower()}}}\n'
+            )
 
 
 class Shelf:

@@ -16,7 +16,13 @@ class Eye(nn.Module):
     def __init__(self, width=320, out=64):
         super().__init__()
         self.net = nn.Sequential(
-            nn.Linear(library.BANDS + 2, width), nn.ELU(), nn.Linear(width, width), nn.ELU(), nn.Linear(width, width), nn.ELU(), nn.Linear(width, out)
+            nn.Linear(library.BANDS + 2, width),
+            nn.ELU(),
+            nn.Linear(width, width),
+            nn.ELU(),
+            nn.Linear(width, width),
+            nn.ELU(),
+            nn.Linear(width, out),
         )
 
     def forward(self, x):

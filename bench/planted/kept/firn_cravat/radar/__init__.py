@@ -1,0 +1,1 @@
+"""Firn layers from airborne ice radar."""

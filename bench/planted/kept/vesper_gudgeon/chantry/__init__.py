@@ -1,0 +1,1 @@
+"""Hears by how many cents each voice of a choir is off."""
