@@ -199,6 +199,15 @@ def test_who_chose_the_number_format(tmp_path, plant, text):
 
 
 @FULL
+@pytest.mark.parametrize("plant", ["new shapes", "one shape"])
+def test_what_new_shapes_cost_convolutions(tmp_path, plant):
+    found, run = seen(tmp_path, LOOP, f"plant={plant}")
+    assert found.operators.set_up > 1.4 if plant == "new shapes" else found.operators.set_up < 0.6, found.operators
+    losses = [line for line in run.output.splitlines() if line[0].isdigit()]
+    assert losses == plain(LOOP, f"plant={plant}").splitlines()  # to the bit, though each convolution of two steps ran once more
+
+
+@FULL
 @pytest.mark.parametrize(
     ("plant", "text", "least"), [("double distances", ".to(torch.float64)", 0.3), ("double constant", "made * DISTANT", 0.01)]
 )

@@ -46,6 +46,14 @@ def test_slow_samples_are_named_by_index_and_file(tmp_path, subset):
 
 
 @pytest.mark.full
+@pytest.mark.parametrize("workers", [0, 1])
+def test_slow_samples_of_a_loader_that_makes_no_batches(tmp_path, workers):
+    (loader,) = summary(tmp_path, "kind=files", "single=1", f"workers={workers}", "steps=20", "epochs=2").loaders
+    assert {(sample.index, sample.file) for sample in loader.slow_samples} >= {(37, "images/0037.png"), (71, "images/0071.png")}
+    assert loader.batch_size is None and not loader.batched
+
+
+@pytest.mark.full
 @pytest.mark.parametrize("workers", [0, 2])
 def test_lines_in_getitem_and_in_collate_are_told_apart(tmp_path, workers):
     found = summary(tmp_path, "kind=parts", f"workers={workers}", "ms=8")

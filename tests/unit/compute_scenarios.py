@@ -15,6 +15,7 @@ from trainflash.schema import (
     Memory,
     Numerics,
     Operators,
+    PhaseStat,
     Recompute,
     Setting,
     Summary,
@@ -152,9 +153,15 @@ def changing_layout(copies: float = 0.4) -> Summary:
 
 
 def tiny_operators(*, per_step: float = 2500.0, mean_us: float = 2.0, small: float = 0.9) -> Summary:
-    """A cell called for each time step: operators of some microseconds, and Python between them."""
+    """A cell called for each time step: operators of some microseconds, and Python between them. The step is as long as they need."""
     census = operators(per_step=per_step, op_ms=per_step * mean_us / 1000, small_share=small)
-    return replace(s.healthy(), operators=census, numerics=numerics())
+    times = max(1.0, census.op_ms / (0.9 * s.STEP_MS))
+    phases = {name: _stretched(stat, times) for name, stat in s.healthy().phases.items()}
+    return replace(s.healthy(), operators=replace(census, step_ms=times * census.step_ms), phases=phases, numerics=numerics())
+
+
+def _stretched(stat: PhaseStat, times: float) -> PhaseStat:
+    return replace(stat, mean_ms=times * stat.mean_ms, p50_ms=times * stat.p50_ms, p95_ms=times * stat.p95_ms, p99_ms=times * stat.p99_ms)
 
 
 def hook_in_network(share: float = 0.5, *, phase: str = "Fwd") -> Summary:

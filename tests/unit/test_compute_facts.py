@@ -142,11 +142,34 @@ def test_zero_tails_of_vectors_and_waves():
     assert padding((wave,)) == pytest.approx(60 / 160)
 
 
+def test_empty_parts_of_texts():
+    pages = torch.stack([tokens([9, 30, 12, 40], 40) for _ in range(6)])
+    for page, lines in zip(pages, (1, 2, 2, 3, 4, 1), strict=True):
+        page[lines:] = 0
+    assert padding((pages, torch.zeros(6))) == pytest.approx(10 / 24)  # a single empty line may be one of the text
+    held = part("facts.batches")._held
+
+    class Envelopes:
+        def __init__(self, text):
+            self.name, self.text = "page", text
+
+    assert [(name, each.shape) for name, each in held(Envelopes(pages))] == [("text", pages.shape)]
+    assert held(torch.nn.Linear(2, 2)) == [] and held(Envelopes("no tensor")) == []
+
+
 def bordered_images(size: int) -> torch.Tensor:
     images = torch.zeros(8, size, size)
     for row, image in enumerate(images):
         image[4 + row % 3 : size - 5 - row % 2, 6:20] = torch.rand(size - 9 - row % 3 - row % 2, 14, generator=GENERATOR)
     return images
+
+
+def boards() -> torch.Tensor:
+    """Rows of stones with gaps between them, so many rows of each board."""
+    made = (torch.rand(8, 12, 7, generator=GENERATOR) > 0.4).long()
+    for board, height in zip(made, (2, 3, 5, 6, 7, 8, 9, 4), strict=True):
+        board[height:] = 0
+    return made
 
 
 HEALTHY = {
@@ -161,6 +184,7 @@ HEALTHY = {
     "rows of equal length": tokens([30] * 8, 30),
     "sparse time series": torch.randn(8, 50, 1, generator=GENERATOR).relu(),
     "empty": torch.zeros(0, 8, dtype=torch.long),
+    "boards that are filled from below": boards(),
     "half precision": torch.zeros(4, 8, 8, dtype=torch.bfloat16),
 }
 

@@ -219,6 +219,19 @@ def test_cudnn_searching_again_needs_benchmark_convolutions_and_a_gpu():
     assert "shape_instability" not in kinds(replace(found, device="cpu"))
 
 
+def test_convolutions_that_a_cpu_sets_up_for_each_new_shape():
+    def found(shapes=40, **changes):
+        census = c.operators(**({"setup_ms": 1.0, "set_up": 4.0} | changes))
+        return replace(s.healthy(), operators=census, numerics=c.numerics(convolutions=4), input_shapes=shapes)
+
+    finding = first(found())
+    assert (finding.kind, finding.phase) == ("shape_instability", "Fwd")
+    assert finding.share == pytest.approx(DEFAULT.setup_whole * 1.0 / s.STEP_MS)
+    assert "set up in a step, forward 4" in evidence(finding)
+    for calm in (found(shapes=3), found(setup_ms=0.1), found(setup_ms=None, set_up=None)):
+        assert kinds(calm) == ["compute"]
+
+
 @pytest.mark.parametrize("name", ["anomaly_mode", "profiler", "gradcheck", "python_tracing", "tracemalloc", "compile_debug"])
 def test_every_debugging_aid_is_named_with_its_line(name):
     finding = first(c.debug(name))
@@ -342,6 +355,14 @@ def test_copies_without_convolutions_are_no_layout_trouble():
 def test_tiny_operators_on_a_cpu():
     finding = first(c.tiny_operators())
     assert (finding.kind, finding.bound_by) == ("launch_overhead", "host")
+
+
+def test_operators_are_no_longer_than_a_usual_step_leaves_for_each():
+    recorded = c.tiny_operators(mean_us=4.0)
+    census = replace(recorded.operators, op_ms=7 * recorded.operators.op_ms, step_ms=8 * recorded.operators.step_ms)
+    finding = first(replace(recorded, operators=census))
+    assert finding.kind == "launch_overhead"
+    assert next(row.value for row in finding.evidence if row.name == "mean operator") < DEFAULT.tiny_mean_us
 
 
 @pytest.mark.parametrize(

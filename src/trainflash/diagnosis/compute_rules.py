@@ -305,12 +305,15 @@ def recompilation(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
 
 
 def shape_instability(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
-    """cuDNN searches its algorithms again for each new input shape (T10). Not yet proved on a GPU.
+    """Convolutions are prepared again for each new input shape: by cuDNN's search (T10; not yet proved on a GPU), on a CPU by oneDNN.
 
-    `share` is what forward takes above its median. Off a GPU, and without `cudnn.benchmark`, changing shapes cost little by themselves.
+    `share` is what forward takes above its median; on a CPU what convolutions took longer than the same ones once more, in steps looked
+    at, with as much more as is measured for backward. Other changing shapes cost little by themselves.
     """
+    if not signals.on_gpu:
+        return _set_up_again(signals, limits)
     numerics, shapes, fwd = signals.summary.numerics, signals.summary.input_shapes, signals.summary.phases.get("Fwd")
-    if not signals.on_gpu or numerics is None or not numerics.cudnn_benchmark or not numerics.convolutions or shapes is None:
+    if numerics is None or not numerics.cudnn_benchmark or not numerics.convolutions or shapes is None:
         return ()
     if shapes < limits.shapes_many or fwd is None or fwd.p50_ms is None or fwd.mean_ms <= 0:
         return ()
@@ -331,6 +334,33 @@ def shape_instability(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]
                 percent("forward above its median, share of wall time", share),
             ),
             location=signals.batches_made_at,
+        ),
+    )
+
+
+def _set_up_again(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
+    operators, shapes = signals.summary.operators, signals.summary.input_shapes
+    fwd, work = signals.summary.phases.get("Fwd"), signals.fwd_bwd
+    if operators is None or not operators.setup_ms or shapes is None or fwd is None or work is None:
+        return ()
+    share = min(work, fwd.share * operators.setup_ms / fwd.mean_ms * limits.setup_whole)
+    if shapes < limits.shapes_many or share < limits.listed:
+        return ()
+    return (
+        claim(
+            "shape_instability",
+            "Fwd",
+            "host",
+            share,
+            limits,
+            phases=BOTH,
+            summary=f"convolutions are set up anew for input shapes that keep changing, about {shown(share)} of the time",
+            evidence=(
+                count("distinct input shapes", shapes),
+                count("convolutions set up in a step, forward", operators.set_up or 0.0),
+                milliseconds("what the same take less once more", operators.setup_ms),
+            ),
+            location=signals.samples_padded_at or signals.hottest("Data"),
         ),
     )
 

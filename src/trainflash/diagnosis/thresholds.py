@@ -82,6 +82,7 @@ class Thresholds:
     recompute_room: float = 0.5  # T17 and own: activations at most double what is used, so half of the memory must be free
     memory_full: float = 0.9  # stop at 85 to 90 % of memory: beyond it, nothing is to spare
     shapes_many: int = 8  # T16: torch's recompile limit, beyond which a function runs uncompiled
+    setup_whole: float = 2.5  # measured: of 27 ms that new shapes cost a step, 10.4 were the forward pass's
     recompilations: int = 2  # own: one recompilation (static to dynamic shape) belongs to every program with a second shape
     micro_rows: int = 64  # own: with more rows a micro-batch is no longer small
     micro_parts: float = 6  # own: a step of losses on rows of their own (critics, views, tasks) seldom has more

@@ -139,6 +139,8 @@ class Operators:
     thin: tuple[ThinProducts, ...] = ()  # fewest rows first
     double_share: float | None = None  # part of `op_ms` in operators that compute in float64, with their backward
     double_at: Location | None = None  # the owner's line that goes over to float64
+    set_up: float | None = None  # convolutions of a step, forward, that took much longer than the same once more; on a CPU
+    setup_ms: float | None = None  # and how much longer, in a step
 
 
 @dataclass(frozen=True)

@@ -51,7 +51,7 @@ def compute_facts(rank: RankTrace, part: Steady, phases: dict[str, PhaseStat]) -
         "started": _started(seen, part, grown),
         "memory": _memory(seen, part, grown),
         "attention": _attention(seen, phases),
-        "operators": _operators(seen.censuses, seen.double_at),
+        "operators": _operators(seen),
         "updates": seen.updates,
         "parts": seen.parts,
         "numerics": seen.numerics,
@@ -194,11 +194,13 @@ def _memory(seen: ComputeTrace, part: Steady, grown: _Growth) -> Memory | None:
     )
 
 
-def _operators(censuses: tuple[CensusTrace, ...], double_at: Location | None) -> Operators | None:
+def _operators(seen: ComputeTrace) -> Operators | None:
+    censuses = seen.censuses
     if not censuses:
         return None
 
     calm = _calmest(censuses)
+    setups = np.array(seen.convolution_setups or [(np.nan, np.nan)], dtype=float).mean(axis=0)
 
     def part_of(ns: int) -> float | None:
         return ns / calm.op_ns if calm.op_ns > 0 else None
@@ -214,7 +216,9 @@ def _operators(censuses: tuple[CensusTrace, ...], double_at: Location | None) ->
         conv_per_step=float(np.mean([census.convs for census in censuses])),
         accumulated_share=part_of(calm.accumulated_ns),
         double_share=part_of(calm.double_ns),
-        double_at=double_at,
+        double_at=seen.double_at,
+        set_up=None if np.isnan(setups[0]) else float(setups[0]),
+        setup_ms=None if np.isnan(setups[1]) else float(setups[1]) / NS_PER_MS,
         thin=tuple(ThinProducts(rows, part_of(ns) or 0.0) for rows, ns in calm.thin),
         matmul_share=part_of(calm.matmul_ns),
         copy_share=part_of(calm.copy_ns),

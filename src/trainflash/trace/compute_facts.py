@@ -40,6 +40,7 @@ def read_computing(facts: Facts) -> ComputeTrace:
         censuses=_censuses(facts),
         attention_lines=_attention_lines(facts),
         double_at=_double_at(facts),
+        convolution_setups=tuple((int(each["set_up"]), int(each["ns"])) for each in facts.all("convolution_setup")),
         updates=_updates(facts),
         parts=_parts(facts),
         numerics=_numerics(facts),

@@ -175,6 +175,7 @@ class ComputeTrace:
     censuses: tuple[CensusTrace, ...] = ()
     attention_lines: tuple[AttentionLine, ...] = ()
     double_at: Location | None = None  # where a step goes over to float64
+    convolution_setups: tuple[tuple[int, int], ...] = ()  # of one step each: convolutions that were set up, and nanoseconds of that
     updates: Updates | None = None
     parts: Parts | None = None
     numerics: Numerics | None = None

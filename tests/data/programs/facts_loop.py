@@ -127,7 +127,22 @@ class Wide(nn.Module):
         return x + self.outer(self.square(self.inner(x[0, :2]))).mean(0)
 
 
+class Swept(nn.Module):
+    """Convolutions over a length that grows with each call, or not."""
+
+    def __init__(self):
+        super().__init__()
+        self.calls = 0
+        self.convolutions = nn.Sequential(nn.Conv1d(WIDTH, 48, 5, padding=2), nn.GELU(), nn.Conv1d(48, WIDTH, 7, padding=3))
+
+    def forward(self, x):
+        self.calls += PLANT == "new shapes"
+        return self.convolutions(F.pad(x.transpose(1, 2), (0, self.calls)))[..., :LENGTH].transpose(1, 2)
+
+
 def body():
+    if PLANT in ("new shapes", "one shape"):
+        return Swept()
     if PLANT in ("hand", "closure", "fused", "math", "einsum", "exponentials", "kernel", "pointer"):
         return Attention()
     if PLANT == "weights":

@@ -10,7 +10,18 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, Dataset, IterableDataset, Subset
 
-OPTIONS = {"kind": "parts", "steps": 40, "workers": 0, "batch": 8, "ms": 4.0, "epochs": 1, "thread": 0, "start": "fork", "subset": 0}
+OPTIONS = {
+    "kind": "parts",
+    "steps": 40,
+    "workers": 0,
+    "batch": 8,
+    "ms": 4.0,
+    "epochs": 1,
+    "thread": 0,
+    "start": "fork",
+    "subset": 0,
+    "single": 0,
+}
 for argument in sys.argv[1:]:
     name, value = argument.split("=", 1)
     OPTIONS[name] = type(OPTIONS[name])(value)
@@ -131,6 +142,8 @@ def loader():
     rows = {"repeats": Repeating, "whole": Whole}.get(kind, Rows)(kind)
     if OPTIONS["subset"]:
         rows = Subset(rows, list(range(SIZE))[::-1])
+    if OPTIONS["single"]:
+        return DataLoader(rows, batch_size=None, num_workers=OPTIONS["workers"])
     context = OPTIONS["start"] if OPTIONS["workers"] else None
     size, workers = OPTIONS["batch"], OPTIONS["workers"]
     return DataLoader(rows, batch_size=size, num_workers=workers, collate_fn=collate, multiprocessing_context=context)
@@ -146,6 +159,8 @@ def main():
     for _ in range(OPTIONS["epochs"]):
         for batch in batches:
             x, y = get_batch(batch) if OPTIONS["kind"] == "indices" else batch
+            if OPTIONS["single"]:
+                x, y = x[None], torch.tensor([y])
             long_call(OPTIONS["kind"])
             loss = nn.functional.cross_entropy(model(x), y)
             optimizer.zero_grad()

@@ -33,8 +33,10 @@ COMPUTING = (
     Explanation(
         "shape_instability",
         "input shapes keep changing; steps stutter, mostly early in each epoch",
-        "each new shape makes torch.compile compile again, or cudnn.benchmark try all its algorithms again",
-        "reasons that torch gives for recompiling name sizes; or on a GPU cudnn.benchmark is on, shapes are many and forward is uneven",
+        "each new shape makes torch.compile compile again, cudnn.benchmark try all its algorithms again, or, on a CPU, oneDNN build the "
+        "code of a convolution again",
+        "reasons that torch gives for recompiling name sizes; or on a GPU cudnn.benchmark is on, shapes are many and forward is uneven; or "
+        "on a CPU shapes are many and convolutions take much longer than the same ones once more, which two early steps try",
         (
             Fix(
                 "pad or bucket to a few fixed shapes; drop_last for the rest of an epoch", "the order, or which samples an epoch ends with"

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+
 from ..nested import named_tensors
+from ..objects import MOST, attributes_of, is_a
 from ..phases.loop import loop
 from ..phases.observer import Observer
 from ..writer import fact
@@ -39,7 +42,7 @@ class BatchFacts(Observer):
             return
         if not self._is_looked_at():
             return
-        named = named_tensors(batch)
+        named = _held(batch)
         if loader_id >= 0 and loader_id not in self._sized and named:
             self._sized.add(loader_id)
             rows = max(1, int(named[0][1].shape[0])) if named[0][1].dim() else 1
@@ -59,7 +62,7 @@ class BatchFacts(Observer):
         if not loop.fed_by_forward:
             return
         if self._is_looked_at():
-            self._look_at([pair for value in args for pair in named_tensors(value)] + named_tensors(kwargs))
+            self._look_at([pair for value in args for pair in _held(value)] + named_tensors(kwargs))
 
     def _is_looked_at(self) -> bool:
         """Whether this batch is; from the first ones on, those of this step are the last for a while."""
@@ -108,3 +111,11 @@ class BatchFacts(Observer):
             padded = self._columns.found()
             counts = {"elements": elements, "padding": padding, "common_padding": common}
             fact("batch", shapes=shapes, signatures=len(self._signatures), padded=padded, **counts)
+
+
+def _held(value: object) -> list:
+    """(lower-case key, tensor) of a batch; of an object of the program's own its attributes."""
+    found = named_tensors(value)
+    if found or is_a(value, sys.modules["torch"].nn.Module):
+        return found
+    return [pair for name, held in attributes_of(value).items() for pair in named_tensors(held, name.lower())][:MOST]

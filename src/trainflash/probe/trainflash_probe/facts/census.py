@@ -2,10 +2,9 @@
 
 Torch's own recorder for that (the autograd profiler without Kineto) is switched on at a step boundary and off after the step's last
 update, on the training thread: it starts no device activity, so it never waits for a device, and prints nothing. The reader is told the
-steps, and leaves them out of all statistics. Where attention was seen that does not run in a fused kernel, or float64, the step after a
-census shows the owner's lines: the entry points of attention, or of conversions, are wrapped for that one step. Neither happens in a
-program that uses a profiler of its own, nor while something compiles or traces; nothing is wrapped in a program that compiles, for its
-guards would see it.
+steps, and leaves them out of all statistics. Where attention was seen that does not run in a fused kernel, float64 or convolutions, the
+step after a census shows more: their entry points are wrapped for that one step. Neither happens in a program that uses a profiler of its
+own, nor while something compiles or traces; nothing is wrapped in a program that compiles, for its guards would see it.
 """
 
 from __future__ import annotations
@@ -23,6 +22,7 @@ from ..phases.observer import Observer
 from ..writer import fact
 from . import compiles
 from .attention_lines import AttentionLines
+from .convolution_setup import ConvolutionSetup
 from .double_lines import DoubleLines, numbers_of_double
 from .operators import CLOCK, FETCH, read
 
@@ -181,8 +181,8 @@ class Census(Observer):
         counted = read(self._stop(), self._outside, self._since_us, self._double) or {}
         fact("census", step=self._step, ns=int(1e9 * (now - self._began_s)), **counted)
         if not compiles.source.used:
-            wanted = {AttentionLines: counted.get("attention"), DoubleLines: counted.get("double_ns")}
-            self._lines = [kind(self._torch) for kind, seen in wanted.items() if seen]
+            shown = {AttentionLines: "attention", DoubleLines: "double_ns", ConvolutionSetup: "convs"}
+            self._lines = [kind(self._torch) for kind, figure in shown.items() if counted.get(figure)]
         if _clock() - now > MOST_COST_S:
             self._plan = []
 

@@ -112,10 +112,13 @@ class Padding:
         whole = tensor.dim() == 2 and not tensor.is_floating_point()
         wave = tensor.dim() == 2 and tensor.is_floating_point() and tensor.shape[1] >= MIN_WAVE
         vectors = tensor.dim() == 3 and tensor.is_floating_point()
-        if not (whole or wave or vectors):
+        parts = tensor.dim() == 3 and not vectors
+        if not (whole or wave or vectors or parts):
             return
         rows = rows_of(tensor)
-        if vectors:
+        if parts and not _are_texts(rows):
+            return
+        if vectors or parts:
             rows = rows.any(axis=2)  # False: a zero vector
         elif wave:
             rows = rows != 0
@@ -130,6 +133,14 @@ class Padding:
                 run = run * ~values  # only zeros can be padding
             equal = width - differs.sum(axis=1)
             runs.add(run.tolist(), values.tolist(), (equal if whole else equal * ~values).tolist(), width)
+
+
+def _are_texts(rows) -> bool:
+    """Whether `rows` (samples, parts, ids) are lines or sentences of texts: ids first, zeros behind them; boards and images are not so."""
+    used = rows != 0
+    again = (used[..., 1:] & ~used[..., :-1]).any(axis=2)
+    written = used.any(axis=2).sum()
+    return bool(used.shape[2] >= MIN_WIDTH and written and again.sum() <= ELSEWHERE * written)
 
 
 def main_input(named: list):

@@ -207,9 +207,11 @@ class _TracedDataset:
 def _fetch_map(original, fetcher, indices, waited):
     dataset = fetcher.dataset
     del _to_collate[:]
-    if not is_a(indices, list):  # no automatic batches: the sampler names single samples
-        return original(fetcher, indices)
     record = samples.record_of(fetcher)
+    if type(indices) is int:  # no automatic batches: the sampler names single samples
+        return _fetch_one(original, fetcher, indices, waited, record)
+    if not is_a(indices, list):
+        return original(fetcher, indices)
     if not _makes_samples(dataset) or not fetcher.auto_collation:
         samples.note_batched(record)
         return _fetch_whole(original, fetcher, indices, waited)
@@ -223,6 +225,16 @@ def _fetch_map(original, fetcher, indices, waited):
         fetcher.dataset = _TracedDataset(dataset, timed, chosen, record.loader)
     try:
         return original(fetcher, indices)
+    finally:
+        fetcher.dataset = dataset
+        record.add(timed.times, timed.slow, dataset)
+
+
+def _fetch_one(original, fetcher, index: int, waited, record):
+    dataset = fetcher.dataset
+    timed = fetcher.dataset = samples.TimedDataset(dataset, record.usual, waited)
+    try:
+        return original(fetcher, index)
     finally:
         fetcher.dataset = dataset
         record.add(timed.times, timed.slow, dataset)

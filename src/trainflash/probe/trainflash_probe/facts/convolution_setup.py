@@ -1,0 +1,83 @@
+"""What convolutions take to be set up for a shape that they have not seen: each of one step is run once more, for its time alone.
+
+On a CPU, oneDNN builds code for each shape of a convolution and keeps that of some shapes; the second run finds it.
+"""
+
+from __future__ import annotations
+
+import functools
+import time
+from threading import get_ident
+
+from ..guard import swallow
+from ..phases.loop import loop
+from ..runqueue import waited_ns
+from ..writer import fact
+from .entry_points import EntryPoints
+
+NAMES = tuple(f"conv{turned}{dimensions}d" for turned in ("", "_transpose") for dimensions in (1, 2, 3))
+MOST_NS = 100_000_000  # of repeated runs in one step
+LEAST_NS = 200_000  # measured: building code for a shape takes about 700 µs, and a warm cache saves up to 100 µs
+TIMES = 1.5  # and the first run takes so many times the second; measured 3.7 with new shapes, and 1.2 in all with known ones
+
+
+def _clock() -> int:
+    """Nanoseconds without those in which this thread waited for a core."""
+    return time.perf_counter_ns() - (waited_ns() or 0)
+
+
+class ConvolutionSetup:
+    """Entry points of convolutions, wrapped for one step; what the forward pass's took longer than once more."""
+
+    def __init__(self, torch) -> None:
+        self._torch = torch
+        self._points = EntryPoints()
+        self._inside = False
+        self._calls = self._set_up = self._setup = self._again = 0
+
+    def begin(self) -> None:
+        """Wrap the entry points."""
+        for owner in (self._torch, self._torch.nn.functional):
+            for name in NAMES:
+                self._points.wrap(owner, name, self._timed)
+
+    def _timed(self, original):
+        @functools.wraps(original)
+        def timed(*args, **kwargs):
+            if self._inside or loop.tid != get_ident() or not loop.in_fwd or loop.evaluating or self._again > MOST_NS:
+                return original(*args, **kwargs)
+            self._inside = True
+            try:
+                began = _clock()
+                made = original(*args, **kwargs)
+                first = _clock() - began
+                try:
+                    self._once_more(original, made, first, args, kwargs)
+                except Exception as error:
+                    swallow("convolutions", error)
+            finally:
+                self._inside = False
+            return made
+
+        return timed
+
+    def _once_more(self, original, made, first: int, args: tuple, kwargs: dict) -> None:
+        torch = self._torch
+        if type(made) is not torch.Tensor or made.device.type != "cpu" or torch._C._functorch.is_functorch_wrapped_tensor(made):
+            return
+        with torch.no_grad():
+            began = _clock()
+            original(*args, **kwargs)
+            again = _clock() - began
+        self._again += again
+        self._calls += 1
+        if first - again >= LEAST_NS and first >= TIMES * again:
+            self._set_up += 1
+            self._setup += first - again
+
+    def end(self, step: int) -> None:
+        """Put everything back, and write; the step is no usual one."""
+        self._points.restore()
+        if self._calls:
+            fact("slowed", step=step - 1)
+            fact("convolution_setup", step=step - 1, calls=self._calls, set_up=self._set_up, ns=self._setup)
