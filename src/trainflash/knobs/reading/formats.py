@@ -40,7 +40,10 @@ WHOLE |= {"numpy.float16", "torch.float16", "numpy.intp"}
 TYPE_WORDS: dict[str, Format] = {"float64": "float64", "double": "float64", "f8": "float64", "<f8": "float64", "d": "float64"}
 TYPE_WORDS |= {"float32": "float32", "f4": "float32", "<f4": "float32", "f": "float32"}
 TYPE_WORDS |= {f"{sign}int{bits}": "other" for sign in ("", "u") for bits in (8, 16, 32, 64)}
-MAKES = {"zeros": 1, "ones": 1, "empty": 1, "eye": 3, "linspace": 5, "identity": 1, "logspace": 5}  # float64 unless told: where its type is
+# float64 unless told, and where their type may stand
+MAKES: dict[str, int | None] = {"zeros": 1, "ones": 1, "empty": 1, "eye": 3, "linspace": 5, "identity": 1, "logspace": 5, "geomspace": 4}
+MAKES |= {"loadtxt": 1, "genfromtxt": 1, "fromfile": 1}
+MAKES |= dict.fromkeys(("bartlett", "blackman", "corrcoef", "cov", "hamming", "hanning", "interp", "kaiser"))
 KEEPS = {"asarray": 1, "array": 1, "ascontiguousarray": 1, "copy": None, "transpose": None, "abs": None, "clip": None, "flip": None}
 KEEPS |= {"repeat": None, "tile": None, "roll": None, "sort": None, "squeeze": None, "reshape": None, "broadcast_to": None, "where": None}
 KEEPS |= {"sum": 2, "prod": 2, "mean": 2, "std": 2, "var": 2, "cumsum": 2, "max": None, "min": None, "amax": None, "amin": None}
