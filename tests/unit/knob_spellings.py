@@ -39,6 +39,7 @@ FILES = (
     "knob_sparse.yaml",  # sparse gradients of embedding tables
     "knob_set_lookups.yaml",  # lists that are asked whether they hold something
     "knob_kept_contents.yaml",  # files that every call reads whole
+    "knob_rounded_width.yaml",  # widths of batches that keep changing
     "knob_reads.yaml",  # reads by several threads
     "knob_arrays.yaml",  # arrays that are made number by number, or row by row
     "knob_cadences.yaml",  # ways of saying that something happens once in N steps

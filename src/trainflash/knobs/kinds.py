@@ -336,6 +336,11 @@ class PaddingSetting(Edit):
 
 
 @dataclass(frozen=True)
+class RoundedWidth(Edit):
+    """Round the width of a batch, its longest sample, up to a multiple of the value, where the program itself makes the batch."""
+
+
+@dataclass(frozen=True)
 class DeferredRead(Edit):
     """Keep a value that is read every step (`loss.item()`) as a tensor, and read it where it is used, now and then."""
 

@@ -38,6 +38,7 @@ COMPUTING = (
         "reasons that torch gives for recompiling name sizes; or on a GPU cudnn.benchmark is on, shapes are many and forward is uneven; or "
         "on a CPU shapes are many and convolutions take much longer than the same ones once more, which two early steps try",
         (
+            Fix("round the width of each batch up, where padding is masked", "rounding: other shapes", "rounded_width"),
             Fix(
                 "pad or bucket to a few fixed shapes; drop_last for the rest of an epoch", "the order, or which samples an epoch ends with"
             ),
