@@ -115,8 +115,8 @@ def _guard(scene: Scene, file: PythonFile, place: Location, height: int) -> Guar
         return file, numbers[0], test, body
     if function is None or height >= HIGHEST:
         return None
-    sites = callers.sites(scene.project, file, function)
-    found = [_guard(scene, where, where.location(call), height + 1) for where, call in sites]
+    asked = callers.results(scene.project, file, function)
+    found = [_guard(scene, where, where.location(node), height + 1) for where, node in asked]
     guards = {id(guard[1]): guard for guard in found if guard is not None}
     if len(guards) > 1 or (guards and None in found):
         raise refuse(f"{file.location(function)}: is called under several conditions")

@@ -9,7 +9,7 @@ import libcst as cst
 from trainflash.knobs.effects import purity, sharing, writers
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees, callers
-from trainflash.knobs.reading.python_source import PythonFile, decorator_names, descendants, dotted, keyword, string_value, targets_of
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, keyword, string_value, targets_of
 from trainflash.schema import Location
 
 METHODS = purity.CHANGES | {"fill", "sort", "resize", "put", "reverse", "shuffle", "push", "requires_grad_"}
@@ -103,21 +103,8 @@ def lasting(project: Project, file: PythonFile, function: cst.FunctionDef) -> st
         node = changed(project, file, statement, shared)
         if node is not None:
             return f"it reads what is changed at {file.location(node)}"
-    at = result_changed(project, _results(project, file, function))
+    at = result_changed(project, callers.results(project, file, function))
     return None if at is None else f"its result is changed at {at}"
-
-
-def _results(project: Project, file: PythonFile, function: cst.FunctionDef) -> Iterable[tuple[PythonFile, cst.BaseExpression]]:
-    """Where the program gets a result of `function`: its calls, of a property every reading of an attribute of that name."""
-    if not any(purity.bound_by(file, name) == "property" for name in decorator_names(file, function)):
-        return callers.sites(project, file, function)
-    name = function.name.value
-    return [
-        (where, node)
-        for where in project.parsed(name)
-        for node in where.nodes
-        if isinstance(node, cst.Attribute) and node.attr.value == name
-    ]
 
 
 def _after(file: PythonFile, function: cst.FunctionDef) -> list[cst.CSTNode]:

@@ -32,6 +32,15 @@ def sites(project: Project, file: PythonFile, function: cst.FunctionDef) -> list
     return found
 
 
+def results(project: Project, file: PythonFile, function: cst.FunctionDef) -> list[tuple[PythonFile, cst.BaseExpression]]:
+    """Where the program gets a result of `function`: its calls, of a property every reading of an attribute of that name."""
+    if not any(name.split(".")[-1] == "property" for name in decorator_names(file, function)):
+        return list(sites(project, file, function))
+    name = function.name.value
+    read = [(where, node) for where in project.parsed(name) for node in where.nodes if isinstance(node, cst.Attribute)]
+    return [(where, node) for where, node in read if node.attr.value == name]
+
+
 def means(project: Project, where: PythonFile, call: cst.Call, file: PythonFile, function: cst.FunctionDef) -> bool:
     """Whether a call by that name in `where` is one of `function`: a method where no other class or function has one so called."""
     module = where.imported.get((dotted(call.func) or "").split(".")[0])
