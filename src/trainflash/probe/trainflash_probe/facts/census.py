@@ -90,8 +90,8 @@ class Census(Observer):
     def on_exit(self) -> None:
         """The program ends inside a census: a part of a step says nothing."""
         self.abort()
-        if showing:
-            self._end_lines(loop.steps)
+        if showing:  # of a thread that trains beside the main one
+            self._end_lines(loop.steps + 1)
 
     def _show(self) -> None:
         global showing
@@ -167,6 +167,8 @@ class Census(Observer):
             except Exception as error:
                 swallow("census", error)
             fact("census", step=self._step)
+        if showing and loop.tid == get_ident():  # inside the step that is looked at
+            self._end_lines(loop.steps + 1)
 
     def completed(self) -> None:
         """The last update of the step is done; reading costs time that is still this step's."""
