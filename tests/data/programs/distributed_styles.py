@@ -86,6 +86,7 @@ def rank_main(rank, style, save, port):
         dist.init_process_group("gloo")
     globals()[style](save)
     if dist.is_initialized():
+        dist.barrier()  # gloo's threads abort where one rank ends while the other still talks to it
         dist.destroy_process_group()
 
 
