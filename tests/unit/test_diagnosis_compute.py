@@ -358,11 +358,17 @@ def test_tiny_operators_on_a_cpu():
 
 
 def test_operators_are_no_longer_than_a_usual_step_leaves_for_each():
-    recorded = c.tiny_operators(mean_us=4.0)
-    census = replace(recorded.operators, op_ms=7 * recorded.operators.op_ms, step_ms=8 * recorded.operators.step_ms)
-    finding = first(replace(recorded, operators=census))
-    assert finding.kind == "launch_overhead"
-    assert next(row.value for row in finding.evidence if row.name == "mean operator") < DEFAULT.tiny_mean_us
+    recorded = c.tiny_operators(per_step=5000, mean_us=9.0, small=0.95)
+
+    def seen(per_step):
+        census = replace(recorded.operators, per_step=per_step, op_ms=7 * recorded.operators.op_ms, step_ms=8 * recorded.operators.step_ms)
+        return first(replace(recorded, operators=census))
+
+    computing_us = 1000 * sum(stat.mean_ms for name, stat in recorded.phases.items() if name in ("Fwd", "Bwd", "Opt"))
+    tiny = seen(computing_us / (DEFAULT.launch_usual_us - 0.1))
+    assert tiny.kind == "launch_overhead"
+    assert next(row.value for row in tiny.evidence if row.name == "mean operator") < DEFAULT.launch_usual_us
+    assert seen(computing_us / (DEFAULT.launch_usual_us + 0.1)).kind == "compute", "a GRU's backward"
 
 
 @pytest.mark.parametrize(

@@ -32,15 +32,19 @@ def explained(signals: Signals, python_each_us: float) -> float | None:
 
 
 def mean_operator_us(signals: Signals) -> float | None:
-    """Mean time of an operator in µs, without what it waited for a core. None without a census.
-
-    Being recorded makes operators look longer, at most as long as the computing of a usual step leaves for each.
-    """
-    operators, computing = signals.summary.operators, _computing_ms(signals)
+    """Mean time of an operator in µs, without what it waited for a core. None without a census."""
+    operators = signals.summary.operators
     if operators is None or operators.per_step <= 0:
         return None
-    inside = operators.op_ms if computing is None else min(operators.op_ms, computing)
-    return 1000 * inside / operators.per_step * _with_a_core(signals)
+    return 1000 * operators.op_ms / operators.per_step * _with_a_core(signals)
+
+
+def usual_each_us(signals: Signals) -> float | None:
+    """What the computing of a usual step leaves for each operator and its Python, as above. Being recorded makes operators look longer."""
+    operators, computing = signals.summary.operators, _computing_ms(signals)
+    if operators is None or computing is None or operators.per_step <= 0:
+        return None
+    return 1000 * computing * _with_a_core(signals) / operators.per_step
 
 
 def fixed_costs(signals: Signals, limits: Thresholds) -> float | None:
@@ -52,14 +56,14 @@ def fixed_costs(signals: Signals, limits: Thresholds) -> float | None:
     Being recorded makes operators look longer; the others do not ask how long they were.
     """
     operators, mean_us, computing = signals.summary.operators, mean_operator_us(signals), _computing_ms(signals)
-    if operators is None or mean_us is None or computing is None:
+    each_us = usual_each_us(signals)
+    if operators is None or mean_us is None or computing is None or each_us is None:
         return None
     small = operators.small_share
     if busy_machine(signals.summary, limits) and mean_us <= limits.launch_mean_us:
         small = max(small, 0.5)  # a tiny operator that loses its core looks large
     outside = 1 - min(1.0, operators.op_ms * (1 - small) / computing)
     calling = operators.per_step * limits.launch_call_us / 1000 / (computing * _with_a_core(signals))
-    each_us = 1000 * computing * _with_a_core(signals) / operators.per_step
     tiny = each_us <= limits.launch_each_us and operators.small_share >= limits.launch_small
     return max(outside, min(1.0, calling), 0.5 if tiny else 0.0)
 

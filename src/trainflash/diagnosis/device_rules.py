@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from trainflash.diagnosis.calm import COMPUTE
-from trainflash.diagnosis.census import explained, fixed_costs, mean_operator_us
+from trainflash.diagnosis.census import explained, fixed_costs, mean_operator_us, usual_each_us
 from trainflash.diagnosis.claims import Claim, at, claim, count, megabytes, milliseconds, percent, shown
 from trainflash.diagnosis.input_rules import BESIDE
 from trainflash.diagnosis.lines import Sync, hottest, lines_in, same_line
@@ -90,10 +90,10 @@ def launch_overhead(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
     than half of the computing inside larger ones; `share` is the rest of the computing.
     """
     operators, compute, numerics = signals.summary.operators, signals.compute, signals.summary.numerics
-    mean_us = mean_operator_us(signals)
-    if operators is None or mean_us is None or not compute or (numerics is not None and numerics.compiled):
+    mean_us, each_us = mean_operator_us(signals), usual_each_us(signals)
+    if operators is None or mean_us is None or each_us is None or not compute or (numerics is not None and numerics.compiled):
         return ()
-    rows = [count("operators per step", operators.per_step), count("mean operator", mean_us, "µs")]
+    rows = [count("operators per step", operators.per_step), count("mean operator", min(mean_us, each_us), "µs")]
     if signals.on_gpu:
         waits = sum(sync.share for sync in signals.syncs if sync.on_device)
         if operators.per_step < limits.launch_operators or signals.host_bound is not True or waits >= limits.host_waits:
@@ -109,7 +109,8 @@ def launch_overhead(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
     else:
         fixed = fixed_costs(signals, limits)
         many = operators.per_step - (operators.optimizer_per_step or 0.0) >= limits.launch_operators_cpu
-        if not many or mean_us > limits.launch_mean_us or fixed is None or fixed < limits.launch_covered:
+        tiny = mean_us <= limits.launch_mean_us or each_us <= limits.launch_usual_us
+        if not many or not tiny or fixed is None or fixed < limits.launch_covered:
             return ()
         share = compute * fixed
         rows.append(percent("computing outside operators of 20 µs and more", fixed))

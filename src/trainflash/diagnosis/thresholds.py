@@ -106,6 +106,7 @@ class Thresholds:
     tiny_mean_us: float = 12.0  # measured: see launch_mean_us
     launch_call_us: float = 1.8  # measured: an operator on one element, with autograd and the Python around it; slower machines take longer
     launch_each_us: float = 8.0  # measured: rows of a loss, or nodes of a graph, one by one take 5 to 7 µs of a step for each operator
+    launch_usual_us: float = 10.0  # measured, however long recording makes them look: 9 of tiny cells, 12 of backward in a healthy GRU
     launch_small: float = 0.3  # measured: of those 31 to 45 % of the recorded time; recording makes the rest look larger
     launch_covered: float = 0.5  # own: larger operators cover less than half of the computing; calling tiny ones dominates
     python_each_us: float = 50.0  # measured: Python around an operator takes 5 to 20 µs; twice that on a busy machine, to be cautious
