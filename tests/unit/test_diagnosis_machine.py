@@ -313,6 +313,13 @@ def test_slow_samples_are_named_by_index_and_file():
     assert "slow sample 1234 1000.0 ms, usually 2.0 ms, img/1234.png" in evidence(finding)
 
 
+def test_known_slow_samples_need_make_no_more_than_the_larger_part_of_the_wait():
+    part = slow_samples().phases["Data"].share * 0.5 * (DEFAULT.tail_part + DEFAULT.tail_part_known)
+    found = slow_samples(part)
+    assert kinds(found)[0] == "input_tail"
+    assert kinds(replace(found, loaders=(replace(found.loaders[0], slow_samples=()),)))[0] == "input_cpu"
+
+
 def test_late_batches_beside_input_that_is_slow_as_a_whole():
     found = slow_samples(0.15)
     assert kinds(found) == ["input_cpu", "input_tail"]

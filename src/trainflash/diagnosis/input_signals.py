@@ -216,9 +216,10 @@ def _name(
     """
     known = loader is not None and bool(loader.slow_samples)
     most = limits.tail_usual if summary.input_tail is None else limits.tail_usual_seen
+    least = limits.tail_part
     if known:
-        most = limits.tail_usual_known
-    bursty = loader is not None and usual is not None and usual <= most and late is not None and late >= limits.tail_part
+        most, least = limits.tail_usual_known, limits.tail_part_known
+    bursty = loader is not None and usual is not None and usual <= most and late is not None and late >= least
     if without_core(loader, limits) and not known:
         bursty = False
     if bursty and _keeps_up(loader, summary, usually=known) is not False and (known or not stalled_like_compute(summary, "Data", limits)):

@@ -40,6 +40,7 @@ class Thresholds:
     handing_over: float = 0.20  # measured: taking a ready batch from its queue is up to 0.11 of the step on a busy 2-core machine
     tail_usual_known: float = 0.25  # own: slow samples are known by name, so usual batches may be a little late too
     tail_part: float = 0.7  # T7: and most of the wait comes from the few late batches
+    tail_part_known: float = 0.5  # own: where slow samples are known by name, the larger part of the wait suffices
     tail_beyond_compute: float = 2.0  # measured: on a busy machine slow steps cost each phase the same milliseconds, within a factor of two
     tail_usual_seen: float = 0.15  # own: where waits were measured without passes' begins, less has to be guarded against
     started_times: int = 3  # own: pools or threads that are started once or twice belong to setting up
