@@ -110,14 +110,14 @@ def test_modules_that_get_what_they_had_in_the_same_step(tmp_path):
     (again,) = found.forward_repeats
     assert (again.location.line, again.per_step) == (line_of(LOOP, "head(self.encoder(x))"), 2.0)
     computing = found.phases["Fwd"].share + found.phases["Bwd"].share
-    assert 0.3 * computing < again.share < 0.85 * computing  # two of three calls of what takes most of the network's time
+    assert 0.3 * computing < again.share < 0.67 * computing  # two of three calls of what takes most of the network's time
     assert plain(LOOP, "plant=again") == run.output
 
 
 @FULL
 def test_products_of_few_rows_are_told_by_their_rows(tmp_path):
     found = {each.rows: each.share for each in seen(tmp_path, LOOP, "plant=wide")[0].operators.thin}
-    assert found[2] > 0.15, found
+    assert found[2] > 0.2, found
 
 
 @FULL
@@ -125,7 +125,7 @@ def test_a_frozen_network_that_is_asked_again_behind_the_update(tmp_path):
     found, run = seen(tmp_path, LOOP, "plant=taught twice")
     (again,) = found.forward_repeats
     assert (again.location.line, again.per_step) == (line_of(LOOP, "# as often as in the training"), 1.0)
-    assert 0.2 * found.phases["Fwd"].share < again.share < 0.65 * found.phases["Fwd"].share  # one of two calls, without a backward
+    assert 0.2 * found.phases["Fwd"].share < again.share < 0.55 * found.phases["Fwd"].share  # one of two calls, without a backward
     assert plain(LOOP, "plant=taught twice") == run.output
 
 

@@ -17,6 +17,7 @@ from trainflash.knobs.edits import imports
 from trainflash.knobs.edits.kept_calls import kept_call
 from trainflash.knobs.effects import changes, purity
 from trainflash.knobs.kinds import Memoize
+from trainflash.knobs.reading import callers
 from trainflash.knobs.reading.expressions import refuse
 from trainflash.knobs.reading.python_source import PythonFile, decorator_names
 from trainflash.knobs.scene import Scene, Target
@@ -107,7 +108,7 @@ def _kept_in_object(file: PythonFile, decorator: cst.Decorator) -> tuple[str, tu
 def _property(file: PythonFile, function: cst.FunctionDef) -> cst.Decorator | None:
     """The only decorator of a property whose objects can hold its result."""
     names, owner = decorator_names(file, function), file.class_of(function)
-    if len(names) != 1 or purity.bound_by(file, names[0]) != "property" or owner is None:
+    if len(names) != 1 or callers.bound_by(file, names[0]) != "property" or owner is None:
         return None
     slots = any("slots" in file.text(each) for each in owner.decorators) or "__slots__" in file.text(owner)
     return None if slots else function.decorators[0]
@@ -116,7 +117,7 @@ def _property(file: PythonFile, function: cst.FunctionDef) -> cst.Decorator | No
 def _below_binding(file: PythonFile, function: cst.FunctionDef) -> cst.CSTNode:
     """What the cache's line stands in front of: all other decorators, but under `property` and its like, which cannot be called."""
     parts: list[cst.CSTNode] = [*function.decorators, function]
-    binding = [number for number, name in enumerate(decorator_names(file, function)) if purity.bound_by(file, name) is not None]
+    binding = [number for number, name in enumerate(decorator_names(file, function)) if callers.bound_by(file, name) is not None]
     return parts[binding[-1] + 1 if binding else 0]
 
 

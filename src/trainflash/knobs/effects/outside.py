@@ -10,6 +10,7 @@ from trainflash.knobs.effects import changes, given, sharing, writers
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees
 from trainflash.knobs.reading.callees import Function
+from trainflash.knobs.reading.expressions import is_name
 from trainflash.knobs.reading.python_source import PythonFile, descendants
 
 KEPT = {"close", "eval", "flush", "train"}  # change nothing that is read: files, and the mode, which goes with what needs it
@@ -46,13 +47,8 @@ def reads(project: Project, file: PythonFile, name: str) -> Iterator[tuple[Pytho
         for node in where.nodes:
             mine = isinstance(node, cst.Name) and node.value == name and (where is file or name in where.imported)
             of_module = isinstance(node, cst.Attribute) and node.attr.value == name and where is not file
-            if (of_module or (mine and not _is_label(where, node))) and not given.stored(where, node):
+            if (of_module or (mine and is_name(where, node))) and not given.stored(where, node):
                 yield where, node  # type: ignore[misc]
-
-
-def _is_label(file: PythonFile, node: cst.CSTNode) -> bool:
-    up = file.parent(node)
-    return (isinstance(up, cst.Attribute) and up.attr is node) or (isinstance(up, cst.Arg) and up.keyword is node)
 
 
 def _for_what_it_does(project: Project, file: PythonFile, call: cst.Call) -> bool:

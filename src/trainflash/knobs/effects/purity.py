@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from trainflash.knobs.project import Project
-from trainflash.knobs.reading import callees
+from trainflash.knobs.reading import callees, callers
 from trainflash.knobs.reading.expressions import given_to
 from trainflash.knobs.reading.python_source import (
     ASSIGNS,
@@ -23,7 +23,6 @@ from trainflash.knobs.reading.python_source import (
 
 CACHES = {"cache", "lru_cache", "cached", "memoize", "cached_property", "cachedmethod"}
 TRANSPARENT = {"torch.no_grad", "torch.inference_mode", "numba.njit", "numba.jit"}  # a cache around these changes nothing they do
-BINDING = {"property", "staticmethod"}  # Python's own; a cache belongs under them, around the function itself
 ITERATORS = {"map", "filter", "zip", "iter", "reversed", "enumerate", "open"}
 RANDOM_MODULES = ("random", "numpy.random", "secrets", "uuid", "time", "datetime")
 RANDOM_TORCH = {
@@ -106,20 +105,13 @@ def _form(file: PythonFile, function: cst.FunctionDef) -> str | None:
             called = dotted(node.value.func) if isinstance(node.value, cst.Call) else None
             if isinstance(node.value, cst.GeneratorExp) or called in ITERATORS:
                 return "it returns an iterator or a file, which can be used only once"
-    strange = [name for name in decorator_names(file, function) if name not in TRANSPARENT and bound_by(file, name) is None]
+    strange = [name for name in decorator_names(file, function) if name not in TRANSPARENT and callers.bound_by(file, name) is None]
     if strange:
         return f"it is decorated by {strange[0]}, and what a cache around or under that means is not known"
     owner = file.class_of(function)
     if owner is not None and any(f"{function.name.value}.{way}" in decorator_names(file, each) for each, way in _accessors(owner)):
         return "it is a property that can be set or deleted"
     return None
-
-
-def bound_by(file: PythonFile, decorator: str) -> str | None:
-    """Which of `BINDING` a decorator is, by its own name or by one that the module gives it once; None for any other."""
-    given = [dotted(value) or "?" for value in given_to(file.module, decorator)]
-    name = given[0] if len(given) == 1 else decorator if not given else ""
-    return name if name in BINDING else None
 
 
 def _accessors(owner: cst.ClassDef) -> Iterator[tuple[cst.FunctionDef, str]]:

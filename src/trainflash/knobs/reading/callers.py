@@ -5,8 +5,10 @@ from __future__ import annotations
 import libcst as cst
 
 from trainflash.knobs.project import Project
+from trainflash.knobs.reading.expressions import given_to
 from trainflash.knobs.reading.python_source import PythonFile, decorator_names, dotted
 
+BINDING = {"property", "staticmethod"}  # Python's own; a cache belongs under them, around the function itself
 COMMANDS = ("fire.Fire", "typer.run", "defopt.run", "jsonargparse.CLI", "tyro.cli")
 
 
@@ -34,11 +36,18 @@ def sites(project: Project, file: PythonFile, function: cst.FunctionDef) -> list
 
 def results(project: Project, file: PythonFile, function: cst.FunctionDef) -> list[tuple[PythonFile, cst.BaseExpression]]:
     """Where the program gets a result of `function`: its calls, of a property every reading of an attribute of that name."""
-    if not any(name.split(".")[-1] == "property" for name in decorator_names(file, function)):
+    if not any(bound_by(file, name) == "property" for name in decorator_names(file, function)):
         return list(sites(project, file, function))
     name = function.name.value
     read = [(where, node) for where in project.parsed(name) for node in where.nodes if isinstance(node, cst.Attribute)]
     return [(where, node) for where, node in read if node.attr.value == name]
+
+
+def bound_by(file: PythonFile, decorator: str) -> str | None:
+    """Which of `BINDING` a decorator is, by its own name or by one that the module gives it once; None for any other."""
+    given = [dotted(value) or "?" for value in given_to(file.module, decorator)]
+    name = given[0] if len(given) == 1 else decorator if not given else ""
+    return name if name in BINDING else None
 
 
 def means(project: Project, where: PythonFile, call: cst.Call, file: PythonFile, function: cst.FunctionDef) -> bool:
