@@ -309,6 +309,21 @@ def test_the_knobs_of_an_evaluation_follow_from_how_it_is_done(summary, knobs):
     assert finding.location == Location("train.py", 70, "validate")
 
 
+@pytest.mark.parametrize(
+    ("kind", "reason", "knobs"),
+    [
+        ("hand_written", "", ("fused_attention",)),
+        ("math_fallback", "need_weights=True", ("attention_weights_off",)),
+        ("math_fallback", "fused kernels are switched off", ("fused_kernels_on",)),
+        ("math_fallback", "dropout on a CPU", ()),
+    ],
+)
+def test_the_knobs_of_attention_follow_from_why_no_fused_kernel_runs(kind, reason, knobs):
+    summary = c.handmade_attention(kind=kind)
+    summary = replace(summary, attention=(replace(summary.attention[0], reason=reason),))
+    assert diagnose(summary).findings[0].knobs == knobs
+
+
 def test_anomaly_mode_comes_first_while_forward_and_backward_dominate():
     assert kinds(s.anomaly(data=0.4))[:2] == ["debug_api", "input_cpu"]
     assert kinds(s.anomaly(data=0.7))[0] == "input_cpu"

@@ -1,50 +1,17 @@
-"""Rules about the computing itself: optimizer, padding, small_microbatch, attention_kernel, recompute, recompilation, shape_instability."""
+"""Rules about forward and backward: padding, small_microbatch, attention_kernel, recompute."""
 
 from __future__ import annotations
 
 from trainflash.diagnosis.census import fixed_costs, mean_operator_us, thin_costs
-from trainflash.diagnosis.claims import Claim, at, claim, count, milliseconds, percent, shown
-from trainflash.diagnosis.lines import hottest, lines_in
+from trainflash.diagnosis.claims import Claim, at, claim, count, percent, shown
 from trainflash.diagnosis.memory import memory_used
 from trainflash.diagnosis.signals import Signals
 from trainflash.diagnosis.thresholds import Thresholds
 from trainflash.schema import Attention, Evidence, Location, Updates
 
-LAZY, LARGE = ("SGD", "Adagrad"), 500_000  # move looked up rows alone; elements of which a large table may be a part
-FUSABLE = ("Adam", "AdamW", "SGD", "Adagrad")
-FOREACH = (*FUSABLE, "NAdam", "RAdam", "RMSprop", "Adadelta", "Adamax", "Rprop")
 BOTH = ("Fwd", "Bwd")
 WEIGHTS_USED = "the weights are used"  # of an attention, elsewhere than in it: no fused kernel hands them out
-
-
-def optimizer(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
-    """The optimizer's update takes a large part of the step (T12). Ranked by what a fused update can save of it; none where it is fused."""
-    share, updates = signals.share("Opt"), signals.summary.updates
-    if share is None or share < limits.optimizer or (updates is not None and updates.fused):
-        return ()
-    rows = [percent("share of wall time", share), milliseconds("mean per step", signals.summary.phases["Opt"].mean_ms)]
-    location = None
-    if updates is not None:
-        rows += _update_evidence(signals, updates)
-        location = updates.location
-    hot = hottest(lines_in(signals.summary, "Opt"))
-    if updates is None or _by_hand(updates) or _adds_work(updates, hot):
-        location = hot or location
-    return (
-        claim(
-            "optimizer",
-            "Opt",
-            _bound_by(signals),
-            share,
-            limits,
-            weight=share * limits.optimizer_saving,
-            at_most=share,
-            summary=f"the optimizer's update takes {shown(share)} of the time{at(location)}",
-            evidence=rows,
-            location=location,
-            knobs=_update_knobs(updates),
-        ),
-    )
+OF_REASON = {"need_weights=True": ("attention_weights_off",), "fused kernels are switched off": ("fused_kernels_on",)}
 
 
 def padding(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
@@ -66,7 +33,7 @@ def padding(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
         claim(
             "padding",
             "Fwd",
-            _bound_by(signals),
+            signals.computed_on,
             share,
             limits,
             phases=BOTH,
@@ -109,7 +76,7 @@ def small_microbatch(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
         claim(
             "small_microbatch",
             "Fwd",
-            _bound_by(signals),
+            signals.computed_on,
             share,
             limits,
             phases=BOTH,
@@ -150,6 +117,24 @@ def _parts_of_batches(signals: Signals, limits: Thresholds) -> tuple[float, int,
     return parts.calls, parts.rows, "parts of a batch, one by one,", parts.location
 
 
+def _accumulates(signals: Signals, updates: Updates, limits: Thresholds) -> bool:
+    """Whether several backwards are several batches, or parts of one: not several losses of the same rows."""
+    data = signals.summary.phases.get("Data")
+    loader = signals.loader
+    fetched = data.per_occurrence.n if data is not None and data.per_occurrence is not None else 0
+    if loader is not None and loader.collate_ms is not None:  # a trainer may fetch all batches of an update at once
+        fetched = max(fetched, loader.collate_ms.n)
+    if fetched >= limits.batches_each * max(1, signals.summary.steps):
+        return True
+    if loader is not None and loader.batch_size is not None and updates.micro_batch is not None:
+        return updates.micro_batch * updates.backwards_per_step <= loader.batch_size * 1.01
+    forward = signals.summary.phases.get("Fwd")
+    forwards = forward.per_occurrence.n if forward is not None and forward.per_occurrence is not None else 0
+    # A generator hands batches over unseen. So many backwards, each after a forward of its own, are no losses of one batch.
+    own_forwards = forwards >= updates.backwards_per_step * max(1, signals.summary.steps)
+    return loader is None and updates.backwards_per_step >= limits.micro_parts and own_forwards
+
+
 def attention_kernel(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
     """Attention that writes the whole matrix of scores: by hand, or because `scaled_dot_product_attention` fell back (T14).
 
@@ -175,7 +160,7 @@ def attention_kernel(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
         claim(
             "attention_kernel",
             "Fwd",
-            _bound_by(signals),
+            signals.computed_on,
             weight,
             limits,
             at_most=total,
@@ -186,9 +171,6 @@ def attention_kernel(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
             knobs=_for_attention(first),
         ),
     )
-
-
-OF_REASON = {"need_weights=True": ("attention_weights_off",), "fused kernels are switched off": ("fused_kernels_on",)}
 
 
 def _for_attention(found: Attention) -> tuple[str, ...]:
@@ -214,7 +196,7 @@ def _called_again(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
         claim(
             "recompute",
             "Fwd",
-            _bound_by(signals),
+            signals.computed_on,
             share,
             limits,
             phases=("Fwd", "Bwd"),
@@ -239,7 +221,7 @@ def _checkpointed(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
         claim(
             "recompute",
             "Bwd",
-            _bound_by(signals),
+            signals.computed_on,
             share,
             limits,
             summary=f"forward work is done again in backward for {shown(share)} of the time{at(first.location)}"
@@ -253,171 +235,3 @@ def _checkpointed(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
             knobs=("recompute_off",),
         ),
     )
-
-
-def recompilation(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
-    """torch.compile compiles again while training, or gave up (T16); beside it shape_instability where shapes are the reason."""
-    compiled, shapes = signals.summary.compilation, signals.summary.input_shapes
-    if compiled is None:
-        return ()
-    again = compiled.steady >= 1 and compiled.share >= limits.listed
-    if not again:
-        return ()
-    rows = [
-        percent("compiling, share of wall time", compiled.share),
-        count("compilations while training", compiled.steady),
-        count("compilations in all", compiled.frames),
-    ]
-    if compiled.mean_ms is not None:
-        rows.append(milliseconds("mean each", compiled.mean_ms))
-    if compiled.limit_hit:
-        rows.append(Evidence("recompile limit", "reached: the function runs uncompiled"))
-    rows += [Evidence("reason", reason) for reason in compiled.reasons]
-    made = claim(
-        "recompilation",
-        "Fwd",
-        "host",
-        compiled.share,
-        limits,
-        phases=(),
-        summary=f"torch.compile works {shown(compiled.share)} of the time, {compiled.steady} times while training{at(compiled.location)}",
-        evidence=rows,
-        location=compiled.location,
-    )
-    if not compiled.by_shape:
-        return (made,)
-    evidence = [percent("compiling for new shapes, share of wall time", compiled.share), count("compilations", compiled.steady)]
-    if shapes is not None:
-        evidence.append(count("distinct input shapes", shapes))
-    unstable = claim(
-        "shape_instability",
-        "Fwd",
-        "host",
-        compiled.share,
-        limits,
-        phases=(),
-        summary="input shapes keep changing, and each new one is compiled again",
-        evidence=evidence,
-        location=signals.batches_made_at,
-        inside="recompilation",
-    )
-    return (made, unstable)
-
-
-def shape_instability(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
-    """Convolutions are prepared again for each new input shape: by cuDNN's search (T10; not yet proved on a GPU), on a CPU by oneDNN.
-
-    `share` is what forward takes above its median; on a CPU what convolutions took longer than the same ones once more, in steps looked
-    at, with as much more as is measured for backward. Other changing shapes cost little by themselves.
-    """
-    if not signals.on_gpu:
-        return _set_up_again(signals, limits)
-    numerics, shapes, fwd = signals.summary.numerics, signals.summary.input_shapes, signals.summary.phases.get("Fwd")
-    if numerics is None or not numerics.cudnn_benchmark or not numerics.convolutions or shapes is None:
-        return ()
-    if shapes < limits.shapes_many or fwd is None or fwd.p50_ms is None or fwd.mean_ms <= 0:
-        return ()
-    share = fwd.share * max(0.0, 1 - fwd.p50_ms / fwd.mean_ms)
-    if share < limits.listed:
-        return ()
-    return (
-        claim(
-            "shape_instability",
-            "Fwd",
-            "device",
-            share,
-            limits,
-            summary=f"cudnn.benchmark tries all algorithms again for each of {shapes} input shapes, about {shown(share)} of the time",
-            evidence=(
-                count("distinct input shapes", shapes),
-                Evidence("cudnn.benchmark", "on"),
-                percent("forward above its median, share of wall time", share),
-            ),
-            location=signals.batches_made_at,
-        ),
-    )
-
-
-def _set_up_again(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
-    operators, shapes = signals.summary.operators, signals.summary.input_shapes
-    fwd, work = signals.summary.phases.get("Fwd"), signals.fwd_bwd
-    if operators is None or not operators.setup_ms or shapes is None or fwd is None or work is None:
-        return ()
-    share = min(work, fwd.share * operators.setup_ms / fwd.mean_ms * limits.setup_whole)
-    if shapes < limits.shapes_many or share < limits.listed:
-        return ()
-    return (
-        claim(
-            "shape_instability",
-            "Fwd",
-            "host",
-            share,
-            limits,
-            phases=BOTH,
-            summary=f"convolutions are set up anew for input shapes that keep changing, about {shown(share)} of the time",
-            evidence=(
-                count("distinct input shapes", shapes),
-                count("convolutions set up in a step, forward", operators.set_up or 0.0),
-                milliseconds("what the same take less once more", operators.setup_ms),
-            ),
-            location=signals.samples_padded_at or signals.hottest("Data"),
-            knobs=("rounded_width",),
-        ),
-    )
-
-
-def _accumulates(signals: Signals, updates: Updates, limits: Thresholds) -> bool:
-    """Whether several backwards are several batches, or parts of one: not several losses of the same rows."""
-    data = signals.summary.phases.get("Data")
-    loader = signals.loader
-    fetched = data.per_occurrence.n if data is not None and data.per_occurrence is not None else 0
-    if loader is not None and loader.collate_ms is not None:  # a trainer may fetch all batches of an update at once
-        fetched = max(fetched, loader.collate_ms.n)
-    if fetched >= limits.batches_each * max(1, signals.summary.steps):
-        return True
-    if loader is not None and loader.batch_size is not None and updates.micro_batch is not None:
-        return updates.micro_batch * updates.backwards_per_step <= loader.batch_size * 1.01
-    forward = signals.summary.phases.get("Fwd")
-    forwards = forward.per_occurrence.n if forward is not None and forward.per_occurrence is not None else 0
-    # A generator hands batches over unseen. So many backwards, each after a forward of its own, are no losses of one batch.
-    own_forwards = forwards >= updates.backwards_per_step * max(1, signals.summary.steps)
-    return loader is None and updates.backwards_per_step >= limits.micro_parts and own_forwards
-
-
-def _by_hand(updates: Updates) -> bool:
-    """An update of the owner's, whatever its name: it has none of the options of torch's optimizers."""
-    return updates.fused is None and updates.foreach is None and updates.package != "torch"
-
-
-def _adds_work(updates: Updates, hot: Location | None) -> bool:
-    """Whether a class of the owner's over one of torch's does most of the work in code beside what it inherits."""
-    owners = updates.location is not None and updates.location.function == f"{updates.optimizer}.__init__"
-    return owners and hot is not None and hot.function != f"{updates.optimizer}.step"
-
-
-def _update_evidence(signals: Signals, updates: Updates) -> list[Evidence]:
-    how = "foreach" if updates.foreach else "one tensor after the other" if updates.foreach is False else "torch's default"
-    how = "written by hand" if _by_hand(updates) else how
-    rows = [Evidence("optimizer", f"{updates.optimizer}, {how}"), count("parameter tensors", updates.tensors)]
-    operators = signals.summary.operators
-    if operators is not None and operators.optimizer_per_step is not None:
-        rows.append(count("operator calls in the optimizer, per step", operators.optimizer_per_step))
-    if updates.zero_to_none is False:
-        rows.append(Evidence("gradients between steps", "filled with zeros"))
-    return rows
-
-
-def _update_knobs(updates: Updates | None) -> tuple[str, ...]:
-    if updates is None:
-        return ("optimizer_foreach", "optimizer_fused")
-    knobs = ["torch_optimizer", "foreach_operations"] if _by_hand(updates) else []
-    if not _by_hand(updates):
-        knobs += ["sparse_gradients"] if updates.optimizer in LAZY and updates.elements >= LARGE else []
-        knobs += ["optimizer_foreach"] if updates.optimizer in FOREACH and not updates.foreach else []
-        knobs += ["optimizer_fused"] if updates.optimizer in FUSABLE else []
-    knobs += ["zero_grad_set_to_none"] if updates.zero_to_none is False else []
-    return tuple(knobs)
-
-
-def _bound_by(signals: Signals) -> str:
-    return "device" if signals.on_gpu else "host"

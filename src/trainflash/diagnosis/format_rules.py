@@ -45,7 +45,7 @@ def precision(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
         claim(
             "precision",
             "Fwd",
-            "device" if signals.on_gpu else "host",
+            signals.computed_on,
             work * part,
             limits,
             phases=BOTH,
@@ -122,7 +122,7 @@ def memory_format(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
         claim(
             "memory_format",
             "Fwd",
-            "device" if signals.on_gpu else "host",
+            signals.computed_on,
             share,
             limits,
             phases=COMPUTE,
@@ -141,7 +141,7 @@ def _turned(signals: Signals, numerics: Numerics, operators: Operators, limits: 
         claim(
             "memory_format",
             "Bwd",
-            "device" if signals.on_gpu else "host",
+            signals.computed_on,
             share,
             limits,
             phases=COMPUTE,

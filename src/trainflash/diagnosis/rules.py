@@ -5,22 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from trainflash.diagnosis.claims import Claim
-from trainflash.diagnosis.compute_rules import (
-    attention_kernel,
-    optimizer,
-    padding,
-    recompilation,
-    recompute,
-    shape_instability,
-    small_microbatch,
-)
+from trainflash.diagnosis.compute_rules import attention_kernel, padding, recompute, small_microbatch
 from trainflash.diagnosis.device_rules import h2d, launch_overhead, python_in_network, sync_point
 from trainflash.diagnosis.format_rules import memory_format, precision
 from trainflash.diagnosis.input_rules import collate_beside, input_cost, repeated_work, tail_beside, worker_startup
 from trainflash.diagnosis.lock_rules import lock_held_beside
+from trainflash.diagnosis.optimizer_rules import optimizer
 from trainflash.diagnosis.periodic_rules import checkpoint, evaluation, host_code, logging, startup
 from trainflash.diagnosis.rank_rules import communication, rank_straggler
 from trainflash.diagnosis.settings_rules import debug_api
+from trainflash.diagnosis.shape_rules import recompilation, shape_instability
 from trainflash.diagnosis.signals import Signals
 from trainflash.diagnosis.system_rules import garbage_collection, memory_pressure, thread_oversubscription, throttling
 from trainflash.diagnosis.thresholds import Thresholds

@@ -46,6 +46,11 @@ class Signals:
         return max(found, key=lambda activity: activity.count * activity.mean_ms, default=None)
 
     @property
+    def computed_on(self) -> str:
+        """What bounds the computing: the `device` that it runs on, or the `host` itself."""
+        return "device" if self.on_gpu else "host"
+
+    @property
     def batches_made_at(self) -> Location | None:
         """Where samples are joined: the hottest line of that, else what the loader says of it, else the data function.
 

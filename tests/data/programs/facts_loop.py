@@ -10,6 +10,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
+from torch.utils.flop_counter import FlopCounterMode
 
 OPTIONS = {"plant": "none", "steps": "40"} | dict(argument.split("=", 1) for argument in sys.argv[1:])
 PLANT, STEPS = OPTIONS["plant"], int(OPTIONS["steps"])
@@ -141,7 +142,7 @@ class Swept(nn.Module):
 
 
 def body():
-    if PLANT in ("new shapes", "one shape"):
+    if PLANT in ("new shapes", "one shape", "counted"):
         return Swept()
     if PLANT in ("hand", "closure", "fused", "math", "einsum", "exponentials", "kernel", "pointer"):
         return Attention()
@@ -211,7 +212,8 @@ def main():
                 for at in range(400):
                     inputs[0, 0, 0] = inputs[at % BATCH, 0, 1]
             with torch.autocast("cpu", torch.bfloat16, enabled=PLANT == "autocast"):
-                loss = distance(model(inputs).float())
+                with FlopCounterMode(display=False) if PLANT == "counted" else contextlib.nullcontext() as counter:
+                    loss = distance(model(inputs).float())
             with torch.autograd.profiler.profile() if PLANT == "profiled_inside" and step == 6 else contextlib.nullcontext():
                 loss.backward()
         optimizer.step()
@@ -220,6 +222,8 @@ def main():
             print(model[0].teacher(x).argmax(-1).sum().item())  # as often as in the training
         if PLANT == "gc":
             clean_up()
+        if PLANT == "counted":
+            print(step, counter.get_total_flops())
         if PLANT == "empty_cache":
             torch.cuda.empty_cache()
         if PLANT == "profiled" and step == 6:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import sys
-from threading import get_ident
 
 from ..guard import swallow
 from ..phases.loop import loop
@@ -20,8 +19,7 @@ class AttentionLines:
     def __init__(self, torch) -> None:
         self._torch = torch
         self._rows: dict = {}  # (kind, place, shape, reason) -> calls
-        self._inside = False
-        self._points = EntryPoints()
+        self._points = EntryPoints(torch)
         self._nodes: list = []  # (row, node of the graph) of weights whose backward has not begun
 
     def begin(self) -> None:
@@ -36,30 +34,19 @@ class AttentionLines:
             *((owner, name, "exp") for owner in (torch, torch.Tensor) for name in ("exp", "exp_", "exp2")),
             (functional, "scaled_dot_product_attention", "sdpa"),
         ):
-            self._points.wrap(owner, name, functools.partial(self._noted, kind=kind))
+            self._points.watch(owner, name, functools.partial(self._noted, kind))
 
-    def _noted(self, original, kind: str):
-        is_compiling = self._torch.compiler.is_compiling
-
-        @functools.wraps(original)
-        def noted(*args, **kwargs):
-            if is_compiling() or self._inside or loop.tid != get_ident() or not loop.in_fwd or loop.evaluating:
-                return original(*args, **kwargs)
-            self._inside = True
-            row = None
+    def _noted(self, kind: str, original, args: tuple, kwargs: dict, caller) -> object:
+        row = None
+        if loop.in_fwd:
             try:
-                row = self._note(kind, sys._getframe(1), args, kwargs)
+                row = self._note(kind, caller, args, kwargs)
             except Exception as error:
                 swallow("attention", error)
-            try:
-                made = original(*args, **kwargs)
-            finally:
-                self._inside = False
-            if row is not None and kind != "sdpa" and type(made) is self._torch.Tensor and made.grad_fn is not None:
-                self._nodes.append((row, made.grad_fn))
-            return made
-
-        return noted
+        made = original(*args, **kwargs)
+        if row is not None and kind != "sdpa" and type(made) is self._torch.Tensor and made.grad_fn is not None:
+            self._nodes.append((row, made.grad_fn))
+        return made
 
     def on_backward(self, tensors: tuple, grad_tensors: object) -> None:
         """The graph is whole: weights that go elsewhere than into the product with the values are told apart."""

@@ -1,13 +1,12 @@
 """What convolutions take to be set up for a shape that they have not seen: each of one step is run once more, for its time alone.
 
-On a CPU, oneDNN builds code for each shape of a convolution and keeps that of some shapes; the second run finds it.
+On a CPU, oneDNN builds code for each shape of a convolution and keeps that of some shapes; the second run finds it. Modes of
+the owner's, which may count what runs, do not see it.
 """
 
 from __future__ import annotations
 
-import functools
 import time
-from threading import get_ident
 
 from ..guard import swallow
 from ..phases.loop import loop
@@ -31,41 +30,32 @@ class ConvolutionSetup:
 
     def __init__(self, torch) -> None:
         self._torch = torch
-        self._points = EntryPoints()
-        self._inside = False
+        self._points = EntryPoints(torch)
         self._calls = self._set_up = self._setup = self._again = 0
 
     def begin(self) -> None:
         """Wrap the entry points."""
         for owner in (self._torch, self._torch.nn.functional):
             for name in NAMES:
-                self._points.wrap(owner, name, self._timed)
+                self._points.watch(owner, name, self._timed)
 
-    def _timed(self, original):
-        @functools.wraps(original)
-        def timed(*args, **kwargs):
-            if self._inside or loop.tid != get_ident() or not loop.in_fwd or loop.evaluating or self._again > MOST_NS:
-                return original(*args, **kwargs)
-            self._inside = True
-            try:
-                began = _clock()
-                made = original(*args, **kwargs)
-                first = _clock() - began
-                try:
-                    self._once_more(original, made, first, args, kwargs)
-                except Exception as error:
-                    swallow("convolutions", error)
-            finally:
-                self._inside = False
-            return made
-
-        return timed
+    def _timed(self, original, args: tuple, kwargs: dict, caller) -> object:
+        if not loop.in_fwd or self._again > MOST_NS:
+            return original(*args, **kwargs)
+        began = _clock()
+        made = original(*args, **kwargs)
+        first = _clock() - began
+        try:
+            self._once_more(original, made, first, args, kwargs)
+        except Exception as error:
+            swallow("convolutions", error)
+        return made
 
     def _once_more(self, original, made, first: int, args: tuple, kwargs: dict) -> None:
         torch = self._torch
         if type(made) is not torch.Tensor or made.device.type != "cpu" or torch._C._functorch.is_functorch_wrapped_tensor(made):
             return
-        with torch.no_grad():
+        with loop.unseen(), torch.no_grad():
             began = _clock()
             original(*args, **kwargs)
             again = _clock() - began

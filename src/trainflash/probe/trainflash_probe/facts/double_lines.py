@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import functools
-import sys
-from threading import get_ident
-
 from ..guard import swallow
 from ..objects import is_tensor
-from ..phases.loop import loop
 from ..writer import fact
 from .askers import asker
 from .entry_points import EntryPoints
@@ -31,35 +26,24 @@ class DoubleLines:
 
     def __init__(self, torch) -> None:
         self._torch = torch
-        self._points = EntryPoints()
+        self._points = EntryPoints(torch)
         self._rows: dict = {}  # (place, whether a gradient will come) -> elements
-        self._inside = False
 
     def begin(self) -> None:
         """Wrap the entry points."""
         tensor = self._torch.Tensor
         for name in (*CASTS, *(f"__{side}{operator}__" for operator in OPERATORS for side in ("", "r"))):
-            self._points.wrap(tensor, name, self._noted)
+            self._points.watch(tensor, name, self._noted)
         for name in MAKERS:
-            self._points.wrap(self._torch, name, self._noted)
+            self._points.watch(self._torch, name, self._noted)
 
-    def _noted(self, original):
-        @functools.wraps(original)
-        def noted(*args, **kwargs):
-            if self._inside or loop.tid != get_ident() or loop.evaluating:
-                return original(*args, **kwargs)
-            self._inside = True
-            try:
-                made = original(*args, **kwargs)
-            finally:
-                self._inside = False
-            try:
-                self._note(made, args, sys._getframe(1))
-            except Exception as error:
-                swallow("float64", error)
-            return made
-
-        return noted
+    def _noted(self, original, args: tuple, kwargs: dict, caller) -> object:
+        made = original(*args, **kwargs)
+        try:
+            self._note(made, args, caller)
+        except Exception as error:
+            swallow("float64", error)
+        return made
 
     def _note(self, made, args: tuple, frame) -> None:
         double = self._torch.float64

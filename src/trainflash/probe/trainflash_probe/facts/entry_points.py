@@ -2,17 +2,38 @@
 
 from __future__ import annotations
 
+import functools
+import sys
+from threading import get_ident
+
+from ..phases.loop import loop
+
 
 class EntryPoints:
-    """What was wrapped, and how to put everything back."""
+    """What was wrapped, and how to put everything back.
 
-    def __init__(self) -> None:
+    Only the training thread is watched, outside of evaluations, of compilations and of watched calls themselves.
+    """
+
+    def __init__(self, torch) -> None:
+        self._is_compiling = torch.compiler.is_compiling
+        self._inside = False
         self._saved: list = []  # (owner, name, original, wrapped, whether the owner itself had it)
 
-    def wrap(self, owner: object, name: str, wrapping) -> None:
-        """Put `wrapping(original)` in the place of `owner.name`."""
+    def watch(self, owner: object, name: str, watched) -> None:
+        """Have `watched(original, args, kwargs, caller)` run `owner.name`: `caller` is the frame that asks for it."""
         had, original = name in vars(owner), getattr(owner, name)
-        wrapped = wrapping(original)
+
+        @functools.wraps(original)
+        def wrapped(*args, **kwargs):
+            if self._inside or loop.tid != get_ident() or loop.evaluating or self._is_compiling():
+                return original(*args, **kwargs)
+            self._inside = True
+            try:
+                return watched(original, args, kwargs, sys._getframe(1))
+            finally:
+                self._inside = False
+
         self._saved.append((owner, name, original, wrapped, had))
         setattr(owner, name, wrapped)
 
