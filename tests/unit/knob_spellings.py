@@ -35,6 +35,7 @@ FILES = (
     "knob_guards.yaml",  # debugging aids behind a setting of the program's own
     "knob_float32.yaml",  # float64 taken away everywhere at once
     "knob_log_guards.yaml",  # log calls that nobody is shown
+    "knob_log_levels.yaml",  # levels of loggers that let everything through
     "knob_every_nth.yaml",  # statements that each step does and training can do without
     "knob_sparse.yaml",  # sparse gradients of embedding tables
     "knob_set_lookups.yaml",  # lists that are asked whether they hold something

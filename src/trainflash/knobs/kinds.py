@@ -215,6 +215,11 @@ class UnheardLog(Edit):
 
 
 @dataclass(frozen=True)
+class LogLevel(Edit):
+    """Raise the level DEBUG of the one logger that has it, where the line logs a message for debugging in every step."""
+
+
+@dataclass(frozen=True)
 class ModelStatement(Edit):
     """Insert a statement about the trained network in front of the line that builds its optimizer; `{model}` stands for its name."""
 

@@ -211,9 +211,9 @@ def main():
             if PLANT.startswith("walk"):  # a batch made value by value
                 for at in range(400):
                     inputs[0, 0, 0] = inputs[at % BATCH, 0, 1]
-            with torch.autocast("cpu", torch.bfloat16, enabled=PLANT == "autocast"):
-                with FlopCounterMode(display=False) if PLANT == "counted" else contextlib.nullcontext() as counter:
-                    loss = distance(model(inputs).float())
+            counted = FlopCounterMode(display=False) if PLANT == "counted" else contextlib.nullcontext()
+            with torch.autocast("cpu", torch.bfloat16, enabled=PLANT == "autocast"), counted as counter:
+                loss = distance(model(inputs).float())
             with torch.autograd.profiler.profile() if PLANT == "profiled_inside" and step == 6 else contextlib.nullcontext():
                 loss.backward()
         optimizer.step()

@@ -13,6 +13,7 @@ INTERRUPTIONS = (
         "seen to write files, a database or to a server",
         (
             Fix("log every n-th step", "which steps the log shows", "logging_cadence"),
+            Fix("log at a higher level", "messages for debugging are no longer written", "log_level"),
             Fix("collect on the device and read once per log line", NOTHING),
         ),
         TUNING,

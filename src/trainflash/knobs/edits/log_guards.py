@@ -23,14 +23,14 @@ def unheard_log(edit: UnheardLog, scene: Scene) -> tuple[Target, ...]:
     places = [scene.at] if scene.at is not None else list(dict.fromkeys(seen))
     if not places:
         raise refuse("the run saw no log call that nobody is shown")
-    found = [(file, call) for place in places for file, call in [_call(scene, place)] if _works(call)]
+    found = [(file, call) for place in places for file, call in [log_call(scene, place)] if _works(call)]
     if not found:
         raise refuse(f"{places[0]}: putting the message together is no work worth asking for")
     return tuple(_target(file, call) for file, call in found)
 
 
-def _call(scene: Scene, place: Location) -> tuple[PythonFile, cst.Call]:
-    """The log call that covers the line."""
+def log_call(scene: Scene, place: Location) -> tuple[PythonFile, cst.Call]:
+    """The log call that covers the line. Raises `UsageError` where there is none."""
     file = scene.project.python(place.file)
     for call in file.calls:
         if file.covers(call, place.line) and isinstance(call.func, cst.Attribute) and call.func.attr.value in LEVELS:

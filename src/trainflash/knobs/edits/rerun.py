@@ -2,25 +2,36 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import libcst as cst
 
 from trainflash.knobs.edits.statements import called
 from trainflash.knobs.kinds import OwnCheckpoint
-from trainflash.knobs.reading.expressions import given_to, refuse
+from trainflash.knobs.reading.expressions import given_to, refuse, short
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
 
 FUNCTION = "torch.autograd.Function"
 AGAIN = ("torch.autograd.grad", "torch.autograd.backward")
+SEQUENCES = ("list", "tuple")  # copies of what they are given
+
+
+@dataclass(frozen=True)
+class _Rerun:
+    """A class whose `apply(function, *inputs)`, or `apply(function, n, *inputs, *weights)`, gives `function(*inputs)`."""
+
+    counted: bool  # n is given
 
 
 def own_checkpoint(edit: OwnCheckpoint, scene: Scene) -> tuple[Target, ...]:
     """All calls `Rerun.apply(function, *arguments)` as `function(*arguments)`. Raises `UsageError` where the class does more than that."""
-    found = scene.project.each(("class", "Function"), lambda file, node: isinstance(node, cst.ClassDef) and _reruns(file, node))
+    classes = scene.project.each(("class", "Function"), lambda file, node: isinstance(node, cst.ClassDef))
+    found = [(file, owner, rerun) for file, owner in classes if (rerun := _reruns(file, owner)) is not None]  # type: ignore[arg-type]
     if len(found) != 1:
         raise refuse(f"{'no' if not found else 'more than one'} autograd function of the program runs another one again in backward")
-    made, owner = found[0]
+    made, owner, rerun = found[0]
     assert isinstance(owner, cst.ClassDef)
     name = owner.name.value
     sites = [
@@ -34,38 +45,82 @@ def own_checkpoint(edit: OwnCheckpoint, scene: Scene) -> tuple[Target, ...]:
     for file, call in sites:
         if not call.args or call.args[0].keyword is not None or call.args[0].star:
             raise refuse(f"{file.location(call)}: `{file.text(call)}` is called without a function in front")
-    splices = tuple(Splice(file.path, *file.span(call), called(file, call.args[0].value, call.args[1:])) for file, call in sites)
+    splices = tuple(Splice(file.path, *file.span(call), _unwrapped(file, call, rerun)) for file, call in sites)
     here = sites[0][0].location(sites[0][1])
     return (Target(here, None, lambda value: splices, f"{name}.apply at {here}", "unwrapped"),)
 
 
-def _reruns(file: PythonFile, owner: cst.ClassDef) -> bool:
+def _unwrapped(file: PythonFile, call: cst.Call, rerun: _Rerun) -> str:
+    """The function's own call. Raises `UsageError` where which arguments are its inputs cannot be told."""
+    function, rest = call.args[0].value, call.args[1:]
+    if not rerun.counted:
+        return called(file, function, rest)
+    count, given = rest[0].value if rest else None, rest[1:]
+    if isinstance(count, cst.Integer) and int(count.value) <= len(given) and not any(arg.star for arg in given[: int(count.value)]):
+        return called(file, function, given[: int(count.value)])
+    measured = count.args[0].value if isinstance(count, cst.Call) and dotted(count.func) == "len" and len(count.args) == 1 else None
+    first = given[0] if given and given[0].star == "*" and isinstance(measured, cst.Name) else None
+    if first is not None and _begins_with(file, first.value, measured.value):  # type: ignore[union-attr]
+        return f"{called(file, function, ())[:-2]}(*{measured.value})"  # type: ignore[union-attr]
+    raise refuse(f"{file.location(call)}: which arguments of `{short(file.text(call))}` are inputs cannot be told")
+
+
+def _begins_with(file: PythonFile, node: cst.BaseExpression, name: str, depth: int = 2) -> bool:
+    """Whether a sequence is `name`, or `name` and more behind it: `tuple(name) + tuple(others)`."""
+    while isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Add):
+        node = node.left
+    if isinstance(node, cst.Call) and dotted(node.func) in SEQUENCES and len(node.args) == 1:
+        node = node.args[0].value
+    if dotted(node) == name:
+        return True
+    made = given_to(file.function_around(node) or file.module, node.value) if isinstance(node, cst.Name) and depth else []
+    return len(made) == 1 and _begins_with(file, made[0], name, depth - 1)
+
+
+def _reruns(file: PythonFile, owner: cst.ClassDef) -> _Rerun | None:
     """Whether forward gives what its first argument makes of the others, and backward calls that again to differentiate it."""
     methods = {each.name.value: each for each in owner.body.body if isinstance(each, cst.FunctionDef)}
     forward, backward = methods.get("forward"), methods.get("backward")
     if not any(file.full_name(base.value) == FUNCTION for base in owner.bases) or forward is None or backward is None:
-        return False
+        return None
     params = forward.params
-    if len(params.params) != 2 or not isinstance(params.star_arg, cst.Param) or params.kwonly_params or params.star_kwarg is not None:
-        return False
-    context, body, tensors = params.params[0].name.value, params.params[1].name.value, params.star_arg.name.value
-    returned = [node.value for node in descendants(forward.body, cst.Return)]
-    kept = [
-        target.target.attr.value
-        for assign in descendants(forward.body, cst.Assign)
-        for target in assign.targets
-        if isinstance(target.target, cst.Attribute) and dotted(target.target.value) == context and dotted(assign.value) == body
-    ]
-    ends = [_result(forward, value) for value in returned]
-    plain = bool(ends) and all(
-        isinstance(value, cst.Call) and dotted(value.func) == body and [file.text(arg).strip() for arg in value.args] == [f"*{tensors}"]
-        for value in ends
+    if (
+        len(params.params) not in (2, 3)
+        or not isinstance(params.star_arg, cst.Param)
+        or params.kwonly_params
+        or params.star_kwarg is not None
+    ):
+        return None
+    context, body, *count = (each.name.value for each in params.params)
+    tensors = params.star_arg.name.value
+    inputs = f"{tensors}[:{count[0]}]" if count else tensors
+    kept = {
+        node.attr.value: made[0]
+        for node in descendants(forward.body, cst.Attribute)
+        if dotted(node.value) == context and len(made := given_to(forward, f"{context}.{node.attr.value}")) == 1
+    }
+    runs = [body, *(f"{context}.{name}" for name, value in kept.items() if dotted(value) == body)]
+
+    def source(node: cst.BaseExpression) -> str:
+        """An argument's source, through what the context keeps and copies of sequences."""
+        if isinstance(node, cst.Attribute) and dotted(node.value) == context and node.attr.value in kept:
+            node = kept[node.attr.value]
+        if isinstance(node, cst.Call) and dotted(node.func) in SEQUENCES and len(node.args) == 1:
+            node = node.args[0].value
+        return "".join(file.text(node).split())
+
+    returned = [_result(forward, node.value) for node in descendants(forward.body, cst.Return)]
+    plain = bool(returned) and all(
+        isinstance(value, cst.Call)
+        and dotted(value.func) in runs
+        and [(arg.star, source(arg.value)) for arg in value.args] == [("*", inputs)]
+        for value in returned
     )
     own = backward.params.params[0].name.value if backward.params.params else ""
     called = {dotted(call.func) or "" for call in descendants(backward.body, cst.Call)}
-    again = any(f"{own}.{name}" in called for name in kept)
+    again = any(f"{own}.{name.rpartition('.')[2]}" in called for name in runs[1:])
     differentiated = any(file.full_name(call.func) in AGAIN for call in descendants(backward.body, cst.Call))
-    return plain and again and differentiated
+    return _Rerun(bool(count)) if plain and again and differentiated else None
 
 
 def _result(forward: cst.FunctionDef, value: cst.BaseExpression | None) -> cst.BaseExpression | None:

@@ -10,7 +10,7 @@ import libcst as cst
 
 from trainflash.errors import UsageError
 from trainflash.knobs.edits.statements import long_text, under
-from trainflash.knobs.effects import changes, given, guarded
+from trainflash.knobs.effects import changes, given, guarded, writers
 from trainflash.knobs.kinds import Seldom
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees, callers
@@ -25,6 +25,8 @@ HIGHEST = 3  # own: calls between the costly line and the statement that is done
 MOST = 6  # own: statements that come under the condition together
 STATEMENTS = (cst.SimpleStatementLine, cst.BaseCompoundStatement)
 SHOWS = ("print", "info", "debug", "write", "log", "add_scalar", "set_postfix")
+OWN_FILE = ("open", "write_bytes", "write_text")  # of a path
+NEEDS_FILE = {"copy", "copy2", "copyfile", "hardlink_to", "move", "remove", "rename", "replace", "symlink", "symlink_to", "unlink"}
 ACTIVITIES = ("evaluation", "checkpoint", "logging")
 
 
@@ -206,12 +208,36 @@ def _with_its_readers(file: PythonFile, first: cst.CSTNode, filled: bool) -> lis
         return block
     rest = rest[:MOST]
     names: set[str] = set()
+    paths: set[str] = set()
     for number, each in enumerate(rest):
-        if number and not any(one.value in names for one in descendants(each, cst.Name)):  # type: ignore[attr-defined]
+        reads = any(one.value in names for one in descendants(each, cst.Name))  # type: ignore[attr-defined]
+        if number and not reads and not _needs_file(file, each, paths):
             return rest[:number]
+        paths |= _files_of(file, each)
         names |= {name for name in given.bound(each) if not given.has_value_before(file, first, name)} | given.added_to(each)
         names |= given.filled(each) if filled else set()
     return rest
+
+
+def _files_of(file: PythonFile, statement: cst.CSTNode) -> set[str]:
+    """Variables and attributes that calls in `statement` may write a file by."""
+    found: set[str] = set()
+    for call in descendants(statement, cst.Call):
+        name = callees.called_name(call)  # type: ignore[arg-type]
+        owner = [call.func.value] if name in OWN_FILE and isinstance(call.func, cst.Attribute) else []  # type: ignore[attr-defined]
+        handed = [arg.value for arg in call.args] if name in writers.REPORTS or name == "open" else []  # type: ignore[attr-defined]
+        found |= {dotted(each) or "" for each in (*owner, *handed)}
+    return found - {""}
+
+
+def _needs_file(file: PythonFile, statement: cst.CSTNode, paths: set[str]) -> bool:
+    """Whether the statement is a call that gives one of the files another name, copies, measures or removes it."""
+    small = sole(statement)
+    call = small.value if isinstance(small, cst.Expr) else None
+    if not isinstance(call, cst.Call) or callees.called_name(call) not in NEEDS_FILE:
+        return False
+    handed = [arg.value for arg in call.args] + ([call.func.value] if isinstance(call.func, cst.Attribute) else [])
+    return any(dotted(each) in paths for each in handed)
 
 
 def _shows(file: PythonFile, node: cst.CSTNode) -> bool:

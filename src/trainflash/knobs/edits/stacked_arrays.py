@@ -1,5 +1,7 @@
 """A tensor that is made of a list of arrays, number by number: of one array, `torch.tensor(np.array(rows))`.
 
+Where each array is taken apart by `tolist()` first and the type is written out, `torch.tensor(np.stack(rows), dtype=…)`.
+
 Both join in the same way and give the same numbers. They differ for Python's own floats, of which `torch.tensor` makes float32 and NumPy
 float64, and for tensors: so it must be known what the list holds, or the type be written out and the list be one of samples.
 """
@@ -77,11 +79,17 @@ def _joined(scene: Scene, file: PythonFile, call: cst.Call) -> list[Splice]:
     here, whole, full = file.location(call), call.args[0].value, file.full_name(call.func) or ""
     if full in TYPED and len(call.args) > 1:
         raise refuse(f"{here}: `{file.text(call)}` is given sizes")
+    typed = full in TYPED or _typed(file, call)
+    array, needed = imports.reach(file, "numpy", "array")
+    if typed and full not in TYPED and isinstance(whole, cst.ListComp) and (taken := _taken_apart(whole.elt)) is not None:
+        stack, needed = imports.reach(file, "numpy", "stack")
+        start, end = file.outer_span(whole)
+        plain = Splice(file.path, file.outer_span(taken)[1], file.outer_span(whole.elt)[1], "")
+        return [*needed, Splice(file.path, start, start, f"{stack}("), plain, Splice(file.path, end, end, ")")]
     found = entries(file, whole)
     if found is None:
         raise refuse(f"{here}: `{file.text(whole)}` is no list whose entries the source shows")
     kinds = {_kind(scene, each) for each in found}
-    typed = full in TYPED or _typed(file, call)
     if "tensor" in kinds:
         raise refuse(f"{here}: `{file.text(whole)}` holds tensors")
     if "single" in kinds:
@@ -89,7 +97,6 @@ def _joined(scene: Scene, file: PythonFile, call: cst.Call) -> list[Splice]:
     sampled = all(each.sampled and (each.key is not None or isinstance(each.node, (cst.Name, cst.ListComp, cst.List))) for each in found)
     if kinds != {"array"} and not (typed and sampled):
         raise refuse(f"{here}: whether `{file.text(whole)}` holds arrays is not known")
-    array, needed = imports.reach(file, "numpy", "array")
     start, end = file.outer_span(whole)
     if full not in TYPED:
         return [*needed, Splice(file.path, start, start, f"{array}("), Splice(file.path, end, end, ")")]
@@ -97,6 +104,12 @@ def _joined(scene: Scene, file: PythonFile, call: cst.Call) -> list[Splice]:
     name, _ = imports.reach(file, "torch", TYPED[full])
     text = f"{maker}({array}({file.outer_text(whole)}), dtype={name})"
     return [*needed, *more, Splice(file.path, *file.span(call), text)]
+
+
+def _taken_apart(node: cst.BaseExpression) -> cst.BaseExpression | None:
+    """`x` of `x.tolist()`: an array, or a tensor that NumPy reads as one."""
+    method = isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value == "tolist" and not node.args
+    return node.func.value if method else None  # type: ignore[attr-defined]
 
 
 def _typed(file: PythonFile, call: cst.Call) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import libcst as cst
@@ -84,12 +85,13 @@ def assigned(file: PythonFile, target: cst.CSTNode) -> cst.BaseExpression | None
 
 
 def index_of(file: PythonFile, function: cst.FunctionDef, param: cst.Param) -> int | None:
-    """Position of `param` in a call, the object itself not counted; None for keyword-only ones."""
+    """Position of `param` in a call, the object itself not counted; None for keyword-only ones and the object."""
     ordered = [*function.params.posonly_params, *function.params.params]
     if param not in ordered:
         return None
     static = any(dotted(each.decorator) == "staticmethod" for each in function.decorators)
-    return ordered.index(param) - (1 if file.class_of(function) is not None and not static else 0)
+    index = ordered.index(param) - (1 if file.class_of(function) is not None and not static else 0)
+    return index if index >= 0 else None
 
 
 def is_name(file: PythonFile, node: cst.Name) -> bool:
@@ -100,15 +102,16 @@ def is_name(file: PythonFile, node: cst.Name) -> bool:
 
 def given_to(owner: cst.CSTNode, name: str) -> list[cst.BaseExpression]:
     """What assignments in `owner` give to the dotted `name`, also where they unpack a tuple that is written out."""
-    found = []
-    for node in descendants(owner, (cst.Assign, cst.AnnAssign)):
-        for target in targets_of(node):
-            if dotted(target) == name and node.value is not None:
-                found.append(node.value)
-            if isinstance(target, (cst.Tuple, cst.List)) and isinstance(node.value, (cst.Tuple, cst.List)):
-                pairs = zip(target.elements, node.value.elements, strict=False)
-                found += [given.value for part, given in pairs if dotted(part.value) == name]
-    return found
+    return [value for node in descendants(owner, (cst.Assign, cst.AnnAssign)) for value in _gives(node, name)]  # type: ignore[arg-type]
+
+
+def _gives(node: cst.Assign | cst.AnnAssign, name: str) -> Iterator[cst.BaseExpression]:
+    for target in targets_of(node):
+        if dotted(target) == name and node.value is not None:
+            yield node.value
+        if isinstance(target, (cst.Tuple, cst.List)) and isinstance(node.value, (cst.Tuple, cst.List)):
+            pairs = zip(target.elements, node.value.elements, strict=False)
+            yield from (given.value for part, given in pairs if dotted(part.value) == name)
 
 
 def place_in(target: cst.BaseExpression, name: str) -> int | None:
@@ -120,14 +123,9 @@ def place_in(target: cst.BaseExpression, name: str) -> int | None:
 
 
 def class_values(body: cst.IndentedBlock, name: str) -> list[cst.BaseExpression]:
-    found = []
-    for line in body.body:
-        for statement in line.body if isinstance(line, cst.SimpleStatementLine) else ():
-            if isinstance(statement, cst.AnnAssign) and dotted(statement.target) == name and statement.value is not None:
-                found.append(statement.value)
-            if isinstance(statement, cst.Assign) and any(dotted(target.target) == name for target in statement.targets):
-                found.append(statement.value)
-    return found
+    """What assignments that stand in `body` itself give to `name`."""
+    statements = (each for line in body.body if isinstance(line, cst.SimpleStatementLine) for each in line.body)
+    return [value for each in statements if isinstance(each, (cst.Assign, cst.AnnAssign)) for value in _gives(each, name)]
 
 
 def fallback(node: cst.BaseExpression) -> cst.BaseExpression | None:

@@ -41,6 +41,10 @@ class Chain:
         text = self.text(node)
         return text if isinstance(node, ATOMS) or node.lpar else f"({text})"
 
+    def turned(self, node: cst.BaseExpression, method: str) -> str:
+        """Its source with the call of a `method` behind it, where there is one."""
+        return self.operand(node) + method if method else self.text(node)
+
     def text(self, node: cst.BaseExpression) -> str:
         """Source text of `node` with its own parentheses."""
         return self.file.outer_text(node)

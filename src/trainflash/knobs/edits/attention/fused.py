@@ -85,7 +85,7 @@ def _up(chain: Chain, node: cst.BaseExpression) -> tuple[cst.BaseExpression, str
         full = file.full_name(call.func) or ""
         if full == einsum.NAME:
             (values, turned), back = einsum.values(file, call, node)
-            return call, (chain.operand(values) if turned else chain.text(values)) + turned, back
+            return call, chain.turned(values, turned), back
         if full in scores.PRODUCTS and len(call.args) == 2:
             if call.args[0] is not up:
                 raise refuse(f"{file.location(call)}: the weights stand on the right of the product")

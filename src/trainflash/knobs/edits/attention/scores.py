@@ -313,13 +313,13 @@ def _first_product(chain: Chain, node: cst.BaseExpression) -> None:
     file = chain.file
     if isinstance(node, cst.Call) and file.full_name(node.func) == einsum.NAME:
         (query, turned), (keys, turned_keys) = einsum.queries_and_keys(file, node)
-        chain.query, chain.key = chain.text(query) + turned, chain.text(keys) + turned_keys
+        chain.query, chain.key = chain.turned(query, turned), chain.turned(keys, turned_keys)
     else:
         left, right = _operands(chain, node)
         query, keys = left, _transposed(chain, right)
         chain.query = chain.text(left)
         chain.key = chain.text(keys) if keys is not None else f"{chain.operand(right)}.transpose(-2, -1)"
-    chain.like = chain.text(query)
+    chain.like = chain.operand(query)
     sizes = [f"{each}.{size}" for each in (chain.text(query), chain.key) for size in ("shape[-1]", "size(-1)")]
     chain.scale = "1.0" if chain.scale is None else chain.scale
     if chain.scale in {form for size in sizes for form in (f"1 / math.sqrt({size})", f"1 / ({size} ** 0.5)", f"{size} ** -0.5")}:
