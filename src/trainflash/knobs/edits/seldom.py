@@ -152,7 +152,7 @@ def _target(scene: Scene, level: _Level) -> Target:
     number = f"({counter.text} + 1)" if saves else counter.text  # the last of N steps, so that a run's end is kept
 
     def write(value: Any) -> tuple[Splice, ...]:
-        return (*counter.needed, *_guard(file, block, f"{number} % {value} == 0"))
+        return (*counter.needed, *_guard(file, block, f"{number} % {value} == 0", counter.before))
 
     return Target(here, 1, write, f"`{short(file.text(first).splitlines()[0])}` at {here}, in every step")
 
@@ -255,15 +255,18 @@ def _switched(statement: cst.CSTNode, mode: str) -> str | None:
     return dotted(call.func.value) if method else None  # type: ignore[union-attr]
 
 
-def _guard(file: PythonFile, block: list[cst.CSTNode], test: str) -> tuple[Splice, ...]:
-    only = block[0]
+def _guard(file: PythonFile, block: list[cst.CSTNode], test: str, before: str = "") -> tuple[Splice, ...]:
+    """`before` and the condition in front of the block; an `if` that asks something already asks both."""
+    only, indent = block[0], file.indent(block[0])
+    start, end = file.span(block[0])[0], file.span(block[-1])[1]
+    above = f"{before}{file.newline}{indent}" if before else ""
     if len(block) == 1 and isinstance(only, cst.If) and only.orelse is None:
         span = file.outer_span(only.test)
         weak = isinstance(only.test, (cst.IfExp, cst.Lambda, cst.NamedExpr)) or _is_or(only.test)
         left, right = ("(", ")") if weak and not only.test.lpar else ("", "")
-        return (Splice(file.path, span[0], span[0], f"{test} and {left}"), Splice(file.path, span[1], span[1], right))
-    start, end = file.span(block[0])[0], file.span(block[-1])[1]
-    return under(file, f"if {test}:", start, end, file.indent(block[0]))
+        asked = (Splice(file.path, span[0], span[0], f"{test} and {left}"), Splice(file.path, span[1], span[1], right))
+        return (Splice(file.path, start, start, above), *asked) if above else asked
+    return under(file, f"{above}if {test}:", start, end, indent)
 
 
 def _is_or(test: cst.BaseExpression) -> bool:

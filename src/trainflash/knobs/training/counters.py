@@ -16,17 +16,23 @@ from trainflash.knobs.splices import Splice
 NAMES = ("step", "global_step", "iteration", "n_iter", "batch_idx", "batch_index", "step_idx", "it", "i_step")  # parameters that are counts
 NEW = "step"  # own: what a loop without a number gets
 SHOWN_BY = {"tqdm", "track", "trange", "progress"}  # what shows a loop's progress hands on what it is given
+COUNTS = ("calls", "turns", "times_asked")  # own: names of a count that an object gets; the first that the program does not use
+NO_COUNT = {"Module", "LightningModule", "NamedTuple", "Enum", "Protocol", "Function"}
 SHRINKS = {"clear", "pop", "popleft", "remove"}
 LIGHTNING = ("lightning", "pytorch_lightning")
 
 
 @dataclass(frozen=True)
 class Counter:
-    """`text` reads it; `first` is its value in the first step, None where unknown; `needed` is written for it to be there."""
+    """`text` reads it; `first` is its value in the first step, None where unknown; `needed` is written for it to be there.
+
+    `before` is a statement that counts, where nothing does so yet: in front of the one that asks.
+    """
 
     text: str
     first: int | None = None
     needed: tuple[Splice, ...] = ()
+    before: str = ""
 
 
 def in_loop(file: PythonFile, loop: cst.For | cst.While, statement: cst.CSTNode) -> Counter | None:
@@ -43,7 +49,12 @@ def in_function(project: Project, file: PythonFile, function: cst.FunctionDef, s
         return Counter(handed, 0 if handed == "batch_idx" else None)
     if {"state", "control"} <= set(params):
         return Counter("state.global_step")  # a callback of transformers
-    return _attribute(project, file, function, params) or _of_lightning(file, function, params) or _list(file, function, statement)
+    return (
+        _attribute(project, file, function, params)
+        or _of_lightning(file, function, params)
+        or _list(file, function, statement)
+        or _new(project, file, function, params)
+    )
 
 
 def _numbered(loop: cst.For) -> Counter | None:
@@ -123,6 +134,40 @@ def _list(file: PythonFile, function: cst.FunctionDef, statement: cst.CSTNode) -
         if len(given_to(owner, base)) == 1 and not others & SHRINKS and not cut:
             return Counter(f"len({base})", 1)
     return None
+
+
+def _new(project: Project, file: PythonFile, function: cst.FunctionDef, params: list[str]) -> Counter | None:
+    """An attribute of the object's own, which begins as one of the class and is counted up here: not of a network, which is compiled."""
+    owner = file.class_of(function)
+    if owner is None or params[:1] != ["self"] or not isinstance(owner.body, cst.IndentedBlock) or _is_bare(owner):
+        return None
+    name = next((each for each in COUNTS if not _is_used(project, each)), None)
+    if name is None:
+        return None
+    first = owner.body.body[0]
+    documented = isinstance(small := sole(first), cst.Expr) and isinstance(small.value, (cst.SimpleString, cst.ConcatenatedString))
+    header = [owner.name, *owner.bases, *owner.keywords]
+    end = file.span(first)[1] if documented else file.raw.index(b":", file.span(header[-1])[1])
+    at = file.raw.index(b"\n", end) + 1
+    indent = file.indent(first)
+    left, right = (file.newline, "") if documented else ("", file.newline)
+    made = Splice(file.path, at, at, f"{left}{indent}{name} = 0{file.newline}{right}")
+    return Counter(f"self.{name}", 1, (made,), f"self.{name} += 1")
+
+
+def _is_used(project: Project, name: str) -> bool:
+    return any(isinstance(node, cst.Name) and node.value == name for where in project.parsed(name) for node in where.nodes)
+
+
+def _is_bare(owner: cst.ClassDef) -> bool:
+    """Whether objects of the class cannot be given a number, or are no objects of the program's own."""
+    frozen = any("frozen" in {arg.keyword.value for arg in call.args if arg.keyword} for call in _decorating(owner))
+    slots = any(dotted(target.target) == "__slots__" for node in descendants(owner.body, cst.Assign) for target in node.targets)  # type: ignore[attr-defined]
+    return frozen or slots or bool(base_names(owner) & NO_COUNT)
+
+
+def _decorating(owner: cst.ClassDef) -> list[cst.Call]:
+    return [each.decorator for each in owner.decorators if isinstance(each.decorator, cst.Call)]
 
 
 def _method_of(call: cst.CSTNode, base: str) -> bool:
