@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from trainflash.knobs.project import Project
-from trainflash.knobs.reading.expressions import literal, refuse, short
+from trainflash.knobs.reading.expressions import class_values, literal, refuse, short
 from trainflash.knobs.reading.formats import Formats
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, keyword, positional
 from trainflash.knobs.splices import Edit, Splice
@@ -35,6 +35,8 @@ def _edge(formats: Formats, file: PythonFile, call: cst.Call) -> list[Place]:
     given = keyword(call, "dtype") or positional(call, EDGES[name])
     if given is not None:
         return _told(formats, file, call, given.value)
+    if any(arg.star == "**" and _gives_type(formats, file, arg.value) for arg in call.args):
+        return []  # what the options say is edited where they stand
     first = positional(call, 0) or keyword(call, "data") or keyword(call, "obj")
     if first is None:
         raise refuse(f"{here}: what `{short(file.text(call))}` is given cannot be told")
@@ -44,6 +46,22 @@ def _edge(formats: Formats, file: PythonFile, call: cst.Call) -> list[Place]:
     if kind is None:
         raise refuse(f"{here}: whether `{short(file.text(first.value))}` holds float64 is not known, and its tensor would keep that")
     return _brought(formats, file, call, first.value) if kind == "float64" else []
+
+
+def _gives_type(formats: Formats, file: PythonFile, options: cst.BaseExpression, depth: int = 2) -> bool:
+    """Whether options, a constant of the module or of the class, name a type of numbers."""
+    if isinstance(options, cst.Dict):
+        return any(isinstance(each, cst.DictElement) and literal(each.key) == "dtype" for each in options.elements)
+    if isinstance(options, cst.Call):
+        return dotted(options.func) == "dict" and keyword(options, "dtype") is not None
+    owner = file.class_around(options)
+    of_class = isinstance(options, cst.Attribute) and dotted(options.value) in ("self", "cls") and owner is not None
+    if of_class and isinstance(owner.body, cst.IndentedBlock):  # type: ignore[union-attr]
+        made = [(file, value) for value in class_values(owner.body, options.attr.value)]  # type: ignore[union-attr]
+    else:
+        held = formats.constant(file, options) if isinstance(options, cst.Name) else None
+        made = [] if held is None else [held]
+    return depth > 0 and len(made) == 1 and _gives_type(formats, *made[0], depth - 1)
 
 
 def _told(formats: Formats, file: PythonFile, call: cst.Call, given: cst.BaseExpression) -> list[Place]:
