@@ -120,6 +120,13 @@ class ReleasedObjects(Edit):
 
 
 @dataclass(frozen=True)
+class HandedFunction(Edit):
+    """Take `function` out of the list of functions, or the registration, by which the program has it called: named once, and not called."""
+
+    function: str
+
+
+@dataclass(frozen=True)
 class CollectorSettings(Edit):
     """Take away the program's one call of `calls`, settings of the garbage collector that make it run more often or tell what it does."""
 

@@ -62,6 +62,7 @@ FINDERS: dict[type, Callable[[Any, Scene], tuple[Target, ...]]] = {
     of.RemoveCall: statements.remove_call,
     of.ReleasedObjects: collecting.released_objects,
     of.CollectorSettings: collecting.collector_settings,
+    of.HandedFunction: collecting.handed_function,
     of.UnwrapCall: statements.unwrap_call,
     of.ModelStatement: network.model_statement,
     of.ForwardBlock: network.forward_block,

@@ -324,6 +324,20 @@ def unwrap_call(edit: UnwrapCall, scene: Scene) -> tuple[Target, ...]:
     return (Target(here, None, lambda value: (splice,), f"`{dotted(call.func)}` at {here}", "unwrapped"),)
 
 
+def without_element(file: PythonFile, element: cst.Element) -> tuple[Splice, ...]:
+    """The edit that takes an element out of a list that is written out. Raises `UsageError` for a tuple, whose length may mean something."""
+    owner = file.parent(element)
+    if not isinstance(owner, (cst.List, cst.Set)):
+        raise refuse(f"{file.location(element)}: `{file.text(element)}` stands in no list")
+    at = next(number for number, each in enumerate(owner.elements) if each is element)
+    start, end = file.outer_span(element.value)
+    if at:
+        start = file.outer_span(owner.elements[at - 1].value)[1]
+    elif len(owner.elements) > 1:
+        end = file.outer_span(owner.elements[1].value)[0]
+    return (Splice(file.path, start, end, ""),)
+
+
 def called(file: PythonFile, function: cst.BaseExpression, arguments: Sequence[cst.Arg]) -> str:
     """Source of a call of `function` with `arguments`, both written elsewhere in the file."""
     text = file.outer_text(function)

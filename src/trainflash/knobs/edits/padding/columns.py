@@ -1,4 +1,4 @@
-"""Columns that are padding in every row of a batch: a collate function of torch's own kind that cuts them, where samples come padded."""
+"""Columns that are padding in every row of a batch: a collate function that cuts them, of torch's own kind or around the program's own."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from trainflash.schema import PaddedField
 NAME = "cut_common_padding"
 COLLATE_AT = 6  # where a DataLoader takes it without its name
 FUNCTION = '''\
-def {name}(samples):
+def {name}({params}):
     """A batch without the columns that are padding in all of its samples."""
-    batch = {collate}(samples)
+    batch = {batch}
     used = {used}
     width = int(used.any(0).cumsum(0).argmax()) + 1
 {cut}
@@ -34,17 +34,20 @@ def {name}(samples):
 
 
 def common_padding(edit: CommonPadding, scene: Scene) -> tuple[Target, ...]:
-    """The training loader's call. Raises `UsageError` where the program collates by itself, or padding was not seen so."""
+    """The training loader's call. Raises `UsageError` where it is not known how it joins samples, or padding was not seen so."""
     fields = scene.summary.padded
     if not fields:
         raise refuse("the run did not see which parts of a batch end in padding that all of its samples have")
     file, call = the_call(LOADER, scene)
     here = file.location(call)
-    if keyword(call, "collate_fn") is not None or positional(call, COLLATE_AT) is not None:
-        raise refuse(f"{here}: the loader has a collate function of its own")
-    if has_splat(call, "*"):
+    given = keyword(call, "collate_fn") or positional(call, COLLATE_AT)
+    own = None if given is None or dotted(given.value) == "None" else given.value
+    if given is not None and own is None:
+        raise refuse(f"{here}: the loader is given no collate function")
+    if given is None and has_splat(call, "*"):
         raise refuse(f"{here}: a *splat may pass a collate function")
-    loading.can_be_added(scene.project, file, call, "collate_fn", LOADER.calls)
+    if given is None:
+        loading.can_be_added(scene.project, file, call, "collate_fn", LOADER.calls)
     size = keyword(call, "batch_size") or positional(call, 1)
     if size is not None and dotted(size.value) == "None":
         raise refuse(f"{here}: the loader makes no batches")
@@ -52,7 +55,7 @@ def common_padding(edit: CommonPadding, scene: Scene) -> tuple[Target, ...]:
     if taken:
         raise refuse(f"{file.location(taken[0])}: the name {NAME} means something else in {file.path}")
     _network_of_any_width(scene, fields[0].width)
-    splices = _written(file, call, fields)
+    splices = _written(file, call, fields, own)
     return (Target(here, None, lambda value: splices, f"collate_fn of the call at {here}", "without the padding of all rows"),)
 
 
@@ -76,8 +79,8 @@ def _names_of(project: Project, width: int) -> list[tuple[PythonFile, cst.BaseEx
     return found
 
 
-def _written(file: PythonFile, call: cst.Call, fields: tuple[PaddedField, ...]) -> tuple[Splice, ...]:
-    collate, added = imports.reach(file, "torch.utils.data", "default_collate")
+def _written(file: PythonFile, call: cst.Call, fields: tuple[PaddedField, ...], own: cst.BaseExpression | None) -> tuple[Splice, ...]:
+    """The new function, and how the loader is given it: beside the program's `own`, where there is one."""
     names = ["batch" if field.key is None else f"batch[{_spelled(field.key)}]" for field in fields]
     used = [_unlike(name, field.fill) for name, field in zip(names, fields, strict=True)]
     joined = " | ".join(f"({each})" if "!=" in each else each for each in used) if len(used) > 1 else used[0]
@@ -86,13 +89,25 @@ def _written(file: PythonFile, call: cst.Call, fields: tuple[PaddedField, ...]) 
         cut = [f"    for field in ({keys}):", "        batch[field] = batch[field][:, :width].contiguous()"]
     else:
         cut = [f"    {names[0]} = {names[0]}[:, :width].contiguous()"]
-    text = FUNCTION.format(name=NAME, collate=collate, used=joined, cut="\n".join(cut)).replace("\n", file.newline)
+    if own is None:
+        collate, added = imports.reach(file, "torch.utils.data", "default_collate")
+        params, batch, handed = "samples", f"{collate}(samples)", NAME
+    else:
+        partial, added = imports.reach(file, "functools", "partial")
+        places = any(isinstance(field.key, int) for field in fields)  # of a tuple, which cannot be changed
+        params, batch = "samples, collate", "list(collate(samples))" if places else "collate(samples)"
+        handed = f"{partial}({NAME}, collate={file.outer_text(own)})"
+    text = FUNCTION.format(name=NAME, params=params, batch=batch, used=joined, cut="\n".join(cut)).replace("\n", file.newline)
     above = above_outermost(file, call)
     before = file.raw[:above].replace(b"\r", b"")
     newlines = len(before) - len(before.rstrip(b"\n"))
     text = max(0, 3 - newlines) * file.newline + text  # two empty lines
-    at, written = insertion(file, call)
-    return (*added, Splice(file.path, above, above, text), Splice(file.path, at, at, written.format(f"collate_fn={NAME}")))
+    if own is not None:
+        passed = Splice(file.path, *file.outer_span(own), handed)
+    else:
+        at, written = insertion(file, call)
+        passed = Splice(file.path, at, at, written.format(f"collate_fn={handed}"))
+    return (*added, Splice(file.path, above, above, text), passed)
 
 
 def _spelled(key: str | int | None) -> str:
