@@ -325,7 +325,7 @@ def unwrap_call(edit: UnwrapCall, scene: Scene) -> tuple[Target, ...]:
 
 
 def without_element(file: PythonFile, element: cst.Element) -> tuple[Splice, ...]:
-    """The edit that takes an element out of a list that is written out. Raises `UsageError` for a tuple, whose length may mean something."""
+    """The edit that takes an element out of a list as it is written. Raises `UsageError` for a tuple, whose length may mean something."""
     owner = file.parent(element)
     if not isinstance(owner, (cst.List, cst.Set)):
         raise refuse(f"{file.location(element)}: `{file.text(element)}` stands in no list")
