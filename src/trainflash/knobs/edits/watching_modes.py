@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import libcst as cst
 
 from trainflash.knobs.edits import imports
 from trainflash.knobs.effects import changes
 from trainflash.knobs.kinds import WatchingMode
 from trainflash.knobs.project import Project
+from trainflash.knobs.reading import callees
 from trainflash.knobs.reading.expressions import given_to, refuse
-from trainflash.knobs.reading.python_source import PythonFile, base_names, descendants, dotted
+from trainflash.knobs.reading.python_source import PythonFile, base_names, descendants, dotted, sole
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
 
 MODES = {"TorchDispatchMode": "__torch_dispatch__", "TorchFunctionMode": "__torch_function__"}
 ENTERS = "enter_context"
+SHOWS = ("print", "debug", "info", "warning", "log")
 OF_TORCH = ("torch.utils.flop_counter.FlopCounterMode",)
 
 
 def watching_mode(edit: WatchingMode, scene: Scene) -> tuple[Target, ...]:
     """`contextlib.nullcontext()` in place of the mode. Raises `UsageError` where it may change what an operation gives, or is read."""
-    found: list[tuple[PythonFile, cst.Call]] = []
+    found: list[tuple[PythonFile, cst.BaseExpression]] = []
     reasons: list[Exception] = []
     owners = {
         node.name.value: (file, node)
@@ -30,11 +34,12 @@ def watching_mode(edit: WatchingMode, scene: Scene) -> tuple[Target, ...]:
     for file, call in ((each, call) for each in scene.project.parsed() for call in each.calls):
         called = file.full_name(call.func) or ""
         owner = owners.get(called.split(".")[-1])
-        if (owner is None and called not in OF_TORCH) or not _entered(file, call):
+        entered = list(_entered(file, call)) if owner is not None or called in OF_TORCH else []
+        if not entered:
             continue
-        reason = (_changing(scene.project, *owner) if owner is not None else None) or _read(file, call)
+        reason = (_changing(scene.project, *owner) if owner is not None else None) or _read(file, call, entered)
         if reason is None:
-            found.append((file, call))
+            found += [(file, each) for each in entered]
         else:
             reasons.append(reason)
     if not found:
@@ -42,14 +47,25 @@ def watching_mode(edit: WatchingMode, scene: Scene) -> tuple[Target, ...]:
     if len(found) > 1:
         places = ", ".join(str(file.location(call)) for file, call in found[:4])
         raise refuse(f"several blocks run under a mode that watches operations: {places}", "take one away by hand")
-    file, call = found[0]
+    file, entered = found[0]
     spelled, needed = imports.reach(file, "contextlib", "nullcontext")
-    splices = (*needed, Splice(file.path, *file.span(call), f"{spelled}()"))
-    here = file.location(call)
-    return (Target(here, None, lambda value: splices, f"`{file.text(call)}` at {here}", "taken away"),)
+    splices = (*needed, Splice(file.path, *file.span(entered), f"{spelled}()"))
+    here = file.location(entered)
+    return (Target(here, None, lambda value: splices, f"`{file.text(entered)}` at {here}", "taken away"),)
 
 
-def _entered(file: PythonFile, call: cst.Call) -> bool:
+def _entered(file: PythonFile, call: cst.Call) -> Iterator[cst.BaseExpression]:
+    """What enters the mode that `call` makes: the call itself, or the name that it is given to."""
+    if _enters(file, call):
+        yield call
+    up = file.parent(call)
+    name = up.targets[0].target if isinstance(up, cst.Assign) and len(up.targets) == 1 else None
+    around = file.function_around(call) or file.module
+    if isinstance(name, cst.Name) and len(given_to(around, name.value)) == 1:
+        yield from (each for each in descendants(around, cst.Name) if each.value == name.value and _enters(file, each))  # type: ignore[attr-defined,misc,arg-type]
+
+
+def _enters(file: PythonFile, call: cst.BaseExpression) -> bool:
     """Whether `call` is what a `with` enters, also under a condition, or is handed to the `enter_context` of a stack of contexts."""
     up = file.parent(call)
     if isinstance(up, cst.IfExp) and up.test is not call:
@@ -96,8 +112,8 @@ def _all_of_it(file: PythonFile, call: cst.Call, args: str) -> bool:
     return stars in (["*"], ["*", "**"]) and dotted(call.args[0].value) == args
 
 
-def _read(file: PythonFile, call: cst.Call) -> Exception | None:
-    """Why the mode cannot go, where a name that it gets is read."""
+def _read(file: PythonFile, call: cst.Call, entered: list[cst.BaseExpression]) -> Exception | None:
+    """Why the mode cannot go, where a name that it gets is read; what an object is shown to have seen, which stays, may be nothing."""
     item = next((up for up in file.ancestors(call) if isinstance(up, (cst.WithItem, cst.BaseSmallStatement))), None)
     if isinstance(item, cst.WithItem):
         named = item.asname.name if item.asname is not None else None
@@ -111,5 +127,12 @@ def _read(file: PythonFile, call: cst.Call) -> Exception | None:
         return None
     name = dotted(named)  # type: ignore[arg-type]
     around = file.function_around(call) or file.module
-    readers = [node for node in descendants(around, cst.Name) if node.value == name and node is not named]
+    reads = [node for node in descendants(around, cst.Name) if node.value == name and node is not named and node not in entered]
+    readers = [node for node in reads if call in entered or not _shown(file, node)]
     return refuse(f"{file.location(readers[0])}: what {name} saw is read here") if readers else None
+
+
+def _shown(file: PythonFile, node: cst.CSTNode) -> bool:
+    """Whether a statement that only prints or logs reads it."""
+    small = sole(file.statement(node))
+    return isinstance(small, cst.Expr) and isinstance(small.value, cst.Call) and callees.called_name(small.value) in SHOWS

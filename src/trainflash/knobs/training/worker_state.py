@@ -10,7 +10,18 @@ import libcst as cst
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callers
 from trainflash.knobs.reading.expressions import refuse
-from trainflash.knobs.reading.python_source import ASSIGNS, LOOPS, PythonFile, descendants, dotted, keyword, sole, string_value, targets_of
+from trainflash.knobs.reading.python_source import (
+    ASSIGNS,
+    LOOPS,
+    PythonFile,
+    decorator_names,
+    descendants,
+    dotted,
+    keyword,
+    sole,
+    string_value,
+    targets_of,
+)
 
 CHANGES = {"append", "clear", "extend", "insert", "pop", "remove", "reverse", "setdefault", "shuffle", "sort", "update"}
 HANDED = ("collate_fn", "data_collator", "transform", "transforms", "target_transform")
@@ -40,6 +51,15 @@ def kept(project: Project) -> None:
         for name in descendants(owner, cst.Name):
             if _set_again(project, file, owner, name):
                 raise refuse(f"{file.location(name)}: {name.value} is set again while the program runs, and kept workers hold a copy")
+
+
+def of_one_pass(file: PythonFile, call: cst.Call) -> None:
+    """Raises `UsageError` where the call makes a loader for one pass alone, whose workers end with it however they are kept."""
+    function = file.function_around(call)
+    asked = function is not None and decorator_names(file, function) == ["property"]
+    heads = any(isinstance(up, cst.For) and file.inside(call, up.iter) for up in file.loops_around(call))
+    if asked or heads:
+        raise refuse(f"{file.location(call)}: each pass makes a loader of its own, and its workers end with it")
 
 
 def told_nothing(project: Project) -> None:
