@@ -142,6 +142,18 @@ def test_zero_tails_of_vectors_and_waves():
     assert padding((wave,)) == pytest.approx(60 / 160)
 
 
+@pytest.mark.parametrize("channels", [1, 12])
+def test_zero_tails_of_signals_behind_their_channels(channels):
+    signals = torch.randn(4, channels, 400, generator=GENERATOR)
+    steps = torch.randn(4, 8, 512, generator=GENERATOR)
+    for row, length in enumerate(LENGTHS):
+        signals[row, :, 10 * length :] = 0
+        steps[row, length // 5 :] = 0
+    assert padding((signals, torch.zeros(4))) == pytest.approx(60 / 160)
+    assert padding((signals.flip(2),)) == pytest.approx(60 / 160)
+    assert padding((steps,)) == pytest.approx(12 / 32, abs=0.04)  # a single empty step may be one of the sequence
+
+
 def test_empty_parts_of_texts():
     pages = torch.stack([tokens([9, 30, 12, 40], 40) for _ in range(6)])
     for page, lines in zip(pages, (1, 2, 2, 3, 4, 1), strict=True):

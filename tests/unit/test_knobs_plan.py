@@ -110,6 +110,7 @@ def test_brief_where_no_knob_fits(tmp_path):
         "set_lookups",
         "hoist_invariant",
         "log_guard",
+        "log_level",
         "plain_numbers",
         "foreach_operations",
         "stacked_arrays",

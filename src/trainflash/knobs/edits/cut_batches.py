@@ -51,7 +51,7 @@ def cut_batch(edit: CutBatch, scene: Scene) -> tuple[Target, ...]:
     loss = divided_loss(scene.project, cuts.region)
     divisor = (loss.file, loss.divisor)
     made = (loss.file, _worked_out_once(*divisor))
-    summed = is_sum(loss) and (counted := _counted(loss.divisor)) is not None and loss.file.text(counted) in cuts.wholes
+    summed = is_sum(scene.project, loss) and (counted := _counted(loss.divisor)) is not None and loss.file.text(counted) in cuts.wholes
     if not summed:  # a sum over the rows of all pieces, divided by as many rows, is the same however they are cut
         of_means(scene, [divisor])
         no_sum(scene.project, loss)

@@ -16,14 +16,15 @@ from trainflash.knobs.reading.python_source import PythonFile
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
 from trainflash.knobs.training import paced, windows
-from trainflash.schema import Location
+from trainflash.schema import Activity, Location
 
+PART = 0.1  # own: of what a finding costs; an activity that takes less is not its cause
 HIGHEST = 3  # own: calls that lie between an activity and the condition that guards it
 
 
 def interval(edit: Interval, scene: Scene) -> tuple[Target, ...]:
     """N of the only `… % N` in the condition that guards the activity. Raises `UsageError` when there is none, or more than one."""
-    ran = facts.activity(scene.summary, edit.phase)
+    ran = _costly(scene, facts.activity(scene.summary, edit.phase))
     file, place = scene.source("causes it", ran.location if ran is not None else None)
     guard = _guard(scene, file, place, 0)
     if guard is None:
@@ -65,6 +66,14 @@ def interval(edit: Interval, scene: Scene) -> tuple[Target, ...]:
         return (*times, *anew(value))
 
     return (Target(here, found.value, write, f"{what}, multiplied there because {found.shown} has other readers"),)
+
+
+def _costly(scene: Scene, ran: Activity | None) -> Activity | None:
+    """`ran`, unless it takes a small part of what the finding costs, which names another line then."""
+    finding = scene.finding
+    if ran is None or finding is None or finding.location is None:
+        return ran
+    return ran if ran.count * ran.mean_ms / 1000 >= PART * finding.share * scene.summary.steady_s else None
 
 
 def _computed(file: PythonFile, number: cst.BaseExpression, test: cst.If, body: list[cst.CSTNode], seen: int, what: str) -> Target:

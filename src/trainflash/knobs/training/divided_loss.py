@@ -8,7 +8,7 @@ import libcst as cst
 
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees
-from trainflash.knobs.reading.expressions import refuse, short
+from trainflash.knobs.reading.expressions import literal, refuse, short
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, keyword, positional, string_value, targets_of
 from trainflash.knobs.training.backward_loops import BackwardLoop
 
@@ -77,14 +77,37 @@ def _last_given(file: PythonFile, name: str, before: cst.CSTNode) -> cst.CSTNode
     return max(ahead, key=lambda node: file.span(node)[0], default=None)
 
 
-def is_sum(found: DividedLoss) -> bool:
-    """Whether what is divided is one loss that torch sums over its rows: `loss(x, y, reduction="sum")`."""
-    value = found.loss
-    if isinstance(value, cst.Name):
-        assigned = _last_given(found.file, value.value, found.divisor)
-        value = assigned.value if isinstance(assigned, cst.Assign) else value
-    reduction = keyword(value, "reduction") if isinstance(value, cst.Call) else None
-    return reduction is not None and string_value(reduction.value) == "sum"
+def is_sum(project: Project, found: DividedLoss) -> bool:
+    """Whether what is divided is summed over its rows, by torch's losses (`reduction="sum"`) or by `.sum()`, in all of its terms."""
+    return _summed(project, found.file, found.loss, found.divisor, DEEPEST)
+
+
+def _summed(project: Project, file: PythonFile, value: cst.BaseExpression | None, before: cst.CSTNode, depth: int) -> bool:
+    if isinstance(value, cst.Name) and depth:
+        assigned = _last_given(file, value.value, before)
+        return isinstance(assigned, cst.Assign) and _summed(project, file, assigned.value, assigned, depth - 1)
+    if isinstance(value, cst.BinaryOperation):
+        left, right = ((side, _summed(project, file, side, before, depth)) for side in (value.left, value.right))
+        if isinstance(value.operator, (cst.Add, cst.Subtract)):
+            return left[1] and right[1]
+        scaled = isinstance(value.operator, (cst.Multiply, cst.Divide)) and left[1] and _is_factor(right[0])
+        return scaled or (isinstance(value.operator, cst.Multiply) and right[1] and _is_factor(left[0]))
+    if not isinstance(value, cst.Call):
+        return False
+    reduction = keyword(value, "reduction")
+    if reduction is not None:
+        return string_value(reduction.value) == "sum"
+    function = (file.full_name(value.func) or "").startswith("torch.")
+    if callees.called_name(value) == "sum":
+        return len(value.args) == (1 if function else 0)
+    meant = list(callees.meant(project, file, value)) if depth and not function else []
+    returned = [(where, node) for where, each in meant for node in descendants(each.body, cst.Return)]
+    return bool(returned) and all(_summed(project, where, node.value, node, depth - 1) for where, node in returned)  # type: ignore[attr-defined]
+
+
+def _is_factor(node: cst.BaseExpression) -> bool:
+    """Whether a factor is the same for all rows: a number, or an attribute of the object."""
+    return isinstance(literal(node), (int, float)) or (dotted(node) or "").startswith("self.")
 
 
 def no_sum(project: Project, found: DividedLoss) -> None:

@@ -9,8 +9,9 @@ from collections.abc import Callable
 import libcst as cst
 
 from trainflash.knobs.project import Project
+from trainflash.knobs.reading import callees, callers
 from trainflash.knobs.reading.callees import method_name
-from trainflash.knobs.reading.expressions import literal, refuse
+from trainflash.knobs.reading.expressions import argument_node, index_of, literal, refuse
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, string_value
 from trainflash.knobs.training.backward_loops import BackwardLoop, backward_loops
 
@@ -49,12 +50,29 @@ def makes_updates(project: Project, call: cst.Call, depth: int = 0) -> bool:
 
 
 def _passes(region: BackwardLoop, is_number: Callable[[PythonFile, cst.BaseExpression], bool]) -> tuple[PythonFile, cst.BaseExpression]:
-    """N of `for … in range(N)`, where the update follows the loop."""
-    counted = region.loop.iter if isinstance(region.loop, cst.For) else None
-    plain = isinstance(counted, cst.Call) and dotted(counted.func) == "range" and len(counted.args) == 1 and not counted.args[0].star
-    if not plain or not is_number(region.file, counted.args[0].value):  # type: ignore[union-attr]
-        raise refuse(f"{region.here()}: the number of micro-batches of an update is not written beside the backward pass")
-    return region.file, counted.args[0].value  # type: ignore[union-attr]
+    """N of `for … in range(N)` or `islice(batches, N)`, also where a caller hands that over, and the update follows the loop."""
+    counted = _handed(region) if isinstance(region.loop, cst.For) else None
+    if counted is not None:
+        file, call = counted
+        taken = {"range": 0, "islice": 1}.get(callees.called_name(call), -1)
+        plain = 0 <= taken == len(call.args) - 1 and not any(arg.star or arg.keyword for arg in call.args)
+        if plain and is_number(file, call.args[taken].value):
+            return file, call.args[taken].value
+    raise refuse(f"{region.here()}: the number of micro-batches of an update is not written beside the backward pass")
+
+
+def _handed(region: BackwardLoop) -> tuple[PythonFile, cst.Call] | None:
+    """The call whose result the loop goes over: in its head, or the argument of the one call of the function around it."""
+    file, node = region.file, region.loop.iter  # type: ignore[union-attr]
+    function = file.function_around(region.loop)
+    param = next((each for each in function.params.params if each.name.value == dotted(node)), None) if function is not None else None
+    if param is not None:
+        sites = callers.sites(region.project, file, function)  # type: ignore[arg-type]
+        if len(sites) != 1:
+            return None
+        file, site = sites[0]
+        node = argument_node(file, site, param.name.value, index_of(region.file, function, param))  # type: ignore[arg-type,assignment]
+    return (file, node) if isinstance(node, cst.Call) else None
 
 
 def _remainders(region: BackwardLoop, is_number: Callable[[PythonFile, cst.BaseExpression], bool]) -> Places:

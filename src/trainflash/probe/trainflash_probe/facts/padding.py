@@ -10,6 +10,7 @@ from ..nested import memory_of
 
 MIN_WIDTH = 4
 MIN_WAVE = 1000  # samples; a shorter 2-d float row is a row of features
+MOST_CHANNELS, LEAST_SAMPLES = 16, 32  # own: of (rows, channels, samples); other 3-d floats are (rows, steps, features)
 MOST_ELEMENTS = 1 << 16  # of one batch that are looked at
 MOST_VALUES = 64
 ELSEWHERE = 0.02  # most of the other elements that may equal the padding
@@ -107,7 +108,10 @@ class Padding:
 
     def _sequence(self, named: list) -> None:
         tensor = main_input(named)
-        if tensor is None or tensor.dim() < 2 or tensor.shape[1] < MIN_WIDTH or tensor.numel() == 0:
+        if tensor is None or tensor.dim() < 2 or tensor.numel() == 0:
+            return
+        signals = tensor.dim() == 3 and tensor.is_floating_point() and _are_signals(*tensor.shape[1:])
+        if tensor.shape[1] < MIN_WIDTH and not signals:
             return
         whole = tensor.dim() == 2 and not tensor.is_floating_point()
         wave = tensor.dim() == 2 and tensor.is_floating_point() and tensor.shape[1] >= MIN_WAVE
@@ -118,7 +122,9 @@ class Padding:
         rows = rows_of(tensor)
         if parts and not _are_texts(rows):
             return
-        if vectors or parts:
+        if signals and (tensor.shape[1] < MIN_WIDTH or _ends_in_silence(rows)):
+            rows = rows.any(axis=1)  # False: no channel has a value
+        elif vectors or parts:
             rows = rows.any(axis=2)  # False: a zero vector
         elif wave:
             rows = rows != 0
@@ -133,6 +139,16 @@ class Padding:
                 run = run * ~values  # only zeros can be padding
             equal = width - differs.sum(axis=1)
             runs.add(run.tolist(), values.tolist(), (equal if whole else equal * ~values).tolist(), width)
+
+
+def _are_signals(channels: int, samples: int) -> bool:
+    return channels <= MOST_CHANNELS and samples >= LEAST_SAMPLES
+
+
+def _ends_in_silence(rows) -> bool:
+    """Whether (rows, channels, samples) end, or begin, in samples without a value, and no first or last channel is without one."""
+    channels, samples = rows.any(axis=2), rows.any(axis=1)
+    return bool(channels[:, [0, -1]].all() and not samples[:, [0, -1]].all())
 
 
 def _are_texts(rows) -> bool:
