@@ -22,6 +22,7 @@ TABLES = ("torch.nn.Embedding", "torch.nn.EmbeddingBag")
 ARGUMENT = CallArgument(TABLES, "sparse", position=6, default=False, local="literal", conflicts=("max_norm", "scale_grad_by_freq"))
 LEAST_ROWS = 4096  # own: a smaller table is updated as a whole in less time than its rows are sorted
 LAZY = ("SGD", "Adagrad")  # move no row without a gradient; SparseAdam does not compute what Adam does
+FAILS = ("Adagrad",)  # with an error where sparse gradients meet weight decay
 MOVES = ("momentum", "weight_decay", "dampening", "nesterov")  # what moves such rows all the same, above zero
 DENSE = ("fused", "foreach", "differentiable")  # implementations that take no sparse gradients
 READS = {"clip_grad_norm_", "clip_grad_value_", "DistributedDataParallel", "FullyShardedDataParallel", "fully_shard", "prepare"}
@@ -75,17 +76,18 @@ def _moves_looked_up_rows_alone(scene: Scene) -> None:
         if given is not None and not _nothing(scene.project, file, given.value):
             raise refuse(f"{place}: `{name}={short(file.text(given.value))}` does not go together with sparse gradients")
     first = call.args[0].value if call.args else None
-    if not isinstance(first, cst.Call) or callees.method_name(first) != "parameters":
+    handed = kind in FAILS and isinstance(first, cst.Name)  # settings of a group that do not go together with it fail at once
+    if not handed and (not isinstance(first, cst.Call) or callees.method_name(first) != "parameters"):
         raise refuse(f"{place}: groups of parameters may have settings of their own")
-    _alone(scene.project, call)
+    _alone(scene.project, call, updates.optimizers > 1)  # type: ignore[union-attr]
 
 
-def _alone(project: Project, made: cst.Call) -> None:
-    """Raises `UsageError` where another optimizer may get the gradients, or a setting of this one is changed later."""
+def _alone(project: Project, made: cst.Call, several: bool) -> None:
+    """Raises `UsageError` where another optimizer, of `several`, may get the gradients, or a setting of this one is changed later."""
     for file in project.parsed():
         for call in file.calls:
             full = file.full_name(call.func) or ""
-            if call is not made and full.startswith("torch.optim.") and not full.startswith("torch.optim.lr_scheduler."):
+            if several and call is not made and full.startswith("torch.optim.") and not full.startswith("torch.optim.lr_scheduler."):
                 raise refuse(f"{file.location(call)}: another optimizer may not take sparse gradients")
         for node in file.nodes:
             if isinstance(node, cst.Subscript) and (place := lookups.key_of(node)) is not None and place[1] in MOVES:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import libcst as cst
 
+from trainflash.errors import UsageError
+from trainflash.knobs.project import Project
+from trainflash.knobs.reading import sources
 from trainflash.knobs.reading.expressions import given_to, literal, refuse
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, string_value
 from trainflash.knobs.scene import Scene
@@ -80,23 +83,34 @@ def network_of_any_width(scene: Scene, file: PythonFile, function: cst.FunctionD
             if where is file and where.inside(node, function):
                 continue
             if isinstance(node, cst.Call):
-                _shaped(where, node, names, file.text(width), typed=typed)
+                _shaped(scene.project, where, node, names, file.text(width), typed=typed)
             elif isinstance(node, cst.Subscript) and _in_network(where, node):
                 _picked(where, node, names)
             elif isinstance(node, cst.Attribute) and node.attr.value == "weight":
                 _whole_table(where, node, names)
 
 
-def _shaped(file: PythonFile, call: cst.Call, names: widths.Width, width: str, *, typed: bool) -> None:
+def _shaped(project: Project, file: PythonFile, call: cst.Call, names: widths.Width, width: str, *, typed: bool) -> None:
     tail = (file.full_name(call.func) or "").split(".")[-1] or (call.func.attr.value if isinstance(call.func, cst.Attribute) else "")
     counts = tail in SHAPES or (tail in POSITIONS and _in_network(file, call))
     values = [arg.value for arg in call.args]
-    held = any(names.holds(file, value) for value in values)
+    held = any(names.holds(file, value) and not _another(project, file, value, names) for value in values)
     alike = typed and any(literal(node) in names.numbers for value in values for node in descendants(value, cst.Integer))
     if counts and (held or alike) and not _always_cut(file, call, names):
         raise refuse(f"{file.location(call)}: `{file.text(call)}` counts on {width}, and a narrower batch may not fit")
     if _lays_flat(file, call, tail) and _in_network(file, call) and not _pools(file, call):
         raise refuse(f"{file.location(call)}: `{file.text(call)}` may lay whole rows flat, and a narrower batch may not fit what follows")
+
+
+def _another(project: Project, file: PythonFile, value: cst.BaseExpression, names: widths.Width) -> bool:
+    """Whether `value`, which is called like a width, is known to be another number."""
+    if not names.numbers or not isinstance(value, (cst.Name, cst.Attribute)):
+        return False
+    try:
+        source = sources.Resolver(project).source(file, value)
+    except UsageError:
+        return False
+    return source is not None and type(source.value) is int and source.value not in names.numbers
 
 
 def _always_cut(file: PythonFile, call: cst.Call, names: widths.Width) -> bool:
