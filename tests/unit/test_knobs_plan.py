@@ -110,7 +110,6 @@ def test_brief_where_no_knob_fits(tmp_path):
         "set_lookups",
         "hoist_invariant",
         "log_guard",
-        "log_level",
         "plain_numbers",
         "foreach_operations",
         "stacked_arrays",
@@ -118,6 +117,7 @@ def test_brief_where_no_knob_fits(tmp_path):
         "kept_contents",
         "vmap_rows",
         "every_nth",
+        "log_level",
     ]
     assert candidates == () and [each.knob for each in refused] == asked
     (brief,) = briefs

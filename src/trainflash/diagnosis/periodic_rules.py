@@ -9,7 +9,7 @@ from trainflash.diagnosis.signals import Signals
 from trainflash.diagnosis.thresholds import Thresholds
 from trainflash.schema import Activity, Evidence, LineCost, Location, Written
 
-KNOBS = {"logging": ("logging_cadence", "log_level"), "checkpoint": ("checkpoint_cadence",)}  # of lines between the phases
+KNOBS = {"logging": ("logging_cadence",), "checkpoint": ("checkpoint_cadence",)}  # of lines between the phases
 
 
 def evaluation(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:

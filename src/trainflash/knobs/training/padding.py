@@ -78,23 +78,24 @@ def network_of_any_width(scene: Scene, file: PythonFile, function: cst.FunctionD
     """No parameter, buffer, reshaping or position of the program is made of the width, under whatever name, and nothing is laid flat."""
     names = widths.of(scene.project, file, width)
     typed = isinstance(width, cst.Integer)
+    numbers = names.numbers | ({number} if (number := _typed(scene.project, file, width)) is not None else set())
     for where in scene.project.parsed():
         for node in where.nodes:
             if where is file and where.inside(node, function):
                 continue
             if isinstance(node, cst.Call):
-                _shaped(scene.project, where, node, names, file.text(width), typed=typed)
+                _shaped(where, node, names, numbers, file.text(width), typed=typed)
             elif isinstance(node, cst.Subscript) and _in_network(where, node):
                 _picked(where, node, names)
             elif isinstance(node, cst.Attribute) and node.attr.value == "weight":
                 _whole_table(where, node, names)
 
 
-def _shaped(project: Project, file: PythonFile, call: cst.Call, names: widths.Width, width: str, *, typed: bool) -> None:
+def _shaped(file: PythonFile, call: cst.Call, names: widths.Width, numbers: set[int], width: str, *, typed: bool) -> None:
     tail = (file.full_name(call.func) or "").split(".")[-1] or (call.func.attr.value if isinstance(call.func, cst.Attribute) else "")
     counts = tail in SHAPES or (tail in POSITIONS and _in_network(file, call))
     values = [arg.value for arg in call.args]
-    held = any(names.holds(file, value) and not _another(project, file, value, names) for value in values)
+    held = any(names.holds(file, value) and not _another(names.project, file, value, numbers) for value in values)
     alike = typed and any(literal(node) in names.numbers for value in values for node in descendants(value, cst.Integer))
     if counts and (held or alike) and not _always_cut(file, call, names):
         raise refuse(f"{file.location(call)}: `{file.text(call)}` counts on {width}, and a narrower batch may not fit")
@@ -102,15 +103,21 @@ def _shaped(project: Project, file: PythonFile, call: cst.Call, names: widths.Wi
         raise refuse(f"{file.location(call)}: `{file.text(call)}` may lay whole rows flat, and a narrower batch may not fit what follows")
 
 
-def _another(project: Project, file: PythonFile, value: cst.BaseExpression, names: widths.Width) -> bool:
-    """Whether `value`, which is called like a width, is known to be another number."""
-    if not names.numbers or not isinstance(value, (cst.Name, cst.Attribute)):
-        return False
+def _another(project: Project, file: PythonFile, value: cst.BaseExpression, numbers: set[int]) -> bool:
+    """Whether `value`, which is called like a width, is known to be another number than it."""
+    number = _typed(project, file, value) if numbers else None
+    return number is not None and number not in numbers
+
+
+def _typed(project: Project, file: PythonFile, node: cst.BaseExpression) -> int | None:
+    """The whole number that somebody typed for a name or a field; None where there is none, or more than one."""
+    if not isinstance(node, (cst.Name, cst.Attribute)):
+        return None
     try:
-        source = sources.Resolver(project).source(file, value)
+        source = sources.Resolver(project).source(file, node)
     except UsageError:
-        return False
-    return source is not None and type(source.value) is int and source.value not in names.numbers
+        return None
+    return source.value if source is not None and source.write is not None and type(source.value) is int else None
 
 
 def _always_cut(file: PythonFile, call: cst.Call, names: widths.Width) -> bool:
