@@ -10,6 +10,7 @@ from knob_runs import applied, candidate_here, run_for
 from knob_scenes import diagnosis
 
 from trainflash import knobs
+from trainflash.knobs.edits.padding import buckets
 from trainflash.schema import Command, Location
 
 HEAD = """import numpy as np
@@ -206,3 +207,30 @@ def test_columns_that_all_rows_pad_are_cut_and_nothing_else(tmp_path, lengths, r
         expected = before[key] if width is None else before[key][:, :width]
         assert torch.equal(after[key], expected) and after[key].dtype == expected.dtype and after[key].is_contiguous()
         assert width is None or bool((before[key][:, width:] == padded[key]).all())
+
+
+@pytest.mark.parametrize("drop_last", [False, True])
+def test_batches_of_like_length_hold_each_sample_once(drop_last):
+    scope = {"torch": torch}
+    exec(buckets.CLASS.format(name="LengthBatches", sampler="torch.utils.data.Sampler"), scope)  # what a program gets
+    lengths = torch.randint(4, 200, (1003,), generator=torch.Generator().manual_seed(0)).tolist()
+    texts = [{"ids": torch.zeros(length, dtype=torch.long), "label": 1} for length in lengths]
+    batches = scope["LengthBatches"](texts, 8, drop_last=drop_last)
+    first, second = list(batches), list(batches)
+    assert len(first) == len(second) == len(batches) == (125 if drop_last else 126)
+    assert first != second and {len(batch) for batch in first} == ({8} if drop_last else {8, 3})
+    drawn = [index for batch in first for index in batch]
+    assert len(drawn) == len(set(drawn)) == (1000 if drop_last else 1003)
+    widths = [max(lengths[index] for index in batch) for batch in first]
+    used = sum(lengths[index] for index in drawn) / sum(width * len(batch) for width, batch in zip(widths, first, strict=True))
+    assert used > 0.95  # at random 0.6
+
+
+@pytest.mark.parametrize(
+    ("sample", "size"),
+    [([7, 8, 9], 3), ("word", 4), (("some text", 3), 9), ({"x": torch.zeros(2, 5), "y": torch.tensor(1.0)}, 44), ((torch.zeros(3), 1), 12)],
+)
+def test_how_much_there_is_of_a_sample(sample, size):
+    scope = {"torch": torch}
+    exec(buckets.CLASS.format(name="LengthBatches", sampler="torch.utils.data.Sampler"), scope)
+    assert scope["LengthBatches"].size(sample) == size

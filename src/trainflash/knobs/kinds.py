@@ -338,6 +338,11 @@ class PadToLongest(Edit):
 
 
 @dataclass(frozen=True)
+class LengthBatches(Edit):
+    """Give a shuffling loader batches of samples of like length, by a batch sampler that the program gets."""
+
+
+@dataclass(frozen=True)
 class CommonPadding(Edit):
     """Give the training loader a collate function that cuts the columns which are padding in all rows of a batch."""
 

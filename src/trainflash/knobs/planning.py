@@ -49,11 +49,16 @@ def plan(
         frames: list[tuple[Knob, str]] = []
         for knob in _answering(finding):
             try:
+                _demand(knob, scene)
+                framed = [(knob, edit.frame) for edit in knob.edits if isinstance(edit, Advice)]
                 if isinstance(knob.edits[0], Advice):
-                    _demand(knob, scene)
-                    frames.append((knob, knob.edits[0].frame))
+                    frames += framed
                     continue
-                made += _candidates(knob, scene, finding.kind, None)
+                try:
+                    made += _candidates(knob, scene, finding.kind, None)
+                except UsageError:
+                    frames += framed
+                    raise
             except UsageError as bad:
                 refusals.setdefault((knob.name, bad.message), Refusal(knob.name, finding.kind, bad.message))
             except Exception as fault:  # one knob that stumbles over a program must not cost the others; its refusal tells of it
@@ -119,7 +124,7 @@ def _candidates(knob: Knob, scene: Scene, kind: Kind, wanted: Any) -> list[Candi
     if isinstance(knob.edits[0], Advice):
         raise UsageError(f"{knob.name} has no mechanical edit: {knob.edits[0].frame}", "write the patch, then `optimize try --patch FILE`")
     reasons = []
-    for edit in knob.edits:
+    for edit in (each for each in knob.edits if not isinstance(each, Advice)):
         try:
             targets = locating.locate(edit, scene)
         except UsageError as bad:

@@ -63,7 +63,7 @@ def batched_sampling(edit: BatchedSampling, scene: Scene) -> tuple[Target, ...]:
     shuffle = literal(given["shuffle"].value) if "shuffle" in given else False
     if not isinstance(shuffle, bool):
         raise refuse(f"{here}: whether it shuffles is not written as True or False")
-    _loader_is_only_iterated(scene)
+    loader_is_only_iterated(scene)
     length = _items_are_reads(scene, file, call, data.value)
     drop = file.text(given["drop_last"].value) if "drop_last" in given else "False"
     sampler, first = imports.reach(file, "torch.utils.data", "RandomSampler" if shuffle else "SequentialSampler")
@@ -96,7 +96,8 @@ def _without(file: PythonFile, call: cst.Call, arg: cst.Arg) -> Splice:
     return Splice(file.path, file.outer_span(before.value)[1], file.outer_span(arg.value)[1], "")
 
 
-def _loader_is_only_iterated(scene: Scene) -> None:
+def loader_is_only_iterated(scene: Scene) -> None:
+    """Raises `UsageError` where the program reads of a loader what would be another value, or has it made anew."""
     for file in scene.project.parsed():
         for node in file.nodes:
             if isinstance(node, cst.Attribute) and node.attr.value in READS and not CONFIGS.search((dotted(node.value) or "").lower()):

@@ -45,7 +45,7 @@ from trainflash.knobs.edits import exchange as exchanging
 from trainflash.knobs.edits.attention import fused, weights
 from trainflash.knobs.edits.foreach import loops as foreach_loops
 from trainflash.knobs.edits.mapped import rows as mapped_rows
-from trainflash.knobs.edits.padding import columns, longest, rounded
+from trainflash.knobs.edits.padding import buckets, columns, longest, rounded
 from trainflash.knobs.edits.padding import settings as padding_settings
 from trainflash.knobs.edits.ranks import dealt_rows, joined_exchange, skip_sync
 from trainflash.knobs.reading.expressions import same
@@ -98,6 +98,7 @@ FINDERS: dict[type, Callable[[Any, Scene], tuple[Target, ...]]] = {
     of.BatchedSampling: batching.batched_sampling,
     of.PadToLongest: longest.pad_to_longest,
     of.CommonPadding: columns.common_padding,
+    of.LengthBatches: buckets.length_batches,
     of.PaddingSetting: padding_settings.padding_setting,
     of.RoundedWidth: rounded.rounded_width,
     of.DeferredRead: loops.deferred_read,

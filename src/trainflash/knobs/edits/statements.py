@@ -281,6 +281,14 @@ def above_outermost(file: PythonFile, node: cst.CSTNode) -> int:
     return start
 
 
+def above_in_module(file: PythonFile, node: cst.CSTNode, text: str) -> Splice:
+    """A function or class in front of the module's statement that holds `node`, two empty lines away from what stands above it."""
+    above = above_outermost(file, node)
+    before = file.raw[:above].replace(b"\r", b"")
+    newlines = len(before) - len(before.rstrip(b"\n"))
+    return Splice(file.path, above, above, (max(0, 3 - newlines) * "\n" + text).replace("\n", file.newline))
+
+
 def _is_sequential(file: PythonFile, call: cst.Call, target: cst.BaseExpression) -> None:
     """Raises `UsageError` unless `target` is assigned a `torch.nn.Sequential` and nothing else: a list cannot be called."""
     name, owner = dotted(target), file.class_around(call) or file.module

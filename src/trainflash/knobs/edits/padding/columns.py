@@ -7,7 +7,7 @@ import libcst as cst
 from trainflash.knobs.edits import imports
 from trainflash.knobs.edits.calls import insertion
 from trainflash.knobs.edits.collating import LOADER
-from trainflash.knobs.edits.statements import above_outermost
+from trainflash.knobs.edits.statements import above_in_module
 from trainflash.knobs.edits.which_call import the_call
 from trainflash.knobs.kinds import CommonPadding
 from trainflash.knobs.project import Project
@@ -97,17 +97,13 @@ def _written(file: PythonFile, call: cst.Call, fields: tuple[PaddedField, ...], 
         places = any(isinstance(field.key, int) for field in fields)  # of a tuple, which cannot be changed
         params, batch = "samples, collate", "list(collate(samples))" if places else "collate(samples)"
         handed = f"{partial}({NAME}, collate={file.outer_text(own)})"
-    text = FUNCTION.format(name=NAME, params=params, batch=batch, used=joined, cut="\n".join(cut)).replace("\n", file.newline)
-    above = above_outermost(file, call)
-    before = file.raw[:above].replace(b"\r", b"")
-    newlines = len(before) - len(before.rstrip(b"\n"))
-    text = max(0, 3 - newlines) * file.newline + text  # two empty lines
+    text = FUNCTION.format(name=NAME, params=params, batch=batch, used=joined, cut="\n".join(cut))
     if own is not None:
         passed = Splice(file.path, *file.outer_span(own), handed)
     else:
         at, written = insertion(file, call)
         passed = Splice(file.path, at, at, written.format(f"collate_fn={handed}"))
-    return (*added, Splice(file.path, above, above, text), passed)
+    return (*added, above_in_module(file, call, text), passed)
 
 
 def _spelled(key: str | int | None) -> str:
