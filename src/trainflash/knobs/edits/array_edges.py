@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from trainflash.knobs.project import Project
-from trainflash.knobs.reading.expressions import class_values, literal, refuse, short
+from trainflash.knobs.reading.expressions import class_values, given_to, literal, refuse, short
 from trainflash.knobs.reading.formats import Formats
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, keyword, positional
 from trainflash.knobs.splices import Edit, Splice
@@ -137,6 +137,9 @@ def _is_type(formats: Formats, file: PythonFile, node: cst.BaseExpression) -> bo
     """Whether `node` is a type of numbers: one by name, `x.dtype`, the default, or a variable called so."""
     if isinstance(node, cst.Call):
         return file.full_name(node.func) == "torch.get_default_dtype"
+    made = given_to(file.function_around(node) or file.module, node.value) if isinstance(node, cst.Name) else []
+    if len(made) == 1 and isinstance(made[0], cst.Call):
+        return _is_type(formats, file, made[0])
     return formats.named_type(file, node) is not None or (dotted(node) or "").split(".")[-1] in ("dtype", "DTYPE")
 
 

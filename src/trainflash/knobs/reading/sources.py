@@ -15,7 +15,7 @@ import libcst as cst
 from libcst import metadata
 
 from trainflash.knobs.project import Project, is_module
-from trainflash.knobs.reading import callers, composed, limits, lookups, uses
+from trainflash.knobs.reading import callers, composed, limits, lookups, text_configs, uses
 from trainflash.knobs.reading.expressions import (
     UNKNOWN,
     argument_node,
@@ -372,6 +372,8 @@ class Resolver:
             return self.source(file, bounded)
         if keys and name in PARSES:
             return self._names.parsed(file, node, keys)
+        if keys and (written := text_configs.source(file, node, keys)) is not None:
+            return written
         if keys and name in LOADS and full.split(".")[0] not in NOT_CONFIG:
             return self._names.configured(keys, file.location(node))
         if keys and name == "copy" and not node.args and isinstance(node.func, cst.Attribute):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import libcst as cst
@@ -73,8 +74,16 @@ def _not_spread(project: Project, file: PythonFile, call: cst.Call, argument: st
             outer = where.parent(node) if given else None
             if given and isinstance(outer, cst.Call) and where.full_name(outer.func) in calls and not has_splat(outer, "**"):
                 continue
-            if given or (isinstance(node, cst.SimpleString) and string_value(node) == argument and not _only_read(where, node)):
+            written = isinstance(node, cst.SimpleString) and _says(where, node, argument)
+            if given or written:
                 raise refuse(f"{where.location(node)}: the ** of `{file.text(call.func)}` at {file.location(call)} may hold {argument}")
+
+
+def _says(file: PythonFile, text: cst.SimpleString, argument: str) -> bool:
+    """Whether a text is the key `argument`, and is not only read, or holds such a key, as a configuration in JSON does."""
+    if string_value(text) == argument:
+        return not _only_read(file, text)
+    return not isinstance(file.parent(text), cst.Expr) and re.search(rf"\b{argument}\b\W*[:=]", text.value) is not None
 
 
 def _spreads(project: Project, call: cst.Call) -> bool:
