@@ -202,7 +202,8 @@ def test_who_chose_the_number_format(tmp_path, plant, text):
 @pytest.mark.parametrize("plant", ["new shapes", "one shape", "counted"])
 def test_what_new_shapes_cost_convolutions(tmp_path, plant):
     found, run = seen(tmp_path, LOOP, f"plant={plant}")
-    assert found.operators.set_up > 1.4 if plant == "new shapes" else found.operators.set_up < 0.6, found.operators
+    most = {"new shapes": 2.0, "one shape": 0.6, "counted": 0.0}[plant]  # under a mode of the program's own nothing is run again
+    assert (1.4 if plant == "new shapes" else 0.0) <= (found.operators.set_up or 0.0) <= most, found.operators
     losses = [line for line in run.output.splitlines() if line[0].isdigit()]  # and, counted, what a mode of the program's own saw
     assert losses == plain(LOOP, f"plant={plant}").splitlines()  # to the bit, though each convolution of two steps ran once more
 
