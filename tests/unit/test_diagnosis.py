@@ -315,6 +315,7 @@ def test_the_knobs_of_an_evaluation_follow_from_how_it_is_done(summary, knobs):
         ("hand_written", "", ("fused_attention",)),
         ("math_fallback", "need_weights=True", ("attention_weights_off",)),
         ("math_fallback", "fused kernels are switched off", ("fused_kernels_on",)),
+        ("math_fallback", "3 dimensions, not 4", ("attention_dimensions",)),
         ("math_fallback", "dropout on a CPU", ()),
     ],
 )

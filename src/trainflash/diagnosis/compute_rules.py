@@ -11,7 +11,11 @@ from trainflash.schema import Attention, Evidence, Location, Updates
 
 BOTH = ("Fwd", "Bwd")
 WEIGHTS_USED = "the weights are used"  # of an attention, elsewhere than in it: no fused kernel hands them out
-OF_REASON = {"need_weights=True": ("attention_weights_off",), "fused kernels are switched off": ("fused_kernels_on",)}
+OF_REASON = {
+    "need_weights=True": ("attention_weights_off",),
+    "fused kernels are switched off": ("fused_kernels_on",),
+    "3 dimensions, not 4": ("attention_dimensions",),
+}
 
 
 def padding(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:

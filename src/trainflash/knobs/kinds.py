@@ -303,6 +303,11 @@ class FusedAttention(Edit):
 
 
 @dataclass(frozen=True)
+class FourDimensions(Edit):
+    """Hand the tensors of a call of scaled_dot_product_attention over with one more dimension in front, which is taken off the result."""
+
+
+@dataclass(frozen=True)
 class UnreadWeights(Edit):
     """Pass `need_weights=False` to the attention module at the run's place, where nothing reads its second result."""
 

@@ -133,6 +133,7 @@ COMPUTING = (
                 "fused_attention",
             ),
             Fix("switch fused kernels on again where the program switched them off", "rounding", "fused_kernels_on"),
+            Fix("four dimensions, (batch, heads, positions, width), where three are handed over", "rounding", "attention_dimensions"),
             Fix("need_weights=False in calls of nn.MultiheadAttention whose weights nobody reads", "rounding", "attention_weights_off"),
             Fix(
                 "feed it what fused kernels take: 16-bit inputs, head sizes that are multiples of 8, is_causal instead of a mask",

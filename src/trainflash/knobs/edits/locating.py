@@ -42,7 +42,7 @@ from trainflash.knobs.edits import (
     watching_modes,
 )
 from trainflash.knobs.edits import exchange as exchanging
-from trainflash.knobs.edits.attention import fused, weights
+from trainflash.knobs.edits.attention import dimensions, fused, weights
 from trainflash.knobs.edits.foreach import loops as foreach_loops
 from trainflash.knobs.edits.mapped import rows as mapped_rows
 from trainflash.knobs.edits.padding import buckets, columns, longest, rounded
@@ -92,6 +92,7 @@ FINDERS: dict[type, Callable[[Any, Scene], tuple[Target, ...]]] = {
     of.Interval: intervals.interval,
     of.FusedAttention: fused.fused_attention,
     of.UnreadWeights: weights.unread_weights,
+    of.FourDimensions: dimensions.four_dimensions,
     of.ConcurrentReads: concurrent_reads.concurrent_reads,
     of.SearchedList: searched_lists.searched_list,
     of.SparseGradients: sparse_gradients.sparse_gradients,

@@ -1,0 +1,57 @@
+"""Attention of three dimensions, for which torch has no fused kernel: one more in front of all that it is given, and taken away behind."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from trainflash.knobs.edits.attention.chain import ATOMS
+from trainflash.knobs.kinds import FourDimensions
+from trainflash.knobs.reading.expressions import refuse, short
+from trainflash.knobs.reading.python_source import PythonFile, descendants, has_splat, keyword, positional
+from trainflash.knobs.scene import Scene, Target
+from trainflash.knobs.splices import Splice
+
+FUNCTION = "scaled_dot_product_attention"
+GIVEN = ("query", "key", "value", "attn_mask")  # in order of place
+
+
+def four_dimensions(edit: FourDimensions, scene: Scene) -> tuple[Target, ...]:
+    """The one call at the line that the run saw. Raises `UsageError` where its tensors cannot be told from its other arguments."""
+    seen = scene.facts.get("attention")
+    place = scene.at or (seen.location if seen is not None else None)
+    if place is None or not scene.project.owns(place):
+        raise refuse("attention is not asked for in this project's own source")
+    file = scene.project.python(place.file)
+    found = [call for call in file.calls if file.covers(call, place.line) and (file.full_name(call.func) or "").endswith(FUNCTION)]
+    if len(found) != 1:
+        raise refuse(f"{place}: {'no' if not found else 'more than one'} call of {FUNCTION} at this line")
+    call = found[0]
+    here, end = file.location(call), file.span(call)[1]
+    if has_splat(call, "*") or has_splat(call, "**"):
+        raise refuse(f"{here}: what `{short(file.text(call))}` is given cannot be told")
+    values = [arg.value for at, name in enumerate(GIVEN) if (arg := positional(call, at) or keyword(call, name)) is not None]
+    tensors = [value for value in values if not (isinstance(value, cst.Name) and value.value == "None")]
+    if any(isinstance(value, cst.Subscript) and file.text(value).endswith("[None]") for value in tensors):
+        raise refuse(f"{here}: a dimension is added already")
+    for value in tensors[3:]:
+        _is_no_none(file, value)
+    splices = tuple(each for value in tensors for each in _one_more(file, value))
+    return (Target(here, None, lambda value: (*splices, Splice(file.path, end, end, "[0]")), f"attention at {here}", "four dimensions"),)
+
+
+def _one_more(file: PythonFile, value: cst.BaseExpression) -> tuple[Splice, ...]:
+    start, end = file.outer_span(value)
+    if isinstance(value, ATOMS) or value.lpar:
+        return (Splice(file.path, end, end, "[None]"),)
+    return (Splice(file.path, start, start, "("), Splice(file.path, end, end, ")[None]"))
+
+
+def _is_no_none(file: PythonFile, mask: cst.BaseExpression) -> None:
+    """Raises `UsageError` where a mask may be None: a parameter that need not be given, or one of two."""
+    function = file.function_around(mask)
+    if function is not None and isinstance(mask, cst.Name):
+        for param in descendants(function.params, cst.Param):
+            if param.name.value == mask.value and param.default is not None:  # type: ignore[attr-defined]
+                raise refuse(f"{file.location(mask)}: the mask `{mask.value}` may be None")
+    if isinstance(mask, cst.IfExp):
+        raise refuse(f"{file.location(mask)}: the mask `{short(file.text(mask))}` may be None")
