@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from probed import PROGRAMS, median_ms, plain, probed
 
+from trainflash.diagnosis import diagnose
 from trainflash.schema import PHASES
+from trainflash.summary import summarize
 
 PROGRAM = "hand_written.py"
 FULL = pytest.mark.full
@@ -104,3 +106,12 @@ def test_an_evaluation_begins_with_the_switch_to_it_and_holds_the_one_back_where
 def test_a_loader_first_iterated_by_another_thread_is_for_training(tmp_path):
     (loader,) = run_of(tmp_path, "thread").rank.loaders
     assert loader.role == "train"
+
+
+def test_a_network_of_functions_alone_has_a_forward(tmp_path):
+    run = probed(tmp_path / "run", "functions_alone.py", capture="diagnose")
+    assert run.returncode == 0, run.output
+    found = summarize(run.trace, run="run", project=str(PROGRAMS))
+    assert found.phases["Fwd"].share > 0.15 and found.phases["Other"].share < 0.25, found.phases
+    assert "host_code" not in [finding.kind for finding in diagnose(found).findings]
+    assert plain("functions_alone.py") == run.output

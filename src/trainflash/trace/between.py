@@ -84,6 +84,8 @@ def divide(marks: Spans, codes: Codes, facts: Facts, sampled: Sampled) -> tuple[
         FWD: _lines(facts, windows, "forward_lines"),
         OPT: _lines(facts, windows, "update_lines"),
     }
+    if not (marks.code == codes["Fwd"]).any():  # a network of functions alone
+        return _forwards_of_lines(marks, codes, windows, sampled, lines)
     after_forward, after_backward = _after_forward(marks, codes), _after_backward(marks, codes)
     begins, ends = _parts(after_forward, _shares_of_forward(after_forward, windows), sampled, lines[FWD])
     from_ns, to_ns = _parts(after_backward, _shares_of_update(after_backward, windows), sampled, lines[OPT])
@@ -91,6 +93,23 @@ def divide(marks: Spans, codes: Codes, facts: Facts, sampled: Sampled) -> tuple[
     t[after_forward.event] = ends  # the end of the forward
     divided = _divided((after_forward, ends > begins), (after_backward, to_ns > from_ns), lines)
     return _with_updates(replace(marks, t_ns=t), codes, after_backward.event, from_ns, to_ns), divided
+
+
+def _forwards_of_lines(
+    marks: Spans, codes: Codes, windows: list[dict], sampled: Sampled, lines: dict[int, frozenset[Location]]
+) -> tuple[Spans, Divided]:
+    """A forward at the end of each gap in front of backward, as long as the lines that made the graph took there; and updates."""
+    ahead, behind = _before_backward(marks, codes), _after_backward(marks, codes)
+    first, last = _parts(ahead, _shares_of_forward(ahead, windows), sampled, lines[FWD])
+    from_ns, to_ns = _parts(behind, _shares_of_update(behind, windows), sampled, lines[OPT])
+    divided = _divided((ahead, last > first), (behind, to_ns > from_ns), lines)
+    updates = {int(event): (begin, end) for event, begin, end in zip(behind.event, from_ns, to_ns, strict=True) if end > begin}
+    spans = [(event, codes["Opt"], OPT, begin, end) for event, (begin, end) in updates.items()]
+    for event, begin, to, end in zip(ahead.event, first, last, ahead.end, strict=True):
+        since = max(end - (to - begin), updates.get(int(event), (0, 0))[1])
+        spans += [(int(event), codes["Fwd"], FWD, since, end)] if end > since and to > begin else []
+    spans.sort(key=lambda span: (span[0], span[3]))
+    return _with_spans(marks, spans), divided
 
 
 def _lines(facts: Facts, windows: list[dict], name: str) -> frozenset[Location]:
@@ -122,6 +141,16 @@ def _after_backward(marks: Spans, codes: Codes) -> _Gaps:
     chosen = marks.code[index] == codes["Bwd"] + 1
     index, following = index[chosen], following[chosen]
     return _Gaps(OPT, index, np.zeros(len(index), dtype=np.int64), marks.t_ns[index], marks.t_ns[following])
+
+
+def _before_backward(marks: Spans, codes: Codes) -> _Gaps:
+    """Gaps that end where a backward begins, also where that is what begins the step."""
+    index, following = _gaps(marks)
+    code = np.append(marks.code, -1)
+    begins = (code[following] == codes["step"]) & (code[np.minimum(following + 1, len(code) - 1)] == codes["Bwd"])
+    chosen = begins | (code[following] == codes["Bwd"])
+    index, following = index[chosen], following[chosen]
+    return _Gaps(FWD, index, np.full(len(index), LAST), marks.t_ns[index], marks.t_ns[following])
 
 
 def _shares_of_forward(gaps: _Gaps, windows: list[dict]) -> dict[int, tuple[float, float]]:
@@ -223,16 +252,22 @@ def _divided(*parts_and_lines) -> Divided:
 
 def _with_updates(marks: Spans, codes: Codes, event: np.ndarray, begins: np.ndarray, ends: np.ndarray) -> Spans:
     """Spans of Opt, each right behind the end of the backward at `event`."""
-    given = ends > begins
-    if not given.any():
+    spans = [(at, codes["Opt"], OPT, begin, end) for at, begin, end in zip(event, begins, ends, strict=True) if end > begin]
+    return _with_spans(marks, spans)
+
+
+def _with_spans(marks: Spans, spans: list[tuple[int, int, int, int, int]]) -> Spans:
+    """Spans in gaps: (event behind which the gap begins, code, phase, begin, end), in order of time."""
+    if not spans:
         return marks
-    at = np.repeat(event[given] + 1, 2)
-    level = np.repeat(marks.level[event[given]], 2)
-    kind = np.tile(np.array([1, -1]), int(given.sum()))
+    event, code, phase, begins, ends = (np.array(column) for column in zip(*spans, strict=True))
+    at = np.repeat(event + 1, 2)
+    level = np.repeat(marks.level[event], 2)
+    kind = np.tile(np.array([1, -1]), len(event))
     return Spans(
-        t_ns=np.insert(marks.t_ns, at, np.stack((begins[given], ends[given]), axis=1).ravel()),
-        code=np.insert(marks.code, at, codes["Opt"] + (kind < 0)),
+        t_ns=np.insert(marks.t_ns, at, np.stack((begins, ends), axis=1).ravel()),
+        code=np.insert(marks.code, at, np.repeat(code, 2) + (kind < 0)),
         kind=np.insert(marks.kind, at, kind),
         level=np.insert(marks.level, at, level + (kind > 0)),
-        effective=np.insert(marks.effective, at, np.where(kind > 0, OPT, OTHER)),
+        effective=np.insert(marks.effective, at, np.where(kind > 0, np.repeat(phase, 2), OTHER)),
     )

@@ -38,7 +38,7 @@ class AttentionLines:
 
     def _noted(self, kind: str, original, args: tuple, kwargs: dict, caller) -> object:
         row = None
-        if loop.in_fwd:
+        if loop.in_fwd or not loop.trained:  # a network of functions alone is never seen to begin
             try:
                 row = self._note(kind, caller, args, kwargs)
             except Exception as error:

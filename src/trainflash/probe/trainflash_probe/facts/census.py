@@ -127,10 +127,14 @@ class Census(Observer):
         running = self
         with self._torch.autograd.profiler.record_function(CLOCK):
             self._began_s, self._late_s = _clock(), 0.0
-        self._outside, self._since_us, self._double = [], 0.0, set()
+        self._outside, self._since_us, self._double = [], self._from(0.0), set()
         loop.around_data = self._making_a_batch
         loop.on_forward.append(self.on_forward)
         loop.on_backward.append(self.on_backward)
+
+    def _from(self, now_us: float) -> float:
+        """A batch begins to be made, where a forward can end that: a network of functions alone is never seen to begin."""
+        return now_us if loop.trained else -1.0
 
     def on_forward(self, module: object, args: tuple, kwargs: dict) -> None:
         """A forward ends the making of its batch."""
@@ -140,7 +144,7 @@ class Census(Observer):
 
     def on_backward(self, tensors: tuple, grad_tensors: object) -> None:
         """What is neither backward nor update is the next batch's, if a forward follows."""
-        self._since_us = 1e6 * (_clock() - self._began_s)
+        self._since_us = self._from(1e6 * (_clock() - self._began_s))
         try:
             self._double |= numbers_of_double([tensor.grad_fn for tensor in tensors if tensor.grad_fn is not None], self._torch)
         except Exception as error:
