@@ -212,7 +212,7 @@ def test_columns_that_all_rows_pad_are_cut_and_nothing_else(tmp_path, lengths, r
 @pytest.mark.parametrize("drop_last", [False, True])
 def test_batches_of_like_length_hold_each_sample_once(drop_last):
     scope = {"torch": torch}
-    exec(buckets.CLASS.format(name="LengthBatches", sampler="torch.utils.data.Sampler"), scope)  # what a program gets
+    exec(buckets.CLASS.format(name="LengthBatches", sampler="torch.utils.data.Sampler", torch="torch."), scope)  # what a program gets
     lengths = torch.randint(4, 200, (1003,), generator=torch.Generator().manual_seed(0)).tolist()
     texts = [{"ids": torch.zeros(length, dtype=torch.long), "label": 1} for length in lengths]
     batches = scope["LengthBatches"](texts, 8, drop_last=drop_last)
@@ -232,5 +232,5 @@ def test_batches_of_like_length_hold_each_sample_once(drop_last):
 )
 def test_how_much_there_is_of_a_sample(sample, size):
     scope = {"torch": torch}
-    exec(buckets.CLASS.format(name="LengthBatches", sampler="torch.utils.data.Sampler"), scope)
+    exec(buckets.CLASS.format(name="LengthBatches", sampler="torch.utils.data.Sampler", torch="torch."), scope)
     assert scope["LengthBatches"].size(sample) == size

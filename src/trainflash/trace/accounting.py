@@ -101,6 +101,24 @@ def _effective(kind: np.ndarray, level: np.ndarray, phase: np.ndarray) -> np.nda
     return current
 
 
+def with_spans(
+    marks: Spans, event: np.ndarray, code: np.ndarray | int, phase: np.ndarray | int, begins: np.ndarray, ends: np.ndarray
+) -> Spans:
+    """`marks` with a span, in order of time, behind each `event`, after which no phase goes on; `code` is that of its begin."""
+    if not len(event):
+        return marks
+    at = np.repeat(event + 1, 2)
+    level, codes, phases = (np.repeat(np.broadcast_to(each, len(event)), 2) for each in (marks.level[event], code, phase))
+    kind = np.tile(np.array([1, -1]), len(event))
+    return Spans(
+        t_ns=np.insert(marks.t_ns, at, np.stack((begins, ends), axis=1).ravel()),
+        code=np.insert(marks.code, at, codes + (kind < 0)),
+        kind=np.insert(marks.kind, at, kind),
+        level=np.insert(marks.level, at, level + (kind > 0)),
+        effective=np.insert(marks.effective, at, np.where(kind > 0, phases, OTHER)),
+    )
+
+
 def with_calls(marks: Spans, codes: Codes) -> Spans:
     """The way into and out of a call belongs to it: what follows a span and is shorter than any work counts for that span's phase."""
     ends = marks.t_ns[marks.code == codes["step"]]

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from trainflash.schema.runs import PHASES, Location
-from trainflash.trace.accounting import OTHER, Spans
+from trainflash.trace.accounting import OTHER, Spans, with_spans
 from trainflash.trace.facts import Facts
 from trainflash.trace.words import Codes
 
@@ -84,32 +84,35 @@ def divide(marks: Spans, codes: Codes, facts: Facts, sampled: Sampled) -> tuple[
         FWD: _lines(facts, windows, "forward_lines"),
         OPT: _lines(facts, windows, "update_lines"),
     }
-    if not (marks.code == codes["Fwd"]).any():  # a network of functions alone
-        return _forwards_of_lines(marks, codes, windows, sampled, lines)
-    after_forward, after_backward = _after_forward(marks, codes), _after_backward(marks, codes)
-    begins, ends = _parts(after_forward, _shares_of_forward(after_forward, windows), sampled, lines[FWD])
-    from_ns, to_ns = _parts(after_backward, _shares_of_update(after_backward, windows), sampled, lines[OPT])
-    t = marks.t_ns.copy()
-    t[after_forward.event] = ends  # the end of the forward
-    divided = _divided((after_forward, ends > begins), (after_backward, to_ns > from_ns), lines)
-    return _with_updates(replace(marks, t_ns=t), codes, after_backward.event, from_ns, to_ns), divided
-
-
-def _forwards_of_lines(
-    marks: Spans, codes: Codes, windows: list[dict], sampled: Sampled, lines: dict[int, frozenset[Location]]
-) -> tuple[Spans, Divided]:
-    """A forward at the end of each gap in front of backward, as long as the lines that made the graph took there; and updates."""
-    ahead, behind = _before_backward(marks, codes), _after_backward(marks, codes)
-    first, last = _parts(ahead, _shares_of_forward(ahead, windows), sampled, lines[FWD])
+    behind = _after_backward(marks, codes)
     from_ns, to_ns = _parts(behind, _shares_of_update(behind, windows), sampled, lines[OPT])
-    divided = _divided((ahead, last > first), (behind, to_ns > from_ns), lines)
-    updates = {int(event): (begin, end) for event, begin, end in zip(behind.event, from_ns, to_ns, strict=True) if end > begin}
-    spans = [(event, codes["Opt"], OPT, begin, end) for event, (begin, end) in updates.items()]
-    for event, begin, to, end in zip(ahead.event, first, last, ahead.end, strict=True):
-        since = max(end - (to - begin), updates.get(int(event), (0, 0))[1])
-        spans += [(int(event), codes["Fwd"], FWD, since, end)] if end > since and to > begin else []
-    spans.sort(key=lambda span: (span[0], span[3]))
-    return _with_spans(marks, spans), divided
+    updates = to_ns > from_ns
+    event = behind.event[updates]
+    seen = bool((marks.code == codes["Fwd"]).any())
+    beside = _after_forward(marks, codes) if seen else _before_backward(marks, codes)
+    begins, ends = _parts(beside, _shares_of_forward(beside, windows), sampled, lines[FWD])
+    divided = _divided((beside, ends > begins), (behind, updates), lines)
+    if seen:
+        t = marks.t_ns.copy()
+        t[beside.event] = ends  # the end of the forward
+        return with_spans(replace(marks, t_ns=t), event, codes["Opt"], OPT, from_ns[updates], to_ns[updates]), divided
+    return _with_forwards(marks, codes, beside, ends - begins, (event, from_ns[updates], to_ns[updates])), divided
+
+
+def _with_forwards(
+    marks: Spans, codes: Codes, ahead: _Gaps, length: np.ndarray, updates: tuple[np.ndarray, np.ndarray, np.ndarray]
+) -> Spans:
+    """The updates, and a forward of that `length` at the end of each gap in front of backward: of a network of functions alone."""
+    event, from_ns, to_ns = updates
+    updated = np.zeros(len(marks.t_ns), dtype=np.int64)
+    updated[event] = to_ns
+    since = np.maximum(ahead.end - length, updated[ahead.event])
+    given = (length > 0) & (ahead.end > since)
+    count = int(given.sum())
+    at, begins, ends = (np.concatenate(pair) for pair in ((event, ahead.event[given]), (from_ns, since[given]), (to_ns, ahead.end[given])))
+    code, phase = (np.repeat(pair, (len(event), count)) for pair in ((codes["Opt"], codes["Fwd"]), (OPT, FWD)))
+    order = np.lexsort((begins, at))
+    return with_spans(marks, at[order], code[order], phase[order], begins[order], ends[order])
 
 
 def _lines(facts: Facts, windows: list[dict], name: str) -> frozenset[Location]:
@@ -248,26 +251,3 @@ def _divided(*parts_and_lines) -> Divided:
     phase = np.concatenate([np.full(int(given.sum()), gaps.phase) for gaps, given in parts])
     order = np.argsort(start, kind="stable")
     return Divided(start[order], end[order], phase[order], lines)
-
-
-def _with_updates(marks: Spans, codes: Codes, event: np.ndarray, begins: np.ndarray, ends: np.ndarray) -> Spans:
-    """Spans of Opt, each right behind the end of the backward at `event`."""
-    spans = [(at, codes["Opt"], OPT, begin, end) for at, begin, end in zip(event, begins, ends, strict=True) if end > begin]
-    return _with_spans(marks, spans)
-
-
-def _with_spans(marks: Spans, spans: list[tuple[int, int, int, int, int]]) -> Spans:
-    """Spans in gaps: (event behind which the gap begins, code, phase, begin, end), in order of time."""
-    if not spans:
-        return marks
-    event, code, phase, begins, ends = (np.array(column) for column in zip(*spans, strict=True))
-    at = np.repeat(event + 1, 2)
-    level = np.repeat(marks.level[event], 2)
-    kind = np.tile(np.array([1, -1]), len(event))
-    return Spans(
-        t_ns=np.insert(marks.t_ns, at, np.stack((begins, ends), axis=1).ravel()),
-        code=np.insert(marks.code, at, np.repeat(code, 2) + (kind < 0)),
-        kind=np.insert(marks.kind, at, kind),
-        level=np.insert(marks.level, at, level + (kind > 0)),
-        effective=np.insert(marks.effective, at, np.where(kind > 0, np.repeat(phase, 2), OTHER)),
-    )

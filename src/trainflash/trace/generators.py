@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from trainflash.schema.runs import PHASES
-from trainflash.trace.accounting import OTHER, Spans
+from trainflash.trace.accounting import OTHER, Spans, with_spans
 from trainflash.trace.facts import Facts
 from trainflash.trace.words import Codes
 
@@ -75,13 +75,4 @@ def _with_spans(marks: Spans, codes: Codes, event: np.ndarray, begins: np.ndarra
     t = marks.t_ns.copy()
     t[event[follows] + 1] = begins[follows]
     event, begins = event[~follows], begins[~follows]
-    at = np.repeat(event + 1, 2)
-    kind = np.tile(np.array([1, -1]), len(event))
-    return replace(
-        marks,
-        t_ns=np.insert(t, at, np.stack((begins, marks.t_ns[event + 1]), axis=1).ravel()),
-        code=np.insert(marks.code, at, codes["Data"] + (kind < 0)),
-        kind=np.insert(marks.kind, at, kind),
-        level=np.insert(marks.level, at, (kind > 0).astype(np.int64)),
-        effective=np.insert(marks.effective, at, np.where(kind > 0, DATA, OTHER)),
-    )
+    return with_spans(replace(marks, t_ns=t), event, codes["Data"], DATA, begins, marks.t_ns[event + 1])

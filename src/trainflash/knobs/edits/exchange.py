@@ -12,7 +12,7 @@ from trainflash.errors import UsageError
 from trainflash.knobs.edits import which_call
 from trainflash.knobs.kinds import Accumulation, CallArgument, DrawnBatch, Exchange
 from trainflash.knobs.reading import callees, callers, sources
-from trainflash.knobs.reading.expressions import argument_node, assigned, index_of, refuse
+from trainflash.knobs.reading.expressions import argument_node, assigned, refuse
 from trainflash.knobs.reading.origins import Source
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, keyword, string_value
 from trainflash.knobs.scene import Scene, Target
@@ -144,27 +144,16 @@ def worked_out(
     scope = file.scope(node) if isinstance(node, cst.Name) else None
     if scope is not None:
         held = [each for each in scope[node.value] if hasattr(each, "node")]  # type: ignore[attr-defined]
-        if depth and len(held) == 1 and (given := _argument(scene, file, node, held[0].node)) is not None:
-            return worked_out(scene, *given, depth - 1)
+        function, bound = file.function_around(node), held[0].node if len(held) == 1 else None
+        if depth and function is not None and isinstance(bound, cst.Param):
+            given = callers.only_argument(scene.project, file, function, bound)
+            return None if given is None else worked_out(scene, *given, depth - 1)
         stored = [value for each in held if (value := assigned(file, each.node)) is not None]
         node = stored[0] if len(stored) == 1 else node
     if isinstance(node, cst.Attribute):
         returned = list(_returned(scene, node.attr.value))
         file, node = returned[0] if len(returned) == 1 else (file, node)
     return (file, node) if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.FloorDivide) else None
-
-
-def _argument(scene: Scene, file: PythonFile, name: cst.BaseExpression, bound: cst.CSTNode) -> tuple[PythonFile, cst.BaseExpression] | None:
-    """What the only call of a function hands to its parameter `bound`."""
-    function = file.function_around(name)
-    if not isinstance(bound, cst.Param) or function is None:
-        return None
-    sites = callers.sites(scene.project, file, function)
-    if len(sites) != 1:
-        return None
-    where, call = sites[0]
-    given = argument_node(where, call, bound.name.value, index_of(file, function, bound))
-    return None if given is None else (where, given)
 
 
 def _returned(scene: Scene, name: str) -> Iterator[tuple[PythonFile, cst.BaseExpression]]:

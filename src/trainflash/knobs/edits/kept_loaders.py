@@ -17,7 +17,17 @@ from trainflash.knobs.effects import changes
 from trainflash.knobs.kinds import KeptLoader
 from trainflash.knobs.reading import callers
 from trainflash.knobs.reading.expressions import UNKNOWN, argument_node, assigned, index_of, literal, refuse
-from trainflash.knobs.reading.python_source import PythonFile, base_names, decorator_names, descendants, dotted, has_splat, keyword, sole
+from trainflash.knobs.reading.python_source import (
+    PythonFile,
+    base_names,
+    decorator_names,
+    descendants,
+    dotted,
+    has_slots,
+    has_splat,
+    keyword,
+    sole,
+)
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
 from trainflash.knobs.training import loading, worker_state
@@ -75,7 +85,7 @@ def _kept_in_object(scene: Scene, file: PythonFile, function: cst.FunctionDef, c
     if len(lines) != 1 or not isinstance(returned, cst.Return) or returned.value is not call or owner is None:
         raise refuse(f"{here}: the property {name} does more than make the loader")
     fixed = {"NamedTuple", "tuple", "Enum", "str", "int"} & base_names(owner)
-    if fixed or "__slots__" in file.text(owner) or any("slots" in file.text(each) for each in owner.decorators):
+    if fixed or has_slots(file, owner):
         raise refuse(f"{here}: an object of {owner.name.value} has no place for the loader")
     loading.can_be_added(scene.project, file, call, "persistent_workers", LOADER.calls)
     if keyword(call, "persistent_workers") is not None:

@@ -19,7 +19,7 @@ from trainflash.knobs.effects import changes, purity
 from trainflash.knobs.kinds import Memoize
 from trainflash.knobs.reading import callers
 from trainflash.knobs.reading.expressions import refuse
-from trainflash.knobs.reading.python_source import PythonFile, decorator_names
+from trainflash.knobs.reading.python_source import PythonFile, decorator_names, has_slots
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
 from trainflash.schema import LoaderFacts, RepeatedWork
@@ -110,8 +110,7 @@ def _property(file: PythonFile, function: cst.FunctionDef) -> cst.Decorator | No
     names, owner = decorator_names(file, function), file.class_of(function)
     if len(names) != 1 or callers.bound_by(file, names[0]) != "property" or owner is None:
         return None
-    slots = any("slots" in file.text(each) for each in owner.decorators) or "__slots__" in file.text(owner)
-    return None if slots else function.decorators[0]
+    return None if has_slots(file, owner) else function.decorators[0]
 
 
 def _below_binding(file: PythonFile, function: cst.FunctionDef) -> cst.CSTNode:

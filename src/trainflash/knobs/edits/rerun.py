@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import libcst as cst
 
 from trainflash.knobs.edits.statements import called
@@ -18,20 +16,13 @@ AGAIN = ("torch.autograd.grad", "torch.autograd.backward")
 SEQUENCES = ("list", "tuple")  # copies of what they are given
 
 
-@dataclass(frozen=True)
-class _Rerun:
-    """A class whose `apply(function, *inputs)`, or `apply(function, n, *inputs, *weights)`, gives `function(*inputs)`."""
-
-    counted: bool  # n is given
-
-
 def own_checkpoint(edit: OwnCheckpoint, scene: Scene) -> tuple[Target, ...]:
     """All calls `Rerun.apply(function, *arguments)` as `function(*arguments)`. Raises `UsageError` where the class does more than that."""
     classes = scene.project.each(("class", "Function"), lambda file, node: isinstance(node, cst.ClassDef))
-    found = [(file, owner, rerun) for file, owner in classes if (rerun := _reruns(file, owner)) is not None]  # type: ignore[arg-type]
+    found = [(file, owner, ahead) for file, owner in classes if (ahead := _ahead_of_inputs(file, owner))]  # type: ignore[arg-type]
     if len(found) != 1:
         raise refuse(f"{'no' if not found else 'more than one'} autograd function of the program runs another one again in backward")
-    made, owner, rerun = found[0]
+    made, owner, ahead = found[0]
     assert isinstance(owner, cst.ClassDef)
     name = owner.name.value
     sites = [
@@ -45,15 +36,15 @@ def own_checkpoint(edit: OwnCheckpoint, scene: Scene) -> tuple[Target, ...]:
     for file, call in sites:
         if not call.args or call.args[0].keyword is not None or call.args[0].star:
             raise refuse(f"{file.location(call)}: `{file.text(call)}` is called without a function in front")
-    splices = tuple(Splice(file.path, *file.span(call), _unwrapped(file, call, rerun)) for file, call in sites)
+    splices = tuple(Splice(file.path, *file.span(call), _unwrapped(file, call, ahead)) for file, call in sites)
     here = sites[0][0].location(sites[0][1])
     return (Target(here, None, lambda value: splices, f"{name}.apply at {here}", "unwrapped"),)
 
 
-def _unwrapped(file: PythonFile, call: cst.Call, rerun: _Rerun) -> str:
+def _unwrapped(file: PythonFile, call: cst.Call, ahead: int) -> str:
     """The function's own call. Raises `UsageError` where which arguments are its inputs cannot be told."""
     function, rest = call.args[0].value, call.args[1:]
-    if not rerun.counted:
+    if ahead == 1:
         return called(file, function, rest)
     count, given = rest[0].value if rest else None, rest[1:]
     if isinstance(count, cst.Integer) and int(count.value) <= len(given) and not any(arg.star for arg in given[: int(count.value)]):
@@ -77,12 +68,15 @@ def _begins_with(file: PythonFile, node: cst.BaseExpression, name: str, depth: i
     return len(made) == 1 and _begins_with(file, made[0], name, depth - 1)
 
 
-def _reruns(file: PythonFile, owner: cst.ClassDef) -> _Rerun | None:
-    """Whether forward gives what its first argument makes of the others, and backward calls that again to differentiate it."""
+def _ahead_of_inputs(file: PythonFile, owner: cst.ClassDef) -> int:
+    """How many arguments of `apply` stand in front of the inputs: the function, and maybe how many inputs there are; weights may follow.
+
+    0 unless forward gives what the function makes of the inputs, and backward calls it again to differentiate it.
+    """
     methods = {each.name.value: each for each in owner.body.body if isinstance(each, cst.FunctionDef)}
     forward, backward = methods.get("forward"), methods.get("backward")
     if not any(file.full_name(base.value) == FUNCTION for base in owner.bases) or forward is None or backward is None:
-        return None
+        return 0
     params = forward.params
     if (
         len(params.params) not in (2, 3)
@@ -90,7 +84,7 @@ def _reruns(file: PythonFile, owner: cst.ClassDef) -> _Rerun | None:
         or params.kwonly_params
         or params.star_kwarg is not None
     ):
-        return None
+        return 0
     context, body, *count = (each.name.value for each in params.params)
     tensors = params.star_arg.name.value
     inputs = f"{tensors}[:{count[0]}]" if count else tensors
@@ -120,7 +114,7 @@ def _reruns(file: PythonFile, owner: cst.ClassDef) -> _Rerun | None:
     called = {dotted(call.func) or "" for call in descendants(backward.body, cst.Call)}
     again = any(f"{own}.{name.rpartition('.')[2]}" in called for name in runs[1:])
     differentiated = any(file.full_name(call.func) in AGAIN for call in descendants(backward.body, cst.Call))
-    return _Rerun(bool(count)) if plain and again and differentiated else None
+    return 1 + len(count) if plain and again and differentiated else 0
 
 
 def _result(forward: cst.FunctionDef, value: cst.BaseExpression | None) -> cst.BaseExpression | None:

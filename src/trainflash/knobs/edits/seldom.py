@@ -203,7 +203,7 @@ def _with_its_readers(file: PythonFile, first: cst.CSTNode, filled: bool) -> lis
         around = file.function_around(first) or file.module
         for node in descendants(around, cst.Name):
             mine = any(file.inside(node, each) for each in block)
-            if node.value in names and not mine and not given.stored(file, node) and not _shows(file, node):  # type: ignore[attr-defined,arg-type]
+            if node.value in names and not mine and not given.stored(file, node) and not writers.stands_in_call(file, node, SHOWS):  # type: ignore[attr-defined,arg-type]
                 raise refuse(f"{file.location(node)}: `{node.value}` is read here, and set in the evaluation")  # type: ignore[attr-defined]
         return block
     rest = rest[:MOST]
@@ -231,20 +231,13 @@ def _files_of(file: PythonFile, statement: cst.CSTNode) -> set[str]:
 
 
 def _needs_file(file: PythonFile, statement: cst.CSTNode, paths: set[str]) -> bool:
-    """Whether the statement is a call that gives one of the files another name, copies, measures or removes it."""
+    """Whether the statement is a call that gives one of the files another name, copies or removes it."""
     small = sole(statement)
     call = small.value if isinstance(small, cst.Expr) else None
     if not isinstance(call, cst.Call) or callees.called_name(call) not in NEEDS_FILE:
         return False
     handed = [arg.value for arg in call.args] + ([call.func.value] if isinstance(call.func, cst.Attribute) else [])
     return any(dotted(each) in paths for each in handed)
-
-
-def _shows(file: PythonFile, node: cst.CSTNode) -> bool:
-    """Whether the statement of `node` is a call that prints or logs."""
-    small = sole(file.statement(node))
-    call = small.value if isinstance(small, cst.Expr) else None
-    return isinstance(call, cst.Call) and callees.called_name(call) in SHOWS
 
 
 def _switched(statement: cst.CSTNode, mode: str) -> str | None:

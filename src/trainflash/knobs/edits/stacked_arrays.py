@@ -80,7 +80,6 @@ def _joined(scene: Scene, file: PythonFile, call: cst.Call) -> list[Splice]:
     if full in TYPED and len(call.args) > 1:
         raise refuse(f"{here}: `{file.text(call)}` is given sizes")
     typed = full in TYPED or _typed(file, call)
-    array, needed = imports.reach(file, "numpy", "array")
     if typed and full not in TYPED and isinstance(whole, cst.ListComp) and (taken := _taken_apart(whole.elt)) is not None:
         stack, needed = imports.reach(file, "numpy", "stack")
         start, end = file.outer_span(whole)
@@ -97,6 +96,7 @@ def _joined(scene: Scene, file: PythonFile, call: cst.Call) -> list[Splice]:
     sampled = all(each.sampled and (each.key is not None or isinstance(each.node, (cst.Name, cst.ListComp, cst.List))) for each in found)
     if kinds != {"array"} and not (typed and sampled):
         raise refuse(f"{here}: whether `{file.text(whole)}` holds arrays is not known")
+    array, needed = imports.reach(file, "numpy", "array")
     start, end = file.outer_span(whole)
     if full not in TYPED:
         return [*needed, Splice(file.path, start, start, f"{array}("), Splice(file.path, end, end, ")")]

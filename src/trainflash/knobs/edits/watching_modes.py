@@ -7,12 +7,11 @@ from collections.abc import Iterator
 import libcst as cst
 
 from trainflash.knobs.edits import imports
-from trainflash.knobs.effects import changes
+from trainflash.knobs.effects import changes, writers
 from trainflash.knobs.kinds import WatchingMode
 from trainflash.knobs.project import Project
-from trainflash.knobs.reading import callees
 from trainflash.knobs.reading.expressions import given_to, refuse
-from trainflash.knobs.reading.python_source import PythonFile, base_names, descendants, dotted, sole
+from trainflash.knobs.reading.python_source import PythonFile, base_names, descendants, dotted
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
 
@@ -128,11 +127,5 @@ def _read(file: PythonFile, call: cst.Call, entered: list[cst.BaseExpression]) -
     name = dotted(named)  # type: ignore[arg-type]
     around = file.function_around(call) or file.module
     reads = [node for node in descendants(around, cst.Name) if node.value == name and node is not named and node not in entered]
-    readers = [node for node in reads if call in entered or not _shown(file, node)]
+    readers = [node for node in reads if call in entered or not writers.stands_in_call(file, node, SHOWS)]
     return refuse(f"{file.location(readers[0])}: what {name} saw is read here") if readers else None
-
-
-def _shown(file: PythonFile, node: cst.CSTNode) -> bool:
-    """Whether a statement that only prints or logs reads it."""
-    small = sole(file.statement(node))
-    return isinstance(small, cst.Expr) and isinstance(small.value, cst.Call) and callees.called_name(small.value) in SHOWS

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 
 import libcst as cst
 
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees
-from trainflash.knobs.reading.python_source import PythonFile, dotted, keyword
+from trainflash.knobs.reading.python_source import PythonFile, dotted, keyword, sole
 
 REPORTS = {
     "print",
@@ -62,6 +63,13 @@ def for_effect(file: PythonFile, call: cst.Call) -> bool:
     name = callees.called_name(call)
     shown = name in REPORTS or name.startswith(SHOWS) or (file.full_name(call.func) or "").startswith(SHOWING)
     return isinstance(file.parent(call), cst.Expr) and not shown
+
+
+def stands_in_call(file: PythonFile, node: cst.CSTNode, names: Sequence[str]) -> bool:
+    """Whether the statement of `node` is nothing but a call by one of `names`."""
+    small = sole(file.statement(node))
+    call = small.value if isinstance(small, cst.Expr) else None
+    return isinstance(call, cst.Call) and callees.called_name(call) in names
 
 
 def _true(arg: cst.Arg) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from trainflash.knobs.project import Project
-from trainflash.knobs.reading.expressions import given_to
+from trainflash.knobs.reading.expressions import argument_node, given_to, index_of
 from trainflash.knobs.reading.python_source import PythonFile, decorator_names, dotted
 
 BINDING = {"property", "staticmethod"}  # Python's own; a cache belongs under them, around the function itself
@@ -32,6 +32,15 @@ def sites(project: Project, file: PythonFile, function: cst.FunctionDef) -> list
             elif (owner is None or constructor) and isinstance(call.func, cst.Name):
                 found += [(where, call)] if where.imported.get(call.func.value, "").split(".")[-1] == name else []
     return found
+
+
+def only_argument(
+    project: Project, file: PythonFile, function: cst.FunctionDef, param: cst.Param
+) -> tuple[PythonFile, cst.BaseExpression] | None:
+    """What the only call of `function` hands to its parameter; None where there are several, or it is not passed."""
+    found = sites(project, file, function)
+    given = argument_node(*found[0], param.name.value, index_of(file, function, param)) if len(found) == 1 else None
+    return None if given is None else (found[0][0], given)
 
 
 def results(project: Project, file: PythonFile, function: cst.FunctionDef) -> list[tuple[PythonFile, cst.BaseExpression]]:

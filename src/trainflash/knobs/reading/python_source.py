@@ -227,6 +227,11 @@ def base_names(owner: cst.ClassDef | None) -> set[str]:
     return {(dotted(base.value) or "").split(".")[-1] for base in owner.bases} if owner is not None else set()
 
 
+def has_slots(file: PythonFile, owner: cst.ClassDef) -> bool:
+    """Whether objects of a class may have no place for another attribute."""
+    return "__slots__" in file.text(owner) or any("slots" in file.text(each) for each in owner.decorators)
+
+
 def sole(line: cst.CSTNode | None) -> cst.BaseSmallStatement | None:
     """The simple statement that stands alone on its line; None for any other node."""
     return line.body[0] if isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1 else None

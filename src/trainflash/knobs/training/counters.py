@@ -10,7 +10,7 @@ import libcst as cst
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees
 from trainflash.knobs.reading.expressions import given_to, is_name, literal
-from trainflash.knobs.reading.python_source import PythonFile, base_names, descendants, dotted, keyword, sole
+from trainflash.knobs.reading.python_source import PythonFile, base_names, descendants, dotted, has_slots, keyword, sole
 from trainflash.knobs.splices import Splice
 
 NAMES = ("step", "global_step", "iteration", "n_iter", "batch_idx", "batch_index", "step_idx", "it", "i_step")  # parameters that are counts
@@ -139,7 +139,7 @@ def _list(file: PythonFile, function: cst.FunctionDef, statement: cst.CSTNode) -
 def _new(project: Project, file: PythonFile, function: cst.FunctionDef, params: list[str]) -> Counter | None:
     """An attribute of the object's own, which begins as one of the class and is counted up here: not of a network, which is compiled."""
     owner = file.class_of(function)
-    if owner is None or params[:1] != ["self"] or not isinstance(owner.body, cst.IndentedBlock) or _is_bare(owner):
+    if owner is None or params[:1] != ["self"] or not isinstance(owner.body, cst.IndentedBlock) or _is_bare(file, owner):
         return None
     name = next((each for each in COUNTS if not _is_used(project, each)), None)
     if name is None:
@@ -159,15 +159,10 @@ def _is_used(project: Project, name: str) -> bool:
     return any(isinstance(node, cst.Name) and node.value == name for where in project.parsed(name) for node in where.nodes)
 
 
-def _is_bare(owner: cst.ClassDef) -> bool:
+def _is_bare(file: PythonFile, owner: cst.ClassDef) -> bool:
     """Whether objects of the class cannot be given a number, or are no objects of the program's own."""
-    frozen = any("frozen" in {arg.keyword.value for arg in call.args if arg.keyword} for call in _decorating(owner))
-    slots = any(dotted(target.target) == "__slots__" for node in descendants(owner.body, cst.Assign) for target in node.targets)  # type: ignore[attr-defined]
-    return frozen or slots or bool(base_names(owner) & NO_COUNT)
-
-
-def _decorating(owner: cst.ClassDef) -> list[cst.Call]:
-    return [each.decorator for each in owner.decorators if isinstance(each.decorator, cst.Call)]
+    frozen = any("frozen" in file.text(each) for each in owner.decorators)
+    return frozen or has_slots(file, owner) or bool(base_names(owner) & NO_COUNT)
 
 
 def _method_of(call: cst.CSTNode, base: str) -> bool:

@@ -97,12 +97,17 @@ def _summed(project: Project, file: PythonFile, value: cst.BaseExpression | None
     reduction = keyword(value, "reduction")
     if reduction is not None:
         return string_value(reduction.value) == "sum"
-    function = (file.full_name(value.func) or "").startswith("torch.")
-    if callees.called_name(value) == "sum":
-        return len(value.args) == (1 if function else 0)
-    meant = list(callees.meant(project, file, value)) if depth and not function else []
+    if _sums_all(file, value):
+        return True
+    meant = list(callees.meant(project, file, value)) if depth else []
     returned = [(where, node) for where, each in meant for node in descendants(each.body, cst.Return)]
     return bool(returned) and all(_summed(project, where, node.value, node, depth - 1) for where, node in returned)  # type: ignore[attr-defined]
+
+
+def _sums_all(file: PythonFile, call: cst.Call) -> bool:
+    """`x.sum()` and `torch.sum(x)`, of everything."""
+    function = (file.full_name(call.func) or "").startswith("torch.")
+    return callees.called_name(call) == "sum" and len(call.args) == (1 if function else 0)
 
 
 def _is_factor(node: cst.BaseExpression) -> bool:
@@ -120,8 +125,7 @@ def no_sum(project: Project, found: DividedLoss) -> None:
             continue
         seen.add(id(part))
         for call in descendants(part, cst.Call):
-            function = (file.full_name(call.func) or "").startswith("torch.")  # type: ignore[attr-defined]
-            if callees.called_name(call) == "sum" and len(call.args) == (1 if function else 0):  # type: ignore[arg-type,attr-defined]
+            if _sums_all(file, call):  # type: ignore[arg-type]
                 raise refuse(f"{file.location(call)}: `{short(file.text(call))}`: the loss is a sum over rows: more would weigh more")
             for where, each in callees.meant(project, file, call):  # type: ignore[arg-type]
                 todo.append((where, each, None))

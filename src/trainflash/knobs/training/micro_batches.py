@@ -11,7 +11,7 @@ import libcst as cst
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees, callers
 from trainflash.knobs.reading.callees import method_name
-from trainflash.knobs.reading.expressions import argument_node, index_of, literal, refuse
+from trainflash.knobs.reading.expressions import literal, refuse
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, string_value
 from trainflash.knobs.training.backward_loops import BackwardLoop, backward_loops
 
@@ -67,11 +67,8 @@ def _handed(region: BackwardLoop) -> tuple[PythonFile, cst.Call] | None:
     function = file.function_around(region.loop)
     param = next((each for each in function.params.params if each.name.value == dotted(node)), None) if function is not None else None
     if param is not None:
-        sites = callers.sites(region.project, file, function)  # type: ignore[arg-type]
-        if len(sites) != 1:
-            return None
-        file, site = sites[0]
-        node = argument_node(file, site, param.name.value, index_of(region.file, function, param))  # type: ignore[arg-type,assignment]
+        found = callers.only_argument(region.project, file, function, param)  # type: ignore[arg-type]
+        file, node = found if found is not None else (file, node)
     return (file, node) if isinstance(node, cst.Call) else None
 
 

@@ -13,6 +13,12 @@ from trainflash.knobs.reading.python_source import PythonFile, descendants, dott
 ATOMS = (cst.Name, cst.Attribute, cst.Call, cst.Integer, cst.Float, cst.Subscript)
 
 
+def operand(file: PythonFile, node: cst.BaseExpression) -> str:
+    """Source in a form that a method can be called on, or a sign be put in front of."""
+    text = file.outer_text(node)
+    return text if isinstance(node, ATOMS) or node.lpar else f"({text})"
+
+
 @dataclass
 class Chain:
     """What the steps said so far. `steps` are the assignments that the one call replaces."""
@@ -37,9 +43,8 @@ class Chain:
     like: str = ""  # the queries before their dimensions are turned
 
     def operand(self, node: cst.BaseExpression) -> str:
-        """Its source in a form that a method can be called on, or a sign be put in front of."""
-        text = self.text(node)
-        return text if isinstance(node, ATOMS) or node.lpar else f"({text})"
+        """Its source as `operand` gives it."""
+        return operand(self.file, node)
 
     def turned(self, node: cst.BaseExpression, method: str) -> str:
         """Its source with the call of a `method` behind it, where there is one."""

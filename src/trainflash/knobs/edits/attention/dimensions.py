@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from trainflash.knobs.edits.attention.chain import ATOMS
+from trainflash.knobs.edits.attention.chain import operand
 from trainflash.knobs.kinds import FourDimensions
 from trainflash.knobs.reading.expressions import refuse, short
 from trainflash.knobs.reading.python_source import PythonFile, descendants, has_splat, keyword, positional
@@ -35,15 +35,8 @@ def four_dimensions(edit: FourDimensions, scene: Scene) -> tuple[Target, ...]:
         raise refuse(f"{here}: a dimension is added already")
     for value in tensors[3:]:
         _is_no_none(file, value)
-    splices = tuple(each for value in tensors for each in _one_more(file, value))
+    splices = tuple(Splice(file.path, *file.outer_span(value), f"{operand(file, value)}[None]") for value in tensors)
     return (Target(here, None, lambda value: (*splices, Splice(file.path, end, end, "[0]")), f"attention at {here}", "four dimensions"),)
-
-
-def _one_more(file: PythonFile, value: cst.BaseExpression) -> tuple[Splice, ...]:
-    start, end = file.outer_span(value)
-    if isinstance(value, ATOMS) or value.lpar:
-        return (Splice(file.path, end, end, "[None]"),)
-    return (Splice(file.path, start, start, "("), Splice(file.path, end, end, ")[None]"))
 
 
 def _is_no_none(file: PythonFile, mask: cst.BaseExpression) -> None:

@@ -21,7 +21,6 @@ from trainflash.knobs.splices import Splice
 from trainflash.schema import LoaderFacts
 
 NAME, SAMPLES = "LengthBatches", "samples"
-REPLACED = ("batch_size", "shuffle", "drop_last")
 APART = ("sampler", "batch_sampler", "generator")  # what orders samples in another way
 LONGEST_READ_S = 10.0  # own: reading all samples once must take no longer
 CLASS = '''\
@@ -47,14 +46,14 @@ class {name}({sampler}):
         return whole + (rest > 0 and not self.drop_last)
 
     def __iter__(self):
-        seed = int(torch.empty((), dtype=torch.int64).random_().item())
-        generator = torch.Generator().manual_seed(seed)
-        order = torch.randperm(len(self.sizes), generator=generator).tolist()
+        seed = int({torch}empty((), dtype={torch}int64).random_().item())
+        generator = {torch}Generator().manual_seed(seed)
+        order = {torch}randperm(len(self.sizes), generator=generator).tolist()
         size, piece = self.batch_size, 50 * self.batch_size
         for at in range(0, len(order), piece):
             order[at : at + piece] = sorted(order[at : at + piece], key=self.sizes.__getitem__)
         batches = [order[at : at + size] for at in range(0, len(order), size)][: len(self)]
-        for at in torch.randperm(len(batches), generator=generator).tolist():
+        for at in {torch}randperm(len(batches), generator=generator).tolist():
             yield batches[at]
 
 
@@ -88,7 +87,7 @@ def length_batches(edit: LengthBatches, scene: Scene) -> tuple[Target, ...]:
     module = whole.removesuffix("int64")
     if not module:
         raise refuse(f"{here}: torch has no name in {file.path}")
-    text = CLASS.format(name=NAME, sampler="Sampler").replace("torch.", module).replace("(Sampler)", f"({sampler})")
+    text = CLASS.format(name=NAME, sampler=sampler, torch=module)
     replaced = [arg for arg in (size, shuffle, drop) if arg is not None]
     passed = _exchanged(file, call, replaced, f"batch_sampler={NAME}({', '.join(given)})", data, name)
     added = (*needed, *(each for each in more if each not in needed), above_in_module(file, call, text))
