@@ -130,6 +130,15 @@ def test_a_frozen_network_that_is_asked_again_behind_the_update(tmp_path):
 
 
 @FULL
+def test_a_forward_without_gradients_before_the_same_one_with_them(tmp_path):
+    found, run = seen(tmp_path, LOOP, "plant=encoded before")
+    (again,) = found.forward_repeats
+    assert again.location.line == line_of(LOOP, "# for nothing")
+    assert 0.25 * found.phases["Fwd"].share < again.share < 0.6 * found.phases["Fwd"].share  # one of two calls, without a backward
+    assert plain(LOOP, "plant=encoded before") == run.output
+
+
+@FULL
 @pytest.mark.parametrize("plant", ["again with noise", "accumulate", "taught the same"])
 def test_another_result_or_another_pass_is_no_repetition(plant, tmp_path):
     assert seen(tmp_path, LOOP, f"plant={plant}")[0].forward_repeats == ()

@@ -156,6 +156,8 @@ def body():
         return Wide()
     if PLANT in ("taught twice", "taught the same"):
         return Taught()
+    if PLANT == "encoded before":
+        return nn.Sequential(nn.Linear(WIDTH, 1024), nn.GELU(), nn.Linear(1024, WIDTH))
     if PLANT.startswith("again"):
         return Readouts()
     if PLANT == "wrapped":
@@ -183,6 +185,14 @@ def distance(made):
     if PLANT == "double constant":
         return (made * DISTANT).square().mean().float()
     return made.square().mean()
+
+
+def pulled(model, x):
+    """The encoding is made without a graph, and again with one to take the gradient that the rest asks for."""
+    with torch.no_grad():
+        code = model[0](x)  # for nothing
+    (pull,) = torch.autograd.grad(distance(model[1:](code.requires_grad_())), code)
+    return (model[0](x) * pull).sum()
 
 
 def clean_up():
@@ -213,7 +223,7 @@ def main():
                     inputs[0, 0, 0] = inputs[at % BATCH, 0, 1]
             counted = FlopCounterMode(display=False) if PLANT == "counted" else contextlib.nullcontext()
             with torch.autocast("cpu", torch.bfloat16, enabled=PLANT == "autocast"), counted as counter:
-                loss = distance(model(inputs).float())
+                loss = pulled(model, inputs) if PLANT == "encoded before" else distance(model(inputs).float())
             with torch.autograd.profiler.profile() if PLANT == "profiled_inside" and step == 6 else contextlib.nullcontext():
                 loss.backward()
         optimizer.step()

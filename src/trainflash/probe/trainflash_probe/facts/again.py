@@ -2,9 +2,10 @@
 
 A window remembers the calls of one step up to its first backward, and counts those of the step that follows, from there to the next
 first backward: so what a program calls behind an update is seen, too. Of calls inside each other the outermost one that is a repetition
-counts. Dropout makes another result, and so does a change of weights. A call that records for a backward pass repeats only one that does
-so, too, with no backward in between: the passes of an accumulated update are each their own. What a module without a gradient gets in
-every step is no work of one step: it counts only where the module gets something new as well. Inputs on a device are not compared.
+counts. Dropout makes another result, and so does a change of weights. A call that records for a backward pass repeats one that does
+so, too, with no backward in between: the passes of an accumulated update are each their own. Of a call that records and one before it that
+did not, the earlier one was for nothing. What a module without a gradient gets in every step is no work of one step: it counts only where
+the module gets something new as well. Inputs on a device are not compared.
 """
 
 from __future__ import annotations
@@ -35,6 +36,15 @@ REMEMBERS, COUNTS = "remembers", "counts"
 _clock = time.perf_counter_ns
 
 
+class _Call:
+    """What a call of a module gave, where and when; `recorded_in` is None where it records for no backward pass."""
+
+    __slots__ = ("counted", "made", "ns", "place", "recorded_in")
+
+    def __init__(self, made: object, records: bool, backwards: int, place, ns: int, counted: bool) -> None:
+        self.made, self.recorded_in, self.place, self.ns, self.counted = made, backwards if records else None, place, ns, counted
+
+
 class Again(Observer):
     """Opens a window at a boundary, and closes it at the second first backward behind it, or at the boundary behind that."""
 
@@ -48,8 +58,7 @@ class Again(Observer):
         compiled.on_call.append(self.on_exit)
 
     def _forget(self) -> None:
-        # (module, digest of its inputs) -> ((digest of the result, whether it records, after how many backwards), whether it was counted)
-        self._made: dict = {}
+        self._made: dict = {}  # (module, digest of its inputs) -> its last call
         self._rows: list = []  # (module, place, ns, whether it records, whether the first call was remembered only)
         self._new: set = set()  # modules that got something new
         self._depth = self._calls = self._step = self._overhead = self._backwards = 0
@@ -163,16 +172,19 @@ class Again(Observer):
             made = digest_of(result, by_identity=False)
             if made is None:
                 return
-            counts, now = self._state == COUNTS, (made, records, self._backwards if records else -1)
-            before, counted = self._made.get(key, (None, False))
-            equal = before is not None and before[0] == made and (not records or before[1:] == now[1:])
-            if equal and counts:
-                del self._rows[rows:]
-                self._rows.append((key[0], asker(frame), ns, records, not counted))
-            elif counts:
+            counts, before = self._state == COUNTS, self._made.get(key)
+            call = _Call(made, records, self._backwards, asker(frame), ns, counts)
+            if before is not None and before.made == made and (not records or before.recorded_in == call.recorded_in):
+                if counts:
+                    del self._rows[rows:]
+                    self._rows.append((key[0], call.place, ns, records, not before.counted))
+                return
+            if counts:
                 self._new.add(key[0])
-            if not equal:
-                self._made[key] = (now, counts)
+                if before is not None and before.made == made and before.recorded_in is None:
+                    del self._rows[rows:]
+                    self._rows.append((key[0], before.place, before.ns, False, False))
+            self._made[key] = call
         except Exception as error:
             swallow("again", error)
 

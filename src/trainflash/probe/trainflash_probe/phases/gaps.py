@@ -20,7 +20,7 @@ from ..writer import fact
 from . import feeding, handed, own_updates, rollouts
 from .brackets import bracket_code, outermost
 from .loop import NEVER, loop
-from .matching import as_many, data_in, memory_of, same_kind, same_memory
+from .matching import as_many, data_in, is_batch, memory_of, same_kind, same_memory
 
 _compiles = False  # while Dynamo compiles what is called in a gap, a trace function of ours would be compiled too
 
@@ -182,17 +182,7 @@ class GapWatch:
 
         What was handed over by others is bracketed rather than a running generator around it, and beside a function around it.
         """
-        during = [call for call in self.later.returned if not call.before] if self.later is not None else []  # outside of networks
-        calls = [call for call in window.returned + during if call.code not in self._found]
-        for same, among in ((same_memory, calls), (same_memory, self.early), (None, calls), (same_kind, calls), (as_many, calls)):
-            if same is None:
-                matched, given_over = self._written(inputs), []
-            else:
-                matched, given_over = (
-                    [call for call in each if any(same(call.value, given) for given in inputs)] for each in (among, handed.seen)
-                )
-            if same is as_many:
-                matched, given_over = self._twice(matched), self._twice(given_over)
+        for matched, given_over in self._ways(window, inputs):
             for each in given_over:
                 handed.learn(each)
             if self._running is not None and handed.waits_in(self._running):
@@ -203,6 +193,21 @@ class GapWatch:
                 self._bracket(call.code, call.namespace, getattr(window, "fetched", False))
             if call is not None or given_over:
                 return
+
+    def _ways(self, window: Window, inputs: list):
+        """Calls that gave an input, and what others handed over that is one, by each way to tell; from the sure ones to the unsure."""
+        during = [call for call in self.later.returned if not call.before] if self.later is not None else []  # outside of networks
+        calls = [call for call in window.returned + during if call.code not in self._found]
+
+        def giving(same, among: list) -> list:
+            return [call for call in among if any(same(call.value, given) for given in inputs)]
+
+        yield giving(same_memory, calls), giving(same_memory, handed.seen)
+        yield giving(same_memory, self.early), []
+        yield self._written(inputs), []
+        yield giving(same_kind, calls), giving(same_kind, handed.seen)
+        yield self._twice(giving(as_many, calls)), self._twice(giving(as_many, handed.seen))
+        yield self._twice(_advanced(window.returned)), []
 
     def _written(self, inputs: list) -> list:
         """The call that wrote into the memory of an input, where that is the one of the forward before."""
@@ -240,6 +245,16 @@ class GapWatch:
             fact("data_function", at=own.place_of_code(code))
         except Exception as error:
             swallow("data function", error)
+
+
+def _advanced(returned: list) -> list:
+    """A generator that the training loop took one batch from, whatever was made of it since."""
+    outer = [call.code for call in returned if call.depth == 0]
+    return [
+        call
+        for call in returned
+        if call.depth == 0 and call.code.co_flags & _GENERATOR and outer.count(call.code) == 1 and is_batch(call.value)
+    ]
 
 
 def _watchable(inputs: list):

@@ -12,6 +12,7 @@ from ..objects import held_in, is_array, is_tensor
 LEAST_NUMBERS = 32  # of an input that is told by their count; own: fewer may be anything
 DEEPEST = 6  # of nested lists
 _NUMBERS = (int, float, bool)
+_TEXTS = (str, bytes, list, tuple)
 
 
 def data_in(value: object) -> list:
@@ -36,6 +37,13 @@ def as_many(value: object, given) -> bool:
     return given.numel() in counts_in(value)
 
 
+def is_batch(value: object) -> bool:
+    """Whether it may be a batch, whatever becomes of it: many numbers that are no part of the model, or a list of texts or of lists."""
+    if max(counts_in(value), default=0) >= LEAST_NUMBERS:
+        return True
+    return any([type(each) in (list, tuple) and len(each) > 1 and type(each[0]) in _TEXTS for each in (value, *_held(value))])
+
+
 def counts_in(value: object, depth: int = 0) -> set:
     """How many numbers each tensor, array and regular nesting of lists in `value` holds; a part of the model's graph holds none."""
     if is_tensor(value):
@@ -43,10 +51,14 @@ def counts_in(value: object, depth: int = 0) -> set:
     if is_array(value):
         return {value.size}
     found = {_listed(value)} - {0}
-    for _, item in (held_in(value) or ()) if depth < 2 else ():
+    for item in _held(value) if depth < 2 else ():
         if type(item) not in _NUMBERS:
             found |= counts_in(item, depth + 1)
     return found
+
+
+def _held(value: object) -> list:
+    return [item for _, item in held_in(value) or ()]
 
 
 def _listed(value: object) -> int:
