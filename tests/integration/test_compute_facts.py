@@ -80,6 +80,15 @@ def test_no_attention_is_made_up(plant, tmp_path):
 
 
 @FULL
+def test_attention_of_a_network_of_functions_alone(tmp_path):
+    found, run = seen(tmp_path, "functions_alone.py", "attend")
+    (attention,) = found.attention
+    assert (attention.kind, attention.shape, attention.per_step) == ("math_fallback", (4, 64, 64), 1.0)
+    assert attention.location.line == line_of("functions_alone.py", "# of three dimensions")
+    assert plain("functions_alone.py", "attend") == run.output
+
+
+@FULL
 @pytest.mark.parametrize("plant", ["walk", "walk twice"])
 def test_operators_that_make_a_batch_are_no_computing(plant, tmp_path):
     found, _ = seen(tmp_path, LOOP, f"plant={plant}")

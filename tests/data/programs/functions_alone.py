@@ -1,6 +1,7 @@
 """A network of functions over tensors in a dictionary: no module is ever called."""
 
 import math
+import sys
 
 import torch
 from torch.nn import functional as F
@@ -14,6 +15,9 @@ def plant(width, layers):
 def network(leaf, x, layers):
     for n in range(layers):
         x = x + F.gelu(F.linear(x, leaf[f"{n}.w"]))  # the work
+    if sys.argv[1:] == ["attend"]:
+        q = k = x.view(4, 64, -1)
+        x = F.scaled_dot_product_attention(q, k, torch.tanh(q)).flatten(0, 1)  # of three dimensions
     return x.mean(-1)
 
 

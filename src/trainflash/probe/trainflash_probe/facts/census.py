@@ -3,8 +3,9 @@
 Torch's own recorder for that (the autograd profiler without Kineto) is switched on at a step boundary and off after the step's last
 update, on the training thread: it starts no device activity, so it never waits for a device, and prints nothing. The reader is told the
 steps, and leaves them out of all statistics. Where attention was seen that does not run in a fused kernel, float64 or convolutions, the
-step after a census shows more: their entry points are wrapped for that one step. Neither happens in a program that uses a profiler of its
-own, nor while something compiles or traces; nothing is wrapped in a program that compiles, for its guards would see it.
+step after a census shows more: their entry points are wrapped for that one step. A network of functions alone may be seen first when its
+backward begins, with its forward behind the update before: there both go from update to update. Neither happens in a program that uses a
+profiler of its own, nor while something compiles or traces; nothing is wrapped in a program that compiles, for its guards would see it.
 """
 
 from __future__ import annotations
@@ -51,7 +52,8 @@ class Census(Observer):
         self._compiled = 0
         self._lines: list = []
         self._double: set = set()  # sequence numbers of what the step computed in float64
-        self._saved = (0, None)
+        self._saved = None  # what the loop is to do behind an update, while that is ours
+        self._behind = False  # from update to update
         self._outside: list = []  # spans of the step, µs from its begin, in which its batches are made: before a forward, behind a backward
         self._since_us = 0.0  # such a span is open since then; negative: none is
         self.forbidden = False
@@ -61,6 +63,8 @@ class Census(Observer):
     def on_boundary(self, step: int) -> None:
         """Begins a planned census, or the step that shows lines; listens no more after the last."""
         now = _clock()
+        if self._behind:
+            return
         if self._lines:
             if not showing:
                 self._show()
@@ -77,7 +81,7 @@ class Census(Observer):
         if step >= self._plan[0]:
             if self._quiet() and length < LONGEST_STEP_S:
                 self._next()
-                self._begin(step)
+                self._plan_begin(step)
                 return
             self._tries += 1
             if self._tries >= TRIES:
@@ -118,11 +122,43 @@ class Census(Observer):
             and not loop.evaluating
         )
 
+    def _plan_begin(self, step: int) -> None:
+        self._behind = not loop.trained
+        if self._behind:
+            self._behind_update(step, self._begin_behind)
+        else:
+            self._begin(step)
+
+    def _behind_update(self, step: int, method) -> None:
+        """Call `method()` right after the last update of that step."""
+        self._saved = self._saved or (loop.trace_gap_at, loop.trace_gap)
+        loop.trace_gap_after(step + 1, method)
+
+    def _release(self) -> None:
+        """What was to be done behind updates is to be done again."""
+        if self._saved is not None:
+            loop.trace_gap_after(*self._saved)
+            self._saved = None
+
+    def _begin_behind(self) -> None:
+        if self.forbidden or loop.in_bwd or not self._quiet():
+            self._release()
+            self._behind = False
+            return
+        fact("slowed", step=loop.steps)
+        self._begin(loop.steps + 1)
+
+    def _end_behind(self) -> None:
+        """The update behind the lines that were looked at."""
+        if showing:
+            self._end_lines(loop.steps + 1)
+        self._release()
+        self._behind = False
+
     def _begin(self, step: int) -> None:
         global running
         self._step = step
-        self._saved = loop.trace_gap_at, loop.trace_gap
-        loop.trace_gap_after(step + 1, self.completed)
+        self._behind_update(step, self.completed)
         self._native._enable_profiler_legacy(_config(self._torch))
         running = self
         with self._torch.autograd.profiler.record_function(CLOCK):
@@ -160,7 +196,7 @@ class Census(Observer):
         running = None
         loop.around_data = None
         loop.remove(self.on_forward, self.on_backward)
-        loop.trace_gap_after(*self._saved)
+        self._release()
         return self._native._disable_profiler_legacy()
 
     def abort(self) -> None:
@@ -171,8 +207,11 @@ class Census(Observer):
             except Exception as error:
                 swallow("census", error)
             fact("census", step=self._step)
+            self._behind = False
         if showing and loop.tid == get_ident():  # inside the step that is looked at
             self._end_lines(loop.steps + 1)
+            if self._behind:
+                self._end_behind()
 
     def completed(self) -> None:
         """The last update of the step is done; reading costs time that is still this step's."""
@@ -189,6 +228,11 @@ class Census(Observer):
         if not compiles.source.used:
             shown = {AttentionLines: "attention", DoubleLines: "double_ns", ConvolutionSetup: "convs"}
             self._lines = [kind(self._torch) for kind, figure in shown.items() if counted.get(figure)]
+        if self._behind and self._lines:
+            self._show()
+            self._behind_update(loop.steps + 1, self._end_behind)
+        else:
+            self._behind = False
         if _clock() - now > MOST_COST_S:
             self._plan = []
 
