@@ -112,6 +112,7 @@ def test_brief_where_no_knob_fits(tmp_path):
         "log_guard",
         "plain_numbers",
         "foreach_operations",
+        "joined_once",
         "stacked_arrays",
         "one_request",
         "kept_contents",

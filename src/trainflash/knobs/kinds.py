@@ -236,6 +236,16 @@ class ModelStatement(Edit):
 
 
 @dataclass(frozen=True)
+class JoinedOnce(Edit):
+    """Collect the parts of what grows by one after the other, and join them once, or neighbours first."""
+
+
+@dataclass(frozen=True)
+class CompiledBlocks(Edit):
+    """Compile the blocks that the network repeats, each by itself, where the program compiles the whole."""
+
+
+@dataclass(frozen=True)
 class ForwardBlock(Edit):
     """Put the statements from the network's forward to the loss under `with context:`; the backward pass stays outside."""
 

@@ -57,6 +57,7 @@ COMPUTING = (
             Fix("keep what the guard names constant: a tensor instead of a Python number, no new closure per step", NOTHING),
             Fix("mark changing dimensions dynamic, or pad to a few shapes", "rounding: other kernels"),
             Fix("take the part that changes out of the compiled function", NOTHING),
+            Fix("compile the blocks that repeat, each by itself", "rounding: other kernels", "compile_blocks"),
             Fix(
                 "let a number that the network counts be no constant of the compiled code", "rounding: other kernels", "compile_attributes"
             ),

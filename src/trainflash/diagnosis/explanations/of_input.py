@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from trainflash.diagnosis.explanations.parts import DATA, KEEP_OPEN, KEEP_READ, MEMOIZE, NOTHING, SETS, STREAM, WORKERS, Explanation, Fix
+from trainflash.diagnosis.explanations.parts import (
+    DATA,
+    JOIN_ONCE,
+    KEEP_OPEN,
+    KEEP_READ,
+    MEMOIZE,
+    NOTHING,
+    SETS,
+    STREAM,
+    WORKERS,
+    Explanation,
+    Fix,
+)
 
 INPUT = (
     Explanation(
@@ -14,6 +26,7 @@ INPUT = (
             MEMOIZE,
             KEEP_OPEN,
             KEEP_READ,
+            JOIN_ONCE,
             SETS,
             Fix("make the work cheaper: vectorise it, move constants out of the loop, store data preprocessed", NOTHING),
             WORKERS,
@@ -71,6 +84,7 @@ INPUT = (
         (
             Fix("collate once per batch with array operations; return arrays from the dataset instead of lists", NOTHING),
             Fix("make one array of a list of arrays in front of the tensor", NOTHING, "stacked_arrays"),
+            JOIN_ONCE,
             Fix("index whole batches from one tensor instead of samples (__getitems__)", "nothing, with the same sampler"),
             WORKERS,
             STREAM,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trainflash.diagnosis.explanations.parts import FOREACH, NOTHING, SETS, TUNING, VMAP, Explanation, Fix
+from trainflash.diagnosis.explanations.parts import FOREACH, JOIN_ONCE, NOTHING, SETS, TUNING, VMAP, Explanation, Fix
 
 INTERRUPTIONS = (
     Explanation(
@@ -61,6 +61,7 @@ INTERRUPTIONS = (
             Fix("do it for whole batches at once", "rounding, if the order of sums changes"),
             Fix("ask the logger whether anybody listens before a message is put together", NOTHING, "log_guard"),
             Fix("replace Python loops over elements by tensor operations", "rounding, if the order of sums changes"),
+            JOIN_ONCE,
             SETS,
             FOREACH,
             VMAP,

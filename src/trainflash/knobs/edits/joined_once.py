@@ -1,0 +1,183 @@
+"""What grows by one part after the other, and is copied whole each time: parts are collected and joined once, or neighbours first.
+
+`x = torch.cat([x, part])` in a loop becomes a list and one call behind the loop, `sum(lists, [])` a chain, and `reduce(f, parts)` of a
+function of the program's that joins its two arguments goes in pairs. Joining copies values and computes none, so all of them stay.
+"""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from trainflash.errors import UsageError
+from trainflash.knobs.edits import imports
+from trainflash.knobs.edits.statements import above_in_module, kept_comments
+from trainflash.knobs.edits.which_loop import near
+from trainflash.knobs.effects import changes, purity
+from trainflash.knobs.kinds import JoinedOnce
+from trainflash.knobs.project import Project
+from trainflash.knobs.reading.expressions import given_to, literal, refuse, short
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, sole
+from trainflash.knobs.scene import Scene, Target
+from trainflash.knobs.splices import Splice
+
+TENSORS = ("cat", "concat", "concatenate", "hstack", "vstack")
+JOINS = {f"torch.{name}" for name in TENSORS} | {f"numpy.{name}" for name in ("concatenate", "hstack", "vstack")}
+ADDS = ("operator.add", "operator.concat", "_operator.add", "_operator.concat")
+PAIRED = '''def paired(join, parts):
+    """As functools.reduce, neighbours first: a part is copied once for each doubling, not once for each part behind it."""
+    parts = list(parts)
+    while len(parts) > 1:
+        pairs = [join(left, right) for left, right in zip(parts[::2], parts[1::2])]
+        parts = pairs + parts[2 * len(pairs) :]
+    return parts[0]
+
+
+'''
+
+Change = tuple[list[Splice], str]
+
+
+def joined_once(edit: JoinedOnce, scene: Scene) -> tuple[Target, ...]:
+    """The first such place near the line. Raises `UsageError` where none is there, or parts may be changed before they are joined."""
+    file, place = scene.source("joins")
+    reasons: list[UsageError] = []
+    for where, node in near(scene.project, file, place.line, (cst.Assign, cst.Call)):
+        try:
+            found = _grown(scene.project, where, node) if isinstance(node, cst.Assign) else _folded(scene.project, where, node)  # type: ignore[arg-type]
+        except UsageError as bad:
+            reasons.append(bad)
+            continue
+        if found is not None:
+            splices, label = found
+            kept = tuple(kept_comments(where, splices))
+            at = where.location(node)
+            return (Target(at, None, lambda value: kept, f"`{short(where.text(node))}` at {at}", label),)  # noqa: B023 - returned at once
+    raise reasons[0] if reasons else refuse(f"{place}: nothing grows by one part after the other near this line")
+
+
+# --- in a loop
+
+
+def _grown(project: Project, file: PythonFile, assign: cst.Assign) -> Change | None:
+    """`x = torch.cat([x, part])` in a loop; None for any other statement."""
+    call, name = assign.value, assign.targets[0].target
+    if len(assign.targets) != 1 or not isinstance(name, cst.Name) or not isinstance(call, cst.Call) or not call.args:
+        return None
+    both = call.args[0].value
+    if file.full_name(call.func) not in JOINS or not isinstance(both, (cst.List, cst.Tuple)) or len(both.elements) != 2:
+        return None
+    first, part = (each.value for each in both.elements)
+    line = file.statement(assign)
+    if dotted(first) != name.value or sole(line) is not assign or line is None:
+        return None
+    here = file.location(assign)
+    if any(literal(each.value) is None and not isinstance(each.value, cst.Integer) for each in call.args[1:]):
+        raise refuse(f"{here}: the dimension is no number that is written out")
+    loop = _loop(file, assign, name)
+    _stay(project, file, loop, part)
+    parts = f"{name.value}_parts"
+    if any(each.value == parts for each in descendants(file.module, cst.Name)):  # type: ignore[attr-defined]
+        raise refuse(f"{here}: the name {parts} is used already")
+    inner = file.indent(loop)
+    joined = f"{name.value} = {file.text(call.func)}({', '.join([parts, *map(file.text, call.args[1:])])})".replace(",)", ")")
+    start, last = file.span(loop)[0], _last(loop)
+    end = file.raw.find(b"\n", file.span(last)[1])
+    end = len(file.raw) if end < 0 else end - file.raw[:end].endswith(b"\r")
+    return [
+        Splice(file.path, start, start, f"{parts} = [{name.value}]{file.newline}{inner}"),
+        Splice(file.path, *file.span(assign), f"{parts}.append({file.text(part)})"),
+        Splice(file.path, end, end, f"{file.newline}{inner}{joined}"),
+    ], "once behind the loop"
+
+
+def _loop(file: PythonFile, assign: cst.Assign, name: cst.Name) -> cst.For | cst.While:
+    """The outermost loop in which nothing else asks for what grows."""
+    found = None
+    for loop in file.loops_around(assign):
+        uses = [each for each in descendants(loop, cst.Name) if each.value == name.value]  # type: ignore[attr-defined]
+        if len(uses) != 2 or loop.orelse is not None:
+            break
+        found = loop
+    if found is None:
+        raise refuse(f"{file.location(assign)}: what grows is asked for within the loop, or there is none")
+    if not isinstance(file.parent(found), (cst.IndentedBlock, cst.Module)):
+        raise refuse(f"{file.location(found)}: the loop is part of a larger statement")
+    function = file.function_around(assign)
+    if function is not None and any(
+        isinstance(each, (cst.Global, cst.Nonlocal)) for each in descendants(function, (cst.Global, cst.Nonlocal))
+    ):
+        raise refuse(f"{file.location(assign)}: the variable may be one of another function")
+    if next(descendants(found, cst.Yield), None) is not None:
+        raise refuse(f"{file.location(found)}: the loop hands something over before it ends")
+    return found
+
+
+def _stay(project: Project, file: PythonFile, loop: cst.For | cst.While, part: cst.BaseExpression) -> None:
+    """Raises `UsageError` where something in the loop changes what was collected, which is copied only behind it."""
+    names = {each.value for each in descendants(part, cst.Name)}  # type: ignore[attr-defined]
+    if (change := changes.changed(project, file, loop.body, names)) is not None:
+        raise refuse(f"{file.location(change)}: `{short(file.text(change))}` may change a part before it is joined")
+
+
+def _last(node: cst.CSTNode) -> cst.CSTNode:
+    """The last statement in a compound one."""
+    while True:
+        inner = getattr(node, "finalbody", None) or getattr(node, "orelse", None) or (getattr(node, "handlers", None) or [None])[-1]
+        body = (inner or node).body  # type: ignore[attr-defined]
+        statements = getattr(body, "body", None)
+        if not statements:
+            return node
+        node = statements[-1]
+        if isinstance(node, (cst.SimpleStatementLine, cst.BaseSmallStatement)):
+            return node
+
+
+# --- by a function
+
+
+def _folded(project: Project, file: PythonFile, call: cst.Call) -> Change | None:
+    """`reduce(f, parts)` and `sum(lists, [])`; None for any other call."""
+    called, given = file.full_name(call.func), [arg.value for arg in call.args]
+    if any(arg.star for arg in call.args):
+        return None
+    if called == "sum" and len(given) == 2 and isinstance(given[1], cst.List) and not given[1].elements:
+        spelled, needed = imports.reach(file, "itertools", "chain")
+        lists = file.text(given[0]) if isinstance(given[0], cst.GeneratorExp) else file.outer_text(given[0])
+        text = f"list({spelled}.from_iterable({lists}))"
+        return [*needed, Splice(file.path, *file.span(call), text)], "one chain"
+    if called not in ("functools.reduce", "reduce") or len(given) not in (2, 3) or any(arg.keyword is not None for arg in call.args):
+        return None
+    here = file.location(call)
+    _joins(project, file, given[0], here)
+    if any(each.value == "paired" for each in descendants(file.module, cst.Name)):  # type: ignore[attr-defined]
+        raise refuse(f"{here}: the name paired is used already")
+    parts = file.outer_text(given[1])
+    parts = parts if len(given) == 2 else f"[{file.text(given[2])}, *{parts}]"
+    text = f"paired({file.text(given[0])}, {parts})"
+    return [above_in_module(file, call, PAIRED), Splice(file.path, *file.span(call), text)], "neighbours first"
+
+
+def _joins(project: Project, file: PythonFile, function: cst.BaseExpression, here: object) -> None:
+    """Raises `UsageError` where `function` is not known to join what it is given, and to do nothing besides."""
+    named = dotted(function) or ""
+    adds = file.full_name(function) in ADDS or (isinstance(function, cst.Lambda) and _adds(function))
+    found = project.functions("__add__") if adds else project.functions(named.split(".")[-1])
+    if len(found) != 1:
+        raise refuse(f"{here}: what `{file.text(function)}` does with two parts is not known")
+    where, each = found[0]
+    calls = [call for call in descendants(each.body, cst.Call) if where.full_name(call.func) in JOINS]  # type: ignore[attr-defined]
+    params = [param.name.value for param in each.params.params]
+    if not calls or len(params) != 2:
+        raise refuse(f"{where.location(each)}: {each.name.value} does not join two parts")
+    reason = purity.obstacle(project, where, each)
+    changed = changes.changed(project, where, each.body, set(params))
+    if reason is not None or changed is not None or any(len(given_to(each, name)) for name in params):
+        raise refuse(reason or f"{where.location(each)}: {each.name.value} may change what it is given")
+
+
+def _adds(function: cst.Lambda) -> bool:
+    params = [param.name.value for param in function.params.params]
+    body = function.body
+    if not isinstance(body, cst.BinaryOperation) or not isinstance(body.operator, cst.Add):
+        return False
+    return len(params) == 2 and [dotted(body.left), dotted(body.right)] == params
