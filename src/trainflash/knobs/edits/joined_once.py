@@ -19,10 +19,12 @@ from trainflash.knobs.reading.expressions import given_to, literal, refuse, shor
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, sole
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
+from trainflash.schema import Location
 
 TENSORS = ("cat", "concat", "concatenate", "hstack", "vstack")
 JOINS = {f"torch.{name}" for name in TENSORS} | {f"numpy.{name}" for name in ("concatenate", "hstack", "vstack")}
 ADDS = ("operator.add", "operator.concat", "_operator.add", "_operator.concat")
+REDUCE = ("functools.reduce", "reduce")
 PAIRED = '''def paired(join, parts):
     """As functools.reduce, neighbours first: a part is copied once for each doubling, not once for each part behind it."""
     parts = list(parts)
@@ -41,7 +43,7 @@ def joined_once(edit: JoinedOnce, scene: Scene) -> tuple[Target, ...]:
     """The first such place near the line. Raises `UsageError` where none is there, or parts may be changed before they are joined."""
     file, place = scene.source("joins")
     reasons: list[UsageError] = []
-    for where, node in near(scene.project, file, place.line, (cst.Assign, cst.Call)):
+    for where, node in (*near(scene.project, file, place.line, (cst.Assign, cst.Call)), *_by_operator(scene.project, file, place)):
         try:
             found = _grown(scene.project, where, node) if isinstance(node, cst.Assign) else _folded(scene.project, where, node)  # type: ignore[arg-type]
         except UsageError as bad:
@@ -53,6 +55,14 @@ def joined_once(edit: JoinedOnce, scene: Scene) -> tuple[Target, ...]:
             at = where.location(node)
             return (Target(at, None, lambda value: kept, f"`{short(where.text(node))}` at {at}", label),)  # noqa: B023 - returned at once
     raise reasons[0] if reasons else refuse(f"{place}: nothing grows by one part after the other near this line")
+
+
+def _by_operator(project: Project, file: PythonFile, place: Location) -> list[tuple[PythonFile, cst.CSTNode]]:
+    """Calls that add things up, where the line is that of an addition: such a method is called by no name."""
+    function = file.function_at(place)
+    if function is None or function.name.value != "__add__":
+        return []
+    return project.each(("reduce",), lambda where, node: isinstance(node, cst.Call) and where.full_name(node.func) in REDUCE)
 
 
 # --- in a loop
@@ -145,7 +155,7 @@ def _folded(project: Project, file: PythonFile, call: cst.Call) -> Change | None
         lists = file.text(given[0]) if isinstance(given[0], cst.GeneratorExp) else file.outer_text(given[0])
         text = f"list({spelled}.from_iterable({lists}))"
         return [*needed, Splice(file.path, *file.span(call), text)], "one chain"
-    if called not in ("functools.reduce", "reduce") or len(given) not in (2, 3) or any(arg.keyword is not None for arg in call.args):
+    if called not in REDUCE or len(given) not in (2, 3) or any(arg.keyword is not None for arg in call.args):
         return None
     here = file.location(call)
     _joins(project, file, given[0], here)
