@@ -179,10 +179,11 @@ def _joins(project: Project, file: PythonFile, function: cst.BaseExpression, her
     params = [param.name.value for param in each.params.params]
     if not calls or len(params) != 2:
         raise refuse(f"{where.location(each)}: {each.name.value} does not join two parts")
-    reason = purity.obstacle(project, where, each)
+    drawn = purity.first_draw(project, where, each, set())
     changed = changes.changed(project, where, each.body, set(params))
-    if reason is not None or changed is not None or any(len(given_to(each, name)) for name in params):
-        raise refuse(reason or f"{where.location(each)}: {each.name.value} may change what it is given")
+    shared = next(descendants(each, (cst.Global, cst.Nonlocal)), None)
+    if drawn is not None or changed is not None or shared is not None or any(given_to(each, name) for name in params):
+        raise refuse(f"{where.location(each)}: {each.name.value} may do more than join what it is given")
 
 
 def _adds(function: cst.Lambda) -> bool:
