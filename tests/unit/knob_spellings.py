@@ -42,6 +42,7 @@ FILES = (
     "knob_kept_contents.yaml",  # files that every call reads whole
     "knob_rounded_width.yaml",  # widths of batches that keep changing
     "knob_reads.yaml",  # reads by several threads
+    "knob_made_ahead.yaml",  # generators that make batches
     "knob_joins.yaml",  # what grows by one part after the other
     "knob_arrays.yaml",  # arrays that are made number by number, or row by row
     "knob_cadences.yaml",  # ways of saying that something happens once in N steps

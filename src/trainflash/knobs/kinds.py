@@ -241,6 +241,11 @@ class JoinedOnce(Edit):
 
 
 @dataclass(frozen=True)
+class MadeAhead(Edit):
+    """Let a thread run the generator of the program's that makes the batches."""
+
+
+@dataclass(frozen=True)
 class CompiledBlocks(Edit):
     """Compile the blocks that the network repeats, each by itself, where the program compiles the whole."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from trainflash.diagnosis.explanations.parts import (
+    AHEAD,
     DATA,
     JOIN_ONCE,
     KEEP_OPEN,
@@ -27,6 +28,7 @@ INPUT = (
             KEEP_OPEN,
             KEEP_READ,
             JOIN_ONCE,
+            AHEAD,
             SETS,
             Fix("make the work cheaper: vectorise it, move constants out of the loop, store data preprocessed", NOTHING),
             WORKERS,
@@ -52,6 +54,7 @@ INPUT = (
             KEEP_READ,
             Fix("ask for all samples of a batch in one request", NOTHING, "one_request"),
             Fix("read the samples of a batch with several threads", NOTHING, "concurrent_reads"),
+            AHEAD,
             Fix("stage the data on local NVMe or in memory", NOTHING),
             WORKERS,
             STREAM,
@@ -71,6 +74,7 @@ INPUT = (
             Fix("a deeper queue: prefetch_factor 3 or 4", "nothing but memory", "prefetch_factor"),
             WORKERS,
             STREAM,
+            AHEAD,
             Fix("find the slow samples (they stand in the evidence) and preprocess or split them", "content, if they are cut"),
         ),
         "https://docs.pytorch.org/tutorials/intermediate/tensorboard_profiler_tutorial.html",

@@ -53,6 +53,7 @@ MEMOIZE = Fix(
 KEEP_OPEN = Fix("keep an archive or a database open that every sample opens", NOTHING, "kept_handle")
 KEEP_READ = Fix("read a file once that every sample reads whole", NOTHING + ", and it costs memory", "kept_contents")
 SETS = Fix("look things up in a set instead of a list", NOTHING, "set_lookups")
+AHEAD = Fix("make the next batches in a thread, where a generator makes them", NOTHING, "made_ahead")
 JOIN_ONCE = Fix("join parts once instead of one after the other", NOTHING, "joined_once")
 VMAP = Fix("torch.vmap of what is done to one row, in place of a loop over rows", "rounding", "vmap_rows")
 FOREACH = Fix(
