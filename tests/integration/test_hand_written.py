@@ -115,3 +115,14 @@ def test_a_network_of_functions_alone_has_a_forward(tmp_path):
     assert found.phases["Fwd"].share > 0.15 and found.phases["Other"].share < 0.25, found.phases
     assert "host_code" not in [finding.kind for finding in diagnose(found).findings]
     assert plain("functions_alone.py") == run.output
+
+
+def test_an_own_update_behind_several_backwards_ends_the_step(tmp_path):
+    run = probed(tmp_path / "run", "own_update_of_parts.py", capture="diagnose")
+    assert run.returncode == 0, run.output
+    found = summarize(run.trace, run="run", project=str(PROGRAMS))
+    updates = found.updates
+    assert (updates.optimizer, updates.backwards_per_step, updates.micro_batch, updates.optimizers) == ("move", 6.0, 4, 1)
+    assert found.warmup_steps + found.steps < 120 and found.steps > 60  # not one for each of 540 backwards
+    assert found.phases["Bwd"].per_occurrence.n == 6 * found.steps and found.phases["Opt"].per_occurrence.n == found.steps
+    assert plain("own_update_of_parts.py") == run.output

@@ -135,7 +135,7 @@ def _accumulates(signals: Signals, updates: Updates, limits: Thresholds) -> bool
     forward = signals.summary.phases.get("Fwd")
     forwards = forward.per_occurrence.n if forward is not None and forward.per_occurrence is not None else 0
     # A generator hands batches over unseen. So many backwards, each after a forward of its own, are no losses of one batch.
-    own_forwards = forwards >= updates.backwards_per_step * max(1, signals.summary.steps)
+    own_forwards = forwards >= 0.99 * updates.backwards_per_step * max(1, signals.summary.steps)  # but for one at the edge
     return loader is None and updates.backwards_per_step >= limits.micro_parts and own_forwards
 
 

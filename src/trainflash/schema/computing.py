@@ -155,7 +155,7 @@ class Updates:
     elements: int
     optimizers: int
     backwards_per_step: float  # gradient accumulation where above 1 with one optimizer
-    micro_batch: int | None  # leading dimension of a root's first input in training
+    micro_batch: int | None  # leading dimension of a root's first input in training; of functions alone, rows of their products
     zero_to_none: bool | None = None
     grad_scaler: bool = False
     package: str | None = None  # top-level package whose code makes the update: "torch", or a library's, or the program's own

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from trainflash.schema import (
     Started,
     SyncPoint,
     ThinProducts,
+    Updates,
 )
 from trainflash.summary.steady import NS_PER_MS, Steady
 from trainflash.trace import RankTrace
@@ -52,7 +54,7 @@ def compute_facts(rank: RankTrace, part: Steady, phases: dict[str, PhaseStat]) -
         "memory": _memory(seen, part, grown),
         "attention": _attention(seen, phases),
         "operators": _operators(seen),
-        "updates": seen.updates,
+        "updates": _updates(seen),
         "parts": seen.parts,
         "numerics": seen.numerics,
     }
@@ -192,6 +194,17 @@ def _memory(seen: ComputeTrace, part: Steady, grown: _Growth) -> Memory | None:
         empty_cache_share=sum(grown(sync.ns) for sync in emptied) / part.wall_ns,
         empty_cache_at=costliest.location if costliest is not None else None,
     )
+
+
+def _updates(seen: ComputeTrace) -> Updates | None:
+    """With the rows of a micro-batch as the products say that take most of the time of all, where no module's input says them: those of few
+    rows, in a network of functions alone."""
+    updates, censuses = seen.updates, seen.censuses
+    if updates is None or updates.micro_batch is not None or not censuses:
+        return updates
+    calm = _calmest(censuses)
+    rows, ns = max(calm.thin, key=lambda each: each[1], default=(0, 0))
+    return replace(updates, micro_batch=rows) if ns > 0.5 * calm.matmul_ns else updates
 
 
 def _operators(seen: ComputeTrace) -> Operators | None:

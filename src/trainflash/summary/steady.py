@@ -55,6 +55,8 @@ def steady_part(rank: RankTrace, warmup: int | None = None) -> Steady:
     enough = rank.steps >= 4 * stats.WARMUP_WINDOW
     fallback = rank.steps // 2 if enough else min(stats.WARMUP_LEAST, rank.steps // 2)
     first = min(warmup, rank.steps - 1) if warmup is not None else fallback if found is None else found
+    if first < rank.steps_from < rank.steps - stats.WARMUP_LEAST:
+        first = rank.steps_from
     slowed = [step for step in rank.left_out if first <= step < rank.steps]
     if len(slowed) >= rank.steps - first:  # too short a run to leave anything out
         slowed = []

@@ -53,6 +53,11 @@ def left_out(facts: Facts) -> tuple[int, ...]:
     return tuple(sorted({int(fact["step"]) for fact in facts.all("census") if "step" in fact}))
 
 
+def steps_from(facts: Facts) -> int:
+    """The first step of which it is known what ends it: parts of steps count as such until an update of the owner's is found."""
+    return max((int(fact.get("step", 0)) for fact in facts.all("update_function")), default=0)
+
+
 def _counter(points: list[dict], value) -> Counter:
     """`value(point)` over the points that have it."""
     read = [(int(point["t"]), value(point)) for point in points]
@@ -167,10 +172,10 @@ def _memory(facts: Facts) -> MemoryTrace | None:
 
 
 def _censuses(facts: Facts) -> tuple[CensusTrace, ...]:
-    """Void ones are left out."""
-    found = []
+    """Void ones are left out, and those of what only seemed to be steps."""
+    found, since = [], steps_from(facts)
     for fact in facts.all("census"):
-        if all(name in fact for name in CENSUS_FIGURES):
+        if all(name in fact for name in CENSUS_FIGURES) and int(fact["step"]) >= since:
             attention = tuple(
                 AttentionCall(str(kind), tuple(int(size) for size in shape), int(calls), int(forward), None if back is None else int(back))
                 for kind, shape, calls, forward, back in fact.get("attention", [])

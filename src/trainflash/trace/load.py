@@ -204,6 +204,7 @@ def _rank(process: _Process, repeats: tuple[RepeatedCall, ...]) -> RankTrace:
         versions={"python": str(header["python"]), "torch": str(header["torch"]), **facts.newest("versions").get("versions", {})},
         swallowed=process.swallowed,
         dropped_events=words.dropped,
+        steps_from=compute_facts.steps_from(facts),
         left_out=tuple(sorted({*compute_facts.left_out(facts), *input_facts.slowed(facts)})),
         computing=compute_facts.read_computing(facts),
         host=str(header.get("host", "")),

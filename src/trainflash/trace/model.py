@@ -360,6 +360,7 @@ class RankTrace:
     sources: dict[str, int] = field(default_factory=dict)  # checksums of the owner's files that this rank runs
     collectives: Collectives | None = None  # None: not recorded
     parallel: Parallel | None = None  # None: the process talked to no other
+    steps_from: int = 0  # the steps before this one may be parts of steps
     left_out: tuple[int, ...] = ()  # steps that the probe slowed, because it looked closer
     computing: ComputeTrace | None = None
     device_timeline: DeviceTimeline | None = None  # None: no CUDA events

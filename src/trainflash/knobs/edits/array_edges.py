@@ -43,6 +43,8 @@ def _edge(formats: Formats, file: PythonFile, call: cst.Call) -> list[Place]:
     if _converted(formats, file, call) or _plain(first.value):
         return []
     kind = formats.of(file, first.value)
+    if kind is None and formats.has_fractions(file, first.value):
+        return _brought(formats, file, call, first.value)  # float32 stays as it is
     if kind is None:
         raise refuse(f"{here}: whether `{short(file.text(first.value))}` holds float64 is not known, and its tensor would keep that")
     return _brought(formats, file, call, first.value) if kind == "float64" else []

@@ -18,7 +18,7 @@ from trainflash.knobs.reading.origins import Source
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, keyword, positional
 from trainflash.knobs.reading.sizes import size_of
 from trainflash.knobs.scene import Scene, Target
-from trainflash.knobs.splices import Edit
+from trainflash.knobs.splices import Edit, Splice
 from trainflash.knobs.training import micro_batches
 from trainflash.knobs.training.backward_loops import BackwardLoop, backward_loops
 from trainflash.knobs.training.divided_loss import UNDIVIDED, divided_loss, is_sum, no_sum
@@ -51,7 +51,7 @@ def cut_batch(edit: CutBatch, scene: Scene) -> tuple[Target, ...]:
     loss = divided_loss(scene.project, cuts.region)
     divisor = (loss.file, loss.divisor)
     made = (loss.file, _worked_out_once(*divisor))
-    summed = is_sum(scene.project, loss) and (counted := _counted(loss.divisor)) is not None and loss.file.text(counted) in cuts.wholes
+    summed = is_sum(scene.project, loss) and (counted := _counted(made[1])) is not None and loss.file.text(counted) in cuts.wholes
     if not summed:  # a sum over the rows of all pieces, divided by as many rows, is the same however they are cut
         of_means(scene, [divisor])
         no_sum(scene.project, loss)
@@ -64,19 +64,43 @@ def cut_batch(edit: CutBatch, scene: Scene) -> tuple[Target, ...]:
     by_rows, typed = cuts.rows, _typed(scene, told, rows if cuts.rows else pieces, beside=(divisor, made))
     if typed is None:
         by_rows, typed = True, _of_quotient(scene, told, rows)
+    if typed is None and cuts.rows and follows and not any(_is_typed(scene, *each) for each in cuts.numbers):
+        return (_multiplied(cuts, rows, pieces),)
     if typed is None:
         file, node = told[0]
         raise refuse(f"{file.location(node)}: `{short(file.text(node))}` is no number that somebody typed for the micro-batches alone")
     first, typing = typed
 
     def write(value: Any) -> tuple[Edit, ...]:
-        factor, rest = divmod(value, rows)
-        if rest or factor < 2 or pieces % factor:
-            raise refuse(f"{value!r} rows instead of {rows!r} do not divide {pieces!r} micro-batches", "choose a divisor")
+        factor = _factor(value, rows, pieces)
         return typing(first.value * factor if by_rows else pieces // factor)
 
     file, node = cuts.numbers[0]
     return (Target(file.location(node), rows, write, f"{'rows' if by_rows else 'number'} of the pieces of a batch, from {first.shown}"),)
+
+
+def _factor(value: Any, rows: int, pieces: int) -> int:
+    factor, rest = divmod(value, rows)
+    if rest or factor < 2 or pieces % factor:
+        raise refuse(f"{value!r} rows instead of {rows!r} do not divide {pieces!r} micro-batches", "choose a divisor")
+    return factor
+
+
+def _multiplied(cuts: _Cuts, rows: int, pieces: int) -> Target:
+    """Rows that the program works out, times a number, wherever the batch is cut."""
+    file, first = cuts.numbers[0]
+    if isinstance(first, cst.BinaryOperation) and isinstance(first.operator, cst.Multiply) and isinstance(literal(first.right), int):
+        raise refuse(f"{file.location(first)}: `{short(file.text(first))}` is a number of times what the program works out already")
+
+    def write(value: Any) -> tuple[Edit, ...]:
+        factor = _factor(value, rows, pieces)
+        made = []
+        for where, node in cuts.numbers:
+            text = where.text(node) if isinstance(node, (cst.Name, cst.Attribute, cst.Call, cst.Subscript)) else f"({where.text(node)})"
+            made.append(Splice(where.path, *where.outer_span(node), f"{text} * {factor}"))
+        return tuple(made)
+
+    return Target(file.location(first), rows, write, f"rows of the pieces of a batch, which `{short(file.text(first))}` works out")
 
 
 def _cuts(scene: Scene) -> _Cuts:
@@ -243,6 +267,15 @@ def _typed(scene: Scene, told: Sequence[Place], expected: int, beside: Sequence[
                 raise source.shared_with(use)
     parts = list(found.values())
     return parts[0], lambda value: tuple(splice for part in parts for splice in part.write(value))  # type: ignore[misc]
+
+
+def _is_typed(scene: Scene, file: PythonFile, node: cst.BaseExpression) -> bool:
+    """Whether somebody typed that number, whatever it is now."""
+    try:
+        source = sources.Resolver(scene.project).source(file, node)
+    except UsageError:
+        return False
+    return source is not None and source.value is not None
 
 
 def _of_quotient(scene: Scene, told: Sequence[Place], rows: int) -> Typed | None:

@@ -1,7 +1,8 @@
 """A loader that is made again for each pass, by a function or in a loop's head: the one that was made of the same arguments is kept.
 
 `for batch in DataLoader(data, …)` becomes `for batch in _dataloader(data, …, persistent_workers=True)` of `_dataloader =
-functools.cache(DataLoader)`. Other arguments make another loader, as before. A property that makes one becomes a cached property.
+functools.cache(DataLoader)`. Other arguments make another loader, as before. A property that makes one becomes a cached property, and a
+lambda that does keeps it, too.
 """
 
 from __future__ import annotations
@@ -47,6 +48,8 @@ def kept_loader(edit: KeptLoader, scene: Scene) -> tuple[Target, ...]:
     function = file.function_around(call)
     if function is not None and decorator_names(file, function) == ["property"]:
         return (_kept_in_object(scene, file, function, call),)
+    if isinstance(maker := file.parent(call), cst.Lambda) and maker.body is call:
+        return (_kept_by_lambda(scene, file, maker, call),)
     if not any(True for _ in file.loops_around(call)) and not _repeated(scene, file, call, 0):
         raise refuse(f"{here}: no loop is known that makes it again")
     if has_splat(call, "*") or has_splat(call, "**") or keyword(call, "persistent_workers") is not None:
@@ -87,16 +90,11 @@ def _kept_in_object(scene: Scene, file: PythonFile, function: cst.FunctionDef, c
     fixed = {"NamedTuple", "tuple", "Enum", "str", "int"} & base_names(owner)
     if fixed or has_slots(file, owner):
         raise refuse(f"{here}: an object of {owner.name.value} has no place for the loader")
-    loading.can_be_added(scene.project, file, call, "persistent_workers", LOADER.calls)
-    if keyword(call, "persistent_workers") is not None:
-        raise refuse(f"{here}: persistent_workers is given already")
     if any(dotted(arg.value) == "self" for each in descendants(owner, cst.Call) if dotted(each.func) == "torch.save" for arg in each.args):  # type: ignore[attr-defined]
         raise refuse(f"{here}: an object of {owner.name.value} is saved")
-    for arg in call.args:
-        if arg.star == "*" or not kept_calls.constant(scene.project, file, call, arg.value):
-            raise refuse(f"{here}: `{file.text(arg)}` may be another object each time, or be changed")
-    worker_state.kept(scene.project)
-    _read_one_after_the_other(scene, name)
+    _the_same_each_time(scene, file, call)
+    reads = scene.project.each((name,), lambda _, node: isinstance(node, cst.Attribute) and node.attr.value == name)
+    _read_one_after_the_other(scene, name, reads)
     cached, needed = imports.reach(file, "functools", "cached_property")
     at, text = insertion(file, call)
     decorator = Splice(file.path, *file.span(function.decorators[0].decorator), cached)
@@ -104,14 +102,51 @@ def _kept_in_object(scene: Scene, file: PythonFile, function: cst.FunctionDef, c
     return Target(here, None, lambda value: splices, f"the loader of the property {name} at {here}", "kept")
 
 
-def _read_one_after_the_other(scene: Scene, name: str) -> None:
-    """Raises `UsageError` unless the head of one loop is all that reads the property's loader, and runs again."""
+def _kept_by_lambda(scene: Scene, file: PythonFile, maker: cst.Lambda, call: cst.Call) -> Target:
+    """The loader that `name = lambda: DataLoader(…)` makes each time, made once. Raises `UsageError` where it may be another one later."""
+    here, assign = file.location(call), file.parent(maker)
+    target = assign.targets[0].target if isinstance(assign, cst.Assign) and len(assign.targets) == 1 else None
+    name = (dotted(target) or "").removeprefix("self.")
+    if not name or "." in name or next(descendants(maker.params, cst.Param), None) is not None:
+        raise refuse(f"{here}: what the lambda is called with, or by which name, cannot be told")
+    _with_workers(scene, here)
+    _the_same_each_time(scene, file, call)
+    said = scene.project.each((name,), lambda _, node: isinstance(node, (cst.Attribute, cst.Name)) and dotted(node) == dotted(target))
+    called = [(where, up) for where, node in said if isinstance(up := where.parent(node), cst.Call) and up.func is node]
+    if len(said) != len(called) + 1:
+        raise refuse(f"{here}: {name} is set or handed on at other places, too")
+    _read_one_after_the_other(scene, name, called)
+    cached, needed = imports.reach(file, "functools", "cache")
+    at, text = insertion(file, call)
+    start, end = file.span(maker)
+    splices = (
+        *needed,
+        Splice(file.path, start, start, f"{cached}("),
+        Splice(file.path, at, at, text.format("persistent_workers=True")),
+        Splice(file.path, end, end, ")"),
+    )
+    return Target(here, None, lambda value: splices, f"the loader that {name} makes at {here}", "kept")
+
+
+def _the_same_each_time(scene: Scene, file: PythonFile, call: cst.Call) -> None:
+    """Raises `UsageError` where the loader may be made of something else each time, or its workers cannot be kept."""
+    here = file.location(call)
+    loading.can_be_added(scene.project, file, call, "persistent_workers", LOADER.calls)
+    if keyword(call, "persistent_workers") is not None:
+        raise refuse(f"{here}: persistent_workers is given already")
+    for arg in call.args:
+        if arg.star == "*" or not kept_calls.constant(scene.project, file, call, arg.value):
+            raise refuse(f"{here}: `{file.text(arg)}` may be another object each time, or be changed")
+    worker_state.kept(scene.project)
+
+
+def _read_one_after_the_other(scene: Scene, name: str, reads: list[tuple[PythonFile, cst.CSTNode]]) -> None:
+    """Raises `UsageError` unless the head of one loop is all that `reads` the loader called `name`, and runs again."""
     for word in (f".{name}.setter", f".{name}.getter", f".{name}.deleter", f"@{name}.", "setattr", "deepcopy", "pickle"):
         for where in scene.project.parsed(word):
             raise refuse(f"{where.path}: `{word}` may set, copy or save what {name} belongs to")
     if len(scene.project.functions(name)) > 1:
         raise refuse(f"more than one {name} is defined in the program")
-    reads = scene.project.each((name,), lambda _, node: isinstance(node, cst.Attribute) and node.attr.value == name)
     if len(reads) != 1:
         raise refuse(f"{name} is read at {'no' if not reads else 'more than one'} place, and kept workers serve one iterator")
     where, node = reads[0]
@@ -119,7 +154,7 @@ def _read_one_after_the_other(scene: Scene, name: str) -> None:
     up = where.parent(head)
     if isinstance(up, cst.Arg) and isinstance(call := where.parent(up), cst.Call) and dotted(call.func) in ("enumerate", "tqdm"):
         head, up = call, where.parent(call)
-    if not isinstance(up, cst.For) or up.iter is not head:
+    if not isinstance(up, cst.From) and (not isinstance(up, cst.For) or up.iter is not head):
         raise refuse(f"{where.location(node)}: `{where.text(node)}` is no head of a loop")
     outer = [each for each in where.loops_around(node) if each is not up]
     if not outer and not _repeated(scene, where, node, 0):

@@ -31,6 +31,7 @@ Format = Literal["float64", "float32", "whole", "other", "number", "tensor", "ge
 How = Literal["whole", "entry"] | int  # the value of an expression, each of its entries, or one of several things that a call returns
 Given = tuple[PythonFile, "cst.BaseExpression | None", How]
 SPLITS = "sklearn.model_selection.train_test_split"  # returns two parts of each thing that it is given, of its format
+FEW = 6
 DEEPEST = 32  # own: a simulation that returns a list of what its functions made has about twenty links
 DOUBLE = {"numpy.float64", "numpy.double", "numpy.float_", "torch.float64", "torch.double", "float"}
 SINGLE = {"numpy.float32", "numpy.single", "torch.float32", "torch.float"}
@@ -111,6 +112,31 @@ class Formats:
         """The format of what `node` computes."""
         found = self._within(file, node)
         return None if found == "itself" and not self._asked else found
+
+    def has_fractions(self, file: PythonFile, node: cst.BaseExpression, depth: int = FEW) -> bool:
+        """Whether an array is no array of whole numbers, though it may hold float32 or float64: a quotient, or what is made of one."""
+        if depth < 0:
+            return False
+        if isinstance(node, cst.BinaryOperation):
+            fraction = isinstance(node.operator, cst.Divide)
+            sides = (node.left, node.right) if isinstance(node.operator, (cst.Add, cst.Subtract, cst.Multiply)) else ()
+            return fraction or any(isinstance(literal(side), float) or self.has_fractions(file, side, depth - 1) for side in sides)
+        if isinstance(node, (cst.UnaryOperation, cst.Subscript)):
+            return self.has_fractions(file, node.expression if isinstance(node, cst.UnaryOperation) else node.value, depth - 1)
+        if isinstance(node, cst.Name):
+            function = file.function_around(node)
+            values = given_to(function, node.value) if function is not None and _parameter(function, node.value) is None else []
+            return bool(values) and all(self.has_fractions(file, value, depth - 1) for value in values)
+        if not isinstance(node, cst.Call):
+            return False
+        module, _, name = (file.full_name(node.func) or "").rpartition(".")
+        if module == "numpy":
+            return name in FLOATS | FLOATING and keyword(node, "dtype") is None
+        meant = list(callees.meant(self.project, file, node))
+        if len(meant) != 1 or meant[0][1].decorators or any(True for _ in descendants(meant[0][1].body, cst.Yield)):
+            return False
+        returned = [each.value for each in descendants(meant[0][1].body, cst.Return)]  # type: ignore[attr-defined]
+        return bool(returned) and all(value is not None and self.has_fractions(meant[0][0], value, depth - 1) for value in returned)
 
     def _within(self, file: PythonFile, node: cst.BaseExpression) -> Format | None:
         if self._depth >= DEEPEST:

@@ -18,6 +18,7 @@ from threading import get_ident
 
 from .. import imports
 from ..guard import swallow
+from ..phases import own_updates
 from ..phases.loop import loop
 from ..phases.observer import Observer
 from ..writer import fact
@@ -57,6 +58,13 @@ class Census(Observer):
         self._outside: list = []  # spans of the step, µs from its begin, in which its batches are made: before a forward, behind a backward
         self._since_us = 0.0  # such a span is open since then; negative: none is
         self.forbidden = False
+        own_updates.on_found.append(self._begin_anew)
+
+    def _begin_anew(self) -> None:
+        """What was taken for steps may have been parts of them."""
+        if not self.forbidden and not self._behind and loop.steps > AT_STEPS[0]:
+            self._plan = [loop.steps + step for step in AT_STEPS]
+            loop.listen(self.on_boundary, self.on_exit)
 
     # --- switching on and off
 

@@ -10,6 +10,7 @@ from collections import Counter
 from .. import own
 from ..guard import swallow
 from ..objects import is_tensor
+from ..phases import own_updates
 from ..phases.loop import loop
 from ..phases.observer import Observer
 from ..writer import fact
@@ -35,6 +36,16 @@ class UpdateFacts(Observer):
         self._unheld: tuple | None = None
         self._listening = True
         self._begun = False
+        self._since = 0
+        own_updates.on_found.append(self._begin_anew)
+
+    def _begin_anew(self) -> None:
+        """What was taken for steps may have been parts of them."""
+        self._since, self._begun, self._listening = loop.steps, False, True
+        self._backwards = self._steps = 0
+        for counted in (self._ns, self._batches, self._zeroed):
+            counted.clear()
+        loop.listen(self.on_forward, self.on_backward, self.on_update_begin, self.on_update, self.on_boundary)
 
     # --- construction
 
@@ -104,6 +115,7 @@ class UpdateFacts(Observer):
         """Begin after the first steps, end some dozen later."""
         if self._begun:
             self._steps += 1
+        step -= self._since
         self._begun = step >= FROM_STEP
         if step >= TO_STEP:
             loop.remove(self.on_forward, self.on_backward, self.on_update_begin, self.on_update, self.on_boundary)

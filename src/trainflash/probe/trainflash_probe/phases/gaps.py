@@ -17,7 +17,7 @@ from ..guard import swallow
 from ..nested import plain, tensors_in
 from ..parts import parameters_in
 from ..writer import fact
-from . import feeding, handed, own_updates, rollouts
+from . import feeding, handed, own_updates, rhythm, rollouts
 from .brackets import bracket_code, outermost
 from .loop import NEVER, loop
 from .matching import as_many, data_in, is_batch, memory_of, same_kind, same_memory
@@ -35,6 +35,7 @@ def install(torch) -> None:
     """Plan the windows."""
     global _watch
     _watch = GapWatch()
+    rhythm.Rhythm(_watch.expect_update)
     handed.install()
 
 
@@ -84,6 +85,12 @@ class GapWatch:
         done = self._next >= len(TRACED_STEPS)
         loop.trace_gap_after(NEVER if done else TRACED_STEPS[self._next], self.completed)
         self._next += 1
+
+    def expect_update(self, backwards: int, leaves: list) -> None:
+        """The parameters will change behind the backward that completes so many from the one that begins now."""
+        self._leaves = [weakref.ref(leaf) for leaf in leaves]
+        self._next = min(self._next, len(TRACED_STEPS) - 1)
+        loop.trace_gap_after(loop.steps + backwards, self.completed)
 
     def completed(self) -> None:
         """An update has completed a step that is to be followed by a window."""

@@ -101,6 +101,13 @@ class Loop:
         if (self.on_look or self.on_interval) and self._look not in self.due:
             self.call_at(1, self._look)
 
+    def listen(self, *methods) -> None:
+        """Tell these bound methods of an observer again."""
+        self.plain_until = 0
+        for method in methods:
+            self.remove(method)
+            getattr(self, method.__name__).append(method)
+
     def remove(self, *methods) -> None:
         """Stop to tell these bound methods of an observer."""
         for name in {method.__name__ for method in methods}:
