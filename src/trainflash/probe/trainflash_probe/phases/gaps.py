@@ -214,7 +214,7 @@ class GapWatch:
         yield self._written(inputs), []
         yield giving(same_kind, calls), giving(same_kind, handed.seen)
         yield self._twice(giving(as_many, calls)), self._twice(giving(as_many, handed.seen))
-        yield self._twice(_advanced(window.returned)), []
+        yield self._twice([call for call in _advanced(window.returned) if call.code not in self._found]), []
 
     def _written(self, inputs: list) -> list:
         """The call that wrote into the memory of an input, where that is the one of the forward before."""
