@@ -166,6 +166,26 @@ def refills():
         fit(net, optimizer, x)
 
 
+def samples():
+    while True:
+        slowly()
+        yield torch.from_numpy(chance.random((4, 3, 8, 8))).float()
+
+
+def names():
+    """No batch: asked for so many times in each step."""
+    for each in ("a", "b"):
+        yield [each] * 40
+
+
+def remade():
+    """What the network gets is made of the batch, in another shape and another size."""
+    net, optimizer = model()
+    for _, x in zip(range(STEPS), samples(), strict=False):
+        assert len(list(names())) == 2
+        fit(net, optimizer, torch.cat([x + 0.1 * torch.randn_like(x), x.flip(3)]))
+
+
 def augmented(loader):
     for x in loader:
         rows = x.flatten().tolist()
