@@ -62,7 +62,7 @@ class Census(Observer):
 
     def _begin_anew(self) -> None:
         """What was taken for steps may have been parts of them."""
-        if not self.forbidden and not self._behind and loop.steps > AT_STEPS[0]:
+        if not self.forbidden and loop.steps > AT_STEPS[0]:
             self._plan = [loop.steps + step for step in AT_STEPS]
             loop.listen(self.on_boundary, self.on_exit)
 

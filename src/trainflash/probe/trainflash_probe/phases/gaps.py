@@ -86,11 +86,14 @@ class GapWatch:
         loop.trace_gap_after(NEVER if done else TRACED_STEPS[self._next], self.completed)
         self._next += 1
 
-    def expect_update(self, backwards: int, leaves: list) -> None:
-        """The parameters will change behind the backward that completes so many from the one that begins now."""
+    def expect_update(self, backwards: int, leaves: list) -> bool:
+        """The parameters will change behind the backward that completes so many from the one that begins now. False: not a good time."""
+        if loop.trace_gap != self.completed or self._window is not None:
+            return False
         self._leaves = [weakref.ref(leaf) for leaf in leaves]
         self._next = min(self._next, len(TRACED_STEPS) - 1)
         loop.trace_gap_after(loop.steps + backwards, self.completed)
+        return True
 
     def completed(self) -> None:
         """An update has completed a step that is to be followed by a window."""

@@ -10,11 +10,11 @@ from ..guard import swallow
 from .loop import loop
 from .own_updates import Watched, leaves_of, nobody_else_updates
 
-MOST_BACKWARDS = 2_000  # own: looked at, some 20 µs each
+MOST_BACKWARDS = 512  # own: looked at, some 20 µs each; the parameters are held so long
 
 
 class Rhythm:
-    """Listens to backwards until a rhythm is known; then calls `expected(leaves)` once the step before the next update begins."""
+    """Listens to backwards until a rhythm is known, and `expected` takes it: how many backwards from here to the next change, of what."""
 
     def __init__(self, expected) -> None:
         self._expected = expected
@@ -33,7 +33,7 @@ class Rhythm:
         if self._seen > MOST_BACKWARDS or not nobody_else_updates():
             self._stop()
             return
-        if loop.evaluating or loop.gap is not None:
+        if loop.evaluating:
             return
         try:
             self._look(tensors)
@@ -58,7 +58,6 @@ class Rhythm:
         since, self._since = self._since, 0
         if since == 1:  # each backward is a step of its own, and windows see what follows it
             self._stop()
-        elif since == self._period:
-            self._expected(self._period, self._watched.all)
+        elif since == self._period and self._expected(since, self._watched.all):
             self._stop()
         self._period = since
