@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 from probed import PROGRAMS, median_ms, plain, probed
@@ -125,4 +127,19 @@ def test_an_own_update_behind_several_backwards_ends_the_step(tmp_path):
     assert (updates.optimizer, updates.backwards_per_step, updates.micro_batch, updates.optimizers) == ("move", 6.0, 4, 1)
     assert found.warmup_steps + found.steps < 120 and found.steps > 60  # not one for each of 540 backwards
     assert found.phases["Bwd"].per_occurrence.n == 6 * found.steps and found.phases["Opt"].per_occurrence.n == found.steps
+    assert plain("own_update_of_parts.py") == run.output
+
+
+def test_an_own_update_that_a_run_is_told_of_is_recorded_from_the_first_one_on(tmp_path):
+    told = json.dumps([["data/programs/own_update_of_parts.py", "move"]])
+    run = probed(tmp_path / "run", "own_update_of_parts.py", capture="fidelity", TRAINFLASH_UPDATES=told)
+    assert run.returncode == 0, run.output
+    (record,) = (tmp_path / "run").glob("training-*.jsonl")
+    lines = [json.loads(line) for line in record.read_text(encoding="utf-8").splitlines()]
+    updates = [line for line in lines if line["k"] == "update"]
+    assert [len(line["losses"]) for line in updates] == [6] * 90
+    assert all(line["grads"] == 4 and line["grad_norm"] is not None for line in updates)
+    weights = [line for line in lines if line["k"] == "weights"]
+    assert weights[-1]["n"] == 90 and len({line["digest"] for line in weights}) == len(weights) > 3
+    assert next(line for line in lines if line["k"] == "end")["swallowed"] == {}
     assert plain("own_update_of_parts.py") == run.output

@@ -343,7 +343,8 @@ class _Trial:
         if failed:
             what, mend = f"failed with exit code {result.returncode}", "its own output is shown; make it run by hand first"
         else:
-            what, mend = "never completed an optimizer update", "fidelity needs a PyTorch program that calls optimizer.step()"
+            what = "never completed an optimizer update"
+            mend = "fidelity needs updates by an optimizer, or by a function that trainflash diagnose has found: run that first"
         raise ProgramFailed(f"the baseline {what}: {command}", mend, returncode=result.returncode, output=result.output_tail)
 
     def _runs(self, names: Sequence[str], sides: _Sides, kept: dict[str, Run]) -> dict[str, Run]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from trainflash.errors import ProgramFailed, UsageError
-from trainflash.launch import daemons
+from trainflash.launch import daemons, own_updates
 from trainflash.launch.absent import Absent, missing
 from trainflash.launch.counting import StepCounter, steps_so_far
 from trainflash.launch.environment import OFFLINE, PROBE_DIR, Recording, program_environment
@@ -35,6 +35,7 @@ __all__ = [
     "Usage",
     "busy",
     "daemons",
+    "own_updates",
     "require_success",
     "run",
     "start",
@@ -70,7 +71,7 @@ def start(sandbox: Sandbox, side: Side, command: Command, run_dir: Path, **optio
     `options` are the fields of `Options`; `capture` must be given.
     Raises `UsageError` for an unknown capture and when there is no such program.
     """
-    given = Options(**options)
+    given = replace(Options(**options), updates=own_updates.told(sandbox))
     _require_program(command, (Path(sandbox.checkout(side), sandbox.prefix, command.cwd), Path(sandbox.project, command.cwd)))
     run_dir = run_dir.absolute()
     run_dir.mkdir(parents=True, exist_ok=True)
@@ -86,8 +87,13 @@ def start(sandbox: Sandbox, side: Side, command: Command, run_dir: Path, **optio
     except BaseException:
         view.close()
         raise
-    process.at_end = lambda: daemons.learn(sandbox, command, run_dir)
+    process.at_end = lambda: _learn(sandbox, command, run_dir)
     return process
+
+
+def _learn(sandbox: Sandbox, command: Command, run_dir: Path) -> None:
+    daemons.learn(sandbox, command, run_dir)
+    own_updates.learn(sandbox, run_dir)
 
 
 def start_in(

@@ -81,6 +81,7 @@ def _copy(session: Session, base: Path, command: Command) -> Sandbox:
     box = sandboxes.create(Path(session.sandbox.project), base, protect=view.protection)
     mine = Session(box)
     launch.daemons.hand_on(session.sandbox, box)
+    launch.own_updates.hand_on(session.sandbox, box)
     accepted = session.accepted()
     if accepted:
         text = sandboxes.diff(session.sandbox, session.sandbox.base_ref, session.tip())

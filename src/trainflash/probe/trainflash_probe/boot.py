@@ -15,12 +15,13 @@ from .phases.loop import loop
 
 def install(torch) -> None:
     """Install all hooks. A part that fails is counted and left out."""
-    from .phases import checkpoints, compiled, data, engine, fetches, frameworks, logs, losses, modules, transfers, unseen
+    from .phases import checkpoints, compiled, data, engine, fetches, frameworks, logs, losses, modules, told_updates, transfers, unseen
 
     _try("seeding", lambda: seeding.install(torch))
     for part in (engine, modules, compiled, losses, data, fetches, checkpoints, logs, transfers, unseen):
         _try(part.__name__, lambda part=part: part.install(torch))
     _try("frameworks", frameworks.install)
+    _try("told updates", told_updates.install)
     if capture != "fidelity":
         _try("gaps", lambda: _gaps(torch))
     if diagnose:

@@ -56,8 +56,7 @@ class Rhythm:
             return
         self._state = state
         since, self._since = self._since, 0
-        if since == 1:  # each backward is a step of its own, and windows see what follows it
-            self._stop()
-        elif since == self._period and self._expected(since, self._watched.all):
+        alone = since == 1  # each backward is a step of its own, and windows see what follows it
+        if alone or (since == self._period and self._expected(since, self._watched.all)):
             self._stop()
         self._period = since
