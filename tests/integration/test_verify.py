@@ -172,6 +172,9 @@ def test_a_changed_batch_is_compared_by_its_samples(tmp_path):
     work, why = owners_run.work(tmp_path, tmp_path / "kept", changed)
     assert work is None
     assert "could not be seen" in why
+    held = tuple(Check(name, True, "") for name in ("updates", "loss", "gradient vectors", "step vectors"))
+    assert owners_run.work(tmp_path, tmp_path / "kept", replace(changed, checks=held)) == ((1.0, 1.0), "step")
+    assert owners_run.work(tmp_path, tmp_path / "kept", replace(changed, checks=held[:3]))[0] is None
     recorded(tmp_path / "kept", "baseline", 16)
     recorded(tmp_path, "candidate", 32)
     assert owners_run.work(tmp_path, tmp_path / "kept", changed) == ((16.0, 32.0), "sample")
