@@ -135,6 +135,43 @@ for step in range(6):
     print(loss.item().hex())
 """
 
+INLINE_PARTS = """
+model = nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 1))
+for step in range(6):
+    x = torch.randn(12, 8)
+    for part in x.split(4):
+        loss = (model(part) - part.sum(1, keepdim=True)).square().sum() / len(x)
+        loss.backward()
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight -= 0.05 * weight.grad
+            weight.grad = None
+    print(loss.item().hex())
+print(torch.rand(1).item().hex(), random.random().hex())
+"""
+
+INLINE_RESULTS = """
+model = nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 1))
+weights = list(model.parameters())
+for step in range(6):
+    x = torch.randn(12, 8)
+    loss = (model(x) - x.sum(1, keepdim=True)).square().mean()
+    for weight, slope in zip(weights, torch.autograd.grad(loss, weights)):
+        weight.data.sub_(0.05 * slope)
+    print(loss.item().hex())
+print(torch.rand(1).item().hex(), random.random().hex())
+"""
+
+LATE = """
+model, optimizer = nn.Linear(8, 1), None
+for step in range(6):
+    model(torch.randn(4, 8)).square().mean().backward()
+    optimizer = optimizer or torch.optim.SGD(model.parameters(), 0.1)
+    if step:
+        optimizer.step()
+        optimizer.zero_grad()
+"""
+
 PROGRAMS = {
     "recomputing": RECOMPUTING.replace("REENTRANT", "False"),
     "recomputing, reentrant": RECOMPUTING.replace("REENTRANT", "True"),
@@ -144,6 +181,8 @@ PROGRAMS = {
     "no module": NO_MODULE,
     "sparse and named": SPARSE_AND_NAMED,
     "evaluating": EVALUATING_WITH_GRADIENTS,
+    "inline parts": INLINE_PARTS,
+    "inline results": INLINE_RESULTS,
 }
 
 
@@ -380,3 +419,26 @@ for step in range(6):
 def test_what_torch_itself_logs_is_no_line_of_the_training(tmp_path):
     _, stream = train(tmp_path / "logging", LOGGING)
     assert [update.logs for update in stream.updates] == [0, 1, 0, 1, 0, 1]  # noted with the update that follows
+
+
+def test_updates_by_lines_of_the_program_are_recorded(tmp_path):
+    for name, losses in (("inline parts", 3), ("inline results", 1)):
+        (tmp_path / name).mkdir()
+        _, stream = recorded(tmp_path / name, name)
+        assert [len(update.losses) for update in stream.updates] == [losses] * 6, name
+        assert {update.optimizer_class for update in stream.updates} == {"Inline"}
+        assert [update.samples for update in stream.updates] == [12] * 6
+        assert all(update.step is not None for update in stream.updates) and len(stream.weights) >= 4
+        assert len({line["digest"] for line in stream.weights}) == len(stream.weights)
+
+
+def test_lines_that_update_otherwise_train_otherwise(tmp_path):
+    _, old = train(tmp_path / "old", PROGRAMS["inline parts"])
+    _, new = train(tmp_path / "new", PROGRAMS["inline parts"].replace("0.05", "0.06"))
+    found = compare(Record((old,), True), Record((new,), True))
+    assert found.verdict == "changed", found
+
+
+def test_an_optimizer_that_updates_later_is_the_only_one(tmp_path):
+    _, stream = train(tmp_path / "late", LATE)
+    assert [(update.optimizer_class, update.optimizer) for update in stream.updates] == [("SGD", 0)] * 5

@@ -153,11 +153,11 @@ def test_what_the_timing_found_stands_in_the_verdict(found, asked):
     assert "per step" in str(verifying.cost(Demands(), found)) or "each version 4 to 16 times" in verifying.cost(Demands(), found)
 
 
-def recorded(folder: Path, name: str, samples: int, optimizers: int = 1) -> None:
+def recorded(folder: Path, name: str, samples: int, optimizers: int = 1, kind: str = "SGD") -> None:
     path = folder / name
     path.mkdir(parents=True)
     update = {
-        "k": "update", "class": "SGD", "losses": ["0x1.0p+0"], "loss_types": [], "forwards": 1, "samples": samples, "rows": None,
+        "k": "update", "class": kind, "losses": ["0x1.0p+0"], "loss_types": [], "forwards": 1, "samples": samples, "rows": None,
         "multiset": "", "order": "", "targets": None, "shapes": [], "moments": [], "modes": [], "autocast": [], "settings": [],
         "grad_norm": None, "grads": None, "grad_elements": None, "logs": 0, "epoch": 0, "batches": [],
     }  # fmt: skip
@@ -180,6 +180,9 @@ def test_a_changed_batch_is_compared_by_its_samples(tmp_path):
     assert owners_run.work(tmp_path, tmp_path / "kept", changed) == ((16.0, 32.0), "sample")
     recorded(tmp_path, "candidate-2", 16)
     assert owners_run.work(tmp_path, tmp_path / "kept", changed) == ((1.0, 1.0), "step"), "the newest run counts"
+    recorded(tmp_path, "candidate-3", 16, kind="Inline")
+    assert owners_run.work(tmp_path, tmp_path / "kept", changed)[0] is None, "each backward counts as a step"
+    recorded(tmp_path, "candidate-4", 16)
     shorter = replace(changed, changed=("shape",))
     assert owners_run.work(tmp_path, tmp_path / "kept", shorter) == ((1.0, 1.0), "sample")
 

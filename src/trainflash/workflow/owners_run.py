@@ -12,6 +12,7 @@ from trainflash.schema import Diagnosis, Fidelity, Summary
 
 LEAST_AFTER_EPOCH = 60  # steady steps that a start needs beside the epoch that is passed
 SAME_RATIO = 0.02  # of the two sides' samples, when it is read from two checks of different length
+INLINE = "Inline"  # what the record calls updates that lines of the program make
 SAME_WORK = 0.005  # samples a step that differ by less (a smaller last batch) are the same
 
 
@@ -87,7 +88,13 @@ def work(directory: Path, baselines: Path, same: Fidelity, before: bench.Questio
     """
     if not {"batch", "shape"} & set(same.changed):
         return (1.0, 1.0), "step"
-    ours, theirs = _samples_a_step(_records(baselines, directory)), _samples_a_step(_newest(directory, "candidate"))
+    before_it, after_it = _records(baselines, directory), _newest(directory, "candidate")
+    if _inline(before_it) or _inline(after_it):
+        return (
+            None,
+            "the batch changed, and where lines of the program make the updates each backward counts as a step: steps do not compare",
+        )
+    ours, theirs = _samples_a_step(before_it), _samples_a_step(after_it)
     if before is not None and before.unit == "sample" and (not ours or not theirs or _near(before.work, ours, theirs)):
         return before.work, before.unit
     if not ours and not theirs and _same_updates(same):
@@ -103,6 +110,11 @@ def _same_updates(same: Fidelity) -> bool:
     """Whether each update had the gradient that it had before: of the same samples, in however many parts."""
     held = {check.name for check in same.checks if check.ok}
     return "shape" not in same.changed and held >= {"updates", "loss", "gradient vectors", "step vectors"}
+
+
+def _inline(streams: Sequence[record.Stream]) -> bool:
+    """Whether lines of the program make the updates, which are seen by nothing but what they change."""
+    return any(update.optimizer_class == INLINE for stream in streams for update in stream.updates[:1])
 
 
 def _near(work: tuple[float, float], ours: float, theirs: float) -> bool:

@@ -103,6 +103,10 @@ class StepClock:
         """Whether an optimizer has stepped."""
         return bool(self._counts) or self._chosen is not None
 
+    def knows_optimizers(self) -> bool:
+        """Whether one lives, or a function that stands for one."""
+        return bool(self._alive)
+
     def backward_completes_step(self) -> bool:
         """Count a backward; True where no optimizer will follow."""
         self.sees_steps = True

@@ -33,7 +33,7 @@ from ..nested import plain
 from ..phases import losses
 from ..phases.loop import loop
 from ..phases.observer import Observer
-from . import contents, drawn, projected, saves, scaled, scores, state, tensors, values, variation, workers
+from . import contents, drawn, inline, projected, saves, scaled, scores, state, tensors, values, variation, workers
 from .epochs import Epochs
 from .evaluations import Evaluations
 from .forwards import Forward, Forwards
@@ -84,11 +84,13 @@ class Recorder(Observer):
         self._last_weights = 0
         self._roots: dict = {}
         self._before = None
+        self._inline = None  # updates that no optimizer makes
         self._nudged: set | None = set() if os.environ.get("TRAINFLASH_NUDGE") else None
 
     # ---------------------------------------------------------------- occasions
 
     def on_batch(self, loader_id, batch, role):
+        self._look()
         keys = self._try(self._drawn.batch)
         if role == "eval":
             self._epochs.other()
@@ -99,6 +101,7 @@ class Recorder(Observer):
         self._batches.append([loader_id, [[tensors.describe(tensor), self._try(tensors.digest, [tensor])] for tensor in found]])
 
     def on_forward(self, module, args, kwargs):
+        self._look()
         self._running = None
         if loop.in_bwd or not callable(getattr(module, "parameters", None)):
             return  # inside a backward it is done again, to have what was not kept: it is no forward of its own
@@ -131,6 +134,7 @@ class Recorder(Observer):
         self._try(forward.returned, result)
 
     def on_backward(self, tensors_, grad_tensors):
+        self._look()
         self._newest = None
         if any(values.dry_run(tensor) for tensor in tensors_):
             return
@@ -141,6 +145,10 @@ class Recorder(Observer):
             total += self._loss(tensor, grads[index])
         self._losses.append(total)
         self._forwards.use(self._try(state.graph_numbers, tensors_))
+        if self._inline is None and not self._updates:
+            self._inline = self._try(inline.of, tensors_)
+            if self._inline is not None:
+                self._begin_inline()
 
     def _loss(self, tensor, grad):
         scaled = self._scaled.get(id(tensor))
@@ -151,6 +159,21 @@ class Recorder(Observer):
             if grad is not None and value.numel() > 1:
                 value = value * plain(grad).detach().double()
             return float(value.sum())
+
+    def _look(self):
+        """Something of the next update begins: lines of the program may have made one since."""
+        if self._inline is None:
+            return
+        if loop.clock.knows_optimizers():
+            self._optimizers = [entry for entry in self._optimizers if entry[0]() is not self._inline]
+            self._inline = None
+        elif self._try(self._inline.has_updated):
+            self.on_update(self._inline)
+            self._begin_inline()
+
+    def _begin_inline(self):
+        self.on_update_begin(self._inline)
+        self._gradients = None  # these are of the update before
 
     def on_update_begin(self, optimizer):
         if self._tries_out(optimizer):
@@ -206,6 +229,7 @@ class Recorder(Observer):
         self._logs += not (source == "logging" and _of_torch(sys._getframe(1)))
 
     def on_exit(self):
+        self._look()
         if self._file is None:
             return
         self._saves.finish()
