@@ -92,7 +92,7 @@ def work(directory: Path, baselines: Path, same: Fidelity, before: bench.Questio
     if _inline(before_it) or _inline(after_it):
         return (
             None,
-            "the batch changed, and where lines of the program make the updates each backward counts as a step: steps do not compare",
+            "the batch changed, and lines of the program make the updates, so each backward is a step: steps do not compare",
         )
     ours, theirs = _samples_a_step(before_it), _samples_a_step(after_it)
     if before is not None and before.unit == "sample" and (not ours or not theirs or _near(before.work, ours, theirs)):
