@@ -80,6 +80,12 @@ def test_what_the_evidence_points_at_comes_before_what_only_answers_the_kind():
     assert names(sorted_ones) == ["memoize_function", "prefetch_factor"]
 
 
+def test_what_the_source_shows_at_the_line_comes_before_what_the_evidence_allows():
+    made = order(worth("collate", 2.0, "dataloader_workers"))
+    offers = [offered("dataloader_workers", "collate"), offered("one_request", "collate"), offered("joined_once", "collate")]
+    assert names(made.sorted(offers)) == ["joined_once", "one_request", "dataloader_workers"]
+
+
 def test_rounding_without_agreement_has_a_smaller_chance():
     found = worth("optimizer", 1.5, "optimizer_fused")
     alone, agreed = order(found), order(found, allowed=frozenset({"numerics"}))

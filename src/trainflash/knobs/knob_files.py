@@ -61,6 +61,7 @@ class Knob:
     risk_when: tuple[RiskWhen, ...] = ()
     edits: tuple[Any, ...] = ()  # of Edit, converted by kind
     chance: float = 0.5  # how often it pays where its preconditions hold; a program's own tuning log corrects it
+    shown: bool = False  # its edits find a place only where the source near the finding's line shows the waste itself
 
 
 def load(path: Path) -> Knob:

@@ -19,7 +19,7 @@ from trainflash.workflow.session import Session
 # What a program's own log says about a knob counts against the declared chance as if that rested on so many experiments: two failures
 # halve a chance, a first one does not bury a knob that has several values.
 DECLARED_WEIGHT = 2.0
-# A knob that only answers the kind of finding, but that the evidence of this run did not point at.
+# A knob that only answers the kind of finding, but that neither the evidence of this run nor the source at its line points at.
 UNNAMED = 0.5
 # Without an agreement to "numerics", a change that rounds otherwise is accepted only where it comes out bitwise the same.
 ROUNDING_UNAGREED = 0.5
@@ -123,7 +123,7 @@ class Order:
     def worth(self, knob: str, kind: str, risk: Change) -> Worth:
         named = self.named.get(kind, ())
         likely = self._chance(knob)
-        if knob not in named:
+        if knob not in named and not _shown(knob):
             likely = UNNAMED * min([likely, *map(self._chance, named)])
         likely *= ROUNDING_UNAGREED if risk == "close" and not self.allowed & NUMERICS else 1.0
         share = min(max(self.shares.get(kind, 0.0), 0.0), 0.999)
@@ -175,3 +175,7 @@ def _best_first(fitting: list[knobs.Knob], finding: Finding, facts: Facts, order
         return _key(risk, order.worth(knob.name, finding.kind, risk))
 
     return tuple(knob.name for knob in sorted(fitting, key=key))
+
+
+def _shown(knob: str) -> bool:
+    return any(each.shown for each in knobs.catalogue() if each.name == knob)
