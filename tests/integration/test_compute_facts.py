@@ -143,6 +143,7 @@ def test_a_forward_without_gradients_before_the_same_one_with_them(tmp_path):
     found, run = seen(tmp_path, LOOP, "plant=encoded before")
     (again,) = found.forward_repeats
     assert again.location.line == line_of(LOOP, "# for nothing")
+    assert "Data" not in found.phases or found.phases["Data"].share < 0.05  # it makes no data: the same input is trained on
     assert 0.25 * found.phases["Fwd"].share < again.share < 0.6 * found.phases["Fwd"].share  # one of two calls, without a backward
     assert plain(LOOP, "plant=encoded before") == run.output
 

@@ -4,13 +4,15 @@ A rollout's forward runs a module that is trained, from the same place of the ow
 it gives); no DataLoader, no data function and no fixed input feeds that loop. In evaluation mode it must be seen besides that what it was
 shown, a little at a time, is what is trained on. A teacher's runs a module that is never
 trained, before the first update and in each step since, a few times in a row at most. So does that of a network whose results another
-network trains on, as a critic on what a generator made: it is a part of the step, too. All else is an evaluation.
+network trains on, as a critic on what a generator made, and one that is trained on the very same input afterwards: both are parts of the step, too.
+All else is an evaluation.
 """
 
 from __future__ import annotations
 
 import itertools
 import sys
+import weakref
 
 from . import stack
 
@@ -24,6 +26,7 @@ SOME = 4  # rows of a result that are compared
 _paths: dict = {}  # call path -> (id, mode) of the modules that ran there, before the first update
 _shown: list = []  # (call path, module, its input): in evaluation mode, until training shows whether that was its data
 _made: list = []  # (call path, module, its mode, rows that it gave): until the first update shows whether another network trained on it
+_given: list = []  # (call path, module, its mode, its input): until the first update shows whether it is trained on that input itself
 _feeding: dict = {}  # call path -> (id, mode) of the modules of which that is so
 asked = None  # the module that runs without gradients before the first update, whose result is wanted
 _teachers: dict = {}  # id of a module -> [step it ran in last, forwards of that step before it, forwards in a row]
@@ -37,6 +40,9 @@ def note(module: object, args: tuple, loop) -> None:
     if impossible or len(_paths) >= MAX_PATHS:
         return
     asked = module
+    if args and _plain(args[0]) and len(_given) < MAX_PATHS:
+        _listen(loop)
+        _given.append((_path(), id(module), module.training, weakref.ref(args[0])))
     if module.training:
         _paths.setdefault(_path(), set()).add((id(module), True))
     elif args and _plain(args[0]) and len(_shown) < MOST_SHOWN and args[0].numel() * len(_shown) <= MOST_VALUES:
@@ -53,10 +59,14 @@ def gave(module: object, result: object, loop) -> None:
     asked = None
     if not _plain(result) or result.dim() < 2 or len(_made) >= MAX_PATHS or result[:SOME].numel() > MOST_VALUES:
         return
-    if on_training_forward not in loop.on_forward:
-        loop.on_forward.append(on_training_forward)
+    _listen(loop)
     with loop.unseen():
         _made.append((_path(), id(module), module.training, result.detach()[:SOME].clone()))
+
+
+def _listen(loop) -> None:
+    if on_training_forward not in loop.on_forward:
+        loop.on_forward.append(on_training_forward)
 
 
 def on_training_forward(module: object, args: tuple, kwargs: dict) -> None:
@@ -65,9 +75,13 @@ def on_training_forward(module: object, args: tuple, kwargs: dict) -> None:
     if loop.steps or loop.pending:
         loop.on_forward = [each for each in loop.on_forward if each is not on_training_forward]
         _made.clear()
+        _given.clear()
         return
     if not sys.modules["torch"].is_grad_enabled() or not args or not _plain(args[0]):
         return
+    for path, key, mode, known in _given:
+        if key == id(module) and known() is args[0]:
+            _feeds(path, key, mode)
     given = args[0].detach()
     for each in _made[:]:
         path, key, mode, result = each
@@ -77,8 +91,13 @@ def on_training_forward(module: object, args: tuple, kwargs: dict) -> None:
         known = given.reshape(-1, wide)
         if wide and _holds(known, result):
             _made.remove(each)
-            _feeding.setdefault(path, set()).add((key, mode))
-            _paths.get(path, set()).discard((key, mode))
+            _feeds(path, key, mode)
+
+
+def _feeds(path, key: int, mode: bool) -> None:
+    """What runs there belongs to the step, and makes no data."""
+    _feeding.setdefault(path, set()).add((key, mode))
+    _paths.get(path, set()).discard((key, mode))
 
 
 def feeds(module: object) -> bool:
