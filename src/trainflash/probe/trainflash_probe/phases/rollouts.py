@@ -26,7 +26,7 @@ SOME = 4  # rows of a result that are compared
 _paths: dict = {}  # call path -> (id, mode) of the modules that ran there, before the first update
 _shown: list = []  # (call path, module, its input): in evaluation mode, until training shows whether that was its data
 _made: list = []  # (call path, module, its mode, rows that it gave): until the first update shows whether another network trained on it
-_given: list = []  # (call path, module, its mode, its input): until the first update shows whether it is trained on that input itself
+_given: dict = {}  # (call path, module, its mode) -> its newest input: until the first update shows whether it is trained on that input itself
 _feeding: dict = {}  # call path -> (id, mode) of the modules of which that is so
 asked = None  # the module that runs without gradients before the first update, whose result is wanted
 _teachers: dict = {}  # id of a module -> [step it ran in last, forwards of that step before it, forwards in a row]
@@ -40,9 +40,11 @@ def note(module: object, args: tuple, loop) -> None:
     if impossible or len(_paths) >= MAX_PATHS:
         return
     asked = module
-    if args and _plain(args[0]) and len(_given) < MAX_PATHS:
-        _listen(loop)
-        _given.append((_path(), id(module), module.training, weakref.ref(args[0])))
+    if args and _plain(args[0]):
+        key = _path(), id(module), module.training
+        if key in _given or len(_given) < MAX_PATHS:
+            _listen(loop)
+            _given[key] = weakref.ref(args[0])
     if module.training:
         _paths.setdefault(_path(), set()).add((id(module), True))
     elif args and _plain(args[0]) and len(_shown) < MOST_SHOWN and args[0].numel() * len(_shown) <= MOST_VALUES:
@@ -79,7 +81,7 @@ def on_training_forward(module: object, args: tuple, kwargs: dict) -> None:
         return
     if not sys.modules["torch"].is_grad_enabled() or not args or not _plain(args[0]):
         return
-    for path, key, mode, known in _given:
+    for (path, key, mode), known in _given.items():
         if key == id(module) and known() is args[0]:
             _feeds(path, key, mode)
     given = args[0].detach()
