@@ -2,10 +2,9 @@
 
 A rollout's forward runs a module that is trained, from the same place of the owner's code as before the first update (an update needs what
 it gives); no DataLoader, no data function and no fixed input feeds that loop. In evaluation mode it must be seen besides that what it was
-shown, a little at a time, is what is trained on. A teacher's runs a module that is never
-trained, before the first update and in each step since, a few times in a row at most. So does that of a network whose results another
-network trains on, as a critic on what a generator made, and one that is trained on the very same input afterwards: both are parts of the step, too.
-All else is an evaluation.
+shown, a little at a time, is what is trained on. A teacher's runs a module that is never trained, before the first update and in each step
+since, a few times in a row at most. So does that of a network whose results another network trains on, as a critic on what a generator made,
+and one that is trained on the very same input afterwards: both are parts of the step, too. All else is an evaluation.
 """
 
 from __future__ import annotations
