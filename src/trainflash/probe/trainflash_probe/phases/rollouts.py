@@ -3,8 +3,8 @@
 A rollout's forward runs a module that is trained, from the same place of the owner's code as before the first update (an update needs what
 it gives); no DataLoader, no data function and no fixed input feeds that loop. In evaluation mode it must be seen besides that what it was
 shown, a little at a time, is what is trained on. A teacher's runs a module that is never trained, before the first update and in each step
-since, a few times in a row at most. So does that of a network whose results another network trains on, as a critic on what a generator made,
-and one that is trained on the very same input afterwards: both are parts of the step, too. All else is an evaluation.
+since, a few times in a row at most. So does that of a network whose results another network trains on, as a critic on what a generator
+made, and one that is trained on the very same input afterwards: both are parts of the step, too. All else is an evaluation.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SOME = 4  # rows of a result that are compared
 _paths: dict = {}  # call path -> (id, mode) of the modules that ran there, before the first update
 _shown: list = []  # (call path, module, its input): in evaluation mode, until training shows whether that was its data
 _made: list = []  # (call path, module, its mode, rows that it gave): until the first update shows whether another network trained on it
-_given: dict = {}  # (call path, module, its mode) -> its newest input: until the first update shows whether it is trained on that input itself
+_given: dict = {}  # (call path, module, its mode) -> its newest input: until the first update shows whether that is trained on
 _feeding: dict = {}  # call path -> (id, mode) of the modules of which that is so
 asked = None  # the module that runs without gradients before the first update, whose result is wanted
 _teachers: dict = {}  # id of a module -> [step it ran in last, forwards of that step before it, forwards in a row]
