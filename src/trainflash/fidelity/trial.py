@@ -344,7 +344,7 @@ class _Trial:
             what, mend = f"failed with exit code {result.returncode}", "its own output is shown; make it run by hand first"
         else:
             what = "never completed an optimizer update"
-            mend = "fidelity needs updates by an optimizer, or by a function that trainflash diagnose has found: run that first"
+            mend = "fidelity needs an optimizer, or parameters changed in place; trainflash diagnose finds a function that gives new ones"
         raise ProgramFailed(f"the baseline {what}: {command}", mend, returncode=result.returncode, output=result.output_tail)
 
     def _runs(self, names: Sequence[str], sides: _Sides, kept: dict[str, Run]) -> dict[str, Run]:

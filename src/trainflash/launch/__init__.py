@@ -35,7 +35,7 @@ __all__ = [
     "Usage",
     "busy",
     "daemons",
-    "own_updates",
+    "hand_on",
     "require_success",
     "run",
     "start",
@@ -94,6 +94,12 @@ def start(sandbox: Sandbox, side: Side, command: Command, run_dir: Path, **optio
 def _learn(sandbox: Sandbox, command: Command, run_dir: Path) -> None:
     daemons.learn(sandbox, command, run_dir)
     own_updates.learn(sandbox, run_dir)
+
+
+def hand_on(sandbox: Sandbox, other: Sandbox) -> None:
+    """What runs in `sandbox` have taught holds in `other` too."""
+    daemons.hand_on(sandbox, other)
+    own_updates.hand_on(sandbox, other)
 
 
 def start_in(

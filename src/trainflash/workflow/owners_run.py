@@ -12,8 +12,8 @@ from trainflash.schema import Diagnosis, Fidelity, Summary
 
 LEAST_AFTER_EPOCH = 60  # steady steps that a start needs beside the epoch that is passed
 SAME_RATIO = 0.02  # of the two sides' samples, when it is read from two checks of different length
-INLINE = "Inline"  # what the record calls updates that lines of the program make
 SAME_WORK = 0.005  # samples a step that differ by less (a smaller last batch) are the same
+INLINE = "Inline"  # what the record calls updates that lines of the program make
 
 
 @dataclass(frozen=True)
@@ -90,10 +90,7 @@ def work(directory: Path, baselines: Path, same: Fidelity, before: bench.Questio
         return (1.0, 1.0), "step"
     before_it, after_it = _records(baselines, directory), _newest(directory, "candidate")
     if _inline(before_it) or _inline(after_it):
-        return (
-            None,
-            "the batch changed, and lines of the program make the updates, so each backward is a step: steps do not compare",
-        )
+        return None, "the batch changed, and lines of the program make the updates, so each backward is a step: steps do not compare"
     ours, theirs = _samples_a_step(before_it), _samples_a_step(after_it)
     if before is not None and before.unit == "sample" and (not ours or not theirs or _near(before.work, ours, theirs)):
         return before.work, before.unit

@@ -80,8 +80,7 @@ def _copy(session: Session, base: Path, command: Command) -> Sandbox:
     """A sandbox in the state of `session`: what is accepted, as one experiment, and the newest diagnosis of the command."""
     box = sandboxes.create(Path(session.sandbox.project), base, protect=view.protection)
     mine = Session(box)
-    launch.daemons.hand_on(session.sandbox, box)
-    launch.own_updates.hand_on(session.sandbox, box)
+    launch.hand_on(session.sandbox, box)
     accepted = session.accepted()
     if accepted:
         text = sandboxes.diff(session.sandbox, session.sandbox.base_ref, session.tip())

@@ -104,7 +104,7 @@ def _of_name(project: Project, file: PythonFile, node: cst.Name, depth: int) -> 
 
 def _of_attribute(project: Project, file: PythonFile, node: cst.Attribute, depth: int) -> tuple[PythonFile, cst.ClassDef] | None:
     owner, name = file.class_around(node), f"self.{node.attr.value}"
-    found = [] if owner is None else [value for target, value in _given_to_attributes(owner) if target == name]
+    found = [] if owner is None else given_to(owner.body, name)
     found = [each for each in found if not _itself(project, file, each, name)]
     return _class_of(project, (file, found[0]), depth + 1) if len(found) == 1 else None
 

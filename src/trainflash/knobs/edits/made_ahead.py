@@ -150,18 +150,9 @@ def _owned(project: Project, file: PythonFile, function: cst.FunctionDef, stream
     owner = file.class_of(function)
     if owner is None or not isinstance(stream, cst.Attribute) or dotted(stream.value) != "self":
         return False
-    made = [value for value in _given_to_attribute(owner, stream.attr.value)]
+    made = given_to(owner.body, f"self.{stream.attr.value}")
     known = bool(made) and all(isinstance(each, cst.Call) and _owned(project, file, function, each, inside) for each in made)
     return known and _used_outside(project, stream.attr.value, inside) is None
-
-
-def _given_to_attribute(owner: cst.ClassDef, name: str) -> Iterator[cst.BaseExpression]:
-    for node in descendants(owner.body, cst.Assign):
-        for target in node.targets:  # type: ignore[attr-defined]
-            pairs = [(target.target, node.value)]  # type: ignore[attr-defined]
-            if isinstance(target.target, cst.Tuple) and isinstance(node.value, cst.Tuple):  # type: ignore[attr-defined]
-                pairs = [(left.value, right.value) for left, right in zip(target.target.elements, node.value.elements, strict=False)]  # type: ignore[attr-defined]
-            yield from (value for left, value in pairs if dotted(left) == f"self.{name}")
 
 
 def _used_outside(project: Project, attribute: str, inside: list[Function]) -> tuple[PythonFile, cst.CSTNode] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from trainflash.knobs.edits.attention.chain import operand
+from trainflash.knobs.edits.attention.place import attention_place, only_call
 from trainflash.knobs.kinds import FourDimensions
 from trainflash.knobs.reading.expressions import refuse, short
 from trainflash.knobs.reading.python_source import PythonFile, descendants, has_splat, keyword, positional
@@ -17,15 +18,8 @@ GIVEN = ("query", "key", "value", "attn_mask")  # in order of place
 
 def four_dimensions(edit: FourDimensions, scene: Scene) -> tuple[Target, ...]:
     """The one call at the line that the run saw. Raises `UsageError` where its tensors cannot be told from its other arguments."""
-    seen = scene.facts.get("attention")
-    place = scene.at or (seen.location if seen is not None else None)
-    if place is None or not scene.project.owns(place):
-        raise refuse("attention is not asked for in this project's own source")
-    file = scene.project.python(place.file)
-    found = [call for call in file.calls if file.covers(call, place.line) and (file.full_name(call.func) or "").endswith(FUNCTION)]
-    if len(found) != 1:
-        raise refuse(f"{place}: {'no' if not found else 'more than one'} call of {FUNCTION} at this line")
-    call = found[0]
+    file, place = attention_place(scene, "attention is not asked for in this project's own source")
+    call = only_call(file, place, lambda call: (file.full_name(call.func) or "").endswith(FUNCTION), f"of {FUNCTION}")
     here, end = file.location(call), file.span(call)[1]
     if has_splat(call, "*") or has_splat(call, "**"):
         raise refuse(f"{here}: what `{short(file.text(call))}` is given cannot be told")

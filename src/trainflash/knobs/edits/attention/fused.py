@@ -14,6 +14,7 @@ import libcst as cst
 from trainflash.knobs.edits import imports
 from trainflash.knobs.edits.attention import einsum, scores, softmax
 from trainflash.knobs.edits.attention.chain import ATOMS, Chain, made_as, stores
+from trainflash.knobs.edits.attention.place import attention_place
 from trainflash.knobs.edits.statements import whole_lines
 from trainflash.knobs.kinds import FusedAttention
 from trainflash.knobs.reading.expressions import refuse
@@ -28,10 +29,7 @@ DROPOUT = "torch.nn.functional.dropout"
 def fused_attention(edit: FusedAttention, scene: Scene) -> tuple[Target, ...]:
     """The product of weights and values. Raises `UsageError` with the step that is not understood."""
     seen = scene.facts.get("attention")
-    place = scene.at or (seen.location if seen is not None and seen.kind == "hand_written" else None)
-    if place is None or not scene.project.owns(place):
-        raise refuse("the run saw no attention written by hand in this project's own source")
-    file = scene.project.python(place.file)
+    file, place = attention_place(scene, "the run saw no attention written by hand in this project's own source", "hand_written")
     chain = Chain(file, len(seen.shape) if seen is not None and seen.shape else None)
     weights = _weights(chain, place)
     product, value, turned = _up(chain, weights)

@@ -7,6 +7,7 @@ from dataclasses import replace
 import libcst as cst
 
 from trainflash.knobs.edits import calls
+from trainflash.knobs.edits.attention.place import attention_place, only_call
 from trainflash.knobs.kinds import CallArgument, UnreadWeights
 from trainflash.knobs.reading.expressions import argument_node, literal, refuse
 from trainflash.knobs.reading.python_source import PythonFile, descendants, keyword
@@ -19,15 +20,8 @@ INPUTS = ("query", "key", "value")
 
 def unread_weights(edit: UnreadWeights, scene: Scene) -> tuple[Target, ...]:
     """The call of the module that the run saw. Raises `UsageError` where its second result is read, or where the call is not clear."""
-    seen = scene.facts.get("attention")
-    place = scene.at or (seen.location if seen is not None else None)
-    if place is None or not scene.project.owns(place):
-        raise refuse("the attention module is not called in this project's own source")
-    file = scene.project.python(place.file)
-    found = [call for call in file.calls if file.lines_of(call)[0] <= place.line <= file.lines_of(call)[1] and _takes_three(call)]
-    if len(found) != 1:
-        raise refuse(f"{place}: {'no' if not found else 'more than one'} call with query, key and value at this line")
-    call = found[0]
+    file, place = attention_place(scene, "the attention module is not called in this project's own source")
+    call = only_call(file, place, _takes_three, "with query, key and value")
     _unread(file, call)
     target = calls.at_call(ARGUMENT, scene, file, call)
     if _drops(scene):

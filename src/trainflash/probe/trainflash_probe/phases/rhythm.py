@@ -33,7 +33,7 @@ class Rhythm:
         if self._seen > MOST_BACKWARDS or not nobody_else_updates():
             self._stop()
             return
-        if loop.evaluating:
+        if loop.evaluating or self._seen == 1:  # nearly always an optimizer has stepped by the second: then no graph is walked
             return
         try:
             self._look(tensors)

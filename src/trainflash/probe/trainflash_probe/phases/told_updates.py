@@ -37,14 +37,15 @@ class ToldUpdates:
             loop.remove(self.on_backward)
 
     def _bracket(self, leaves: list) -> bool:
-        codes = {id(code): (code, function) for function in gc.get_objects() for code in self._meant(function)}
-        return any([bracket(code, function.__globals__, leaves) for code, function in codes.values()])
+        meant = [each for each in gc.get_objects() if type(each) is types.FunctionType and self._is_meant(each.__code__)]
+        once = {id(function.__code__): function for function in meant}  # each brackets all functions that run its code
+        return any([bracket(function.__code__, function.__globals__, leaves) for function in once.values()])
 
-    def _meant(self, function: object) -> tuple:
-        if type(function) is not types.FunctionType or is_passage(function.__code__) or not own.is_own(function.__code__):
-            return ()
-        path, _, name = own.place_of_code(function.__code__)
-        return (function.__code__,) if any([name == known and path.endswith(f"/{file}") for file, known in self._wanted]) else ()
+    def _is_meant(self, code) -> bool:
+        if is_passage(code) or not own.is_own(code):
+            return False
+        path, _, name = own.place_of_code(code)
+        return any([name == known and path.endswith(f"/{file}") for file, known in self._wanted])
 
 
 def install() -> None:
