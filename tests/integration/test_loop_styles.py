@@ -210,10 +210,12 @@ def test_lightning(tmp_path, style, steps):
         assert phases["Bwd"] > 2.9 and phases["Opt"] > 2.9, phases
 
 
-@pytest.mark.full
-@pytest.mark.parametrize("logger", ["tensorboard", "wandb"])
-def test_experiment_loggers_are_log(tmp_path, logger):
-    needs(logger)
+@pytest.mark.parametrize(
+    "logger", [pytest.param(each, marks=pytest.mark.full) for each in ("tensorboard", "wandb")] + ["picture", "canvas", "rich"]
+)
+def test_loggers_and_pictures_are_log(tmp_path, logger):
+    if logger in ("tensorboard", "wandb"):
+        needs(logger)
     run = probed(tmp_path / "run", "loggers.py", logger, str(tmp_path))
     assert run.returncode == 0, run.output
     assert len(run.rank.occurrences["Log"].start_ns) >= 24 and run.rank.steps == 24 and run.rank.swallowed == {}

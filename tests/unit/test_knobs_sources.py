@@ -402,6 +402,48 @@ def test_json_and_toml_keys(tmp_path, name, text, line):
     made.apply(candidate)
 
 
+BY_DEVICE = """
+cuda = torch.cuda.is_available()
+kwargs = {'num_workers': 1, 'pin_memory': True} if cuda else {}
+train = DataLoader(ds, batch_size=4, **kwargs)
+test = DataLoader(ds, batch_size=8, **kwargs)
+"""
+BY_UPDATE = """
+kwargs = dict(batch_size=4)
+if cuda:
+    kwargs.update({"num_workers": 1, "pin_memory": True})
+train = DataLoader(ds, **kwargs)
+"""
+OVER = 'train = DataLoader(ds, **{**kwargs, "num_workers": 2})'
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        (BY_DEVICE, "train = DataLoader(ds, batch_size=4, **{**kwargs, 'num_workers': 2})"),
+        (BY_UPDATE, OVER),
+        (
+            BY_UPDATE.replace('{"num_workers": 1, "pin_memory": True}', "more").replace("if cuda", 'more = {"num_workers": 1}\nif cuda'),
+            OVER,
+        ),
+        (BY_DEVICE.replace("1, 'pin", "args.workers, 'pin"), None),
+        (BY_DEVICE.replace("else {}", "else cpu_options()"), None),
+        (BY_DEVICE.replace("8, **kwargs", "8, **kwargs, **more").replace("4, **kwargs", "4, **kwargs, **more"), None),
+    ],
+)
+def test_options_that_depend_on_the_device_are_set_behind_them(tmp_path, source, expected):
+    if expected is None:
+        with pytest.raises(UsageError):
+            workers(tmp_path, source)
+        return
+    made, candidate = workers(tmp_path, source)
+    assert added(candidate) == [expected]
+    made.apply(candidate)
+    with pytest.raises(UsageError, match="already"):
+        loaders = (loader(location=made.line("train.py", "DataLoader(", 0), num_workers=2),)
+        made.propose("dataloader_workers", summary(loaders=loaders), value="2")
+
+
 def test_anchor_that_feeds_several_places_is_refused(tmp_path):
     text = "base: &base\n  num_workers: 0\ntrain:\n  <<: *base\neval:\n  <<: *base\n"
     source = 'import yaml\ncfg = yaml.safe_load(open("conf.yaml"))\ntrain = DataLoader(ds, num_workers=cfg["train"]["num_workers"])\n'

@@ -1,4 +1,4 @@
-"""A loop that logs to TensorBoard or to W&B offline: `loggers.py tensorboard|wandb DIRECTORY`."""
+"""A loop that logs to TensorBoard, to W&B offline, as a picture or on a rich console: `loggers.py tensorboard|wandb|picture|canvas|rich DIRECTORY`."""
 
 import sys
 
@@ -13,6 +13,27 @@ if sys.argv[1] == "wandb":
 
     def write(loss, step):
         (wandb if step % 2 else run).log({"loss": loss}, step=step)
+elif sys.argv[1] in ("picture", "canvas"):
+    import matplotlib
+
+    matplotlib.use("agg")
+    import matplotlib.pyplot as plt
+
+    def write(loss, step):
+        figure, axes = plt.subplots()
+        axes.plot([step], [loss])
+        if sys.argv[1] == "canvas":
+            figure.canvas.draw()
+        else:
+            plt.savefig(f"{sys.argv[2]}/loss.png")
+        plt.close(figure)
+elif sys.argv[1] == "rich":
+    from rich.console import Console
+
+    console = Console()
+
+    def write(loss, step):
+        console.print(f"[bold]{step}[/bold] {loss:.3f}")
 else:
     from torch.utils.tensorboard import SummaryWriter
 

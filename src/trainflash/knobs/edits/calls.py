@@ -138,6 +138,8 @@ def at_call(edit: CallArgument, scene: Scene, file: PythonFile, call: cst.Call) 
     try:
         found = resolver.argument(file, call, edit.argument, edit.position)
     except UsageError:
+        if node is None and (over := _over_options(edit, scene, file, call, resolver)) is not None:
+            return over
         asked = node is not None and any(word in file.text(node) for word in ("environ", "getenv"))  # the owner says it from outside
         seen = True if edit.at == "setting" else expected  # the run had a setting on
         if edit.local != "anyhow" or node is None or asked or seen is None or resolver.other_callers(file, call):
@@ -250,6 +252,25 @@ def _scaled(file: PythonFile, call: cst.Call, node: cst.BaseExpression, found: S
         return (Splice(file.path, start, end, f"{text if bare else f'({text})'} * {factor}"),)
 
     return Target(file.location(call), found.value, write, f"{what}, multiplied there because {found.shown} has other readers")
+
+
+def _over_options(edit: CallArgument, scene: Scene, file: PythonFile, call: cst.Call, resolver: sources.Resolver) -> Target | None:
+    """The argument behind `**options` that say one thing or another of it, depending on a condition; None where there are no such."""
+    seen = scene.facts.get(edit.fact) if edit.fact is not None else None
+    if not edit.add or seen is None or _crowd(edit, scene, file, call):
+        return None
+    options = handed_options.chosen_by_branch(file, call, edit.argument)
+    if options is None or (edit.shared == "alone" and resolver.other_callers(file, call)):
+        return None
+    what = (
+        f"{edit.argument} of {(dotted(call.func) or '').split('.')[-1]} at {file.location(call)}, set behind `{file.text(options.value)}`"
+    )
+    return Target(
+        file.location(call),
+        seen,
+        lambda value: (handed_options.overridden(file, options, edit.argument, spelled_value(value)),),
+        what,
+    )
 
 
 def _added(

@@ -17,7 +17,7 @@ import time
 from threading import get_ident
 
 from ..guard import swallow
-from ..nested import named_tensors, needs_grad
+from ..nested import named_tensors, needs_grad, tensors_in
 from ..objects import is_tensor
 from ..parts import parameters_in
 from ..phases import compiled, gaps
@@ -39,6 +39,7 @@ MAX_ROWS = 2_000  # in one window
 MAX_OVERHEAD_NS = 300_000_000  # our own work in one window
 ALIKE = 0.8  # of those calls have inputs of one shape: what differs could not be one batch
 MOST_CLASSES = 1000
+NEAR = 64  # operators between a call's result and what the next one is given of it
 PARTS = 4  # calls of one module in one step, from which on they may be parts of one batch
 
 _OPERATIONS = """
@@ -230,9 +231,12 @@ class PureWork(Observer):
         def __call__(module, *args, **kwargs):
             if self._inside or not self._open or loop.tid != get_ident() or loop.in_data or loop.in_bwd or loop.evaluating:
                 return original(module, *args, **kwargs)
-            self._count_parts(module, sys._getframe(1), args, kwargs)
+            part = self._count_parts(module, sys._getframe(1), args, kwargs)
             if is_grad_enabled() and (needs_grad((*args, *kwargs.values())) or _is_trained(module)):
-                return original(module, *args, **kwargs)  # what it calls is looked at by itself
+                result = original(module, *args, **kwargs)  # what it calls is looked at by itself
+                if part is not None:
+                    part.made = result
+                return result
             self._inside = True
             try:
                 began = _clock()
@@ -262,8 +266,8 @@ class PureWork(Observer):
             swallow("pure work", error)
         self._overhead += _clock() - began
 
-    def _count_parts(self, module, frame, args: tuple, kwargs: dict) -> None:
-        began = _clock()
+    def _count_parts(self, module, frame, args: tuple, kwargs: dict) -> _Part | None:
+        began, part = _clock(), None
         try:
             tensors = [value for value in (*args, *kwargs.values()) if is_tensor(value)]
             if tensors:
@@ -272,15 +276,20 @@ class PureWork(Observer):
                 place = asker(frame)
                 if place is not None:
                     part = _Part(tensors)
-                    self._parts.setdefault((tuple(place), id(module)), []).append(part)
+                    before = self._parts.setdefault((tuple(place), id(module)), [])
+                    if before:
+                        part.follows = before[-1].follows or _comes_of((args, kwargs), before[-1].made)
+                        before[-1].made = None
+                    before.append(part)
         except Exception as error:
             swallow("parts", error)
         self._overhead += _clock() - began
+        return part
 
     def _write_parts(self) -> None:
         """The call that takes a batch in parts, of a root if there is one: their rows add up to a batch, or they are pieces of one tensor.
 
-        A window may begin inside the first call of a root, so that a part of it was called once more.
+        Calls of which one is made of another's result are steps of a recurrence: those could not be one. A window may begin inside the first call of a root, so that a part of it was called once more.
         """
         found = []
         for (place, _), parts in self._parts.items():
@@ -288,7 +297,7 @@ class PureWork(Observer):
             usual = max(set(shapes), key=shapes.count)
             rows = usual[0] if len(usual) > 1 else 1
             size = sum(shape[0] if len(shape) > 1 else 1 for shape in shapes)
-            if len(parts) < PARTS or shapes.count(usual) < ALIKE * len(parts) or size <= rows:
+            if len(parts) < PARTS or shapes.count(usual) < ALIKE * len(parts) or size <= rows or parts[-1].follows:
                 continue
             if size in self._sizes or (len({part.storage for part in parts}) == 1 and len({part.begin for part in parts}) == len(parts)):
                 found.append((not parts[0].inside, list(place), rows, len(parts)))
@@ -299,15 +308,34 @@ class PureWork(Observer):
 class _Part:
     """The input of one call: its shape, and which piece of which memory it is. With a second tensor, a state say, it is no piece alone."""
 
-    __slots__ = ("begin", "inside", "shape", "storage")
+    __slots__ = ("begin", "follows", "inside", "made", "shape", "storage")
 
     def __init__(self, tensors: list) -> None:
         first = tensors[0]
+        self.made, self.follows = None, False  # the call's result until the next one, and whether that or one before was made of it
         self.shape, self.inside = tuple(first.shape), loop.in_fwd
         self.begin = self.storage = id(self)
         if len(tensors) == 1 and first.is_contiguous() and not first.requires_grad:
             with contextlib.suppress(RuntimeError, NotImplementedError):  # a wrapper of torch.func, or a tensor without memory
                 self.begin, self.storage = first.data_ptr(), first.untyped_storage().data_ptr()
+
+
+def _comes_of(given: tuple, made: object) -> bool:
+    """Whether what a call is given holds a tensor of `made`, or one that was computed of it a few operators ago."""
+    results = tensors_in(made)
+    origins = [tensor.grad_fn for tensor in results if tensor.grad_fn is not None]  # kept: a node's object is its own while it lives
+    found = [tensor for value in (*given[0], *given[1].values()) for tensor in tensors_in(value)]
+    if any(tensor is result for tensor in found for result in results):
+        return True
+    todo = [tensor.grad_fn for tensor in found if tensor.grad_fn is not None] if origins else []
+    for _ in range(NEAR):
+        if not todo:
+            break
+        node = todo.pop(0)
+        if any(node is origin for origin in origins):
+            return True
+        todo += [below for below, _ in node.next_functions if below is not None]
+    return False
 
 
 def _nobody_overrides(torch) -> bool:

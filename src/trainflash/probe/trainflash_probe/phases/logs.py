@@ -1,4 +1,4 @@
-"""Hooks on what programs log with: print of the owner's lines, logging, progress bars, TensorBoard, W&B."""
+"""Hooks on what programs log with: print of the owner's lines, logging, progress bars, TensorBoard, W&B, pictures that are drawn."""
 
 from __future__ import annotations
 
@@ -33,6 +33,11 @@ def install(torch) -> None:
     imports.after("tqdm.std", lambda module: _methods(module.tqdm, "progress", *_PROGRESS))
     imports.after("torch.utils.tensorboard.writer", _tensorboard)
     imports.after("wandb.sdk.wandb_run", lambda module: _methods(module.Run, "wandb", "log"))
+    imports.after("matplotlib.figure", lambda module: _methods(module.Figure, "matplotlib", "savefig"))
+    imports.after("matplotlib.pyplot", lambda module: _methods(module, "matplotlib", "pause", "show"))
+    imports.after("matplotlib.backends.backend_agg", lambda module: _methods(module.FigureCanvasAgg, "matplotlib", "draw"))
+    imports.after("rich.console", lambda module: _methods(module.Console, "rich", "print"))
+    imports.after("torchvision.utils", lambda module: _methods(module, "torchvision", "save_image"))
     imports.after("mlflow.tracking.fluent", lambda module: _methods(module, "mlflow", "log_metric", "log_metrics", "log_artifact"))
 
 
