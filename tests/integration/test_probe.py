@@ -114,6 +114,7 @@ STYLES = {  # steps, then what the planted sleeps must show, in milliseconds a s
     "two_optimizers": (24, {"Data": 3.9, "Fwd": 5.9}),
     "lbfgs": (24, {"Data": 3.9, "Fwd": 0.9, "Opt": 0.0}),
     "lbfgs_full_batch": (24, {"Fwd": 0.9, "Opt": 0.0}),
+    "lbfgs_without_modules": (24, {"Fwd": 0.4, "Bwd": 0.0, "Opt": 0.0}),
     "manual_grad": (24, {"Data": 3.9, "Fwd": 1.9, "Bwd": 0.0}),
     "full_batch": (24, {"Fwd": 1.9}),
     "iterable": (24, {"Data": 3.9, "Fwd": 1.9}),
@@ -122,7 +123,7 @@ STYLES = {  # steps, then what the planted sleeps must show, in milliseconds a s
     "compiled": (24, {"Data": 3.9, "Fwd": 0.0}),
     "thread": (6, {"Data": 15.9, "Fwd": 7.9}),
 }
-QUICK = ("class_based", "lbfgs_full_batch", "manual_grad")
+QUICK = ("class_based", "lbfgs_full_batch", "lbfgs_without_modules", "manual_grad")
 
 
 @pytest.mark.parametrize("style", [pytest.param(name, marks=() if name in QUICK else pytest.mark.full) for name in STYLES])

@@ -42,6 +42,8 @@ FILES = (
     "knob_kept_contents.yaml",  # files that every call reads whole
     "knob_rounded_width.yaml",  # widths of batches that keep changing
     "knob_reads.yaml",  # reads by several threads
+    "knob_asked_first.yaml",  # work whose results only a condition behind it uses
+    "knob_connections.yaml",  # sockets of the program's own
     "knob_made_ahead.yaml",  # generators that make batches
     "knob_joins.yaml",  # what grows by one part after the other
     "knob_arrays.yaml",  # arrays that are made number by number, or row by row

@@ -158,6 +158,11 @@ class KeptPool(Edit):
 
 
 @dataclass(frozen=True)
+class NoDelay(Edit):
+    """Have the program's own TCP connections send small parts at once."""
+
+
+@dataclass(frozen=True)
 class KeptHandle(Edit):
     """Keep the file open, in each thread of each process, that a function opens and closes again in each call."""
 
@@ -290,6 +295,11 @@ class Interval(Edit):
 @dataclass(frozen=True)
 class Seldom(Edit):
     """Put what only watches the training, at the finding's line, under a new condition: every so many steps."""
+
+
+@dataclass(frozen=True)
+class AskedFirst(Edit):
+    """Put work at the finding's line, whose results only a condition behind it uses, under that condition."""
 
 
 @dataclass(frozen=True)

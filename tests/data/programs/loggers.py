@@ -1,4 +1,4 @@
-"""A loop that logs to TensorBoard, to W&B offline, as a picture or on a rich console: `loggers.py tensorboard|wandb|picture|canvas|rich DIRECTORY`."""
+"""A loop that logs: `loggers.py tensorboard|wandb|picture|canvas|rich DIRECTORY`."""
 
 import sys
 

@@ -127,6 +127,21 @@ def lbfgs_full_batch():
         optimizer.step(closure)
 
 
+def lbfgs_without_modules():
+    weights, x, y = torch.ones(8, 1, requires_grad=True), torch.ones(16, 8), torch.ones(16, 1)
+    optimizer = torch.optim.LBFGS([weights], lr=0.1, max_iter=4)
+
+    def closure():
+        optimizer.zero_grad()
+        time.sleep(0.0005)
+        loss = ((x @ weights - y) ** 2).mean()
+        loss.backward()
+        return loss
+
+    for _ in range(STEPS):
+        optimizer.step(closure=closure)
+
+
 def manual_grad():
     model = Slow()
     for x, y in loader():

@@ -8,6 +8,7 @@ from typing import Any
 from trainflash.errors import UsageError
 from trainflash.knobs import kinds as of
 from trainflash.knobs.edits import (
+    asked_first,
     batching,
     calls,
     collecting,
@@ -31,6 +32,7 @@ from trainflash.knobs.edits import (
     mapped_files,
     memoize,
     network,
+    no_delay,
     own_optimizers,
     plain_numbers,
     profiles,
@@ -75,6 +77,7 @@ FINDERS: dict[type, Callable[[Any, Scene], tuple[Target, ...]]] = {
     of.UnheardLog: log_guards.unheard_log,
     of.LogLevel: log_levels.log_level,
     of.Seldom: seldom.seldom,
+    of.AskedFirst: asked_first.asked_first,
     of.PlainNumbers: plain_numbers.plain_numbers,
     of.ForeachOperations: foreach_loops.foreach_operations,
     of.JoinedCalls: joined_calls.joined_calls,
@@ -87,6 +90,7 @@ FINDERS: dict[type, Callable[[Any, Scene], tuple[Target, ...]]] = {
     of.KeptHandle: kept_handles.kept_handle,
     of.KeptContents: kept_contents.kept_contents,
     of.KeptPool: kept_pools.kept_pool,
+    of.NoDelay: no_delay.no_delay,
     of.JoinedExchange: joined_exchange.joined_exchange,
     of.StackedArrays: stacked_arrays.stacked_arrays,
     of.MappedFile: mapped_files.mapped_file,

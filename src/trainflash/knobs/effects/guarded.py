@@ -42,7 +42,7 @@ class Guarded:
     """`body` runs under the condition of `guard`; `rest`: it is all that follows in the block, left early otherwise.
 
     `new`: the condition is not there yet. Then `guard` is the first of `body`; what it adds up or changes in place must be its own, names
-    that it gives need a value without it, and what is set by functions that it calls is looked at, too.
+    that it gives need a value without it, and what is set by functions that it calls is looked at, too. `readers` run only where it does.
     """
 
     project: Project
@@ -51,6 +51,7 @@ class Guarded:
     body: tuple[cst.CSTNode, ...]
     rest: bool
     new: bool = False
+    readers: tuple[cst.CSTNode, ...] = ()
 
     def obstacle(self) -> str | None:
         """Why the block may not run less often: it trains, it leaves the loop, or training reads what it sets; None where it may."""
@@ -243,7 +244,7 @@ class Guarded:
         asked = (self.guard.test,) if alone else ()  # type: ignore[attr-defined]  # as for the best value so far
         called = self._reached if self.new else [(self.file, each) for each in self._own_methods]
         own = [part for where, part in called if where is file]
-        return any(file.inside(node, part) for part in (*((*self.body, *asked) if file is self.file else ()), *own))
+        return any(file.inside(node, part) for part in (*((*self.body, *asked, *self.readers) if file is self.file else ()), *own))
 
     def _read_elsewhere(self, name: str) -> Iterator[cst.Name]:
         """Reads of a variable that come after the block in its loops, with no new value in between."""

@@ -289,7 +289,8 @@ class PureWork(Observer):
     def _write_parts(self) -> None:
         """The call that takes a batch in parts, of a root if there is one: their rows add up to a batch, or they are pieces of one tensor.
 
-        Calls of which one is made of another's result are steps of a recurrence: those could not be one. A window may begin inside the first call of a root, so that a part of it was called once more.
+        Calls of which one is made of another's result are steps of a recurrence: those could not be one. A window may begin inside the
+        first call of a root, so that a part of it was called once more.
         """
         found = []
         for (place, _), parts in self._parts.items():

@@ -9,7 +9,7 @@ from threading import get_ident
 from .. import codes, inside
 from ..guard import swallow
 from ..writer import emit
-from . import modules
+from . import closures, modules
 from .loop import loop
 from .spans import bracket
 
@@ -51,6 +51,7 @@ def _backward(in_dynamo, is_compiling) -> tuple:
             loop.latched = True
             if not loop.forwards:
                 modules.backward_without_forward()
+                closures.bare = loop.in_opt > 0
             loop.arrives()
             loop.backward_begins(tensors, grad_tensors)
         except Exception as error:
@@ -130,6 +131,8 @@ def _step(original, in_dynamo, is_compiling):
                 swallow("update", error)
         loop.in_opt += 1
         loop.begin(24) if loop.began_ns else emit(24)  # codes.OPT, as a constant for speed
+        if closures.bare:
+            args, kwargs = closures.bracketed(args, kwargs)
         try:
             result = original(*args, **kwargs) if kwargs else original(*args)
         finally:

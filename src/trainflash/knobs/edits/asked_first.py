@@ -1,0 +1,142 @@
+"""Ask first, compute then: work whose results only an `if` behind it uses comes under that condition.
+
+`accuracy = evaluate(model)` and `if step % 100 == 0: print(accuracy)` compute in every step what is shown in one of a hundred. Where a part
+of the condition asks for the result itself, the other parts are asked first. Nothing else changes: what is used is computed as before,
+where it is used.
+"""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from trainflash.errors import UsageError
+from trainflash.knobs.edits import every_step
+from trainflash.knobs.edits.statements import long_text, under
+from trainflash.knobs.effects import given, guarded
+from trainflash.knobs.kinds import AskedFirst
+from trainflash.knobs.project import Project
+from trainflash.knobs.reading import callees
+from trainflash.knobs.reading.expressions import refuse, short
+from trainflash.knobs.reading.python_source import PythonFile, descendants, sole, targets_of
+from trainflash.knobs.scene import Scene, Target
+from trainflash.knobs.splices import Splice
+
+ASKS = {"abs", "all", "any", "bool", "float", "get", "hasattr", "int", "isinstance", "len", "max", "min", "round", "startswith"}
+CHANGES = (cst.AugAssign, cst.Del, cst.Global, cst.Nonlocal, cst.Yield, cst.Await, cst.NamedExpr, cst.With, cst.Raise)
+
+
+def asked_first(edit: AskedFirst, scene: Scene) -> tuple[Target, ...]:
+    """The statement nearest to the finding's line whose results only the condition behind it uses. Raises `UsageError` without one."""
+    reasons = []
+    for level in every_step.of_finding(scene):
+        try:
+            return (_target(scene.project, level.file, level.statement),)
+        except UsageError as bad:
+            reasons.append(bad)
+    raise reasons[-1]
+
+
+def _target(project: Project, file: PythonFile, first: cst.CSTNode) -> Target:
+    here = file.location(first)
+    work, asking = _work(file, first)
+    names = {name for each in work for name in given.bound(each)}
+    parts = _parts(asking.test)
+    asked = [each for each in parts if not _mentions(each, names)]
+    if not asked:
+        raise refuse(f"{file.location(asking)}: all of the condition depends on what is computed")
+    if any(long_text(file, each) is not None for each in (*work, asking)):
+        raise refuse(f"{here}: a text in it goes over several lines")
+    late = [each for each in parts if each not in asked]
+    if asking.orelse is not None and (late or _mentions(asking.orelse, names)):
+        raise refuse(f"{file.location(asking)}: something is done otherwise, too, for which it may be computed")
+    if not all(_only_asks(project, file, each) for each in asked):
+        raise refuse(f"{file.location(asking)}: `{short(file.text(asking.test))}` may do more than ask")
+    reason = guarded.Guarded(project, file, first, tuple(work), False, new=True, readers=(asking.body, *late)).obstacle()
+    if reason is not None:
+        raise refuse(reason)
+    splices = _both(file, work, asking, asked, late) if late else _moved(file, work, asking)
+    return Target(here, None, lambda value: splices, f"`{short(file.text(first).splitlines()[0])}` at {here}", "under its condition")
+
+
+def _work(file: PythonFile, first: cst.CSTNode) -> tuple[list[cst.CSTNode], cst.If]:
+    """Assignments from `first` on, and the `if` straight behind them."""
+    block = file.parent(first)
+    rows = list(block.body) if isinstance(block, (cst.IndentedBlock, cst.Module)) else []
+    work: list[cst.CSTNode] = []
+    for each in rows[rows.index(first) :] if first in rows else ():  # type: ignore[arg-type]
+        if isinstance(each, cst.If) and work and isinstance(each.body, cst.IndentedBlock):
+            return work, each
+        small = sole(each)
+        plain = isinstance(small, (cst.Assign, cst.AnnAssign)) and all(_is_plain(target) for target in targets_of(small))
+        if not plain:
+            break
+        work.append(each)
+    raise refuse(f"{file.location(first)}: what is computed there is not for a condition straight behind it")
+
+
+def _is_plain(target: cst.BaseExpression) -> bool:
+    """Whether an assignment to `target` gives variables a value, and changes nothing."""
+    parts = [each.value for each in target.elements] if isinstance(target, (cst.Tuple, cst.List)) else [target]
+    return all(isinstance(each, cst.Name) for each in parts)
+
+
+def _parts(test: cst.BaseExpression) -> list[cst.BaseExpression]:
+    """What a condition joins by `and`, from left to right."""
+    if isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.And):
+        return [*_parts(test.left), *_parts(test.right)]
+    return [test]
+
+
+def _mentions(node: cst.CSTNode, names: set[str]) -> bool:
+    return any(each.value in names for each in descendants(node, cst.Name))  # type: ignore[attr-defined]
+
+
+def _only_asks(project: Project, file: PythonFile, test: cst.BaseExpression) -> bool:
+    """Whether a part of a condition may be asked sooner, and although another part did not hold: it changes nothing and needs nothing."""
+    if any(True for _ in descendants(test, (cst.Subscript, cst.NamedExpr, cst.Await, cst.Yield))):
+        return False
+    starts = []
+    for call in descendants(test, cst.Call):
+        meant = list(callees.meant(project, file, call))  # type: ignore[arg-type]
+        if not meant and callees.called_name(call) not in ASKS:  # type: ignore[arg-type]
+            return False
+        starts += meant
+    for where, function in callees.reached(project, starts):
+        if any(True for _ in descendants(function.body, CHANGES)):
+            return False
+        if not all(_is_plain(target.target) for target in descendants(function.body, cst.AssignTarget)):  # type: ignore[attr-defined]
+            return False
+        for call in descendants(function.body, cst.Call):
+            if callees.called_name(call) not in ASKS and not any(True for _ in callees.meant(project, where, call)):  # type: ignore[arg-type]
+                return False
+    return True
+
+
+# Writing --------------------------------------------------------------------------------------------------------------------------
+
+
+def _moved(file: PythonFile, work: list[cst.CSTNode], asking: cst.If) -> tuple[Splice, ...]:
+    """The line of the condition in front of the work, which becomes the first of what it guards."""
+    indent = file.indent(work[0])
+    start, begin = file.span(work[0])[0], file.span(asking)[0]
+    inside = file.span(asking.body.body[0])[0]  # the first statement's text, behind its indent
+    header_end = file.raw.find(b"\n", file.span(asking.test)[1])
+    first_line = file.raw.rfind(b"\n", 0, begin) + 1
+    header = file.raw[begin:header_end].decode("utf-8").rstrip("\r")
+    if header_end < 0 or header_end > inside:
+        raise refuse(f"{file.location(asking)}: the condition and what it guards share a line")
+    end = file.span(work[-1])[1]
+    return (*under(file, header, start, end, indent), Splice(file.path, first_line, header_end + 1, ""))
+
+
+def _both(
+    file: PythonFile, work: list[cst.CSTNode], asking: cst.If, asked: list[cst.BaseExpression], late: list[cst.BaseExpression]
+) -> tuple[Splice, ...]:
+    """A condition of what can be asked first, and in it the work and the rest of the condition."""
+    indent = file.indent(work[0])
+    start, end = file.span(work[0])[0], file.span(asking)[1]
+    header = f"if {' and '.join(map(file.outer_text, asked))}:"
+    rest = Splice(file.path, *file.outer_span(asking.test), " and ".join(map(file.outer_text, late)))
+    if any(b"\n" in file.raw[slice(*file.outer_span(each))] for each in (asking.test,)):
+        raise refuse(f"{file.location(asking)}: the condition goes over several lines")
+    return (*under(file, header, start, end, indent), rest)

@@ -1,0 +1,136 @@
+"""TCP connections of the program that send small parts at once: TCP_NODELAY behind each place where one is made.
+
+Without it a small part waits until the other side has acknowledged the one before (RFC 896), and the other side may take its time to do so
+(RFC 1122, 4.2.3.2; 40 ms on Linux): two small writes for one message cost that for each message. What is sent stays the same bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from trainflash.knobs.edits import imports
+from trainflash.knobs.kinds import NoDelay
+from trainflash.knobs.reading.expressions import argument_node, refuse
+from trainflash.knobs.reading.python_source import PythonFile, base_names, descendants, dotted
+from trainflash.knobs.scene import Scene, Target
+from trainflash.knobs.splices import Splice
+
+OPTION = "TCP_NODELAY"
+OTHERS = ("AF_UNIX", "socketpair", "UnixStreamServer", "UnixDatagramServer", "AF_VSOCK", "AF_BLUETOOTH")  # which have no such option
+FAMILIES = ("socket.AF_INET", "socket.AF_INET6")
+STREAM = "socket.SOCK_STREAM"
+Place = tuple[cst.CSTNode, tuple[Splice, ...]]
+SERVES = ("bind", "listen")  # such a socket sends nothing; those that it accepts do
+
+
+def no_delay(edit: NoDelay, scene: Scene) -> tuple[Target, ...]:
+    """All places where the program makes a TCP connection, as one target. Raises `UsageError` where none shows, or the option is set."""
+    project = scene.project
+    for word in (OPTION, "disable_nagle_algorithm", *OTHERS):
+        for file in project.parsed(word):
+            node = next((each for each in file.nodes if isinstance(each, cst.Name) and each.value == word), None)
+            if node is not None:
+                raise refuse(f"{file.location(node)}: {word} stands here, so that not every connection is meant")
+    places = [(file, *place) for file in project.parsed("socket") for place in (*_made(file), *_accepted(file), *_handled(file))]
+    if not places:
+        raise refuse("the program makes no TCP connection of its own")
+    file, node, _ = places[0]
+    splices = tuple(dict.fromkeys(splice for *_, each in places for splice in each))
+    more = f" and at {len(places) - 1} more places" if len(places) > 1 else ""
+    return (Target(file.location(node), None, lambda value: splices, f"connections made at {file.location(node)}{more}", "sent at once"),)
+
+
+def _made(file: PythonFile) -> Iterator[Place]:
+    """Behind `name = socket.create_connection(…)` or `socket.socket(…)`, and in `with … as name:`."""
+    for call in file.calls:
+        if not _is_tcp(file, call):
+            continue
+        up = file.parent(call)
+        if isinstance(up, cst.Assign) and len(up.targets) == 1:
+            name = dotted(up.targets[0].target)
+            if name is not None and not _serves(file, call, name):
+                yield from _behind(file, call, name)
+        elif isinstance(up, cst.WithItem) and up.asname is not None and isinstance(up.asname.name, cst.Name):
+            name, block = up.asname.name.value, file.parent(up)
+            if not _serves(file, call, name) and isinstance(block, cst.With) and isinstance(block.body, cst.IndentedBlock):
+                yield call, _begins(file, block.body, name)
+
+
+def _is_tcp(file: PythonFile, call: cst.Call) -> bool:
+    full = file.full_name(call.func)
+    if full == "socket.create_connection":
+        return True
+    if full != "socket.socket" or any(arg.star for arg in call.args):
+        return False
+    family, kind = argument_node(file, call, "family", 0), argument_node(file, call, "type", 1)
+    inet = family is None or file.full_name(family) in FAMILIES
+    return inet and (kind is None or file.full_name(kind) == STREAM) and argument_node(file, call, "fileno", 3) is None
+
+
+def _serves(file: PythonFile, made: cst.Call, name: str) -> bool:
+    within = (None if "." in name else file.function_around(made)) or file.module
+    return any(dotted(call.func) in [f"{name}.{method}" for method in SERVES] for call in descendants(within, cst.Call))  # type: ignore[attr-defined]
+
+
+def _accepted(file: PythonFile) -> Iterator[Place]:
+    """Behind `name, address = server.accept()`."""
+    for call in file.calls:
+        up = file.parent(call)
+        if not isinstance(call.func, cst.Attribute) or call.func.attr.value != "accept" or call.args or not isinstance(up, cst.Assign):
+            continue
+        target = up.targets[0].target
+        name = dotted(target.elements[0].value) if isinstance(target, cst.Tuple) and len(target.elements) == 2 else None
+        if name is not None and len(up.targets) == 1:
+            yield from _behind(file, call, name)
+
+
+def _handled(file: PythonFile) -> Iterator[Place]:
+    """In classes whose objects answer the connections of a `socketserver`."""
+    for owner in (node for node in file.nodes if isinstance(node, cst.ClassDef)):
+        bases = base_names(owner)
+        if not isinstance(owner.body, cst.IndentedBlock) or "UDPServer" in file.raw.decode("utf-8", "replace"):
+            continue
+        if "StreamRequestHandler" in bases:
+            yield owner.name, (_first(file, owner.body, "disable_nagle_algorithm = True"),)
+        elif "BaseRequestHandler" in bases:
+            handle = next((each for each in owner.body.body if isinstance(each, cst.FunctionDef) and each.name.value == "handle"), None)
+            if handle is not None and isinstance(handle.body, cst.IndentedBlock):
+                yield owner.name, _begins(file, handle.body, "self.request")
+
+
+def _setting(file: PythonFile, name: str) -> tuple[str, tuple[Splice, ...]]:
+    level, first = imports.reach(file, "socket", "IPPROTO_TCP")
+    option, second = imports.reach(file, "socket", OPTION)
+    return f"{name}.setsockopt({level}, {option}, 1)", (*first, *second)
+
+
+def _behind(file: PythonFile, node: cst.CSTNode, name: str) -> Iterator[Place]:
+    """The option in a line of its own behind the statement of `node`, where that statement has its line to itself."""
+    line = file.statement(node)
+    if line is None or len(line.body) != 1 or not isinstance(file.parent(line), (cst.IndentedBlock, cst.Module)):
+        return
+    text, needed = _setting(file, name)
+    end = file.raw.find(b"\n", file.span(line.body[0])[1])
+    end = len(file.raw) if end < 0 else end - file.raw[:end].endswith(b"\r")
+    yield node, (*needed, Splice(file.path, end, end, f"{file.newline}{file.indent(line)}{text}"))
+
+
+def _begins(file: PythonFile, block: cst.IndentedBlock, name: str) -> tuple[Splice, ...]:
+    text, needed = _setting(file, name)
+    return (*needed, _first(file, block, text))
+
+
+def _first(file: PythonFile, block: cst.IndentedBlock, text: str) -> Splice:
+    """`text` as the first statement of `block`, behind its docstring."""
+    first = block.body[0]
+    told = isinstance(first, cst.SimpleStatementLine) and len(first.body) == 1 and isinstance(first.body[0], cst.Expr)
+    told = told and isinstance(first.body[0].value, (cst.SimpleString, cst.ConcatenatedString))  # type: ignore[union-attr]
+    if told and len(block.body) > 1:
+        first = block.body[1]
+    elif told:
+        end = file.span(first)[1]
+        return Splice(file.path, end, end, f"{file.newline}{file.indent(first)}{text}")
+    start = file.span(first)[0]
+    return Splice(file.path, start, start, f"{text}{file.newline}{file.indent(first)}")
