@@ -158,6 +158,11 @@ class KeptPool(Edit):
 
 
 @dataclass(frozen=True)
+class KeptLayout(Edit):
+    """Keep the layout of what tensors are made by the shape of, and make no copies in the default one."""
+
+
+@dataclass(frozen=True)
 class NoDelay(Edit):
     """Have the program's own TCP connections send small parts at once."""
 

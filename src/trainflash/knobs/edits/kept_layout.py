@@ -1,0 +1,94 @@
+"""Tensors of images that lose their layout on the way through a network: made anew by shape alone, or copied into torch's default order.
+
+A tensor that is made by the shape of another gets the default layout, whatever layout that one has (`torch.empty_like` and its kin keep
+it); so does what `.contiguous()` makes of a permutation, although the permutation of channels from the last place to the second is
+channels_last as it stands. Values stay the same; only their order in memory is another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from trainflash.knobs.edits import imports
+from trainflash.knobs.kinds import KeptLayout
+from trainflash.knobs.reading.expressions import literal, refuse
+from trainflash.knobs.reading.python_source import PythonFile, dotted, keyword, positional
+from trainflash.knobs.scene import Scene, Target
+from trainflash.knobs.splices import Splice
+
+MADE = ("empty", "zeros", "ones", "full")
+DEFAULT = "torch.contiguous_format"
+BACK = (0, 3, 1, 2)  # channels from the last place to the second
+Place = tuple[cst.Call, tuple[Splice, ...]]
+
+
+def kept_layout(edit: KeptLayout, scene: Scene) -> tuple[Target, ...]:
+    """All such places in functions of the program, as one target. Raises `UsageError` where there is none."""
+    found = [(file, *place) for file in scene.project.parsed("torch") for call in file.calls for place in _at(file, call)]
+    if not found:
+        raise refuse("no tensor is made by the shape of another, or copied into the default layout, in a function of the program")
+    file, call, _ = found[0]
+    splices = tuple(dict.fromkeys(splice for *_, each in found for splice in each))
+    more = f" and at {len(found) - 1} more places" if len(found) > 1 else ""
+    return (Target(file.location(call), None, lambda value: splices, f"the layout of `{file.text(call)}`{more}", "kept"),)
+
+
+def _at(file: PythonFile, call: cst.Call) -> Iterator[Place]:
+    if file.function_around(call) is None or any(arg.star for arg in call.args):
+        return
+    method = call.func.attr.value if isinstance(call.func, cst.Attribute) else ""
+    full = file.full_name(call.func) or ""
+    if full in [f"torch.{name}" for name in MADE]:
+        yield from _alike(file, call, full.rpartition(".")[2])
+    elif method in [f"new_{name}" for name in MADE] and isinstance(call.func, cst.Attribute):
+        yield from _alike(file, call, method.removeprefix("new_"), call.func.value)
+    elif method in ("contiguous", "to") and isinstance(call.func, cst.Attribute) and not full.startswith("torch."):
+        asked = keyword(call, "memory_format")
+        back = method == "contiguous" and not call.args and _is_back(call.func.value)
+        if back or (asked is not None and len(call.args) == 1 and file.full_name(asked.value) == DEFAULT):
+            yield call, (Splice(file.path, *file.span(call), file.outer_text(call.func.value)),)
+
+
+def _alike(file: PythonFile, call: cst.Call, name: str, of: cst.BaseExpression | None = None) -> Iterator[Place]:
+    """`torch.zeros_like(x)` for `torch.zeros(x.shape, …)` and `x.new_zeros(x.shape)`, with the type of numbers that it had."""
+    size = keyword(call, "size") or positional(call, 0)
+    like = _shape_of(size.value) if size is not None else None
+    if like is None or (of is not None and file.text(of) != file.text(like)):
+        return
+    others = [arg for arg in call.args if arg is not size]
+    if any(arg.keyword is not None and arg.keyword.value not in ("dtype", "device", "requires_grad", "fill_value") for arg in others):
+        return
+    mine = {word: f"{file.text(like)}.{word}" for word in ("dtype", "device")}
+    given = [
+        file.text(arg).rstrip(", \n")
+        for arg in others
+        if arg.keyword is None or arg.keyword.value not in mine or file.text(arg.value) != mine[arg.keyword.value]
+    ]
+    typed = of is not None or keyword(call, "dtype") is not None
+    like_name, needed = imports.reach(file, "torch", f"{name}_like")
+    if not typed:
+        default, more = imports.reach(file, "torch", "get_default_dtype")
+        given, needed = [*given, f"dtype={default}()"], (*needed, *more)
+    text = f"{like_name}({', '.join([file.text(like), *given])})"
+    yield call, (*needed, Splice(file.path, *file.span(call), text))
+
+
+def _shape_of(size: cst.BaseExpression) -> cst.BaseExpression | None:
+    """`x` of `x.shape` and `x.size()`, where it is a name or an attribute."""
+    found = size.func if isinstance(size, cst.Call) and not size.args else size
+    method = "size" if found is not size else "shape"
+    if isinstance(found, cst.Attribute) and found.attr.value == method and dotted(found.value) is not None:
+        return found.value
+    return None
+
+
+def _is_back(node: cst.BaseExpression) -> bool:
+    """Whether `node` is `x.permute(0, 3, 1, 2)`: what held its channels last."""
+    if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute) or node.func.attr.value != "permute":
+        return False
+    given = [arg.value for arg in node.args]
+    if len(given) == 1 and isinstance(given[0], (cst.Tuple, cst.List)):
+        given = [each.value for each in given[0].elements]
+    return tuple(literal(each) for each in given) == BACK
