@@ -53,6 +53,31 @@ def work(x=made(5, 4)):
 """,
         "torch.vmap(bent)(x)",
     ),
+    "one function of a table after the other, each for all rows": (
+        """
+def smooth(values):
+    return torch.diff(values, n=2).square().sum()
+
+
+def modest(values):
+    return 0.01 * (values[..., 0] - values[..., -1]).square()
+
+
+TABLE = (smooth, modest)
+
+
+def unlikely(curves):
+    return sum(belief(curve) for belief in TABLE for curve in curves)  # here
+
+
+def work(x=made(5, 4)):
+    def closure():
+        return unlikely(x)
+
+    return closure(), x
+""",
+        "sum(torch.vmap(belief)(curves).sum(0) for belief in TABLE)",
+    ),
     "pairs of rows, along another dimension": (
         """
 def work(x=made(5, 4), y=made(5, 4)):
@@ -365,6 +390,20 @@ def work(x):
     return total
 """,
         "the sum so far",
+    ),
+    "functions of a table, stacked": (
+        """
+def work(x, y):
+    return torch.stack([f(row) for f in (torch.sin, torch.cos) for row in x])  # here
+""",
+        "is no plain comprehension",
+    ),
+    "functions that nobody knows": (
+        """
+def work(x, table):
+    return sum(f(row.sin()) for f in table for row in x)  # here
+""",
+        "is not known",
     ),
     "chosen rows": (
         """

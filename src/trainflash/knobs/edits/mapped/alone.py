@@ -137,9 +137,28 @@ def _runs(project: Project, file: PythonFile, call: cst.Call) -> Sequence[tuple[
     method = isinstance(call.func, cst.Attribute) and name in METHODS and not callees.of_library(project, file, call)
     if method or full in SINGLE:
         return ()
+    if (table := _table(project, file, call)) is not None:
+        return table
     if not _network(project, file, call):
         raise refuse(f"{here}: what `{short(file.text(call))}` does once for each row is not known")
     return [*callees.forwards(project), *_lambdas(project)]
+
+
+def _table(project: Project, file: PythonFile, call: cst.Call) -> list[tuple[PythonFile, cst.FunctionDef | cst.Lambda]] | None:
+    """The functions of a constant table, where `call` calls one after the other of them; None for any other call."""
+    name = call.func.value if isinstance(call.func, cst.Name) else None
+    over = [each.iter for up in file.ancestors(call) for each in clauses(up) if dotted(each.target) == name]
+    over += [up.iter for up in file.ancestors(call) if isinstance(up, cst.For) and dotted(up.target) == name]
+    if name is None or len(over) != 1:
+        return None
+    table = over[0]
+    if isinstance(table, cst.Name):
+        given_it = given_to(file.module, table.value)
+        table = given_it[0] if len(given_it) == 1 else table
+    if not isinstance(table, (cst.Tuple, cst.List)):
+        return None
+    named = [callees.defined(project, dotted(each.value) or "") for each in table.elements]
+    return [each for functions in named for each in functions] if all(len(each) == 1 for each in named) else None
 
 
 def _network(project: Project, file: PythonFile, call: cst.Call) -> bool:

@@ -54,10 +54,14 @@ def turns(file: PythonFile, node: cst.CSTNode) -> Turns:
 
 def _comprehension(file: PythonFile, node: cst.ListComp | cst.GeneratorExp) -> Turns:
     here, found = file.location(node), clauses(node)
-    if len(found) != 1 or found[0].ifs or found[0].asynchronous is not None:
-        raise refuse(f"{here}: `{file.text(node)}` is no plain comprehension over rows")
-    inner: cst.BaseExpression = node
     call = _call_around(file, node)
+    summed = call is not None and file.full_name(call.func) == "sum" and len(call.args) == 1
+    if any(each.ifs or each.asynchronous is not None for each in found) or (len(found) != 1 and not summed):
+        raise refuse(f"{here}: `{file.text(node)}` is no plain comprehension over rows")
+    if len(found) > 1:  # a sum of sums: the rows of the innermost clause at once, in each turn of the others
+        gone = Splice(file.path, file.outer_span(found[-2].iter)[1], file.outer_span(found[-1].iter)[1], "")
+        return Turns(node, found[-1], (), node.elt, Join(behind=".sum(0)"), place=node.elt, beside=(gone,))
+    inner: cst.BaseExpression = node
     if call is not None and file.full_name(call.func) in WRAPPED and len(call.args) == 1:
         inner, call = call, _call_around(file, call)
     if call is not None and (join := _join(file, call)) is not None:

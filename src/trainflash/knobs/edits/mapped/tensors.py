@@ -69,7 +69,7 @@ def _made(project: Project, file: PythonFile, call: cst.Call, depth: int) -> boo
 def _held(project: Project, file: PythonFile, node: cst.BaseExpression, depth: int) -> bool:
     """A variable or an attribute: by its uses as a tensor in the function, by what it is given, or by what callers pass."""
     name = dotted(node) or ""
-    function = file.function_around(node)
+    function = _owner(file, node, name)
     owner: cst.CSTNode = function or file.module
     if any(_used_so(file, each) for each in _same(owner, name)):
         return True
@@ -80,6 +80,17 @@ def _held(project: Project, file: PythonFile, node: cst.BaseExpression, depth: i
     if param is not None:
         return not given and _parameter(project, file, function, param, depth)  # type: ignore[arg-type]
     return bool(given) and all(_shown(project, file, value, depth) for value in given)
+
+
+def _owner(file: PythonFile, node: cst.BaseExpression, name: str) -> cst.FunctionDef | None:
+    """The innermost function around `node` that gives `name` a value or takes it; the innermost of all where none does."""
+    around = [up for up in file.ancestors(node) if isinstance(up, cst.FunctionDef)]
+    own = (
+        each
+        for each in around
+        if given_to(each, name) or any(param.name.value == name for param in descendants(each.params, cst.Param))  # type: ignore[attr-defined]
+    )
+    return next(own, around[0] if around else None)
 
 
 def _same(owner: cst.CSTNode, name: str) -> Iterator[cst.BaseExpression]:
