@@ -12,6 +12,8 @@ import libcst as cst
 
 from trainflash.knobs.edits import imports
 from trainflash.knobs.kinds import NoDelay
+from trainflash.knobs.project import Project
+from trainflash.knobs.reading import callees
 from trainflash.knobs.reading.expressions import argument_node, refuse
 from trainflash.knobs.reading.python_source import PythonFile, base_names, descendants, dotted
 from trainflash.knobs.scene import Scene, Target
@@ -22,6 +24,8 @@ OTHERS = ("AF_UNIX", "socketpair", "UnixStreamServer", "UnixDatagramServer", "AF
 FAMILIES = ("socket.AF_INET", "socket.AF_INET6")
 STREAM = "socket.SOCK_STREAM"
 Place = tuple[cst.CSTNode, tuple[Splice, ...]]
+BUFFERED = ("makefile", "StreamRequestHandler")  # which send when a buffer is full or flushed
+SENDS = ("send", "sendall", "sendmsg")
 SERVES = ("bind", "listen")  # such a socket sends nothing; those that it accepts do
 
 
@@ -33,6 +37,8 @@ def no_delay(edit: NoDelay, scene: Scene) -> tuple[Target, ...]:
             node = next((each for each in file.nodes if isinstance(each, cst.Name) and each.value == word), None)
             if node is not None:
                 raise refuse(f"{file.location(node)}: {word} stands here, so that not every connection is meant")
+    if not _in_parts(project):
+        raise refuse("no function sends a message in more than one part")
     places = [(file, *place) for file in project.parsed("socket") for place in (*_made(file), *_accepted(file), *_handled(file))]
     if not places:
         raise refuse("the program makes no TCP connection of its own")
@@ -40,6 +46,19 @@ def no_delay(edit: NoDelay, scene: Scene) -> tuple[Target, ...]:
     splices = tuple(dict.fromkeys(splice for *_, each in places for splice in each))
     more = f" and at {len(places) - 1} more places" if len(places) > 1 else ""
     return (Target(file.location(node), None, lambda value: splices, f"connections made at {file.location(node)}{more}", "sent at once"),)
+
+
+def _in_parts(project: Project) -> bool:
+    """Whether a function sends twice or in a loop, by a socket's method or a function of the program that does so."""
+    senders = set(SENDS)
+    for _ in range(2):
+        for file in project.parsed():
+            for function in file.functions:
+                sent = [call for call in descendants(function.body, cst.Call) if callees.called_name(call) in senders]  # type: ignore[arg-type]
+                if len(sent) > 1 or any(file.inside(loop, function) for call in sent for loop in file.loops_around(call)):
+                    return True
+                senders |= {function.name.value for _ in sent}
+    return any(True for word in BUFFERED for _ in project.parsed(word))
 
 
 def _made(file: PythonFile) -> Iterator[Place]:
