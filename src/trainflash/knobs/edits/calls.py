@@ -144,7 +144,7 @@ def at_call(edit: CallArgument, scene: Scene, file: PythonFile, call: cst.Call) 
         seen = True if edit.at == "setting" else expected  # the run had a setting on
         if edit.local != "anyhow" or node is None or asked or seen is None or resolver.other_callers(file, call):
             raise
-        return _target(file, call, seen, *file.outer_span(node), f"{edit.argument} of {name} at {here}, which is computed,")
+        return _target(file, call, seen, *file.outer_span(node), f"{edit.argument} of {name} at {here}, which is computed")
     if found is None and edit.position is not None and has_splat(call, "*"):
         raise refuse(f"{here}: a *splat may pass {edit.argument}")
     what = f"{edit.argument} of {name} at {here}"
