@@ -1,0 +1,1 @@
+"""Forecasts of drifting sea buoys, trained from the station's archive."""

@@ -1,0 +1,1 @@
+"""Which bell rings next, and how late? A model of change ringing."""
