@@ -1,6 +1,6 @@
 """The excavation's drawing store: keeps the digitised sherd profiles in memory and hands them out by number.
 
-    python store.py SHERDS POINTS SEED      (prints its port, then serves until the line is cut)
+python store.py SHERDS POINTS SEED      (prints its port, then serves until the line is cut)
 """
 
 import socket
