@@ -20,7 +20,7 @@ from trainflash.knobs.effects import purity
 from trainflash.knobs.kinds import KeptContents
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callers
-from trainflash.knobs.reading.expressions import argument_node, given_to, index_of, is_name, refuse, short
+from trainflash.knobs.reading.expressions import given_to, is_name, passed, refuse, short
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, positional
 from trainflash.knobs.reading.whole_files import OPENS, PARSES, Reading, for_reading, parameter, readings, values_given
 from trainflash.knobs.scene import Scene, Target
@@ -82,8 +82,8 @@ def _one_file(project: Project, file: PythonFile, call: cst.Call, node: cst.Base
         return len(values) == 1 and _one_file(project, file, call, values[0], depth + 1)
     param = parameter(function, node)
     sites = callers.sites(project, file, function) if param is not None else []
-    passed = [(where, site, argument_node(where, site, node.value, index_of(file, function, param))) for where, site in sites]  # type: ignore[arg-type]
-    return bool(passed) and all(each is not None and _one_file(project, where, site, each, depth + 1) for where, site, each in passed)
+    given = [(where, site, passed(where, site, file, function, param)) for where, site in sites]  # type: ignore[arg-type]
+    return bool(given) and all(each is not None and _one_file(project, where, site, each, depth + 1) for where, site, each in given)
 
 
 def _only_read(project: Project, found: Reading) -> None:

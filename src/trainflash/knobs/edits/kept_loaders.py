@@ -17,7 +17,7 @@ from trainflash.knobs.edits.which_call import the_call
 from trainflash.knobs.effects import changes
 from trainflash.knobs.kinds import KeptLoader
 from trainflash.knobs.reading import callers
-from trainflash.knobs.reading.expressions import UNKNOWN, argument_node, assigned, index_of, literal, refuse
+from trainflash.knobs.reading.expressions import UNKNOWN, assigned, literal, passed, refuse
 from trainflash.knobs.reading.python_source import (
     PythonFile,
     base_names,
@@ -210,12 +210,8 @@ def _handed(scene: Scene, file: PythonFile, param: cst.Param, depth: int) -> boo
     function = next((up for up in file.ancestors(param) if isinstance(up, (cst.FunctionDef, cst.Lambda))), None)
     if not isinstance(function, cst.FunctionDef) or param.star:
         return False
-    index = index_of(file, function, param)
     try:
-        sites = [
-            (where, site, argument_node(where, site, param.name.value, index))
-            for where, site in callers.sites(scene.project, file, function)
-        ]
+        sites = [(where, site, passed(where, site, file, function, param)) for where, site in callers.sites(scene.project, file, function)]
     except UsageError:
         return False
     return bool(sites) and all(node is not None and _stays(scene, where, site, node, depth + 1) for where, site, node in sites)

@@ -6,7 +6,7 @@ import libcst as cst
 
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callers
-from trainflash.knobs.reading.expressions import argument_node, given_to, index_of
+from trainflash.knobs.reading.expressions import given_to, passed
 from trainflash.knobs.reading.python_source import PythonFile, dotted
 
 DEEPEST = 4  # own: names that are followed; annotations and the callers of helpers lie one or two away
@@ -102,8 +102,7 @@ def _parameter(project: Project, file: PythonFile, param: cst.Param, depth: int)
     function = next((up for up in file.ancestors(param) if isinstance(up, (cst.FunctionDef, cst.Lambda))), None)
     if not isinstance(function, cst.FunctionDef) or param.star:
         return False
-    index = index_of(file, function, param)
-    given = [(where, argument_node(where, call, param.name.value, index)) for where, call in callers.sites(project, file, function)]
+    given = [(where, passed(where, call, file, function, param)) for where, call in callers.sites(project, file, function)]
     return bool(given) and all(each is not None and is_array(project, where, each, depth + 1) for where, each in given)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from trainflash.knobs.project import Project
-from trainflash.knobs.reading.expressions import argument_node, given_to, index_of
+from trainflash.knobs.reading.expressions import given_to, passed
 from trainflash.knobs.reading.python_source import PythonFile, decorator_names, dotted
 
 BINDING = {"property", "staticmethod"}  # Python's own; a cache belongs under them, around the function itself
@@ -39,7 +39,7 @@ def only_argument(
 ) -> tuple[PythonFile, cst.BaseExpression] | None:
     """What the only call of `function` hands to its parameter; None where there are several, or it is not passed."""
     found = sites(project, file, function)
-    given = argument_node(*found[0], param.name.value, index_of(file, function, param)) if len(found) == 1 else None
+    given = passed(*found[0], file, function, param) if len(found) == 1 else None
     return None if given is None else (found[0][0], given)
 
 

@@ -59,6 +59,24 @@ def argument_node(file: PythonFile, call: cst.Call, name: str, index: int | None
     return None if given is None else given.value
 
 
+def passed(where: PythonFile, call: cst.Call, file: PythonFile, function: cst.FunctionDef, param: cst.Param) -> cst.BaseExpression | None:
+    """The expression that `call` passes to a parameter of `function`, None where that is not passed; raises as `argument_node`.
+
+    Behind the only `*splat` arguments are counted from the end, where the function has no optional parameters that could take one.
+    """
+    index = index_of(file, function, param)
+    taken = function.params
+    ordered = [*taken.posonly_params, *taken.params]
+    behind = [arg for arg in call.args if arg.keyword is None or arg.star]
+    stars = [number for number, arg in enumerate(behind) if arg.star]
+    exact = not isinstance(taken.star_arg, cst.Param) and all(each.default is None for each in ordered)
+    if index is not None and exact and len(stars) == 1 and behind[stars[0]].star == "*" and len(behind) == len(call.args):
+        from_end = len(ordered) - ordered.index(param)
+        if from_end <= len(behind) - 1 - stars[0]:
+            return behind[-from_end].value
+    return argument_node(where, call, param.name.value, index)
+
+
 def order(file: PythonFile, assignment) -> int:
     node = getattr(assignment, "node", None)
     return file.lines_of(node)[0] if node is not None else 0

@@ -10,7 +10,7 @@ import libcst as cst
 from trainflash.errors import UsageError
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees, callers
-from trainflash.knobs.reading.expressions import argument_node, given_to, index_of, literal, place_in
+from trainflash.knobs.reading.expressions import given_to, index_of, literal, passed, place_in
 from trainflash.knobs.reading.listed import entries
 from trainflash.knobs.reading.python_source import (
     ASSIGNS,
@@ -248,7 +248,7 @@ class Formats:
         found: list[Given] = []
         for where, call in callers.sites(self.project, file, function):
             try:
-                node = argument_node(where, call, param.name.value, index)
+                node = passed(where, call, file, function, param)
             except UsageError:
                 return [(where, None, "whole")]
             found.append((where, param.default if node is None and not has_splat(call, "**") else node, "whole"))

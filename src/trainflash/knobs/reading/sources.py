@@ -26,6 +26,7 @@ from trainflash.knobs.reading.expressions import (
     index_of,
     literal,
     order,
+    passed,
     refuse,
     short,
     spelled_value,
@@ -274,7 +275,9 @@ class Resolver:
         for where, call in sites:
             if param.star == "**":
                 found.append(self.argument(where, call, keys[0], None, keys[1:]) if keys else None)
-            elif argument_node(where, call, param.name.value, index) is None and not has_splat(call, "**"):
+            elif (given := passed(where, call, file, function, param)) is not None:
+                found.append(self._given(where, call, param.name.value, given, keys))
+            elif not has_splat(call, "**"):
                 missing.append((where, call))
             else:
                 found.append(self.argument(where, call, param.name.value, index, keys))
@@ -432,14 +435,17 @@ class Resolver:
 
     # Arguments ----------------------------------------------------------------------------------------------------------------
 
+    def _given(self, file: PythonFile, call: cst.Call, name: str, node: cst.BaseExpression, keys: tuple[str, ...]) -> Source | None:
+        found = self.source(file, node, keys)
+        if found is None and not keys:
+            raise refuse(f"{file.location(call)}: the source of {name} was not found")
+        return found
+
     def argument(self, file: PythonFile, call: cst.Call, name: str, index: int | None, keys: tuple[str, ...] = ()) -> Source | None:
         """The source of the argument `name` of `call`; None when the call does not pass it. Raises `UsageError` when unclear."""
         node = argument_node(file, call, name, index)
         if node is not None:
-            found = self.source(file, node, keys)
-            if found is None and not keys:
-                raise refuse(f"{file.location(call)}: the source of {name} was not found")
-            return found
+            return self._given(file, call, name, node, keys)
         spreads = [(arg.value, self.source(file, arg.value, (name, *keys))) for arg in call.args if arg.star == "**"]
         found_in = [found.also(uses.of_spread(file, node, name, self.project)) for node, found in spreads if found is not None]
         return pick(found_in, file.location(call), self.expected) if found_in else None

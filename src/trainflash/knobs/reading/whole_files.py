@@ -9,7 +9,7 @@ import libcst as cst
 
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callers
-from trainflash.knobs.reading.expressions import UNKNOWN, argument_node, given_to, index_of, is_name, literal
+from trainflash.knobs.reading.expressions import UNKNOWN, given_to, is_name, literal, passed
 from trainflash.knobs.reading.python_source import PythonFile, clauses, descendants, dotted, has_splat, keyword, positional, string_value
 
 OPENS = ("open", "io.open", "gzip.open", "bz2.open", "lzma.open")  # give a handle
@@ -139,7 +139,7 @@ def _chosen(project: Project, file: PythonFile, key: cst.BaseExpression) -> bool
     function = file.function_around(key)
     param = parameter(function, key)
     sites = callers.sites(project, file, function) if function is not None and param is not None else []
-    given = [argument_node(where, site, param.name.value, index_of(file, function, param)) for where, site in sites]  # type: ignore[arg-type,union-attr]
+    given = [passed(where, site, file, function, param) for where, site in sites]  # type: ignore[arg-type,union-attr]
     return bool(given) and all(each is not None and literal(each) is not UNKNOWN for each in given)
 
 

@@ -10,7 +10,7 @@ import libcst as cst
 
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees, callers
-from trainflash.knobs.reading.expressions import argument_node, given_to, index_of, is_name, literal
+from trainflash.knobs.reading.expressions import given_to, is_name, literal, passed
 from trainflash.knobs.reading.python_source import PythonFile, decorator_names, descendants, dotted, sole
 
 Paced = tuple[list[cst.BaseExpression], list[cst.CSTNode]]  # each N, and the statements that keep the count
@@ -92,7 +92,7 @@ def _asked(project: Project, file: PythonFile, part: cst.BaseExpression) -> list
         return []
     params = {each.name.value: each for each in function.params.params}
     if isinstance(numbers[0], cst.Name) and numbers[0].value in params and isinstance(part, cst.Call):
-        given = argument_node(file, part, numbers[0].value, index_of(file, function, params[numbers[0].value]))
+        given = passed(file, part, file, function, params[numbers[0].value])
         return [given] if given is not None else []
     readers = callers.sites(project, file, function) if isinstance(part, cst.Call) else _readers(project, function.name.value)
     return numbers if len(readers) == 1 else []

@@ -8,7 +8,7 @@ import libcst as cst
 
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callers
-from trainflash.knobs.reading.expressions import argument_node, given_to, index_of, literal
+from trainflash.knobs.reading.expressions import given_to, index_of, literal, passed
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, targets_of
 
 DEEPEST = 6  # own: chains of names that are followed
@@ -92,7 +92,7 @@ def _from_callers(width: Width, file: PythonFile, param: cst.Param, depth: int) 
     if param.default is not None:
         _back(width, file, param.default, depth + 1)
     for where, call in callers.sites(width.project, file, function) if isinstance(function, cst.FunctionDef) else ():
-        given = argument_node(where, call, param.name.value, index_of(file, function, param))
+        given = passed(where, call, file, function, param)
         if given is not None:
             _back(width, where, given, depth + 1)
 

@@ -7,11 +7,13 @@ from dataclasses import replace
 import libcst as cst
 
 from trainflash.knobs.edits import calls
+from trainflash.knobs.edits.attention import masks
 from trainflash.knobs.edits.attention.place import attention_place, only_call
 from trainflash.knobs.kinds import CallArgument, UnreadWeights
-from trainflash.knobs.reading.expressions import argument_node, literal, refuse
-from trainflash.knobs.reading.python_source import PythonFile, descendants, keyword
+from trainflash.knobs.reading.expressions import argument_node, given_to, literal, refuse
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, keyword, positional, targets_of
 from trainflash.knobs.scene import Scene, Target
+from trainflash.knobs.splices import Splice
 
 MODULE = "torch.nn.MultiheadAttention"
 ARGUMENT = CallArgument((MODULE,), "need_weights", position=4, default=True, local="literal")
@@ -24,9 +26,45 @@ def unread_weights(edit: UnreadWeights, scene: Scene) -> tuple[Target, ...]:
     call = only_call(file, place, _takes_three, "with query, key and value")
     _unread(file, call)
     target = calls.at_call(ARGUMENT, scene, file, call)
+    if _hides_what_comes_later(file, call):
+        start, text = calls.insertion(file, call)
+        said = Splice(file.path, start, start, text.format("is_causal=True"))
+        without = target.write
+        target = replace(target, write=lambda value: (*without(value), said))
     if _drops(scene):
         target = replace(target, risk="numerics", because="its dropout draws other random numbers")
     return (target,)
+
+
+def _hides_what_comes_later(file: PythonFile, call: cst.Call) -> bool:
+    """Whether the only mask of the call is causal, and does not say so: told, the kernel needs no mask and leaves out what it hides.
+
+    torch heeds that where no weights are asked for and no keys are padding.
+    """
+    mask = keyword(call, "attn_mask") or positional(call, 5)
+    if mask is None or any(arg.star for arg in call.args) or len([arg for arg in call.args if arg.keyword is None]) > 6:
+        return False
+    if keyword(call, "is_causal") is not None or keyword(call, "key_padding_mask") is not None or positional(call, 3) is not None:
+        return False
+    node = mask.value
+    owner = file.function_around(call) or file.module
+    if isinstance(node, cst.Name):
+        values = given_to(owner, node.value)
+        if len(values) != 1 or _changed(owner, node.value):
+            return False
+        node = values[0]
+    made = isinstance(node, cst.Call) and (dotted(node.func) or "").endswith("generate_square_subsequent_mask")
+    return made or masks.is_causal(file, node) or masks.corner_of_causal(file, node)
+
+
+def _changed(owner: cst.CSTNode, name: str) -> bool:
+    """Whether something in `owner` adds to the tensor `name`, sets parts of it or calls a method that changes it."""
+    targets = [target for node in descendants(owner, (cst.Assign, cst.AugAssign)) for target in targets_of(node)]
+    parts = [target.value for target in targets if isinstance(target, cst.Subscript)]
+    added = [node.target for node in descendants(owner, cst.AugAssign)]  # type: ignore[attr-defined]
+    called = [call.func for call in descendants(owner, cst.Call) if isinstance(call.func, cst.Attribute)]  # type: ignore[attr-defined]
+    changing = [func.value for func in called if func.attr.value.endswith("_")]
+    return any(dotted(each) == name for each in (*parts, *added, *changing))
 
 
 def _takes_three(call: cst.Call) -> bool:

@@ -9,7 +9,7 @@ import libcst as cst
 from trainflash.errors import UsageError
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees, callers
-from trainflash.knobs.reading.expressions import argument_node, given_to, index_of, refuse, short
+from trainflash.knobs.reading.expressions import given_to, passed, refuse, short
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, string_value
 
 LISTS = (cst.List, cst.Tuple, cst.Set, cst.Dict, cst.ListComp, cst.GeneratorExp, cst.DictComp, cst.SetComp)
@@ -131,14 +131,14 @@ def _of_object(project: Project, file: PythonFile, node: cst.BaseExpression, nam
 def _parameter(project: Project, file: PythonFile, function: cst.FunctionDef, param: cst.Param, depth: int) -> bool:
     if param.annotation is not None:
         return (dotted(param.annotation.annotation) or "").split(".")[-1] == "Tensor"
-    index, found = index_of(file, function, param), []
+    found = []
     for where, call in callers.sites(project, file, function):
         try:
-            passed = argument_node(where, call, param.name.value, index)
+            given = passed(where, call, file, function, param)
         except UsageError:
             return False
-        passed = passed or param.default
-        found.append(passed is not None and _shown(project, where, passed, depth))
+        given = given or param.default
+        found.append(given is not None and _shown(project, where, given, depth))
     if not found and param.default is not None:
         return _shown(project, file, param.default, depth)
     return bool(found) and all(found)
