@@ -270,6 +270,11 @@ def test_prefetching_is_the_first_knob_against_a_tail_only_with_workers():
     assert diagnose(s.late_batches(workers=0)).findings[0].knobs == ("dataloader_workers",)
 
 
+def test_batches_out_of_order_are_the_last_knob_against_a_tail_and_need_two_workers():
+    assert diagnose(s.late_batches(workers=2)).findings[0].knobs == ("prefetch_factor", "dataloader_workers", "unordered_batches")
+    assert "unordered_batches" not in diagnose(s.late_batches(workers=1)).findings[0].knobs
+
+
 def test_buckets_come_first_where_nearly_every_batch_holds_a_long_row():
     assert diagnose(replace(s.padded(), common_padding_share=0.5)).findings[0].knobs == ("pad_to_longest", "group_by_length")
     found = diagnose(replace(s.padded(), common_padding_share=0.05)).findings[0]

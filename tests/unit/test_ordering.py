@@ -125,6 +125,27 @@ def test_what_a_run_rules_out_is_not_named(tmp_path):
     assert "optimizer_fused" in ordering.with_knobs(diagnosis(found), summary()).findings[0].knobs
 
 
+def test_batches_out_of_order_need_torch_2_6_and_come_behind_what_changes_nothing(tmp_path):
+    made = program(tmp_path, train_py="from torch.utils.data import DataLoader\n\ntrain = DataLoader(ds, batch_size=4, num_workers=2)\n")
+    facts = loader("train", made.line("train.py", "train = "), num_workers=2, prefetch_factor=2)
+    alone, beside_another_input = ("prefetch_factor", "dataloader_workers", "unordered_batches"), ("prefetch_factor",)  # as the rules name
+    for named in (alone, beside_another_input):
+        for version, offers in (("2.5.1", False), ("2.6.0+cu124", True), ("2.13.0", True)):
+            run = replace(summary(loaders=(facts,)), versions={"torch": version})
+            told = ordering.with_knobs(diagnosis(worth("input_tail", 2.0, *named)), run)
+            candidates, refused, _ = made.plan(run, *told.findings)
+            best_first = Order.of(told).sorted(candidates)
+            assert ("unordered_batches" in names(best_first)) is offers
+            if offers:
+                last = best_first[-1]
+                assert {each.risk for each in best_first[:-1]} == {"same"}
+                assert (last.knob, last.risk) == ("unordered_batches", "order")
+                assert added(last) == ["train = DataLoader(ds, batch_size=4, num_workers=2, in_order=False)"]
+            else:
+                [why] = [each.reason for each in refused if each.knob == "unordered_batches"]
+                assert why == "a DataLoader takes in_order from torch 2.6 on"
+
+
 def test_plan_and_finding_agree_on_a_real_program(tmp_path):
     source = "from torch.utils.data import DataLoader\n\n\ndef parse(x):\n    return x\n\n\ntrain = DataLoader(ds, batch_size=4)\n"
     made = program(tmp_path, train_py=source)

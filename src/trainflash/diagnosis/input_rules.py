@@ -26,7 +26,8 @@ def input_cost(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
     if data.loader is not None and data.chosen_at is None and not anew:
         workers = _workers(data.loader)
         deeper = ("prefetch_factor",) if data.loader.num_workers > 0 else ()
-        knobs += deeper + workers if data.name == "input_tail" else workers + deeper
+        unordered = ("unordered_batches",) if data.loader.num_workers > 1 else ()  # last: the others leave the order of samples
+        knobs += deeper + workers + unordered if data.name == "input_tail" else workers + deeper
     return (
         claim(
             data.name,
@@ -77,7 +78,7 @@ def tail_beside(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
             summary=f"{tail.late} late batches, made of few slow samples, are {shown(share)} of the time",
             evidence=(percent("waiting above the median", share), count("late steps", tail.late), *_slow_samples(data)),
             location=data.location,
-            knobs=("prefetch_factor",) if data.loader.num_workers > 0 else (),
+            knobs=("prefetch_factor",) if data.loader.num_workers > 0 else (),  # unordered_batches, not named, comes behind what is safe
             inside=data.name,
         ),
     )

@@ -75,6 +75,11 @@ INPUT = (
             WORKERS,
             STREAM,
             AHEAD,
+            Fix(
+                "take batches as they are ready: in_order=False, with two workers or more (torch 2.6)",
+                "the order of samples, which is another one in each run, even with a seed",
+                "unordered_batches",
+            ),
             Fix("find the slow samples (they stand in the evidence) and preprocess or split them", "content, if they are cut"),
         ),
         "https://docs.pytorch.org/tutorials/intermediate/tensorboard_profiler_tutorial.html",
