@@ -307,6 +307,36 @@ def test_samples_are_known_by_their_keys_and_another_order_is_nothing_but_that(t
     assert {row for update in plain.updates for row in update.rows} == {row for update in other.updates for row in update.rows}
 
 
+SLOW_SAMPLES = """
+from torch.utils.data import DataLoader, Dataset
+import time
+class Points(Dataset):
+    points = torch.randn(24, 4, generator=torch.Generator().manual_seed(7))
+    def __len__(self):
+        return 24
+    def __getitem__(self, number):
+        time.sleep(0.3 if number in (0, 13) else 0.0)
+        return self.points[number]
+model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+loader = DataLoader(Points(), batch_size=2, num_workers=2, in_order=IN_ORDER, persistent_workers=True)
+for epoch in range(2):
+    for x in loader:
+        optimizer.zero_grad()
+        model(x).pow(2).mean().backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.full
+def test_batches_that_come_as_they_are_ready_keep_the_keys_of_their_samples(tmp_path):
+    _, plain = train(tmp_path / "plain", SLOW_SAMPLES.replace("IN_ORDER", "True"))
+    _, ready = train(tmp_path / "ready", SLOW_SAMPLES.replace("IN_ORDER", "False"))
+    known = {key: row for update in plain.updates for key, row in zip(update.keys, update.rows, strict=True)}
+    assert len(known) == 24 and keys(plain) != keys(ready) and sorted(keys(plain)) == sorted(keys(ready))
+    assert all(known[key] == row for update in ready.updates for key, row in zip(update.keys, update.rows, strict=True))
+
+
 @pytest.mark.full
 def test_another_seed_is_another_training(tmp_path):
     _, plain = train(tmp_path / "plain", LOADER)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import itertools
 import sys
 import weakref
-from collections import deque
 
 from ..guard import swallow
 from ..objects import is_a, is_tensor
@@ -19,29 +19,52 @@ class Drawn:
 
     def __init__(self, torch):
         self._current = None  # weak reference to the iterator that is asked for a batch
-        self._waiting: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
+        self._waiting: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # iterator -> number of a batch -> its keys
+        self._count = itertools.count()
+        self._arrived: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # iterator -> number of the batch that a worker handed over
         module = torch.utils.data.dataloader
         base = module._BaseDataLoaderIter
         base._next_index = self._indexing(base._next_index)
         base.__next__ = self._fetching(base.__next__)
+        workers = module._MultiProcessingDataLoaderIter
+        workers._get_data = self._arriving(workers._get_data)
 
     def batch(self):
         """Keys of the newest batch, in order; hexadecimal, 8 bytes each."""
         iterator = self._current() if self._current is not None else None
         waiting = self._waiting.get(iterator) if iterator is not None else None
-        return waiting.popleft() if waiting else None
+        if not waiting:
+            return None
+        as_ready = getattr(iterator, "_in_order", True) is False  # in_order=False, from torch 2.6 on
+        return waiting.pop(self._arrived.get(iterator) if as_ready else next(iter(waiting)), None)
 
     def _indexing(self, original):
         @functools.wraps(original)
         def _next_index(iterator):
             index = original(iterator)
             try:
-                self._waiting.setdefault(iterator, deque()).append(_keys(index))
+                waiting = self._waiting.setdefault(iterator, {})
+                number = getattr(iterator, "_send_idx", None)  # None without workers, where each batch is fetched at once
+                if number == 0:  # kept workers begin a pass, whatever was left of the one before
+                    waiting.clear()
+                waiting[("", next(self._count)) if number is None else number] = _keys(index)
             except Exception as error:
                 swallow("drawn", error)
             return index
 
         return _next_index
+
+    def _arriving(self, original):
+        @functools.wraps(original)
+        def _get_data(iterator):
+            arrived = original(iterator)
+            try:
+                self._arrived[iterator] = arrived[0]
+            except Exception as error:
+                swallow("drawn", error)
+            return arrived
+
+        return _get_data
 
     def _fetching(self, original):
         @functools.wraps(original)
