@@ -33,6 +33,10 @@ from trainflash.schema import (
 GB = 1_000_000_000
 
 
+SEEN = {field.name for field in dataclasses.fields(Summary)}
+ELSEWHERE = ("no_loader", "role", "threads", "settings")  # facts that are read below
+
+
 def run_for(knob: Knob, here: Location, optimizer: Location | None = None, **facts) -> tuple[Summary, Finding]:
     """A run that saw everything at `here`, with what the knob asks for; `facts` (`train_loader__num_workers`, `no_loader`) on top."""
     parts = {
@@ -59,8 +63,10 @@ def run_for(knob: Knob, here: Location, optimizer: Location | None = None, **fac
         root = "loader" if root in ("train_loader", "eval_loader") else root
         if root in parts and field:
             parts[root] = dataclasses.replace(parts[root], **{field: value})
-        elif root in whole:
+        elif root in whole or name in SEEN:
             whole[root] = value
+        elif name.replace(".", "__") in facts and not root.startswith(ELSEWHERE):
+            raise KeyError(f"no run here can have seen {name}")
     asked = [condition.fact.removeprefix("settings.") for condition in knob.requires if condition.fact.startswith("settings.")]
     threads = dataclasses.replace(summary().threads, set_at=here)
     if "threads.torch_threads" in (name.replace("__", ".") for name in facts):
