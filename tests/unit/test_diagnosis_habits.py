@@ -62,6 +62,30 @@ def test_a_message_that_nobody_is_shown_is_logging_on_its_own_line_alone():
     assert first(replace(between((SAVE, 0.4)), written=(replace(quiet[0], often=False),))).kind == "host_code"
 
 
+def in_network(share: float, place: Location = SAVE) -> Summary:
+    """A run that spends `share` in forward at that line."""
+    return replace(s.run(Fwd=0.7, Bwd=0.25), lines=(LineCost("main", "Fwd", place, share), LineCost("main", "Fwd", LOOP, 0.7 - share)))
+
+
+def test_a_message_that_a_network_puts_together_for_nobody_is_logging():
+    quiet = (Written(SAVE, often=True, unheard=True),)
+    found = first(replace(in_network(0.5), written=quiet))
+    assert (found.kind, found.location, found.knobs) == ("logging", SAVE, ("log_guard",))
+    assert found.share == pytest.approx(0.5)
+    assert "logging" not in findings(replace(in_network(0.5, replace(SAVE, line=SAVE.line + 1)), written=quiet))
+    assert "logging" not in findings(replace(in_network(DEFAULT.dominant - 0.01), written=quiet))
+    assert "logging" not in findings(in_network(0.5))
+    assert "logging" not in findings(replace(in_network(0.5), written=(replace(quiet[0], often=False),)))
+
+
+def test_the_tiny_operators_of_such_a_message_are_no_launch_overhead():
+    quiet = (Written(SAVE, often=True, unheard=True),)
+    tiny = c.tiny_operators()
+    lines = tuple(LineCost("main", name, SAVE, tiny.phases[name].share) for name in ("Fwd", "Bwd"))
+    assert first(tiny).kind == "launch_overhead"
+    assert [each.kind for each in diagnose(replace(tiny, lines=lines, written=quiet)).findings] == ["logging"]
+
+
 def test_state_that_was_written_once_is_a_checkpoint_all_the_same():
     assert first(replace(between((SAVE, 0.4)), written=(Written(SAVE, often=False, state=True),))).kind == "checkpoint"
 

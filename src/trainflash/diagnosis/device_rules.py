@@ -6,7 +6,7 @@ from trainflash.diagnosis.calm import COMPUTE
 from trainflash.diagnosis.census import explained, fixed_costs, mean_operator_us, usual_each_us
 from trainflash.diagnosis.claims import Claim, at, claim, count, megabytes, milliseconds, percent, shown
 from trainflash.diagnosis.input_rules import BESIDE
-from trainflash.diagnosis.lines import Sync, hottest, lines_in, same_line
+from trainflash.diagnosis.lines import Sync, hottest, lines_in, messages_for_nobody, same_line
 from trainflash.diagnosis.signals import Signals
 from trainflash.diagnosis.thresholds import Thresholds
 from trainflash.schema import Evidence, GpuStat
@@ -90,6 +90,8 @@ def launch_overhead(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
     than half of the computing inside larger ones; `share` is the rest of the computing.
     """
     operators, compute, numerics = signals.summary.operators, signals.compute, signals.summary.numerics
+    if compute:  # texts of tensors are made by tiny operators, too
+        compute = max(0.0, compute - sum(line.share for line in messages_for_nobody(signals.summary)))
     mean_us, each_us = mean_operator_us(signals), usual_each_us(signals)
     if operators is None or mean_us is None or each_us is None or not compute or (numerics is not None and numerics.compiled):
         return ()

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from trainflash.diagnosis.calm import COMPUTE
 from trainflash.diagnosis.thresholds import Thresholds
 from trainflash.schema import LineCost, Location, Summary, SyncPoint
 
@@ -69,6 +70,12 @@ def lines_in(summary: Summary, phase: str, role: str = "main", part: str | None 
     """Lines of `role` in `phase`; `part` "" or a part of making batches, None for any but waiting for requests."""
     found = [line for line in summary.lines if line.phase == phase and line.role == role]
     return [line for line in found if line.part != "waiting"] if part is None else [line for line in found if line.part == part]
+
+
+def messages_for_nobody(summary: Summary) -> list[LineCost]:
+    """Lines in forward and backward that put a log message together, again and again, whose level nobody listens to."""
+    places = [place.location for place in summary.written if place.unheard and place.often]
+    return [line for name in COMPUTE for line in lines_in(summary, name) if any(same_line(place, line.location) for place in places)]
 
 
 def syncs(summary: Summary, limits: Thresholds) -> tuple[Sync, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from trainflash.diagnosis.calm import COMPUTE
 from trainflash.diagnosis.claims import Claim, at, bound, claim, count, megabytes, milliseconds, percent, shown
-from trainflash.diagnosis.lines import hottest, lines_in
+from trainflash.diagnosis.lines import hottest, lines_in, messages_for_nobody
 from trainflash.diagnosis.signals import Signals
 from trainflash.diagnosis.thresholds import Thresholds
 from trainflash.schema import Activity, Evidence, LineCost, Location, Written
@@ -164,6 +164,29 @@ def logging(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
             evidence=rows,
             location=activity.location if activity is not None else None,
             knobs=("logging_cadence",),
+        ),
+    )
+
+
+def unheard(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
+    """logging inside forward or backward: messages that are put together and shown to nobody. Abstains without line samples."""
+    lines = messages_for_nobody(signals.summary)
+    share = sum(line.share for line in lines)
+    if share < limits.dominant:
+        return ()
+    where = hottest(lines)
+    return (
+        claim(
+            "logging",
+            "Fwd",
+            "host",
+            share,
+            limits,
+            phases=COMPUTE,
+            summary=f"log messages that are put together in the network and shown to nobody take {shown(share)} of the time" + at(where),
+            evidence=(percent("share of wall time", share), Evidence("hottest line", str(where))),
+            location=where,
+            knobs=("log_guard",),
         ),
     )
 

@@ -11,7 +11,7 @@ from trainflash.diagnosis.format_rules import memory_format, precision
 from trainflash.diagnosis.input_rules import collate_beside, input_cost, repeated_work, tail_beside, worker_startup
 from trainflash.diagnosis.lock_rules import lock_held_beside
 from trainflash.diagnosis.optimizer_rules import optimizer
-from trainflash.diagnosis.periodic_rules import checkpoint, evaluation, host_code, logging, startup
+from trainflash.diagnosis.periodic_rules import checkpoint, evaluation, host_code, logging, startup, unheard
 from trainflash.diagnosis.rank_rules import communication, rank_straggler
 from trainflash.diagnosis.settings_rules import debug_api
 from trainflash.diagnosis.shape_rules import recompilation, shape_instability
@@ -35,6 +35,7 @@ RULES: tuple[Rule, ...] = (
     evaluation,
     checkpoint,
     logging,
+    unheard,
     debug_api,
     precision,
     memory_format,
