@@ -1,7 +1,7 @@
-"""Closures that an optimizer calls for a loss and its gradients: what they do before backward is forward.
+"""Closures that an optimizer calls for a loss and its gradients: what they do beside backward is forward.
 
 Modules say themselves when their forward runs. In a program without modules nothing does, and the closure's work would count as the
-update's: there a closure is a span of Fwd until its first backward begins.
+update's: there all of a closure but its backward is a span of Fwd.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from .loop import loop
 
 _emit_now = emit  # where a device is timed, `emit` records an event too, which can't be done afterwards
 bare = False  # the newest backward inside an update had no module's forward before it
+running = None  # the spans of the closure that runs now
 
 
 def bracketed(args: tuple, kwargs: dict) -> tuple:
@@ -26,29 +27,40 @@ def bracketed(args: tuple, kwargs: dict) -> tuple:
 
 
 def _span(original):
-    def backward_begins(tensors: tuple, grad_tensors: object) -> None:
-        end(loop.began_ns)
-
-    def end(at: int = 0) -> None:
-        nonlocal opened
-        if opened:
-            opened = False
-            loop.on_backward = [method for method in loop.on_backward if method is not backward_begins]
-            emit_at(codes.FWD_END, at) if at and emit is _emit_now else emit(codes.FWD_END)
-
-    opened = False
-
     @functools.wraps(original)
     def closure(*args, **kwargs):
-        global bare
-        nonlocal opened
-        opened = True
-        loop.on_backward.append(backward_begins)
-        emit(codes.FWD)
+        global bare, running
+        outer, running = running, _Forward()
+        running.begin()
         try:
             return original(*args, **kwargs)
         finally:
-            end()
+            running.end()
+            running = outer
             bare = not loop.forwards
 
     return closure
+
+
+class _Forward:
+    """The spans of one call of a closure: to its first backward, between two of them, and to its end."""
+
+    def __init__(self) -> None:
+        self._opened = False
+
+    def begin(self) -> None:
+        """Also behind a backward, which may be that of one part of the batch."""
+        if not self._opened:
+            self._opened = True
+            loop.on_backward.append(self.backward_begins)
+            emit(codes.FWD)
+
+    def backward_begins(self, tensors: tuple, grad_tensors: object) -> None:
+        self.end(loop.began_ns)
+
+    def end(self, at: int = 0) -> None:
+        """`at`: nanoseconds since the probe's base at which it ended, 0: now."""
+        if self._opened:
+            self._opened = False
+            loop.on_backward = [method for method in loop.on_backward if method != self.backward_begins]
+            emit_at(codes.FWD_END, at) if at and emit is _emit_now else emit(codes.FWD_END)

@@ -63,6 +63,8 @@ def _backward(in_dynamo, is_compiling) -> tuple:
     def leave(entered) -> None:
         loop.in_bwd = False
         emit(23)
+        if closures.running is not None:
+            closures.running.begin()
         if loop.clock.single is None and not loop.in_opt and loop.clock.backward_completes_step():
             loop.mark_update()
 
