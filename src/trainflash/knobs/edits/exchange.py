@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import libcst as cst
@@ -18,6 +18,7 @@ from trainflash.knobs.reading.python_source import PythonFile, descendants, dott
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Edit
 from trainflash.knobs.training import micro_batches
+from trainflash.schema import Location
 
 HANDED_ON = 2  # own: functions that hand a number on
 RATES = ("lr", "learning_rate", "base_lr", "max_lr", "weight_decay")
@@ -97,10 +98,7 @@ def _divisors(scene: Scene) -> list[tuple[PythonFile, cst.BaseExpression]]:
 
 def derived(edit: Exchange, scene: Scene) -> tuple[Target, ...]:
     """Rows alone, where the program works the micro-batches out as `rows of an update // rows`. Raises `UsageError` otherwise."""
-    if not isinstance(edit.more, CallArgument):
-        raise refuse("the rows of a micro-batch are no argument of a call")
-    file, call = which_call.the_call(edit.more, scene)
-    rows = argument_node(file, call, edit.more.argument, edit.more.position)
+    rows = _rows_drawn(scene) if isinstance(edit.more, DrawnBatch) else _rows_passed(edit.more, scene)
     if isinstance(edit.less, CallArgument):
         where, other = which_call.the_call(edit.less, scene)
         given = argument_node(where, other, edit.less.argument, edit.less.position)
@@ -109,20 +107,18 @@ def derived(edit: Exchange, scene: Scene) -> tuple[Target, ...]:
         times = _divisors(scene)
         of_means(scene, times)
     quotients = [part for where, node in times if (part := worked_out(scene, where, node)) is not None]
-    fitting = {id(part): (where, part) for where, part in quotients if rows is not None and _is_rows(where, part, file, rows)}
+    fitting = {id(part): (where, part) for where, part in quotients if rows.divide(where, part)}
     if len(fitting) != 1:
-        raise refuse(f"{file.location(call)}: the number of micro-batches is not worked out from their rows")
+        raise refuse(f"{rows.location}: the number of micro-batches is not worked out from their rows")
     made_in, quotient = next(iter(fitting.values()))
     if isinstance(edit.less, Accumulation):
         micro_batches.counts(
             scene.project, lambda where, node: (part := worked_out(scene, where, node)) is not None and part[1] is quotient
         )
-    expected = scene.facts.get(edit.more.fact) if edit.more.fact is not None else None
-    source = sources.Resolver(scene.project, sources.UNKNOWN if expected is None else expected).source(file, rows)  # type: ignore[arg-type]
-    whole = sources.Resolver(scene.project).source(made_in, quotient.left)
+    source, whole = rows.source(), sources.Resolver(scene.project).source(made_in, quotient.left)
     if source is None or source.write is None or whole is None or not isinstance(whole.value, int) or not isinstance(source.value, int):
         raise refuse(f"{made_in.location(quotient)}: `{made_in.text(quotient)}` is not made of numbers that somebody typed")
-    lines = {(where.path, line) for where, node in ((made_in, quotient), (file, rows)) for line in where.lines_of(node)}  # type: ignore[arg-type]
+    lines = {(made_in.path, line) for line in made_in.lines_of(quotient)} | rows.lines
     for use in source.readers:
         if use.kind != "loader" and (use.location.file, use.location.line) not in lines:
             raise source.shared_with(use)
@@ -133,8 +129,48 @@ def derived(edit: Exchange, scene: Scene) -> tuple[Target, ...]:
             raise refuse(f"{value!r} rows do not divide the {total} of an update", "choose a divisor")
         return typing(value)
 
-    what = f"{edit.more.argument}, from {source.shown}, of which `{made_in.text(quotient)}` follows"
-    return (Target(file.location(call), source.value, write, what),)
+    what = f"{rows.what}, from {source.shown}, of which `{made_in.text(quotient)}` follows"
+    return (Target(rows.location, source.value, write, what),)
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """The rows of a micro-batch: where the program says them, in which lines, whether a quotient divides by them, and who typed them."""
+
+    location: Location
+    what: str
+    lines: set[tuple[str, int]]
+    divide: Callable[[PythonFile, cst.BinaryOperation], bool]
+    source: Callable[[], Source | None]
+
+
+def _rows_passed(more: Any, scene: Scene) -> _Rows:
+    """Rows that a call is passed."""
+    if not isinstance(more, CallArgument):
+        raise refuse("the rows of a micro-batch are no argument of a call")
+    file, call = which_call.the_call(more, scene)
+    rows = argument_node(file, call, more.argument, more.position)
+    expected = scene.facts.get(more.fact) if more.fact is not None else None
+    return _Rows(
+        file.location(call),
+        more.argument,
+        {(file.path, line) for line in file.lines_of(rows)} if rows is not None else set(),
+        lambda where, quotient: rows is not None and _is_rows(where, quotient, file, rows),
+        lambda: sources.Resolver(scene.project, sources.UNKNOWN if expected is None else expected).source(file, rows),  # type: ignore[arg-type]
+    )
+
+
+def _rows_drawn(scene: Scene) -> _Rows:
+    """Rows that a function draws, by a number that a quotient may read, too."""
+    target, source = _drawn(scene, shared=True)
+    function = scene.project.python(target.location.file).function_at(target.location)
+    lines = range(*scene.project.python(target.location.file).lines_of(function)) if function is not None else ()
+
+    def divide(where: PythonFile, quotient: cst.BinaryOperation) -> bool:
+        divisor = _quietly(lambda: sources.Resolver(scene.project, source.value).source(where, quotient.right))
+        return divisor is not None and (divisor.location, divisor.offset) == (source.location, source.offset)
+
+    return _Rows(target.location, "rows", {(target.location.file, line) for line in lines}, divide, lambda: source)
 
 
 def worked_out(
@@ -196,6 +232,10 @@ def of_means(scene: Scene, divisors: Sequence[tuple[PythonFile, Any]]) -> None:
 
 def drawn_batch(edit: DrawnBatch, scene: Scene) -> tuple[Target, ...]:
     """The number of rows in the function that draws batches, such as `batch_size` in `get_batch`."""
+    return (_drawn(scene, shared=False)[0],)
+
+
+def _drawn(scene: Scene, *, shared: bool) -> tuple[Target, Source]:
     updates, place = scene.facts.get("updates"), scene.facts.get("data_function")
     if updates is None or updates.micro_batch is None:
         raise refuse("how many rows a micro-batch has was not measured")
@@ -208,7 +248,7 @@ def drawn_batch(edit: DrawnBatch, scene: Scene) -> tuple[Target, ...]:
     found = [
         (file, node) for node in descendants(function.body, (cst.Name, cst.Attribute)) if not isinstance(file.parent(node), cst.Attribute)
     ]
-    return (_one(scene, found, updates.micro_batch, f"the rows drawn in {function.name.value}", shared=False)[0],)
+    return _one(scene, found, updates.micro_batch, f"the rows drawn in {function.name.value}", shared=shared)
 
 
 def _scopes(file: PythonFile) -> list[cst.CSTNode]:
