@@ -56,7 +56,7 @@ def _from(project: Project, file: PythonFile, place: Location) -> Iterator[Level
     for _ in range(HIGHEST + 1):
         if not nodes:
             return
-        loop = next((each for each in file.loops_around(nodes[0]) if _trains(project, file, each)), None)
+        loop = next((each for each in file.loops_around(nodes[0]) if _hands_over(each) or _trains(project, file, each)), None)
         body = loop.body if loop is not None else function.body if function is not None else None
         for statement in reversed(_nested(file, nodes, body)):
             yield Level(file, statement, loop, function)
@@ -115,6 +115,11 @@ def _outermost(file: PythonFile, node: cst.CSTNode, body: cst.CSTNode | None) ->
             return below if isinstance(below, STATEMENTS) else None
         below = up
     return None
+
+
+def _hands_over(loop: cst.For | cst.While) -> bool:
+    """Whether each round of a generator's loop hands something over: whoever trains asks for one in each step."""
+    return any(isinstance(line, cst.SimpleStatementLine) and any(True for _ in descendants(line, cst.Yield)) for line in loop.body.body)
 
 
 def _trains(project: Project, file: PythonFile, loop: cst.CSTNode) -> bool:
