@@ -148,6 +148,13 @@ class UnwrapCall(Edit):
 
 
 @dataclass(frozen=True)
+class OtherChoice(Edit):
+    """Choose the other function where the program chooses one of `calls` by a condition or from a table."""
+
+    calls: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class WatchingMode(Edit):
     """Run a block without the torch mode that only watches its operations."""
 
