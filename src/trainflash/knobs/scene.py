@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from trainflash.knobs.facts import Facts
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading.expressions import refuse
 from trainflash.knobs.reading.python_source import PythonFile
-from trainflash.knobs.splices import Edit
+from trainflash.knobs.splices import Edit, Splice
 from trainflash.schema import Finding, Location, Summary
 from trainflash.schema.findings import Change
 
@@ -63,6 +63,13 @@ class Target:
     label: str = ""  # shown as the candidate's value, where the value alone says nothing
     risk: Change | None = None  # where this place may change more than the knob says
     because: str = ""
+
+
+def at_all(places: Sequence[tuple[Location, tuple[Splice, ...]]], shown: str, label: str) -> Target:
+    """Edits at several places as one target, at the first of them; `shown` says what that is."""
+    splices = tuple(dict.fromkeys(splice for _, each in places for splice in each))
+    more = f" and at {len(places) - 1} more places" if len(places) > 1 else ""
+    return Target(places[0][0], None, lambda value: splices, f"{shown}{more}", label)
 
 
 def available_memory() -> int | None:

@@ -15,7 +15,7 @@ from trainflash.knobs.edits import imports
 from trainflash.knobs.kinds import KeptLayout
 from trainflash.knobs.reading.expressions import literal, refuse
 from trainflash.knobs.reading.python_source import PythonFile, dotted, keyword, positional
-from trainflash.knobs.scene import Scene, Target
+from trainflash.knobs.scene import Scene, Target, at_all
 from trainflash.knobs.splices import Splice
 
 MADE = ("empty", "zeros", "ones", "full")
@@ -26,13 +26,11 @@ Place = tuple[cst.Call, tuple[Splice, ...]]
 
 def kept_layout(edit: KeptLayout, scene: Scene) -> tuple[Target, ...]:
     """All such places in functions of the program, as one target. Raises `UsageError` where there is none."""
-    found = [(file, *place) for file in scene.project.parsed("torch") for call in file.calls for place in _at(file, call)]
-    if not found:
+    files = scene.project.parsed("torch")
+    places = [(file.location(node), splices) for file in files for call in file.calls for node, splices in _at(file, call)]
+    if not places:
         raise refuse("no tensor is made by the shape of another, or copied into the default layout, in a function of the program")
-    file, call, _ = found[0]
-    splices = tuple(dict.fromkeys(splice for *_, each in found for splice in each))
-    more = f" and at {len(found) - 1} more places" if len(found) > 1 else ""
-    return (Target(file.location(call), None, lambda value: splices, f"the layout of `{file.text(call)}`{more}", "kept"),)
+    return (at_all(places, f"tensors made at {places[0][0]}", "kept"),)
 
 
 def _at(file: PythonFile, call: cst.Call) -> Iterator[Place]:

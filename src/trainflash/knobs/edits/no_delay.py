@@ -16,7 +16,7 @@ from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees
 from trainflash.knobs.reading.expressions import argument_node, refuse
 from trainflash.knobs.reading.python_source import PythonFile, base_names, descendants, dotted
-from trainflash.knobs.scene import Scene, Target
+from trainflash.knobs.scene import Scene, Target, at_all
 from trainflash.knobs.splices import Splice
 
 OPTION = "TCP_NODELAY"
@@ -39,13 +39,11 @@ def no_delay(edit: NoDelay, scene: Scene) -> tuple[Target, ...]:
                 raise refuse(f"{file.location(node)}: {word} stands here, so that not every connection is meant")
     if not _in_parts(project):
         raise refuse("no function sends a message in more than one part")
-    places = [(file, *place) for file in project.parsed("socket") for place in (*_made(file), *_accepted(file), *_handled(file))]
+    files = project.parsed("socket")
+    places = [(file.location(node), splices) for file in files for node, splices in (*_made(file), *_accepted(file), *_handled(file))]
     if not places:
         raise refuse("the program makes no TCP connection of its own")
-    file, node, _ = places[0]
-    splices = tuple(dict.fromkeys(splice for *_, each in places for splice in each))
-    more = f" and at {len(places) - 1} more places" if len(places) > 1 else ""
-    return (Target(file.location(node), None, lambda value: splices, f"connections made at {file.location(node)}{more}", "sent at once"),)
+    return (at_all(places, f"connections made at {places[0][0]}", "sent at once"),)
 
 
 def _in_parts(project: Project) -> bool:
