@@ -22,6 +22,7 @@ from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
 
 ASKS = {"abs", "all", "any", "bool", "float", "get", "hasattr", "int", "isinstance", "len", "max", "min", "round", "startswith"}
+TAKES = {"anext", "input", "next", "pop", "popitem", "popleft", "read", "readline", "readlines", "recv"}
 CHANGES = (cst.AugAssign, cst.Del, cst.Global, cst.Nonlocal, cst.Yield, cst.Await, cst.NamedExpr, cst.With, cst.Raise)
 
 
@@ -70,6 +71,9 @@ def _work(file: PythonFile, first: cst.CSTNode) -> tuple[list[cst.CSTNode], cst.
         plain = isinstance(small, (cst.Assign, cst.AnnAssign)) and all(_is_plain(target) for target in targets_of(small))
         if not plain:
             break
+        for call in descendants(each, cst.Call):
+            if callees.called_name(call) in TAKES:  # type: ignore[arg-type]
+                raise refuse(f"{file.location(call)}: `{short(file.text(call))}` takes something that would be there the next time")
         work.append(each)
     raise refuse(f"{file.location(first)}: what is computed there is not for a condition straight behind it")
 
