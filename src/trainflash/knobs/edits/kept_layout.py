@@ -26,19 +26,21 @@ Place = tuple[cst.Call, tuple[Splice, ...]]
 
 def kept_layout(edit: KeptLayout, scene: Scene) -> tuple[Target, ...]:
     """All such places in functions of the program, as one target. Raises `UsageError` where there is none."""
-    files = scene.project.parsed("torch")
-    places = [(file.location(node), splices) for file in files for call in file.calls for node, splices in _at(file, call)]
+    files, on_device = scene.project.parsed("torch"), str(scene.facts.get("device")).startswith("cuda")
+    places = [(file.location(node), splices) for file in files for call in file.calls for node, splices in _at(file, call, on_device)]
     if not places:
         raise refuse("no tensor is made by the shape of another, or copied into the default layout, in a function of the program")
     return (at_all(places, f"tensors made at {places[0][0]}", "kept"),)
 
 
-def _at(file: PythonFile, call: cst.Call) -> Iterator[Place]:
+def _at(file: PythonFile, call: cst.Call, on_device: bool) -> Iterator[Place]:
     if file.function_around(call) is None or any(arg.star for arg in call.args):
         return
     method = call.func.attr.value if isinstance(call.func, cst.Attribute) else ""
     full = file.full_name(call.func) or ""
     if full in [f"torch.{name}" for name in MADE]:
+        if on_device and keyword(call, "device") is None:
+            return  # what it makes lies on the host
         yield from _alike(file, call, full.rpartition(".")[2])
     elif method in [f"new_{name}" for name in MADE] and isinstance(call.func, cst.Attribute):
         yield from _alike(file, call, method.removeprefix("new_"), call.func.value)
