@@ -123,7 +123,7 @@ def long_call(kind):
         sorted(NUMBERS)  # the long call
 
 
-BIG = torch.ones(900, 900) if OPTIONS["kind"] == "long_torch" else None
+BIG = torch.ones(1600, 1600) if OPTIONS["kind"] == "long_torch" else None
 NUMBERS = [(k * 7919) % 1000003 for k in range(600_000)] if OPTIONS["kind"] == "long_python" else None
 POOL = torch.arange(16 * 64, dtype=torch.float32).reshape(64, 16)
 
