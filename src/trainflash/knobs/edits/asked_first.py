@@ -16,7 +16,7 @@ from trainflash.knobs.effects import given, guarded
 from trainflash.knobs.kinds import AskedFirst
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees
-from trainflash.knobs.reading.expressions import refuse, short
+from trainflash.knobs.reading.expressions import conjuncts, plain_names, refuse, short
 from trainflash.knobs.reading.python_source import PythonFile, descendants, sole, targets_of
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
@@ -41,7 +41,7 @@ def _target(project: Project, file: PythonFile, first: cst.CSTNode) -> Target:
     here = file.location(first)
     work, asking = _work(file, first)
     names = {name for each in work for name in given.bound(each)}
-    parts = _parts(asking.test)
+    parts = conjuncts(asking.test)
     asked = [each for each in parts if not _mentions(each, names)]
     if not asked:
         raise refuse(f"{file.location(asking)}: all of the condition depends on what is computed")
@@ -68,7 +68,7 @@ def _work(file: PythonFile, first: cst.CSTNode) -> tuple[list[cst.CSTNode], cst.
         if isinstance(each, cst.If) and work and isinstance(each.body, cst.IndentedBlock):
             return work, each
         small = sole(each)
-        plain = isinstance(small, (cst.Assign, cst.AnnAssign)) and all(_is_plain(target) for target in targets_of(small))
+        plain = isinstance(small, (cst.Assign, cst.AnnAssign)) and all(plain_names(target) is not None for target in targets_of(small))
         if not plain:
             break
         for call in descendants(each, cst.Call):
@@ -76,19 +76,6 @@ def _work(file: PythonFile, first: cst.CSTNode) -> tuple[list[cst.CSTNode], cst.
                 raise refuse(f"{file.location(call)}: `{short(file.text(call))}` takes something that would be there the next time")
         work.append(each)
     raise refuse(f"{file.location(first)}: what is computed there is not for a condition straight behind it")
-
-
-def _is_plain(target: cst.BaseExpression) -> bool:
-    """Whether an assignment to `target` gives variables a value, and changes nothing."""
-    parts = [each.value for each in target.elements] if isinstance(target, (cst.Tuple, cst.List)) else [target]
-    return all(isinstance(each, cst.Name) for each in parts)
-
-
-def _parts(test: cst.BaseExpression) -> list[cst.BaseExpression]:
-    """What a condition joins by `and`, from left to right."""
-    if isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.And):
-        return [*_parts(test.left), *_parts(test.right)]
-    return [test]
 
 
 def _mentions(node: cst.CSTNode, names: set[str]) -> bool:
@@ -108,7 +95,7 @@ def _only_asks(project: Project, file: PythonFile, test: cst.BaseExpression) -> 
     for where, function in callees.reached(project, starts):
         if any(True for _ in descendants(function.body, CHANGES)):
             return False
-        if not all(_is_plain(target.target) for target in descendants(function.body, cst.AssignTarget)):  # type: ignore[attr-defined]
+        if any(plain_names(target.target) is None for target in descendants(function.body, cst.AssignTarget)):  # type: ignore[attr-defined]
             return False
         for call in descendants(function.body, cst.Call):
             if callees.called_name(call) not in ASKS and not any(True for _ in callees.meant(project, where, call)):  # type: ignore[arg-type]
@@ -139,8 +126,8 @@ def _both(
     """A condition of what can be asked first, and in it the work and the rest of the condition."""
     indent = file.indent(work[0])
     start, end = file.span(work[0])[0], file.span(asking)[1]
+    if "\n" in file.outer_text(asking.test):
+        raise refuse(f"{file.location(asking)}: the condition goes over several lines")
     header = f"if {' and '.join(map(file.outer_text, asked))}:"
     rest = Splice(file.path, *file.outer_span(asking.test), " and ".join(map(file.outer_text, late)))
-    if any(b"\n" in file.raw[slice(*file.outer_span(each))] for each in (asking.test,)):
-        raise refuse(f"{file.location(asking)}: the condition goes over several lines")
     return (*under(file, header, start, end, indent), rest)

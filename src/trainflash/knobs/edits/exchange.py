@@ -163,14 +163,15 @@ def _rows_passed(more: Any, scene: Scene) -> _Rows:
 def _rows_drawn(scene: Scene) -> _Rows:
     """Rows that a function draws, by a number that a quotient may read, too."""
     target, source = _drawn(scene, shared=True)
-    function = scene.project.python(target.location.file).function_at(target.location)
-    lines = range(*scene.project.python(target.location.file).lines_of(function)) if function is not None else ()
+    file = scene.project.python(target.location.file)
+    function = file.function_at(target.location)
+    first, last = file.lines_of(function) if function is not None else (target.location.line, target.location.line)
 
     def divide(where: PythonFile, quotient: cst.BinaryOperation) -> bool:
         divisor = _quietly(lambda: sources.Resolver(scene.project, source.value).source(where, quotient.right))
         return divisor is not None and (divisor.location, divisor.offset) == (source.location, source.offset)
 
-    return _Rows(target.location, "rows", {(target.location.file, line) for line in lines}, divide, lambda: source)
+    return _Rows(target.location, "rows", {(file.path, line) for line in range(first, last + 1)}, divide, lambda: source)
 
 
 def worked_out(

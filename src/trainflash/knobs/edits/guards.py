@@ -12,7 +12,7 @@ from trainflash.knobs.edits.which_call import the_call
 from trainflash.knobs.kinds import GuardSetting
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callers, sources
-from trainflash.knobs.reading.expressions import refuse, short
+from trainflash.knobs.reading.expressions import conjuncts, refuse, short
 from trainflash.knobs.reading.origins import Source
 from trainflash.knobs.reading.python_source import PythonFile
 from trainflash.knobs.scene import Scene, Target
@@ -67,10 +67,6 @@ def _guards(project: Project, file: PythonFile, node: cst.CSTNode, depth: int) -
 
 def _parts(test: cst.BaseExpression) -> Iterator[tuple[cst.BaseExpression, bool]]:
     """What must hold for `test` to hold, each with the truth value that it must have."""
-    if isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.And):
-        yield from _parts(test.left)
-        yield from _parts(test.right)
-    elif isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
-        yield test.expression, False
-    else:
-        yield test, True
+    for part in conjuncts(test):
+        negated = isinstance(part, cst.UnaryOperation) and isinstance(part.operator, cst.Not)
+        yield (part.expression, False) if negated else (part, True)  # type: ignore[attr-defined]

@@ -10,7 +10,7 @@ import libcst as cst
 
 from trainflash.errors import UsageError
 from trainflash.knobs.edits import imports
-from trainflash.knobs.edits.statements import above_in_module, kept_comments
+from trainflash.knobs.edits.statements import above_in_module, behind, kept_comments
 from trainflash.knobs.edits.which_loop import near
 from trainflash.knobs.effects import changes, purity
 from trainflash.knobs.kinds import JoinedOnce
@@ -91,12 +91,10 @@ def _grown(project: Project, file: PythonFile, assign: cst.Assign) -> Change | N
     inner = file.indent(loop)
     joined = f"{name.value} = {file.text(call.func)}({', '.join([parts, *map(file.text, call.args[1:])])})".replace(",)", ")")
     start, last = file.span(loop)[0], _last(loop)
-    end = file.raw.find(b"\n", file.span(last)[1])
-    end = len(file.raw) if end < 0 else end - file.raw[:end].endswith(b"\r")
     return [
         Splice(file.path, start, start, f"{parts} = [{name.value}]{file.newline}{inner}"),
         Splice(file.path, *file.span(assign), f"{parts}.append({file.text(part)})"),
-        Splice(file.path, end, end, f"{file.newline}{inner}{joined}"),
+        behind(file, last, inner, joined),
     ], "once behind the loop"
 
 

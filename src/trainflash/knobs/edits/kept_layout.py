@@ -15,6 +15,7 @@ from trainflash.knobs.edits import imports
 from trainflash.knobs.kinds import KeptLayout
 from trainflash.knobs.reading.expressions import literal, refuse
 from trainflash.knobs.reading.python_source import PythonFile, dotted, keyword, positional
+from trainflash.knobs.reading.sizes import sizes_of
 from trainflash.knobs.scene import Scene, Target, at_all
 from trainflash.knobs.splices import Splice
 
@@ -54,8 +55,8 @@ def _at(file: PythonFile, call: cst.Call, on_device: bool) -> Iterator[Place]:
 def _alike(file: PythonFile, call: cst.Call, name: str, of: cst.BaseExpression | None = None) -> Iterator[Place]:
     """`torch.zeros_like(x)` for `torch.zeros(x.shape, …)` and `x.new_zeros(x.shape)`, with the type of numbers that it had."""
     size = keyword(call, "size") or positional(call, 0)
-    like = _shape_of(size.value) if size is not None else None
-    if like is None or (of is not None and file.text(of) != file.text(like)):
+    like = sizes_of(size.value) if size is not None else None
+    if like is None or dotted(like) is None or (of is not None and file.text(of) != file.text(like)):
         return
     others = [arg for arg in call.args if arg is not size]
     if any(arg.keyword is not None and arg.keyword.value not in ("dtype", "device", "requires_grad", "fill_value") for arg in others):
@@ -73,15 +74,6 @@ def _alike(file: PythonFile, call: cst.Call, name: str, of: cst.BaseExpression |
         given, needed = [*given, f"dtype={default}()"], (*needed, *more)
     text = f"{like_name}({', '.join([file.text(like), *given])})"
     yield call, (*needed, Splice(file.path, *file.span(call), text))
-
-
-def _shape_of(size: cst.BaseExpression) -> cst.BaseExpression | None:
-    """`x` of `x.shape` and `x.size()`, where it is a name or an attribute."""
-    found = size.func if isinstance(size, cst.Call) and not size.args else size
-    method = "size" if found is not size else "shape"
-    if isinstance(found, cst.Attribute) and found.attr.value == method and dotted(found.value) is not None:
-        return found.value
-    return None
 
 
 def _is_back(node: cst.BaseExpression) -> bool:

@@ -11,11 +11,12 @@ from collections.abc import Iterator
 import libcst as cst
 
 from trainflash.knobs.edits import imports
+from trainflash.knobs.edits.statements import behind
 from trainflash.knobs.kinds import NoDelay
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees
 from trainflash.knobs.reading.expressions import argument_node, refuse
-from trainflash.knobs.reading.python_source import PythonFile, base_names, descendants, dotted
+from trainflash.knobs.reading.python_source import PythonFile, base_names, descendants, dotted, is_docstring
 from trainflash.knobs.scene import Scene, Target, at_all
 from trainflash.knobs.splices import Splice
 
@@ -129,9 +130,7 @@ def _behind(file: PythonFile, node: cst.CSTNode, name: str) -> Iterator[Place]:
     if line is None or len(line.body) != 1 or not isinstance(file.parent(line), (cst.IndentedBlock, cst.Module)):
         return
     text, needed = _setting(file, name)
-    end = file.raw.find(b"\n", file.span(line.body[0])[1])
-    end = len(file.raw) if end < 0 else end - file.raw[:end].endswith(b"\r")
-    yield node, (*needed, Splice(file.path, end, end, f"{file.newline}{file.indent(line)}{text}"))
+    yield node, (*needed, behind(file, line.body[0], file.indent(line), text))
 
 
 def _begins(file: PythonFile, block: cst.IndentedBlock, name: str) -> tuple[Splice, ...]:
@@ -142,12 +141,8 @@ def _begins(file: PythonFile, block: cst.IndentedBlock, name: str) -> tuple[Spli
 def _first(file: PythonFile, block: cst.IndentedBlock, text: str) -> Splice:
     """`text` as the first statement of `block`, behind its docstring."""
     first = block.body[0]
-    told = isinstance(first, cst.SimpleStatementLine) and len(first.body) == 1 and isinstance(first.body[0], cst.Expr)
-    told = told and isinstance(first.body[0].value, (cst.SimpleString, cst.ConcatenatedString))  # type: ignore[union-attr]
-    if told and len(block.body) > 1:
-        first = block.body[1]
-    elif told:
-        end = file.span(first)[1]
-        return Splice(file.path, end, end, f"{file.newline}{file.indent(first)}{text}")
+    if is_docstring(first) and len(block.body) == 1:
+        return behind(file, first, file.indent(first), text)
+    first = block.body[1] if is_docstring(first) else first
     start = file.span(first)[0]
     return Splice(file.path, start, start, f"{text}{file.newline}{file.indent(first)}")

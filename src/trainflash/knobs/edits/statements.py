@@ -256,6 +256,13 @@ def whole_lines(file: PythonFile, start: int, end: int) -> Splice:
     return Splice(file.path, first, len(file.raw) if last < 0 else last + 1, "")
 
 
+def behind(file: PythonFile, last: cst.CSTNode, indent: str, text: str) -> Splice:
+    """`text` as a line of its own behind the line on which `last` ends."""
+    end = file.raw.find(b"\n", file.span(last)[1])
+    end = len(file.raw) if end < 0 else end - file.raw[:end].endswith(b"\r")
+    return Splice(file.path, end, end, f"{file.newline}{indent}{text}")
+
+
 def top(file: PythonFile, line: cst.CSTNode) -> int:
     """The offset at which `line` begins, with the comments above it."""
     comments = [each.comment for each in getattr(line, "leading_lines", ()) if each.comment is not None]

@@ -140,6 +140,19 @@ def place_in(target: cst.BaseExpression, name: str) -> int | None:
     return places[0] if len(places) == 1 else None
 
 
+def conjuncts(test: cst.BaseExpression) -> list[cst.BaseExpression]:
+    """What a condition joins by `and`, from left to right."""
+    if isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.And):
+        return [*conjuncts(test.left), *conjuncts(test.right)]
+    return [test]
+
+
+def plain_names(target: cst.BaseExpression) -> list[str] | None:
+    """The variables that an assignment to `target` gives a value; None where it also gives one to something else."""
+    each = [element.value for element in target.elements] if isinstance(target, (cst.Tuple, cst.List)) else [target]
+    return [one.value for one in each] if all(isinstance(one, cst.Name) for one in each) else None  # type: ignore[attr-defined]
+
+
 def class_values(body: cst.IndentedBlock, name: str) -> list[cst.BaseExpression]:
     """What assignments that stand in `body` itself give to `name`."""
     statements = (each for line in body.body if isinstance(line, cst.SimpleStatementLine) for each in line.body)

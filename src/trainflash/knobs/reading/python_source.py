@@ -237,6 +237,12 @@ def sole(line: cst.CSTNode | None) -> cst.BaseSmallStatement | None:
     return line.body[0] if isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1 else None
 
 
+def is_docstring(line: cst.CSTNode | None) -> bool:
+    """Whether a line is nothing but a text."""
+    small = sole(line)
+    return isinstance(small, cst.Expr) and isinstance(small.value, (cst.SimpleString, cst.ConcatenatedString))
+
+
 def clauses(node: cst.CSTNode) -> list[cst.CompFor]:
     """The `for … in …` of a comprehension, outermost first; none for any other node."""
     found, clause = [], getattr(node, "for_in", None)

@@ -11,7 +11,7 @@ import libcst as cst
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees, callers
 from trainflash.knobs.reading.expressions import given_to, is_name, literal, passed
-from trainflash.knobs.reading.python_source import PythonFile, decorator_names, descendants, dotted, sole
+from trainflash.knobs.reading.python_source import PythonFile, decorator_names, descendants, dotted, is_docstring, sole
 
 Paced = tuple[list[cst.BaseExpression], list[cst.CSTNode]]  # each N, and the statements that keep the count
 ROUNDS = ("len", "max", "min", "int", "round")  # calls that give the same number each time
@@ -86,7 +86,7 @@ def _asked(project: Project, file: PythonFile, part: cst.BaseExpression) -> list
     where, function = found[0] if len(found) == 1 else (file, None)
     last = function.body.body[-1] if function is not None and function.body.body else None
     line = last if isinstance(last, cst.Return) else sole(last)  # also `def due(step): return …` in one line
-    plain = function is not None and len([each for each in function.body.body if not _says_only(each)]) == 1
+    plain = function is not None and len([each for each in function.body.body if not is_docstring(each)]) == 1
     numbers = remainders(line.value) if plain and isinstance(line, cst.Return) and line.value is not None else []
     if len(numbers) != 1 or where is not file or function is None:
         return []
@@ -96,12 +96,6 @@ def _asked(project: Project, file: PythonFile, part: cst.BaseExpression) -> list
         return [given] if given is not None else []
     readers = callers.sites(project, file, function) if isinstance(part, cst.Call) else _readers(project, function.name.value)
     return numbers if len(readers) == 1 else []
-
-
-def _says_only(line: cst.CSTNode) -> bool:
-    """Whether a line is a docstring."""
-    small = sole(line)
-    return isinstance(small, cst.Expr) and isinstance(small.value, (cst.SimpleString, cst.ConcatenatedString))
 
 
 def _readers(project: Project, name: str) -> list[cst.CSTNode]:

@@ -9,9 +9,11 @@ import libcst as cst
 from trainflash.knobs.edits import calls
 from trainflash.knobs.edits.attention import masks
 from trainflash.knobs.edits.attention.place import attention_place, only_call
+from trainflash.knobs.effects import changes
 from trainflash.knobs.kinds import CallArgument, UnreadWeights
+from trainflash.knobs.project import Project
 from trainflash.knobs.reading.expressions import argument_node, given_to, literal, refuse
-from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, keyword, positional, targets_of
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, keyword, positional
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
 
@@ -26,7 +28,7 @@ def unread_weights(edit: UnreadWeights, scene: Scene) -> tuple[Target, ...]:
     call = only_call(file, place, _takes_three, "with query, key and value")
     _unread(file, call)
     target = calls.at_call(ARGUMENT, scene, file, call)
-    if _hides_what_comes_later(file, call):
+    if _hides_what_comes_later(scene.project, file, call):
         start, text = calls.insertion(file, call)
         said = Splice(file.path, start, start, text.format("is_causal=True"))
         without = target.write
@@ -36,7 +38,7 @@ def unread_weights(edit: UnreadWeights, scene: Scene) -> tuple[Target, ...]:
     return (target,)
 
 
-def _hides_what_comes_later(file: PythonFile, call: cst.Call) -> bool:
+def _hides_what_comes_later(project: Project, file: PythonFile, call: cst.Call) -> bool:
     """Whether the only mask of the call is causal, and does not say so: told, the kernel needs no mask and leaves out what it hides.
 
     torch heeds that where no weights are asked for and no keys are padding.
@@ -50,21 +52,11 @@ def _hides_what_comes_later(file: PythonFile, call: cst.Call) -> bool:
     owner = file.function_around(call) or file.module
     if isinstance(node, cst.Name):
         values = given_to(owner, node.value)
-        if len(values) != 1 or _changed(owner, node.value):
+        if len(values) != 1 or changes.changed(project, file, owner, {node.value}, but=(call,)) is not None:
             return False
         node = values[0]
     made = isinstance(node, cst.Call) and (dotted(node.func) or "").endswith("generate_square_subsequent_mask")
     return made or masks.is_causal(file, node) or masks.corner_of_causal(file, node)
-
-
-def _changed(owner: cst.CSTNode, name: str) -> bool:
-    """Whether something in `owner` adds to the tensor `name`, sets parts of it or calls a method that changes it."""
-    targets = [target for node in descendants(owner, (cst.Assign, cst.AugAssign)) for target in targets_of(node)]
-    parts = [target.value for target in targets if isinstance(target, cst.Subscript)]
-    added = [node.target for node in descendants(owner, cst.AugAssign)]  # type: ignore[attr-defined]
-    called = [call.func for call in descendants(owner, cst.Call) if isinstance(call.func, cst.Attribute)]  # type: ignore[attr-defined]
-    changing = [func.value for func in called if func.attr.value.endswith("_")]
-    return any(dotted(each) == name for each in (*parts, *added, *changing))
 
 
 def _takes_three(call: cst.Call) -> bool:

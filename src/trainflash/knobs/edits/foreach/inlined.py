@@ -16,9 +16,9 @@ from trainflash.knobs.reading.python_source import (
     decorator_names,
     descendants,
     dotted,
+    is_docstring,
     parse,
     sole,
-    string_value,
     targets_of,
 )
 from trainflash.knobs.splices import Splice, edited
@@ -120,8 +120,7 @@ def _inside_place(file: PythonFile, node: cst.CSTNode) -> bool:
 def _body(file: PythonFile, function: cst.FunctionDef) -> str:
     """The statements of `function`, its docstring left out, with their own indentation."""
     lines = list(function.body.body)
-    first = sole(lines[0])
-    if isinstance(first, cst.Expr) and string_value(first.value) is not None:
+    if is_docstring(lines[0]):
         lines = lines[1:]
     if not lines:
         raise refuse(f"{file.location(function)}: {function.name.value} does nothing")

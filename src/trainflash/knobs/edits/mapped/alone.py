@@ -153,8 +153,8 @@ def _table(project: Project, file: PythonFile, call: cst.Call) -> list[tuple[Pyt
         return None
     table = over[0]
     if isinstance(table, cst.Name):
-        given_it = given_to(file.module, table.value)
-        table = given_it[0] if len(given_it) == 1 else table
+        values = given_to(file.module, table.value)
+        table = values[0] if len(values) == 1 else table
     if not isinstance(table, (cst.Tuple, cst.List)):
         return None
     named = [callees.defined(project, dotted(each.value) or "") for each in table.elements]

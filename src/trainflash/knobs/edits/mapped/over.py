@@ -10,7 +10,7 @@ import libcst as cst
 from trainflash.knobs.edits.mapped.tensors import tensor
 from trainflash.knobs.effects import changes
 from trainflash.knobs.project import Project
-from trainflash.knobs.reading.expressions import given_to, is_name, literal, place_in, refuse, short
+from trainflash.knobs.reading.expressions import given_to, is_name, literal, place_in, plain_names, refuse, short
 from trainflash.knobs.reading.python_source import ASSIGNS, PythonFile, descendants, dotted, targets_of
 from trainflash.knobs.reading.sizes import size_of, sizes_of
 
@@ -48,7 +48,7 @@ class Over:
 def over(project: Project, file: PythonFile, target: cst.BaseExpression, whole: cst.BaseExpression, parts: Sequence[cst.CSTNode]) -> Over:
     """What a loop of `target` over `whole` takes; `parts` are its body. Raises `UsageError` for anything but rows of tensors."""
     here, called = file.location(whole), file.full_name(whole.func) if isinstance(whole, cst.Call) else None
-    names = _names(target)
+    names = plain_names(target)
     if names is None or len(set(names)) != len(names):
         raise refuse(f"{here}: `{file.text(target)}` is not one name for each tensor")
     given = [arg.value for arg in whole.args] if isinstance(whole, cst.Call) else []
@@ -67,11 +67,6 @@ def over(project: Project, file: PythonFile, target: cst.BaseExpression, whole: 
     if len(names) != 1 or called in ("range", "enumerate", "zip"):
         raise refuse(f"{here}: `{short(file.text(whole))}` gives several things in each turn")
     return Over((_row(project, file, names[0], whole),))
-
-
-def _names(target: cst.BaseExpression) -> list[str] | None:
-    each = [element.value for element in target.elements] if isinstance(target, (cst.Tuple, cst.List)) else [target]
-    return [one.value for one in each] if all(isinstance(one, cst.Name) for one in each) else None  # type: ignore[attr-defined]
 
 
 def _row(project: Project, file: PythonFile, name: str, whole: cst.BaseExpression) -> Row:
