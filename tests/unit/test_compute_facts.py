@@ -352,3 +352,49 @@ def test_slow_steps_between_two_readings_have_no_more_calls_than_others():
     (point,) = found.sync_points
     assert point.count == 3 * found.steps
     assert point.mean_ms == pytest.approx(1 / 3)
+
+
+def test_repeated_forward_is_its_part_of_forward_and_of_the_backward_that_belongs_to_it():
+    place = ["/p/train.py", 30, "forward"]
+    windows = [
+        {"total_ns": 40, "recorded_ns": 20, "rows": [[place, 2, 20, 10]]},
+        {"total_ns": 60, "recorded_ns": 20, "rows": [[place, 4, 20, 0], [None, 1, 10, 10]]},
+    ]
+    computing = read_computing(Facts("/p", {"again": windows}))
+    rank = t.rank([10.0] * 100, {"Fwd": 0.3, "Bwd": 0.4}, computing=computing)
+    first, second = summarize(t.trace(rank), run="1", project="/p").forward_repeats
+    assert (first.location, first.per_step, first.share) == (LINE, 3.0, pytest.approx(0.4 * 0.3 + 0.25 * 0.4))
+    assert (second.location, second.per_step, second.share) == (None, 0.5, pytest.approx(0.1 * 0.3 + 0.25 * 0.4))
+
+
+class Timed(torch.nn.Module):
+    """Takes `ms` of a clock that only this moves."""
+
+    def __init__(self, clock: list[int], ms: int) -> None:
+        super().__init__()
+        self._clock, self._ms, self.weight = clock, ms, torch.nn.Parameter(torch.ones(()))
+
+    def forward(self, x):
+        self._clock[0] += self._ms
+        return x * self.weight
+
+
+def test_two_of_three_equal_calls_and_their_time_are_repetitions(monkeypatch):
+    again, written, clock = part("facts.again"), [], [0]
+    monkeypatch.setattr(again, "_clock", lambda: clock[0])
+    monkeypatch.setattr(again, "fact", lambda name, **figures: written.append((name, figures)))
+    monkeypatch.setattr(again.loop, "tid", again.get_ident())
+    encoder, head, plain_call = Timed(clock, 10), Timed(clock, 3), torch.nn.Module.__call__
+    window, x = again.Again(torch), torch.arange(4.0)
+    window._open()
+    window._backward_begins((), None)  # what came before it is remembered only
+    monkeypatch.setattr(again.loop, "steps", again.loop.steps + 1)
+    for number in range(3):
+        head(encoder(x) + number)
+    with torch.no_grad():
+        encoder(x + 1)
+    window._backward_begins((), None)
+    assert torch.nn.Module.__call__ is plain_call
+    figures = dict(written[-1][1])
+    ((_, *repeated),) = figures.pop("rows")
+    assert (written[-1][0], figures, repeated) == ("again", {"total_ns": 49, "recorded_ns": 39}, [2, 20, 20])
