@@ -6,6 +6,8 @@ import pytest
 import torch
 from knob_runs import applied, candidate_here
 
+from trainflash.errors import UsageError
+
 HEAD = "import numpy as np\nimport torch\n\n\n"
 STACKED = {
     "arrays of float32": """
@@ -38,6 +40,25 @@ def collate(batch):
 def work():
     return collate([([0.1, 0.2], 1), ([1 / 3, 4.0], 2)])
 """,
+    "fields of a sample by their names": """
+def as_batch(samples, keys):
+    return {key: torch.tensor([sample[key] for sample in samples]) for key in keys}  # here
+
+
+def work():
+    samples = [{"x": np.linspace(0, 1, 7, dtype=np.float32), "y": 3, "z": 0.1} for _ in range(4)]
+    x, y, z = as_batch(samples, ("x", "y", "z")).values()
+    return torch.cat([x, y.unsqueeze(1).to(x), z.unsqueeze(1)], dim=1)
+""",
+    "rows that have a name": """
+def join(samples, key):
+    found = [sample[key] for sample in samples]
+    return torch.tensor(found).flatten()  # here
+
+
+def work():
+    return torch.cat([join([{"x": 0.1}], "x"), join([], "x"), join([{"x": np.ones(3, np.float32)}], "x")])
+""",
 }
 
 
@@ -55,3 +76,15 @@ def test_one_array_gives_the_same_tensor(tmp_path, form):
     assert "np.array(" in changed
     before, after = outcome(source), outcome(changed)
     assert before.dtype == after.dtype and torch.equal(before, after)
+
+
+@pytest.mark.parametrize(
+    "line, says",
+    [
+        ("return [row.sum() for row in torch.tensor([s[key] for s in samples])]  # here", "can be given here"),
+        ("return torch.tensor([s[key] for s in samples]).abs() + rows + arrays  # here", "the name rows means something else"),
+    ],
+)
+def test_a_list_that_cannot_get_a_name_is_left(tmp_path, line, says):
+    with pytest.raises(UsageError, match=says):
+        candidate_here(tmp_path, "stacked_arrays", f"{HEAD}def join(samples, key, rows=0, arrays=0):\n    {line}\n")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 
 import pytest
 import torch
 from knob_runs import applied, candidate_here, run_for
 from knob_scenes import diagnosis
+from torch.utils.data import BatchSampler, RandomSampler
 
 from trainflash import knobs
 from trainflash.knobs.edits.padding import buckets
@@ -209,13 +211,19 @@ def test_columns_that_all_rows_pad_are_cut_and_nothing_else(tmp_path, lengths, r
         assert width is None or bool((before[key][:, width:] == padded[key]).all())
 
 
+def the_class():
+    """What a program gets."""
+    scope = {"torch": torch, "islice": itertools.islice}
+    exec(buckets.CLASS.format(name="LengthBatches", islice="islice", torch="torch."), scope)
+    return scope["LengthBatches"]
+
+
 @pytest.mark.parametrize("drop_last", [False, True])
 def test_batches_of_like_length_hold_each_sample_once(drop_last):
-    scope = {"torch": torch}
-    exec(buckets.CLASS.format(name="LengthBatches", sampler="torch.utils.data.Sampler", torch="torch."), scope)  # what a program gets
+    like_length = the_class()
     lengths = torch.randint(4, 200, (1003,), generator=torch.Generator().manual_seed(0)).tolist()
     texts = [{"ids": torch.zeros(length, dtype=torch.long), "label": 1} for length in lengths]
-    batches = scope["LengthBatches"](texts, 8, drop_last=drop_last)
+    batches = like_length(BatchSampler(RandomSampler(texts), 8, drop_last), texts)
     first, second = list(batches), list(batches)
     assert len(first) == len(second) == len(batches) == (125 if drop_last else 126)
     assert first != second and {len(batch) for batch in first} == ({8} if drop_last else {8, 3})
@@ -226,11 +234,66 @@ def test_batches_of_like_length_hold_each_sample_once(drop_last):
     assert used > 0.95  # at random 0.6
 
 
+BUCKETS = """
+import torch
+from torch.utils.data import BatchSampler, DataLoader, RandomSampler, WeightedRandomSampler
+
+LENGTHS = torch.randint(4, 200, (203,), generator=torch.Generator().manual_seed(0)).tolist()
+texts = [[0] * length for length in LENGTHS]
+
+
+class Chunks:
+    def __iter__(self):
+        order = torch.randperm(len(texts)).tolist()
+        return (torch.tensor(order[at : at + 8]) for at in range(0, len(order), 8))
+
+    def __len__(self):
+        return 26
+
+
+def lengths(batch):
+    return [len(text) for text in batch]
+
+
+def passes():
+    torch.manual_seed(0)
+    loader = {loader}  # here
+    return [list(loader) for _ in range(2)], len(loader)
+"""
+
+
+@pytest.mark.parametrize(
+    "loader",
+    [
+        "DataLoader(texts, batch_size=8, shuffle=True, collate_fn=lengths)",
+        "DataLoader(texts, 8, shuffle=True, generator=torch.Generator().manual_seed(3), collate_fn=lengths)",
+        "DataLoader(texts, batch_size=8, sampler=RandomSampler(texts), collate_fn=lengths, drop_last=True)",
+        "DataLoader(texts, 8, sampler=WeightedRandomSampler([1.0] * 203, 150), collate_fn=lengths)",
+        "DataLoader(texts, batch_sampler=Chunks(), collate_fn=lengths)",
+        "DataLoader(dataset=texts, collate_fn=lengths, batch_sampler=BatchSampler(RandomSampler(texts), 8, False))",
+    ],
+)
+def test_the_samples_of_every_pass_stay_in_batches_of_like_length(tmp_path, loader):
+    source = BUCKETS.replace("{loader}", loader)
+    facts = {"common_padding_share": 0.0, "train_loader__dataset_len": 203, "train_loader__batch_size": 8, "train_loader__draws": False}
+    changed = applied(tmp_path, candidate_here(tmp_path, "length_buckets", source, **facts).diff)["train.py"]
+    (plain, whole), (alike, as_many) = (outcome(text) for text in (source, changed))
+    assert whole == as_many
+    for before, after in zip(plain, alike, strict=True):
+        assert sorted(itertools.chain(*before)) == sorted(itertools.chain(*after))  # of the very samples, as the program draws them
+        assert sorted(map(len, before)) == sorted(map(len, after))
+        assert sum(max(batch) * len(batch) for batch in after) < 0.7 * sum(max(batch) * len(batch) for batch in before)
+
+
+def outcome(source):
+    space: dict = {}
+    exec(compile(source, "train.py", "exec"), space)
+    return space["passes"]()
+
+
 @pytest.mark.parametrize(
     ("sample", "size"),
     [([7, 8, 9], 3), ("word", 4), (("some text", 3), 9), ({"x": torch.zeros(2, 5), "y": torch.tensor(1.0)}, 44), ((torch.zeros(3), 1), 12)],
 )
 def test_how_much_there_is_of_a_sample(sample, size):
-    scope = {"torch": torch}
-    exec(buckets.CLASS.format(name="LengthBatches", sampler="torch.utils.data.Sampler", torch="torch."), scope)
-    assert scope["LengthBatches"].size(sample) == size
+    assert the_class().size(sample) == size

@@ -3,7 +3,8 @@
 Where each array is taken apart by `tolist()` first and the type is written out, `torch.tensor(np.stack(rows), dtype=…)`.
 
 Both join in the same way and give the same numbers. They differ for Python's own floats, of which `torch.tensor` makes float32 and NumPy
-float64, and for tensors: so it must be known what the list holds, or the type be written out and the list be one of samples.
+float64, and for tensors: so it must be known what the list holds, or the type be written out and the list be one of samples. Where it is
+not, the program asks at the costly line itself: `torch.tensor(np.array(rows) if rows and isinstance(rows[0], np.ndarray) else rows)`.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from trainflash.errors import UsageError
 from trainflash.knobs.edits import collating, imports
 from trainflash.knobs.kinds import StackedArrays
 from trainflash.knobs.reading.arrays import declared_array
-from trainflash.knobs.reading.expressions import refuse
+from trainflash.knobs.reading.expressions import free_name, refuse
 from trainflash.knobs.reading.formats import Formats
 from trainflash.knobs.reading.listed import Listed, entries
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, keyword
@@ -34,6 +35,7 @@ MAKES = ("torch.tensor", "torch.as_tensor", *TYPED)
 CASTS = ("float", "double", "half", "bfloat16")  # methods that name the type of the tensor at once
 SINGLE = ("len", "int", "float", "bool", "sum")  # calls that give one number
 ARRAY = ("float64", "float32", "whole", "other")
+NAMES = ("rows", "arrays")  # for a list that has none
 
 
 def stacked_arrays(edit: StackedArrays, scene: Scene) -> tuple[Target, ...]:
@@ -41,7 +43,8 @@ def stacked_arrays(edit: StackedArrays, scene: Scene) -> tuple[Target, ...]:
     to be given arrays."""
     splices: list[Splice] = []
     places, reasons = [], []
-    for file, call in _calls(scene):
+    calls = _calls(scene)
+    for file, call, _ in calls:
         try:
             made = _joined(scene, file, call)
         except UsageError as bad:
@@ -49,12 +52,17 @@ def stacked_arrays(edit: StackedArrays, scene: Scene) -> tuple[Target, ...]:
             continue
         splices += [each for each in made if each not in splices]
         places.append((file.location(call), f"`{file.text(call)}` at {file.location(call)}"))
+    asks = [] if places else [(file, call) for file, call, at_line in calls if at_line and _unknown_parts(scene, file, call)]
+    for file, call in asks:
+        splices += [each for each in _asked(file, call, call.args[0].value) if each not in splices]
+        places.append((file.location(call), f"`{file.text(call)}` at {file.location(call)}, where its rows are arrays"))
     if not places:
         raise reasons[0]
     return (Target(places[0][0], None, lambda value: tuple(splices), " and ".join(said for _, said in places), "one array"),)
 
 
-def _calls(scene: Scene) -> list[tuple[PythonFile, cst.Call]]:
+def _calls(scene: Scene) -> list[tuple[PythonFile, cst.Call, bool]]:
+    """Each with whether it stands at the line: these come first."""
     file, place = scene.source("makes the tensor")
     function = file.function_at(place)
     found = [(file, call) for call in _makers(file, function or file.module)]
@@ -66,7 +74,7 @@ def _calls(scene: Scene) -> list[tuple[PythonFile, cst.Call]]:
         found = [(file, call) for call in _makers(file, function)]
     if not found:
         raise refuse(f"{place}: no tensor is made of a list near this line")
-    return sorted(found, key=lambda pair: pair not in at_line)
+    return sorted(((*pair, pair in at_line) for pair in found), key=lambda each: not each[2])
 
 
 def _makers(file: PythonFile, within: cst.CSTNode) -> Iterator[cst.Call]:
@@ -104,6 +112,39 @@ def _joined(scene: Scene, file: PythonFile, call: cst.Call) -> list[Splice]:
     name, _ = imports.reach(file, "torch", TYPED[full])
     text = f"{maker}({array}({file.outer_text(whole)}), dtype={name})"
     return [*needed, *more, Splice(file.path, *file.span(call), text)]
+
+
+def _unknown_parts(scene: Scene, file: PythonFile, call: cst.Call) -> bool:
+    """Whether the list holds one part of each sample, and nothing shows of what kind."""
+    found = entries(file, call.args[0].value) if file.full_name(call.func) not in TYPED else None
+    parts = [each for each in found or () if each.sampled and (each.key is not None or isinstance(each.node, cst.Subscript))]
+    return bool(parts) and parts == found and all(_kind(scene, each) is None for each in parts)
+
+
+def _asked(file: PythonFile, call: cst.Call, whole: cst.BaseExpression) -> list[Splice]:
+    """One array where the first row is one. A list without a name gets one in the condition."""
+    array, needed = imports.reach(file, "numpy", "array")
+    kind, more = imports.reach(file, "numpy", "ndarray")
+    name, first = file.text(whole), file.text(whole)
+    if not isinstance(whole, cst.Name):
+        name = _free_name(file, call)
+        first = f"({name} := {file.outer_text(whole)})"
+    text = f"{array}({name}) if {first} and isinstance({name}[0], {kind}) else {name}"
+    return [*needed, *(each for each in more if each not in needed), Splice(file.path, *file.outer_span(whole), text)]
+
+
+def _free_name(file: PythonFile, call: cst.Call) -> str:
+    """Raises `UsageError` where Python allows no `:=`: in what a comprehension goes over, and in the body of a class."""
+    inner: cst.CSTNode = call
+    for up in file.ancestors(call):
+        if isinstance(up, cst.CompFor) and up.iter is inner:
+            raise refuse(f"{file.location(call)}: the list has no name, and none can be given here")
+        if isinstance(up, cst.ClassDef):
+            raise refuse(f"{file.location(call)}: the list is made in the body of a class")
+        if isinstance(up, cst.FunctionDef):
+            break
+        inner = up
+    return free_name(file, call, *NAMES)
 
 
 def _taken_apart(node: cst.BaseExpression) -> cst.BaseExpression | None:

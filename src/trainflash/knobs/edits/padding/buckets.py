@@ -1,7 +1,7 @@
-"""Samples of like length in one batch: a batch sampler in place of batch size and shuffling, for a loader that pads to the longest sample.
+"""Samples of like length in one batch, for a loader that pads to the longest sample: a sampler around the one that makes its batches.
 
-The order begins with the permutation that the loader's own sampler would draw, by a seed from the same stream. Each sample stays in each
-pass once.
+That is the loader's own batch sampler, or one of the sampler and batch size that it is given, or that it would make itself: so the order
+begins with the very permutation that the program drew before. Each sample stays in each pass as often as it was there.
 """
 
 from __future__ import annotations
@@ -14,22 +14,21 @@ from trainflash.knobs.edits.collating import LOADER
 from trainflash.knobs.edits.statements import above_in_module, argument
 from trainflash.knobs.edits.which_call import the_call
 from trainflash.knobs.kinds import LengthBatches
-from trainflash.knobs.reading.expressions import literal, refuse, short
+from trainflash.knobs.reading.expressions import free_name, literal, refuse, short
 from trainflash.knobs.reading.python_source import PythonFile, descendants, has_splat, keyword, positional
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
 from trainflash.schema import LoaderFacts
 
 NAME, SAMPLES = "LengthBatches", "samples"
-APART = ("sampler", "batch_sampler", "generator")  # what orders samples in another way
 LONGEST_READ_S = 10.0  # own: reading all samples once must take no longer
 CLASS = '''\
-class {name}({sampler}):
-    """Batches of samples of like length: a new order for each pass, sorted in pieces of 50 batches, the batches in any order."""
+class {name}:
+    """The batches of `batches`, 50 at a time, with samples of like length in each, in any order."""
 
-    def __init__(self, dataset, batch_size, drop_last=False):
+    def __init__(self, batches, dataset):
+        self.batches = batches
         self.sizes = [self.size(dataset[index]) for index in range(len(dataset))]
-        self.batch_size, self.drop_last = batch_size, drop_last
 
     @staticmethod
     def size(sample):
@@ -42,57 +41,66 @@ class {name}({sampler}):
         return sum(sizes) if sizes else len(parts)
 
     def __len__(self):
-        whole, rest = divmod(len(self.sizes), self.batch_size)
-        return whole + (rest > 0 and not self.drop_last)
+        return len(self.batches)
 
     def __iter__(self):
-        seed = int({torch}empty((), dtype={torch}int64).random_().item())
-        generator = {torch}Generator().manual_seed(seed)
-        order = {torch}randperm(len(self.sizes), generator=generator).tolist()
-        size, piece = self.batch_size, 50 * self.batch_size
-        for at in range(0, len(order), piece):
-            order[at : at + piece] = sorted(order[at : at + piece], key=self.sizes.__getitem__)
-        batches = [order[at : at + size] for at in range(0, len(order), size)][: len(self)]
-        for at in {torch}randperm(len(batches), generator=generator).tolist():
-            yield batches[at]
+        batches = iter(self.batches)
+        while piece := [list(batch) for batch in {islice}(batches, 50)]:
+            generator = {torch}Generator().manual_seed(int(piece[0][0]))
+            drawn = iter(sorted((index for batch in piece for index in batch), key=self.sizes.__getitem__))
+            alike = [list({islice}(drawn, len(batch))) for batch in piece]
+            for at in {torch}randperm(len(alike), generator=generator).tolist():
+                yield alike[at]
 
 
 '''
 
 
 def length_batches(edit: LengthBatches, scene: Scene) -> tuple[Target, ...]:
-    """The training loader's call. Raises `UsageError` where its order is not a shuffled one of its own, or reading all samples is no small
-    matter."""
+    """The training loader's call. Raises `UsageError` where its order is no mixed one, or reading all samples is no small matter."""
     file, call = the_call(LOADER, scene)
     here, loader = file.location(call), scene.facts.get("train_loader")
     _can_be_read(loader, here)
     if has_splat(call, "*") or has_splat(call, "**") or (file.full_name(call.func) or "") not in LOADER.calls:
         raise refuse(f"{here}: what else the loader is given cannot be told")
-    apart = next((name for name in APART if keyword(call, name) is not None), None)
-    if apart is not None:
-        raise refuse(f"{here}: the loader is given a {apart} of its own")
-    plain = [arg for arg in call.args if arg.keyword is None]
-    data, size = positional(call, 0) or keyword(call, "dataset"), positional(call, 1) or keyword(call, "batch_size")
-    shuffle = positional(call, 2) or keyword(call, "shuffle")
-    if len(plain) > 3 or data is None or size is None or shuffle is None or literal(shuffle.value) is not True:
-        raise refuse(f"{here}: `{short(file.text(call))}` is not written as a data set, a batch size and shuffle=True")
-    if any(isinstance(node, cst.Name) and node.value == NAME for node in file.nodes):
-        raise refuse(f"{here}: the name {NAME} means something else in {file.path}")
+    data = positional(call, 0) or keyword(call, "dataset")
+    if data is None or len([arg for arg in call.args if arg.keyword is None]) > 3:
+        raise refuse(f"{here}: `{short(file.text(call))}` names no data set, or more by place than how it is shuffled")
+    free_name(file, call, NAME)
     loader_is_only_iterated(scene)
-    drop = keyword(call, "drop_last")
     name, named = _named(file, call, data.value)
-    given = [name, file.text(size.value), *([f"drop_last={file.text(drop.value)}"] if drop is not None else [])]
-    sampler, needed = imports.reach(file, "torch.utils.data", "Sampler")
-    whole, more = imports.reach(file, "torch", "int64")
-    module = whole.removesuffix("int64")
+    batches, replaced, added = _batches(file, call, name)
+    islice, more = imports.reach(file, "itertools", "islice")
+    whole, most = imports.reach(file, "torch", "Generator")
+    module = whole.removesuffix("Generator")
     if not module:
         raise refuse(f"{here}: torch has no name in {file.path}")
-    text = CLASS.format(name=NAME, sampler=sampler, torch=module)
-    replaced = [arg for arg in (size, shuffle, drop) if arg is not None]
-    passed = _exchanged(file, call, replaced, f"batch_sampler={NAME}({', '.join(given)})", data, name)
-    added = (*needed, *(each for each in more if each not in needed), above_in_module(file, call, text))
-    splices = (*added, *named, *passed)
+    text = CLASS.format(name=NAME, islice=islice, torch=module)
+    passed = _exchanged(file, call, replaced, f"batch_sampler={NAME}({batches}, {name})", data, name)
+    needed = dict.fromkeys((*added, *more, *most))
+    splices = (*needed, above_in_module(file, call, text), *named, *passed)
     return (Target(here, None, lambda value: splices, f"the batches of the loader at {here}", "batches of like length"),)
+
+
+def _batches(file: PythonFile, call: cst.Call, data: str) -> tuple[str, list[cst.Arg], tuple[Splice, ...]]:
+    """The sampler that makes the loader's batches, written out; the arguments that go for it; what is imported."""
+    own, sampler = keyword(call, "batch_sampler"), keyword(call, "sampler")
+    if own is not None:
+        return file.text(own.value), [own], ()
+    size, shuffle = positional(call, 1) or keyword(call, "batch_size"), positional(call, 2) or keyword(call, "shuffle")
+    drop, generator = keyword(call, "drop_last"), keyword(call, "generator")
+    mixed = shuffle is not None and literal(shuffle.value) is True
+    if size is None or not (mixed or sampler is not None) or (sampler is not None and shuffle is not None):
+        raise refuse(f"{file.location(call)}: `{short(file.text(call))}` is not written as a batch size with shuffle=True or a sampler")
+    made, needed = imports.reach(file, "torch.utils.data", "BatchSampler")
+    more: tuple[Splice, ...] = ()
+    if sampler is not None:
+        drawn = file.text(sampler.value)
+    else:
+        random, more = imports.reach(file, "torch.utils.data", "RandomSampler")
+        drawn = f"{random}({data}{f', generator={file.text(generator.value)}' if generator is not None else ''})"
+    text = f"{made}({drawn}, {file.text(size.value)}, {file.text(drop.value) if drop is not None else False})"
+    return text, [arg for arg in (size, shuffle, sampler, drop) if arg is not None], (*needed, *more)
 
 
 def _can_be_read(loader: LoaderFacts | None, here: object) -> None:

@@ -11,7 +11,7 @@ from trainflash.knobs.edits.statements import above_in_module
 from trainflash.knobs.edits.which_call import the_call
 from trainflash.knobs.kinds import CommonPadding
 from trainflash.knobs.project import Project
-from trainflash.knobs.reading.expressions import literal, refuse
+from trainflash.knobs.reading.expressions import free_name, literal, refuse
 from trainflash.knobs.reading.python_source import PythonFile, dotted, has_splat, keyword, positional
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
@@ -51,9 +51,7 @@ def common_padding(edit: CommonPadding, scene: Scene) -> tuple[Target, ...]:
     size = keyword(call, "batch_size") or positional(call, 1)
     if size is not None and dotted(size.value) == "None":
         raise refuse(f"{here}: the loader makes no batches")
-    taken = [node for node in file.nodes if isinstance(node, cst.Name) and node.value == NAME]
-    if taken:
-        raise refuse(f"{file.location(taken[0])}: the name {NAME} means something else in {file.path}")
+    free_name(file, call, NAME)
     _network_of_any_width(scene, fields[0].width)
     splices = _written(file, call, fields, own)
     return (Target(here, None, lambda value: splices, f"collate_fn of the call at {here}", "without the padding of all rows"),)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import libcst as cst
 
 from trainflash.knobs.reading import callees
-from trainflash.knobs.reading.expressions import given_to, literal, refuse
+from trainflash.knobs.reading.expressions import free_name, given_to, literal, refuse
 from trainflash.knobs.reading.python_source import ASSIGNS, PythonFile, descendants, dotted, targets_of
 from trainflash.knobs.splices import Splice
 
@@ -30,11 +30,11 @@ def last_pass(file: PythonFile, loop: cst.For) -> tuple[str, tuple[Splice, ...]]
         if (found := _of_count(file, loop, target.elements[0].value, counted.args)) is not None:  # type: ignore[attr-defined]
             return found
     elif (listed := _listed(file, loop, counted)) is not None:
-        counter = _free(file, loop, COUNTERS)
+        counter = free_name(file, loop, *COUNTERS)
         whole = _unchanged(file, loop, counted, counter)
         return f"{counter} == len({whole}) - 1", (*listed, *_enumerated(file, loop, counter, file.text(counted)))
     elif _splits(counted):
-        counter, whole = _free(file, loop, COUNTERS), _free(file, loop, LISTS)
+        counter, whole = free_name(file, loop, *COUNTERS), free_name(file, loop, *LISTS)
         return f"{counter} == len({whole}) - 1", (_made_a_list(file, loop, whole, counted), *_enumerated(file, loop, counter, whole))
     raise refuse(f"{file.location(loop)}: which pass of the loop is the last one is not written as a number")
 
@@ -92,14 +92,6 @@ def _enumerated(file: PythonFile, loop: cst.For, counter: str, whole: str) -> tu
         file.path, start, end, f"{counter}, ({file.text(loop.target)})" if bare else f"{counter}, {file.outer_text(loop.target)}"
     )
     return target, Splice(file.path, *file.outer_span(loop.iter), f"enumerate({whole})")
-
-
-def _free(file: PythonFile, loop: cst.For, names: Sequence[str]) -> str:
-    taken = {node.value for node in file.nodes if isinstance(node, cst.Name)}
-    free = next((name for name in names if name not in taken), None)
-    if free is None:
-        raise refuse(f"{file.location(loop)}: the name {names[0]} means something else there")
-    return free
 
 
 def _splits(node: cst.BaseExpression) -> bool:
