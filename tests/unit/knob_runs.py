@@ -55,7 +55,7 @@ def run_for(knob: Knob, here: Location, optimizer: Location | None = None, **fac
         "attention": Attention("hand_written", here, 0.4, 2.0, (2, 4, 64, 64)),
         "sync_points": SyncPoint(here, "item", 100, 0.5, 0.2, True),
     }  # fmt: skip
-    padded = facts.pop("padded", {"input_ids": 0, "attention_mask": 0})
+    padded, padded_by = facts.pop("padded", {"input_ids": 0, "attention_mask": 0}), facts.pop("padded_by", None)
     whole = {"device": "cuda:NVIDIA H200", "input_shapes": 1, "padding_share": 0.5, "data_function": here}
     wanted = {condition.fact: met(condition) for condition in knob.requires}
     for name, value in {**wanted, **{name.replace("__", "."): value for name, value in facts.items()}}.items():
@@ -81,7 +81,8 @@ def run_for(knob: Knob, here: Location, optimizer: Location | None = None, **fac
         activities=tuple(activity(phase, here, grad_enabled=True) for phase in ("Eval", "Ckpt", "Log")),
         threads=threads,
         written=(Written(here, often=True, unheard=True),),
-        padded=tuple(PaddedField(key, fill, 128) for key, fill in padded.items()),
+        padded=tuple(each if isinstance(each, PaddedField) else PaddedField(each, padded[each], 128) for each in padded),
+        padded_by=padded_by,
         **whole,
     )
     return made, finding(knob.answers[0], here)

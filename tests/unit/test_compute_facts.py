@@ -59,31 +59,60 @@ def common(*batches) -> float:
 
 
 def columns(*batches) -> list:
-    """Fields with padding in all rows: [key, fill, width]."""
+    """Fields with padding in all rows: [key, fill, width, dimensions]."""
     found = part("facts.columns").Columns()
     for batch in batches:
         found.look(batch, part("facts.padding").main_input(part("nested").named_tensors(batch)))
-    return found.found()
+    fields, by = found.found()
+    assert by is None
+    return fields
 
 
 def test_fields_that_end_in_common_padding():
     rows, whole, labels = tokens([3, 9], 40), tokens([40, 5], 40), torch.zeros(2)
     ignored = torch.where(rows == 0, -100, rows)
-    assert columns(rows) == [[None, 0, 40]]
-    assert columns((rows, rows == 0, labels)) == [[0, 0, 40], [1, True, 40]]
+    assert columns(rows) == [[None, 0, 40, 2]]
+    assert columns((rows, rows == 0, labels)) == [[0, 0, 40, 2], [1, True, 40, 2]]
     assert columns({"input_ids": rows, "labels": ignored, "label": labels, "text": ["a", "b"]}) == [
-        ["input_ids", 0, 40],
-        ["labels", -100, 40],
+        ["input_ids", 0, 40, 2],
+        ["labels", -100, 40, 2],
     ]
-    assert columns((whole, labels), (rows, labels)) == [[0, 0, 40]], "a batch that fills its width tells nothing"
+    assert columns((whole, labels), (rows, labels)) == [[0, 0, 40, 2]], "a batch that fills its width tells nothing"
     assert columns((whole, labels)) == []
+    vectors = (rows != 0).unsqueeze(2) * torch.ones(3)
+    many, wide = tokens([3] * 200 + [9], 40), torch.ones(9)
+    assert columns([many.unsqueeze(2) * wide, many == 0]) == [[0, 0.0, 40, 3], [1, True, 40, 2]], (
+        "of large fields not all rows are looked at"
+    )
+    assert columns([vectors, rows == 0, (rows != 0).unsqueeze(2)]) == [[0, 0.0, 40, 3], [1, True, 40, 2], [2, False, 40, 3]]
+
+
+def test_batches_that_one_function_of_the_program_makes(monkeypatch):
+    columns, own = part("facts.columns"), part("own")
+    monkeypatch.setattr(own, "is_own", lambda code: "numpy" not in code.co_filename)
+    rows = tokens([3, 9], 40)
+
+    def make():
+        yield rows
+
+    def seen(*makers):
+        found = columns.Columns()
+        for maker in makers:
+            found.look(rows, rows, maker)
+        return found.found()
+
+    step = make().__next__
+    assert seen(step, make().__next__) == ([[None, 0, 40, 2]], own.place_of_code(make.__code__))
+    assert seen(seen)[1] == own.place_of_function(seen)
+    assert seen(np.median) == seen(len) == seen(step, seen) == seen(None, step) == ([], None)
 
 
 @pytest.mark.parametrize(
     "batches",
     [
         ([tokens([3, 9], 40), torch.arange(40).repeat(2, 1)],),  # as wide, and no padding
-        ([tokens([3, 9], 40), torch.zeros(2, 40, 8)],),  # as long, and more than a row of numbers
+        ([tokens([3, 9], 40), torch.zeros(2, 40, 40)],),  # as long, and as wide
+        ([tokens([3, 9], 40), torch.zeros(2, 8, 40)],),  # as wide in another place
         ((tokens([3, 9], 40),), (tokens([3, 9], 30),)),  # the width is no fixed one
         ((tokens([3, 9], 40),), (tokens([3, 9], 40) + 1,)),  # the fill is no fixed one
         ({"deep": {"input_ids": tokens([3, 9], 40)}},),
@@ -93,7 +122,19 @@ def test_fields_that_end_in_common_padding():
         ([tokens([3, 9], 40), torch.zeros(2, 40).masked_fill(tokens([3, 9], 40) == 0, -torch.inf)],),
         ((tokens([3, 9], 40).to(torch.bfloat16),),),  # numpy has no such type
     ],
-    ids=["positions", "vectors", "widths", "fills", "nested", "at the begin", "empty", "an empty field", "an infinite fill", "bfloat16"],
+    ids=[
+        "positions",
+        "squares",
+        "channels",
+        "widths",
+        "fills",
+        "nested",
+        "at the begin",
+        "empty",
+        "an empty field",
+        "an infinite fill",
+        "bfloat16",
+    ],
 )
 def test_fields_of_other_batches_are_not_named(batches):
     assert columns(*batches) == []

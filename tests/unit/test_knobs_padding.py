@@ -12,8 +12,9 @@ from knob_scenes import diagnosis
 from torch.utils.data import BatchSampler, RandomSampler
 
 from trainflash import knobs
+from trainflash.errors import UsageError
 from trainflash.knobs.edits.padding import buckets
-from trainflash.schema import Command, Location
+from trainflash.schema import Command, Location, PaddedField
 
 HEAD = """import numpy as np
 import torch
@@ -209,6 +210,72 @@ def test_columns_that_all_rows_pad_are_cut_and_nothing_else(tmp_path, lengths, r
         expected = before[key] if width is None else before[key][:, :width]
         assert torch.equal(after[key], expected) and after[key].dtype == expected.dtype and after[key].is_contiguous()
         assert width is None or bool((before[key][:, width:] == padded[key]).all())
+
+
+MADE = """
+import torch
+
+LENGTHS = [3, 7, 20, 5]
+particles = torch.zeros(4, 32, 2)
+for row, length in enumerate(LENGTHS):
+    particles[row, :length] = 1.0 + torch.rand(length, 2)
+
+
+class Table:
+    def rows(self, chosen):  # here
+        present = (torch.arange(32) < torch.tensor(LENGTHS)[chosen, None]).unsqueeze(-1)
+        {gives}
+
+
+def passes():
+    table, chosen = Table(), [[0, 1], [0, 3], [2, 1]]
+    {takes}
+"""
+GIVEN = {
+    "a tuple": ("return particles[chosen], present, len(chosen)", {0: 0.0, 1: False}),
+    "a list": ("return [particles[chosen], present.squeeze(2)]", {0: 0.0, 1: False}),
+    "a dictionary": ("return {'x': particles[chosen], 'missing': ~present}", {"x": 0.0, "missing": True}),
+    "one tensor": ("return particles[chosen, :, 0]", {None: 0.0}),
+}
+
+
+@pytest.mark.parametrize("yields", [False, True])
+@pytest.mark.parametrize("form", GIVEN)
+def test_batches_of_a_function_lose_the_columns_that_all_rows_pad(tmp_path, form, yields):
+    gives, fills = GIVEN[form]
+    takes = "return [table.rows(each) for each in chosen]"
+    if yields:
+        gives, takes = gives.replace("return", "yield"), "return [batch for each in chosen for batch in table.rows(each)]"
+    source = MADE.replace("{gives}", gives).replace("{takes}", takes)
+    tensors = outcome(source)[0]
+    dims = {key: (tensors if key is None else tensors[key]).dim() for key in fills}
+    fields = tuple(PaddedField(key, fill, 32, dims[key]) for key, fill in fills.items())
+    here = Location("train.py", next(n for n, row in enumerate(source.splitlines(), 1) if "# here" in row), "Table.rows")
+    facts = {"padding_share": 0.6, "common_padding_share": 0.5, "padded": fields, "padded_by": here, "no_loader": True}
+    changed = applied(tmp_path, candidate_here(tmp_path, "cut_common_padding", source, **facts).diff)["train.py"]
+    torch.manual_seed(0)
+    before = outcome(source)
+    torch.manual_seed(0)
+    for plain, cut, width in zip(before, outcome(changed), (7, 5, 20), strict=True):
+        assert type(plain) is type(cut)
+        for key in fills:
+            whole, less = (plain, cut) if key is None else (plain[key], cut[key])
+            assert whole.shape[1] == 32 and torch.equal(less, whole[:, :width]) and less.is_contiguous()
+
+
+@pytest.mark.parametrize(
+    "head, says",
+    [
+        ("    @staticmethod\n    def rows(chosen):  # here", "decorators of rows"),
+        ("    async def rows(self, chosen):  # here", "more than yield"),
+    ],
+)
+def test_functions_that_a_decorator_may_not_go_around(tmp_path, head, says):
+    source = MADE.replace("    def rows(self, chosen):  # here", head).replace("{gives}", "return particles").replace("{takes}", "pass")
+    here = Location("train.py", next(n for n, row in enumerate(source.splitlines(), 1) if "# here" in row), "Table.rows")
+    facts = {"padding_share": 0.6, "padded": (PaddedField(None, 0.0, 32, 3),), "padded_by": here}
+    with pytest.raises(UsageError, match=says):
+        candidate_here(tmp_path, "cut_common_padding", source, **facts)
 
 
 def the_class():

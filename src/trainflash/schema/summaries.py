@@ -248,6 +248,7 @@ class PaddedField:
     key: str | int | None
     fill: bool | int | float
     width: int  # columns of all its batches
+    dims: int = 2  # (rows, width, …)
 
 
 @dataclass(frozen=True)
@@ -283,6 +284,7 @@ class Summary:
     padding_share: float | None = None  # share of input elements that are a trailing run of equal values
     common_padding_share: float | None = None  # share of input elements that no row of their batch needs, part of the one above
     padded: tuple[PaddedField, ...] = ()  # fields of a training batch that can lose their last columns together; none where unclear
+    padded_by: Location | None = None  # the program's own function or generator that makes these batches; None for a loader
     input_shapes: int | None = None  # distinct shapes of the first input
     data_function: Location | None = None  # the owner's function whose tensors enter the network, where there is no DataLoader
     written: tuple[Written, ...] = ()

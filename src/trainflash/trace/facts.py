@@ -234,7 +234,8 @@ def batch(facts: Facts) -> BatchTrace | None:
         int(newest.get("padding", 0)),
         int(newest.get("signatures", 0)),
         None if common is None else int(common),
-        tuple(PaddedField(key, fill, width) for key, fill, width in newest.get("padded", [])),
+        tuple(PaddedField(*field) for field in newest.get("padded", [])),
+        facts.location(newest.get("padded_by")),
     )
 
 

@@ -51,8 +51,8 @@ class BatchFacts(Observer):
         if tensor is not None and tensor.dim() > 1:  # else they are indices of what the model will read
             self._from_batches = True
             self._look_at(named)
-            if self._padded and loader_id >= 0:
-                self._columns.look(batch, tensor)
+            if self._padded:
+                self._columns.look(batch, tensor, loop.batch_from)
 
     def on_forward(self, module: object, args: tuple, kwargs: dict) -> None:
         """The input of a model whose data comes from elsewhere."""
@@ -108,9 +108,9 @@ class BatchFacts(Observer):
         if self._shapes:
             shapes = [[list(shape), count] for shape, count in self._shapes.items()]
             elements, padding, common = self._padding.totals()
-            padded = self._columns.found()
+            padded, by = self._columns.found()
             counts = {"elements": elements, "padding": padding, "common_padding": common}
-            fact("batch", shapes=shapes, signatures=len(self._signatures), padded=padded, **counts)
+            fact("batch", shapes=shapes, signatures=len(self._signatures), padded=padded, padded_by=by, **counts)
 
 
 def _held(value: object) -> list:

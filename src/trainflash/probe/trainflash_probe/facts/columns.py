@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .. import own
 from ..objects import is_tensor
 from .padding import rows_of
 
@@ -14,15 +15,19 @@ class Columns:
 
     def __init__(self) -> None:
         self._fills: dict = {}  # key -> value
+        self._dims: dict = {}  # key -> number of dimensions
         self._width = None
-        self._unclear = False  # a field of that width is no sequence, or is filled in more than one way; or widths differ
+        self._by: list = []  # [code] of the function of the program that made them, [None] for a loader
+        self._unclear = False  # a field of that width is no sequence, or is filled in more than one way; or widths or makers differ
 
-    def look(self, batch: object, main) -> None:
-        """`main` is the tensor of the batch whose rows are sequences, (rows, width)."""
-        if self._unclear or main.dim() != 2 or not main.numel():
+    def look(self, batch: object, main, made_by=None) -> None:
+        """`main` is the tensor of the batch whose rows are sequences, (rows, width, …); `made_by` the function, or the `__next__` of the
+        generator, that gave it, None for a loader."""
+        if self._unclear or main.dim() < 2 or not main.numel():
             return
         try:
             self._look(batch, main)
+            self._of(made_by)
         except (RuntimeError, TypeError, ValueError, ImportError):  # a type that numpy does not have, or no numpy
             self._unclear = True
 
@@ -31,20 +36,38 @@ class Columns:
         width = main.shape[1]
         self._width = self._width or width
         wide = [(key, tensor) for key, tensor in fields or () if width in tuple(tensor.shape)[1:]]
-        if width != self._width or not any([tensor is main for _, tensor in wide]) or not all([_readable(tensor) for _, tensor in wide]):
+        known = all([tensor.shape[1] == width and _readable(tensor) for _, tensor in wide])
+        if width != self._width or not any([tensor is main for _, tensor in wide]) or not known:
             self._unclear = True
             return
-        ends = {key: _end(rows_of(tensor)) for key, tensor in wide}
+        rows = {key: rows_of(tensor) for key, tensor in wide}
+        fewest = min([len(each) for each in rows.values()])
+        ends = {key: _end(each[:fewest]) for key, each in rows.items()}
         least = next(ends[key][0] for key, tensor in wide if tensor is main)
         if not least:
             return  # a sample fills the width: nothing to be seen
         for key, (length, value) in ends.items():
             if length < least or self._fills.setdefault(key, value) != value or abs(value) == INFINITE:
                 self._unclear = True
+        for key, tensor in wide:
+            if self._dims.setdefault(key, tensor.dim()) != tensor.dim():
+                self._unclear = True
 
-    def found(self) -> list:
-        """[key, fill, width] of each field: a dictionary's key, a place in a list, None for a batch of one tensor. Empty: not clear."""
-        return [] if self._unclear else [[key, value, self._width] for key, value in self._fills.items()]
+    def _of(self, made_by) -> None:
+        code = getattr(getattr(made_by, "__self__", None), "gi_code", None) or own.code_of(made_by)
+        known = made_by is None or (code is not None and own.is_own(code))
+        self._by = self._by or [code]
+        if not known or self._by[0] is not code:
+            self._unclear = True
+
+    def found(self) -> tuple:
+        """[key, fill, width, dimensions] of each field, and the place of what made them, None for a loader.
+
+        The key is a dictionary's, a place in a list, or None for a batch of one tensor. No field: not clear.
+        """
+        fields = [] if self._unclear else [[key, value, self._width, self._dims[key]] for key, value in self._fills.items()]
+        code = self._by[0] if fields else None
+        return fields, None if code is None else own.place_of_code(code)
 
 
 def _fields(batch: object):
@@ -66,11 +89,13 @@ def _fields(batch: object):
 
 
 def _readable(tensor) -> bool:
-    return tensor.dim() == 2 and tensor.numel() > 0 and tensor.device.type == "cpu" and not tensor.is_sparse
+    of_rows = tensor.numel() > 0 and tensor.shape[1] not in tuple(tensor.shape)[2:]
+    return of_rows and tensor.device.type == "cpu" and not tensor.is_sparse
 
 
 def _end(rows) -> tuple:
     """(number of last columns that hold one value in all rows, that value)."""
-    value = rows[0, -1]
-    differs = (rows != value).any(axis=0)[::-1]
+    rows = rows.reshape(*rows.shape[:2], -1)
+    value = rows[0, -1, 0]
+    differs = (rows != value).any(axis=(0, 2))[::-1]
     return int(differs.argmax() if differs.any() else rows.shape[1]), value.item()

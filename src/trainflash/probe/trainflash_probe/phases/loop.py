@@ -29,7 +29,7 @@ tid latched started in_fwd in_bwd in_data in_opt in_log in_ckpt eval_depth evalu
 last_serial last_loader train_serial roles train_loaders fresh_train_batch forwards fed_by_forward trains_in_eval_mode
 last_root_training eval_root evaluation trained observers by_position position_ns began_ns plain_until gap trace_gap_at trace_gap due
 due_at on_batch on_forward on_forward_end on_backward on_pass on_update_begin on_update on_boundary on_look on_interval interval_at
-looked_at looked_ns on_eval on_rolling on_checkpoint on_log on_exit unseen around_data
+looked_at looked_ns on_eval on_rolling on_checkpoint on_log on_exit unseen around_data batch_from
 """
 
 
@@ -73,6 +73,7 @@ class Loop:
         self.due: dict = {}  # what is called once at a boundary -> at how many completed steps
         self.due_at = NEVER
         self.on_batch: list = []
+        self.batch_from = None  # while these are told of a batch of a data function: that function, or the step of its generator
         self.on_forward: list = []
         self.on_forward_end: list = []
         self.on_backward: list = []

@@ -54,7 +54,9 @@ def data_span(original, phase: str = "Data"):
             loop.in_fwd = False
             emit(codes.DATA_END)
         if loop.on_batch:
+            loop.batch_from = original
             loop.tell(loop.on_batch, -1, batch, "eval" if loop.evaluating or loop.eval_depth else "train")
+            loop.batch_from = None
         return batch
 
     return call
