@@ -25,6 +25,7 @@ STYLES = {  # steps, then least milliseconds a step that the planted sleeps must
     "rollouts_eval_mode": (24, {"Data": 2.6, "Eval": 0.6}),
     "rollouts_eval_function": (24, {"Data": 2.6, "Eval": 0.6}),
     "work_after_rollouts": (24, {"Data": 2.6, "Other": 4.4, "Eval": 0.6}),
+    "tests_of_a_policy": (24, {"Data": 3.9, "Eval": 3.9}),
     "value_learning": (24, {"Data": 1.0, "Fwd": 1.9}),
     "work_after_evaluation": (24, {"Fwd": 1.9, "Eval": 0.4, "Other": 4.4}),
     "copies_for_tasks": (24, {"Fwd": 1.2}),
@@ -40,7 +41,7 @@ STYLES = {  # steps, then least milliseconds a step that the planted sleeps must
     "marked_thread": (24, {"Data": 1.9, "Fwd": 2.9, "Opt": 0.9, "Eval": 0.4}),
     "marks_over_hooks": (24, {"Data": 4.9, "Fwd": 3.9, "Opt": 0.9}),
 }
-QUICK = ("gan_full_batch", "work_after_rollouts", "value_learning", "copies_for_tasks", "marks")
+QUICK = ("gan_full_batch", "tests_of_a_policy", "work_after_rollouts", "value_learning", "copies_for_tasks", "marks")
 
 
 def needs(package: str) -> None:

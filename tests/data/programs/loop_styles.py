@@ -308,6 +308,42 @@ def work_after_rollouts():
             agent.train()
 
 
+def tests_of_a_policy():
+    """A function acts, and another one of the same loop tells how well the policy does: an evaluation, as only what it gives shows."""
+    torch.manual_seed(0)
+    agent, environment, arena = nn.Sequential(nn.Linear(8, 2)), Environment(), Environment()
+    optimizer = torch.optim.Adam(agent.parameters())
+    returns = []
+
+    @torch.no_grad()
+    def collect():
+        observation, done, seen = environment.reset(), False, []
+        while not done:
+            seen.append(observation)
+            observation, _, done = environment.step(agent(observation).argmax().item())
+        return torch.cat(seen)
+
+    @torch.no_grad()
+    def greedy_return():
+        observation, done, total = arena.reset(), False, 0.0
+        while not done:
+            observation, reward, done = arena.step(agent(observation).argmax().item())
+            total += reward
+        return total
+
+    def improve(states):
+        with torch.no_grad():
+            before = [agent(state) for state in states.split(1)]
+        optimizer.zero_grad()
+        (agent(states) - torch.cat(before)).square().mean().backward()
+        optimizer.step()
+        return float(len(before))
+
+    for _ in range(STEPS):
+        improve(collect())
+        returns.append(greedy_return())
+
+
 def value_learning():
     """Acting without gradients, a replay memory, and a target network (its forward is part of the step)."""
     network, target = nn.Sequential(nn.Linear(8, 2)), Slow()

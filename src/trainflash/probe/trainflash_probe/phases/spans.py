@@ -16,7 +16,7 @@ def bracket(owner: object, name: str, phase: str) -> None:
     original = getattr(owner, name, None)
     if original is None:
         return
-    wrapped = {"Data": data_span, "Eval": _evaluation}.get(phase, _plain)(original, phase)
+    wrapped = {"Data": data_span, "Eval": evaluation_span}.get(phase, _plain)(original, phase)
     setattr(owner, name, functools.wraps(original)(wrapped))
 
 
@@ -62,7 +62,7 @@ def data_span(original, phase: str = "Data"):
     return call
 
 
-def _evaluation(original, phase: str):
+def evaluation_span(original, phase: str = "Eval"):
     """An evaluation with a bracket of its own: `.eval()` and forwards inside it open no other."""
 
     def call(*args, **kwargs):
