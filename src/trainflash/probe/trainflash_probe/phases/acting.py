@@ -63,6 +63,7 @@ def on_rolling(begins: bool) -> None:
     if found is not None:
         loop.remove(on_rolling)
         if _bracket(*found):
+            gaps.collects()
             loop.on_rolling.append(Tests(*found).on_rolling)
 
 

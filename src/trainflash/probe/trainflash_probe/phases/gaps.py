@@ -22,6 +22,7 @@ from .brackets import bracket_code, outermost
 from .loop import NEVER, loop
 from .matching import as_many, data_in, is_batch, memory_of, same_kind, same_memory
 
+_collects = False  # a function is known that collects rollouts
 _compiles = False  # while Dynamo compiles what is called in a gap, a trace function of ours would be compiled too
 
 TRACED_STEPS = (2, 3, 4, 19, 60)  # completed steps, after which the gap is traced
@@ -55,6 +56,12 @@ def give_up() -> None:
     """The program compiles: never trace."""
     global _compiles
     _compiles = True
+
+
+def collects() -> None:
+    """A function is known that collects rollouts: what an evaluation behind an update acts on makes no training data."""
+    global _collects
+    _collects = True
 
 
 def compiles() -> bool:
@@ -159,7 +166,7 @@ class GapWatch:
         if first:
             self._close()
             self._find_update(self._closed, parameters_in(module))
-            if loop.rolling:
+            if loop.rolling or (loop.evaluating and _collects):
                 self._finish()
                 return
             self._note_inputs(inputs)
