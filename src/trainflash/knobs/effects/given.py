@@ -85,9 +85,14 @@ def stored(file: PythonFile, node: cst.CSTNode) -> bool:
 
 def attribute_of(target: cst.BaseExpression) -> str:
     """`x` of `self.x`, `self.x[0]` and `other.x`; empty for variables and parts of them."""
-    found = ""
+    return next(iter(attributes_of(target)), "")
+
+
+def attributes_of(target: cst.BaseExpression) -> list[str]:
+    """The names of attributes, `x` and `y` of `self.x.y[0].z`: as far as one is asked for right behind the other."""
+    found: list[str] = []
     while isinstance(target, (cst.Attribute, cst.Subscript)):
-        found = target.attr.value if isinstance(target, cst.Attribute) else found
+        found = [target.attr.value, *found] if isinstance(target, cst.Attribute) else []
         target = target.value
     return found
 

@@ -130,11 +130,16 @@ class Guarded:
                 part = isinstance(self.file.parent(read), cst.Attribute) and name not in self._names  # another part of it
                 if not part and not self._reported(self.file, read, 0):
                     return self._is_read(name, self.file, read)
-        for name in sorted(self._attributes):
+        for name, parts in sorted(self._attributes.items()):
             for where in self.project.parsed(name):
                 for node in where.nodes:
                     read = isinstance(node, cst.Attribute) and node.attr.value == name and not self._mine(where, node)
-                    if read and not given.stored(where, node) and not self._reported(where, node, 0):  # type: ignore[arg-type]
+                    if (
+                        read
+                        and not _another_part(where, node, parts)
+                        and not given.stored(where, node)
+                        and not self._reported(where, node, 0)
+                    ):  # type: ignore[arg-type]
                         return self._is_read(name, where, node)
         for file, name in self._variables:
             for where, node in outside.reads(self.project, file, name):
@@ -200,12 +205,17 @@ class Guarded:
         return (held | {changes.root(each) for each in self._handed if given.attribute_of(each)}) - {"", "self", "cls"}
 
     @cached_property
-    def _attributes(self) -> set[str]:
-        """Attributes that the block sets or changes, by itself or through methods of the same object."""
+    def _attributes(self) -> dict[str, set[str]]:
+        """Attributes that the block sets or changes, by itself or through methods of the same object, with the attributes of these that it
+        means alone; none where it means the whole."""
         called = self._own_methods if not self.new else [each for _, each in self._reached]
         parts = (*self.body, *(method.body for method in called if method.name.value not in ("forward", "__init__")))
-        handed = {given.attribute_of(each) for each in self._handed} - {""}
-        return {attribute for _, attribute, _ in self._targets(parts) if attribute} | handed
+        found: dict[str, list[set[str]]] = {}
+        for each in (*(target for target, _, _ in self._targets(parts)), *self._handed):
+            names = given.attributes_of(each)
+            if names:
+                found.setdefault(names[0], []).append(set(names[1:2]))
+        return {name: set().union(*each) if all(each) else set() for name, each in found.items()}
 
     @cached_property
     def _handed(self) -> list[cst.BaseExpression]:
@@ -319,6 +329,15 @@ class Guarded:
         names = {target.value for target in targets}  # type: ignore[attr-defined]
         reads = [each for each in descendants(around, cst.Name) if each.value in names and not given.stored(file, each)]  # type: ignore[attr-defined]
         return all(self._mine(file, each) or self._reported(file, each, depth + 1) for each in reads)  # type: ignore[arg-type]
+
+
+def _another_part(file: PythonFile, read: cst.CSTNode, parts: set[str]) -> bool:
+    """Whether only an attribute of `read` is read that is none of `parts`; not what a method of it may read."""
+    up = file.parent(read)
+    if not parts or not isinstance(up, cst.Attribute) or up.value is not read or up.attr.value in parts:
+        return False
+    call = file.parent(up)
+    return not (isinstance(call, cst.Call) and call.func is up)
 
 
 def _leaving(node: cst.CSTNode, *, in_loop: bool) -> Iterator[cst.CSTNode]:
