@@ -1,0 +1,1 @@
+"""Fills the shadows in radar scenes of dune fields."""
