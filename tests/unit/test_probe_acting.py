@@ -157,9 +157,9 @@ def test_what_acts_in_a_loop_of_its_own_from_another_place_may_test():
     [
         (1.5, True), (3, True), (np.float32(2), True), (torch.tensor(1.0), True), ((0.5, 2), True), ({"mean": 1.0, "n": np.int64(2)}, True),
         (None, False), (True, False), ("0.5", False), ([], False), (torch.zeros(2), False), (np.zeros(3), False), ([[1.0]], False),
-        ([1.0] * 65, False), (object(), False),
+        ([1.0] * 65, False), (Watched(), False),
     ],
-    ids=repr,
+    ids=lambda each: type(each).__name__,
 )  # fmt: skip
 def test_what_a_test_gives(value, numbers):
     assert acting.are_numbers(value) is numbers
