@@ -104,7 +104,7 @@ def test_a_script_may_let_the_probe_in_itself(user, first):
     by_hand = "import os, sys\nsys.path.append(os.environ['TRAINFLASH_PROBE'])\nimport trainflash_probe\n"
     source = (user.project / "train.py").read_text()
     (user.project / "train.py").write_text(first + by_hand + source)
-    ran = user.trainflash("diagnose", "--steps", "40", "--json", "--", sys.executable, "-I", "train.py")
+    ran = user.trainflash("diagnose", "--steps", "160", "--json", "--", sys.executable, "-I", "train.py")
     assert ran.code == 0, ran.err
     assert ran.document["findings"][0]["kind"] == "input_cpu"
 
