@@ -87,6 +87,20 @@ def test_fields_that_end_in_common_padding():
     assert columns([vectors, rows == 0, (rows != 0).unsqueeze(2)]) == [[0, 0.0, 40, 3], [1, True, 40, 2], [2, False, 40, 3]]
 
 
+@pytest.mark.parametrize(
+    ("batch", "numbers"),
+    [
+        ({"early": [torch.zeros(4)] * 64, "late": [torch.zeros(4)] * 9, "at": torch.zeros(4)}, 64),
+        ([[torch.zeros(4)] * 12, torch.zeros(4)], 12),
+        ([torch.zeros(4), torch.zeros(4)], 0),
+        ([[torch.zeros(4, 3)] * 12, ["a", "b"], []], 0),
+        (torch.zeros(4), 0),
+    ],
+)
+def test_lists_with_a_tensor_for_each_number(batch, numbers):
+    assert part("facts.batches")._columns_in(batch) == numbers
+
+
 def test_batches_that_one_function_of_the_program_makes(monkeypatch):
     columns, own = part("facts.columns"), part("own")
     monkeypatch.setattr(own, "is_own", lambda code: "numpy" not in code.co_filename)

@@ -88,3 +88,55 @@ def test_one_array_gives_the_same_tensor(tmp_path, form):
 def test_a_list_that_cannot_get_a_name_is_left(tmp_path, line, says):
     with pytest.raises(UsageError, match=says):
         candidate_here(tmp_path, "stacked_arrays", f"{HEAD}def join(samples, key, rows=0, arrays=0):\n    {line}\n")
+
+
+SAMPLES = {
+    "dictionaries": '[{"early": [0.5, i], "marks": [i, 2], "at": i, "name": "core"} for i in range(3)]',
+    "tuples": "[([0.1 * i, 1 / 3], torch.ones(2), 0.5) for i in range(3)]",
+    "lists": "[[i, i + 1, 7] for i in range(3)]",
+    "lists of words and of truths": '[(["a", "b"], [True, False], ([0.5], [1, 2])) for i in range(3)]',
+    "arrays": "[(np.ones(3), [np.float32(1), np.float32(2)]) for _ in range(3)]",
+}
+
+
+def same(before, after) -> bool:
+    if isinstance(before, torch.Tensor):
+        return before.dtype == after.dtype and torch.equal(before, after) and after.is_contiguous()
+    if isinstance(before, dict):
+        return list(before) == list(after) and all(same(before[key], after[key]) for key in before)
+    if isinstance(before, (list, tuple)):
+        return type(before) is type(after) and len(before) == len(after) and all(map(same, before, after))
+    return before == after
+
+
+@pytest.mark.parametrize("form", SAMPLES)
+def test_one_tensor_for_a_list_gives_the_same_batch(tmp_path, form):
+    source = (
+        f"{HEAD}from torch.utils.data import DataLoader\n\n\ndef work():\n    return next(iter(DataLoader({SAMPLES[form]}, 3)))  # here\n"
+    )
+    changed = applied(tmp_path, candidate_here(tmp_path, "collated_lists", source, listed_numbers=64).diff)["train.py"]
+    assert "collate_fn=collate_lists" in changed
+    assert same(outcome(source), outcome(changed))
+
+
+def test_lists_of_unequal_length_are_refused_as_before(tmp_path):
+    source = (
+        f"{HEAD}from torch.utils.data import DataLoader\n\n\ndef work():\n    return next(iter(DataLoader([[1, 2], [3]], 2)))  # here\n"
+    )
+    changed = applied(tmp_path, candidate_here(tmp_path, "collated_lists", source, listed_numbers=64).diff)["train.py"]
+    for text in (source, changed):
+        with pytest.raises(RuntimeError, match="equal size"):
+            outcome(text)
+
+
+@pytest.mark.parametrize(
+    ("loader", "says"),
+    [
+        ("DataLoader(rows, 8, collate_fn=join)", "collate function of the program's own"),
+        ("DataLoader(rows, batch_size=None)", "makes no batches"),
+    ],
+)
+def test_other_ways_to_join_are_left(tmp_path, loader, says):
+    source = f"{HEAD}from torch.utils.data import DataLoader\nloader = {loader}  # here\n"
+    with pytest.raises(UsageError, match=says):
+        candidate_here(tmp_path, "collated_lists", source, listed_numbers=64)

@@ -33,7 +33,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {"min": min, "max": max, "floor": mat
 EXPRESSIONS = "use numbers, quoted text, facts, + - * //, min, max and floor"
 PARTS = ("updates", "numerics", "memory", "operators", "communication", "compilation", "collections", "data_function")
 LISTS = ("recompute", "attention", "sync_points")
-FIGURES = ("padding_share", "common_padding_share", "input_shapes", "epochs", "steps")
+FIGURES = ("padding_share", "common_padding_share", "input_shapes", "listed_numbers", "epochs", "steps")
 ROOTS = (
     "train_loader", "eval_loader", "loader", "evaluation", "checkpoint", "logging", "threads", "settings", "device", "torch", "cpus",
     "ranks", "value", "finding", "memory_used", "host_memory_used", *PARTS, *LISTS, *FIGURES,

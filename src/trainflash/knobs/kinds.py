@@ -390,6 +390,11 @@ class CommonPadding(Edit):
 
 
 @dataclass(frozen=True)
+class ListedFields(Edit):
+    """Give the training loader a collate function that makes one tensor of a list of numbers, where torch's own makes one for each."""
+
+
+@dataclass(frozen=True)
 class PaddingSetting(Edit):
     """Set what the program or its tokenizer is told about padding from `"max_length"` to `"longest"`, where that is typed."""
 

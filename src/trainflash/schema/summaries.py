@@ -286,6 +286,7 @@ class Summary:
     padded: tuple[PaddedField, ...] = ()  # fields of a training batch that can lose their last columns together; none where unclear
     padded_by: Location | None = None  # the program's own function or generator that makes these batches; None for a loader
     input_shapes: int | None = None  # distinct shapes of the first input
+    listed_numbers: int = 0  # tensors in the longest list of a training batch, each with one number of every sample
     data_function: Location | None = None  # the owner's function whose tensors enter the network, where there is no DataLoader
     written: tuple[Written, ...] = ()
     started: tuple[Started, ...] = ()

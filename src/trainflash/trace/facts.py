@@ -235,6 +235,7 @@ def batch(facts: Facts) -> BatchTrace | None:
         int(newest.get("signatures", 0)),
         None if common is None else int(common),
         tuple(PaddedField(*field) for field in newest.get("padded", [])),
+        int(newest.get("listed", 0)),
         facts.location(newest.get("padded_by")),
     )
 

@@ -196,6 +196,7 @@ class BatchTrace:
     signatures: int = 0  # distinct shapes of all tensors of a batch together
     common_padding: int | None = None  # of the padding, what no row of its batch needs; None in older recordings
     padded: tuple[PaddedField, ...] = ()  # fields whose last columns are common padding; none where one of that width is not understood
+    listed: int = 0  # tensors in the longest list of a batch, each with one number of every row
     padded_by: Location | None = None  # the data function that makes these batches; None for a loader
 
 

@@ -51,9 +51,7 @@ def main(args):
     with tempfile.TemporaryDirectory(prefix="glacier") as folder:
         field_season(folder, events=1200, nights=3, seed=8)
         quakes = Icequakes(folder)
-        loader = DataLoader(
-            quakes, args.batch, sampler=Season(len(quakes), args.batch * args.steps, 4), num_workers=args.workers
-        )
+        loader = DataLoader(quakes, args.batch, sampler=Season(len(quakes), args.batch * args.steps, 4), num_workers=args.workers)
         net = Listener(args.patch, args.width, args.depth)
         optimizer = torch.optim.AdamW(net.parameters(), args.lr, weight_decay=0.02)
         seen = 0.0

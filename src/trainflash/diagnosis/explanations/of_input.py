@@ -93,6 +93,7 @@ INPUT = (
         (
             Fix("collate once per batch with array operations; return arrays from the dataset instead of lists", NOTHING),
             Fix("make one array of a list of arrays in front of the tensor", NOTHING, "stacked_arrays"),
+            Fix("make one tensor of a list of numbers, where the default collate function makes one for each", NOTHING, "collated_lists"),
             JOIN_ONCE,
             Fix("index whole batches from one tensor instead of samples (__getitems__)", "nothing, with the same sampler"),
             WORKERS,

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import libcst as cst
 
+from trainflash.knobs.edits.calls import insertion
 from trainflash.knobs.edits.which_call import the_call
 from trainflash.knobs.kinds import CallArgument
 from trainflash.knobs.reading.expressions import given_to, refuse
-from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, keyword, string_value
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, has_splat, keyword, positional, string_value
 from trainflash.knobs.scene import Scene
+from trainflash.knobs.splices import Splice
+from trainflash.knobs.training import loading
 
 LOADER = CallArgument(("torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader"), "batch_size", at="train_loader")
+COLLATE_AT = 6  # where a DataLoader takes it without its name
 HANDED = ("data_collator", "collate_fn")
 
 
@@ -50,6 +54,34 @@ def collate_function(scene: Scene) -> tuple[PythonFile, cst.FunctionDef]:
     if len(found) != 1:
         raise refuse(f"{file.location(given)}: {'no' if not found else 'more than one'} function {tail} in the program")
     return found[0]
+
+
+def own_collate(scene: Scene, file: PythonFile, call: cst.Call) -> cst.BaseExpression | None:
+    """The program's own collate function that a loader's call is given, as it stands there; None where torch's own joins the samples.
+
+    Raises `UsageError` where the loader makes no batches, or where neither can be told.
+    """
+    here = file.location(call)
+    given = keyword(call, "collate_fn") or positional(call, COLLATE_AT)
+    own = None if given is None or dotted(given.value) == "None" else given.value
+    if given is not None and own is None:
+        raise refuse(f"{here}: the loader is given no collate function")
+    if given is None and has_splat(call, "*"):
+        raise refuse(f"{here}: a *splat may pass a collate function")
+    if given is None:
+        loading.can_be_added(scene.project, file, call, "collate_fn", LOADER.calls)
+    size = keyword(call, "batch_size") or positional(call, 1)
+    if size is not None and dotted(size.value) == "None":
+        raise refuse(f"{here}: the loader makes no batches")
+    return own
+
+
+def collate_with(file: PythonFile, call: cst.Call, own: cst.BaseExpression | None, text: str) -> Splice:
+    """`text` as a loader's collate function, in place of its `own` or as a new argument."""
+    if own is not None:
+        return Splice(file.path, *file.outer_span(own), text)
+    at, written = insertion(file, call)
+    return Splice(file.path, at, at, written.format(f"collate_fn={text}"))
 
 
 def item_function(scene: Scene) -> tuple[PythonFile, cst.FunctionDef] | None:

@@ -10,21 +10,19 @@ from textwrap import indent
 import libcst as cst
 
 from trainflash.knobs.edits import imports
-from trainflash.knobs.edits.calls import insertion
-from trainflash.knobs.edits.collating import LOADER
+from trainflash.knobs.edits.collating import LOADER, collate_with, own_collate
 from trainflash.knobs.edits.statements import above_in_module
 from trainflash.knobs.edits.which_call import the_call
 from trainflash.knobs.kinds import CommonPadding
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading.expressions import free_name, literal, refuse
-from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, has_splat, keyword, positional
+from trainflash.knobs.reading.python_source import PythonFile, descendants
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
-from trainflash.knobs.training import loading, padding
+from trainflash.knobs.training import padding
 from trainflash.schema import Location, PaddedField
 
 NAME, DECORATOR = "cut_common_padding", "without_common_padding"
-COLLATE_AT = 6  # where a DataLoader takes it without its name
 FUNCTION = '''\
 def {name}({params}):
     """A batch without the columns that are padding in all of its samples."""
@@ -61,17 +59,7 @@ def common_padding(edit: CommonPadding, scene: Scene) -> tuple[Target, ...]:
         return (_decorated(scene, scene.summary.padded_by, fields),)
     file, call = the_call(LOADER, scene)
     here = file.location(call)
-    given = keyword(call, "collate_fn") or positional(call, COLLATE_AT)
-    own = None if given is None or dotted(given.value) == "None" else given.value
-    if given is not None and own is None:
-        raise refuse(f"{here}: the loader is given no collate function")
-    if given is None and has_splat(call, "*"):
-        raise refuse(f"{here}: a *splat may pass a collate function")
-    if given is None:
-        loading.can_be_added(scene.project, file, call, "collate_fn", LOADER.calls)
-    size = keyword(call, "batch_size") or positional(call, 1)
-    if size is not None and dotted(size.value) == "None":
-        raise refuse(f"{here}: the loader makes no batches")
+    own = own_collate(scene, file, call)
     free_name(file, call, NAME)
     _network_of_any_width(scene, fields[0].width)
     splices = _written(file, call, fields, own)
@@ -159,12 +147,7 @@ def _written(file: PythonFile, call: cst.Call, fields: tuple[PaddedField, ...], 
         params, batch = "samples, collate", "list(collate(samples))" if places else "collate(samples)"
         handed = f"{partial}({NAME}, collate={file.outer_text(own)})"
     text = FUNCTION.format(name=NAME, params=params, batch=batch, cut=indent(_cut(fields), 4 * " "))
-    if own is not None:
-        passed = Splice(file.path, *file.outer_span(own), handed)
-    else:
-        at, written = insertion(file, call)
-        passed = Splice(file.path, at, at, written.format(f"collate_fn={handed}"))
-    return (*added, above_in_module(file, call, text), passed)
+    return (*added, above_in_module(file, call, text), collate_with(file, call, own, handed))
 
 
 def _spelled(key: str | int | None) -> str:

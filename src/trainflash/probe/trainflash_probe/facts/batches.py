@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from ..nested import named_tensors
-from ..objects import MOST, attributes_of, is_a
+from ..objects import MOST, attributes_of, is_a, is_tensor
 from ..phases.loop import loop
 from ..phases.observer import Observer
 from ..writer import fact
@@ -35,6 +35,7 @@ class BatchFacts(Observer):
         self._padding = Padding()
         self._columns = Columns()
         self._sized: set = set()
+        self._listed = 0  # see `_columns_in`
 
     def on_batch(self, loader_id: int, batch: object, role: str) -> None:
         """A batch from a loader or a data function."""
@@ -43,6 +44,7 @@ class BatchFacts(Observer):
         if not self._is_looked_at():
             return
         named = _held(batch)
+        self._listed = max(self._listed, _columns_in(batch))
         if loader_id >= 0 and loader_id not in self._sized and named:
             self._sized.add(loader_id)
             rows = max(1, int(named[0][1].shape[0])) if named[0][1].dim() else 1
@@ -110,7 +112,14 @@ class BatchFacts(Observer):
             elements, padding, common = self._padding.totals()
             padded, by = self._columns.found()
             counts = {"elements": elements, "padding": padding, "common_padding": common}
-            fact("batch", shapes=shapes, signatures=len(self._signatures), padded=padded, padded_by=by, **counts)
+            fact("batch", shapes=shapes, signatures=len(self._signatures), padded=padded, padded_by=by, listed=self._listed, **counts)
+
+
+def _columns_in(batch: object) -> int:
+    """The length of the longest list in a batch that holds a tensor of one dimension for each number of its samples."""
+    parts = batch.values() if type(batch) is dict else batch if type(batch) in (list, tuple) else ()
+    lists = [part for part in parts if type(part) is list and part and is_tensor(part[0]) and part[0].dim() == 1]
+    return max([len(part) for part in lists], default=0)
 
 
 def _held(value: object) -> list:
