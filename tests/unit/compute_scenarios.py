@@ -19,6 +19,7 @@ from trainflash.schema import (
     Recompute,
     Setting,
     Summary,
+    UndoneLayout,
     Updates,
 )
 
@@ -150,6 +151,14 @@ def number_format(**changes) -> Summary:
 def changing_layout(copies: float = 0.4) -> Summary:
     """A CNN on a CPU whose operators spend the part `copies` in copies and changes of layout."""
     return replace(s.healthy(), numerics=numerics(convolutions=8, channels_last=False), operators=operators(copy_share=copies))
+
+
+def undone_layout(saving: float = 0.3, per_step: float = 9.0, conv_share: float = 0.6) -> Summary:
+    """A CNN on a CPU that copies channels_last tensors into NCHW, in which its convolutions take longer by what `saving` says."""
+    made = changing_layout(0.1)
+    return replace(
+        made, operators=replace(made.operators, conv_share=conv_share), undone_layout=UndoneLayout(CHECKPOINT_LINE, per_step, saving)
+    )
 
 
 def tiny_operators(*, per_step: float = 2500.0, mean_us: float = 2.0, small: float = 0.9) -> Summary:

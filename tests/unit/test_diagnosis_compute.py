@@ -341,6 +341,15 @@ def test_a_layout_alone_is_no_fault_on_a_cpu():
     assert kinds(c.number_format(convolutions=12, channels_last=False)) == ["compute"]
 
 
+def test_a_layout_that_was_tried_and_is_undone_in_each_block():
+    found = first(c.undone_layout())
+    assert (found.kind, found.location) == ("memory_format", c.CHECKPOINT_LINE) and "9 tensors a step" in found.summary
+    more = first(c.undone_layout(saving=0.6))
+    assert more.share > found.share > 0.2
+    for other in (c.undone_layout(saving=-0.1), c.undone_layout(per_step=1.0), c.undone_layout(conv_share=0.0)):
+        assert kinds(other) == ["compute"]
+
+
 def test_a_weight_that_lies_turned_round_makes_copies_of_its_gradient():
     found = first(replace(c.changing_layout(0.3), numerics=c.numerics(turned="Embedding.weight (34731 × 64)")))
     assert (found.kind, found.phase) == ("memory_format", "Bwd") and "Embedding.weight (34731 × 64)" in found.summary

@@ -89,7 +89,8 @@ def memory_format(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
     On a GPU (not yet proved on one): 16-bit convolutions on NCHW inputs, or `cudnn.benchmark` off though all inputs have one shape; the
     set of kinds has no other for it. Anywhere: a large part of the operator time of a convolutional network in copies and layout changes,
     or a part of it in another network with a weight that lies turned round in memory, so that each of its gradients is turned, too.
-    Off a GPU NCHW alone is no fault: which layout is faster there has to be tried. Abstains without the census of operators.
+    Off a GPU NCHW alone is no fault: which layout is faster there has to be tried. It is, where the forward pass copies channels_last
+    tensors into NCHW: what convolutions take less in channels_last counts as much in backward. Abstains without the census of operators.
     """
     numerics, work, operators = signals.summary.numerics, signals.fwd_bwd, signals.summary.operators
     if numerics is None or work is None or operators is None:
@@ -110,6 +111,17 @@ def memory_format(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
         share += _copying(signals, operators)
         reasons.append(f"{shown(copies)} of the operator time are copies and changes of layout")
         rows.append(percent(COPIES, copies))
+    undone = signals.summary.undone_layout
+    saved = (undone.saving if undone is not None else 0.0) * (operators.conv_share or 0.0)
+    if undone is not None and undone.per_step >= limits.layout_undone and saved > 0 and not signals.on_gpu:
+        share += work * saved + (_copying(signals, operators) if copies < limits.layout_copies else 0.0)
+        reasons.append(
+            f"{undone.per_step:.0f} tensors a step are copied from channels_last to NCHW, in which the convolutions take "
+            f"{shown(undone.saving)} more than they need"
+        )
+        rows.append(percent("of the convolutions' time that channels_last saved when tried", undone.saving))
+    else:
+        undone = None
     if share < limits.listed:
         return ()
     if numerics.channels_last is not None:
@@ -128,7 +140,7 @@ def memory_format(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
             phases=COMPUTE,
             summary=f"{' and '.join(reasons)}; about {shown(share)} of the time",
             evidence=rows,
-            location=signals.hottest("Fwd") if copies >= limits.layout_copies else None,
+            location=undone.location if undone is not None else signals.hottest("Fwd") if copies >= limits.layout_copies else None,
         ),
     )
 

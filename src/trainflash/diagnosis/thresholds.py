@@ -80,6 +80,7 @@ class Thresholds:
     layout_saving: float = 0.1  # T11; measured: channels_last made one network 15 % faster and another 7 % slower
     autotune_saving: float = 0.1  # T10; own: low, because the first choice of cuDNN is often the best
     layout_copies: float = 0.2  # own: a fifth of all operator time in copies and layout changes is no by-product
+    layout_undone: float = 2.0  # own: one copy a step may be the program's only way from its data to the network
     recompute_room: float = 0.5  # T17 and own: activations at most double what is used, so half of the memory must be free
     memory_full: float = 0.9  # stop at 85 to 90 % of memory: beyond it, nothing is to spare
     shapes_many: int = 8  # T16: torch's recompile limit, beyond which a function runs uncompiled

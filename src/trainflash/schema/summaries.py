@@ -20,6 +20,7 @@ from trainflash.schema.computing import (
     Recompute,
     Started,
     SyncPoint,
+    UndoneLayout,
     Updates,
 )
 from trainflash.schema.machinery import (
@@ -297,6 +298,7 @@ class Summary:
     collections: Collections | None = None
     recompute: tuple[Recompute, ...] = ()
     forward_repeats: tuple[ForwardRepeat, ...] = ()  # costliest first
+    undone_layout: UndoneLayout | None = None
     memory: Memory | None = None
     attention: tuple[Attention, ...] = ()
     operators: Operators | None = None

@@ -49,6 +49,7 @@ def compute_facts(rank: RankTrace, part: Steady, phases: dict[str, PhaseStat]) -
         "compilation": _compilation(seen, part),
         "collections": _collections(seen, part, grown),
         "recompute": _recompute(seen, part, grown),
+        "undone_layout": seen.undone_layout,
         "forward_repeats": _forward_repeats(seen, phases),
         "started": _started(seen, part, grown),
         "memory": _memory(seen, part, grown),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from trainflash.schema.computing import Numerics, Parts, Updates
+from trainflash.schema.computing import Numerics, Parts, UndoneLayout, Updates
 from trainflash.schema.runs import Location
 from trainflash.trace.computing import (
     AttentionCall,
@@ -40,6 +40,7 @@ def read_computing(facts: Facts) -> ComputeTrace:
         censuses=_censuses(facts),
         attention_lines=_attention_lines(facts),
         double_at=_double_at(facts),
+        undone_layout=_undone_layout(facts),
         convolution_setups=tuple((int(each["set_up"]), int(each["ns"])) for each in facts.all("convolution_setup")),
         updates=_updates(facts),
         parts=_parts(facts),
@@ -113,6 +114,15 @@ def _forward_repeats(facts: Facts) -> tuple[ForwardRepeatTrace, ...]:
         for place, (calls, ns, of_recorded) in rows
         if total
     )
+
+
+def _undone_layout(facts: Facts) -> UndoneLayout | None:
+    """The mean of the steps looked at."""
+    seen = [each for each in facts.all("undone_layouts") if each["default_ns"] > 0]
+    if not seen:
+        return None
+    default, last, calls = (sum(int(each[name]) for each in seen) for name in ("default_ns", "last_ns", "calls"))
+    return UndoneLayout(facts.location(seen[-1]["at"]), calls / len(seen), 1.0 - last / default)
 
 
 def _starts(facts: Facts) -> tuple[StartTrace, ...]:

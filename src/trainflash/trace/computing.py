@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from trainflash.schema.computing import Numerics, Parts, Updates
+from trainflash.schema.computing import Numerics, Parts, UndoneLayout, Updates
 from trainflash.schema.runs import Location
 
 
@@ -175,6 +175,7 @@ class ComputeTrace:
     censuses: tuple[CensusTrace, ...] = ()
     attention_lines: tuple[AttentionLine, ...] = ()
     double_at: Location | None = None  # where a step goes over to float64
+    undone_layout: UndoneLayout | None = None
     convolution_setups: tuple[tuple[int, int], ...] = ()  # of one step each: convolutions that were set up, and nanoseconds of that
     updates: Updates | None = None
     parts: Parts | None = None

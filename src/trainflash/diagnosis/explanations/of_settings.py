@@ -53,14 +53,15 @@ SETTINGS = (
         "(torch.linalg.qr, svd) and lies column by column, or cuDNN's first choice of algorithm with fixed shapes: "
         "cudnn.benchmark has no kind of its own and is reported here",
         "convolutions, layout of the inputs and weights, the part of operator time in copies, input shapes, cudnn.benchmark. Off a GPU a "
-        "layout alone is never blamed: which one is faster there has to be tried",
+        "layout alone is never blamed: which one is faster there has to be tried, and is where the forward pass copies channels_last "
+        "tensors into NCHW",
         (
             Fix(
                 "torch.backends.cudnn.benchmark = True, where all inputs have one shape",
                 "rounding, and the choice may differ from run to run",
             ),
             Fix("model and inputs to memory_format=torch.channels_last, once", "rounding: other kernels"),
-            Fix("remove .contiguous() and .permute() pairs from the step", NOTHING),
+            Fix("remove .contiguous() and .permute() pairs from the step", "rounding: other kernels", "kept_layout"),
             Fix("store such a weight by .contiguous(), once, where it is made", "rounding of sums over all of it, such as a clipping norm"),
         ),
         "https://docs.pytorch.org/tutorials/intermediate/memory_format_tutorial.html",

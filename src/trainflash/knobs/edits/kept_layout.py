@@ -22,6 +22,7 @@ from trainflash.knobs.splices import Splice
 MADE = ("empty", "zeros", "ones", "full")
 DEFAULT = "torch.contiguous_format"
 BACK = (0, 3, 1, 2)  # channels from the last place to the second
+MOVED = ((-1, 1), (3, 1))  # the same, for images
 Place = tuple[cst.Call, tuple[Splice, ...]]
 
 
@@ -77,8 +78,12 @@ def _alike(file: PythonFile, call: cst.Call, name: str, of: cst.BaseExpression |
 
 
 def _is_back(node: cst.BaseExpression) -> bool:
-    """Whether `node` is `x.permute(0, 3, 1, 2)`: what held its channels last."""
-    if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute) or node.func.attr.value != "permute":
+    """Whether `node` is `x.permute(0, 3, 1, 2)` or `x.movedim(-1, 1)`: what held its channels last."""
+    if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute):
+        return False
+    if node.func.attr.value in ("movedim", "moveaxis"):
+        return tuple(literal(arg.value) for arg in node.args) in MOVED and all(arg.keyword is None for arg in node.args)
+    if node.func.attr.value != "permute":
         return False
     given = [arg.value for arg in node.args]
     if len(given) == 1 and isinstance(given[0], (cst.Tuple, cst.List)):

@@ -6,13 +6,11 @@ mode of the owner's, which may count what runs and makes the first run longer.
 
 from __future__ import annotations
 
-import time
-
 from ..guard import swallow
 from ..phases.loop import loop
-from ..runqueue import waited_ns
 from ..writer import fact
 from .entry_points import EntryPoints
+from .undone_layouts import UndoneLayouts, clock
 
 NAMES = tuple(f"conv{turned}{dimensions}d" for turned in ("", "_transpose") for dimensions in (1, 2, 3))
 MOST_NS = 100_000_000  # of repeated runs in one step
@@ -20,17 +18,13 @@ LEAST_NS = 200_000  # measured: building code for a shape takes about 700 µs, a
 TIMES = 1.5  # and the first run takes so many times the second; measured 3.7 with new shapes, and 1.2 in all with known ones
 
 
-def _clock() -> int:
-    """Nanoseconds without those in which this thread waited for a core."""
-    return time.perf_counter_ns() - (waited_ns() or 0)
-
-
 class ConvolutionSetup:
-    """Entry points of convolutions, wrapped for one step; what the forward pass's took longer than once more."""
+    """Entry points of convolutions, wrapped for one step; what the forward pass's took longer than once more, and in which layout."""
 
     def __init__(self, torch) -> None:
         self._torch = torch
         self._points = EntryPoints(torch)
+        self._layouts = UndoneLayouts(torch)
         self._calls = self._set_up = self._setup = self._again = 0
 
     def _modes(self) -> bool:
@@ -42,13 +36,14 @@ class ConvolutionSetup:
         for owner in (self._torch, self._torch.nn.functional):
             for name in NAMES:
                 self._points.watch(owner, name, self._timed)
+        self._points.watch(self._torch.Tensor, "contiguous", self._layouts.copied)
 
     def _timed(self, original, args: tuple, kwargs: dict, caller) -> object:
         if not loop.in_fwd or self._again > MOST_NS or self._modes():
             return original(*args, **kwargs)
-        began = _clock()
+        began = clock()
         made = original(*args, **kwargs)
-        first = _clock() - began
+        first = clock() - began
         try:
             self._once_more(original, made, first, args, kwargs)
         except Exception as error:
@@ -60,11 +55,12 @@ class ConvolutionSetup:
         if type(made) is not torch.Tensor or made.device.type != "cpu" or torch._C._functorch.is_functorch_wrapped_tensor(made):
             return
         with torch.no_grad():
-            began = _clock()
+            began = clock()
             original(*args, **kwargs)
-            again = _clock() - began
+            again = clock() - began
         self._again += again
         self._calls += 1
+        self._layouts.convolved(original, args, kwargs)
         if first - again >= LEAST_NS and first >= TIMES * again:
             self._set_up += 1
             self._setup += first - again
@@ -75,3 +71,4 @@ class ConvolutionSetup:
         if self._calls:
             fact("slowed", step=step - 1)
             fact("convolution_setup", step=step - 1, calls=self._calls, set_up=self._set_up, ns=self._setup)
+            self._layouts.write(step - 1)
