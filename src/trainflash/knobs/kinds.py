@@ -180,6 +180,11 @@ class KeptHandle(Edit):
 
 
 @dataclass(frozen=True)
+class KeptLink(Edit):
+    """Keep the connection open, in each thread of each process, that a function makes and ends again in each call."""
+
+
+@dataclass(frozen=True)
 class KeptLoader(Edit):
     """Keep the loader that is made again of the same arguments, with its workers."""
 

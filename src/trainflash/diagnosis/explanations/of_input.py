@@ -6,6 +6,7 @@ from trainflash.diagnosis.explanations.parts import (
     AHEAD,
     DATA,
     JOIN_ONCE,
+    KEEP_LINKED,
     KEEP_OPEN,
     KEEP_READ,
     MEMOIZE,
@@ -26,6 +27,7 @@ INPUT = (
         (
             MEMOIZE,
             KEEP_OPEN,
+            KEEP_LINKED,
             KEEP_READ,
             JOIN_ONCE,
             AHEAD,

@@ -50,6 +50,7 @@ MEMOIZE = Fix(
     "nothing, if the function is pure and nobody writes into its result; it costs memory",
     "memoize_function",
 )
+KEEP_LINKED = Fix("keep a connection open that every request makes", NOTHING, "kept_link")
 KEEP_OPEN = Fix("keep an archive or a database open that every sample opens", NOTHING, "kept_handle")
 KEEP_READ = Fix("read a file once that every sample reads whole", NOTHING + ", and it costs memory", "kept_contents")
 SETS = Fix("look things up in a set instead of a list", NOTHING, "set_lookups")
