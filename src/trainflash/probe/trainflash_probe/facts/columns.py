@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import GeneratorType, MethodWrapperType
+
 from .. import own
 from ..objects import is_tensor
 from .padding import rows_of
@@ -54,7 +56,8 @@ class Columns:
                 self._unclear = True
 
     def _of(self, made_by) -> None:
-        code = getattr(getattr(made_by, "__self__", None), "gi_code", None) or own.code_of(made_by)
+        steps = type(made_by) is MethodWrapperType and type(made_by.__self__) is GeneratorType  # `generator.__next__`
+        code = made_by.__self__.gi_code if steps else own.code_of(made_by)
         known = made_by is None or (code is not None and own.is_own(code))
         self._by = self._by or [code]
         if not known or self._by[0] is not code:
