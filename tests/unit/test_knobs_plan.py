@@ -115,6 +115,7 @@ def test_brief_where_no_knob_fits(tmp_path):
         "foreach_operations",
         "joined_once",
         "stacked_arrays",
+        "kept_link",
         "one_request",
         "kept_contents",
         "vmap_rows",

@@ -19,6 +19,7 @@ def shown(monkeypatch):
     for module in (layouts, setup):
         monkeypatch.setattr(module, "fact", lambda name, **figures: written.append((name, figures)))
         monkeypatch.setattr(module.loop, "in_fwd", True)
+        monkeypatch.setattr(module.loop, "evaluating", False)
     monkeypatch.setattr(setup.loop, "tid", part("facts.entry_points").get_ident())
 
     def seen(program) -> list[dict]:

@@ -24,6 +24,7 @@ from trainflash.knobs.scene import Scene, Target
 
 MAKES = ("socket.create_connection", "socket.socket", "http.client.HTTPConnection", "http.client.HTTPSConnection")
 WHOLE = MAKES[:1] + MAKES[2:]  # what gives a connection by one call
+INPUT = ("input_io", "input_tail", "input_cpu")
 NAME, HELD = "linked", "LINKS"
 HELPER = '''\
 {held} = {{}}  # one connection for each process and thread
@@ -63,12 +64,14 @@ def kept_link(edit: KeptLink, scene: Scene) -> tuple[Target, ...]:
 
 
 def _chosen(scene: Scene, links) -> Opened:
+    """What waits for batches may lie anywhere below what makes the connection."""
     file, place = scene.source("waits")
     try:
         return near(scene.project, file, place, links, "connection is made and ended again")
     except UsageError as bad:
-        found = [each for where in scene.project.parsed() for _, each in links(where)]
-        if len(found) != 1 or scene.at is not None:
+        waits = scene.at is None and scene.finding is not None and scene.finding.kind in INPUT
+        found = [each for where in scene.project.parsed() for _, each in links(where)] if waits else []
+        if len(found) != 1:
             raise bad
         return found[0]
 
