@@ -7,13 +7,11 @@ import torch
 from probe_events import part
 from torch.nn import functional as F
 
-setup = part("facts.convolution_setup")
-
 
 @pytest.fixture
 def shown(monkeypatch):
     """What one step of `program()` shows, with torch put back behind it."""
-    layouts, written = part("facts.undone_layouts"), []
+    setup, layouts, written = part("facts.convolution_setup"), part("facts.undone_layouts"), []
     here = ["net.py", 3, "forward"]
     monkeypatch.setattr(layouts, "asker", lambda frame: here)
     for module in (layouts, setup):
