@@ -434,22 +434,66 @@ class Timed(torch.nn.Module):
         return x * self.weight
 
 
-def test_two_of_three_equal_calls_and_their_time_are_repetitions(monkeypatch):
+@pytest.fixture
+def looked_at(monkeypatch):
+    """What a window writes of the step `program(encoder, head)`: (total_ns, recorded_ns, figures of its one row), by a clock of its own."""
     again, written, clock = part("facts.again"), [], [0]
     monkeypatch.setattr(again, "_clock", lambda: clock[0])
     monkeypatch.setattr(again, "fact", lambda name, **figures: written.append((name, figures)))
     monkeypatch.setattr(again.loop, "tid", again.get_ident())
     encoder, head, plain_call = Timed(clock, 10), Timed(clock, 3), torch.nn.Module.__call__
-    window, x = again.Again(torch), torch.arange(4.0)
-    window._open()
-    window._backward_begins((), None)  # what came before it is remembered only
-    monkeypatch.setattr(again.loop, "steps", again.loop.steps + 1)
-    for number in range(3):
-        head(encoder(x) + number)
+
+    def seen(program, before=lambda encoder, head: None) -> tuple:
+        window = again.Again(torch)
+        window._open()
+        before(encoder, head)
+        window._backward_begins((), None)  # what came before it is remembered only
+        monkeypatch.setattr(again.loop, "steps", again.loop.steps + 1)
+        program(encoder, head)
+        window._backward_begins((), None)
+        assert torch.nn.Module.__call__ is plain_call
+        name, figures = written[-1]
+        rows = [row for _, *row in figures["rows"]]
+        assert name == "again" and len(rows) <= 1
+        return figures["total_ns"], figures["recorded_ns"], *rows
+
+    return seen
+
+
+X = torch.arange(4.0)
+
+
+def without_gradients(module, x):
     with torch.no_grad():
-        encoder(x + 1)
-    window._backward_begins((), None)
-    assert torch.nn.Module.__call__ is plain_call
-    figures = dict(written[-1][1])
-    ((_, *repeated),) = figures.pop("rows")
-    assert (written[-1][0], figures, repeated) == ("again", {"total_ns": 49, "recorded_ns": 39}, [2, 20, 20])
+        return module(x)
+
+
+def test_two_of_three_equal_calls_and_their_time_are_repetitions(looked_at):
+    def program(encoder, head):
+        for number in range(3):
+            head(encoder(X) + number)
+        without_gradients(encoder, X + 1)
+
+    assert looked_at(program) == (49, 39, [2, 20, 20])
+
+
+def test_a_call_without_gradients_before_the_same_one_with_them_is_for_nothing(looked_at):
+    def program(encoder, head):
+        head(without_gradients(encoder, X))
+        encoder(X)
+
+    assert looked_at(program) == (23, 13, [1, 10, 0])
+
+
+def test_what_a_frozen_network_gave_behind_the_update_before_is_no_work_of_this_step(looked_at):
+    def program(encoder, head):
+        head(X)
+        without_gradients(encoder, X)
+
+    assert looked_at(program, before=lambda encoder, head: without_gradients(encoder, X)) == (13, 3)
+
+    def with_something_new(encoder, head):
+        program(encoder, head)
+        without_gradients(encoder, X + 1)
+
+    assert looked_at(with_something_new, before=lambda encoder, head: without_gradients(encoder, X)) == (23, 3, [1, 10, 0])
