@@ -125,7 +125,7 @@ def test_an_own_update_behind_several_backwards_ends_the_step(tmp_path):
     found = summarize(run.trace, run="run", project=str(PROGRAMS))
     updates = found.updates
     assert (updates.optimizer, updates.backwards_per_step, updates.micro_batch, updates.optimizers) == ("move", 6.0, 4, 1)
-    assert found.warmup_steps + found.steps < 120 and found.steps > 60  # not one for each of 540 backwards
+    assert 60 < found.warmup_steps + found.steps < 120  # not one for each of 540 backwards; how long the start takes is the machine's
     assert found.phases["Bwd"].per_occurrence.n == 6 * found.steps and found.phases["Opt"].per_occurrence.n == found.steps
     assert plain("own_update_of_parts.py") == run.output
 
