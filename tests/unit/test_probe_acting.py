@@ -172,7 +172,7 @@ class Loop:
 
 @pytest.mark.parametrize(
     ("does", "gives", "evaluations"),
-    [("nothing", 0.5, 2), ("nothing", None, 0), ("a backward", 0.5, 0), ("an update", 0.5, 0), ("fails", 0.5, 1)],
+    [("nothing", 0.5, 2), ("nothing", None, 0), ("nothing", np.add, 0), ("a backward", 0.5, 0), ("an update", 0.5, 0), ("fails", 0.5, 1)],
 )
 def test_the_first_call_says_whether_the_next_ones_are_evaluations(monkeypatch, does, gives, evaluations):
     loop, brackets = Loop(), []

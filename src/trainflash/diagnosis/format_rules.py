@@ -8,7 +8,7 @@ from trainflash.diagnosis.calm import COMPUTE
 from trainflash.diagnosis.claims import Claim, claim, count, percent, shown
 from trainflash.diagnosis.signals import Signals
 from trainflash.diagnosis.thresholds import Thresholds
-from trainflash.schema import Evidence, Location, Numerics, Operators
+from trainflash.schema import Evidence, Location, Numerics, Operators, UndoneLayout
 
 BOTH = ("Fwd", "Bwd")
 COPIES = "operator time in copies and layout changes"
@@ -106,22 +106,20 @@ def memory_format(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
     if device_bound and numerics.cudnn_benchmark is False and not numerics.deterministic and signals.summary.input_shapes == 1:
         share += work * limits.autotune_saving
         reasons.append("cudnn.benchmark is off though all inputs have one shape")
-    copies = operators.copy_share or 0.0
-    if copies >= limits.layout_copies and numerics.autocast is None and operators.step_ms > 0:
+    copies, undone = operators.copy_share or 0.0, _undone(signals, operators, limits)
+    many = copies >= limits.layout_copies and numerics.autocast is None and operators.step_ms > 0
+    if many or undone is not None:
         share += _copying(signals, operators)
+    if many:
         reasons.append(f"{shown(copies)} of the operator time are copies and changes of layout")
         rows.append(percent(COPIES, copies))
-    undone = signals.summary.undone_layout
-    saved = (undone.saving if undone is not None else 0.0) * (operators.conv_share or 0.0)
-    if undone is not None and undone.per_step >= limits.layout_undone and saved > 0 and not signals.on_gpu:
-        share += work * saved + (_copying(signals, operators) if copies < limits.layout_copies else 0.0)
+    if undone is not None:
+        share += work * undone.saving * (operators.conv_share or 0.0)
         reasons.append(
-            f"{undone.per_step:.0f} tensors a step are copied from channels_last to NCHW, in which the convolutions take "
-            f"{shown(undone.saving)} more than they need"
+            f"{undone.per_step:.0f} tensors a step are copied from channels_last to NCHW, though the convolutions take "
+            f"{shown(undone.saving)} less in channels_last"
         )
         rows.append(percent("of the convolutions' time that channels_last saved when tried", undone.saving))
-    else:
-        undone = None
     if share < limits.listed:
         return ()
     if numerics.channels_last is not None:
@@ -143,6 +141,14 @@ def memory_format(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
             location=undone.location if undone is not None else signals.hottest("Fwd") if copies >= limits.layout_copies else None,
         ),
     )
+
+
+def _undone(signals: Signals, operators: Operators, limits: Thresholds) -> UndoneLayout | None:
+    """The layout that the forward pass undoes, where convolutions were faster in it."""
+    undone = signals.summary.undone_layout
+    if undone is None or signals.on_gpu or undone.per_step < limits.layout_undone:
+        return None
+    return undone if undone.saving > 0 and operators.conv_share else None
 
 
 def _turned(signals: Signals, numerics: Numerics, operators: Operators, limits: Thresholds) -> tuple[Claim, ...]:

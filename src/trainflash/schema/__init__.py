@@ -35,7 +35,6 @@ from trainflash.schema.computing import (
     Collections,
     Compilation,
     ForwardRepeat,
-    UndoneLayout,
     Memory,
     Numerics,
     Operators,
@@ -44,6 +43,7 @@ from trainflash.schema.computing import (
     Started,
     SyncPoint,
     ThinProducts,
+    UndoneLayout,
     Updates,
 )
 from trainflash.schema.machinery import (
@@ -128,7 +128,6 @@ __all__ = [
     "Fidelity",
     "Finding",
     "ForwardRepeat",
-    "UndoneLayout",
     "GpuStat",
     "Hook",
     "HostStat",
@@ -175,6 +174,7 @@ __all__ = [
     "ThinProducts",
     "Threads",
     "Timeline",
+    "UndoneLayout",
     "Updates",
     "Verdict",
     "WhatIf",

@@ -7,11 +7,13 @@ import libcst as cst
 from trainflash.knobs.edits.calls import insertion
 from trainflash.knobs.edits.which_call import the_call
 from trainflash.knobs.kinds import CallArgument
+from trainflash.knobs.project import Project
 from trainflash.knobs.reading.expressions import given_to, refuse
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, has_splat, keyword, positional, string_value
 from trainflash.knobs.scene import Scene
 from trainflash.knobs.splices import Splice
 from trainflash.knobs.training import loading
+from trainflash.schema import Location
 
 LOADER = CallArgument(("torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader"), "batch_size", at="train_loader")
 COLLATE_AT = 6  # where a DataLoader takes it without its name
@@ -54,6 +56,19 @@ def collate_function(scene: Scene) -> tuple[PythonFile, cst.FunctionDef]:
     if len(found) != 1:
         raise refuse(f"{file.location(given)}: {'no' if not found else 'more than one'} function {tail} in the program")
     return found[0]
+
+
+def batch_maker(project: Project, place: Location | None) -> tuple[PythonFile, cst.FunctionDef]:
+    """The function at `place` that makes the batches, where a decorator may go around it. Raises `UsageError` where none stands there."""
+    if place is None or not project.owns(place):
+        raise refuse("no function of this project's own source makes the batches")
+    file = project.python(place.file)
+    function = file.function_at(place)
+    if function is None:
+        raise refuse(f"{place}: no function stands there")
+    if function.decorators:
+        raise refuse(f"{file.location(function)}: what the decorators of {function.name.value} make of it is not known")
+    return file, function
 
 
 def own_collate(scene: Scene, file: PythonFile, call: cst.Call) -> cst.BaseExpression | None:

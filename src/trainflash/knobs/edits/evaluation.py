@@ -8,6 +8,7 @@ import libcst as cst
 
 from trainflash.knobs import facts
 from trainflash.knobs.edits import imports
+from trainflash.knobs.edits.statements import decorating
 from trainflash.knobs.effects import changes, lasting
 from trainflash.knobs.kinds import Decorate, ReplaceCall
 from trainflash.knobs.reading import callees, callers
@@ -38,15 +39,9 @@ def decorate(edit: Decorate, scene: Scene) -> tuple[Target, ...]:
         raise refuse(f"{here}: {function.name.value} is decorated by {scripted[0]}, which reads its source")
     module, name = edit.decorator.split("(")[0].rsplit(".", 1)
     spelled, needed = imports.reach(file, module, name)
-    start = _under_decorators(file, function)
     call = edit.decorator[edit.decorator.index("(") :] if "(" in edit.decorator else ""
-    splices = (*needed, Splice(file.path, start, start, f"@{spelled}{call}{file.newline}{file.indent(function)}"))
+    splices = (*needed, decorating(file, function, f"{spelled}{call}"))  # what registers the function must be handed the decorated one
     return (Target(here, "off", lambda value: splices, f"{function.name.value} at {here}", f"@{spelled}{call}"),)
-
-
-def _under_decorators(file: PythonFile, function: cst.FunctionDef) -> int:
-    """Where the function itself begins: a decorator that registers it must be handed the decorated one."""
-    return file.span(function)[0]
 
 
 def replace_within(edit: ReplaceCall, scene: Scene) -> tuple[Target, ...]:

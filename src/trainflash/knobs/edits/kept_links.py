@@ -22,9 +22,8 @@ from trainflash.knobs.reading.expressions import free_name, given_to, refuse
 from trainflash.knobs.reading.python_source import PythonFile, descendants, has_splat
 from trainflash.knobs.scene import Scene, Target
 
-MAKES = ("socket.create_connection", "socket.socket", "http.client.HTTPConnection", "http.client.HTTPSConnection")
-WHOLE = MAKES[:1] + MAKES[2:]  # what gives a connection by one call
-INPUT = ("input_io", "input_tail", "input_cpu")
+WHOLE = ("socket.create_connection", "http.client.HTTPConnection", "http.client.HTTPSConnection")  # give a connection by one call
+MAKES = (*WHOLE, "socket.socket")
 NAME, HELD = "linked", "LINKS"
 HELPER = '''\
 {held} = {{}}  # one connection for each process and thread
@@ -69,7 +68,7 @@ def _chosen(scene: Scene, links) -> Opened:
     try:
         return near(scene.project, file, place, links, "connection is made and ended again")
     except UsageError as bad:
-        waits = scene.at is None and scene.finding is not None and scene.finding.kind in INPUT
+        waits = scene.at is None and scene.finding is not None and scene.finding.phase == "Data"
         found = [each for where in scene.project.parsed() for _, each in links(where)] if waits else []
         if len(found) != 1:
             raise bad
@@ -92,7 +91,7 @@ def _gives_a_connection(file: PythonFile, function: cst.FunctionDef) -> bool:
 def _made(file: PythonFile, function: cst.FunctionDef, node: cst.BaseExpression | None) -> bool:
     if isinstance(node, cst.Name):
         values = given_to(function, node.value)
-        return len(values) == 1 and _made(file, function, values[0]) and not isinstance(values[0], cst.Name)
+        node = values[0] if len(values) == 1 else None
     return isinstance(node, cst.Call) and file.full_name(node.func) in MAKES
 
 

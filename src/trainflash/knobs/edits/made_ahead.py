@@ -12,7 +12,8 @@ from collections.abc import Iterator
 import libcst as cst
 
 from trainflash.knobs.edits import imports
-from trainflash.knobs.edits.statements import above_in_module
+from trainflash.knobs.edits.collating import batch_maker
+from trainflash.knobs.edits.statements import above_in_module, decorating
 from trainflash.knobs.effects import changes, given, purity
 from trainflash.knobs.kinds import MadeAhead
 from trainflash.knobs.project import Project
@@ -20,7 +21,6 @@ from trainflash.knobs.reading import callees
 from trainflash.knobs.reading.expressions import given_to, is_name, refuse, short
 from trainflash.knobs.reading.python_source import ASSIGNS, PythonFile, descendants, dotted, keyword, targets_of
 from trainflash.knobs.scene import Scene, Target
-from trainflash.knobs.splices import Splice
 
 NAME = "made_ahead"
 HELPER = '''def made_ahead(make):
@@ -74,13 +74,8 @@ Function = tuple[PythonFile, cst.FunctionDef]
 
 def made_ahead(edit: MadeAhead, scene: Scene) -> tuple[Target, ...]:
     """The data function of the run. Raises `UsageError` where it is no plain generator, or training and making may meet in one place."""
-    project, place = scene.project, scene.summary.data_function
-    if place is None or not project.owns(place):
-        raise refuse("no function of this project's own source makes the batches")
-    file = project.python(place.file)
-    function = file.function_at(place)
-    if function is None:
-        raise refuse(f"{place}: no function stands there")
+    project = scene.project
+    file, function = batch_maker(project, scene.summary.data_function)
     here = file.location(function)
     _plain(file, function)
     inside = list(callees.reached(project, [(file, function)]))
@@ -95,12 +90,7 @@ def made_ahead(edit: MadeAhead, scene: Scene) -> tuple[Target, ...]:
         spelled, further = imports.reach(file, module, name)
         helper = helper.replace(f"<{module}.{name}>", spelled)
         needed += [each for each in further if each not in needed]
-    start = file.span(function)[0]
-    splices = (
-        *needed,
-        above_in_module(file, function, helper),
-        Splice(file.path, start, start, f"@{NAME}{file.newline}{file.indent(function)}"),
-    )
+    splices = (*needed, above_in_module(file, function, helper), decorating(file, function, NAME))
     return (Target(here, None, lambda value: splices, f"the generator {function.name.value} at {here}", "in a thread"),)
 
 
@@ -109,8 +99,6 @@ def _plain(file: PythonFile, function: cst.FunctionDef) -> None:
     yields = [each for each in descendants(function.body, cst.Yield) if file.function_around(each) is function]
     if not yields or function.asynchronous is not None:
         raise refuse(f"{here}: {name} is no generator, its next batch is not known before it is asked for")
-    if function.decorators:
-        raise refuse(f"{here}: what the decorators of {name} make of it is not known")
     if any(not isinstance(file.parent(each), cst.Expr) for each in yields):
         raise refuse(f"{here}: {name} is sent something for each batch")
     if file.function_around(function) is not None:

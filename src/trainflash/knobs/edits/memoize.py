@@ -15,6 +15,7 @@ from trainflash.errors import UsageError
 from trainflash.knobs import facts
 from trainflash.knobs.edits import imports
 from trainflash.knobs.edits.kept_calls import kept_call
+from trainflash.knobs.edits.statements import decorating
 from trainflash.knobs.effects import changes, purity
 from trainflash.knobs.kinds import Memoize
 from trainflash.knobs.reading import callers
@@ -94,9 +95,7 @@ def _cached(file: PythonFile, function: cst.FunctionDef, size: _Size) -> tuple[s
     bounded = size.entries > BOUNDED_ABOVE
     spelled, needed = imports.reach(file, "functools", "lru_cache" if bounded else "cache")
     spelled += f"(maxsize={_power_of_two(size.entries)})" if bounded else ""
-    above = _below_binding(file, function)
-    start = file.span(above)[0]
-    return spelled, (*needed, Splice(file.path, start, start, f"@{spelled}{file.newline}{file.indent(above)}"))
+    return spelled, (*needed, decorating(file, _below_binding(file, function), spelled))
 
 
 def _kept_in_object(file: PythonFile, decorator: cst.Decorator) -> tuple[str, tuple[Splice, ...]]:

@@ -125,7 +125,7 @@ def _asked(file: PythonFile, call: cst.Call, whole: cst.BaseExpression) -> list[
     """One array where the first row is one. A list without a name gets one in the condition."""
     array, needed = imports.reach(file, "numpy", "array")
     kind, more = imports.reach(file, "numpy", "ndarray")
-    name, first = file.text(whole), file.text(whole)
+    name = first = file.text(whole)
     if not isinstance(whole, cst.Name):
         name = _free_name(file, call)
         first = f"({name} := {file.outer_text(whole)})"

@@ -296,6 +296,12 @@ def above_in_module(file: PythonFile, node: cst.CSTNode, text: str) -> Splice:
     return Splice(file.path, above, above, (max(0, 3 - newlines) * "\n" + text).replace("\n", file.newline))
 
 
+def decorating(file: PythonFile, node: cst.CSTNode, text: str) -> Splice:
+    """`@text` on a line of its own in front of `node`: a function, or one of its decorators."""
+    start = file.span(node)[0]
+    return Splice(file.path, start, start, f"@{text}{file.newline}{file.indent(node)}")
+
+
 def _is_sequential(file: PythonFile, call: cst.Call, target: cst.BaseExpression) -> None:
     """Raises `UsageError` unless `target` is assigned a `torch.nn.Sequential` and nothing else: a list cannot be called."""
     name, owner = dotted(target), file.class_around(call) or file.module

@@ -133,13 +133,9 @@ class Guarded:
         for name, parts in sorted(self._attributes.items()):
             for where in self.project.parsed(name):
                 for node in where.nodes:
-                    read = isinstance(node, cst.Attribute) and node.attr.value == name and not self._mine(where, node)
-                    if (
-                        read
-                        and not _another_part(where, node, parts)
-                        and not given.stored(where, node)
-                        and not self._reported(where, node, 0)
-                    ):  # type: ignore[arg-type]
+                    named = isinstance(node, cst.Attribute) and node.attr.value == name
+                    read = named and not self._mine(where, node) and not _another_part(where, node, parts)
+                    if read and not given.stored(where, node) and not self._reported(where, node, 0):  # type: ignore[arg-type]
                         return self._is_read(name, where, node)
         for file, name in self._variables:
             for where, node in outside.reads(self.project, file, name):

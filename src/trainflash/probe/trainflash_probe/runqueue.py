@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 
 from .files import Kept
 
@@ -34,3 +35,8 @@ def waited_ns():
         return int(os.pread(_file.fileno(), 64, 0).split(None, 2)[1]) if _file is not None else None
     except (OSError, ValueError, IndexError):
         return None
+
+
+def clock() -> int:
+    """Nanoseconds without those in which this thread waited for a core."""
+    return time.perf_counter_ns() - (waited_ns() or 0)

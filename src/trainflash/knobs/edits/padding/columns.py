@@ -10,8 +10,8 @@ from textwrap import indent
 import libcst as cst
 
 from trainflash.knobs.edits import imports
-from trainflash.knobs.edits.collating import LOADER, collate_with, own_collate
-from trainflash.knobs.edits.statements import above_in_module
+from trainflash.knobs.edits.collating import LOADER, batch_maker, collate_with, own_collate
+from trainflash.knobs.edits.statements import above_in_module, decorating
 from trainflash.knobs.edits.which_call import the_call
 from trainflash.knobs.kinds import CommonPadding
 from trainflash.knobs.project import Project
@@ -68,25 +68,16 @@ def common_padding(edit: CommonPadding, scene: Scene) -> tuple[Target, ...]:
 
 def _decorated(scene: Scene, place: Location, fields: tuple[PaddedField, ...]) -> Target:
     """The function that makes the batches, with a decorator that cuts them."""
-    if not scene.project.owns(place):
-        raise refuse(f"{place}: the function that makes the batches is not in this project's own source")
-    file = scene.project.python(place.file)
-    function = file.function_at(place)
-    if function is None:
-        raise refuse(f"{place}: no function stands there")
+    file, function = batch_maker(scene.project, place)
     here, name = file.location(function), function.name.value
     yields = [each for each in descendants(function.body, cst.Yield) if file.function_around(each) is function]
     if function.asynchronous is not None or any(not isinstance(file.parent(each), cst.Expr) for each in yields):
         raise refuse(f"{here}: {name} does more than yield batches")
-    if function.decorators:
-        raise refuse(f"{here}: what the decorators of {name} make of it is not known")
     free_name(file, function, DECORATOR)
     _network_of_any_width(scene, fields[0].width)
     wraps, added = imports.reach(file, "functools", "wraps")
     text = DECORATION.format(name=DECORATOR, wraps=wraps, body=indent(_around(fields, bool(yields)), 8 * " "))
-    start = file.span(function)[0]
-    marked = Splice(file.path, start, start, f"@{DECORATOR}{file.newline}{file.indent(function)}")
-    splices = (*added, above_in_module(file, function, text), marked)
+    splices = (*added, above_in_module(file, function, text), decorating(file, function, DECORATOR))
     return Target(here, None, lambda value: splices, f"the batches of {name} at {here}", "without the padding of all rows")
 
 

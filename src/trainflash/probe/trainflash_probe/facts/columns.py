@@ -16,10 +16,9 @@ class Columns:
     """Fields of a plain batch that are as wide as its main input, each with the one value of its common padding."""
 
     def __init__(self) -> None:
-        self._fills: dict = {}  # key -> value
-        self._dims: dict = {}  # key -> number of dimensions
+        self._fills: dict = {}  # key -> (value, number of dimensions)
         self._width = None
-        self._by: list = []  # [code] of the function of the program that made them, [None] for a loader
+        self._makers: set = set()  # codes of functions of the program that made them, None for a loader
         self._unclear = False  # a field of that width is no sequence, or is filled in more than one way; or widths or makers differ
 
     def look(self, batch: object, main, made_by=None) -> None:
@@ -29,7 +28,7 @@ class Columns:
             return
         try:
             self._look(batch, main)
-            self._of(made_by)
+            self._note_maker(made_by)
         except (RuntimeError, TypeError, ValueError, ImportError):  # a type that numpy does not have, or no numpy
             self._unclear = True
 
@@ -48,19 +47,18 @@ class Columns:
         least = next(ends[key][0] for key, tensor in wide if tensor is main)
         if not least:
             return  # a sample fills the width: nothing to be seen
-        for key, (length, value) in ends.items():
-            if length < least or self._fills.setdefault(key, value) != value or abs(value) == INFINITE:
-                self._unclear = True
         for key, tensor in wide:
-            if self._dims.setdefault(key, tensor.dim()) != tensor.dim():
+            length, value = ends[key]
+            fill = value, tensor.dim()
+            if length < least or self._fills.setdefault(key, fill) != fill or abs(value) == INFINITE:
                 self._unclear = True
 
-    def _of(self, made_by) -> None:
+    def _note_maker(self, made_by) -> None:
         steps = type(made_by) is MethodWrapperType and type(made_by.__self__) is GeneratorType  # `generator.__next__`
         code = made_by.__self__.gi_code if steps else own.code_of(made_by)
         known = made_by is None or (code is not None and own.is_own(code))
-        self._by = self._by or [code]
-        if not known or self._by[0] is not code:
+        self._makers.add(code)
+        if not known or len(self._makers) > 1:
             self._unclear = True
 
     def found(self) -> tuple:
@@ -68,8 +66,8 @@ class Columns:
 
         The key is a dictionary's, a place in a list, or None for a batch of one tensor. No field: not clear.
         """
-        fields = [] if self._unclear else [[key, value, self._width, self._dims[key]] for key, value in self._fills.items()]
-        code = self._by[0] if fields else None
+        fields = [] if self._unclear else [[key, value, self._width, dims] for key, (value, dims) in self._fills.items()]
+        code = next(iter(self._makers)) if fields else None
         return fields, None if code is None else own.place_of_code(code)
 
 

@@ -7,21 +7,14 @@ gradients.
 
 from __future__ import annotations
 
-import time
-
 from ..guard import swallow
 from ..phases.loop import loop
-from ..runqueue import waited_ns
+from ..runqueue import clock
 from ..writer import fact
 from .askers import asker
 
 MOST_NS = 150_000_000  # of trials in one step
 TRIES = 2  # of each order, of which the faster one counts: the first run builds code
-
-
-def clock() -> int:
-    """Nanoseconds without those in which this thread waited for a core."""
-    return time.perf_counter_ns() - (waited_ns() or 0)
 
 
 class UndoneLayouts:

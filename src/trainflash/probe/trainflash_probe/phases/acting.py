@@ -195,7 +195,11 @@ class _Tested:
             result = original(*args, **kwargs)
         finally:
             loop.on_backward = [method for method in loop.on_backward if method != self._backward_begins]
-        self._tests = not self._trained and loop.steps == steps and are_numbers(result)
+        try:
+            self._tests = not self._trained and loop.steps == steps and are_numbers(result)
+        except Exception as error:
+            self._tests = False
+            swallow("acting", error)
         return result
 
     def _backward_begins(self, tensors: tuple, grad_tensors: object) -> None:
