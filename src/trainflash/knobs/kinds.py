@@ -239,6 +239,14 @@ class ShownProfile(Edit):
 
 
 @dataclass(frozen=True)
+class CountedOnce(Edit):
+    """Keep what the counter of a `with` block found the first time, and count no more."""
+
+    calls: tuple[str, ...]
+    at: str = "program"
+
+
+@dataclass(frozen=True)
 class UnheardLog(Edit):
     """Ask the logger whether anybody listens before a message is put together that nobody was shown in the run."""
 

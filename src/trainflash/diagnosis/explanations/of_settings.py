@@ -16,6 +16,7 @@ SETTINGS = (
             Fix("switch anomaly mode off for real runs", "nothing but the error message at a NaN: bitwise the same", "anomaly_off"),
             Fix("take the profiler out of the loop", NOTHING, "profiler_off"),
             Fix("let the profiler's schedule end after one recording", "what is shown of it covers these steps alone", "profiled_once"),
+            Fix("count the operations of the first step alone", "figures made of the count rest on that step", "counted_once"),
             Fix("take cProfile away, or start it for a few steps", NOTHING, "python_profiler_off"),
             Fix("switch it on by a flag, for the steps in question", NOTHING),
         ),

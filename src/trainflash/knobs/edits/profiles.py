@@ -98,7 +98,7 @@ def _shown(project: Project, file: PythonFile, call: cst.Call, bound: cst.BaseEx
     function = file.function_around(call)
     if not isinstance(bound, cst.Name) or any(isinstance(each, cst.Global) for each in file.nodes):
         raise refuse(f"{file.location(call)}: who reads what the profiler recorded cannot be told")
-    if function is None and _read_elsewhere(project, file, bound.value):
+    if function is None and read_elsewhere(project, file, bound.value):
         raise refuse(f"{file.location(call)}: another file may read what {bound.value} recorded")
     recording = _named(file, function or file.module, bound.value)
     found: dict[int, cst.BaseSmallStatement] = {}
@@ -114,7 +114,7 @@ def _shown(project: Project, file: PythonFile, call: cst.Call, bound: cst.BaseEx
     return list(found.values())
 
 
-def _read_elsewhere(project: Project, file: PythonFile, name: str) -> bool:
+def read_elsewhere(project: Project, file: PythonFile, name: str) -> bool:
     """Whether another file of the program may get the module's variable `name`."""
     others = [where for where in project.parsed(name) if where is not file]
     return any(

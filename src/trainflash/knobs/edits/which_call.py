@@ -9,7 +9,16 @@ from typing import TypeVar
 import libcst as cst
 
 from trainflash.errors import UsageError
-from trainflash.knobs.kinds import CallArgument, GuardSetting, ReleasedObjects, RemoveCall, ReplaceCall, ShownProfile, UnwrapCall
+from trainflash.knobs.kinds import (
+    CallArgument,
+    CountedOnce,
+    GuardSetting,
+    ReleasedObjects,
+    RemoveCall,
+    ReplaceCall,
+    ShownProfile,
+    UnwrapCall,
+)
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees, sources
 from trainflash.knobs.reading.expressions import argument_node, given_to, refuse
@@ -19,7 +28,7 @@ from trainflash.schema import Location
 
 OF_LOADERS = ("train_loader", "eval_loader", "loader")
 Found = TypeVar("Found")
-Placed = CallArgument | ReplaceCall | RemoveCall | ReleasedObjects | UnwrapCall | GuardSetting | ShownProfile
+Placed = CallArgument | ReplaceCall | RemoveCall | ReleasedObjects | UnwrapCall | GuardSetting | ShownProfile | CountedOnce
 
 
 def wanted_location(edit: Placed, scene: Scene) -> Location | None:
