@@ -7,57 +7,22 @@ from typing import Any
 
 from trainflash.errors import UsageError
 from trainflash.knobs import kinds as of
-from trainflash.knobs.edits import (
-    asked_first,
-    batching,
-    calls,
-    collecting,
-    compiled_blocks,
-    concurrent_reads,
-    counters,
-    cut_batches,
-    evaluation,
-    guards,
-    hoisting,
-    intervals,
-    joined_calls,
-    joined_once,
-    kept_contents,
-    kept_handles,
-    kept_layout,
-    kept_links,
-    kept_loaders,
-    kept_pools,
-    listed_fields,
-    log_guards,
-    log_levels,
-    loops,
-    made_ahead,
-    mapped_files,
-    memoize,
-    network,
-    no_delay,
-    other_choice,
-    own_optimizers,
-    plain_numbers,
-    profiles,
-    rerun,
-    saving,
-    searched_lists,
-    seldom,
-    single_precision,
-    sparse_gradients,
-    stacked_arrays,
-    statements,
-    watching_modes,
-)
-from trainflash.knobs.edits import exchange as exchanging
+from trainflash.knobs.edits import calls, collecting, guards, other_choice, statements
 from trainflash.knobs.edits.attention import dimensions, fused, weights
+from trainflash.knobs.edits.batches import batching, cut_batches
+from trainflash.knobs.edits.batches import exchange as exchanging
+from trainflash.knobs.edits.cadence import asked_first, intervals, later_reads, seldom
 from trainflash.knobs.edits.foreach import loops as foreach_loops
+from trainflash.knobs.edits.formats import kept_layout, single_precision
+from trainflash.knobs.edits.keeping import hoisting, kept_contents, kept_handles, kept_links, kept_loaders, kept_pools, memoize
+from trainflash.knobs.edits.lists import joined_calls, joined_once, listed_fields, plain_numbers, searched_lists, stacked_arrays
 from trainflash.knobs.edits.mapped import rows as mapped_rows
+from trainflash.knobs.edits.network import compiled_blocks, evaluation, own_optimizers, rerun, sparse_gradients, trained
 from trainflash.knobs.edits.padding import buckets, columns, longest, rounded
 from trainflash.knobs.edits.padding import settings as padding_settings
 from trainflash.knobs.edits.ranks import dealt_rows, joined_exchange, skip_sync
+from trainflash.knobs.edits.waits import concurrent_reads, made_ahead, mapped_files, no_delay, saving
+from trainflash.knobs.edits.watching import counters, log_guards, log_levels, profiles, watching_modes
 from trainflash.knobs.reading.expressions import same
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Edit
@@ -74,9 +39,9 @@ FINDERS: dict[type, Callable[[Any, Scene], tuple[Target, ...]]] = {
     of.CollectorSettings: collecting.collector_settings,
     of.HandedFunction: collecting.handed_function,
     of.UnwrapCall: statements.unwrap_call,
-    of.ModelStatement: network.model_statement,
+    of.ModelStatement: trained.model_statement,
     of.CompiledBlocks: compiled_blocks.compiled_blocks,
-    of.ForwardBlock: network.forward_block,
+    of.ForwardBlock: trained.forward_block,
     of.GuardSetting: guards.guard_setting,
     of.ShownProfile: profiles.shown_profile,
     of.UnheardLog: log_guards.unheard_log,
@@ -122,7 +87,7 @@ FINDERS: dict[type, Callable[[Any, Scene], tuple[Target, ...]]] = {
     of.LengthBatches: buckets.length_batches,
     of.PaddingSetting: padding_settings.padding_setting,
     of.RoundedWidth: rounded.rounded_width,
-    of.DeferredRead: loops.deferred_read,
+    of.DeferredRead: later_reads.deferred_read,
     of.Hoist: hoisting.hoist,
     of.Background: saving.background,
     of.SkipSync: skip_sync.skip_sync,

@@ -9,8 +9,8 @@ from __future__ import annotations
 import libcst as cst
 
 from trainflash.knobs.edits import imports
-from trainflash.knobs.edits.batching import loader_is_only_iterated
-from trainflash.knobs.edits.collating import LOADER
+from trainflash.knobs.edits.batches.batching import loader_is_only_iterated
+from trainflash.knobs.edits.batches.collating import LOADER
 from trainflash.knobs.edits.statements import above_in_module, argument
 from trainflash.knobs.edits.which_call import the_call
 from trainflash.knobs.kinds import LengthBatches

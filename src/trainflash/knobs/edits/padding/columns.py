@@ -10,7 +10,7 @@ from textwrap import indent
 import libcst as cst
 
 from trainflash.knobs.edits import imports
-from trainflash.knobs.edits.collating import LOADER, batch_maker, collate_with, own_collate
+from trainflash.knobs.edits.batches.collating import LOADER, batch_maker, collate_with, own_collate
 from trainflash.knobs.edits.statements import above_in_module, decorating
 from trainflash.knobs.edits.which_call import the_call
 from trainflash.knobs.kinds import CommonPadding

@@ -9,7 +9,7 @@ from typing import Any
 import libcst as cst
 
 from trainflash.errors import UsageError
-from trainflash.knobs.edits.collating import collate_function, item_function
+from trainflash.knobs.edits.batches.collating import collate_function, item_function
 from trainflash.knobs.edits.padding import again
 from trainflash.knobs.kinds import PadToLongest
 from trainflash.knobs.reading import callees

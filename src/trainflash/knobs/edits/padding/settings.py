@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import libcst as cst
 
 from trainflash.errors import UsageError
-from trainflash.knobs.edits.collating import collate_function
+from trainflash.knobs.edits.batches.collating import collate_function
 from trainflash.knobs.edits.padding import again
 from trainflash.knobs.kinds import PaddingSetting
 from trainflash.knobs.reading import callees, lookups, sources

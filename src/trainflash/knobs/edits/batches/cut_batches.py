@@ -9,7 +9,7 @@ from typing import Any
 import libcst as cst
 
 from trainflash.errors import UsageError
-from trainflash.knobs.edits.exchange import of_means, worked_out
+from trainflash.knobs.edits.batches.exchange import of_means, worked_out
 from trainflash.knobs.effects import given
 from trainflash.knobs.kinds import CutBatch
 from trainflash.knobs.reading import callees, sources

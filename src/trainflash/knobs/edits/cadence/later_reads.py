@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import libcst as cst
 
-from trainflash.knobs.edits import kept_reads
-from trainflash.knobs.edits.now_and_then import guarded_in
+from trainflash.knobs.edits.cadence import kept_reads
+from trainflash.knobs.edits.cadence.now_and_then import guarded_in
 from trainflash.knobs.effects import changes
 from trainflash.knobs.kinds import DeferredRead
 from trainflash.knobs.reading.expressions import assigned, is_name, refuse

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from trainflash.knobs.edits.kept_calls import TRAINED
+from trainflash.knobs.edits.keeping.kept_calls import TRAINED
 from trainflash.knobs.effects import changes, purity
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees

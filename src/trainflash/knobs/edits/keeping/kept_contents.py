@@ -12,8 +12,8 @@ from collections.abc import Iterator
 import libcst as cst
 
 from trainflash.knobs.edits import imports
-from trainflash.knobs.edits.kept_calls import constant, known_above
-from trainflash.knobs.edits.kept_handles import OF_PATHS, PATHS, blank_above, of_path
+from trainflash.knobs.edits.keeping.kept_calls import constant, known_above
+from trainflash.knobs.edits.keeping.kept_handles import OF_PATHS, PATHS, blank_above, of_path
 from trainflash.knobs.edits.statements import above_outermost, kept_comments
 from trainflash.knobs.edits.which_call import near
 from trainflash.knobs.effects import purity

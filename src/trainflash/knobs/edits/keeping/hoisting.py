@@ -7,8 +7,8 @@ from typing import Any
 
 import libcst as cst
 
+from trainflash.knobs.edits.cadence.later_reads import loop_around
 from trainflash.knobs.edits.calls import insertion
-from trainflash.knobs.edits.loops import loop_around
 from trainflash.knobs.edits.statements import whole_lines
 from trainflash.knobs.edits.which_call import the_call
 from trainflash.knobs.effects import changes, purity, sharing, writers

@@ -7,7 +7,7 @@ import re
 import libcst as cst
 
 from trainflash.knobs.edits import imports
-from trainflash.knobs.edits.collating import LOADER
+from trainflash.knobs.edits.batches.collating import LOADER
 from trainflash.knobs.edits.which_call import the_call
 from trainflash.knobs.kinds import BatchedSampling
 from trainflash.knobs.reading.expressions import assigned, literal, refuse

@@ -7,7 +7,7 @@ from typing import Any
 import libcst as cst
 
 from trainflash.errors import UsageError
-from trainflash.knobs.edits import every_step
+from trainflash.knobs.edits.cadence import every_step
 from trainflash.knobs.edits.statements import long_text, under
 from trainflash.knobs.effects import given, guarded, writers
 from trainflash.knobs.kinds import Seldom

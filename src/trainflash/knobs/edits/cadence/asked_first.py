@@ -10,7 +10,7 @@ from __future__ import annotations
 import libcst as cst
 
 from trainflash.errors import UsageError
-from trainflash.knobs.edits import every_step
+from trainflash.knobs.edits.cadence import every_step
 from trainflash.knobs.edits.statements import long_text, under
 from trainflash.knobs.effects import given, guarded
 from trainflash.knobs.kinds import AskedFirst

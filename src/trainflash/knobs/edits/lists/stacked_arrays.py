@@ -14,7 +14,8 @@ from collections.abc import Iterator
 import libcst as cst
 
 from trainflash.errors import UsageError
-from trainflash.knobs.edits import collating, imports
+from trainflash.knobs.edits import imports
+from trainflash.knobs.edits.batches import collating
 from trainflash.knobs.kinds import StackedArrays
 from trainflash.knobs.reading.arrays import declared_array
 from trainflash.knobs.reading.expressions import free_name, refuse

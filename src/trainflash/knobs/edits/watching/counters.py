@@ -5,8 +5,8 @@ from __future__ import annotations
 import libcst as cst
 
 from trainflash.knobs.edits import imports
-from trainflash.knobs.edits.profiles import read_elsewhere
 from trainflash.knobs.edits.statements import above_in_module, behind
+from trainflash.knobs.edits.watching.profiles import read_elsewhere
 from trainflash.knobs.edits.which_call import the_call
 from trainflash.knobs.kinds import CountedOnce
 from trainflash.knobs.reading import callers

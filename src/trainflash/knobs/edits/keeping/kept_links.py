@@ -12,7 +12,7 @@ import libcst as cst
 
 from trainflash.errors import UsageError
 from trainflash.knobs.edits import imports
-from trainflash.knobs.edits.opened import Opened, opened
+from trainflash.knobs.edits.keeping.opened import Opened, opened
 from trainflash.knobs.edits.statements import above_in_module
 from trainflash.knobs.edits.which_call import near
 from trainflash.knobs.kinds import KeptLink

@@ -8,7 +8,7 @@ from typing import Any
 import libcst as cst
 
 from trainflash.errors import UsageError
-from trainflash.knobs.edits import array_edges
+from trainflash.knobs.edits.formats import array_edges
 from trainflash.knobs.kinds import SinglePrecision
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import sources

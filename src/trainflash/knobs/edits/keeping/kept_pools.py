@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator
 
 import libcst as cst
 
-from trainflash.knobs.edits import pool_workers
-from trainflash.knobs.edits.kept_calls import cached_maker
-from trainflash.knobs.edits.opened import Opened, opened
+from trainflash.knobs.edits.keeping import pool_workers
+from trainflash.knobs.edits.keeping.kept_calls import cached_maker
+from trainflash.knobs.edits.keeping.opened import Opened, opened
 from trainflash.knobs.kinds import KeptPool
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees, callers

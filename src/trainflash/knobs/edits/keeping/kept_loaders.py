@@ -10,9 +10,10 @@ from __future__ import annotations
 import libcst as cst
 
 from trainflash.errors import UsageError
-from trainflash.knobs.edits import imports, kept_calls
+from trainflash.knobs.edits import imports
 from trainflash.knobs.edits.calls import insertion
-from trainflash.knobs.edits.hoisting import LOADER
+from trainflash.knobs.edits.keeping import kept_calls
+from trainflash.knobs.edits.keeping.hoisting import LOADER
 from trainflash.knobs.edits.which_call import the_call
 from trainflash.knobs.effects import changes
 from trainflash.knobs.kinds import KeptLoader

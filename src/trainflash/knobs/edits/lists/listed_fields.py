@@ -6,7 +6,7 @@ The batch stays what it was, a list with a tensor for each number; only that the
 from __future__ import annotations
 
 from trainflash.knobs.edits import imports
-from trainflash.knobs.edits.collating import LOADER, collate_with, own_collate
+from trainflash.knobs.edits.batches.collating import LOADER, collate_with, own_collate
 from trainflash.knobs.edits.statements import above_in_module
 from trainflash.knobs.edits.which_call import the_call
 from trainflash.knobs.kinds import ListedFields

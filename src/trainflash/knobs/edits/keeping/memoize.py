@@ -14,7 +14,7 @@ import libcst as cst
 from trainflash.errors import UsageError
 from trainflash.knobs import facts
 from trainflash.knobs.edits import imports
-from trainflash.knobs.edits.kept_calls import kept_call
+from trainflash.knobs.edits.keeping.kept_calls import kept_call
 from trainflash.knobs.edits.statements import decorating
 from trainflash.knobs.effects import changes, purity
 from trainflash.knobs.kinds import Memoize

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from trainflash.knobs.edits.now_and_then import guarded_in
+from trainflash.knobs.edits.cadence.now_and_then import guarded_in
 from trainflash.knobs.reading.expressions import assigned, is_name, refuse
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted
 from trainflash.knobs.splices import Splice

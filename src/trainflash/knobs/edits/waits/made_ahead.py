@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from trainflash.knobs.edits import imports
-from trainflash.knobs.edits.collating import batch_maker
+from trainflash.knobs.edits.batches.collating import batch_maker
 from trainflash.knobs.edits.statements import above_in_module, decorating
 from trainflash.knobs.effects import changes, given, purity
 from trainflash.knobs.kinds import MadeAhead

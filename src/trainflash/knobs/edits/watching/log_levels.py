@@ -8,7 +8,7 @@ import libcst as cst
 
 from trainflash.errors import UsageError
 from trainflash.knobs.edits import imports
-from trainflash.knobs.edits.log_guards import log_call
+from trainflash.knobs.edits.watching.log_guards import log_call
 from trainflash.knobs.kinds import LogLevel
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees, sources

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 import libcst as cst
 
 from trainflash.knobs.edits import imports
-from trainflash.knobs.edits.kept_calls import known_above
-from trainflash.knobs.edits.opened import Opened, opened
+from trainflash.knobs.edits.keeping.kept_calls import known_above
+from trainflash.knobs.edits.keeping.opened import Opened, opened
 from trainflash.knobs.edits.statements import above_outermost
 from trainflash.knobs.edits.which_call import near
 from trainflash.knobs.kinds import KeptHandle

@@ -1,0 +1,1 @@
+"""Lists that Python walks element by element: one operation for all of them."""

@@ -1,0 +1,1 @@
+"""The network and its update: compiled, run again, evaluated, stepped."""

@@ -1,0 +1,1 @@
+"""What watches a training and was left on: modes, profilers, counters, logs."""
