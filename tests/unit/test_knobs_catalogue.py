@@ -58,6 +58,19 @@ def test_a_knob_needs_only_a_file(tmp_path):
         ({"edits": [{"kind": "call_argument", "calls": ["a"], "argument": "b", "pos": 1}]}, r"edits\[0\]: unknown field 'pos'"),
         ({"requires": [{"fact": "cpus", "otherwise": "x"}]}, r"requires\[0\]: exactly one of"),
         ({"requires": [{"fact": "moon", "above": 1, "otherwise": "x"}]}, r"'moon' is no fact"),
+        (
+            {"requires": [{"fact": "settings.anomaly", "exists": True, "otherwise": "x"}]},
+            r"fact: 'anomaly' is no setting, did you mean 'anomaly_mode'",
+        ),
+        (
+            {"edits": [{"kind": "call_argument", "calls": ["a"], "argument": "b", "at": "setting"}]},
+            r"edits\[0\]\.setting: None is no setting",
+        ),
+        (
+            {"edits": [{"kind": "call_argument", "calls": ["a"], "argument": "b", "written": "c"}], "values": [False]},
+            r"edits\[0\]\.written",
+        ),
+        ({"answers": ["compute"]}, r"answers: compute is"),
         ({"name": "other"}, r"name: is 'other'"),
         ({"schema": "knob.v2"}, r"knob\.v2"),
         ({"values": []}, r"values"),

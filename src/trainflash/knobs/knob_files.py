@@ -19,9 +19,10 @@ from trainflash import resources
 from trainflash.errors import UsageError
 from trainflash.knobs import facts
 from trainflash.knobs.facts import Condition
-from trainflash.knobs.kinds import EDITS, ROLES, Edit, Exchange, Together
+from trainflash.knobs.kinds import EDITS, ROLES, CallArgument, Edit, Exchange, Together
 from trainflash.schema import KINDS, Kind, from_plain
 from trainflash.schema.findings import Change
+from trainflash.schema.summaries import SETTINGS
 
 MEND = "correct the knob file; templates/knobs has examples"
 
@@ -94,6 +95,8 @@ def _edit(plain: Any, where: str) -> Edit:
     at = getattr(made, "at", "program")
     if at not in ROLES and at.split(".")[0] not in facts.ROOTS:
         raise UsageError(f"{where}.at: {at!r} is no role and no fact", MEND)
+    if at == "setting":
+        _a_setting(getattr(made, "setting", None), f"{where}.setting")
     if isinstance(made, Together):
         return dataclasses.replace(made, edits=tuple(_edit(each, f"{where}.edits[{number}]") for number, each in enumerate(made.edits)))
     if isinstance(made, Exchange):
@@ -114,6 +117,12 @@ def _known(cls: type, plain: Mapping[str, Any], where: str) -> None:
                 _known(nested, item, f"{where}: {key}[{number}]")
 
 
+def _a_setting(name: str | None, where: str) -> None:
+    if name not in SETTINGS:
+        near = difflib.get_close_matches(str(name), SETTINGS, 1)
+        raise UsageError(f"{where}: {name!r} is no setting" + (f", did you mean {near[0]!r}?" if near else ""), MEND)
+
+
 def _consistent(knob: Knob, path: Path) -> None:
     conditions = [*enumerate(knob.requires)] + [(number, each) for risk in knob.risk_when for number, each in enumerate(risk.when)]
     for number, condition in conditions:
@@ -122,6 +131,11 @@ def _consistent(knob: Knob, path: Path) -> None:
             raise UsageError(f"{path.name}: requires[{number}]: exactly one of equals, differs, below, above, exists is needed", MEND)
         if condition.fact.split(".")[0] not in facts.ROOTS:
             raise UsageError(f"{path.name}: requires[{number}].fact: {condition.fact!r} is no fact", MEND)
+        if condition.fact.startswith("settings."):
+            _a_setting(condition.fact.partition(".")[2], f"{path.name}: requires[{number}].fact")
+    for number, edit in enumerate(knob.edits):
+        if isinstance(edit, CallArgument) and edit.written is not None and knob.values != (True,):
+            raise UsageError(f"{path.name}: edits[{number}].written: stands for the value of `values: [true]` alone", MEND)
     if knob.name != path.stem:
         raise UsageError(f"{path.name}: name: is {knob.name!r}, the file's name says {path.stem!r}", MEND)
     if not knob.answers or not knob.values or not knob.check or not knob.effect.source:
@@ -130,6 +144,8 @@ def _consistent(knob: Knob, path: Path) -> None:
         raise UsageError(f"{path.name}: chance: is {knob.chance}, a share above 0 and up to 1 is needed", MEND)
     if not set(knob.answers) <= set(KINDS) or knob.risk not in get_args(Change):
         raise UsageError(f"{path.name}: answers or risk is not known", MEND)
+    if "compute" in knob.answers:
+        raise UsageError(f"{path.name}: answers: compute is what a healthy program is told, and needs no knob", MEND)
 
 
 @functools.cache

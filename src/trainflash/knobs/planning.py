@@ -138,7 +138,7 @@ def _candidates(knob: Knob, scene: Scene, kind: Kind, wanted: Any) -> list[Candi
 def _demand(knob: Knob, scene: Scene) -> None:
     for condition in knob.requires:
         if not condition.holds(scene.facts):
-            raise UsageError(condition.otherwise, f"see trainflash explain {knob.name}")
+            raise UsageError(condition.otherwise, f"{knob.name} is for runs where that is otherwise")
 
 
 def _at_target(knob: Knob, scene: Scene, target: Target, kind: Kind, wanted: Any) -> list[Candidate]:

@@ -145,11 +145,18 @@ class RepeatedWork:
     # making one sample, joining them, between phases, until backward; calls of torch by the function at `location`, its costliest line
 
 
+SETTINGS = (
+    *("anomaly_mode", "gradcheck", "underflow_overflow", "profiler", "python_profiler", "python_tracing", "tracemalloc"),
+    *("looking_mode", "python_mode", "compile_debug", "distributed_debug", "blocking_launches", "debug_build", "dev_mode"),
+    *("malloc_debug", "verbose_logs", "verbose_logging", "deterministic", "fill_uninitialized_memory"),
+)
+
+
 @dataclass(frozen=True)
 class Setting:
     """A debug or performance setting that was on in the run, and where it was switched on (None: environment or library)."""
 
-    name: str  # e.g. "anomaly_mode", "profiler", "gradcheck", "blocking_launches", "deterministic"
+    name: str  # one of SETTINGS
     value: str
     location: Location | None
     share: float | None = None  # time in the aid's own calls between the steps ÷ wall time of training, where it makes any

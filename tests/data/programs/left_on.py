@@ -5,6 +5,11 @@ from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
 
+def quietly(tensor):
+    with torch.autograd.set_detect_anomaly(False):
+        return tensor.square()
+
+
 def main():
     torch.set_num_threads(1)
     torch.autograd.set_detect_anomaly(True)
@@ -14,7 +19,7 @@ def main():
     for _ in range(30):
         with torch.autograd.profiler.profile(), FlopCounterMode(display=False):
             optimizer.zero_grad()
-            model(torch.ones(4, 8)).square().mean().backward()
+            quietly(model(torch.ones(4, 8))).mean().backward()
             optimizer.step()
 
 

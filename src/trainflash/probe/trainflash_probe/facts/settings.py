@@ -34,8 +34,8 @@ _spent = [0, 0]  # ns in a profiler's own calls; when the one that runs began
 def install(torch) -> None:
     """Remember who switches what on."""
     anomaly = torch.autograd.anomaly_mode
-    for owner, name in ((anomaly.set_detect_anomaly, "__init__"), (anomaly.detect_anomaly, "__init__")):
-        _remember(owner, name, "anomaly_mode")
+    _remember(anomaly.set_detect_anomaly, "__init__", "anomaly_mode", mode=1)
+    _remember(anomaly.detect_anomaly, "__init__", "anomaly_mode")
     autograd = torch.autograd.profiler
     for owner in (autograd.profile, autograd.emit_nvtx, autograd.emit_itt):
         _remember(owner, "__enter__", "profiler")
@@ -44,11 +44,10 @@ def install(torch) -> None:
         _remember(profiler.profile, "__init__", "profiler")
         for name in ("step", "start", "stop"):
             _time_it(profiler.profile, name)
-    _remember(torch, "use_deterministic_algorithms", "deterministic")
+    _remember(torch, "use_deterministic_algorithms", "deterministic", mode=0)
     _remember(torch, "set_num_threads", "set_num_threads", tell=True)
     _remember(torch.autograd, "gradcheck", "gradcheck", tell=True)
     _remember(torch.autograd, "gradgradcheck", "gradcheck", tell=True)
-    _remember(torch.autograd.grad_mode.set_multithreading_enabled, "__init__", "single_threaded_backward")
     _remember(getattr(torch, "_logging", None), "set_logs", "verbose_logs")
     imports.after("tracemalloc", lambda module: _remember(module, "start", "tracemalloc"))
     imports.after("cProfile", lambda module: _remember_methods(module.Profile, "python_profiler", "enable", "runcall", "runctx"))
@@ -70,13 +69,15 @@ def _remember_methods(owner: object, setting: str, *names: str) -> None:
         _remember(owner, name, setting)
 
 
-def _remember(owner: object, name: str, setting: str, tell: bool = False) -> None:
+def _remember(owner: object, name: str, setting: str, tell: bool = False, mode: int | None = None) -> None:
+    """`mode` is the position of the argument that says whether the call switches the setting on."""
     original = getattr(owner, name, None)
     if original is None:
         return
 
     def keep(place: list, *args) -> None:
-        _places[setting] = place
+        if mode is None or mode >= len(args) or args[mode]:
+            _places[setting] = place
         if tell:
             _tell(setting, args, place)
 
