@@ -69,6 +69,8 @@ def joined() -> Iterator[Ranks]:
         distributed.init_process_group("nccl" if cuda else "gloo")
     try:
         yield Ranks(distributed.get_rank(), distributed.get_world_size())
+        if ours:
+            distributed.barrier()  # gloo's threads abort where one rank leaves while another still talks to it
     finally:
         if ours:
             distributed.destroy_process_group()
