@@ -137,6 +137,10 @@ def untraced():
     sys.settrace(None)
 
 
+def tracer():
+    return sys.gettrace()
+
+
 def test_a_tracer_of_somebody_else_stays(untraced):
     tracing = part("tracing")
 
@@ -149,14 +153,32 @@ def test_a_tracer_of_somebody_else_stays(untraced):
     assert tracing.begin(ours)
     sys.settrace(theirs)
     tracing.end(ours)
-    mine = sys.gettrace()
+    mine = tracer()
     sys.settrace(None)
     assert mine is theirs
     sys.settrace(theirs)
     began = tracing.begin(ours)
-    mine = sys.gettrace()
+    mine = tracer()
     sys.settrace(None)
     assert not began and mine is theirs
+
+
+def test_nobody_is_traced_who_asks_for_a_tracer(untraced, monkeypatch):
+    tracing = part("tracing")
+    monkeypatch.setattr(tracing.own, "is_own", lambda code: code.co_name in ("asking", "idle"))
+
+    def ours(*_):
+        return None
+
+    def idle():
+        return tracing.begin(ours)
+
+    def asking():
+        return tracing.begin(ours), sys.gettrace()
+
+    assert asking() == (False, None) and tracing.asks(asking.__code__)
+    assert idle() and not tracing.asks(idle.__code__)
+    tracing.end(ours)
 
 
 def test_a_forked_child_is_not_traced(untraced):

@@ -45,7 +45,7 @@ class Limits(Observer):
             if late:
                 self._stop(step, "seconds")
         elif (late and self._agree(step)) or os.path.exists(self._agreed):
-            with open(self._agreed) as agreed:
+            with open(self._agreed, encoding="utf-8") as agreed:
                 if step >= int(agreed.read() or step + 1):
                     self._stop(step, "seconds")
 
@@ -53,7 +53,7 @@ class Limits(Observer):
         """All ranks stop at one step: the first that is late names one that none has passed (ranks are one step apart at most)."""
         mine = f"{self._agreed}.{os.getpid()}"
         if not os.path.exists(self._agreed):
-            with open(mine, "w") as out:
+            with open(mine, "w", encoding="utf-8") as out:
                 out.write(str(step + 2))
             with contextlib.suppress(FileExistsError):
                 os.link(mine, self._agreed)
@@ -63,7 +63,7 @@ class Limits(Observer):
     def _stop(self, step: int, because: str) -> None:
         self._raised += 1
         if self._raised == 1:
-            with open(os.path.join(directory, "stopped.json"), "w") as out:
+            with open(os.path.join(directory, "stopped.json"), "w", encoding="utf-8") as out:
                 json.dump({"schema": "trainflash-stopped.v1", "step": step, "because": because, "rank": process.rank()}, out)
             if self._ranks > 1:
                 self._wait_for_ranks()
@@ -75,7 +75,7 @@ class Limits(Observer):
         """A rank that leaves while another still talks to it would abort that one: all meet here first (those of this machine)."""
         here = process.local_world_size() or self._ranks_seen_here()
         arrived = f"{os.path.basename(self._agreed)}.arrived-"
-        with open(os.path.join(directory, f"{arrived}{process.rank()}"), "w"):
+        with open(os.path.join(directory, f"{arrived}{process.rank()}"), "w", encoding="utf-8"):
             pass
         deadline = time.monotonic() + MEET_S
         while time.monotonic() < deadline and sum(name.startswith(arrived) for name in os.listdir(directory)) < here:
@@ -86,7 +86,7 @@ class Limits(Observer):
         host, found = process.host(), 0
         for name in os.listdir(directory):
             if name.startswith("process-"):
-                with contextlib.suppress(OSError, ValueError), open(os.path.join(directory, name)) as file:
+                with contextlib.suppress(OSError, ValueError), open(os.path.join(directory, name), encoding="utf-8") as file:
                     header = json.load(file)
                     found += header["role"] == "main" and header["host"] == host
         return min(self._ranks, max(1, found))

@@ -85,13 +85,13 @@ class Pacer(Observer):
             self._schedstat = None
 
     def _run_free(self):
-        with open(os.path.join(self._directory, "pace-others"), "a") as others:
+        with open(os.path.join(self._directory, "pace-others"), "a", encoding="utf-8") as others:
             others.write("%d\n" % os.getpid())
         self._free = True
 
     def _on_another_machine(self):
         try:
-            with open(os.path.join(self._directory, "host")) as file:
+            with open(os.path.join(self._directory, "host"), encoding="utf-8") as file:
                 return file.read() not in ("", os.uname().nodename)
         except OSError:
             return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 
 from . import own
@@ -50,8 +51,23 @@ def noted(original, keep, *, source: str):
 def like(original):
     """Decorator: a function in the shape of `original`. What a class may hold without its becoming a method, as built-ins, stays so."""
     if hasattr(type(original), "__get__"):
-        return functools.wraps(original)
+        return functools.partial(_function, original)
     return functools.partial(_built_in, original)
+
+
+def _function(original, run):
+    """`functools.wraps` alone shows other arguments to `inspect.getfullargspec`, which does not look at what is wrapped.
+
+    What wraps something itself shows it those of its own.
+    """
+    import inspect  # torch has it; a program without torch is not to wait for it
+
+    run = functools.wraps(original)(run)
+    if hasattr(original, "__wrapped__"):
+        return run
+    with contextlib.suppress(TypeError, ValueError):  # what tells no signature
+        run.__signature__ = inspect.signature(original)
+    return run
 
 
 def _built_in(original, run):

@@ -15,7 +15,7 @@ _whose = None  # (process, thread) that the open file belongs to; a forked child
 def of_thread(native: object) -> tuple:
     """(ns on a core, ns runnable without one) of a thread of this process; Nones where the kernel does not say."""
     try:
-        with open(f"/proc/self/task/{native}/schedstat") as stat:
+        with open(f"/proc/self/task/{native}/schedstat", encoding="utf-8") as stat:
             fields = stat.read().split()
         return int(fields[0]), int(fields[1])
     except (OSError, ValueError, IndexError):

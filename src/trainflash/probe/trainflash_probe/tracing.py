@@ -16,10 +16,23 @@ from . import frames, own
 _newest = None  # our function that was set last
 
 
+def free() -> bool:
+    """Whether nobody traces this thread, and no function of the owner's that runs now may ask whether somebody does."""
+    frame = sys._getframe(1) if sys.gettrace() is None else None
+    while frame is not None and not (asks(frame.f_code) and own.is_own(frame.f_code)):
+        frame = frame.f_back
+    return sys.gettrace() is None and frame is None
+
+
+def asks(code) -> bool:
+    """Whether a function may ask who traces: programs leave work out while they are debugged. Before it runs, a trace has to end."""
+    return "gettrace" in code.co_names
+
+
 def begin(function) -> bool:
-    """Call `function` at each call on this thread from here; False where somebody else traces."""
+    """Call `function` at each call on this thread from here; False where somebody else traces, or may be asked for."""
     global _newest
-    if sys.gettrace() is not None:
+    if not free():
         return False
     _newest = function
     sys.settrace(function)

@@ -164,12 +164,14 @@ class Again(Observer):
         self._calls += 1
         if self._calls > MAX_CALLS or self._overhead > MAX_OVERHEAD_NS:
             return None
-        given = digest_of((args, kwargs), by_identity=True)
+        with loop.unseen():
+            given = digest_of((args, kwargs), by_identity=True)
         return None if given is None else (id(module), given)
 
     def _returned(self, key: tuple, rows: int, frame, result: object, ns: int, records: bool) -> None:
         try:
-            made = digest_of(result, by_identity=False)
+            with loop.unseen():
+                made = digest_of(result, by_identity=False)
             if made is None:
                 return
             counts, before = self._state == COUNTS, self._made.get(key)

@@ -9,16 +9,11 @@ from .. import own
 _TORCH = f"{os.sep}torch{os.sep}"
 
 
-def asker(frame, seen=None):
-    """[file, line, function] of the owner's line that called `frame` directly or through torch alone; else None.
-
-    `seen` is called with the name of each function of torch on the way.
-    """
+def asker(frame):
+    """[file, line, function] of the owner's line that called `frame` directly or through torch alone; else None."""
     while frame is not None and not own.is_own(frame.f_code):
         name = frame.f_code.co_filename
         if _TORCH not in name and not name.startswith(own.PROBE):
             return None
-        if seen is not None:
-            seen(frame.f_code.co_name)
         frame = frame.f_back
     return None if frame is None else own.place_of_frame(frame)

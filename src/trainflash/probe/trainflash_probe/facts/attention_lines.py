@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import sys
 
 from ..guard import swallow
@@ -23,7 +24,7 @@ class AttentionLines:
         self._nodes: list = []  # (row, node of the graph) of weights whose backward has not begun
 
     def begin(self) -> None:
-        """Wrap the entry points."""
+        """Watch the entry points."""
         loop.on_backward.append(self.on_backward)
         torch = self._torch
         functional = torch.nn.functional
@@ -35,18 +36,28 @@ class AttentionLines:
             (functional, "scaled_dot_product_attention", "sdpa"),
         ):
             self._points.watch(owner, name, functools.partial(self._noted, kind))
+        self._points.watch(functional, "multi_head_attention_forward", self._noted_heads)
 
     def _noted(self, kind: str, original, args: tuple, kwargs: dict, caller) -> object:
-        row = None
-        if loop.in_fwd or not loop.trained:  # a network of functions alone is never seen to begin
-            try:
-                row = self._note(kind, caller, args, kwargs)
-            except Exception as error:
-                swallow("attention", error)
+        row = self._note(kind, caller, lambda: _of_weights(args, kwargs) if kind != "sdpa" else _of_kernel(args, kwargs))
         made = original(*args, **kwargs)
-        if row is not None and kind != "sdpa" and type(made) is self._torch.Tensor and made.grad_fn is not None:
-            self._nodes.append((row, made.grad_fn))
+        self._keep(row, made)
         return made
+
+    def _noted_heads(self, original, args: tuple, kwargs: dict, caller) -> object:
+        """What torch's own module calls, and what is called inside of it is not seen."""
+        given = inspect.signature(original).bind(*args, **kwargs)
+        given.apply_defaults()
+        kind = "softmax" if given.arguments["need_weights"] else "sdpa"
+        row = self._note(kind, caller, lambda: _of_heads(given.arguments))
+        made = original(*args, **kwargs)
+        self._keep(row, made[1] if kind == "softmax" else None)
+        return made
+
+    def _keep(self, row, weights: object) -> None:
+        """Whether anything else uses these weights shows at the backward."""
+        if row is not None and row[0] != "sdpa" and type(weights) is self._torch.Tensor and weights.grad_fn is not None:
+            self._nodes.append((row, weights.grad_fn))
 
     def on_backward(self, tensors: tuple, grad_tensors: object) -> None:
         """The graph is whole: weights that go elsewhere than into the product with the values are told apart."""
@@ -58,17 +69,19 @@ class AttentionLines:
                 self._rows[used] = self._rows.get(used, 0) + 1
         self._nodes = [pair for pair in self._nodes if pair[1] not in users]
 
-    def _note(self, kind: str, frame, args: tuple, kwargs: dict) -> tuple:
-        names: list = []
-        place = asker(frame, names.append)
-        reason = "need_weights" if "multi_head_attention_forward" in names else ""
-        if kind != "sdpa":
-            shape = list((args[0] if args else kwargs["input"]).shape)
-        else:
-            shape, reason = _scores_and_reason(args, kwargs)
-        key = (kind, None if place is None else tuple(place), tuple(shape), reason)
-        self._rows[key] = self._rows.get(key, 0) + 1
-        return key
+    def _note(self, kind: str, frame, asked):
+        """The row of a call, of which `asked()` tells the scores' shape and why no fused kernel takes it; None where it is no forward's."""
+        if not loop.in_fwd and loop.trained:  # a network of functions alone is never seen to begin
+            return None
+        try:
+            place = asker(frame)
+            shape, reason = asked()
+            key = (kind, None if place is None else tuple(place), tuple(shape), reason)
+            self._rows[key] = self._rows.get(key, 0) + 1
+            return key
+        except Exception as error:
+            swallow("attention", error)
+            return None
 
     def end(self, step: int) -> None:
         """Put everything back, and write."""
@@ -78,28 +91,51 @@ class AttentionLines:
         fact("attention_lines", step=step - 1, rows=[[*key, calls] for key, calls in self._rows.items() if calls])
 
 
-def _scores_and_reason(args: tuple, kwargs: dict):
-    _C = sys.modules["torch"]._C
+def _of_weights(args: tuple, kwargs: dict) -> tuple:
+    return (args[0] if args else kwargs["input"]).shape, ""
+
+
+def _of_heads(given: dict) -> tuple:
+    """Of `multi_head_attention_forward`, by its arguments' names."""
+    query, key, fixed, heads = given["query"], given["key"], given["static_k"], given["num_heads"]
+    batch, width = (query.shape[1] if query.dim() == 3 else 1), query.shape[-1] // heads
+    keys = (key.shape[0] if fixed is None else fixed.shape[1]) + (given["bias_k"] is not None) + bool(given["add_zero_attn"])
+    if given["need_weights"]:
+        return (batch * heads, query.shape[0], keys), "need_weights"
+    dropout = given["dropout_p"] if given["training"] else 0.0
+    return (batch, heads, query.shape[0], keys), _reasons(query, (4, width, width), given["attn_mask"], dropout)
+
+
+def _of_kernel(args: tuple, kwargs: dict) -> tuple:
+    """Of `scaled_dot_product_attention`."""
     names = ("query", "key", "value", "attn_mask", "dropout_p")
     given = {**{names[index]: value for index, value in enumerate(args[: len(names)])}, **kwargs}
     query, key, value = given["query"], given["key"], given["value"]
-    mask, dropout = given.get("attn_mask"), given.get("dropout_p") or 0.0
-    shape = [*query.shape[:-1], key.shape[-2]]
+    sizes = (query.dim(), query.shape[-1], value.shape[-1])
+    grouped = bool(given.get("enable_gqa"))
+    return (*query.shape[:-1], key.shape[-2]), _reasons(query, sizes, given.get("attn_mask"), given.get("dropout_p") or 0.0, grouped)
+
+
+def _reasons(query, sizes: tuple, mask, dropout: float, grouped: bool = False) -> str:
+    """`sizes`: dimensions, and width of a head in queries and in values."""
+    native = sys.modules["torch"]._C
+    dimensions, width, of_values = sizes
+    on_cpu = query.device.type == "cpu"
     reasons = []
-    if not (_C._get_flash_sdp_enabled() or _C._get_mem_efficient_sdp_enabled()):
+    if not (native._get_flash_sdp_enabled() or native._get_mem_efficient_sdp_enabled()):
         reasons.append("fused kernels are switched off")
-    if query.dim() != 4:
-        reasons.append(f"{query.dim()} dimensions, not 4")
+    if dimensions != 4:
+        reasons.append(f"{dimensions} dimensions, not 4")
     if mask is not None and mask.requires_grad:
         reasons.append("the mask needs a gradient")
-    if query.device.type == "cpu" and dropout > 0:
+    if on_cpu and dropout > 0:
         reasons.append("dropout on a CPU")
-    if query.shape[-1] != value.shape[-1]:
+    if width != of_values:
         reasons.append("values have another head dimension than queries")
-    if query.device.type == "cuda" and query.shape[-1] > 256:
-        reasons.append(f"head dimension {query.shape[-1]}")
+    if query.device.type == "cuda" and width > 256:
+        reasons.append(f"head dimension {width}")
     if query.dtype.itemsize == 8 or not query.dtype.is_floating_point:
         reasons.append(f"dtype {str(query.dtype).replace('torch.', '')}")
-    if given.get("enable_gqa") and query.device.type == "cpu":
+    if grouped and on_cpu:
         reasons.append("grouped heads")
-    return shape, "; ".join(reasons)
+    return "; ".join(reasons)

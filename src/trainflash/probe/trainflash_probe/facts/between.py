@@ -61,7 +61,7 @@ class Between(Observer):
             self._begin(step)
 
     def _may_look(self) -> bool:
-        return sys.gettrace() is None and loop.gap is None and not gaps._compiles and not tracing.others_work()
+        return tracing.free() and loop.gap is None and not gaps._compiles and not tracing.others_work()
 
     def on_exit(self) -> None:
         """Do not trace the end of the program."""
@@ -108,6 +108,9 @@ class Between(Observer):
         self._calls += 1
         if gaps._compiles or not self._tracing:
             tracing.end(self._tracers[0])  # Dynamo would compile us
+            return None
+        if tracing.asks(frame.f_code) and own.is_own(frame.f_code):
+            self._end(write=False)
             return None
         if loop.in_fwd or loop.in_bwd or loop.in_data or loop.in_opt or not own.is_own(frame.f_code) or len(self._rows) >= MAX_ROWS:
             return None

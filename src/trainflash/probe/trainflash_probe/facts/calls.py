@@ -12,6 +12,7 @@ import weakref
 from .. import own, tracing
 from ..guard import swallow
 from ..nested import tensors_in
+from ..objects import held_in, is_array, is_tensor
 from ..phases import unseen
 from ..phases.loop import loop
 from ..writer import fact
@@ -122,6 +123,12 @@ class Window:
         fact("calls", where=self._where, window_ns=self.ns, rows=self._rows, **self._about)
         self._rows = []
 
+    def _give_up(self) -> None:
+        """Without a trace of what was seen so far: a part of a window says nothing."""
+        tracing.end(self._tracer)
+        self.open = False
+        self._rows, self.returned = [], []
+
     def _call(self, frame, event, argument):
         if not self.open:
             tracing.end(self._tracer)  # somebody has put it back who had found it
@@ -130,6 +137,9 @@ class Window:
             return None
         code = frame.f_code
         if self._others and (code.co_cellvars or code.co_freevars):
+            return None
+        if tracing.asks(code) and own.is_own(code):
+            self._give_up()
             return None
         if not own.is_own(code) or code.co_name in ("<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>", "<module>"):
             return None
@@ -196,7 +206,7 @@ class Window:
             ns = now - entry["began"] - (self._overhead - entry["overhead"])
             with loop.unseen():
                 if self._keep:
-                    self.returned.append(Returned(entry, result, ns, self._state()))
+                    self.returned.append(Returned(entry, result if _may_be_data(result) else None, ns, self._state()))
                 if entry["arguments"] is not None and self.open:
                     self._note(entry, ns, result)
         except Exception as error:
@@ -213,6 +223,11 @@ class Window:
         caller = -1 if entry["caller"] is None else _function(entry["caller"])
         hashable = entry["hashable"] and _same_tensors((place, entry["arguments"]), entry["tensors"])
         self._rows.append([place, entry["arguments"], digest, max(0, ns), caller, self._where, hashable, entry["is_method"], size])
+
+
+def _may_be_data(result: object) -> bool:
+    """Anything else is not kept: an object that nobody holds any more is closed, or told to its weak references, at once."""
+    return is_tensor(result) or is_array(result) or held_in(result) is not None
 
 
 def _few_objects(code, values: list) -> bool:

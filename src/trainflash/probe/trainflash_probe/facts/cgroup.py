@@ -21,7 +21,7 @@ def paths(root: str, controller: str) -> list:
 def read(path: str):
     """The text of a small file without its ends; None where it cannot be read."""
     try:
-        with open(path) as text:
+        with open(path, encoding="utf-8") as text:
             return text.read().strip()
     except OSError:
         return None

@@ -72,7 +72,7 @@ def end() -> None:
 
 def _begin() -> None:
     global _looking
-    if sys.gettrace() is not None or gaps._compiles or tracing.others_work():
+    if not tracing.free() or gaps._compiles or tracing.others_work():
         return
     _looking = True
     frame = sys._getframe(2)
@@ -84,17 +84,23 @@ def _begin() -> None:
     tracing.begin(_call)
 
 
-def _end() -> None:
+def _stop() -> list:
+    """Trace no more; what was seen."""
     global _looking
-    if not _looking:
-        return
     _looking = False
     tracing.end(_call)
     for frame in _frames:
         tracing.leave(frame, _line)
     _frames.clear()
-    rows, places = list(_rows), list(wanted)
+    rows = list(_rows)
     _rows.clear()
+    return rows
+
+
+def _end() -> None:
+    if not _looking:
+        return
+    rows, places = _stop(), list(wanted)
     wanted.clear()
     for place in places:
         truth = (_busiest_before if place in _waited else _truth)(rows, place)
@@ -106,6 +112,9 @@ def _call(frame, event, argument):
     if not _looking:
         tracing.end(_call)
     if not _looking or not own.is_own(frame.f_code):
+        return None
+    if tracing.asks(frame.f_code):
+        _stop()
         return None
     _note(frame)
     return _line

@@ -10,7 +10,7 @@ from ..guard import swallow
 from ..phases.loop import loop
 from ..runqueue import clock
 from ..writer import fact
-from .entry_points import EntryPoints
+from . import entry_points
 from .undone_layouts import UndoneLayouts
 
 NAMES = tuple(f"conv{turned}{dimensions}d" for turned in ("", "_transpose") for dimensions in (1, 2, 3))
@@ -20,20 +20,19 @@ TIMES = 1.5  # and the first run takes so many times the second; measured 3.7 wi
 
 
 class ConvolutionSetup:
-    """Entry points of convolutions, wrapped for one step; what the forward pass's took longer than once more, and in which layout."""
+    """Entry points of convolutions, watched for one step; what the forward pass's took longer than once more, and in which layout."""
 
     def __init__(self, torch) -> None:
         self._torch = torch
-        self._points = EntryPoints(torch)
+        self._points = entry_points.EntryPoints(torch)
         self._layouts = UndoneLayouts(torch)
         self._calls = self._set_up = self._setup = self._again = 0
 
     def _modes(self) -> bool:
-        native = self._torch._C
-        return bool(native._len_torch_dispatch_stack() or native._len_torch_function_stack())
+        return bool(self._torch._C._len_torch_dispatch_stack() or entry_points.others())
 
     def begin(self) -> None:
-        """Wrap the entry points."""
+        """Watch the entry points."""
         for owner in (self._torch, self._torch.nn.functional):
             for name in NAMES:
                 self._points.watch(owner, name, self._timed)

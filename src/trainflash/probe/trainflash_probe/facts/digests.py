@@ -8,6 +8,7 @@ import os
 import sys
 from pathlib import PurePath
 
+from ..guard import let_through
 from ..nested import memory_of, plain
 from ..objects import is_a, is_tensor
 
@@ -190,7 +191,8 @@ def of_arguments(values: list) -> tuple:
     try:
         for value in values:
             digest.add(value, by_identity=True)
-    except Exception:
+    except Exception as error:
+        let_through(error)
         return None, False, []
     return digest.hex(), digest.hashable, digest.tensors
 
@@ -202,7 +204,8 @@ def of_result(value: object) -> tuple:
     digest = Digest(MAX_RESULT)
     try:
         digest.add(value, by_identity=False)
-    except Exception:
+    except Exception as error:
+        let_through(error)
         return None, 0
     return digest.hex(), digest.bytes
 
@@ -212,7 +215,8 @@ def digest_of(value: object, by_identity: bool) -> str | None:
     digest = Digest(MAX_RESULT)
     try:
         digest.add(_comparable(value), by_identity)
-    except Exception:
+    except Exception as error:
+        let_through(error)
         return None
     return digest.hex()
 

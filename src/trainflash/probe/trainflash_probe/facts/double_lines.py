@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import sys
+from threading import get_ident
+
 from ..guard import swallow
 from ..objects import is_tensor
+from ..patches import Patch, like
+from ..phases.loop import loop
 from ..writer import fact
+from . import value_uses
 from .askers import asker
 from .entry_points import EntryPoints
 from .weights import consumers
 
 CASTS = ("to", "type", "type_as", "double")
-OPERATORS = ("add", "sub", "mul", "truediv", "matmul")  # of two formats: the wider one is taken
-MAKERS = ("tensor", "as_tensor", "from_numpy")
+OPERATORS = ("add", "sub", "mul", "div", "matmul", "__rsub__", "__rdiv__", "__rmatmul__")  # of two formats: the wider one is taken
+MAKERS = ("tensor", "as_tensor")
+OF_NUMPY = "from_numpy"  # which torch asks nobody about
 MOST_ROWS = 8
 
 
@@ -22,20 +29,32 @@ def numbers_of_double(roots: list, torch) -> set:
 
 
 class DoubleLines:
-    """Entry points that can turn values into float64, wrapped for one step; the elements that each line made of them."""
+    """Entry points that can turn values into float64, watched for one step; the elements that each line made of them."""
 
     def __init__(self, torch) -> None:
         self._torch = torch
         self._points = EntryPoints(torch)
         self._rows: dict = {}  # (place, whether a gradient will come) -> elements
+        self._of_numpy = None if OF_NUMPY in value_uses.attributes() else Patch(torch, OF_NUMPY, self._from_numpy(torch.from_numpy))
 
     def begin(self) -> None:
-        """Wrap the entry points."""
+        """Watch the entry points."""
         tensor = self._torch.Tensor
-        for name in (*CASTS, *(f"__{side}{operator}__" for operator in OPERATORS for side in ("", "r"))):
+        for name in (*CASTS, *OPERATORS):
             self._points.watch(tensor, name, self._noted)
         for name in MAKERS:
             self._points.watch(self._torch, name, self._noted)
+        if self._of_numpy is not None:
+            self._of_numpy.on()
+
+    def _from_numpy(self, original):
+        @like(original)
+        def from_numpy(*args, **kwargs):
+            if loop.tid != get_ident() or loop.evaluating:
+                return original(*args, **kwargs)
+            return self._noted(original, args, kwargs, sys._getframe(1))
+
+        return from_numpy
 
     def _noted(self, original, args: tuple, kwargs: dict, caller) -> object:
         made = original(*args, **kwargs)
@@ -60,5 +79,7 @@ class DoubleLines:
     def end(self, step: int) -> None:
         """Put everything back, and write the lines: those whose values get gradients first, then by elements."""
         self._points.restore()
+        if self._of_numpy is not None:
+            self._of_numpy.off()
         rows = sorted(self._rows.items(), key=lambda row: (row[0][1], row[1]), reverse=True)[:MOST_ROWS]
         fact("double_lines", step=step - 1, rows=[[list(place), graded, elements] for (place, graded), elements in rows])

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import functools
-
 from .. import own
 from ..guard import swallow
 from ..parts import parameters_in
+from ..patches import like
 
 TURN = ("to", "type", "double", "float", "half", "bfloat16")  # methods of a module that may change its parameters' format
 
@@ -33,7 +32,7 @@ def named(dtype: object) -> str:
 def _watch_default(torch) -> None:
     original = torch.set_default_dtype
 
-    @functools.wraps(original)
+    @like(original)
     def set_default_dtype(*args, **kwargs):
         result = original(*args, **kwargs)
         _chosen(torch.get_default_dtype())
@@ -45,7 +44,7 @@ def _watch_default(torch) -> None:
 def _watch_turn(owner: type, name: str) -> None:
     original = getattr(owner, name)
 
-    @functools.wraps(original)
+    @like(original)
     def turned(module, *args, **kwargs):
         before = _format(module)
         result = original(module, *args, **kwargs)

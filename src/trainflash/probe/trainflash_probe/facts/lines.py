@@ -4,7 +4,8 @@ A sampling thread would be biased by the interpreter lock. The signal's handler 
 looks at that thread's frame. A signal that arrives inside a long C call is handled right after it, at the line that made the call, and a
 sample counts for all the time since the one before: so the call's line gets its time (for operators see `closer`). When the timer went
 off, and so the phase that was going on, a reader tells from the times at which it does. Off where
-timer_create is missing, the signal is taken, or torch is first imported outside the main thread (only there can a handler be set).
+timer_create is missing, the signal is taken, torch is first imported outside the main thread (only there can a handler be set), or the
+program waits for any signal, by `signal.pause` or a file descriptor that each signal writes to.
 """
 
 from __future__ import annotations
@@ -12,12 +13,14 @@ from __future__ import annotations
 import atexit
 import ctypes
 import signal
+import sys
 import threading
 import time
 
 from .. import codes, frames, own
 from ..environment import number
 from ..guard import swallow
+from ..patches import like
 from ..phases import feeding
 from ..writer import emit, fact, is_open
 from . import ahead, beside, closer
@@ -34,6 +37,7 @@ _interval_ns = 0
 _armed_ns = _newest_ns = 0
 _thread = 0
 _prepared = False
+_unwanted = False  # the program waits for any signal
 _within = ""  # name of the function that the sampled work runs in: frames outside it are not its cause
 
 
@@ -59,9 +63,28 @@ def prepare() -> None:
         if threading.current_thread() is threading.main_thread() and signal.getsignal(number_of_signal) in (signal.SIG_DFL, _sample):
             signal.signal(number_of_signal, _sample)
             signal.siginterrupt(number_of_signal, False)
+            for name in () if _prepared else ("set_wakeup_fd", "pause"):
+                setattr(signal, name, _waits_for_any(getattr(signal, name)))
             _prepared = True
     except Exception as error:
         swallow("line sampler", error)
+
+
+def _waits_for_any(original):
+    """What waits for a signal, whichever it is, must not get ours: it ends the sampling. asyncio lets unknown ones pass."""
+
+    @like(original)
+    def waits(*args, **kwargs):
+        global _unwanted
+        try:
+            if args[:1] != (-1,) and not sys._getframe(1).f_globals.get("__name__", "").startswith("asyncio."):
+                _unwanted = True
+                stop()
+        except Exception as error:
+            swallow("line sampler", error)
+        return original(*args, **kwargs)
+
+    return waits
 
 
 def start(ident: int, within: str = "") -> None:
@@ -71,7 +94,7 @@ def start(ident: int, within: str = "") -> None:
     """
     global _within
     hertz = number("TRAINFLASH_SAMPLE_HZ", 50.0)
-    if hertz <= 0:
+    if hertz <= 0 or _unwanted:
         return
     _within = within
     if _timer is not None:

@@ -8,14 +8,13 @@ Under torch.compile the recomputation is part of the compiled graph, where it ca
 
 from __future__ import annotations
 
-import functools
 import sys
 import time
 from threading import get_ident
 
 from .. import imports, inside, own
 from ..guard import swallow
-from ..patches import noted
+from ..patches import like, noted
 from ..phases.loop import loop
 from ..writer import fact
 from .askers import asker
@@ -44,7 +43,7 @@ class Recomputations:
     def entered(self, original, is_compiling, torch):
         """`enable_grad.__enter__`: the first one inside a backward has nested backwards end the time."""
 
-        @functools.wraps(original)
+        @like(original)
         def __enter__(manager):
             result = original(manager)
             if not is_compiling() and loop.in_bwd and not self._inside and self._by_hand is None and loop.tid == get_ident():
@@ -76,7 +75,7 @@ class Recomputations:
     def wrap(self, original, is_compiling):
         """`torch.utils.checkpoint.checkpoint`, timed where it repeats work."""
 
-        @functools.wraps(original)
+        @like(original)
         def checkpoint(function, *args, **kwargs):
             if is_compiling() or loop.in_bwd or loop.evaluating or not callable(function):
                 return original(function, *args, **kwargs)
@@ -121,7 +120,7 @@ class Recomputations:
     def enabled(self, original):
         """A model's method that switches it on: remember the owner's own call of it, else the call of a trainer that led here."""
 
-        @functools.wraps(original)
+        @like(original)
         def enable(*args, **kwargs):
             try:
                 if own.is_own(sys._getframe(1).f_code) or self.asked_at is None:
@@ -144,7 +143,7 @@ class Recomputations:
     def configured(self, original):
         """A trainer's settings: where the owner made them with recomputation switched on."""
 
-        @functools.wraps(original)
+        @like(original)
         def __post_init__(settings, *args, **kwargs):
             result = original(settings, *args, **kwargs)
             try:

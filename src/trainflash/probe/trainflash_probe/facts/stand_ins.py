@@ -6,6 +6,7 @@ not be touched, not even for a moment.
 
 from __future__ import annotations
 
+import importlib
 import types
 
 from . import value_uses
@@ -35,7 +36,7 @@ class _StandIn(types.ModuleType):
         return dir(vars(self)["_trainflash_module"])
 
     def __reduce__(self):
-        return __import__, (vars(self)["_trainflash_module"].__name__,)
+        return importlib.import_module, (vars(self)["_trainflash_module"].__name__,)
 
 
 class StandIns:

@@ -79,7 +79,7 @@ def _descendants(pid: int) -> list:
             continue
         for task in tasks:
             try:
-                with open(f"/proc/{parent}/task/{task}/children") as children:
+                with open(f"/proc/{parent}/task/{task}/children", encoding="utf-8") as children:
                     pids = [int(child) for child in children.read().split()]
             except (OSError, ValueError):
                 continue

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import time
 import weakref
 from collections import Counter
@@ -10,6 +9,7 @@ from collections import Counter
 from .. import own
 from ..guard import swallow
 from ..objects import is_tensor
+from ..patches import like
 from ..phases import own_updates
 from ..phases.loop import loop
 from ..phases.observer import Observer
@@ -52,7 +52,7 @@ class UpdateFacts(Observer):
     def constructed(self, original):
         """`Optimizer.__init__`, with the owner's line noted."""
 
-        @functools.wraps(original)
+        @like(original)
         def __init__(optimizer, *args, **kwargs):
             original(optimizer, *args, **kwargs)
             try:
@@ -65,7 +65,7 @@ class UpdateFacts(Observer):
     def scaler(self, original):
         """`GradScaler.__init__`."""
 
-        @functools.wraps(original)
+        @like(original)
         def __init__(scaler, *args, **kwargs):
             original(scaler, *args, **kwargs)
             try:

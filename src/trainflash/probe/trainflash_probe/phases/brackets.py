@@ -10,6 +10,8 @@ from .loop import loop
 from .spans import data_span
 
 _GENERATOR = 0x20
+_COROUTINE = 0x80 | 0x100 | 0x200  # also what stands for one, and generators of them
+_CALLERS = frozenset(("_getframe", "currentframe", "f_back"))  # who asks for these sees us between itself and its caller
 
 
 def bracket_code(code, place: dict) -> None:
@@ -35,12 +37,20 @@ def outermost(calls: list):
     return ordered[-1] if ordered else None
 
 
+def may_exchange(code) -> bool:
+    """Whether nobody can tell that calls of this code are passed on: no coroutine, and no code that looks at its callers."""
+    stacklevel = any(isinstance(constant, tuple) and "stacklevel" in constant for constant in code.co_consts)
+    return not (code.co_flags & _COROUTINE or stacklevel or _CALLERS.intersection(code.co_names))
+
+
 def exchange(function, wrap) -> None:
-    """Make every call of `function`, by whatever name, a call of `wrap(the function as it was)`.
+    """Make every call of `function`, by whatever name, a call of `wrap(the function as it was)`, where it may be exchanged.
 
     Whoever asks the function for its signature, its source or its kind is told what it was.
     """
     code = function.__code__
+    if not may_exchange(code):
+        return
     inner = types.FunctionType(code, function.__globals__, function.__name__, function.__defaults__, function.__closure__)
     inner.__kwdefaults__ = function.__kwdefaults__
     inner.__qualname__ = function.__qualname__

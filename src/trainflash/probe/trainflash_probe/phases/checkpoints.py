@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import collections
 import contextlib
-import functools
 import inspect
 import os
 import time
@@ -64,7 +63,7 @@ def _saver(original, method: bool = False):
     """A framework's `method` saves by functions that tell for themselves; where none did, something was saved and nobody saw what."""
     given = given_to(original)
 
-    @functools.wraps(original)
+    @like(original)
     def save(*args, **kwargs):
         if loop.tid != get_ident() or not loop.started:
             return original(*args, **kwargs)

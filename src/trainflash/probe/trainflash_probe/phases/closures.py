@@ -7,6 +7,7 @@ update's: there all of a closure but its backward is a span of Fwd.
 from __future__ import annotations
 
 import functools
+import types
 
 from .. import codes
 from ..writer import emit, emit_at
@@ -18,12 +19,16 @@ running = None  # the spans of the closure that runs now
 
 
 def bracketed(args: tuple, kwargs: dict) -> tuple:
-    """The arguments of `optimizer.step`, with the closure among them as a span."""
-    if len(args) > 1 and callable(args[1]):
+    """The arguments of `optimizer.step`, with the closure among them as a span, where it is a function and no object of more."""
+    if len(args) > 1 and _is_plain(args[1]):
         return (args[0], _span(args[1]), *args[2:]), kwargs
-    if callable(kwargs.get("closure")):
+    if _is_plain(kwargs.get("closure")):
         return args, {**kwargs, "closure": _span(kwargs["closure"])}
     return args, kwargs
+
+
+def _is_plain(closure: object) -> bool:
+    return type(closure) in (types.FunctionType, types.MethodType)
 
 
 def _span(original):

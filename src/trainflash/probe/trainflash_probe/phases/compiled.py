@@ -7,6 +7,7 @@ from threading import get_ident
 
 from .. import codes
 from ..guard import swallow
+from ..patches import like
 from ..writer import emit
 from . import gaps
 from .loop import loop
@@ -18,7 +19,7 @@ def install(torch) -> None:
     """Wrap torch.compile. What it returns for a function is bracketed; modules have their own hook."""
     original, module_class = torch.compile, torch.nn.Module
 
-    @functools.wraps(original)
+    @like(original)
     def compile(*args, **kwargs):
         gaps.give_up()
         loop.tell(on_call)

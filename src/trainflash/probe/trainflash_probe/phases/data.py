@@ -14,6 +14,7 @@ from ..environment import diagnose
 from ..guard import swallow
 from ..lengths import length_of
 from ..objects import attribute, of_class, place_of_own
+from ..patches import like
 from ..wrapped import innermost
 from ..writer import emit, fact
 from . import collators
@@ -22,6 +23,7 @@ from .loop import loop
 _serials = 0
 _built: dict = {}  # id of a dataset -> (weak reference of the loader that the owner's own line built over it, that line)
 _known: dict = {}  # what makes two loaders the same one, built again -> id
+_numbers: dict = {}  # id of a loader -> (weak reference of it, its number); nothing is written into the loader, which may be saved
 
 
 def install(torch) -> None:
@@ -36,7 +38,7 @@ def install(torch) -> None:
 
 
 def _constructed(original):
-    @functools.wraps(original)
+    @like(original)
     def __init__(self, *args, **kwargs):
         original(self, *args, **kwargs)
         try:
@@ -57,7 +59,17 @@ def _note_loader(loader) -> None:
         number = _known[key] = min(len(_known), codes.MAX_LOADER)
         if diagnose and len(_known) <= codes.MAX_LOADER:
             fact("loader", id=number, at=place, **arguments)
-    loader.__dict__["_trainflash_id"] = number
+    _numbers[id(loader)] = weakref.ref(loader, functools.partial(_forget, id(loader))), number
+
+
+def _forget(key: int, reference) -> None:
+    if _numbers.get(key, (None,))[0] is reference:
+        del _numbers[key]
+
+
+def _number_of(loader) -> int:
+    reference, number = _numbers.get(id(loader)) or (None, -1)
+    return number if reference is not None and reference() is loader else -1
 
 
 def _place_of(loader):
@@ -110,11 +122,11 @@ def _own_generator(loader) -> bool:
 
 
 def _iter(original):
-    @functools.wraps(original)
+    @like(original)
     def __iter__(self):
         if loop.in_data:
             return original(self)
-        number = self.__dict__.get("_trainflash_id", -1)
+        number = _number_of(self)
         if loop.tid != get_ident():  # maybe the thread that will turn out to train
             return _numbered(original(self), number)
         try:
@@ -150,7 +162,7 @@ def _numbered(iterator, number: int, ns=None):
 
 
 def _next(original):
-    @functools.wraps(original)
+    @like(original)
     def __next__(self):
         if loop.tid != get_ident() or loop.in_data:
             return original(self)

@@ -8,6 +8,7 @@ from threading import get_ident
 
 from .. import codes, inside
 from ..guard import swallow
+from ..patches import like
 from ..writer import emit
 from . import closures, modules
 from .loop import loop
@@ -74,7 +75,7 @@ def _backward(in_dynamo, is_compiling) -> tuple:
 def _functional_gradient(original, is_compiling):
     """`torch.func.grad` runs forward and backward in one call: what `func` takes is forward, all the rest is backward."""
 
-    @functools.wraps(original)
+    @like(original)
     def grad_and_value_impl(func, *args, **kwargs):
         if is_compiling() or loop.in_fwd or loop.in_bwd or loop.in_data or (loop.tid != get_ident() and not loop.latch(get_ident())):
             return original(func, *args, **kwargs)
@@ -105,7 +106,7 @@ def _as_forward(func):
 
 
 def _constructed(original):
-    @functools.wraps(original)
+    @like(original)
     def __init__(self, *args, **kwargs):
         original(self, *args, **kwargs)
         try:
@@ -117,7 +118,7 @@ def _constructed(original):
 
 
 def _step(original, in_dynamo, is_compiling):
-    @functools.wraps(original)
+    @like(original)
     def step(*args, **kwargs):
         if in_dynamo() or loop.in_opt or not args or (loop.tid != get_ident() and not loop.latch(get_ident())):
             return original(*args, **kwargs)
@@ -155,7 +156,7 @@ def _step(original, in_dynamo, is_compiling):
 def _scaler_step(original):
     """A step that the scaler skips (infinite gradients) is a step of the loop all the same."""
 
-    @functools.wraps(original)
+    @like(original)
     def step(self, optimizer, *args, **kwargs):
         if loop.tid != get_ident():
             return original(self, optimizer, *args, **kwargs)

@@ -27,7 +27,7 @@ def install(torch) -> None:
     """Wrap print and logging now, the others when the program imports them."""
     builtins.print = _print(builtins.print, torch.compiler.is_compiling)
     logger = logging.Logger
-    logger.callHandlers = logged(logger.callHandlers, "logging")
+    logger.callHandlers = _inside_its_file(logger.callHandlers, "logging")
     if sys.version_info >= (3, 11):  # before, a given `stacklevel` counts every frame
         logger._log = _inside_its_file(logger._log, "logging")
     imports.after("tqdm.std", lambda module: _methods(module.tqdm, "progress", *_PROGRESS))

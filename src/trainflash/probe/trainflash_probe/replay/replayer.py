@@ -147,7 +147,7 @@ class Blocks(Observer):
     def _stop(self, step: int) -> None:
         self._raised += 1
         if self._raised == 1:
-            with open(os.path.join(directory, "stopped.json"), "w") as out:
+            with open(os.path.join(directory, "stopped.json"), "w", encoding="utf-8") as out:
                 json.dump({"schema": "trainflash-stopped.v1", "step": step, "because": "replay", "rank": process.rank()}, out)
         if self._raised > INSIST:
             os._exit(0)
