@@ -13,7 +13,7 @@ import libcst as cst
 
 from trainflash.knobs.edits import imports
 from trainflash.knobs.edits.keeping.kept_calls import constant, known_above
-from trainflash.knobs.edits.keeping.kept_handles import OF_PATHS, PATHS, blank_above, of_path
+from trainflash.knobs.edits.keeping.kept_handles import blank_above
 from trainflash.knobs.edits.statements import above_outermost, kept_comments
 from trainflash.knobs.edits.which_call import near
 from trainflash.knobs.effects import purity
@@ -21,6 +21,7 @@ from trainflash.knobs.kinds import KeptContents
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callers
 from trainflash.knobs.reading.expressions import given_to, is_name, passed, refuse, short
+from trainflash.knobs.reading.file_paths import OF_PATHS, PATHS, of_path
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, positional
 from trainflash.knobs.reading.whole_files import OPENS, PARSES, Reading, for_reading, parameter, readings, values_given
 from trainflash.knobs.scene import Scene, Target

@@ -21,6 +21,7 @@ from trainflash.knobs.kinds import KeptHandle
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees
 from trainflash.knobs.reading.expressions import literal, refuse
+from trainflash.knobs.reading.file_paths import PATHS, needs_path, of_path
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, has_splat, keyword, positional, string_value
 from trainflash.knobs.reading.whole_files import values_given
 from trainflash.knobs.scene import Scene, Target
@@ -53,8 +54,6 @@ READERS = ("numpy.fromfile", "numpy.load", "pickle.load")  # go on where a plain
 FETCHES = ("fetchone", "fetchall", "fetchmany")
 LISTS = ("list", "tuple", "dict", "set", "sorted")
 OTHERS = ("fileobj", "uri", "opener", "closefd", "memory", "diskless", "persist", "factory")  # arguments that open something else
-PATHS = ("str", "os.fspath", "os.path.join", "pathlib.Path", "pathlib.PurePath")
-OF_PATHS = ("joinpath", "with_suffix", "with_name", "with_stem", "as_posix", "resolve", "absolute", "expanduser")
 NO_FILE = re.compile(r":memory:|://")
 SAVES = ("numpy.save", "numpy.savez", "numpy.savez_compressed", "torch.save")
 KEPT = 32  # handles, fewer than the files that a process may have open
@@ -66,6 +65,7 @@ def kept_handle(edit: KeptHandle, scene: Scene) -> tuple[Target, ...]:
     file, call = opening.file, opening.call
     here = file.location(call)
     _names_a_file(file, call)
+    needs_path(scene.project, file, call.args[0].value)
     _only_reads(file, call)
     _leaves_nothing(scene.project, opening)
     name, made = _makers(file, call)
@@ -99,13 +99,6 @@ def _names_a_file(file: PythonFile, call: cst.Call) -> None:
         kinds = (cst.List, cst.Dict, cst.Set, cst.BaseComp, cst.NamedExpr, *((cst.Call,) if arg is not path else ()))
         if any(True for _ in descendants(arg.value, kinds)):
             raise refuse(f"{here}: `{file.text(arg)}` cannot be a key")
-
-
-def of_path(file: PythonFile, node: cst.CSTNode) -> bool:
-    """Whether a call makes a path, or text of one."""
-    if not isinstance(node, cst.Call):
-        return False
-    return file.full_name(node.func) in PATHS or (isinstance(node.func, cst.Attribute) and node.func.attr.value in OF_PATHS)
 
 
 def _only_reads(file: PythonFile, call: cst.Call) -> None:

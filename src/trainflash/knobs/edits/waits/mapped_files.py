@@ -12,12 +12,14 @@ from trainflash.knobs.edits.which_call import near
 from trainflash.knobs.kinds import MappedFile
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading.expressions import given_to, is_name, refuse
+from trainflash.knobs.reading.file_paths import needs_path
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, has_splat, keyword, positional, string_value
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
 
 LOAD, FROM_FILE = "numpy.load", "numpy.fromfile"
 SHAPED = ("reshape", "view", "transpose")  # give the same memory in another shape
+ONE_BYTE = ("numpy.uint8", "numpy.int8", "numpy.bool_", "uint8", "int8", "u1", "i1", "|u1", "|i1", "bool", "B", "b")
 MODE = "mmap_mode"
 BINDS = (cst.FunctionDef, cst.ImportAlias, cst.AsName, cst.Param)
 WRITES = (cst.AssignTarget, cst.AugAssign, cst.Del)
@@ -30,6 +32,7 @@ def mapped_file(edit: MappedFile, scene: Scene) -> tuple[Target, ...]:
     here = file.location(call)
     if not _in_part(scene.project, file, call):
         raise refuse(f"{here}: what `{file.text(call)}` gives is not known to be used in part")
+    _of_a_path(scene.project, file, call)
     splices = _load(file, call) if file.full_name(call.func) == LOAD else _from_file(file, call)
     return (Target(here, None, lambda value: splices, f"`{file.text(call)}` at {here}", "mapped"),)
 
@@ -116,6 +119,14 @@ def _measured(file: PythonFile, node: cst.CSTNode) -> bool:
     )
 
 
+def _of_a_path(project: Project, file: PythonFile, call: cst.Call) -> None:
+    """Raises `UsageError` where an open file may be read on: a mapping begins at the file's beginning."""
+    given = positional(call, 0) or keyword(call, "file")
+    if given is None:
+        raise refuse(f"{file.location(call)}: `{file.text(call)}` is given no file")
+    needs_path(project, file, given.value)
+
+
 def _load(file: PythonFile, call: cst.Call) -> tuple[Splice, ...]:
     here, given = file.location(call), keyword(call, MODE)
     if has_splat(call, "*") or has_splat(call, "**") or positional(call, 1) is not None:
@@ -127,17 +138,29 @@ def _load(file: PythonFile, call: cst.Call) -> tuple[Splice, ...]:
         raise refuse(f"{here}: `{file.text(call)}` has its {MODE} already")
     if given is not None:
         return (Splice(file.path, *file.span(given.value), '"c"'),)
-    if not call.args:
-        raise refuse(f"{here}: `{file.text(call)}` is given no file")
     last = file.outer_span(call.args[-1].value)[1]
     return (Splice(file.path, last, last, f', {MODE}="c"'),)
 
 
 def _from_file(file: PythonFile, call: cst.Call) -> tuple[Splice, ...]:
-    """`np.memmap(path, dtype, "c")`: without a type both read the file in other ways, and a count is another argument."""
+    """`np.memmap(path, dtype, "c", …)`: without a type both read the file in other ways, and a count is another argument.
+
+    A rest that is no whole number is left out, as `np.fromfile` does: the shape says so, where a number has more than one byte.
+    """
     here = file.location(call)
     path, kind = positional(call, 0), positional(call, 1) or keyword(call, "dtype")
     if path is None or kind is None or len(call.args) != 2 or has_splat(call, "**"):
         raise refuse(f"{here}: `{file.text(call)}` is given more, or less, than a file and a type")
     spelled, needed = imports.reach(file, "numpy", "memmap")
-    return (*needed, Splice(file.path, *file.span(call), f'{spelled}({file.text(path.value)}, {file.text(kind.value)}, "c")'))
+    named, typed = file.text(path.value), file.text(kind.value)
+    if (string_value(kind.value) or file.full_name(kind.value)) in ONE_BYTE:
+        return (*needed, Splice(file.path, *file.span(call), f'{spelled}({named}, {typed}, "c")'))
+    if any(True for _ in descendants(call, cst.NamedExpr)):
+        raise refuse(f"{here}: `{file.text(call)}` gives a name its value on the way")
+    paths, first = imports.reach(file, "os", "path")
+    of, second = imports.reach(file, "numpy", "dtype")
+    whole = f"{paths}.getsize({named}) // {of}({typed}).itemsize"
+    return (
+        *dict.fromkeys((*needed, *first, *second)),
+        Splice(file.path, *file.span(call), f'{spelled}({named}, {typed}, "c", shape={whole})'),
+    )
