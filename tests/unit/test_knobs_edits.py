@@ -9,6 +9,7 @@ import textwrap
 
 import pytest
 import torch
+from knob_runs import candidate_here
 from knob_scenes import GB, activity, added, finding, loader, program, removed, repeated, setting, summary
 
 from trainflash.errors import UsageError
@@ -614,3 +615,9 @@ def test_a_profile_that_is_shown_goes_with_the_owners_consent_only(tmp_path):
     folder = tmp_path / "other"
     folder.mkdir()
     assert program(folder, train_py=source.format("")).propose("profiler_off", run).risk == "same"
+
+
+def test_a_number_that_is_shown_and_becomes_0_goes_with_the_owners_consent_only(tmp_path):
+    shown = candidate_here(tmp_path, "gc_collect_off", "import gc\nfor x in data:\n    print(gc.collect())  # here\n")
+    assert shown.risk == "cadence" and "shown as 0" in shown.why
+    assert candidate_here(tmp_path, "gc_collect_off", "import gc\nfor x in data:\n    gc.collect()  # here\n").risk == "same"

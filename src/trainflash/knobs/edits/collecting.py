@@ -10,6 +10,7 @@ import libcst as cst
 from trainflash.errors import UsageError
 from trainflash.knobs.edits.statements import taken_away, without_element
 from trainflash.knobs.edits.which_call import the_call
+from trainflash.knobs.effects import collected
 from trainflash.knobs.kinds import CollectorSettings, HandedFunction, ReleasedObjects
 from trainflash.knobs.reading import callees, sources
 from trainflash.knobs.reading.expressions import refuse
@@ -25,6 +26,7 @@ ADDS = ("add", "append", "register")  # methods that put a function among others
 def released_objects(edit: ReleasedObjects, scene: Scene) -> tuple[Target, ...]:
     """A call that returns a None for each object that it is given, after it collected: the Nones stay."""
     file, call = the_call(edit, scene)
+    collected.nobody_needs_collections(scene.project)
     here, given = file.location(call), [arg for arg in call.args if arg.keyword is None and not arg.star and dotted(arg.value)]
     if len(given) != len(call.args):
         raise refuse(f"{here}: `{file.text(call)}` is given more than names")
@@ -85,6 +87,8 @@ def _number(scene: Scene, file: PythonFile, arg: cst.Arg) -> Any:
 
 def handed_function(edit: HandedFunction, scene: Scene) -> tuple[Target, ...]:
     """The one place where the function is put among others that the program calls. Raises `UsageError` where there is none, or several."""
+    if edit.function == collected.COLLECT:
+        collected.nobody_needs_collections(scene.project)
     found = [(file, node) for file in scene.project.parsed(edit.function.split(".")[-1]) for node in _mentions(file, edit.function)]
     if len(found) != 1:
         raise refuse(f"{edit.function} is handed over at {'no place' if not found else 'several places'}")

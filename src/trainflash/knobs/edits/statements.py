@@ -10,7 +10,9 @@ import libcst as cst
 
 from trainflash.knobs.edits import imports
 from trainflash.knobs.edits.which_call import the_call
+from trainflash.knobs.effects import collected
 from trainflash.knobs.kinds import AssignedAttribute, InsertCall, RemoveCall, UnwrapCall
+from trainflash.knobs.project import Project
 from trainflash.knobs.reading import sources
 from trainflash.knobs.reading.expressions import given_to, literal, refuse, spelled_value
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, keyword, string_value, targets_of
@@ -116,24 +118,21 @@ def remove_call(edit: RemoveCall, scene: Scene) -> tuple[Target, ...]:
     here = file.location(call)
     if any(name.endswith(".synchronize") for name in edit.calls):
         loading.waited_for(scene.project)
-    if edit.instead is not None and _counts(file, call):
+    if collected.COLLECT in edit.calls:
+        collected.nobody_needs_collections(scene.project)
+    if edit.instead is not None and _counts(scene.project, file, call):
         splices: tuple[Splice, ...] = (Splice(file.path, *file.span(call), edit.instead),)
+        risk, because = "cadence", f"the number that it found is shown as {edit.instead} then"
     else:
-        splices = taken_away(file, call)
-    return (Target(here, None, lambda value: splices, f"`{file.text(call)}` at {here}", "taken away"),)
+        splices, risk, because = taken_away(file, call), None, ""
+    return (Target(here, None, lambda value: splices, f"`{file.text(call)}` at {here}", "taken away", risk, because),)
 
 
-def _counts(file: PythonFile, call: cst.Call) -> bool:
-    """Whether the call's value is only shown, or added up under a key that no condition names."""
+def _counts(project: Project, file: PythonFile, call: cst.Call) -> bool:
+    """Whether the call's value is only shown, or added up under a key whose value is only shown."""
     for up in file.ancestors(call):
         if isinstance(up, (cst.Assign, cst.AugAssign)):
-            keys = [_key(each) for each in targets_of(up)]
-            return None not in keys and not any(
-                isinstance(node, cst.SimpleString) and string_value(node) in keys
-                for test in file.nodes
-                if isinstance(test, (cst.If, cst.While, cst.IfExp, cst.Comparison, cst.Assert))
-                for node in descendants(getattr(test, "test", test), cst.SimpleString)
-            )
+            return all(collected.only_shown(project, file, each) for each in targets_of(up))
         if isinstance(up, cst.Call) and file.full_name(up.func) == "print":
             return True
         if not isinstance(up, (cst.BinaryOperation, cst.BaseFormattedStringContent, cst.FormattedString, cst.Arg)):
@@ -141,12 +140,6 @@ def _counts(file: PythonFile, call: cst.Call) -> bool:
         if isinstance(up, cst.BinaryOperation) and not isinstance(up.operator, (cst.Add, cst.Multiply)):
             return False
     return False
-
-
-def _key(target: cst.BaseExpression) -> str | None:
-    """The text in `x["text"]`."""
-    index = target.slice[0].slice if isinstance(target, cst.Subscript) and len(target.slice) == 1 else None
-    return string_value(index.value) if isinstance(index, cst.Index) else None
 
 
 def taken_away(file: PythonFile, call: cst.Call, bound: cst.BaseExpression | None = None) -> tuple[Splice, ...]:
