@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from trainflash.knobs.effects import outside, purity
 from trainflash.knobs.project import Project
-from trainflash.knobs.reading import callers
+from trainflash.knobs.reading import callees, callers
 from trainflash.knobs.reading.expressions import refuse
 from trainflash.knobs.reading.python_source import (
     ASSIGNS,
@@ -74,6 +75,26 @@ def told_nothing(project: Project) -> None:
             if changed := _changed(method) - anew:
                 told = f"{owner.name.value}.{method.name.value} changes {min(changed)}"
                 raise refuse(f"{file.location(method)}: {told}, and what a worker changes in its copy is gone with it")
+
+
+def leaves_nothing(project: Project, why: str) -> None:
+    """Raises `UsageError`, which says `why` that counts, where making a sample leaves something in the data set, the module or a cache.
+
+    Such as a file that is opened for the first sample: workers that begin later share it, and its position.
+    """
+    samples = [
+        (file, each)
+        for file, owner in _classes(project)
+        for each in owner.body.body
+        if isinstance(each, cst.FunctionDef) and each.name.value in ("__getitem__", "__getitems__")
+    ]
+    reached = [each for each in callees.reached(project, samples) if each[1].name.value not in callees.CONSTRUCTORS]
+    for file, function in reached:
+        left = min(_changed(function), default=None)
+        if left is not None or purity.cached_already(file, function):
+            raise refuse(f"{file.location(function)}: {function.name.value} keeps {left or 'what it gives'} for later samples, and {why}")
+    for file, name in outside.variables(project, reached):
+        raise refuse(f"{file.path}: making a sample changes {name}, and {why}")
 
 
 def _new(line: cst.Assign) -> bool:

@@ -18,6 +18,7 @@ from trainflash.knobs.reading.expressions import free_name, literal, refuse, sho
 from trainflash.knobs.reading.python_source import PythonFile, descendants, has_splat, keyword, positional
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
+from trainflash.knobs.training import worker_state
 from trainflash.schema import LoaderFacts
 
 NAME, SAMPLES = "LengthBatches", "samples"
@@ -68,6 +69,9 @@ def length_batches(edit: LengthBatches, scene: Scene) -> tuple[Target, ...]:
         raise refuse(f"{here}: `{short(file.text(call))}` names no data set, or more by place than how it is shuffled")
     free_name(file, call, NAME)
     loader_is_only_iterated(scene)
+    workers = keyword(call, "num_workers")
+    if loader is None or loader.num_workers or (workers is not None and literal(workers.value) != 0):
+        worker_state.leaves_nothing(scene.project, "workers would begin with what reading the lengths left there")
     name, named = _named(file, call, data.value)
     batches, replaced, added = _batches(file, call, name)
     islice, more = imports.reach(file, "itertools", "islice")
