@@ -5,9 +5,9 @@ from __future__ import annotations
 import libcst as cst
 
 from trainflash.knobs.project import Project
-from trainflash.knobs.reading import callers
+from trainflash.knobs.reading import callees, callers
 from trainflash.knobs.reading.expressions import given_to, passed
-from trainflash.knobs.reading.python_source import PythonFile, dotted
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted
 
 DEEPEST = 4  # own: names that are followed; annotations and the callers of helpers lie one or two away
 LIBRARIES = ("torch", "numpy")
@@ -19,6 +19,7 @@ METHODS = {
     "sum", "tanh", "to", "transpose", "unsqueeze", "view", "where",
 }  # fmt: skip
 PAIRS = {"max", "min", "sort", "topk"}  # over a dimension they give two tensors
+OF_TENSORS = {"cuda", "detach", "device", "new_empty", "new_ones", "new_zeros", "permute", "requires_grad", "unflatten", "unsqueeze"}
 FIELDS = {"data", "grad", "values", "indices", "T", "mT"}
 
 
@@ -117,3 +118,67 @@ def _attribute(project: Project, file: PythonFile, node: cst.Attribute, depth: i
     owner = file.class_around(node)
     stored = given_to(owner, dotted(node) or "") if owner is not None and (dotted(node) or "").startswith("self.") else []
     return bool(stored) and all(is_array(project, file, value, depth + 1) for value in stored)
+
+
+# Torch's own tensors --------------------------------------------------------------------------------------------------------------
+
+
+def may_be_other(project: Project, file: PythonFile, node: cst.BaseExpression, depth: int = DEEPEST) -> bool:
+    """Whether `node` may be no dense tensor of torch: an array of NumPy, an image of a library, a sparse tensor.
+
+    What nobody in the program gives, such as the input of a network, counts as a tensor.
+    """
+    if depth < 0:
+        return True
+    if isinstance(node, cst.Name):
+        return _name_may(project, file, node, depth - 1)
+    if isinstance(node, cst.Attribute):
+        name = dotted(node) or ""
+        owner = file.class_around(node) if name.startswith("self.") else None
+        return owner is not None and any(may_be_other(project, file, each, depth - 1) for each in given_to(owner, name))
+    if isinstance(node, cst.Subscript):
+        return may_be_other(project, file, node.value, depth)
+    if isinstance(node, cst.BinaryOperation):
+        return may_be_other(project, file, node.left, depth) or may_be_other(project, file, node.right, depth)
+    return isinstance(node, cst.Call) and _call_may(project, file, node, depth - 1)
+
+
+def _call_may(project: Project, file: PythonFile, call: cst.Call, depth: int) -> bool:
+    full, method = file.full_name(call.func) or "", callees.method_name(call)
+    if full.startswith("torch."):
+        return "sparse" in full
+    if method == "numpy" or method.startswith("to_sparse") or callees.of_library(project, file, call):
+        return True
+    meant = list(callees.meant(project, file, call))
+    if meant:
+        returned = [(where, each.value) for where, function in meant for each in descendants(function.body, cst.Return)]  # type: ignore[attr-defined]
+        return any(value is not None and may_be_other(project, where, value, depth) for where, value in returned)
+    if full in ("enumerate", "zip", "iter", "next", "list", "tuple", "reversed"):
+        return any(may_be_other(project, file, arg.value, depth) for arg in call.args)
+    made = isinstance(call.func, cst.Attribute) and dotted(call.func.value) not in ("self", "cls")  # `self.net(x)` gives tensors
+    return made and may_be_other(project, file, call.func.value, depth)  # type: ignore[union-attr]
+
+
+def _name_may(project: Project, file: PythonFile, node: cst.Name, depth: int) -> bool:
+    """By what is asked of it that only a tensor has, by its annotation, by what it is given, or by what callers hand on."""
+    function = file.function_around(node)
+    around = function.body if function is not None else file.module
+    asked = (each.attr.value for each in descendants(around, cst.Attribute) if dotted(each.value) == node.value)  # type: ignore[attr-defined]
+    if any(each in OF_TENSORS for each in asked):
+        return False
+    loops = [each.iter for each in descendants(around, cst.For) if any(dotted(x) == node.value for x in descendants(each.target, cst.Name))]  # type: ignore[attr-defined]
+    values = [*given_to(around, node.value), *loops]
+    if any(may_be_other(project, file, each, depth) for each in values if not _again(each, node.value)):
+        return True
+    param = next((each for each in function.params.params if each.name.value == node.value), None) if function is not None else None
+    if param is None or function is None or function.name.value == "forward":
+        return False
+    if param.annotation is not None:
+        return (dotted(param.annotation.annotation) or "").split(".")[-1] not in ("Tensor", "LongTensor", "FloatTensor")
+    given = ((where, passed(where, call, file, function, param)) for where, call in callers.sites(project, file, function))
+    return any(each is not None and may_be_other(project, where, each, depth) for where, each in given)
+
+
+def _again(value: cst.BaseExpression, name: str) -> bool:
+    """Whether a variable is given what is made of itself, as in `x = x.float()`."""
+    return any(each.value == name for each in descendants(value, cst.Name))  # type: ignore[attr-defined]

@@ -12,9 +12,13 @@ from collections.abc import Iterator
 import libcst as cst
 
 from trainflash.knobs.edits import imports
+from trainflash.knobs.effects import changes, sharing
 from trainflash.knobs.kinds import KeptLayout
+from trainflash.knobs.project import Project
+from trainflash.knobs.reading import callees
+from trainflash.knobs.reading.arrays import may_be_other
 from trainflash.knobs.reading.expressions import literal, refuse
-from trainflash.knobs.reading.python_source import PythonFile, dotted, keyword, positional
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, keyword, positional
 from trainflash.knobs.reading.sizes import sizes_of
 from trainflash.knobs.scene import Scene, Target, at_all
 from trainflash.knobs.splices import Splice
@@ -28,14 +32,17 @@ Place = tuple[cst.Call, tuple[Splice, ...]]
 
 def kept_layout(edit: KeptLayout, scene: Scene) -> tuple[Target, ...]:
     """All such places in functions of the program, as one target. Raises `UsageError` where there is none."""
-    files, on_device = scene.project.parsed("torch"), str(scene.facts.get("device")).startswith("cuda")
-    places = [(file.location(node), splices) for file in files for call in file.calls for node, splices in _at(file, call, on_device)]
+    project, on_device = scene.project, not str(scene.facts.get("device")).startswith("cpu")
+    files = project.parsed("torch")
+    places = [
+        (file.location(node), splices) for file in files for call in file.calls for node, splices in _at(project, file, call, on_device)
+    ]
     if not places:
         raise refuse("no tensor is made by the shape of another, or copied into the default layout, in a function of the program")
     return (at_all(places, f"tensors made at {places[0][0]}", "kept"),)
 
 
-def _at(file: PythonFile, call: cst.Call, on_device: bool) -> Iterator[Place]:
+def _at(project: Project, file: PythonFile, call: cst.Call, on_device: bool) -> Iterator[Place]:
     if file.function_around(call) is None or any(arg.star for arg in call.args):
         return
     method = call.func.attr.value if isinstance(call.func, cst.Attribute) else ""
@@ -43,13 +50,17 @@ def _at(file: PythonFile, call: cst.Call, on_device: bool) -> Iterator[Place]:
     if full in [f"torch.{name}" for name in MADE]:
         if on_device and keyword(call, "device") is None:
             return  # what it makes lies on the host
-        yield from _alike(file, call, full.rpartition(".")[2])
+        size = keyword(call, "size") or positional(call, 0)
+        like = sizes_of(size.value) if size is not None else None
+        if like is not None and not may_be_other(project, file, like):
+            yield from _alike(file, call, full.rpartition(".")[2])
     elif method in [f"new_{name}" for name in MADE] and isinstance(call.func, cst.Attribute):
         yield from _alike(file, call, method.removeprefix("new_"), call.func.value)
     elif method in ("contiguous", "to") and isinstance(call.func, cst.Attribute) and not full.startswith("torch."):
         asked = keyword(call, "memory_format")
         back = method == "contiguous" and not call.args and _is_back(call.func.value)
-        if back or (asked is not None and len(call.args) == 1 and file.full_name(asked.value) == DEFAULT):
+        copies = back or (asked is not None and len(call.args) == 1 and file.full_name(asked.value) == DEFAULT)
+        if copies and not _written(project, file, call, call.func.value):
             yield call, (Splice(file.path, *file.span(call), file.outer_text(call.func.value)),)
 
 
@@ -70,11 +81,41 @@ def _alike(file: PythonFile, call: cst.Call, name: str, of: cst.BaseExpression |
     ]
     typed = of is not None or keyword(call, "dtype") is not None
     like_name, needed = imports.reach(file, "torch", f"{name}_like")
+    if not typed and name == "full" and not _fraction(call):
+        return  # the type of its numbers is that of what it is filled with
     if not typed:
         default, more = imports.reach(file, "torch", "get_default_dtype")
         given, needed = [*given, f"dtype={default}()"], (*needed, *more)
     text = f"{like_name}({', '.join([file.text(like), *given])})"
     yield call, (*needed, Splice(file.path, *file.span(call), text))
+
+
+def _fraction(call: cst.Call) -> bool:
+    """Whether `torch.full` is given a number with a point, and so makes tensors of torch's default type."""
+    filled = keyword(call, "fill_value") or positional(call, 1)
+    return filled is not None and isinstance(literal(filled.value), float)
+
+
+def _written(project: Project, file: PythonFile, call: cst.Call, copied: cst.BaseExpression) -> bool:
+    """Whether the copy, or what it was made of, is changed in place: without the copy that would change the other one."""
+    if changes.result_changed(project, [(file, call)]) is not None:
+        return True
+    while isinstance(copied, cst.Call) and isinstance(copied.func, cst.Attribute) and callees.called_name(copied) in sharing.PASSES:
+        copied = copied.func.value
+    function = file.function_around(call)
+    name = file.text(copied)
+    assert function is not None
+    if dotted(copied) is None:
+        return False  # what a function has just made
+    later = [each for each in descendants(function.body, cst.CSTNode) if _follows(file, call, each)]
+    return any(changes.changed(project, file, each, {name}) is not None for each in later)
+
+
+def _follows(file: PythonFile, call: cst.Call, node: cst.CSTNode) -> bool:
+    """Whether a statement may run behind the call: further down, or in the same loop."""
+    if not isinstance(node, (cst.SimpleStatementLine, cst.SimpleStatementSuite)) or file.inside(call, node):
+        return False
+    return file.span(node)[0] > file.span(call)[0] or any(file.inside(node, loop) for loop in file.loops_around(call))
 
 
 def _is_back(node: cst.BaseExpression) -> bool:
