@@ -138,3 +138,31 @@ def test_two_connections_that_no_line_tells_apart(tmp_path):
     source += source.split("\n\n\n")[1].replace("one", "other") + "\n\n\ndef wait():\n    return 1  # here\n"
     with pytest.raises(UsageError, match="no connection is made and ended again near this line"):
         candidate_here(tmp_path, "kept_link", source)
+
+
+@pytest.mark.parametrize("address", [list, tuple])
+def test_an_address_may_be_a_list(tmp_path, server, address):
+    source = HEAD + FORMS["a library's, in a block"].lstrip("\n")
+    changed = applied(tmp_path, candidate_here(tmp_path, "kept_link", source).diff)["train.py"]
+    assert outcome(changed, address(server.server_address)) == [b"0", b"2", b"4", b"6", b"8"]
+    assert server.connections == 1
+
+
+def test_exactly_as_much_as_an_answer_has_is_read(tmp_path, server):
+    take = """
+def take(link):
+    data = b""  # here
+    while len(data) < 1:
+        part = link.recv(1 - len(data))
+        if not part:
+            return None
+        data += part
+    return data
+"""
+    source = HEAD + FORMS["signed in by a method, and handed out"].lstrip("\n")
+    source = source.replace("def take(link):\n    return link.recv(64)  # here\n", take.lstrip("\n")).replace(
+        "    data = b", "    # here\n    data = b"
+    )
+    changed = applied(tmp_path, candidate_here(tmp_path, "kept_link", source).diff)["train.py"]
+    assert outcome(changed, server.server_address) == [b"0", b"2", b"4", b"6", b"8"]
+    assert server.connections == 1

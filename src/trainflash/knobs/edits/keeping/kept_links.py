@@ -12,6 +12,7 @@ import libcst as cst
 
 from trainflash.errors import UsageError
 from trainflash.knobs.edits import imports
+from trainflash.knobs.edits.keeping.link_uses import fit_for_more, nobody_mends
 from trainflash.knobs.edits.keeping.opened import Opened, opened
 from trainflash.knobs.edits.statements import above_in_module
 from trainflash.knobs.edits.which_call import near
@@ -31,7 +32,8 @@ HELPER = '''\
 
 def {name}(make, *args, **options):
     """The connection that `make` made, which stays open."""
-    key = ({getpid}(), {get_ident}(), make, args, *sorted(options.items()))
+    given = (tuple(each) if isinstance(each, list) else each for each in args)
+    key = ({getpid}(), {get_ident}(), make, *given, *sorted(options.items()))
     if key not in {held}:
         {held}[key] = make(*args, **options)
     return {held}[key]
@@ -52,7 +54,8 @@ def kept_link(edit: KeptLink, scene: Scene) -> tuple[Target, ...]:
     here = file.location(call)
     if has_splat(call, "*") or has_splat(call, "**"):
         raise refuse(f"{here}: what `{file.text(call)}` is given cannot be told")
-    _nobody_catches(file, call)
+    nobody_mends(project, file, call)
+    fit_for_more(project, opening)
     name, held = free_name(file, call, NAME, f"{NAME}_once"), free_name(file, call, HELD)
     getpid, first = imports.reach(file, "os", "getpid")
     get_ident, second = imports.reach(file, "threading", "get_ident")
@@ -93,10 +96,3 @@ def _made(file: PythonFile, function: cst.FunctionDef, node: cst.BaseExpression 
         values = given_to(function, node.value)
         node = values[0] if len(values) == 1 else None
     return isinstance(node, cst.Call) and file.full_name(node.func) in MAKES
-
-
-def _nobody_catches(file: PythonFile, call: cst.Call) -> None:
-    """Raises `UsageError` where what goes wrong with the connection is caught around it."""
-    caught = next((up for up in file.ancestors(call) if isinstance(up, (cst.Try, cst.TryStar)) and up.handlers), None)
-    if caught is not None:
-        raise refuse(f"{file.location(caught)}: what goes wrong with the connection is caught, and a new one may be meant to mend it")
