@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
+from trainflash.knobs.edits.formats import spoiled
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading.expressions import class_values, given_to, literal, refuse, short
 from trainflash.knobs.reading.formats import Formats
@@ -23,6 +24,8 @@ def single(project: Project) -> list[Place]:
     formats = Formats(project)
     found: list[Place] = []
     for file in project.parsed("torch"):
+        spoiled.called_everywhere(file, tuple(EDGES))
+        spoiled.loaded(file, lambda where, node: _converted(formats, where, node))
         for call in file.calls:
             if file.full_name(call.func) in EDGES:
                 found += _edge(formats, file, call)

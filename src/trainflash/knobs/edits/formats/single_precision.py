@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import libcst as cst
 
 from trainflash.errors import UsageError
-from trainflash.knobs.edits.formats import array_edges
+from trainflash.knobs.edits.formats import array_edges, spoiled
 from trainflash.knobs.kinds import SinglePrecision
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import sources
@@ -27,18 +26,12 @@ WORDS = {"torch.DoubleTensor": "torch.FloatTensor", "torch.cuda.DoubleTensor": "
 TRAINERS = {"Trainer", "Fabric"}
 MODES: dict[Any, Any] = {64: "32", "64": '"32"', "64-true": '"32-true"'}  # of Lightning's `precision`
 CHOSEN = {"float64": "float32", "double": "float", "fp64": "fp32", "torch.float64": "torch.float32"}
-# What loses its meaning in float32: see Golub and Van Loan, Matrix Computations, on factorizations of nearly singular matrices, and
-# https://docs.pytorch.org/docs/stable/generated/torch.autograd.gradcheck.gradcheck.html.
-NEEDS = {"LBFGS", "gradcheck", "gradgradcheck", "cholesky", "cholesky_ex", "cholesky_solve", "eigh", "eigvalsh", "eig", "eigvals", "svd"}
-NEEDS |= {"svdvals", "inv", "inverse", "pinv", "lstsq", "slogdet", "logdet", "det", "matrix_exp", "odeint", "odeint_adjoint"}
-WIDE = {"torch.complex128", "torch.cdouble"}
-CLOCKS = re.compile(r"(?i)(clock|timestamp|unix|datetime|julian|mjd|time_ns|seconds)")
 
 
 def single_precision(edit: SinglePrecision, scene: Scene) -> tuple[Target, ...]:
     """All places that make float64 of the network or its data. Raises `UsageError` where one is not known, or needs its digits."""
     project = scene.project
-    _needs_no_digits(project)
+    spoiled.needs_no_digits(project)
     found = [each for file in project.parsed() for each in _named(project, file)]
     found += [each for file in project.parsed("double") for each in _called(file)]
     found += [each for file in project.parsed("precision") for each in _trainers(file)]
@@ -46,7 +39,7 @@ def single_precision(edit: SinglePrecision, scene: Scene) -> tuple[Target, ...]:
     if not found and not edges:
         raise refuse("the program's source does not say where its network gets float64 from")
     for file, node, _ in (*found, *edges):
-        _no_clock(file, node)
+        spoiled.no_clock(file, node)
     splices: list[Edit] = []
     for _, _, each in (*found, *edges):
         splices += [one for one in each if one not in splices]
@@ -54,24 +47,6 @@ def single_precision(edit: SinglePrecision, scene: Scene) -> tuple[Target, ...]:
     places = list(dict.fromkeys(str(where.location(at)) for where, at, _ in (*found, *edges)))
     shown = ", ".join(places[:4]) + (f" and {len(places) - 4} more" if len(places) > 4 else "")
     return (Target(file.location(node), "float64", lambda value: tuple(splices), f"float64 at {shown}", "everywhere"),)
-
-
-def _needs_no_digits(project: Project) -> None:
-    """Raises `UsageError` where the program computes something that float32 is known to spoil."""
-    for file in project.parsed():
-        for call in file.calls:
-            full = file.full_name(call.func) or (call.func.attr.value if isinstance(call.func, cst.Attribute) else "")
-            if full.split(".")[-1] in NEEDS or full.startswith(("scipy.optimize.", "gpytorch.", "botorch.")):
-                raise refuse(f"{file.location(call)}: `{file.text(call.func)}` may need the digits of float64")
-        for node in file.nodes:
-            if isinstance(node, (cst.Attribute, cst.Name)) and file.full_name(node) in WIDE:
-                raise refuse(f"{file.location(node)}: complex numbers of double precision")
-
-
-def _no_clock(file: PythonFile, node: cst.CSTNode) -> None:
-    line = next((up for up in (node, *file.ancestors(node)) if isinstance(up, (cst.SimpleStatementLine, cst.FunctionDef))), None)
-    if isinstance(line, cst.SimpleStatementLine) and (seen := CLOCKS.search(file.text(line))):
-        raise refuse(f"{file.location(node)}: `{seen[0]}` may be a time, whose seconds float32 does not tell apart")
 
 
 def _named(project: Project, file: PythonFile) -> list[array_edges.Place]:
