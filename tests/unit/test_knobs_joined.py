@@ -169,12 +169,42 @@ def test_the_edit_is_the_one_that_a_reviewer_reads(tmp_path: Path):
     changed = [row for row in made.diff.splitlines() if row[:1] in "+-" and row[:3] not in ("+++", "---")]
     assert changed == [
         "+    tensors = [p.grad for p in model.parameters() if p.requires_grad and p.grad is not None]",
-        "+    joined = torch.cat([one.flatten() for one in tensors])",
-        "+    dist.all_reduce(joined)",
-        "+    for one, piece in zip(tensors, joined.split([one.numel() for one in tensors])):",
-        "+        one.copy_(piece.view_as(one))",
+        "+    for kind in dict.fromkeys(one.dtype for one in tensors):",
+        "+        alike = [one for one in tensors if one.dtype == kind]",
+        "+        joined = torch.cat([one.flatten() for one in alike])",
+        "+        dist.all_reduce(joined)",
+        "+        for one, piece in zip(alike, joined.split([one.numel() for one in alike])):",
+        "+            one.copy_(piece.view_as(one))",
         "-            dist.all_reduce(p.grad)  # here",
     ]
+
+
+ALONE = """
+import torch
+import torch.distributed as dist
+dist.init_process_group("gloo", init_method="file://FOLDER/meet", rank=0, world_size=1)
+state = {"seed": torch.tensor(1234567891), "mean": torch.full((2,), 0.1), "count": torch.tensor(16777217), "half": torch.ones(3).half()}
+
+
+def share(values):
+    for tensor in values:
+        dist.broadcast(tensor, src=0)  # here
+
+
+share(state.values())
+share(torch.nn.Linear(2, 1).buffers())
+print({name: (value.tolist(), value.dtype) for name, value in state.items()})
+"""
+
+
+def test_tensors_of_several_types_and_none_at_all(tmp_path):
+    made = candidate_here(tmp_path, "one_exchange", ALONE)
+    shown = []
+    for number, source in enumerate((ALONE, applied(tmp_path, made.diff)["train.py"])):
+        (tmp_path / str(number)).mkdir()
+        words = [sys.executable, "-c", source.replace("FOLDER", str(tmp_path / str(number)))]
+        shown.append(subprocess.run(words, capture_output=True, text=True, timeout=120))
+    assert shown[0].stdout == shown[1].stdout and "1234567891" in shown[1].stdout, shown
 
 
 def test_what_an_object_keeps_may_be_gone_through_once_only(tmp_path):

@@ -183,6 +183,35 @@ train = DataLoader(rows, batch_size=4)  # here
 """
 
 
+REUSED = """
+import torch
+from torch.utils.data import DataLoader
+class Collate:
+    def __init__(self):
+        self.batch = {"ids": torch.zeros(4, 16, dtype=torch.long)}
+    def __call__(self, samples):
+        self.batch["ids"].zero_()
+        for row, sample in zip(self.batch["ids"], samples):
+            row[: len(sample)] = torch.tensor(sample)
+        return self.batch
+rows = [[5] * (1 + (7 * i) % 9) for i in range(12)]
+shown = []
+for batch in DataLoader(rows, batch_size=4, collate_fn=Collate()):  # here
+    shown.append((batch["ids"].shape[1], batch["ids"].sum().item()))
+"""
+
+
+def test_a_batch_that_the_program_fills_again_keeps_its_columns(tmp_path):
+    changed = applied(tmp_path, candidate_here(tmp_path, "cut_common_padding", REUSED, padded={"ids": 0}).diff)["train.py"]
+    shown = []
+    for text in (REUSED, changed):
+        space: dict = {}
+        exec(compile(text, "train.py", "exec"), space)
+        shown.append(space["shown"])
+    assert [total for _, total in shown[0]] == [total for _, total in shown[1]]
+    assert all(width == 16 for width, _ in shown[0]) and all(width < 10 for width, _ in shown[1])
+
+
 @pytest.mark.parametrize(
     "lengths", [(3, 7, 20, 5), (128, 2, 2, 2), (0, 0, 0, 0)], ids=["some padding", "no common padding", "nothing else"]
 )

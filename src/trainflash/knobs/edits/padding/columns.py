@@ -135,7 +135,11 @@ def _written(file: PythonFile, call: cst.Call, fields: tuple[PaddedField, ...], 
     else:
         partial, added = imports.reach(file, "functools", "partial")
         places = any(isinstance(field.key, int) for field in fields)  # of a tuple, which cannot be changed
-        params, batch = "samples, collate", "list(collate(samples))" if places else "collate(samples)"
+        batch = "list(collate(samples))" if places else "collate(samples)"
+        if any(isinstance(field.key, str) for field in fields):  # the program may use its own again
+            copied, more = imports.reach(file, "copy", "copy")
+            batch, added = f"{copied}({batch})", (*more, *added)
+        params = "samples, collate"
         handed = f"{partial}({NAME}, collate={file.outer_text(own)})"
     text = FUNCTION.format(name=NAME, params=params, batch=batch, cut=indent(_cut(fields), 4 * " "))
     return (*added, above_in_module(file, call, text), collate_with(file, call, own, handed))

@@ -1,4 +1,4 @@
-"""A collective for each tensor of a loop: one for all of them together, of a tensor that `torch.cat` makes."""
+"""A collective for each tensor of a loop: one for all of them of a type together, of a tensor that `torch.cat` makes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LISTS = (cst.List, cst.ListComp, cst.Tuple)
 LISTING = ("list", "tuple", "sorted")
 OWNED = (".grad", ".data")  # parts of a parameter that need no gradient themselves
 PART = re.compile(r"[A-Za-z_][\w.]*$")
-TENSORS, JOINED, ONE, PIECE = "tensors", "joined", "one", "piece"
+TENSORS, KIND, ALIKE, JOINED, ONE, PIECE = NAMES = ("tensors", "kind", "alike", "joined", "one", "piece")
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ def joined_exchange(edit: JoinedExchange, scene: Scene) -> tuple[Target, ...]:
     file, place = scene.source("exchanges")
     exchange = _in_turns(file, _at(file, place))
     taken = {node.value for node in descendants(file.function_around(exchange.loop) or file.module, cst.Name)}
-    if clash := taken & {TENSORS, JOINED, ONE, PIECE}:
+    if clash := taken & {*NAMES}:
         raise refuse(f"{file.location(exchange.loop)}: the name {min(clash)} means something else there")
     spelled, needed = imports.reach(file, "torch", "cat")
     splices = (*needed, *_written(exchange, spelled))
@@ -159,12 +159,15 @@ def _written(exchange: _Exchange, cat: str) -> list[Splice]:
     tensor = exchange.tensor if exchange.tensor.endswith(OWNED) else f"{exchange.tensor}.detach()"
     asked = f" if {' and '.join(exchange.filters)}" if exchange.filters else ""
     given = ", ".join((JOINED, *(argument(file, arg) for arg in call.args[1:])))
+    inner = file.module.default_indent
     rows = [
         f"{TENSORS} = [{tensor} for {file.text(loop.target)} in {whole}{asked}]",
-        f"{JOINED} = {cat}([{ONE}.flatten() for {ONE} in {TENSORS}])",
-        f"{file.text(call.func)}({given})",
-        f"for {ONE}, {PIECE} in zip({TENSORS}, {JOINED}.split([{ONE}.numel() for {ONE} in {TENSORS}])):",
-        f"{file.module.default_indent}{ONE}.copy_({PIECE}.view_as({ONE}))",
+        f"for {KIND} in dict.fromkeys({ONE}.dtype for {ONE} in {TENSORS}):",  # one tensor has one type, and there may be none at all
+        f"{inner}{ALIKE} = [{ONE} for {ONE} in {TENSORS} if {ONE}.dtype == {KIND}]",
+        f"{inner}{JOINED} = {cat}([{ONE}.flatten() for {ONE} in {ALIKE}])",
+        f"{inner}{file.text(call.func)}({given})",
+        f"{inner}for {ONE}, {PIECE} in zip({ALIKE}, {JOINED}.split([{ONE}.numel() for {ONE} in {ALIKE}])):",
+        f"{2 * inner}{ONE}.copy_({PIECE}.view_as({ONE}))",
     ]
     old = whole_lines(file, *file.span(loop))
     if not (exchange.before or exchange.behind):
