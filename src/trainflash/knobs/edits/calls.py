@@ -10,6 +10,7 @@ import libcst as cst
 
 from trainflash.errors import UsageError
 from trainflash.knobs.edits import bare_decorators, handed_options, imports
+from trainflash.knobs.edits.watching import profiles
 from trainflash.knobs.edits.which_call import OF_LOADERS, calls_at, the_call, wanted_location
 from trainflash.knobs.kinds import CallArgument, ReplaceCall
 from trainflash.knobs.reading import derived, sources, writes
@@ -29,6 +30,8 @@ def call_argument(edit: CallArgument, scene: Scene) -> tuple[Target, ...]:
     """The one place where the argument's value is written. Raises `UsageError` with the reason when there is none, or it is not alone."""
     if edit.each:
         return _each(edit, scene)
+    if profiles.SCHEDULE in edit.calls:
+        profiles.recordings_decide_nothing(scene.project)
     if edit.written is not None:
         target = call_argument(dataclasses.replace(edit, written=None), scene)[0]
         was, known = f"{target.where} (was {target.current!r})", target.current == edit.written

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 
 import libcst as cst
 
+from trainflash.knobs.project import Project
 from trainflash.knobs.reading.expressions import refuse
-from trainflash.knobs.reading.python_source import PythonFile, dotted, string_value
+from trainflash.knobs.reading.python_source import PythonFile, dotted, string_value, targets_of
 from trainflash.knobs.splices import Splice
 
 WITH_TORCH = (
     *("torch.nn.functional", "torch.nn", "torch.optim", "torch.utils.data", "torch.backends.cudnn"),
     *("torch.amp", "torch.autograd", "torch.profiler"),
 )
+ENVIRONMENT = ("environ", "putenv", "load_dotenv")
+CHANGES = ("os.putenv", "os.unsetenv", *(f"os.environ.{name}" for name in ("setdefault", "update", "pop", "clear", "__setitem__")))
 BINDS = (cst.AssignTarget, cst.Param, cst.FunctionDef)
 
 
@@ -59,6 +63,25 @@ def reach(file: PythonFile, module: str, name: str) -> tuple[str, tuple[Splice, 
             raise refuse(f"the names {root} and {name} mean something else in {file.path}")
         return name, (_added(file, lines, module, f"from {module} import {name}"),)
     return f"{module}.{name}", (_added(file, lines, module, f"import {module}"),)
+
+
+def loads_nothing_early(project: Project, module: str) -> None:
+    """Raises `UsageError` where the program sets its environment: `module`, loaded in front of that, would not see what it says."""
+    if module.split(".")[0] in sys.stdlib_module_names:
+        return
+    for word in ENVIRONMENT:
+        for file in project.parsed(word):
+            for node in file.nodes:
+                if isinstance(node, (cst.Assign, cst.AugAssign, cst.Del, cst.Call)) and _sets_environment(file, node):
+                    early = f"loading {module.split('.')[0]} in front of it may not see it"
+                    raise refuse(f"{file.location(node)}: the environment is set here, and {early}")
+
+
+def _sets_environment(file: PythonFile, node: cst.CSTNode) -> bool:
+    if isinstance(node, cst.Call):
+        full = file.full_name(node.func) or ""
+        return full in CHANGES or full.split(".")[-1] == "load_dotenv"
+    return any(isinstance(each, cst.Subscript) and file.full_name(each.value) == "os.environ" for each in targets_of(node))
 
 
 def _loaded(package: str, module: str) -> bool:

@@ -35,6 +35,8 @@ def insert_call(edit: InsertCall, scene: Scene) -> tuple[Target, ...]:
     file = project.python(project.entry)
     tail = edit.absent.removeprefix(f"{edit.module}.")
     spelled, needed = imports.reach(file, edit.module, tail)
+    if needed:
+        imports.loads_nothing_early(project, edit.module)
     offset = imports.after_imports(file, spelled)
     current = scene.facts.get(edit.default_fact) if edit.default_fact is not None else None
     current = edit.default if current is None else current

@@ -27,6 +27,7 @@ STREAM = "socket.SOCK_STREAM"
 Place = tuple[cst.CSTNode, tuple[Splice, ...]]
 BUFFERED = ("makefile", "StreamRequestHandler")  # which send when a buffer is full or flushed
 SENDS = ("send", "sendall", "sendmsg")
+LISTENERS = ("socket.create_server",)
 SERVES = ("bind", "listen")  # such a socket sends nothing; those that it accepts do
 
 
@@ -40,8 +41,14 @@ def no_delay(edit: NoDelay, scene: Scene) -> tuple[Target, ...]:
                 raise refuse(f"{file.location(node)}: {word} stands here, so that not every connection is meant")
     if not _in_parts(project):
         raise refuse("no function sends a message in more than one part")
-    files = project.parsed("socket")
-    places = [(file.location(node), splices) for file in files for node, splices in (*_made(file), *_accepted(file), *_handled(file))]
+    files = list(project.parsed("socket"))
+    listening = frozenset(name for file in files for name in _listening(file))
+    handled = any(True for _ in project.parsed("TCPServer")) and not any(True for _ in project.parsed("UDPServer"))
+    places = [
+        (file.location(node), splices)
+        for file in files
+        for node, splices in (*_made(file), *_accepted(file, listening), *_handled(file, handled))
+    ]
     if not places:
         raise refuse("the program makes no TCP connection of its own")
     return (at_all(places, f"connections made at {places[0][0]}", "sent at once"),)
@@ -92,11 +99,27 @@ def _serves(file: PythonFile, made: cst.Call, name: str) -> bool:
     return any(dotted(call.func) in [f"{name}.{method}" for method in SERVES] for call in descendants(within, cst.Call))  # type: ignore[attr-defined]
 
 
-def _accepted(file: PythonFile) -> Iterator[Place]:
-    """Behind `name, address = server.accept()`."""
+def _listening(file: PythonFile) -> Iterator[str]:
+    """The last names of what listens for connections: what `listen` is called of, and what is given a listening socket."""
+    for call in file.calls:
+        listens = isinstance(call.func, cst.Attribute) and call.func.attr.value == "listen"
+        made = file.full_name(call.func) in LISTENERS
+        up = file.parent(call)
+        named: list[cst.CSTNode] = [call.func.value] if listens else []  # type: ignore[union-attr]
+        if made and isinstance(up, cst.Assign):
+            named += [each.target for each in up.targets]
+        elif made and isinstance(up, cst.WithItem) and up.asname is not None:
+            named.append(up.asname.name)
+        yield from ((dotted(each) or "").rpartition(".")[2] for each in named if dotted(each) is not None)
+
+
+def _accepted(file: PythonFile, listening: frozenset[str]) -> Iterator[Place]:
+    """Behind `name, address = server.accept()`, where a socket of the program listens by that name."""
     for call in file.calls:
         up = file.parent(call)
         if not isinstance(call.func, cst.Attribute) or call.func.attr.value != "accept" or call.args or not isinstance(up, cst.Assign):
+            continue
+        if (dotted(call.func.value) or "").rpartition(".")[2] not in listening:
             continue
         target = up.targets[0].target
         name = dotted(target.elements[0].value) if isinstance(target, cst.Tuple) and len(target.elements) == 2 else None
@@ -104,15 +127,15 @@ def _accepted(file: PythonFile) -> Iterator[Place]:
             yield from _behind(file, call, name)
 
 
-def _handled(file: PythonFile) -> Iterator[Place]:
-    """In classes whose objects answer the connections of a `socketserver`."""
+def _handled(file: PythonFile, of_connections: bool) -> Iterator[Place]:
+    """In classes whose objects answer a `socketserver`; `of_connections`: all servers of the program are known to have connections."""
     for owner in (node for node in file.nodes if isinstance(node, cst.ClassDef)):
         bases = base_names(owner)
-        if not isinstance(owner.body, cst.IndentedBlock) or "UDPServer" in file.raw.decode("utf-8", "replace"):
+        if not isinstance(owner.body, cst.IndentedBlock):
             continue
         if "StreamRequestHandler" in bases:
             yield owner.name, (_first(file, owner.body, "disable_nagle_algorithm = True"),)
-        elif "BaseRequestHandler" in bases:
+        elif "BaseRequestHandler" in bases and of_connections:
             handle = next((each for each in owner.body.body if isinstance(each, cst.FunctionDef) and each.name.value == "handle"), None)
             if handle is not None and isinstance(handle.body, cst.IndentedBlock):
                 yield owner.name, _begins(file, handle.body, "self.request")

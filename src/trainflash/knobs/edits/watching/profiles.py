@@ -15,8 +15,8 @@ from trainflash.knobs.edits.statements import without
 from trainflash.knobs.edits.which_call import the_call
 from trainflash.knobs.kinds import ShownProfile
 from trainflash.knobs.project import Project
-from trainflash.knobs.reading.expressions import UNKNOWN, is_name, literal, refuse
-from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, has_splat, keyword
+from trainflash.knobs.reading.expressions import UNKNOWN, given_to, is_name, literal, refuse
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, has_splat, keyword, targets_of
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
 
@@ -45,6 +45,7 @@ METHODS = {
     *("key_averages", "table", "total_average", "events", "export_chrome_trace", "export_stacks", "export_memory_timeline"),
     *("getvalue",),
 }
+SCHEDULE = "torch.profiler.schedule"
 HANDLER = "on_trace_ready"
 
 
@@ -112,6 +113,52 @@ def _shown(project: Project, file: PythonFile, call: cst.Call, bound: cst.BaseEx
             raise refuse(f"{file.location(node)}: a condition decides whether {bound.value} runs")
         found[id(small)] = small  # type: ignore[assignment]
     return list(found.values())
+
+
+def recordings_decide_nothing(project: Project) -> None:
+    """Raises `UsageError` where what a profiler's handler collects decides how long the program runs, which fewer would change."""
+    collected = {name for file, node in _handlers(project) for name in _collected(file, node)}
+    for file in project.parsed():
+        for node in file.nodes:
+            if isinstance(node, (cst.While, cst.If)) and (isinstance(node, cst.While) or _leaves(file, node)):
+                names = [each.value for each in descendants(node.test, cst.Name)]  # type: ignore[attr-defined]
+                if read := collected & {*names}:
+                    told = f"{min(read)} tells of the profiler's recordings, and decides here how long this goes on"
+                    raise refuse(f"{file.location(node)}: {told}")
+
+
+def _handlers(project: Project) -> list[tuple[PythonFile, cst.CSTNode]]:
+    """Functions that profilers hand their recordings to, by their last names, and what stands in their place itself."""
+    found: list[tuple[PythonFile, cst.CSTNode]] = []
+    for file in project.parsed(HANDLER):
+        for given in (arg.value for call in file.calls if (arg := keyword(call, HANDLER)) is not None):
+            found.append((file, given))
+            names = {each.value for each in descendants(given, cst.Name)}  # type: ignore[attr-defined]
+            names |= {value.value for name in names for value in given_to(file.module, name) if isinstance(value, cst.Name)}
+            found += [each for name in names for each in project.functions(name)]
+            classes = [(where, node) for where in project.parsed("__call__") for node in where.nodes if isinstance(node, cst.ClassDef)]
+            found += [(where, node) for where, node in classes if node.name.value in names]  # type: ignore[attr-defined]
+    return found
+
+
+def _collected(file: PythonFile, node: cst.CSTNode) -> set[str]:
+    """The last names of what a handler adds to, sets for others or calls a method of."""
+    outer = {item.name.value for each in descendants(node, (cst.Global, cst.Nonlocal)) for item in each.names}  # type: ignore[attr-defined]
+    found = set(outer)
+    for each in descendants(node, (cst.Assign, cst.AugAssign, cst.Call)):
+        held = [each.func.value] if isinstance(each, cst.Call) and isinstance(each.func, cst.Attribute) else targets_of(each)
+        for target in held:
+            whole = target.value if isinstance(target, cst.Subscript) else target
+            if isinstance(each, cst.Call) or not isinstance(target, cst.Name):
+                found.add((dotted(whole) or "").rpartition(".")[2])
+    own = {param.name.value for param in descendants(node, cst.Param)} | set(file.imported)  # type: ignore[attr-defined]
+    return found - own - {""}
+
+
+def _leaves(file: PythonFile, guard: cst.If) -> bool:
+    """Whether a condition ends a loop, a function or the program."""
+    ends = any(True for _ in descendants(guard, (cst.Break, cst.Return, cst.Raise, cst.Continue)))
+    return ends or any(file.full_name(call.func) in ("sys.exit", "exit", "quit") for call in descendants(guard, cst.Call))  # type: ignore[attr-defined]
 
 
 def read_elsewhere(project: Project, file: PythonFile, name: str) -> bool:
