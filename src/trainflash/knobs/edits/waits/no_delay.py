@@ -43,7 +43,7 @@ def no_delay(edit: NoDelay, scene: Scene) -> tuple[Target, ...]:
         raise refuse("no function sends a message in more than one part")
     files = list(project.parsed("socket"))
     listening = frozenset(name for file in files for name in _listening(file))
-    handled = any(True for _ in project.parsed("TCPServer")) and not any(True for _ in project.parsed("UDPServer"))
+    handled = not any(True for _ in project.parsed("UDPServer"))
     places = [
         (file.location(node), splices)
         for file in files
@@ -128,7 +128,7 @@ def _accepted(file: PythonFile, listening: frozenset[str]) -> Iterator[Place]:
 
 
 def _handled(file: PythonFile, of_connections: bool) -> Iterator[Place]:
-    """In classes whose objects answer a `socketserver`; `of_connections`: all servers of the program are known to have connections."""
+    """In classes whose objects answer a `socketserver`; `of_connections`: no server of the program answers datagrams."""
     for owner in (node for node in file.nodes if isinstance(node, cst.ClassDef)):
         bases = base_names(owner)
         if not isinstance(owner.body, cst.IndentedBlock):
