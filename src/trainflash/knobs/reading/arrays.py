@@ -11,7 +11,29 @@ from trainflash.knobs.reading.python_source import PythonFile, descendants, dott
 
 DEEPEST = 4  # own: names that are followed; annotations and the callers of helpers lie one or two away
 LIBRARIES = ("torch", "numpy")
-OTHERWISE = {"load", "device", "Generator", "manual_seed", "is_tensor", "numel", "unbind", "split", "chunk", "save"}  # make no array
+OTHERWISE = {
+    "load",
+    "device",
+    "Generator",
+    "manual_seed",
+    "is_tensor",
+    "numel",
+    "unbind",
+    "split",
+    "chunk",
+    "save",
+    "compile",
+    "default_rng",
+    "meshgrid",
+    "nonzero",
+    "random_split",
+    "savez",
+    "sparse_coo_tensor",
+    "sparse_csr_tensor",
+    "sort",
+    "topk",
+    "where",
+}  # fmt: skip - make no array, or several
 METHODS = {
     "abs", "amax", "amin", "argmax", "argmin", "argsort", "astype", "bool", "ceil", "clamp", "clone", "contiguous", "cpu", "cumsum", "cuda",
     "detach", "diagonal", "double", "exp", "flatten", "float", "floor", "gather", "half", "int", "log", "log_softmax", "long",
@@ -39,12 +61,19 @@ def is_array(project: Project, file: PythonFile, node: cst.BaseExpression, depth
     if isinstance(node, cst.UnaryOperation):
         return not isinstance(node.operator, cst.Not) and is_array(project, file, node.expression, depth + 1)
     if isinstance(node, cst.Subscript):
-        return len(node.slice) > 1 or is_array(project, file, node.value, depth + 1)  # only an array takes several indices
+        return _cut(node) or is_array(project, file, node.value, depth + 1)
     if isinstance(node, cst.Name):
         return _name(project, file, node, depth)
     if isinstance(node, cst.Attribute):
         return _attribute(project, file, node, depth)
     return False
+
+
+def _cut(node: cst.Subscript) -> bool:
+    """Whether several indices are taken at once, one of them a range: no dictionary takes that, a table does by `x.iloc` only."""
+    ranged = any(isinstance(each.slice, cst.Slice) for each in node.slice)
+    table = isinstance(node.value, cst.Attribute) and node.value.attr.value in ("iloc", "loc")
+    return len(node.slice) > 1 and ranged and not table
 
 
 def declared_array(project: Project, file: PythonFile, node: cst.BaseExpression) -> bool:
@@ -98,6 +127,8 @@ def _bound(project: Project, file: PythonFile, target: cst.CSTNode, depth: int) 
 
 
 def _parameter(project: Project, file: PythonFile, param: cst.Param, depth: int) -> bool:
+    if param.default is not None and dotted(param.default) == "None":
+        return False
     if param.annotation is not None:
         return _declared(file, param.annotation)
     function = next((up for up in file.ancestors(param) if isinstance(up, (cst.FunctionDef, cst.Lambda))), None)

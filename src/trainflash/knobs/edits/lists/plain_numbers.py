@@ -12,11 +12,11 @@ from dataclasses import dataclass
 import libcst as cst
 
 from trainflash.errors import UsageError
-from trainflash.knobs.effects import changes, sharing
+from trainflash.knobs.edits.lists.left_alone import is_there, left_alone, stays
 from trainflash.knobs.kinds import PlainNumbers
 from trainflash.knobs.reading.arrays import is_array
-from trainflash.knobs.reading.expressions import given_to, is_name, refuse
-from trainflash.knobs.reading.python_source import LOOPS, SCOPES, PythonFile, clauses, descendants, dotted, string_value
+from trainflash.knobs.reading.expressions import is_name, refuse
+from trainflash.knobs.reading.python_source import SCOPES, PythonFile, clauses, descendants, dotted, string_value
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
 
@@ -95,6 +95,7 @@ def _of_loop(scene: Scene, file: PythonFile, read: _Read, reads: list[_Read]) ->
     ]
     if others:
         raise refuse(f"{file.location(others[0])}: `{name}` is used here as more than a number")
+    stays(scene, file, around, whole)
     end = file.outer_span(whole)[1]
     atom = isinstance(whole, (cst.Name, cst.Attribute, cst.Call, cst.Subscript)) or bool(whole.lpar)
     start = file.outer_span(whole)[0]
@@ -145,9 +146,10 @@ def _of_index(scene: Scene, file: PythonFile, read: _Read, reads: list[_Read]) -
         raise refuse(f"{file.location(read.node)}: `{file.text(read.element)}` is not picked by counted indices")
     node, indices = base
     name = file.text(node)
-    if not is_array(scene.project, file, node) and len(read.element.slice) < 2:
+    if not is_array(scene.project, file, node) and not _measured(scene, file, node):
         raise refuse(f"{file.location(read.node)}: `{name}` is not known to be a tensor")
-    loop = _left_alone(scene, file, read.node, name)
+    loop = left_alone(scene, file, read.node, name)
+    is_there(file, loop, node)
     mine = [each for each in reads if isinstance(each.element, cst.Subscript) and file.inside(each.node, loop.body)]
     picked = [(each, found) for each in mine if (found := _picked(file, each.element)) is not None and file.text(found[0]) == name]
     if {len(found[1]) for _, found in picked} != {len(indices)}:
@@ -156,11 +158,19 @@ def _of_index(scene: Scene, file: PythonFile, read: _Read, reads: list[_Read]) -
     if fresh.encode() in file.raw:
         raise refuse(f"{file.location(read.node)}: the name {fresh} is taken")
     start = file.span(loop)[0]
-    whole = f"{name}.flatten().tolist()" if len(indices) == 1 else f"{name}.tolist()"
+    whole = f"{name}.{'flatten()' if len(indices) == 1 else f'reshape({name}.shape[:{len(indices)}])'}.tolist()"
     made = [Splice(file.path, start, start, f"{fresh} = {whole}{file.newline}{file.indent(loop)}")]
     for each, (_, own) in picked:
         made.append(Splice(file.path, *file.span(each.plain), fresh + "".join(f"[{index}]" for index in own)))
     return name, made
+
+
+def _measured(scene: Scene, file: PythonFile, node: cst.BaseExpression) -> bool:
+    """Whether the function asks what only a tensor or an array tells, where the program has no sparse ones, which make no list."""
+    sparse = next((where for word in ("sparse", "csr_", "csc_") for where in scene.project.parsed(word)), None)
+    around = file.function_around(node) or file.module
+    told = (each for each in descendants(around, cst.Attribute) if file.text(each.value) == file.text(node))  # type: ignore[attr-defined]
+    return sparse is None and any(each.attr.value in ("shape", "ndim", "dim", "dtype") for each in told)  # type: ignore[attr-defined]
 
 
 def _picked(file: PythonFile, node: cst.BaseExpression) -> tuple[cst.BaseExpression, list[str]] | None:
@@ -213,44 +223,3 @@ def _counted(file: PythonFile, node: cst.BaseExpression) -> bool:
 def _range(call: cst.BaseExpression) -> bool:
     inner = call.args[0].value if isinstance(call, cst.Call) and call.args else None
     return isinstance(inner, cst.Call) and dotted(inner.func) == "range"
-
-
-def _left_alone(scene: Scene, file: PythonFile, node: cst.CSTNode, name: str) -> cst.For | cst.While:
-    """The outermost loop around `node` in which the tensor `name` stays the same object with the same numbers."""
-    found, reason = None, None
-    for loop in file.loops_around(node):
-        reason = _changing(scene, file, loop, name)
-        if reason is not None:
-            break
-        found = loop
-    if found is None:
-        raise reason or refuse(f"{file.location(node)}: stands in no loop")
-    return found
-
-
-def _changing(scene: Scene, file: PythonFile, loop: cst.For | cst.While, name: str) -> Exception | None:
-    first = re.split(r"\W", name)[0]
-    for each in descendants(loop, cst.Name):
-        if each.value == first and is_name(file, each) and _stored(file, each):
-            return refuse(f"{file.location(each)}: `{first}` is set in the loop")
-    made = changes.changed(scene.project, file, loop.body, _also_known_as(scene, file, loop, first))
-    return None if made is None else refuse(f"{file.location(made)}: `{file.text(made)}` may change `{name}` in the loop")
-
-
-def _also_known_as(scene: Scene, file: PythonFile, loop: cst.CSTNode, name: str) -> set[str]:
-    """All names of the function that may mean `name`, a part or a view of it, or what it is a part or a view of."""
-    around = file.function_around(loop) or file.module
-    made_of = {node.value for value in given_to(around, name) for node in descendants(value, cst.Name) if is_name(file, node)}
-    wholes = {each for each in made_of if name in sharing.Shared(scene.project, file, {each}).within(around).names}
-    return sharing.Shared(scene.project, file, {name, *wholes}).within(around).names
-
-
-def _stored(file: PythonFile, node: cst.Name) -> bool:
-    up = file.parent(node)
-    if isinstance(up, cst.Element):
-        up, node = file.parent(file.parent(up)), file.parent(up)  # type: ignore[assignment]
-    if isinstance(up, cst.AsName):
-        return True
-    return isinstance(up, (cst.AssignTarget, cst.AnnAssign, cst.AugAssign, cst.NamedExpr, cst.CompFor, *LOOPS)) and node is getattr(
-        up, "target", None
-    )
