@@ -13,6 +13,7 @@ from trainflash.knobs.edits import imports
 from trainflash.knobs.edits.statements import above_in_module, behind, kept_comments
 from trainflash.knobs.edits.which_loop import near
 from trainflash.knobs.effects import changes, purity
+from trainflash.knobs.effects.lasting_parts import changed_later
 from trainflash.knobs.kinds import JoinedOnce
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading.expressions import given_to, literal, refuse, short
@@ -24,6 +25,8 @@ from trainflash.schema import Location
 TENSORS = ("cat", "concat", "concatenate", "hstack", "vstack")
 JOINS = {f"torch.{name}" for name in TENSORS} | {f"numpy.{name}" for name in ("concatenate", "hstack", "vstack")}
 ADDS = ("operator.add", "operator.concat", "_operator.add", "_operator.concat")
+MAKERS = ("array", "cat", "empty", "full", "ones", "tensor", "zeros")  # functions that make a tensor or an array
+READING = {"EOFError", "FileNotFoundError", "IOError", "JSONDecodeError", "KeyError", "OSError", "UnicodeDecodeError"}  # none of joining
 REDUCE = ("functools.reduce", "reduce")
 PAIRED = '''def paired(join, parts):
     """As functools.reduce, neighbours first: a part is copied once for each doubling, not once for each part behind it."""
@@ -84,6 +87,8 @@ def _grown(project: Project, file: PythonFile, assign: cst.Assign) -> Change | N
     if any(literal(each.value) is None and not isinstance(each.value, cst.Integer) for each in call.args[1:]):
         raise refuse(f"{here}: the dimension is no number that is written out")
     loop = _loop(file, assign, name)
+    _ends_plainly(file, assign, loop)
+    _asked_elsewhere(file, name, loop)
     _stay(project, file, loop, part)
     parts = f"{name.value}_parts"
     if any(each.value == parts for each in descendants(file.module, cst.Name)):  # type: ignore[attr-defined]
@@ -94,7 +99,7 @@ def _grown(project: Project, file: PythonFile, assign: cst.Assign) -> Change | N
     return [
         Splice(file.path, start, start, f"{parts} = [{name.value}]{file.newline}{inner}"),
         Splice(file.path, *file.span(assign), f"{parts}.append({file.text(part)})"),
-        behind(file, last, inner, joined),
+        behind(file, last, inner, _joined(file, name, assign, joined)),
     ], "once behind the loop"
 
 
@@ -122,9 +127,46 @@ def _loop(file: PythonFile, assign: cst.Assign, name: cst.Name) -> cst.For | cst
 
 def _stay(project: Project, file: PythonFile, loop: cst.For | cst.While, part: cst.BaseExpression) -> None:
     """Raises `UsageError` where something in the loop changes what was collected, which is copied only behind it."""
-    names = {each.value for each in descendants(part, cst.Name)}  # type: ignore[attr-defined]
-    if (change := changes.changed(project, file, loop.body, names)) is not None:
-        raise refuse(f"{file.location(change)}: `{short(file.text(change))}` may change a part before it is joined")
+    change = changed_later(project, file, loop, part)
+    if change is not None:
+        where, node = change
+        raise refuse(f"{where.location(node)}: `{short(where.text(node))}` may change a part before it is joined")
+
+
+def _ends_plainly(file: PythonFile, assign: cst.Assign, loop: cst.CSTNode) -> None:
+    """Raises `UsageError` where an error may end the loop and the program goes on, with what has grown so far."""
+    for up in file.ancestors(assign):
+        if isinstance(up, cst.FunctionDef):
+            return
+        if isinstance(up, (cst.Try, cst.TryStar)) and file.inside(assign, up.body):
+            inner = file.inside(up, loop) and up.finalbody is None
+            caught = {(dotted(each.type) or "").split(".")[-1] if each.type is not None else "" for each in up.handlers}
+            if not inner or not caught <= READING:
+                raise refuse(f"{file.location(up)}: an error is caught here, behind which the program goes on with what has grown")
+        calls = [item.item for item in up.items if isinstance(item.item, cst.Call)] if isinstance(up, cst.With) else []
+        if any((file.full_name(call.func) or "").split(".")[-1] == "suppress" for call in calls):
+            raise refuse(f"{file.location(up)}: errors are passed over here, and the program goes on with what has grown")
+
+
+def _asked_elsewhere(file: PythonFile, name: cst.Name, loop: cst.CSTNode) -> None:
+    """Raises `UsageError` where a function that the loop may call reads the variable, too."""
+    scope = file.scope(name)
+    for each in scope[name.value] if scope is not None else ():
+        for access in getattr(each, "references", ()):
+            if file.function_around(access.node) is not file.function_around(loop):
+                raise refuse(f"{file.location(access.node)}: another function asks for `{name.value}`")
+
+
+def _joined(file: PythonFile, name: cst.Name, assign: cst.Assign, joined: str) -> str:
+    """What stands behind the loop. Where it has no turn, what was there stays itself, if that may be anything but a new tensor."""
+    full = file.full_name(assign.value.func) or ""  # type: ignore[attr-defined]
+    owner = file.function_around(assign) or file.module
+    begun = [value for value in given_to(owner, name.value) if value is not assign.value]
+    new = bool(begun) and full.split(".")[-1] != "vstack"  # which makes a row of a vector
+    for value in begun:
+        made = file.full_name(value.func) or "" if isinstance(value, cst.Call) else ""
+        new = new and made.split(".")[0] in ("torch", "numpy") and made.split(".")[-1] in MAKERS
+    return joined if new else f"{joined} if len({name.value}_parts) > 1 else {name.value}"
 
 
 def _last(node: cst.CSTNode) -> cst.CSTNode:
