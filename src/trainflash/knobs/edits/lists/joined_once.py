@@ -10,9 +10,9 @@ import libcst as cst
 
 from trainflash.errors import UsageError
 from trainflash.knobs.edits import imports
+from trainflash.knobs.edits.lists.pairwise import JOINS, joins
 from trainflash.knobs.edits.statements import above_in_module, behind, kept_comments
 from trainflash.knobs.edits.which_loop import near
-from trainflash.knobs.effects import changes, purity
 from trainflash.knobs.effects.lasting_parts import changed_later
 from trainflash.knobs.kinds import JoinedOnce
 from trainflash.knobs.project import Project
@@ -22,9 +22,6 @@ from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
 from trainflash.schema import Location
 
-TENSORS = ("cat", "concat", "concatenate", "hstack", "vstack")
-JOINS = {f"torch.{name}" for name in TENSORS} | {f"numpy.{name}" for name in ("concatenate", "hstack", "vstack")}
-ADDS = ("operator.add", "operator.concat", "_operator.add", "_operator.concat")
 MAKERS = ("array", "cat", "empty", "full", "ones", "tensor", "zeros")  # functions that make a tensor or an array
 READING = {"EOFError", "FileNotFoundError", "IOError", "JSONDecodeError", "KeyError", "OSError", "UnicodeDecodeError"}  # none of joining
 REDUCE = ("functools.reduce", "reduce")
@@ -198,37 +195,10 @@ def _folded(project: Project, file: PythonFile, call: cst.Call) -> Change | None
     if called not in REDUCE or len(given) not in (2, 3) or any(arg.keyword is not None for arg in call.args):
         return None
     here = file.location(call)
-    _joins(project, file, given[0], here)
+    joins(project, file, given[0], here)
     if any(each.value == "paired" for each in descendants(file.module, cst.Name)):  # type: ignore[attr-defined]
         raise refuse(f"{here}: the name paired is used already")
     parts = file.outer_text(given[1])
     parts = parts if len(given) == 2 else f"[{file.text(given[2])}, *{parts}]"
     text = f"paired({file.text(given[0])}, {parts})"
     return [above_in_module(file, call, PAIRED), Splice(file.path, *file.span(call), text)], "neighbours first"
-
-
-def _joins(project: Project, file: PythonFile, function: cst.BaseExpression, here: object) -> None:
-    """Raises `UsageError` where `function` is not known to join what it is given, and to do nothing besides."""
-    named = dotted(function) or ""
-    adds = file.full_name(function) in ADDS or (isinstance(function, cst.Lambda) and _adds(function))
-    found = project.functions("__add__") if adds else project.functions(named.split(".")[-1])
-    if len(found) != 1:
-        raise refuse(f"{here}: what `{file.text(function)}` does with two parts is not known")
-    where, each = found[0]
-    calls = [call for call in descendants(each.body, cst.Call) if where.full_name(call.func) in JOINS]  # type: ignore[attr-defined]
-    params = [param.name.value for param in each.params.params]
-    if not calls or len(params) != 2:
-        raise refuse(f"{where.location(each)}: {each.name.value} does not join two parts")
-    drawn = purity.first_draw(project, where, each, set())
-    changed = changes.changed(project, where, each.body, set(params))
-    shared = next(descendants(each, (cst.Global, cst.Nonlocal)), None)
-    if drawn is not None or changed is not None or shared is not None or any(given_to(each, name) for name in params):
-        raise refuse(f"{where.location(each)}: {each.name.value} may do more than join what it is given")
-
-
-def _adds(function: cst.Lambda) -> bool:
-    params = [param.name.value for param in function.params.params]
-    body = function.body
-    if not isinstance(body, cst.BinaryOperation) or not isinstance(body.operator, cst.Add):
-        return False
-    return len(params) == 2 and [dotted(body.left), dotted(body.right)] == params
