@@ -11,6 +11,7 @@ import re
 import libcst as cst
 
 from trainflash.errors import UsageError
+from trainflash.knobs.edits.lists.found_by_value import known_by_value
 from trainflash.knobs.edits.which_loop import near
 from trainflash.knobs.effects import changes
 from trainflash.knobs.kinds import SearchedList
@@ -78,7 +79,9 @@ def _as_set(scene: Scene, file: PythonFile, item: cst.BaseExpression, searched: 
             at = changes.result_changed(scene.project, [(use.file, use.node)]) if use.does == "read" else None
             if at is not None:
                 raise refuse(f"{use.file.location(use.node)}: a list that `{name}` holds is changed at {at}")
+        known_by_value(scene.project, uses, name, picked)
         return _beside(scene.project, uses, made, name, "_sets"), f"sets beside {name}"
+    known_by_value(scene.project, uses, name, picked)
     if any(use.does == "read" for use in uses) or (any(use.does == "counted" for use in uses) and not _unique(uses)):
         return _beside(scene.project, uses, made, name, "_set"), f"a set beside {name}"
     return [splice for use in uses for splice in _changed(use)], f"{name} as a set"
