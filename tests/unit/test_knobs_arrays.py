@@ -95,6 +95,8 @@ SAMPLES = {
     "tuples": "[([0.1 * i, 1 / 3], torch.ones(2), 0.5) for i in range(3)]",
     "lists": "[[i, i + 1, 7] for i in range(3)]",
     "lists of words and of truths": '[(["a", "b"], [True, False], ([0.5], [1, 2])) for i in range(3)]',
+    "whole numbers first": '[{"box": [10, 20, 16777217]}, {"box": [10.5, 20, 30]}, {"box": [1, 2, 3]}]',
+    "halves first": "[([0.5, 1.5], [1, 2]), ([1, 2], [True, 2])]",
     "arrays": "[(np.ones(3), [np.float32(1), np.float32(2)]) for _ in range(3)]",
 }
 
@@ -122,6 +124,16 @@ def test_one_tensor_for_a_list_gives_the_same_batch(tmp_path, form):
 def test_lists_of_unequal_length_are_refused_as_before(tmp_path):
     source = (
         f"{HEAD}from torch.utils.data import DataLoader\n\n\ndef work():\n    return next(iter(DataLoader([[1, 2], [3]], 2)))  # here\n"
+    )
+    changed = applied(tmp_path, candidate_here(tmp_path, "collated_lists", source, listed_numbers=64).diff)["train.py"]
+    for text in (source, changed):
+        with pytest.raises(RuntimeError, match="equal size"):
+            outcome(text)
+
+
+def test_tuples_of_unequal_length_are_refused_as_before(tmp_path):
+    source = (
+        f"{HEAD}from torch.utils.data import DataLoader\n\n\ndef work():\n    return next(iter(DataLoader([(1, 2), (3,)], 2)))  # here\n"
     )
     changed = applied(tmp_path, candidate_here(tmp_path, "collated_lists", source, listed_numbers=64).diff)["train.py"]
     for text in (source, changed):

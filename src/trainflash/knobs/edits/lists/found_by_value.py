@@ -41,8 +41,8 @@ def _held(values: PlainValues, uses: Sequence[ListUse], name: str, picked: bool)
         for part in _parts(use, picked):
             kind = part if isinstance(part, str) else values.of(use.file, part[0]) if part[1] else values.entry(use.file, part[0])
             if kind is None:
-                here = use.file.location(use.node)
-                raise refuse(f"{here}: whether a set finds by its value what `{line_of(use)}` puts into `{name}` is not known")
+                here, line = use.file.location(use.node), line_of(use)
+                raise refuse(f"{here}: whether a set finds by its value what `{line}` puts into `{name}` is not known")
             yield kind
 
 

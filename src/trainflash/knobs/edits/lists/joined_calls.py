@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from trainflash.errors import UsageError
+from trainflash.knobs.edits.lists.answers import one_for_each
 from trainflash.knobs.edits.statements import kept_comments
 from trainflash.knobs.edits.which_loop import near
 from trainflash.knobs.kinds import JoinedCalls
@@ -82,6 +83,9 @@ def _for_all(scene: Scene, file: PythonFile, call: cst.Call) -> str:
     found = found or [each.name.value for each in methods if _public(each) and _of_all(where, each) == through]
     if len(found) == 1 and len(scene.project.functions(found[0])) > 1:
         raise refuse(f"{where.location(one)}: another class has a method {found[0]}, too")
+    for each in methods:
+        if each.name.value in (asked, *found):
+            one_for_each(scene.project, where, each)
     if len(found) != 1:
         which = "no" if not found else "more than one"
         raise refuse(f"{where.location(one)}: {which} method of {owner.name.value} asks `{through}` for all keys")

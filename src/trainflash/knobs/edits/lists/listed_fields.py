@@ -20,10 +20,11 @@ def {name}(samples):
     first = samples[0]
     if type(first) is dict:
         return {{key: {name}([sample[key] for sample in samples]) for key in first}}
-    if type(first) is tuple:
+    if type(first) is tuple and len(set(map(len, samples))) == 1:
         return [{name}(field) for field in zip(*samples)]
-    kinds = set(map(type, first)) if type(first) is list else set()
-    if kinds not in ({{float}}, {{int}}) or len(set(map(len, samples))) > 1:
+    lists = all(type(sample) is list for sample in samples) and len(set(map(len, samples))) == 1
+    kinds = set().union(*(map(type, sample) for sample in samples)) if lists else set()
+    if kinds not in ({{float}}, {{int}}):
         return {collate}(samples)
     rows = {tensor}(samples, dtype={double} if kinds == {{float}} else None)
     return list(rows.t().contiguous())
