@@ -83,7 +83,29 @@ def work(x=made(5, 4)):
 def work(x=made(5, 4), y=made(5, 4)):
     return torch.stack([a @ b.sin() for a, b in zip(x, y)], dim=-1), x, y  # here
 """,
-        "torch.vmap(lambda a, b: a @ b.sin(), out_dims=-1)(x, y)",
+        "torch.vmap(lambda a, b: a @ b.sin(), out_dims=-1)(x[:len(y)], y[:len(x)])",
+    ),
+    "each row and the next": (
+        """
+def work(x=made(5, 4)):
+    return sum((a - b).pow(2).sum() for a, b in zip(x, x[1:])), x  # here
+""",
+        "(x[:len(x[1:])], x[1:][:len(x)])",
+    ),
+    "tensors of unequal lengths": (
+        """
+def work(x=made(5, 4), y=made(3, 4)):
+    return torch.stack([a @ b.sin() for a, b in zip(x, y)]), x, y  # here
+""",
+        "(x[:len(y)], y[:len(x)])",
+    ),
+    "more rows than are numbered": (
+        """
+def work(x=made(5, 4), w=made(7, 2)):
+    rows = [row.sum() * w[i].sum() for i, row in enumerate(x)]  # here
+    return torch.stack(rows), x, w
+""",
+        "(x, w[:len(x)])",
     ),
     "columns by number": (
         """
@@ -117,7 +139,7 @@ def work(x=made(5, 4), y=made(5, 4)):
         out.append(score * b.sum())
     return torch.stack(out, 0), x, y
 """,
-        "out = torch.vmap(one_row)(x, y)\n    return out, x, y",
+        "out = torch.vmap(one_row)(x[:len(y)], y[:len(x)])\n    return out, x, y",
     ),
     "a sum of a generator": (
         """
@@ -160,7 +182,7 @@ def work(x=made(5, 4), y=made(5, 1)):
         total = total + F.smooth_l1_loss(guess, wanted.unsqueeze(0))  # here
     return total / len(x), x, y
 """,
-        "total = total + torch.vmap(one_row)(x, y).sum(0)",
+        "total = total + torch.vmap(one_row)(x[:len(y)], y[:len(x)]).sum(0)",
     ),
     "numbers beside rows": (
         """
@@ -168,7 +190,7 @@ def work(x=made(5, 4), w=made(5, 2)):
     rows = [row.sum() * w[i, 1] + w[i].sum() for i, row in enumerate(x)]  # here
     return torch.stack(rows), x, w
 """,
-        "torch.vmap(lambda row, w_row: row.sum() * w_row[1] + w_row.sum())(x, w)",
+        "torch.vmap(lambda row, w_row: row.sum() * w_row[1] + w_row.sum())(x, w[:len(x)])",
     ),
     "a size that is asked before the tensor grows": (
         """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -13,6 +14,7 @@ from trainflash.knobs.project import Project
 from trainflash.knobs.reading.expressions import given_to, is_name, literal, place_in, plain_names, refuse, short
 from trainflash.knobs.reading.python_source import ASSIGNS, PythonFile, descendants, dotted, targets_of
 from trainflash.knobs.reading.sizes import size_of, sizes_of
+from trainflash.schema import Location
 
 
 @dataclass(frozen=True)
@@ -61,9 +63,10 @@ def over(project: Project, file: PythonFile, target: cst.BaseExpression, whole: 
         if not any(True for _ in _uses(file, names[0], parts)):
             return plain
         numbered = _by_number(project, file, names[0], None, parts)
-        return Over((*plain.rows, *numbered.rows), numbered.renamed)
+        return Over((*plain.rows, *_as_many(here, numbered.rows, plain.rows)), numbered.renamed)
     if called == "zip" and len(given) == len(names):
-        return Over(tuple(_row(project, file, name, each) for name, each in zip(names, given, strict=True)))
+        rows = [_row(project, file, name, each) for name, each in zip(names, given, strict=True)]
+        return Over(tuple(_as_many(here, rows, rows)))
     if len(names) != 1 or called in ("range", "enumerate", "zip"):
         raise refuse(f"{here}: `{short(file.text(whole))}` gives several things in each turn")
     return Over((_row(project, file, names[0], whole),))
@@ -81,6 +84,18 @@ def _row(project: Project, file: PythonFile, name: str, whole: cst.BaseExpressio
             return Row(name, file.text(of), dim)
     tensor(project, file, whole)
     return Row(name, file.text(whole), 0)
+
+
+def _as_many(here: Location, rows: Sequence[Row], others: Sequence[Row]) -> Iterator[Row]:
+    """`rows` with no more of each tensor than the shortest of `others` has, as `zip` and `enumerate` take them; `torch.vmap` would fail."""
+    for row in rows:
+        lengths = {(each.of, each.dim): each for each in others if (each.of, each.dim) != (row.of, row.dim)}.values()
+        for each in (row, *lengths) if lengths else ():
+            if each.dim < -1 or re.fullmatch(r"[\w.]+(\[[^()]*\])?", each.of) is None:
+                raise refuse(f"{here}: whether `{short(each.of)}` has as many rows as the others is not known")
+        counted = [f"len({each.of})" if each.dim == 0 else f"{each.of}.shape[{each.dim}]" for each in lengths]
+        count = counted[0] if len(counted) == 1 else f"min({', '.join(counted)})"
+        yield Row(row.name, _first(row.of, row.dim, count), row.dim) if counted else row
 
 
 def _uses(file: PythonFile, name: str, parts: Sequence[cst.CSTNode]) -> Iterator[cst.Name]:
@@ -175,9 +190,12 @@ def _unpacked(file: PythonFile, owner: cst.CSTNode, name: str) -> tuple[str, int
 
 def _cut(file: PythonFile, of: str, dim: int, count: cst.BaseExpression | None) -> str:
     """`of` with no more rows than the loop takes."""
-    if count is None:
-        return of
-    return f"{of}[..., :{file.text(count)}]" if dim < 0 else f"{of}[{':, ' * dim}:{file.text(count)}]"
+    return of if count is None else _first(of, dim, file.text(count))
+
+
+def _first(of: str, dim: int, count: str) -> str:
+    """The first `count` rows of `of`."""
+    return f"{of}[..., :{count}]" if dim < 0 else f"{of}[{':, ' * dim}:{count}]"
 
 
 def _free(file: PythonFile, name: str, used: set[str]) -> str:
