@@ -40,6 +40,49 @@ def collate(batch):
 def work():
     return collate([([0.1, 0.2], 1), ([1 / 3, 4.0], 2)])
 """,
+    "a legacy constructor and lists of a batch": """
+def collate(batch):
+    xs, ys = zip(*batch)
+    return torch.FloatTensor(xs)  # here
+
+
+def work():
+    arrays = collate([(np.ones(2), 1), (np.zeros(2), 2)])
+    return torch.cat([arrays.flatten(), collate([(torch.ones(1, requires_grad=True).sum(), 1)])])
+""",
+    "rows that may be none": """
+def target(boxes):
+    return torch.tensor([box.tolist() for box in boxes], dtype=torch.float32)  # here
+
+
+def work():
+    return torch.cat([target([np.arange(4.0)]).flatten(), target([]), target([np.zeros((0, 4))]).sum().view(1)])
+""",
+    "rows of a network": """
+def target(rows):
+    return torch.tensor([row.tolist() for row in rows], dtype=torch.float32)  # here
+
+
+def work():
+    return target([torch.nn.functional.relu(torch.ones(2, requires_grad=True)), torch.zeros(2)])
+""",
+    "no rows and no type": """
+def target(boxes):
+    return torch.tensor([np.asarray(box, dtype=np.int64) for box in boxes])  # here
+
+
+def work():
+    assert target([[1, 2]]).dtype == torch.int64
+    return target([])
+""",
+    "a type that may be none": """
+def collate(batch, dtype=None):
+    return torch.tensor([s["y"] for s in batch], dtype=dtype)  # here
+
+
+def work():
+    return collate([{"y": 0.5}, {"y": 1.5}])
+""",
     "fields of a sample by their names": """
 def as_batch(samples, keys):
     return {key: torch.tensor([sample[key] for sample in samples]) for key in keys}  # here
@@ -68,7 +111,7 @@ def outcome(source):
     return space["work"]()
 
 
-@pytest.mark.filterwarnings("ignore:Creating a tensor from a list")
+@pytest.mark.filterwarnings("ignore:Creating a tensor from a list", "ignore:Converting a tensor with requires_grad")
 @pytest.mark.parametrize("form", STACKED)
 def test_one_array_gives_the_same_tensor(tmp_path, form):
     source = HEAD + STACKED[form].lstrip("\n")

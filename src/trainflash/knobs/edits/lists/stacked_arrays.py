@@ -1,7 +1,5 @@
 """A tensor that is made of a list of arrays, number by number: of one array, `torch.tensor(np.array(rows))`.
 
-Where each array is taken apart by `tolist()` first and the type is written out, `torch.tensor(np.stack(rows), dtype=…)`.
-
 Both join in the same way and give the same numbers. They differ for Python's own floats, of which `torch.tensor` makes float32 and NumPy
 float64, and for tensors: so it must be known what the list holds, or the type be written out and the list be one of samples. Where it is
 not, the program asks at the costly line itself: `torch.tensor(np.array(rows) if rows and isinstance(rows[0], np.ndarray) else rows)`.
@@ -18,7 +16,7 @@ from trainflash.knobs.edits import imports
 from trainflash.knobs.edits.batches import collating
 from trainflash.knobs.kinds import StackedArrays
 from trainflash.knobs.reading.arrays import declared_array
-from trainflash.knobs.reading.expressions import free_name, refuse
+from trainflash.knobs.reading.expressions import free_name, given_to, refuse
 from trainflash.knobs.reading.formats import Formats
 from trainflash.knobs.reading.listed import Listed, entries
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, keyword
@@ -89,11 +87,8 @@ def _joined(scene: Scene, file: PythonFile, call: cst.Call) -> list[Splice]:
     if full in TYPED and len(call.args) > 1:
         raise refuse(f"{here}: `{file.text(call)}` is given sizes")
     typed = full in TYPED or _typed(file, call)
-    if typed and full not in TYPED and isinstance(whole, cst.ListComp) and (taken := _taken_apart(whole.elt)) is not None:
-        stack, needed = imports.reach(file, "numpy", "stack")
-        start, end = file.outer_span(whole)
-        plain = Splice(file.path, file.outer_span(taken)[1], file.outer_span(whole.elt)[1], "")
-        return [*needed, Splice(file.path, start, start, f"{stack}("), plain, Splice(file.path, end, end, ")")]
+    if typed and full not in TYPED and isinstance(whole, cst.ListComp) and _taken_apart(whole.elt) is not None:
+        return _whole_again(file, call, whole)
     found = entries(file, whole)
     if found is None:
         raise refuse(f"{here}: `{file.text(whole)}` is no list whose entries the source shows")
@@ -105,6 +100,10 @@ def _joined(scene: Scene, file: PythonFile, call: cst.Call) -> list[Splice]:
     sampled = all(each.sampled and (each.key is not None or isinstance(each.node, (cst.Name, cst.ListComp, cst.List))) for each in found)
     if kinds != {"array"} and not (typed and sampled):
         raise refuse(f"{here}: whether `{file.text(whole)}` holds arrays is not known")
+    if kinds != {"array"}:
+        return [*_typed_maker(file, call, full), *_asked(file, call, whole)]
+    if full not in TYPED and not typed and not _never_empty(scene, file, call, found):
+        return _asked(file, call, whole, known=True)
     array, needed = imports.reach(file, "numpy", "array")
     start, end = file.outer_span(whole)
     if full not in TYPED:
@@ -115,6 +114,16 @@ def _joined(scene: Scene, file: PythonFile, call: cst.Call) -> list[Splice]:
     return [*needed, *more, Splice(file.path, *file.span(call), text)]
 
 
+def _typed_maker(file: PythonFile, call: cst.Call, full: str) -> list[Splice]:
+    """`torch.tensor(…, dtype=torch.float32)` in place of `torch.FloatTensor(…)`, which takes no array."""
+    if full not in TYPED:
+        return []
+    maker, needed = imports.reach(file, "torch", "tensor")
+    name, _ = imports.reach(file, "torch", TYPED[full])
+    end = file.outer_span(call.args[0].value)[1]
+    return [*needed, Splice(file.path, *file.span(call.func), maker), Splice(file.path, end, end, f", dtype={name}")]
+
+
 def _unknown_parts(scene: Scene, file: PythonFile, call: cst.Call) -> bool:
     """Whether the list holds one part of each sample, and nothing shows of what kind."""
     found = entries(file, call.args[0].value) if file.full_name(call.func) not in TYPED else None
@@ -122,16 +131,49 @@ def _unknown_parts(scene: Scene, file: PythonFile, call: cst.Call) -> bool:
     return bool(parts) and parts == found and all(_kind(scene, each) is None for each in parts)
 
 
-def _asked(file: PythonFile, call: cst.Call, whole: cst.BaseExpression) -> list[Splice]:
-    """One array where the first row is one. A list without a name gets one in the condition."""
+def _asked(file: PythonFile, call: cst.Call, whole: cst.BaseExpression, known: bool = False) -> list[Splice]:
+    """One array where the first row is one. A list without a name gets one in the condition. `known`: the rows are, if there are any."""
+    array, needed = imports.reach(file, "numpy", "array")
+    name, first = _first_asked(file, call, whole, file.outer_text(whole))
+    if known:
+        return [*needed, Splice(file.path, *file.outer_span(whole), f"{array}({name}) if {first} else {name}")]
+    kind, more = imports.reach(file, "numpy", "ndarray")
+    text = f"{array}({name}) if {first} and isinstance({name}[0], {kind}) and {name}[0].size else {name}"
+    return [*needed, *(each for each in more if each not in needed), Splice(file.path, *file.outer_span(whole), text)]
+
+
+def _whole_again(file: PythonFile, call: cst.Call, whole: cst.ListComp) -> list[Splice]:
+    """One array of rows that were taken apart by `tolist()`, where they are arrays: of tensors with gradients NumPy makes none."""
     array, needed = imports.reach(file, "numpy", "array")
     kind, more = imports.reach(file, "numpy", "ndarray")
-    name = first = file.text(whole)
-    if not isinstance(whole, cst.Name):
-        name = _free_name(file, call)
-        first = f"({name} := {file.outer_text(whole)})"
-    text = f"{array}({name}) if {first} and isinstance({name}[0], {kind}) else {name}"
-    return [*needed, *(each for each in more if each not in needed), Splice(file.path, *file.outer_span(whole), text)]
+    start, end = file.outer_span(whole)
+    taken = file.outer_span(_taken_apart(whole.elt))[1], file.outer_span(whole.elt)[1]  # type: ignore[arg-type]
+    text = (file.raw[start : taken[0]] + file.raw[taken[1] : end]).decode("utf-8")
+    name, first = _first_asked(file, call, whole, text)
+    each = free_name(file, call, "row", "each", "one")
+    again = f"[{each}.tolist() for {each} in {name}]"
+    text = f"{array}({name}) if {first} and isinstance({name}[0], {kind}) and {name}[0].size else {again}"
+    return [*needed, *(one for one in more if one not in needed), Splice(file.path, start, end, text)]
+
+
+def _first_asked(file: PythonFile, call: cst.Call, whole: cst.BaseExpression, text: str) -> tuple[str, str]:
+    """The name of the list `whole`, which is made by `text`, and what is written where it is asked for first."""
+    if isinstance(whole, cst.Name):
+        return whole.value, whole.value
+    name = _free_name(file, call)
+    return name, f"({name} := {text})"
+
+
+def _never_empty(scene: Scene, file: PythonFile, call: cst.Call, found: list[Listed]) -> bool:
+    """Whether the list has a row: it is written out, or made of a batch in a function that joins batches."""
+    if not any(each.sampled for each in found):
+        return isinstance(call.args[0].value, (cst.List, cst.Tuple))
+    function, owner = file.function_around(call), file.class_around(call)
+    names = [each.name.value.lower() for each in (function, owner) if each is not None]
+    try:
+        return any("collat" in name for name in names) or collating.collate_function(scene)[1] is function
+    except UsageError:
+        return False
 
 
 def _free_name(file: PythonFile, call: cst.Call) -> str:
@@ -158,9 +200,18 @@ def _typed(file: PythonFile, call: cst.Call) -> bool:
     """Whether the type of the tensor is written out, in the call or right behind it."""
     given = keyword(call, "dtype")
     if given is not None:
-        return dotted(given.value) != "None"
+        return dotted(given.value) != "None" and not _maybe_none(file, given.value)
     up = file.parent(call)
     return isinstance(up, cst.Attribute) and up.attr.value in CASTS and isinstance(file.parent(up), cst.Call)
+
+
+def _maybe_none(file: PythonFile, node: cst.BaseExpression) -> bool:
+    """Whether a variable is given None in its function, or where nothing is passed."""
+    function = file.function_around(node)
+    params = descendants(function.params, cst.Param) if function is not None else ()
+    given = [each.default for each in params if each.name.value == dotted(node)]  # type: ignore[attr-defined]
+    given += given_to(function or file.module, dotted(node) or "")
+    return any(each is not None and "None" in {name.value for name in descendants(each, cst.Name)} for each in given)  # type: ignore[attr-defined]
 
 
 def _kind(scene: Scene, entry: Listed) -> str | None:
