@@ -23,14 +23,15 @@ def bound(part: cst.CSTNode) -> set[str]:
         node = todo.pop()
         if isinstance(node, (cst.AssignTarget, cst.AugAssign, cst.AnnAssign, cst.NamedExpr, cst.For, cst.AsName)):
             target = node.name if isinstance(node, cst.AsName) else node.target
-            found |= _unpacked(target)
+            found |= unpacked(target)
         todo += [child for child in children(node) if not isinstance(child, (*SCOPES, cst.BaseComp))]
     return found
 
 
-def _unpacked(target: cst.CSTNode) -> set[str]:
+def unpacked(target: cst.CSTNode) -> set[str]:
+    """Variables that an assignment to `target` gives a value."""
     if isinstance(target, (cst.Tuple, cst.List)):
-        return {name for each in target.elements for name in _unpacked(each.value)}
+        return {name for each in target.elements for name in unpacked(each.value)}
     return {target.value} if isinstance(target, cst.Name) else set()
 
 
@@ -106,12 +107,13 @@ def elements_of_another(file: PythonFile, target: cst.BaseExpression | None) -> 
         return False
     function = file.function_around(target) or file.module
     made = given_to(function, target.value.value)
-    return not any(_made_here(each) for each in made)
+    return not any(made_here(each) for each in made)
 
 
-def _made_here(value: cst.BaseExpression) -> bool:
+def made_here(value: cst.BaseExpression) -> bool:
+    """Whether a value is a list, a table or an array that is made right there."""
     if isinstance(value, cst.BinaryOperation):
-        return _made_here(value.left) or _made_here(value.right)
+        return made_here(value.left) or made_here(value.right)
     return isinstance(value, MAKES) or (isinstance(value, cst.Call) and callees.called_name(value) in MAKERS)
 
 
@@ -122,13 +124,13 @@ def read_before_set(file: PythonFile, parts: Sequence[cst.CSTNode], known: set[s
     """
     stores = [node for part in parts for node in descendants(part, (*ASSIGNS, cst.For)) if not isinstance(node, cst.AugAssign)]
     targets = [target for node in stores for target in targets_of(node)]
-    own = set().union(*(_unpacked(target) for target in targets))
+    own = set().union(*(unpacked(target) for target in targets))
     done = set(known)
     for part in parts:
-        inner = {name for node in descendants(part, cst.BaseComp) for clause in clauses(node) for name in _unpacked(clause.target)}
+        inner = {name for node in descendants(part, cst.BaseComp) for clause in clauses(node) for name in unpacked(clause.target)}
         for node in descendants(part, cst.Name):
             waits = node.value in own - done - inner and is_name(file, node)  # type: ignore[attr-defined,arg-type]
             if waits and not any(file.inside(node, target) for target in targets):
                 return node  # type: ignore[return-value]
-        done |= {name for target in targets if file.inside(target, part) for name in _unpacked(target)}
+        done |= {name for target in targets if file.inside(target, part) for name in unpacked(target)}
     return None

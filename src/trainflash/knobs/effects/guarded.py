@@ -8,7 +8,7 @@ from functools import cached_property
 
 import libcst as cst
 
-from trainflash.knobs.effects import changes, given, outside, writers
+from trainflash.knobs.effects import changes, given, outside, shown
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees
 from trainflash.knobs.reading.expressions import is_name
@@ -31,10 +31,6 @@ EXITS = ("sys.exit", "exit", "quit", "os._exit")
 SEEDS = {"manual_seed", "manual_seed_all", "seed", "seed_all", "seed_everything", "set_rng_state", "set_state", "setstate"}
 TRAINED = {"lr", "momentum", "weight_decay", "betas", "grad", "data", "requires_grad"}  # keys of groups, attributes of parameters
 FILES = {"write", "send"}  # change nothing that training could read
-NUMBERS = {"abs", "dict", "float", "format", "int", "item", "len", "list", "max", "mean", "min", "round", "str", "sum", "tuple"}
-COLLECTS = {"append", "dumps", "set_description", "set_postfix", "set_postfix_str", "write"}
-ROWS = ("log", "metric", "record", "row", "stat")  # in the names of what is shown
-DEEPEST = 4  # own: a value that goes through more names is taken as read by the training
 
 
 @dataclass(frozen=True)
@@ -43,6 +39,7 @@ class Guarded:
 
     `new`: the condition is not there yet. Then `guard` is the first of `body`; what it adds up or changes in place must be its own, names
     that it gives need a value without it, and what is set by functions that it calls is looked at, too. `readers` run only where it does.
+    `exact`: what only shows what it sets counts as well.
     """
 
     project: Project
@@ -52,6 +49,7 @@ class Guarded:
     rest: bool
     new: bool = False
     readers: tuple[cst.CSTNode, ...] = ()
+    exact: bool = False
 
     def obstacle(self) -> str | None:
         """Why the block may not run less often: it trains, it leaves the loop, or training reads what it sets; None where it may."""
@@ -128,18 +126,19 @@ class Guarded:
         for name in sorted(self._names | self._holders):
             for read in self._read_elsewhere(name):
                 part = isinstance(self.file.parent(read), cst.Attribute) and name not in self._names  # another part of it
-                if not part and not self._reported(self.file, read, 0):
+                if not part and not self._reported(self.file, read):
                     return self._is_read(name, self.file, read)
         for name, parts in sorted(self._attributes.items()):
             for where in self.project.parsed(name):
                 for node in where.nodes:
                     named = isinstance(node, cst.Attribute) and node.attr.value == name
                     read = named and not self._mine(where, node) and not _another_part(where, node, parts)
-                    if read and not given.stored(where, node) and not self._reported(where, node, 0):  # type: ignore[arg-type]
+                    if read and not given.stored(where, node) and not self._reported(where, node):  # type: ignore[arg-type]
                         return self._is_read(name, where, node)
         for file, name in self._variables:
             for where, node in outside.reads(self.project, file, name):
-                if not self._mine(where, node) and not self._reported(where, node, 0):
+                followed = where is self.file and name in self._names and where.function_around(node) is None  # above
+                if not followed and not self._mine(where, node) and not self._reported(where, node):
                     return self._is_read(name, where, node)
         return None
 
@@ -235,8 +234,8 @@ class Guarded:
                     target = node.name if isinstance(node, cst.AsName) else node.target
                 elif isinstance(node.func, cst.Attribute):
                     method = node.func.attr.value
-                    shows = method in FILES or method in COLLECTS - {"append"}
-                    target = node.func.value if changes.writes(method) and not shows else None
+                    quiet = method in FILES or method in shown.COLLECTS - {"append"}
+                    target = node.func.value if changes.writes(method) and not quiet else None
                 for each in target.elements if isinstance(target, (cst.Tuple, cst.List)) else [target]:
                     single = each.value if isinstance(each, cst.Element) else each
                     if isinstance(single, cst.BaseExpression):
@@ -253,16 +252,33 @@ class Guarded:
         return any(file.inside(node, part) for part in (*((*self.body, *asked, *self.readers) if file is self.file else ()), *own))
 
     def _read_elsewhere(self, name: str) -> Iterator[cst.Name]:
-        """Reads of a variable that come after the block in its loops, with no new value in between."""
+        """Reads of a variable that come after the block, with no new value in between: in its loops and, where it is new, behind them."""
         file = self.file
         loops = list(file.loops_around(self.guard))
         scope = next((up for up in file.ancestors(self.guard) if isinstance(up, SCOPES)), file.module)
-        for node in descendants(loops[-1] if loops else scope, cst.Name):
+        for node in descendants(scope if self.new or not loops else loops[-1], cst.Name):
             if node.value != name or not is_name(file, node) or self._mine(file, node) or given.stored(file, node):  # type: ignore[union-attr]
                 continue
-            loop = next((each for each in loops if file.inside(node, each.body)), None)
-            if (loop is not None or not loops) and not self._new(loop, node, name):  # type: ignore[arg-type]
+            loop = next((each for each in loops if self._each_round(each, node)), None)
+            if loop is None and loops:
+                nested = self._nested(node, scope)
+                if not self.new or (name in nested if nested is not None else file.span(node)[0] < file.span(loops[-1])[1]):
+                    continue
+                if nested is not None:
+                    yield node  # type: ignore[misc]
+                    continue
+            if not self._new(loop, node, name):  # type: ignore[arg-type]
                 yield node  # type: ignore[misc]
+
+    def _each_round(self, loop: cst.For | cst.While, node: cst.CSTNode) -> bool:
+        return self.file.inside(node, loop.body) or (isinstance(loop, cst.While) and self.file.inside(node, loop.test))
+
+    def _nested(self, read: cst.CSTNode, scope: cst.CSTNode) -> set[str] | None:
+        """The own variables of a function inside `scope` that the read stands in; None where it stands in none."""
+        function = next((up for up in self.file.ancestors(read) if isinstance(up, (cst.FunctionDef, cst.Lambda))), None)
+        if function is None or function is scope or not self.file.inside(function, scope):
+            return None
+        return {each.name.value for each in descendants(function.params, cst.Param)} | given.bound(function.body)  # type: ignore[attr-defined]
 
     def _new(self, loop: cst.For | cst.While | None, read: cst.Name, name: str) -> bool:
         """Whether the name surely gets another value between the block and the read."""
@@ -294,37 +310,9 @@ class Guarded:
                 return False
         return False
 
-    def _reported(self, file: PythonFile, node: cst.BaseExpression, depth: int) -> bool:
+    def _reported(self, file: PythonFile, node: cst.BaseExpression) -> bool:
         """Whether what is read here is only shown or saved."""
-        below: cst.CSTNode = node
-        for up in file.ancestors(node):
-            if isinstance(up, cst.FormattedStringExpression):
-                return True
-            if isinstance(up, cst.Call) and below is up.func and updates(file, up):
-                return False  # the gradient of what was read
-            if isinstance(up, cst.Call) and below is not up.func:
-                name = callees.called_name(up)
-                if name in writers.REPORTS | COLLECTS or name.startswith(writers.SHOWS):
-                    return True
-                if name not in NUMBERS:
-                    return False
-            if isinstance(up, (cst.Assign, cst.AugAssign)):
-                return depth < DEEPEST and self._passed_on(file, up, depth)
-            if isinstance(up, (cst.BaseSmallStatement, cst.BaseCompoundStatement)):
-                return isinstance(up, cst.Expr)
-            below = up
-        return False
-
-    def _passed_on(self, file: PythonFile, assign: cst.Assign | cst.AugAssign, depth: int) -> bool:
-        targets = [each.target for each in assign.targets] if isinstance(assign, cst.Assign) else [assign.target]
-        if all(_of_row(target) for target in targets):
-            return True
-        if not all(isinstance(target, cst.Name) for target in targets):
-            return False
-        around = file.function_around(assign) or file.module
-        names = {target.value for target in targets}  # type: ignore[attr-defined]
-        reads = [each for each in descendants(around, cst.Name) if each.value in names and not given.stored(file, each)]  # type: ignore[attr-defined]
-        return all(self._mine(file, each) or self._reported(file, each, depth + 1) for each in reads)  # type: ignore[arg-type]
+        return not self.exact and shown.Shown(self.project, self._mine, updates, self.new).only(file, node)
 
 
 def _another_part(file: PythonFile, read: cst.CSTNode, parts: set[str]) -> bool:
@@ -367,8 +355,3 @@ def _trained(target: cst.BaseExpression) -> bool:
         index = target.slice[0].slice
         return isinstance(index, cst.Index) and string_value(index.value) in TRAINED - {"data", "grad"}
     return isinstance(target, cst.Attribute) and target.attr.value in TRAINED
-
-
-def _of_row(target: cst.BaseExpression) -> bool:
-    """Whether `target` is an entry of what is logged: `logs["loss"]`, `row[name]`."""
-    return isinstance(target, cst.Subscript) and isinstance(target.value, cst.Name) and any(word in target.value.value for word in ROWS)

@@ -141,7 +141,7 @@ def first_draw(project: Project, file: PythonFile, function: cst.FunctionDef, se
     """The first call for random numbers, time or input in the function or in functions of the project that it calls by name."""
     seen.add(id(function))
     for call in descendants(function, cst.Call):
-        if _repeatable(file, function, call):
+        if repeatable(file, function, call):
             continue
         full = file.full_name(call.func) or ""
         name = full.split(".")[-1] or (call.func.attr.value if isinstance(call.func, cst.Attribute) else "")
@@ -168,7 +168,7 @@ def _given_anything(file: PythonFile, function: cst.FunctionDef) -> bool:
     return len(names) > (file.class_of(function) is not None)
 
 
-def _repeatable(file: PythonFile, function: cst.FunctionDef, call: cst.Call) -> bool:
+def repeatable(file: PythonFile, function: cst.FunctionDef, call: cst.Call) -> bool:
     """Whether `call` makes a generator from a seed, or draws from one that the function makes so: the same numbers each time."""
     generator = keyword(call, "generator")
     drawn_from = generator.value if generator is not None else call.func.value if isinstance(call.func, cst.Attribute) else None

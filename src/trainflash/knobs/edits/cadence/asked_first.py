@@ -7,17 +7,19 @@ where it is used.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import libcst as cst
 
 from trainflash.errors import UsageError
 from trainflash.knobs.edits.cadence import every_step
 from trainflash.knobs.edits.statements import long_text, under
-from trainflash.knobs.effects import given, guarded
+from trainflash.knobs.effects import given, guarded, quiet
 from trainflash.knobs.kinds import AskedFirst
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees
 from trainflash.knobs.reading.expressions import conjuncts, plain_names, refuse, short
-from trainflash.knobs.reading.python_source import PythonFile, descendants, sole, targets_of
+from trainflash.knobs.reading.python_source import LOOPS, PythonFile, descendants, sole, targets_of
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
 
@@ -52,11 +54,18 @@ def _target(project: Project, file: PythonFile, first: cst.CSTNode) -> Target:
         raise refuse(f"{file.location(asking)}: something is done otherwise, too, for which it may be computed")
     if not all(_only_asks(project, file, each) for each in asked):
         raise refuse(f"{file.location(asking)}: `{short(file.text(asking.test))}` may do more than ask")
-    reason = guarded.Guarded(project, file, first, tuple(work), False, new=True, readers=(asking.body, *late)).obstacle()
+    before = given.read_before_set(file, work, _set_before(file, first))
+    if before is not None:
+        raise refuse(f"{file.location(before)}: `{before.value}` is read here as the step before left it")
+    reason = guarded.Guarded(project, file, first, tuple(work), False, new=True, readers=(asking.body, *late), exact=True).obstacle()
     if reason is not None:
         raise refuse(reason)
+    found = quiet.Quiet(project).look(file, work)
+    if found.told:
+        raise refuse(found.told)
     splices = _both(file, work, asking, asked, late) if late else _moved(file, work, asking)
-    return Target(here, None, lambda value: splices, f"`{short(file.text(first).splitlines()[0])}` at {here}", "under its condition")
+    target = Target(here, None, lambda value: splices, f"`{short(file.text(first).splitlines()[0])}` at {here}", "under its condition")
+    return replace(target, risk="order", because=found.drawn) if found.drawn else target
 
 
 def _work(file: PythonFile, first: cst.CSTNode) -> tuple[list[cst.CSTNode], cst.If]:
@@ -76,6 +85,22 @@ def _work(file: PythonFile, first: cst.CSTNode) -> tuple[list[cst.CSTNode], cst.
                 raise refuse(f"{file.location(call)}: `{short(file.text(call))}` takes something that would be there the next time")
         work.append(each)
     raise refuse(f"{file.location(first)}: what is computed there is not for a condition straight behind it")
+
+
+def _set_before(file: PythonFile, first: cst.CSTNode) -> set[str]:
+    """Variables that surely get a value in front of `first` in the same round of its loop, or the same call of its function."""
+    known: set[str] = set()
+    below, function = first, file.function_around(first)
+    for up in file.ancestors(first):
+        if isinstance(up, (cst.IndentedBlock, cst.Module)):
+            rows = list(up.body)
+            known |= {name for row in rows[: rows.index(below)] if sole(row) is not None for name in given.bound(row)}  # type: ignore[arg-type]
+        if isinstance(up, LOOPS):
+            return known | (given.unpacked(up.target) if isinstance(up, cst.For) else set())
+        if up is function:
+            return known | {param.name.value for param in descendants(up.params, cst.Param)}  # type: ignore[attr-defined]
+        below = up
+    return known
 
 
 def _mentions(node: cst.CSTNode, names: set[str]) -> bool:
