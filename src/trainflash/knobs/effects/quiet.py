@@ -38,6 +38,7 @@ BINDING = {
     "abc.abstractmethod",
 }
 CONVERTS = {"bfloat16", "cpu", "cuda", "double", "float", "half"}  # of a network: the network itself
+LOOKS = harmless.OPERATIONS | {"append", "add", "get"}  # methods that do not write into what they are handed
 DEEPEST = 3  # own: callers that hand on what is gone through
 
 
@@ -104,7 +105,7 @@ class Quiet:
                     self._draw(file, node.iter, "may be a DataLoader, which draws random numbers whenever somebody goes through it")
                     self._leads_to(("__iter__", "__next__", "__getitem__"), still)
             elif isinstance(node, cst.Subscript):
-                if _asks_for_one(node) and not (isinstance(node.value, cst.Name) and self._made(function, node.value.value)):
+                if asks_for_one(node) and not (isinstance(node.value, cst.Name) and self._made(function, node.value.value)):
                     self._leads_to(("__getitem__",), still)
             elif isinstance(node, cst.Attribute):
                 found = callees.defined(self.project, node.attr.value)
@@ -323,7 +324,7 @@ def _gone_through(node: cst.CSTNode) -> set[str]:
     return {name.value for target in each for name in descendants(target, cst.Name)}  # type: ignore[attr-defined]
 
 
-def _asks_for_one(node: cst.Subscript) -> bool:
+def asks_for_one(node: cst.Subscript) -> bool:
     """Whether a single part is asked for by a number, as of a data set; not a slice, and not a key that is a text."""
     index = node.slice[0].slice
     if len(node.slice) != 1 or not isinstance(index, cst.Index):

@@ -7,18 +7,17 @@ and variables that change after the start; of buffers that are handed out and fi
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import libcst as cst
 
 from trainflash.knobs.edits import imports
 from trainflash.knobs.edits.batches.collating import batch_maker
 from trainflash.knobs.edits.statements import above_in_module, decorating
-from trainflash.knobs.effects import changes, given, purity
+from trainflash.knobs.edits.waits import apart
+from trainflash.knobs.effects import changes, givers, harmless, purity
 from trainflash.knobs.kinds import MadeAhead
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees
-from trainflash.knobs.reading.expressions import given_to, is_name, refuse, short
+from trainflash.knobs.reading.expressions import given_to, refuse, short
 from trainflash.knobs.reading.python_source import ASSIGNS, PythonFile, descendants, dotted, keyword, targets_of
 from trainflash.knobs.scene import Scene, Target
 
@@ -64,7 +63,6 @@ HELPER = '''def made_ahead(make):
 
 '''
 NEEDS = (("functools", "wraps"), ("queue", "Queue"), ("queue", "Full"), ("threading", "Event"), ("threading", "Thread"))
-MAKING = ("__init__", "__post_init__", "__new__", "__setstate__")
 GLOBAL = ("random", "numpy.random")  # whose functions draw from one stream for all
 STREAMS = purity.SEEDED | {"torch.Generator", "numpy.random.Generator"}
 IN_PLACE = {each for each in purity.RANDOM_METHODS if each.endswith("_")}
@@ -78,11 +76,12 @@ def made_ahead(edit: MadeAhead, scene: Scene) -> tuple[Target, ...]:
     file, function = batch_maker(project, scene.summary.data_function)
     here = file.location(function)
     _plain(file, function)
-    inside = list(callees.reached(project, [(file, function)]))
+    inside = apart.reached(project, (file, function))
     for where, each in inside:
         _draws(project, where, each, inside)
-    _apart(project, inside)
-    _fresh(project, file, function, inside)
+    apart.apart(project, (file, function), inside)
+    apart.fresh(project, file, function, inside)
+    _goes_on(project, file, function, inside)
     if any(each.value == NAME for each in descendants(file.module, cst.Name)):  # type: ignore[attr-defined]
         raise refuse(f"{here}: the name {NAME} is used already")
     helper, needed = HELPER, []
@@ -117,9 +116,11 @@ def _draws(project: Project, file: PythonFile, function: cst.FunctionDef, inside
         if full in STREAMS:
             continue
         generator = keyword(call, "generator")
-        if module in GLOBAL or (module.split(".")[0] == "torch" and name in purity.RANDOM_TORCH) or method in IN_PLACE:
+        library = module.split(".")[0] in ("torch", "numpy")
+        layer = full.startswith("torch.nn.") and name[:1].isupper()  # its weights are drawn
+        if module in GLOBAL or layer or (library and name in harmless.DRAWS) or method in IN_PLACE:
             stream = None if generator is None or module in GLOBAL else generator.value
-        elif method in purity.RANDOM_METHODS and module.split(".")[0] not in ("torch", "numpy"):
+        elif method and not library and (method in harmless.DRAWS or _is_stream(file, function, call.func.value)):  # type: ignore[attr-defined]
             stream = call.func.value  # type: ignore[attr-defined]
         else:
             continue
@@ -127,11 +128,24 @@ def _draws(project: Project, file: PythonFile, function: cst.FunctionDef, inside
             raise refuse(f"{file.location(call)}: `{short(file.text(call))}` draws from a random stream that training may draw from, too")
 
 
+def _is_stream(file: PythonFile, function: cst.FunctionDef, node: cst.BaseExpression) -> bool:
+    """Whether `node` is a random generator, whatever its method is called."""
+    name, owner = dotted(node) or "", file.class_of(function)
+    made = (
+        [*given_to(function.body, name), *given_to(file.module if owner is None or "." not in name else owner.body, name)] if name else []
+    )
+    return any(isinstance(each, cst.Call) and _makes_stream(file, each) for each in made)
+
+
+def _makes_stream(file: PythonFile, call: cst.Call) -> bool:
+    base = call.func.value if isinstance(call.func, cst.Attribute) and isinstance(call.func.value, cst.Call) else call
+    return (file.full_name(base.func) or "") in STREAMS
+
+
 def _owned(project: Project, file: PythonFile, function: cst.FunctionDef, stream: cst.BaseExpression, inside: list[Function]) -> bool:
     """Whether the stream is one that the generator or its object makes, and that only `inside` draws from."""
     if isinstance(stream, cst.Call):
-        base = stream.func.value if isinstance(stream.func, cst.Attribute) and isinstance(stream.func.value, cst.Call) else stream
-        return (file.full_name(base.func) or "") in STREAMS
+        return _makes_stream(file, stream)
     if isinstance(stream, cst.Name):
         made = given_to(function.body, stream.value)
         return bool(made) and all(isinstance(each, cst.Call) and _owned(project, file, function, each, inside) for each in made)
@@ -140,68 +154,48 @@ def _owned(project: Project, file: PythonFile, function: cst.FunctionDef, stream
         return False
     made = given_to(owner.body, f"self.{stream.attr.value}")
     known = bool(made) and all(isinstance(each, cst.Call) and _owned(project, file, function, each, inside) for each in made)
-    return known and _used_outside(project, stream.attr.value, inside) is None
+    return known and apart.used_outside(project, stream.attr.value, inside) is None
 
 
-def _used_outside(project: Project, attribute: str, inside: list[Function]) -> tuple[PythonFile, cst.CSTNode] | None:
-    for where in project.parsed(attribute):
-        for node in where.nodes:
-            if isinstance(node, cst.Attribute) and node.attr.value == attribute:
-                around = where.function_around(node)
-                if around is None or (around.name.value not in MAKING and all(around is not each for _, each in inside)):
-                    return where, node
-    return None
+# --- where it ends
 
 
-# --- what both may use
-
-
-def _apart(project: Project, inside: list[Function]) -> None:
-    """Raises `UsageError` where what making reads is changed by somebody else, or what it changes is read by somebody else."""
-    read = {node.attr.value for _, each in inside for node in descendants(each.body, cst.Attribute) if dotted(node.value) == "self"}  # type: ignore[attr-defined]
-    for where, node, attribute in _changes(project):
-        around = where.function_around(node)
-        mine = around is not None and any(around is each for _, each in inside)
-        if mine and (used := _used_outside(project, attribute, inside)) is not None:
-            raise refuse(f"{used[0].location(used[1])}: `{short(used[0].text(used[1]))}` is read here, and would be ahead")
-        if not mine and attribute in read and (around is None or around.name.value not in MAKING):
-            raise refuse(f"{where.location(node)}: `{short(where.text(node))}` changes what the next batches are made of")
-    for where, each in inside:
-        own = given.bound(each.body) | {param.name.value for param in descendants(each.params, cst.Param)}  # type: ignore[attr-defined]
-        outer = {node.value for node in descendants(each.body, cst.Name) if is_name(where, node)} - own  # type: ignore[attr-defined,arg-type]
-        added = given.added_to(where.module)
-        for name in sorted(outer):
-            if len(given_to(where.module, name)) > 1 or name in added:
-                raise refuse(f"{where.location(each)}: {each.name.value} reads {name}, which is set again")
-        if any(True for _ in descendants(each.body, (cst.Global, cst.Nonlocal))):
-            raise refuse(f"{where.location(each)}: {each.name.value} changes variables of others")
-
-
-def _changes(project: Project) -> Iterator[tuple[PythonFile, cst.CSTNode, str]]:
-    """Statements and calls that change an attribute, or what it holds, with its name."""
+def _goes_on(project: Project, file: PythonFile, function: cst.FunctionDef, inside: list[Function]) -> None:
+    """Raises `UsageError` where a round that is left early goes on the next time from what the object holds, which is ahead then."""
+    owner = file.class_of(function)
+    if owner is None or not _holds_place(file, inside):
+        return
+    words = {function.name.value, owner.name.value}
+    words |= {dotted(target.target) or "" for where, call in givers.named(project, owner.name.value) for target in _targets(where, call)}
     for where in project.parsed():
-        for node in where.nodes:
-            if isinstance(node, ASSIGNS):
-                held = [each.value if isinstance(each, cst.Subscript) else each for each in targets_of(node)]
-            elif isinstance(node, cst.Call) and callees.method_name(node) in changes.METHODS:
-                held = [node.func.value]  # type: ignore[attr-defined]
-            else:
-                continue
-            yield from ((where, node, each.attr.value) for each in held if isinstance(each, cst.Attribute))
+        for loop in (node for node in where.nodes if isinstance(node, cst.For)):
+            said = {dotted(each) for each in descendants(loop.iter, (cst.Name, cst.Attribute))}
+            said |= {each.attr.value for each in descendants(loop.iter, cst.Attribute)}  # type: ignore[attr-defined]
+            if said & words and any(where.loops_around(loop)) and _left(where, loop):
+                raise refuse(f"{where.location(loop)}: the loop over the batches is left early, and goes on with what would be ahead")
 
 
-def _fresh(project: Project, file: PythonFile, function: cst.FunctionDef, inside: list[Function]) -> None:
-    """Raises `UsageError` where something is handed out that is filled anew for the next batch."""
-    for each in descendants(function.body, cst.Yield):
-        for node in descendants(each, (cst.Name, cst.Attribute)):
-            name = dotted(node)
-            if name is None or isinstance(file.parent(node), cst.Attribute) or (isinstance(node, cst.Name) and not is_name(file, node)):
-                continue
-            made = [value for loop in file.loops_around(each) for value in given_to(loop.body, name)] if isinstance(node, cst.Name) else []
-            looped = bool(made) or any(_binds(loop, name) for loop in file.loops_around(each))
-            if not looped and changes.changed(project, file, function.body, {name}) is not None:
-                raise refuse(f"{file.location(each)}: `{name}` is handed out, and filled anew for the next batch")
+def _targets(file: PythonFile, call: cst.Call) -> tuple[cst.AssignTarget, ...]:
+    up = file.parent(call)
+    return tuple(up.targets) if isinstance(up, cst.Assign) else ()
 
 
-def _binds(loop: cst.For | cst.While, name: str) -> bool:
-    return isinstance(loop, cst.For) and name in given.bound(loop)
+def _holds_place(file: PythonFile, inside: list[Function]) -> bool:
+    """Whether making a batch changes its object: it counts, or draws from a stream of the object's."""
+    for where, each in inside:
+        owner = where.class_of(each)
+        for node in descendants(each.body, (*ASSIGNS, cst.Call)):
+            held = [node.func] if isinstance(node, cst.Call) else targets_of(node)
+            for target in held:
+                base = target.value if isinstance(target, (cst.Attribute, cst.Subscript)) and isinstance(node, cst.Call) else target
+                stream = isinstance(node, cst.Call) and owner is not None and _is_stream(where, each, base)
+                if changes.root(target) == "self" and (stream or not isinstance(node, cst.Call)):
+                    return True
+    return False
+
+
+def _left(file: PythonFile, loop: cst.For) -> bool:
+    """Whether the loop may end before what it goes through does."""
+    cut = any(callees.called_name(call) in ("zip", "islice") for call in descendants(loop.iter, cst.Call))  # type: ignore[arg-type]
+    ends = descendants(loop.body, (cst.Break, cst.Return))
+    return cut or any(isinstance(each, cst.Return) or next(file.loops_around(each)) is loop for each in ends)
