@@ -23,6 +23,7 @@ from trainflash.knobs.reading.python_source import (
     string_value,
     targets_of,
 )
+from trainflash.knobs.training import worker_copies
 
 CHANGES = {"append", "clear", "extend", "insert", "pop", "remove", "reverse", "setdefault", "shuffle", "sort", "update"}
 HANDED = ("collate_fn", "data_collator", "transform", "transforms", "target_transform")
@@ -52,6 +53,8 @@ def kept(project: Project) -> None:
         for name in descendants(owner, cst.Name):
             if _set_again(project, file, owner, name):
                 raise refuse(f"{file.location(name)}: {name.value} is set again while the program runs, and kept workers hold a copy")
+        worker_copies.counts_nothing((file, owner))
+    worker_copies.handed_over(project, owners)
 
 
 def of_one_pass(file: PythonFile, call: cst.Call) -> None:

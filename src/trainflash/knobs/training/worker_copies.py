@@ -1,0 +1,147 @@
+"""What copies of a data set in kept workers go on with: what a sample changes in them, and what they were handed before it changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from trainflash.knobs.effects import changes, given, givers
+from trainflash.knobs.project import Project
+from trainflash.knobs.reading import callees
+from trainflash.knobs.reading.expressions import is_name, refuse, short
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, sole, string_value, targets_of
+
+SAMPLES = ("__getitem__", "__getitems__", "__call__", "__iter__", "__next__")
+TAKES = {"next", "read", "readline", "readlines", "pop", "popleft", "popitem"}
+OF_TORCH = ("TensorDataset", "Subset", "ConcatDataset", "ChainDataset", "StackDataset")  # of torch.utils.data
+
+Owner = tuple[PythonFile, cst.ClassDef]
+
+
+def counts_nothing(owner: Owner) -> None:
+    """Raises `UsageError` where making a sample changes the data set, and the next pass would go on from there.
+
+    A field that is filled where it was empty (a file that is opened late, a cache) gives the same whenever that happens, and so does one
+    that each pass sets anew.
+    """
+    file, node = owner
+    methods = {each.name.value: each for each in node.body.body if isinstance(each, cst.FunctionDef)}
+    begun = methods.get("__iter__")
+    anew = set(_set_anew(begun)) if begun is not None else set()
+    seeks = any(callees.method_name(call) == "seek" for call in descendants(node, cst.Call))  # type: ignore[arg-type]
+    for method in _used(methods):
+        for place, target in _changes(method):
+            field = (dotted(_whole(target)) or "").removeprefix("self.")
+            if field and "." not in field and field not in anew and not _fills(file, method, place, field):
+                raise refuse(f"{file.location(place)}: `{short(file.text(place))}` in a sample, and kept workers go on from there")
+        for call in descendants(method.body, cst.Call):
+            taken = _taken_from(call)  # type: ignore[arg-type]
+            if (taken or "").startswith("self.") and not seeks and (taken or "").split(".")[1] not in anew:
+                raise refuse(f"{file.location(call)}: `{short(file.text(call))}` takes the next there is, and kept workers go on from it")
+
+
+def handed_over(project: Project, owners: list[Owner]) -> None:
+    """Raises `UsageError` where the program changes what a data set was handed, or a variable of its module that it reads."""
+    calls = [call for _, owner in owners for call in givers.named(project, owner.name.value)]
+    calls += [(where, call) for name in OF_TORCH for where, call in givers.named(project, name) if callees.of_library(project, where, call)]
+    read = {node.attr.value for _, owner in owners for node in descendants(owner, cst.Attribute)}  # type: ignore[attr-defined]
+    bodies = [owner.body for _, owner in owners]
+    changed = givers.changed(project, calls, read, bodies)
+    if changed is None:
+        changed = next(_variables(project, owners), None)
+    if changed is not None:
+        where, node = changed
+        raise refuse(f"{where.location(node)}: `{short(where.text(node))}` changes what a data set reads, and kept workers hold a copy")
+
+
+def _variables(project: Project, owners: list[Owner]) -> Iterator[tuple[PythonFile, cst.CSTNode]]:
+    for file, owner in owners:
+        methods = [each for each in owner.body.body if isinstance(each, cst.FunctionDef) and each.name.value != "__init__"]
+        inside = [owner.body, *(each.body for _, each in callees.reached(project, [(file, each) for each in methods]))]
+        outer = {name.value for each in methods for name in descendants(each.body, cst.Name) if is_name(file, name)}  # type: ignore[attr-defined,arg-type]
+        local = {name for each in methods for name in given.bound(each.body)}
+        made = [call for where, call in givers.named(project, owner.name.value) if where is file]
+        for name in sorted((outer - local) & given.bound(file.module)):
+            for at in made or [owner.body]:
+                yield from givers.later(project, file, at, name, inside, 0)
+
+
+def _used(methods: dict[str, cst.FunctionDef]) -> list[cst.FunctionDef]:
+    """The methods that a sample runs, and those of the same object that they call."""
+    todo, seen = [name for name in SAMPLES if name in methods], []
+    while todo:
+        name = todo.pop()
+        if name in seen:
+            continue
+        seen.append(name)
+        called = {dotted(call.func) or "" for call in descendants(methods[name].body, cst.Call)}  # type: ignore[attr-defined]
+        todo += [other for other in methods if f"self.{other}" in called]
+    return [methods[name] for name in seen]
+
+
+def _changes(method: cst.FunctionDef) -> Iterator[tuple[cst.CSTNode, cst.BaseExpression]]:
+    for node in descendants(method.body, (cst.Assign, cst.AugAssign, cst.AnnAssign, cst.Del, cst.Call)):
+        if isinstance(node, cst.Call):
+            if callees.method_name(node) in changes.METHODS:
+                yield node, node.func.value  # type: ignore[attr-defined]
+            continue
+        for whole in targets_of(node):
+            for target in whole.elements if isinstance(whole, (cst.Tuple, cst.List)) else [whole]:
+                yield node, target.value if isinstance(target, (cst.Element, cst.StarredElement)) else target
+
+
+def _whole(target: cst.BaseExpression) -> cst.BaseExpression:
+    """The field in `self.x[i][j]`."""
+    while isinstance(target, cst.Subscript):
+        target = target.value
+    return target
+
+
+def _set_anew(method: cst.FunctionDef) -> Iterator[str]:
+    """Fields that each pass gives a value that does not come from the field itself."""
+    for line in method.body.body:
+        node = sole(line)
+        for target in targets_of(node) if isinstance(node, cst.Assign) else ():
+            name = dotted(target) or ""
+            if name.startswith("self.") and all(dotted(each) != name for each in descendants(node.value, cst.Attribute)):  # type: ignore[union-attr]
+                yield name.removeprefix("self.")
+
+
+def _fills(file: PythonFile, method: cst.FunctionDef, place: cst.CSTNode, field: str) -> bool:
+    """Whether a field gets a value only where it was asked whether it has one: `if self.file is None`, `if i not in self.cache`."""
+    if isinstance(place, (cst.AugAssign, cst.Del, cst.Call)):
+        return False
+    if any(isinstance(up, cst.ExceptHandler) and dotted(up.type) in ("KeyError", "AttributeError") for up in file.ancestors(place)):
+        return True
+    asked = [up.test for up in file.ancestors(place) if isinstance(up, cst.If) and file.inside(up, method)]
+    left = [
+        node.test
+        for node in descendants(method.body, cst.If)
+        if file.span(node)[1] <= file.span(place)[0] and any(isinstance(sole(line), cst.Return) for line in node.body.body)  # type: ignore[attr-defined]
+    ]
+    return any(_asks(test, field) for test in (*asked, *left))
+
+
+def _asks(test: cst.BaseExpression, field: str) -> bool:
+    kinds = (cst.Is, cst.IsNot, cst.In, cst.NotIn)
+    for node in descendants(test, (cst.Comparison, cst.UnaryOperation, cst.Call)):
+        named = any(dotted(each) == f"self.{field}" for each in descendants(node, cst.Attribute))
+        if isinstance(node, cst.Comparison):
+            if named and all(isinstance(each.operator, kinds) for each in node.comparisons):
+                return True
+        elif isinstance(node, cst.Call):
+            if dotted(node.func) == "hasattr" and any(string_value(arg.value) == field for arg in node.args):
+                return True
+        elif named and isinstance(node.operator, cst.Not):
+            return True
+    return False
+
+
+def _taken_from(call: cst.Call) -> str | None:
+    name = callees.called_name(call)
+    if name not in TAKES:
+        return None
+    if isinstance(call.func, cst.Attribute):
+        return dotted(call.func.value)
+    return dotted(call.args[0].value) if call.args else None
