@@ -6,13 +6,14 @@ something, or may do so; it draws random numbers, or nobody knows what it does; 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import libcst as cst
 
 from trainflash.errors import UsageError
-from trainflash.knobs.effects import changes, given, harmless, purity, sharing
+from trainflash.knobs.effects import changes, given, harmless, purity, sharing, writers
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees, callers
 from trainflash.knobs.reading.expressions import given_to, passed, short
@@ -39,6 +40,7 @@ BINDING = {
 }
 CONVERTS = {"bfloat16", "cpu", "cuda", "double", "float", "half"}  # of a network: the network itself
 LOOKS = harmless.OPERATIONS | {"append", "add", "get"}  # methods that do not write into what they are handed
+GOES_THROUGH = {"all", "any", "dict", "enumerate", "filter", "list", "map", "max", "min", "set", "sorted", "sum", "tuple", "zip"}
 DEEPEST = 3  # own: callers that hand on what is gone through
 
 
@@ -101,6 +103,7 @@ class Quiet:
             if isinstance(node, cst.Call):
                 self._call(file, node, function, still)
             elif isinstance(node, (cst.For, cst.CompFor)):
+                self._goes_through(file, node.iter, function)
                 if not self._steady(file, node.iter, 0):
                     self._draw(file, node.iter, "may be a DataLoader, which draws random numbers whenever somebody goes through it")
                     self._leads_to(("__iter__", "__next__", "__getitem__"), still)
@@ -141,7 +144,7 @@ class Quiet:
         if callees.of_library(self.project, file, call):
             self._library(file, call)
         elif isinstance(call.func, cst.Name) and not _bound(file, function, name):
-            self._builtin(file, call, still)
+            self._builtin(file, call, function)
         elif isinstance(call.func, cst.Attribute) and self._known_method(file, call, function):
             return
         elif isinstance(call.func, cst.Attribute) and not self._network(file, call, function, still):
@@ -151,17 +154,23 @@ class Quiet:
 
     def _library(self, file: PythonFile, call: cst.Call) -> None:
         full, tail = file.full_name(call.func) or "", callees.called_name(call)
+        if tail == "islice":
+            self._tell(file, call, "takes something that would be there the next time")
+            return
         if harmless.library(file, call) or full in purity.SEEDED:
             return
         if full.startswith("torch.utils.data."):
             return  # it draws when somebody goes through it
-        if full.split(".")[0] in harmless.NUMBERS or tail in ("islice", "seed", "setstate"):
+        known = (*harmless.NUMBERS, *sys.stdlib_module_names, *writers.SHOWING)
+        if full.split(".")[0] in known or tail in writers.REPORTS or tail.startswith((*writers.SHOWS, *writers.SETS)):
             self._tell(file, call, "is not known to leave everything as it is")
         else:
             self._draw(file, call, "is not known: it may draw random numbers")
 
-    def _builtin(self, file: PythonFile, call: cst.Call, still: bool) -> None:
+    def _builtin(self, file: PythonFile, call: cst.Call, function: cst.FunctionDef | None) -> None:
         name = callees.called_name(call)
+        for arg in call.args if name in GOES_THROUGH else ():
+            self._goes_through(file, arg.value, function)
         if name == "next":
             taken = call.args[0].value if call.args else None
             fresh = isinstance(taken, cst.GeneratorExp) or (isinstance(taken, cst.Call) and callees.called_name(taken) != "iter")
@@ -268,6 +277,18 @@ class Quiet:
         return True
 
     # What is gone through -----------------------------------------------------------------------------------------------------
+
+    def _goes_through(self, file: PythonFile, node: cst.BaseExpression, function: cst.FunctionDef | None) -> None:
+        """An iterator that was made before has less in it the next time."""
+        made = self._values(file, node, function) if dotted(node) is not None else []
+        local = function is not None and isinstance(node, cst.Name) and node.value in given.bound(function.body)
+        for where, value in made if not local else ():
+            called = callees.called_name(value) if isinstance(value, cst.Call) else ""
+            yields = isinstance(value, cst.Call) and any(
+                any(True for _ in descendants(each.body, cst.Yield)) for _, each in callees.meant(self.project, where, value)
+            )
+            if isinstance(value, cst.GeneratorExp) or called in purity.ITERATORS | {"islice", "cycle", "count"} or yields:
+                self._tell(file, node, "has less in it the next time")
 
     def _steady(self, file: PythonFile, node: cst.BaseExpression, depth: int) -> bool:
         """Whether going through `node` surely draws nothing: it is no loader."""
