@@ -13,15 +13,13 @@ from dataclasses import dataclass, field
 import libcst as cst
 
 from trainflash.errors import UsageError
-from trainflash.knobs.effects import changes, given, harmless, purity, sharing, writers
+from trainflash.knobs.effects import changes, given, harmless, modes, purity, sharing, writers
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees, callers
 from trainflash.knobs.reading.expressions import given_to, passed, short
 from trainflash.knobs.reading.python_source import (
     ASSIGNS,
-    LOOPS,
     PythonFile,
-    base_names,
     clauses,
     decorator_names,
     descendants,
@@ -126,7 +124,8 @@ class Quiet:
     def _call(self, file: PythonFile, call: cst.Call, function: cst.FunctionDef | None, still: bool) -> None:
         name = callees.called_name(call)
         if name in ("eval", "train") and isinstance(call.func, cst.Attribute):
-            self._mode(file, call, function)
+            if (reason := modes.left(self.project, file, call, function)) is not None:
+                self._tell(file, call, reason)
             return
         found = list(callees.meant(self.project, file, call))
         if found:
@@ -136,10 +135,10 @@ class Quiet:
             return  # of a base that is a library's
         if still and harmless.switched(call):
             return
+        if function is not None and purity.repeatable(file, function, call):
+            return
         if harmless.draws(file, call):
-            seeded = function is not None and purity.repeatable(file, function, call)
-            if not seeded:
-                self._draw(file, call, "draws random numbers")
+            self._draw(file, call, "draws random numbers")
             return
         if callees.of_library(self.project, file, call):
             self._library(file, call)
@@ -157,7 +156,7 @@ class Quiet:
         if tail == "islice":
             self._tell(file, call, "takes something that would be there the next time")
             return
-        if harmless.library(file, call) or full in purity.SEEDED:
+        if harmless.library(file, call) or full in purity.SEEDED | {"torch.Generator"}:
             return
         if full.startswith("torch.utils.data."):
             return  # it draws when somebody goes through it
@@ -190,7 +189,7 @@ class Quiet:
         base = call.func.value  # type: ignore[union-attr]
         root = changes.root(base)
         if harmless.method(call):
-            return not (callees.called_name(call) in CONVERTS and _has_modes(file, file.text(base)))
+            return not (callees.called_name(call) in CONVERTS and modes.switched(file, file.text(base)))
         if root and self._made(function, root):
             return True  # a list or an array of its own
         opened = function is not None and any(_opens(item, root) for item in descendants(function.body, cst.WithItem))
@@ -198,41 +197,18 @@ class Quiet:
 
     # Networks and their modes -------------------------------------------------------------------------------------------------
 
-    def _mode(self, file: PythonFile, call: cst.Call, function: cst.FunctionDef | None) -> None:
-        """A network may be put into evaluation mode where the same function takes that back."""
-        base = file.text(call.func.value)  # type: ignore[union-attr]
-        calls = list(descendants(function.body, cst.Call)) if function is not None else []
-        switched = [each for each in calls if callees.method_name(each) in ("eval", "train") and file.text(each.func.value) == base]  # type: ignore[arg-type,attr-defined]
-        last = max(switched, key=lambda each: file.span(each)[0], default=None)
-        if last is None or callees.method_name(last) != "train" or callees.method_name(switched[0]) == "train":  # type: ignore[arg-type]
-            self._tell(file, call, "leaves the network in another mode")
-        elif not last.args and not self._trains_by_itself(file, function):  # type: ignore[attr-defined]
-            self._tell(file, last, "may be what puts the network into training mode")
-
-    def _trains_by_itself(self, file: PythonFile, function: cst.FunctionDef | None) -> bool:
-        """Whether the network was in training mode before: nothing else puts it into another, or something else puts it into this one."""
-        names = {"eval": False, "train": False}
-        for where in self.project.parsed():
-            for call in where.calls:
-                name = callees.method_name(call)
-                outside = function is None or not where.inside(call, function)
-                if name in names and outside:
-                    names[name] = names[name] or not callees.switches_mode(where, call) or name == "train"
-                names["eval"] = names["eval"] or name == "from_pretrained"
-        return names["train"] or not names["eval"]
-
     def _network(self, file: PythonFile, call: cst.Call, function: cst.FunctionDef | None, still: bool) -> bool:
         """Whether what a value runs does the same each time: a layer without a state, or a network in evaluation mode."""
         text = file.text(call.func)
         made = self._values(file, call.func, function)
         if made and all(harmless.stateless(where, each) for where, each in made):
             return True
-        classes = [self._class(where, each) for where, each in made]
-        if made and all(each is not None and self._stateless(*each) for each in classes):
+        classes = [modes.class_of(self.project, each) for where, each in made]
+        if made and all(each is not None and modes.stateless(self.project, *each) for each in classes):
             self.todo += [(*each, still) for each in callees.forwards(self.project)]
             return True
         layer = bool(made) or any(text in _gone_through(up) for up in file.ancestors(call))
-        if (still and layer) or harmless.is_loss(text) or (function is not None and _evaluates(file, function, call)):
+        if (still and layer) or harmless.is_loss(text) or (function is not None and modes.evaluates(file, function, call)):
             self.todo += [(*each, True) for each in callees.forwards(self.project)]
             return True
         return False
@@ -250,31 +226,6 @@ class Quiet:
         if function is not None and (name in _params(function) or name in given.bound(function.body)):
             return [(file, each) for each in given_to(function.body, name)] if name not in _params(function) else []
         return [(file, each) for each in given_to(file.module, name)]
-
-    def _class(self, file: PythonFile, value: cst.BaseExpression) -> tuple[PythonFile, cst.ClassDef] | None:
-        """The network's class of the program that `value` makes an object of."""
-        while isinstance(value, cst.Call) and isinstance(value.func, cst.Attribute) and callees.method_name(value) == "to":
-            value = value.func.value
-        name = callees.called_name(value) if isinstance(value, cst.Call) else ""
-        for where in self.project.parsed(f"class {name}") if name else ():
-            for node in where.nodes:
-                if isinstance(node, cst.ClassDef) and node.name.value == name:
-                    return where, node
-        return None
-
-    def _stateless(self, file: PythonFile, owner: cst.ClassDef, depth: int = 0) -> bool:
-        """Whether a network's class is made of layers that do the same in each mode, and asks for no mode."""
-        if depth > DEEPEST or not base_names(owner) <= {"Module", "Sequential"}:
-            return False
-        for node in descendants(owner, (cst.Call, cst.Attribute)):
-            if isinstance(node, cst.Attribute):
-                if node.attr.value in ("training", "register_buffer"):
-                    return False
-            elif callees.called_name(node)[:1].isupper() and not harmless.stateless(file, node):
-                inner = self._class(file, node)
-                if inner is None or not self._stateless(*inner, depth + 1):
-                    return False
-        return True
 
     # What is gone through -----------------------------------------------------------------------------------------------------
 
@@ -356,21 +307,3 @@ def asks_for_one(node: cst.Subscript) -> bool:
 def _opens(item: cst.WithItem, name: str) -> bool:
     opened = isinstance(item.item, cst.Call) and callees.called_name(item.item) == "open"
     return opened and item.asname is not None and dotted(item.asname.name) == name
-
-
-def _has_modes(file: PythonFile, text: str) -> bool:
-    """Whether `text` is a network: asked for its parameters, or switched."""
-    asked = {"eval", "train", "parameters", "named_parameters", "state_dict", "load_state_dict"}
-    return any(callees.method_name(call) in asked and file.text(call.func.value) == text for call in file.calls)  # type: ignore[attr-defined]
-
-
-def _evaluates(file: PythonFile, function: cst.FunctionDef, call: cst.Call) -> bool:
-    """Whether the network that is called was put into evaluation mode in the same function, and not taken out of it in between."""
-    text, at = file.text(call.func), file.span(call)[0]
-    last = None
-    for each in descendants(function.body, cst.Call):
-        if callees.method_name(each) in ("eval", "train") and file.text(each.func.value) == text and file.span(each)[0] < at:  # type: ignore[arg-type,attr-defined]
-            last = each
-    if last is None or callees.method_name(last) != "eval":  # type: ignore[arg-type]
-        return False
-    return not any(isinstance(up, (cst.If, *LOOPS)) and not file.inside(call, up) for up in file.ancestors(last))
