@@ -25,7 +25,7 @@ def left(project: Project, file: PythonFile, call: cst.Call, function: cst.Funct
 
 
 def _trains_by_itself(project: Project, function: cst.FunctionDef | None) -> bool:
-    """Whether the network was in training mode before: somebody puts it there for good, or nobody out of it, beside evaluations like this."""
+    """Whether the network was in training mode before: somebody puts it there for good, or nobody out of it but evaluations."""
     trains = evals = False
     for where in project.parsed():
         for call in where.calls:
