@@ -1,0 +1,1 @@
+"""Landmarks on the ear stones of cod, from the outline harmonics alone."""
