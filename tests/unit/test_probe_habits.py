@@ -55,6 +55,27 @@ def test_numbers_words_and_samples_of_parameters_are_no_state(saved_state, value
     assert not saved_state.holds_state(value)
 
 
+def test_arrays_that_one_place_writes_in_a_step_add_up(saved_state, monkeypatch):
+    monkeypatch.setattr(saved_state, "_parts", {})
+    monkeypatch.setattr(saved_state.loop, "steps", 7)
+    assert not saved_state.adds_up_to_state(("put",), ARRAYS["0.bias"][None])
+    assert not saved_state.adds_up_to_state(("put",), ARRAYS["0.bias"])  # a second one of that shape is none of the network's
+    assert not saved_state.adds_up_to_state(("elsewhere",), ARRAYS["0.weight"].T)
+    assert saved_state.adds_up_to_state(("put",), [ARRAYS["0.weight"]])
+    monkeypatch.setattr(saved_state.loop, "steps", 8)
+    assert not saved_state.adds_up_to_state(("put",), ARRAYS["2.weight"])
+
+
+def test_in_a_network_of_functions_what_gets_gradients_is_its_parameters(monkeypatch):
+    module = part("facts.saved_state")
+    monkeypatch.setattr(module, "_leaves", [])
+    monkeypatch.setattr(module.loop, "trained", {})
+    weight, bias = torch.randn(8, 4, requires_grad=True), torch.zeros(4, requires_grad=True)
+    assert not module.holds_state(weight.detach())
+    assert module.backward_begins(((torch.ones(2, 8) @ weight + bias).sum(),))
+    assert module.holds_state([weight.detach().numpy(), bias.detach()]) and not module.holds_state(torch.zeros(3, 4))
+
+
 def test_without_parameters_nothing_is_state(monkeypatch):
     module = part("facts.saved_state")
     monkeypatch.setattr(module, "_parameters", list)

@@ -29,6 +29,8 @@ class Meter:
 
     def summary(self):
         seconds = time.perf_counter() - self.since
-        text = f"{self.steps / seconds:.1f} steps/s, {self.work / seconds / 1e9:.2f} GFLOP/s ({self.work / seconds / self.peak:.1%} of peak)"
+        text = (
+            f"{self.steps / seconds:.1f} steps/s, {self.work / seconds / 1e9:.2f} GFLOP/s ({self.work / seconds / self.peak:.1%} of peak)"
+        )
         self.clear()
         return text

@@ -15,7 +15,10 @@ STEPS = int(os.environ.get("PLANTED_STEPS", 360))
 
 
 def likeness(guess, goal):
-    return F.kl_div(F.log_softmax(guess / HEAT, -1), F.log_softmax(goal / HEAT, -1), log_target=True, reduction="none").sum(-1).mean() * HEAT**2
+    return (
+        F.kl_div(F.log_softmax(guess / HEAT, -1), F.log_softmax(goal / HEAT, -1), log_target=True, reduction="none").sum(-1).mean()
+        * HEAT**2
+    )
 
 
 @torch.inference_mode()
@@ -58,7 +61,10 @@ def main():
                 break
         if epoch % 4 == 0:
             score = examine(apprentice, exam)
-            print(f"epoch {epoch}: loss {sum(recent) / len(recent):.4f}, exam {score:.4f} of {torch.tensor(STITCHES).log().item():.4f}", flush=True)
+            print(
+                f"epoch {epoch}: loss {sum(recent) / len(recent):.4f}, exam {score:.4f} of {torch.tensor(STITCHES).log().item():.4f}",
+                flush=True,
+            )
             torch.save({"epoch": epoch, "apprentice": apprentice.state_dict(), "score": score}, shelf / "apprentice.pt")
             recent.clear()
     print(f"{step} steps in {time.perf_counter() - began:.3f} s, loss {loss.item():.5f}")

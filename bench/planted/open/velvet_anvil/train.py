@@ -21,8 +21,12 @@ class PatchMixer(nn.Module):
         super().__init__()
         self.patch, places = patch, (SIDE // patch) ** 2
         self.stem = nn.Linear(patch * patch, width)
-        self.across = nn.ModuleList(nn.Sequential(nn.Linear(places, 2 * places), nn.GELU(), nn.Linear(2 * places, places)) for _ in range(blocks))
-        self.within = nn.ModuleList(nn.Sequential(nn.Linear(width, 2 * width), nn.GELU(), nn.Linear(2 * width, width)) for _ in range(blocks))
+        self.across = nn.ModuleList(
+            nn.Sequential(nn.Linear(places, 2 * places), nn.GELU(), nn.Linear(2 * places, places)) for _ in range(blocks)
+        )
+        self.within = nn.ModuleList(
+            nn.Sequential(nn.Linear(width, 2 * width), nn.GELU(), nn.Linear(2 * width, width)) for _ in range(blocks)
+        )
         self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in range(2 * blocks))
         self.head = nn.Linear(width, GENERA)
 
@@ -52,7 +56,9 @@ def open_depot(seed):
 def train(args, path):
     data = Sheets(path, list(range(SHEETS)), args.seed)
     order = torch.Generator().manual_seed(args.seed)
-    loader = DataLoader(data, args.batch, shuffle=True, drop_last=True, num_workers=args.workers, persistent_workers=args.workers > 0, generator=order)
+    loader = DataLoader(
+        data, args.batch, shuffle=True, drop_last=True, num_workers=args.workers, persistent_workers=args.workers > 0, generator=order
+    )
     model = PatchMixer()
     optimizer = torch.optim.AdamW(model.parameters(), args.rate, weight_decay=0.05)
     step, began = 0, time.perf_counter()

@@ -22,7 +22,7 @@ from ..phases import checkpoints
 from ..phases.loop import loop
 from ..phases.observer import Observer
 from ..writer import fact
-from .saved_state import file_holds_state, holds_state
+from .saved_state import adds_up_to_state, backward_begins, file_holds_state, holds_state
 
 MAX_PLACES = 50
 MAX_FILES = 16  # files whose size is still to be looked at
@@ -31,6 +31,7 @@ _ENDINGS = ".png .jpg .jpeg .svg .pdf .gif .csv .tsv .txt .log .json .jsonl .htm
 _NO_STATE = tuple(_ENDINGS.split())
 _CHANGES = frozenset((9, 18, 22, 23))  # what SQLite asks leave for: DELETE, INSERT, a transaction, UPDATE
 _MAX_SITES = 10_000
+PARTS = 64  # calls of a place that are looked at all: it may write the state array by array
 MANY, REST = 1024, 16  # times of a place, from which on so many calls after each look are let through: looking costs up to a microsecond
 
 _sites: dict = {}  # (id of code, instruction) -> (the owner's place, its times, the code: alive, so that the id stays its own)
@@ -194,7 +195,7 @@ def _look_at_sizes(place=None) -> None:
 def _note(what=None, args: tuple = (), kwargs=None, unheard: bool = False):
     """The owner's line that led here writes; `what`: where among the arguments. Gives the place; None without one.
 
-    Once a place is known this is a count; what is written there is looked at at its 4th, 8th, 16th time, and so on.
+    Once a place is known this is a count; what is written there is looked at at its first times, and its 128th, 256th, and so on.
     """
     global _resting
     try:
@@ -209,10 +210,11 @@ def _note(what=None, args: tuple = (), kwargs=None, unheard: bool = False):
         times = counted[0] = max(counted[0], 0) + bool(loop.steps)
         if times > MANY:
             _resting = REST
-        if times > OFTEN and times & (times - 1):
+        asked = what is not None and place not in _state
+        if times > (PARTS if asked else OFTEN) and times & (times - 1):
             return place
-        given = None if what is None or place in _state else args[what if type(what) is slice else slice(what, what + 1)]
-        state = given is not None and holds_state([given, kwargs])
+        given = args[what if type(what) is slice else slice(what, what + 1)] if asked else None
+        state = given is not None and (holds_state([given, kwargs]) or adds_up_to_state(place, [given, kwargs]))
         if state or times == OFTEN or (not known and len(_times) <= MAX_PLACES):
             _tell(place, state, unheard)
         return place
@@ -241,7 +243,12 @@ def _tell(place: tuple, state: bool, unheard: bool = False) -> None:
 
 
 class _Sizes(Observer):
-    """Looks at the newest files."""
+    """Looks at the newest files, and once at what is trained."""
+
+    def on_backward(self, tensors: tuple, grad_tensors: object) -> None:
+        """The first one says it, where no module does."""
+        if backward_begins(tensors):
+            loop.remove(self.on_backward)
 
     def on_interval(self, step: int) -> None:
         """Those that were opened before this step are complete, or will be looked at when they are opened again."""
