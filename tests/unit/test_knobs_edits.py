@@ -202,6 +202,29 @@ for step in range(9):
         made.propose("memoize_function", run)
 
 
+def test_a_tensor_that_inference_mode_may_make_first_is_not_kept(tmp_path):
+    source = """import torch
+
+
+def rope(length, dim):
+    return torch.outer(torch.arange(length), 1 / 10000 ** (torch.arange(dim) / dim)).cos()
+
+
+@torch.MODE()
+def evaluate(model):
+    return model(rope(8, 4))
+"""
+    (tmp_path / "train.py").write_text("")
+    for mode in ("no_grad", "inference_mode"):
+        made = program(tmp_path, train_py=source.replace("MODE", mode))
+        run = summary(repeated=(repeated(made.line("train.py", "def rope"), "rope", distinct=1),))
+        if mode == "no_grad":
+            assert "@functools.cache" in added(made.propose("memoize_function", run))
+        else:
+            with pytest.raises(UsageError, match="made under inference_mode"):
+                made.propose("memoize_function", run)
+
+
 def test_the_collate_function_that_the_run_saw_is_narrowed_whoever_makes_the_loader(tmp_path):
     source = """import torch
 from transformers import Trainer

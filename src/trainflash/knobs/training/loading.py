@@ -23,7 +23,7 @@ def check(project: Project, file: PythonFile, call: cst.Call, argument: str, dev
         if moved is not None:
             raise refuse(f"{moved}: the data set may lie on the device, where {argument} does not serve")
     if argument == "persistent_workers":
-        for other in project.parsed("iter"):
+        for other in project.parsed():
             one_iterator(other, other.module)
 
 
@@ -36,6 +36,17 @@ def one_iterator(file: PythonFile, where: cst.CSTNode) -> None:
         again = any(dotted(each) == plain[0] for loop in around for each in descendants(loop, (cst.Name, cst.Attribute)) if plain[0])
         if twice or again:
             raise refuse(f"{file.location(call)}: `{file.text(call)}` makes a second iterator, but kept workers serve one")
+    for loop in descendants(where, cst.For):
+        name = dotted(loop.iter.args[0].value if isinstance(loop.iter, cst.Call) and loop.iter.args else loop.iter) or ""
+        if "load" not in name.lower():
+            continue
+        inner = [dotted(each.iter) for each in descendants(loop.body, cst.For)]
+        handed = [each for each in descendants(loop.body, cst.Call) if any(dotted(arg.value) == name for arg in each.args)]
+        handed = [each for each in handed if (dotted(each.func) or "") not in ("len", "print", "isinstance")]
+        if name in inner or handed:
+            raise refuse(
+                f"{file.location(handed[0] if handed else loop)}: {name} is gone through within its own loop, and kept workers serve one"
+            )
 
 
 def can_be_added(project: Project, file: PythonFile, call: cst.Call, argument: str, calls: tuple[str, ...]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import libcst as cst
@@ -12,7 +13,7 @@ from trainflash.knobs.effects import guarded
 from trainflash.knobs.kinds import Interval
 from trainflash.knobs.reading import callers, sources
 from trainflash.knobs.reading.expressions import UNKNOWN, literal, refuse
-from trainflash.knobs.reading.python_source import PythonFile
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
 from trainflash.knobs.training import paced, windows
@@ -38,7 +39,7 @@ def interval(edit: Interval, scene: Scene) -> tuple[Target, ...]:
     except UsageError:
         if seen is None or round(seen) < 1 or not paced.worked_out(where, number):
             raise
-        return (_computed(where, number, test, body, round(seen), what),)
+        return (_within(scene, where, test, _computed(where, number, test, body, round(seen), what), edit.phase),)
     if found is None or not isinstance(found.value, int) or isinstance(found.value, bool) or found.value < 1:
         raise refuse(f"{here}: how often it happens is not a number that somebody typed")
     along = windows.followers(where, test, body, number, found.value)
@@ -54,7 +55,8 @@ def interval(edit: Interval, scene: Scene) -> tuple[Target, ...]:
 
     if found.write is not None and not others:
         typing = found.write
-        return (Target(here, found.value, lambda value: (*typing(value), *anew(value)), f"{what}, from {found.shown}"),)
+        typed_in = Target(here, found.value, lambda value: (*typing(value), *anew(value)), f"{what}, from {found.shown}")
+        return (_within(scene, where, test, typed_in, edit.phase),)
     places = [number, *(node for node in along if node not in typed)]
 
     def write(value: Any) -> tuple[Splice, ...]:
@@ -65,7 +67,36 @@ def interval(edit: Interval, scene: Scene) -> tuple[Target, ...]:
         times = [Splice(where.path, *span, f"({where.raw[slice(*span)].decode('utf-8')} * {factor})") for span in spans]
         return (*times, *anew(value))
 
-    return (Target(here, found.value, write, f"{what}, multiplied there because {found.shown} has other readers"),)
+    shared = Target(here, found.value, write, f"{what}, multiplied there because {found.shown} has other readers")
+    return (_within(scene, where, test, shared, edit.phase),)
+
+
+def _within(scene: Scene, file: PythonFile, test: cst.If, target: Target, phase: str) -> Target:
+    """`target`, refused for a number beyond all rounds of its loop, where the source says how many: a state would never be saved."""
+    most = _rounds(scene, file, test) if phase == "Ckpt" else None
+    if most is None:
+        return target
+
+    def write(value: Any) -> tuple[Any, ...]:
+        if value > most:
+            raise refuse(f"{target.where}: there are {most} rounds, and none of them would save anything")
+        return target.write(value)
+
+    return replace(target, write=write)
+
+
+def _rounds(scene: Scene, file: PythonFile, test: cst.If) -> int | None:
+    """How often the loop runs whose variable the condition asks for: N of `range(N)`; None where that is not typed somewhere."""
+    for loop in file.loops_around(test):
+        asked = isinstance(loop, cst.For) and dotted(loop.target) in {each.value for each in descendants(test.test, cst.Name)}  # type: ignore[attr-defined]
+        if asked and isinstance(loop.iter, cst.Call) and dotted(loop.iter.func) == "range" and loop.iter.args:
+            last = loop.iter.args[1 if len(loop.iter.args) > 1 else 0].value
+            try:
+                found = sources.Resolver(scene.project).source(file, last)
+            except UsageError:
+                return None
+            return found.value if found is not None and type(found.value) is int else None
+    return None
 
 
 def _costly(scene: Scene, ran: Activity | None) -> Activity | None:

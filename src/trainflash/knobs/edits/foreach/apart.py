@@ -8,6 +8,7 @@ import libcst as cst
 
 from trainflash.knobs.edits.foreach.rows import Rows
 from trainflash.knobs.edits.foreach.turns import OF_TENSORS, Turns, names_in, zipped
+from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees
 from trainflash.knobs.reading.expressions import given_to, is_name, refuse
 from trainflash.knobs.reading.python_source import ASSIGNS, LOOPS, PythonFile, clauses, decorator_names, descendants, dotted, targets_of
@@ -59,25 +60,25 @@ def keys(file: PythonFile, node: cst.For) -> frozenset[str]:
     return frozenset(found)
 
 
-def each_once(file: PythonFile, node: cst.For) -> None:
+def each_once(project: Project, file: PythonFile, node: cst.For) -> None:
     """Raises `UsageError` where a tensor may come in two turns: what is done to it twice is then done in another order."""
     for part in zipped(node):
-        if not _distinct(file, node, part):
+        if not _distinct(project, file, node, part):
             raise refuse(f"{file.location(node)}: whether `{file.text(part)}` gives each tensor once is not known")
 
 
-def _distinct(file: PythonFile, node: cst.For, part: cst.BaseExpression, deep: int = 0) -> bool:
+def _distinct(project: Project, file: PythonFile, node: cst.For, part: cst.BaseExpression, deep: int = 0) -> bool:
     """Whether `part` goes over tensors of which none comes twice, as far as the source says."""
     if isinstance(part, cst.Call):
         name, args = callees.called_name(part), [arg.value for arg in part.args]
         if name in (*LISTING, "enumerate", "range", "len", "zip"):
-            return all(_distinct(file, node, arg, deep) for arg in args if not isinstance(arg, (cst.Lambda, cst.Integer)))
+            return all(_distinct(project, file, node, arg, deep) for arg in args if not isinstance(arg, (cst.Lambda, cst.Integer)))
         if name in ("values", "items", "keys") and isinstance(part.func, cst.Attribute):
             of = part.func.value
-            return not (isinstance(of, cst.Call) and callees.called_name(of) == "state_dict") or _distinct(file, node, of, deep)
-        return name in UNIQUE or (name == "state_dict" and not _ties_weights(file))
+            return not (isinstance(of, cst.Call) and callees.called_name(of) == "state_dict") or _distinct(project, file, node, of, deep)
+        return name in UNIQUE or (name == "state_dict" and not any(_ties_weights(each) for each in project.parsed("torch")))
     if isinstance(part, (cst.ListComp, cst.GeneratorExp)):
-        return _distinct(file, node, part.for_in.iter, deep)
+        return _distinct(project, file, node, part.for_in.iter, deep)
     if isinstance(part, cst.Subscript):
         return True
     name = dotted(part)
@@ -86,7 +87,7 @@ def _distinct(file: PythonFile, node: cst.For, part: cst.BaseExpression, deep: i
     function = file.function_around(node)
     owner = file.class_of(function) if function is not None and name.startswith("self.") else None
     made = given_to(owner or function or file.module, name) or given_to(file.module, name)
-    return all(_distinct(file, node, each, deep + 1) for each in made if each is not part)
+    return all(_distinct(project, file, node, each, deep + 1) for each in made if each is not part)
 
 
 def _ties_weights(file: PythonFile) -> bool:

@@ -17,6 +17,7 @@ from trainflash.knobs.edits.foreach.turns import Turns
 from trainflash.knobs.edits.statements import kept_comments, top, whole_lines
 from trainflash.knobs.edits.which_loop import near
 from trainflash.knobs.kinds import ForeachOperations
+from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees
 from trainflash.knobs.reading.expressions import is_name, refuse
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted
@@ -32,7 +33,7 @@ def foreach_operations(edit: ForeachOperations, scene: Scene) -> tuple[Target, .
     reasons: list[UsageError] = []
     for where, node in near(scene.project, file, place.line, (cst.For,)):
         try:
-            splices = _at_once(where, node)
+            splices = _at_once(scene.project, where, node)
         except UsageError as bad:
             reasons.append(bad)
             try:
@@ -47,10 +48,10 @@ def foreach_operations(edit: ForeachOperations, scene: Scene) -> tuple[Target, .
 def _written_out(scene: Scene, file: PythonFile, node: cst.For) -> tuple[Splice, ...]:
     """The same where a function of the file does the work of a turn: its statements move into the loop first."""
     after, loop = inlined(scene.project, file, node)
-    return (Splice(file.path, 0, len(file.raw), edited(after.raw, _at_once(after, loop)).decode("utf-8")),)
+    return (Splice(file.path, 0, len(file.raw), edited(after.raw, _at_once(scene.project, after, loop)).decode("utf-8")),)
 
 
-def _at_once(file: PythonFile, node: cst.For) -> tuple[Splice, ...]:
+def _at_once(project: Project, file: PythonFile, node: cst.For) -> tuple[Splice, ...]:
     here = file.location(node)
     if node.asynchronous is not None or node.orelse is not None or not isinstance(node.body, cst.IndentedBlock):
         raise refuse(f"{here}: {NOTHING}")
@@ -76,7 +77,7 @@ def _at_once(file: PythonFile, node: cst.For) -> tuple[Splice, ...]:
         if rows.operations < max(1, rows.loops):
             break
         if len(written) > 1 or written[0].count("_foreach_") > 1 or "[" in written[0]:  # else each tensor has its turn as before
-            apart.each_once(file, node)
+            apart.each_once(project, file, node)
         return (*needed, *_written(loop, rows, written))
     raise reason or refuse(f"{here}: {NOTHING}")
 

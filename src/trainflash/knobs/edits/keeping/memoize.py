@@ -18,9 +18,9 @@ from trainflash.knobs.edits.keeping.kept_calls import kept_call
 from trainflash.knobs.edits.statements import decorating
 from trainflash.knobs.effects import changes, purity
 from trainflash.knobs.kinds import Memoize
-from trainflash.knobs.reading import callers
+from trainflash.knobs.reading import callees, callers
 from trainflash.knobs.reading.expressions import refuse
-from trainflash.knobs.reading.python_source import PythonFile, decorator_names, has_slots
+from trainflash.knobs.reading.python_source import PythonFile, decorator_names, descendants, has_slots
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
 from trainflash.schema import LoaderFacts, RepeatedWork
@@ -77,6 +77,8 @@ def _target(edit: Memoize, scene: Scene, work: RepeatedWork) -> Target:
     name = f"{work.qualname} at {work.location}"
     if purity.cached_already(file, function):
         raise refuse(f"{name} is cached already")
+    if any(True for _ in scene.project.parsed("inference_mode")) and _makes_tensors(scene, file, function):
+        raise refuse(f"{name}: a tensor that is made under inference_mode would be kept, and training cannot use it")
     held = _property(file, function) if purity.unhashable(file, function) is not None else None
     if held is None and not work.hashable:
         raise refuse(f"{name}: its arguments cannot be keys of a cache")
@@ -88,6 +90,14 @@ def _target(edit: Memoize, scene: Scene, work: RepeatedWork) -> Target:
     _fits(edit, scene, size, name)
     spelled, edits = _cached(file, function, size) if held is None else _kept_in_object(file, held)
     return Target(file.location(function), "off", lambda value: edits, f"{name}, {_shown(size)}", f"{spelled} on {work.qualname}")
+
+
+def _makes_tensors(scene: Scene, file: PythonFile, function: cst.FunctionDef) -> bool:
+    """Whether the function, or one of the program's that it calls, calls torch."""
+    reached = callees.reached(scene.project, [(file, function)])
+    return any(
+        (where.full_name(call.func) or "").startswith("torch.") for where, each in reached for call in descendants(each.body, cst.Call)
+    )
 
 
 def _cached(file: PythonFile, function: cst.FunctionDef, size: _Size) -> tuple[str, tuple[Splice, ...]]:

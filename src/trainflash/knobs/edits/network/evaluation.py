@@ -9,7 +9,7 @@ import libcst as cst
 from trainflash.knobs import facts
 from trainflash.knobs.edits import imports
 from trainflash.knobs.edits.statements import decorating
-from trainflash.knobs.effects import changes, lasting
+from trainflash.knobs.effects import lasting, outcomes
 from trainflash.knobs.kinds import Decorate, ReplaceCall
 from trainflash.knobs.reading import callees, callers
 from trainflash.knobs.reading.expressions import refuse
@@ -19,6 +19,8 @@ from trainflash.knobs.splices import Splice
 
 EVALUATES = re.compile(r"(^|_)(eval|evaluate|evaluation|validate|validation|valid|val|test)(_|$)")
 TRAINS = re.compile(r"^(pre)?(train|fit|finetune|fine_tune)(_(one|an|a|single|the))?(_(epochs?|steps?|batch|loop|model|net|network))?$")
+BACKWARD = ("backward", "manual_backward")
+HIGHEST = 3  # own: calls that lie between an evaluation and who would train on what it returns
 NEEDS_GRADIENTS = (
     "torch.autograd.grad",
     "torch.autograd.functional.",
@@ -130,16 +132,21 @@ def _differentiates(scene: Scene, file: PythonFile, function: cst.FunctionDef) -
     return ""
 
 
-def _is_trained_on(scene: Scene, file: PythonFile, function: cst.FunctionDef) -> str:
-    """Whether a caller calls `.backward()` on what the function returns."""
+def _is_trained_on(scene: Scene, file: PythonFile, function: cst.FunctionDef, height: int = 0) -> str:
+    """Whether something calls `backward` on what the function returns, or on what is worked out from it, also further up."""
     for where, call in callers.sites(scene.project, file, function):
-        up = where.parent(call)
-        kept = changes.bound_name(where, call)
-        around = next((each for each in where.ancestors(call) if isinstance(each, (cst.FunctionDef, cst.Module))), where.module)
-        for other in descendants(around, cst.Call):
-            trains = isinstance(other.func, cst.Attribute) and other.func.attr.value == "backward"
-            if trains and (other.func is up or (kept is not None and dotted(other.func.value) == kept)):
+        around = where.function_around(call)
+        body = around or where.module
+        names = outcomes.derived(body, outcomes.held(where, call))
+        for other in descendants(body, cst.Call):
+            trains = isinstance(other.func, cst.Attribute) and other.func.attr.value in BACKWARD
+            if trains and (where.inside(call, other) or outcomes.mentions(other, names)):
                 return f"what {function.name.value} returns is trained on at {where.location(other)}"
+        given = any(where.inside(call, each) or outcomes.mentions(each, names) for each in descendants(body, cst.Return))
+        if given and around is not None and around is not function and height < HIGHEST:
+            found = _is_trained_on(scene, where, around, height + 1)
+            if found:
+                return found
     return ""
 
 
@@ -154,17 +161,19 @@ def _outlives(scene: Scene, file: PythonFile, function: cst.FunctionDef) -> str:
             return f"{where.location(node)}: the network keeps what it computes, and training would meet it again"
     if any(isinstance(node, cst.Return) and node.value is not None for node in descendants(function.body, cst.Return)):
         for where, call in callers.sites(scene.project, file, function):
-            kept = changes.bound_name(where, call)
-            around = next((each for each in where.ancestors(call) if isinstance(each, (cst.FunctionDef, cst.Module))), where.module)
+            kept = outcomes.held(where, call)
+            around = where.function_around(call) or where.module
+            if isinstance(where.parent(call), cst.Arg) and not _only_shown(where, call):
+                return f"{where.location(call)}: what evaluation returns is used again"
             for read in descendants(around, cst.Name):
                 nearest = where.function_around(read) or where.module
-                if read.value == kept and nearest is around and not _only_shown(where, read):
+                if read.value in kept and nearest is around and not _only_shown(where, read):
                     return f"{where.location(read)}: what evaluation returns is used again"
     return ""
 
 
-def _only_shown(file: PythonFile, name: cst.Name) -> bool:
-    """Whether the name is assigned, compared, formatted or printed."""
+def _only_shown(file: PythonFile, name: cst.CSTNode) -> bool:
+    """Whether what has this name, or is called here, is assigned, compared, formatted or printed."""
     up = file.parent(name)
     while isinstance(up, (cst.Attribute, cst.Subscript, cst.Index, cst.SubscriptElement, cst.BinaryOperation)):
         up = file.parent(up)

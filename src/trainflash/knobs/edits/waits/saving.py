@@ -11,13 +11,14 @@ from trainflash.knobs.edits.statements import taken_away
 from trainflash.knobs.edits.which_call import the_call
 from trainflash.knobs.effects import changes
 from trainflash.knobs.kinds import Background
-from trainflash.knobs.reading.expressions import refuse
+from trainflash.knobs.reading.expressions import refuse, short
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, sole, string_value
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
 
 READERS = {"load", "replace", "rename", "move", "copy", "copy2", "copyfile", "remove", "unlink", "getsize", "stat", "symlink", "barrier"}
-MODULES = {"torch", "os", "shutil", "pathlib", "dist"}
+READERS |= {"copytree", "make_archive", "glob", "iglob", "listdir", "scandir", "walk"}
+MODULES = {"torch", "os", "shutil", "pathlib", "dist", "glob"}
 PASSES_ON = {"add_file", "hardlink_to", "load_file", "log_artifact", "log_artifacts", "push_to_hub", "symlink_to", "unlink"}
 PROGRAMS = ("subprocess.", "os.system", "os.popen", "os.spawn", "os.exec", "pty.", "sh.")
 ASKS = {"git", "hostname", "nvidia-smi", "nproc", "uname"}  # programs that read no checkpoint
@@ -143,12 +144,29 @@ def _nobody_reads(scene: Scene, file: PythonFile, writing: tuple[cst.Call, ...])
     for other in scene.project.parsed():
         for call in other.calls:
             full = other.full_name(call.func) or ""
-            tail = call.func.attr.value if isinstance(call.func, cst.Attribute) else full
+            tail = call.func.attr.value if isinstance(call.func, cst.Attribute) else full.split(".")[-1]
+            if call not in writing and full == "torch.save" and not _apart(other, call, file, writing[0]):
+                raise refuse(f"{other.location(call)}: `{short(other.text(call))}` may write the same file meanwhile")
             if call not in writing and tail in READERS and full.split(".")[0] in MODULES:
                 raise refuse(f"{other.location(call)}: `{other.text(call.func)}` may need the file before it is written")
             passes = isinstance(call.func, cst.Attribute) and (tail in PASSES_ON or tail.startswith("upload"))
             if passes or full == "wandb.save" or (full.startswith(PROGRAMS) and not _only_asks(call)):
                 raise refuse(f"{other.location(call)}: `{other.text(call)}` may need the file before it is written")
+
+
+def _apart(file: PythonFile, call: cst.Call, where: PythonFile, writing: cst.Call) -> bool:
+    """Whether two saves are known to write files of different names: each path ends in a text of its own."""
+    ends = [_end(file, call), _end(where, writing)]
+    return None not in ends and ends[0] != ends[1]
+
+
+def _end(file: PythonFile, call: cst.Call) -> str | None:
+    """The text that a path ends in: `"a/best.pt"`, the last argument of a join, the right side of `folder / "best.pt"`."""
+    node = call.args[1].value if len(call.args) > 1 else None
+    while isinstance(node, (cst.Call, cst.BinaryOperation)):
+        node = node.right if isinstance(node, cst.BinaryOperation) else node.args[-1].value if node.args else None
+    said = string_value(node) if node is not None else None
+    return None if said is None else said.rpartition("/")[2]
 
 
 def _only_asks(call: cst.Call) -> bool:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import libcst as cst
 
 from trainflash.knobs.edits import imports
 from trainflash.knobs.edits.statements import long_text, under
+from trainflash.knobs.effects import quiet
 from trainflash.knobs.kinds import UnheardLog
+from trainflash.knobs.project import Project
 from trainflash.knobs.reading.expressions import refuse, short
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, sole
 from trainflash.knobs.scene import Scene, Target
@@ -26,7 +30,7 @@ def unheard_log(edit: UnheardLog, scene: Scene) -> tuple[Target, ...]:
     found = [(file, call) for place in places for file, call in [log_call(scene, place)] if _works(call)]
     if not found:
         raise refuse(f"{places[0]}: putting the message together is no work worth asking for")
-    return tuple(_target(file, call) for file, call in found)
+    return tuple(_target(scene.project, file, call) for file, call in found)
 
 
 def log_call(scene: Scene, place: Location) -> tuple[PythonFile, cst.Call]:
@@ -42,7 +46,7 @@ def _works(call: cst.Call) -> bool:
     return any(True for arg in call.args for _ in descendants(arg.value, WORK))
 
 
-def _target(file: PythonFile, call: cst.Call) -> Target:
+def _target(project: Project, file: PythonFile, call: cst.Call) -> Target:
     here, text = file.location(call), short(file.text(call))
     small = sole(line := file.statement(call))
     assert isinstance(call.func, cst.Attribute)
@@ -51,6 +55,9 @@ def _target(file: PythonFile, call: cst.Call) -> Target:
         raise refuse(f"{here}: `{text}` is no statement of its own")
     if any(True for _ in descendants(call, BINDS)):
         raise refuse(f"{here}: `{text}` does more than to put a message together")
+    looked = quiet.Quiet(project).look(file, [arg.value for arg in call.args])
+    if looked.told:
+        raise refuse(looked.told)
     if long_text(file, call) is not None:
         raise refuse(f"{here}: a text of `{text}` goes over several lines")
     if any("isEnabledFor" in file.text(up.test) for up in file.ancestors(call) if isinstance(up, cst.If)):
@@ -59,4 +66,5 @@ def _target(file: PythonFile, call: cst.Call) -> Target:
         raise refuse(f"{here}: `{text}` of the module sets logging up by itself where nobody has done so")
     level, needed = imports.reach(file, "logging", LEVELS[call.func.attr.value])
     splices = (*needed, *under(file, f"if {logger}.isEnabledFor({level}):", *file.span(call), file.indent(line)))
-    return Target(here, None, lambda value: splices, f"`{text}` at {here}", f"{logger} is asked first")
+    target = Target(here, None, lambda value: splices, f"`{text}` at {here}", f"{logger} is asked first")
+    return replace(target, risk="order", because=looked.drawn) if looked.drawn else target
