@@ -17,6 +17,7 @@ import sys
 
 from .. import imports, own
 from ..guard import swallow
+from ..objects import is_array, is_tensor
 from ..patches import like
 from ..phases import checkpoints
 from ..phases.loop import loop
@@ -31,7 +32,7 @@ _ENDINGS = ".png .jpg .jpeg .svg .pdf .gif .csv .tsv .txt .log .json .jsonl .htm
 _NO_STATE = tuple(_ENDINGS.split())
 _CHANGES = frozenset((9, 18, 22, 23))  # what SQLite asks leave for: DELETE, INSERT, a transaction, UPDATE
 _MAX_SITES = 10_000
-PARTS = 64  # calls of a place that are looked at all: it may write the state array by array
+PARTS = 64  # calls of a place of which each array is looked at: it may write the state one by one
 MANY, REST = 1024, 16  # times of a place, from which on so many calls after each look are let through: looking costs up to a microsecond
 
 _sites: dict = {}  # (id of code, instruction) -> (the owner's place, its times, the code: alive, so that the id stays its own)
@@ -195,7 +196,8 @@ def _look_at_sizes(place=None) -> None:
 def _note(what=None, args: tuple = (), kwargs=None, unheard: bool = False):
     """The owner's line that led here writes; `what`: where among the arguments. Gives the place; None without one.
 
-    Once a place is known this is a count; what is written there is looked at at its first times, and its 128th, 256th, and so on.
+    Once a place is known this is a count; what is written there is looked at at its 4th, 8th, 16th time, and so on, arrays each of the
+    first times.
     """
     global _resting
     try:
@@ -210,11 +212,14 @@ def _note(what=None, args: tuple = (), kwargs=None, unheard: bool = False):
         times = counted[0] = max(counted[0], 0) + bool(loop.steps)
         if times > MANY:
             _resting = REST
-        asked = what is not None and place not in _state
-        if times > (PARTS if asked else OFTEN) and times & (times - 1):
+        asked, looks = what is not None and place not in _state, times <= OFTEN or not times & (times - 1)
+        if not looks and (times > PARTS or not asked):
             return place
-        given = args[what if type(what) is slice else slice(what, what + 1)] if asked else None
-        state = given is not None and (holds_state([given, kwargs]) or adds_up_to_state(place, [given, kwargs]))
+        given = args[what if type(what) is slice else slice(what, what + 1)] if asked else ()
+        parts = [each for each in given if is_tensor(each) or is_array(each)]
+        if not looks and not parts:
+            return place
+        state = asked and ((looks and holds_state([given, kwargs])) or (bool(parts) and adds_up_to_state(place, parts)))
         if state or times == OFTEN or (not known and len(_times) <= MAX_PLACES):
             _tell(place, state, unheard)
         return place
