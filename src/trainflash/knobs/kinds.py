@@ -46,6 +46,7 @@ class CallArgument(Edit):
     local: Literal["multiply", "literal", "anyhow"] | None = None
     conflicts: tuple[str, ...] = ()  # arguments beside which it may not stand
     absent: tuple[str, ...] = ()  # calls anywhere in the program beside which it is refused
+    unless: tuple[str, ...] = ()  # texts of the program's Python files, as typed, beside which it is refused
     symbol: str | None = None
     around: str = "{}"  # what is written around the symbol
     written: str | None = None

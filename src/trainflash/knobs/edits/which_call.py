@@ -113,6 +113,9 @@ def _alone(edit: Placed, scene: Scene) -> None:
     unwanted = edit.absent if isinstance(edit, (CallArgument, RemoveCall, ReleasedObjects)) else ()
     for file, call in _calls_of(unwanted, scene):
         raise refuse(f"{file.location(call)}: `{file.text(call.func)}` needs it as it is")
+    for word in edit.unless if isinstance(edit, CallArgument) else ():
+        for file in scene.project.parsed(word):
+            raise refuse(f"{file.path}: `{word}` needs it as it is")
 
 
 def _calls_of(names: tuple[str, ...], scene: Scene) -> list[tuple[PythonFile, cst.Call]]:
