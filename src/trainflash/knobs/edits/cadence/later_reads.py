@@ -131,7 +131,7 @@ def _reads(file: PythonFile, target: cst.Name, loop: cst.For | cst.While, adds: 
             raise refuse(f"{file.location(node)}: {target.value} is read in a function of its own, which may run in every step")
         found.append(node)
     early = next((node for node in found if file.inside(node, loop) and file.span(node)[0] < file.span(target)[0]), None)
-    if whole and early is not None and not adds:
+    if whole and early is not None:
         raise refuse(f"{file.location(early)}: {target.value} may still be the whole number here that it begins as")
     return found
 
