@@ -133,27 +133,29 @@ def _unknown_parts(scene: Scene, file: PythonFile, call: cst.Call) -> bool:
 
 def _asked(file: PythonFile, call: cst.Call, whole: cst.BaseExpression, known: bool = False) -> list[Splice]:
     """One array where the first row is one. A list without a name gets one in the condition. `known`: the rows are, if there are any."""
-    array, needed = imports.reach(file, "numpy", "array")
     name, first = _first_asked(file, call, whole, file.outer_text(whole))
     if known:
+        array, needed = imports.reach(file, "numpy", "array")
         return [*needed, Splice(file.path, *file.outer_span(whole), f"{array}({name}) if {first} else {name}")]
-    kind, more = imports.reach(file, "numpy", "ndarray")
-    text = f"{array}({name}) if {first} and isinstance({name}[0], {kind}) and {name}[0].size else {name}"
-    return [*needed, *(each for each in more if each not in needed), Splice(file.path, *file.outer_span(whole), text)]
+    return _where_arrays(file, whole, name, first, name)
 
 
 def _whole_again(file: PythonFile, call: cst.Call, whole: cst.ListComp) -> list[Splice]:
     """One array of rows that were taken apart by `tolist()`, where they are arrays: of tensors with gradients NumPy makes none."""
-    array, needed = imports.reach(file, "numpy", "array")
-    kind, more = imports.reach(file, "numpy", "ndarray")
     start, end = file.outer_span(whole)
     taken = file.outer_span(_taken_apart(whole.elt))[1], file.outer_span(whole.elt)[1]  # type: ignore[arg-type]
     text = (file.raw[start : taken[0]] + file.raw[taken[1] : end]).decode("utf-8")
     name, first = _first_asked(file, call, whole, text)
     each = free_name(file, call, "row", "each", "one")
-    again = f"[{each}.tolist() for {each} in {name}]"
-    text = f"{array}({name}) if {first} and isinstance({name}[0], {kind}) and {name}[0].size else {again}"
-    return [*needed, *(one for one in more if one not in needed), Splice(file.path, start, end, text)]
+    return _where_arrays(file, whole, name, first, f"[{each}.tolist() for {each} in {name}]")
+
+
+def _where_arrays(file: PythonFile, whole: cst.BaseExpression, name: str, first: str, otherwise: str) -> list[Splice]:
+    """In place of `whole` one array where its first row is one that holds something, else `otherwise`."""
+    array, needed = imports.reach(file, "numpy", "array")
+    kind, more = imports.reach(file, "numpy", "ndarray")
+    text = f"{array}({name}) if {first} and isinstance({name}[0], {kind}) and {name}[0].size else {otherwise}"
+    return [*needed, *(each for each in more if each not in needed), Splice(file.path, *file.outer_span(whole), text)]
 
 
 def _first_asked(file: PythonFile, call: cst.Call, whole: cst.BaseExpression, text: str) -> tuple[str, str]:

@@ -39,19 +39,16 @@ class AttentionLines:
         self._points.watch(functional, "multi_head_attention_forward", self._noted_heads)
 
     def _noted(self, kind: str, original, args: tuple, kwargs: dict, caller) -> object:
-        row = self._note(kind, caller, lambda: _of_weights(args, kwargs) if kind != "sdpa" else _of_kernel(args, kwargs))
+        row = self._note(caller, lambda: (kind, *(_of_kernel if kind == "sdpa" else _of_weights)(args, kwargs)))
         made = original(*args, **kwargs)
         self._keep(row, made)
         return made
 
     def _noted_heads(self, original, args: tuple, kwargs: dict, caller) -> object:
         """What torch's own module calls, and what is called inside of it is not seen."""
-        given = inspect.signature(original).bind(*args, **kwargs)
-        given.apply_defaults()
-        kind = "softmax" if given.arguments["need_weights"] else "sdpa"
-        row = self._note(kind, caller, lambda: _of_heads(given.arguments))
+        row = self._note(caller, lambda: _of_heads(original, args, kwargs))
         made = original(*args, **kwargs)
-        self._keep(row, made[1] if kind == "softmax" else None)
+        self._keep(row, made[1])
         return made
 
     def _keep(self, row, weights: object) -> None:
@@ -69,13 +66,13 @@ class AttentionLines:
                 self._rows[used] = self._rows.get(used, 0) + 1
         self._nodes = [pair for pair in self._nodes if pair[1] not in users]
 
-    def _note(self, kind: str, frame, asked):
-        """The row of a call, of which `asked()` tells the scores' shape and why no fused kernel takes it; None where it is no forward's."""
+    def _note(self, frame, asked):
+        """The row of a call; `asked()` tells its kind, the scores' shape and why no fused kernel takes it. None outside a forward."""
         if not loop.in_fwd and loop.trained:  # a network of functions alone is never seen to begin
             return None
         try:
             place = asker(frame)
-            shape, reason = asked()
+            kind, shape, reason = asked()
             key = (kind, None if place is None else tuple(place), tuple(shape), reason)
             self._rows[key] = self._rows.get(key, 0) + 1
             return key
@@ -95,15 +92,18 @@ def _of_weights(args: tuple, kwargs: dict) -> tuple:
     return (args[0] if args else kwargs["input"]).shape, ""
 
 
-def _of_heads(given: dict) -> tuple:
-    """Of `multi_head_attention_forward`, by its arguments' names."""
+def _of_heads(original, args: tuple, kwargs: dict) -> tuple:
+    """Of `multi_head_attention_forward`, which hands out weights or asks a kernel."""
+    bound = inspect.signature(original).bind(*args, **kwargs)
+    bound.apply_defaults()
+    given = bound.arguments
     query, key, fixed, heads = given["query"], given["key"], given["static_k"], given["num_heads"]
     batch, width = (query.shape[1] if query.dim() == 3 else 1), query.shape[-1] // heads
     keys = (key.shape[0] if fixed is None else fixed.shape[1]) + (given["bias_k"] is not None) + bool(given["add_zero_attn"])
     if given["need_weights"]:
-        return (batch * heads, query.shape[0], keys), "need_weights"
+        return "softmax", (batch * heads, query.shape[0], keys), "need_weights"
     dropout = given["dropout_p"] if given["training"] else 0.0
-    return (batch, heads, query.shape[0], keys), _reasons(query, (4, width, width), given["attn_mask"], dropout)
+    return "sdpa", (batch, heads, query.shape[0], keys), _reasons(query, (4, width, width), given["attn_mask"], dropout)
 
 
 def _of_kernel(args: tuple, kwargs: dict) -> tuple:

@@ -107,12 +107,7 @@ class Window:
         if not self.open:
             return
         self.resume()
-        tracing.end(self._tracer)
-        self.open = False
-        for entry in self._stack:
-            tracing.leave(entry["frame"], entry["tracer"])
-            entry["frame"] = None
-        self._stack.clear()
+        self._stop()
         if self._process != os.getpid():
             self._rows = []
             return
@@ -123,10 +118,17 @@ class Window:
         fact("calls", where=self._where, window_ns=self.ns, rows=self._rows, **self._about)
         self._rows = []
 
-    def _give_up(self) -> None:
-        """Without a trace of what was seen so far: a part of a window says nothing."""
+    def _stop(self) -> None:
         tracing.end(self._tracer)
         self.open = False
+        for entry in self._stack:
+            tracing.leave(entry["frame"], entry["tracer"])
+            entry["frame"] = None
+        self._stack.clear()
+
+    def _give_up(self) -> None:
+        """Without a trace of what was seen so far: a part of a window says nothing."""
+        self._stop()
         self._rows, self.returned = [], []
 
     def _call(self, frame, event, argument):

@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-import sys
-from threading import get_ident
-
 from ..guard import swallow
 from ..objects import is_tensor
-from ..patches import Patch, like
-from ..phases.loop import loop
 from ..writer import fact
-from . import value_uses
 from .askers import asker
 from .entry_points import EntryPoints
 from .weights import consumers
@@ -35,7 +29,6 @@ class DoubleLines:
         self._torch = torch
         self._points = EntryPoints(torch)
         self._rows: dict = {}  # (place, whether a gradient will come) -> elements
-        self._of_numpy = None if OF_NUMPY in value_uses.attributes() else Patch(torch, OF_NUMPY, self._from_numpy(torch.from_numpy))
 
     def begin(self) -> None:
         """Watch the entry points."""
@@ -44,17 +37,7 @@ class DoubleLines:
             self._points.watch(tensor, name, self._noted)
         for name in MAKERS:
             self._points.watch(self._torch, name, self._noted)
-        if self._of_numpy is not None:
-            self._of_numpy.on()
-
-    def _from_numpy(self, original):
-        @like(original)
-        def from_numpy(*args, **kwargs):
-            if loop.tid != get_ident() or loop.evaluating:
-                return original(*args, **kwargs)
-            return self._noted(original, args, kwargs, sys._getframe(1))
-
-        return from_numpy
+        self._points.watch_unasked(self._torch, OF_NUMPY, self._noted)
 
     def _noted(self, original, args: tuple, kwargs: dict, caller) -> object:
         made = original(*args, **kwargs)
@@ -79,7 +62,5 @@ class DoubleLines:
     def end(self, step: int) -> None:
         """Put everything back, and write the lines: those whose values get gradients first, then by elements."""
         self._points.restore()
-        if self._of_numpy is not None:
-            self._of_numpy.off()
         rows = sorted(self._rows.items(), key=lambda row: (row[0][1], row[1]), reverse=True)[:MOST_ROWS]
         fact("double_lines", step=step - 1, rows=[[list(place), graded, elements] for (place, graded), elements in rows])

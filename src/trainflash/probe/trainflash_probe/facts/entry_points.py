@@ -11,7 +11,9 @@ import functools
 import sys
 from threading import get_ident
 
+from ..patches import Patch, like
 from ..phases.loop import loop
+from . import value_uses
 
 
 class EntryPoints:
@@ -23,6 +25,7 @@ class EntryPoints:
     def __init__(self, torch) -> None:
         self._is_compiling = torch.compiler.is_compiling
         self._watched: dict = {}  # function of torch -> what runs it
+        self._patches: list = []
         self._mode = None
 
     def watch(self, owner: object, name: str, watched) -> None:
@@ -32,8 +35,25 @@ class EntryPoints:
             self._mode = _mode_class()(self)
             _exchange(lambda stack: [*stack[: _of_device(stack)], self._mode, *stack[_of_device(stack) :]])
 
+    def watch_unasked(self, owner: object, name: str, watched) -> None:
+        """`watch` for a function of which torch tells no mode: it is exchanged, where the program handles it nowhere as a value."""
+        if name in value_uses.attributes():
+            return
+        original = getattr(owner, name)
+        self._watched[original] = watched
+
+        @like(original)
+        def wrapped(*args, **kwargs):
+            return self.run(original, args, kwargs, sys._getframe(1))
+
+        self._patches.append(Patch(owner, name, wrapped))
+        self._patches[-1].on()
+
     def restore(self) -> None:
         """Watch no more."""
+        for patch in self._patches:
+            patch.off()
+        self._patches.clear()
         mode, self._mode = self._mode, None
         self._watched.clear()
         if mode is not None:
