@@ -4,8 +4,6 @@ code of ours runs is the program's.
 
 from __future__ import annotations
 
-import importlib
-import pickle
 import signal
 
 import pytest
@@ -50,8 +48,3 @@ def test_an_error_of_ours_is_counted(monkeypatch):
     finally:
         signal.signal(signal.SIGUSR1, before)
     assert guard.counts() == {"here": {"count": 1, "last": "KeyError: 'x'"}}
-
-
-def test_a_stand_in_is_pickled_as_the_module_that_it_stands_for():
-    functional = importlib.import_module("torch.nn.functional")
-    assert pickle.loads(pickle.dumps(part("facts.stand_ins")._StandIn(functional, {}))) is functional

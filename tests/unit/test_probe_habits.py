@@ -5,12 +5,12 @@ from __future__ import annotations
 import functools
 import importlib.util
 import sys
+import warnings
 
 import pytest
 import torch
 from probe_events import part
 from torch import nn
-from torch.nn import functional as F
 
 NET = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 4))
 SIZE = sum(parameter.numel() for parameter in NET.parameters())
@@ -126,21 +126,68 @@ def owners(tmp_path, monkeypatch):
     own.inside.cache_clear()
 
 
-def test_after_a_window_torch_is_what_it_was(owners):
-    module = part("facts.pure_work")
+@pytest.fixture
+def window():
+    window = part("facts.pure_work").PureWork(torch)
+    window._begin(11)
+    yield window
+    window._close(write=False)
+
+
+def test_a_window_touches_nothing_of_torch(owners):
     theirs = owners("def act(x): return torch.relu(x @ torch.eye(3))")
-    watched = (torch, torch.Tensor, torch.nn.functional, torch.linalg, torch.fft, torch.special, torch.jit, nn.Module, theirs)
+    watched = (torch, torch.Tensor, torch.nn.functional, torch.linalg, torch.fft, torch.special, torch.jit, theirs)
     before = [dict(vars(owner)) for owner in watched]
-    window = module.PureWork(torch)
+    window = part("facts.pure_work").PureWork(torch)
     for _ in range(2):
         window._begin(11)
-        assert theirs.torch is not torch and "__matmul__" in vars(torch.Tensor)
-        assert torch.equal(theirs.act(torch.ones(3)), torch.ones(3))
-        theirs.later, theirs.same = theirs.torch, theirs.F  # as an import in the window does
-        window._close(write=False)
-        assert theirs.later is torch and theirs.same is F
-        del theirs.later, theirs.same
         assert [dict(vars(owner)) for owner in watched] == before
+        assert torch.equal(theirs.act(torch.ones(3)), torch.ones(3))
+        window._close(write=False)
+        assert torch.overrides._get_current_function_mode_stack() == [] and not torch.overrides.has_torch_function((torch.ones(1),))
+
+
+def test_a_constructor_takes_scalars_for_numbers_in_a_window_and_after_it(window):
+    numbers = (torch.ones(1, requires_grad=True).sum(),)
+    assert torch.equal(torch.FloatTensor(numbers), torch.ones(1))  # with Tensor.__getitem__ exchanged: "len() of a 0-d tensor"
+    window._close(write=False)
+    assert torch.equal(torch.FloatTensor(numbers), torch.ones(1))
+
+
+def test_a_window_that_ends_within_what_it_is_told_of_is_gone_at_the_next_boundary(window, monkeypatch):
+    loop = part("phases.loop").loop
+    monkeypatch.setattr(loop, "due", {})
+    loss = torch.ones(2, requires_grad=True).sum()
+    loss.register_hook(lambda grad: window._close(write=False))
+    loss.backward()  # the method itself is what a mode is told of
+    (later,) = loop.due
+    later()
+    assert torch.overrides._get_current_function_mode_stack() == []
+
+
+def test_a_warning_in_a_window_is_one_of_the_owner_s_line_and_shown_once(owners, window):
+    theirs = owners("def act(x):\n    for _ in range(2): F.softmax(x * 2)\n    return torch.softmax(x * 2, 0) + F.log_softmax(x)")
+    with warnings.catch_warnings():
+        shown = []
+        warnings.simplefilter("default")
+        warnings.showwarning = lambda message, category, file, line, *rest: shown.append((file, line, str(message).partition(" has ")[0]))
+        window._close(write=False)
+        window._begin(14)
+        theirs.act(torch.ones(3))
+        window._close(write=False)
+        theirs.act(torch.ones(3))
+    names = {4: "softmax", 5: "log_softmax"}
+    assert shown == [(theirs.__file__, line, f"Implicit dimension choice for {name}") for line, name in names.items()]
+
+
+def test_torch_s_transformer_takes_its_fast_path_in_a_window(window, monkeypatch):
+    layer = nn.TransformerEncoderLayer(8, 2, batch_first=True).eval()
+    fast = []
+    original = torch._transformer_encoder_layer_fwd
+    monkeypatch.setattr(torch, "_transformer_encoder_layer_fwd", lambda *args: fast.append(1) or original(*args))
+    with torch.no_grad():
+        layer(torch.ones(1, 3, 8))
+    assert fast == [1]
 
 
 @pytest.mark.parametrize(
@@ -155,26 +202,14 @@ def test_after_a_window_torch_is_what_it_was(owners):
         "def asked(): return F.relu.__module__ == 'torch.nn.functional' and eval('F.relu') is WAS\nWAS = F.relu",
     ],
 )
-def test_what_the_program_compares_is_what_it_was_in_a_window_too(owners, source):
-    theirs = owners(source)
-    window = part("facts.pure_work").PureWork(torch)
-    window._begin(11)
-    try:
-        assert theirs.asked()
-    finally:
-        window._close(write=False)
-    assert theirs.asked()
+def test_what_the_program_compares_is_what_it_was_in_a_window_too(owners, window, source):
+    assert owners(source).asked()
 
 
-def test_what_scripts_or_compiles_ends_the_window_first(owners):
-    theirs = owners("def act(x): return torch.relu(x)")
-    window = part("facts.pure_work").PureWork(torch)
-    window._begin(11)
-    try:
-        torch.jit.script(nn.Linear(2, 2))
-        assert theirs.torch is torch and not window._open
-    finally:
-        window._close(write=False)
+def test_what_is_scripted_or_traced_in_a_window_is_whole(window):
+    for made in (torch.jit.script(nn.Linear(2, 2)), torch.jit.trace(lambda x: torch.relu(x + 1), torch.ones(2))):
+        assert made(torch.ones(2)).shape == (2,)
+    assert "aten::relu" in str(made.graph) and str(made.graph).count("aten::") == 2
 
 
 def test_only_functions_that_compute_are_watched():

@@ -7,6 +7,12 @@ import os
 from .. import own
 
 _TORCH = f"{os.sep}torch{os.sep}"
+_MODULES = f"{_TORCH}nn{os.sep}modules{os.sep}"
+
+
+def is_of_module(frame) -> bool:
+    """Whether one of torch's own modules asks, in its forward: the owner has no say in what it asks for."""
+    return _MODULES in frame.f_code.co_filename
 
 
 def asker(frame):

@@ -1,19 +1,26 @@
 """Functions and methods of torch that are watched for one step, by a torch function mode: what they are stays what it is.
 
-Programs compare functions of torch by identity, keep tables of them, and put others in their place; nothing of torch is touched here. The
-mode stands at the bottom of the stack, where nobody's leaving of another one takes it off, but above a device of torch's own, which
-counts on that place.
+Programs compare functions of torch by identity, keep tables of them, and put others in their place; nothing of torch is touched here. (A
+`__getitem__` once set on `torch.Tensor` and taken away again even leaves all tensors sequences to C, which no constructor takes for
+numbers.) The mode stands at the bottom of the stack, where nobody's leaving of another one takes it off, but above a device of torch's
+own, which counts on that place.
 """
 
 from __future__ import annotations
 
 import functools
 import sys
+import warnings
 from threading import get_ident
 
+from .. import own
 from ..patches import Patch, like
+from ..phases import unseen
 from ..phases.loop import loop
 from . import value_uses
+
+_on: list = []  # modes of ours
+_patches: list = []  # what goes with them
 
 
 class EntryPoints:
@@ -30,10 +37,14 @@ class EntryPoints:
 
     def watch(self, owner: object, name: str, watched) -> None:
         """Have `watched(original, args, kwargs, caller)` run `owner.name`: `caller` is the frame that asks for it."""
-        self._watched[getattr(owner, name)] = watched
+        self.watch_all([getattr(owner, name)], watched)
+
+    def watch_all(self, functions: list, watched) -> None:
+        """`watch` for functions and methods that are at hand."""
+        self._watched.update(dict.fromkeys(functions, watched))
         if self._mode is None:
             self._mode = _mode_class()(self)
-            _exchange(lambda stack: [*stack[: _of_device(stack)], self._mode, *stack[_of_device(stack) :]])
+            _put_on(self._mode)
 
     def watch_unasked(self, owner: object, name: str, watched) -> None:
         """`watch` for a function of which torch tells no mode: it is exchanged, where the program handles it nowhere as a value."""
@@ -56,13 +67,13 @@ class EntryPoints:
         self._patches.clear()
         mode, self._mode = self._mode, None
         self._watched.clear()
-        if mode is not None:
-            _exchange(lambda stack: [each for each in stack if each is not mode])
+        if mode is not None and not _taken_off(mode):
+            loop.call_at(loop.steps + 1, lambda: _taken_off(mode))  # it is off while what it handles runs, and comes back after that
 
     def run(self, function, args: tuple, kwargs: dict, caller) -> object:
         """`function(*args, **kwargs)`, watched or not."""
         watched = self._watched.get(function)
-        if watched is None or loop.tid != get_ident() or loop.evaluating or self._is_compiling():
+        if watched is None or loop.tid != get_ident() or loop.evaluating or self._is_compiling() or unseen.recorded():
             return function(*args, **kwargs)
         return watched(function, args, kwargs, caller)
 
@@ -74,6 +85,70 @@ def _exchange(change) -> None:
     stack.reverse()
     for mode in change(stack):
         overrides._push_mode(mode)
+
+
+def _put_on(mode) -> None:
+    """A mode as the lowest of this thread."""
+    if not _on:
+        _patches[:] = _beside()
+        for patch in _patches:
+            patch.on()
+    _on.append(mode)
+    _exchange(lambda stack: [*stack[: _of_device(stack)], mode, *stack[_of_device(stack) :]])
+
+
+def _taken_off(mode) -> bool:
+    """Take a mode off this thread's stack; False where it does not lie there."""
+    lay: list = []
+    _exchange(lambda stack: [each for each in stack if each is not mode or lay.append(each)])
+    if lay:
+        _on.remove(mode)
+    if not _on:
+        for patch in _patches:
+            patch.off()
+    return bool(lay)
+
+
+def _beside() -> tuple:
+    """What would tell that a mode of ours is on."""
+    overrides = sys.modules["torch.overrides"]
+    return (
+        Patch(overrides, "has_torch_function", _question(overrides.has_torch_function)),
+        Patch(warnings, "showwarning", _shown(warnings.showwarning)),
+    )
+
+
+def _question(original):
+    """torch's transformer asks whether anybody wants to be told, and takes a slower path for them: not for us."""
+
+    @like(original)
+    def has_torch_function(args):
+        whole: list = []
+        _exchange(lambda stack: whole.extend(stack) or [each for each in stack if type(each) is not _mode_class()])
+        try:
+            return original(args)
+        finally:
+            _exchange(lambda stack: whole)
+
+    return has_torch_function
+
+
+def _shown(original):
+    """A warning is one of the line that asks torch, and is shown if it is new there: between the two stand our own lines."""
+
+    @like(original)
+    def showwarning(message, category, filename, lineno, file=None, line=None):
+        frame = sys._getframe(1) if filename.startswith(own.PROBE) else None
+        while frame is not None and frame.f_code is not EntryPoints.run.__code__:
+            frame = frame.f_back
+        if frame is None:
+            return original(message, category, filename, lineno, file, line)
+        caller = frame.f_locals["caller"]
+        names = caller.f_globals
+        seen = names.setdefault("__warningregistry__", {})
+        return warnings.warn_explicit(message, category, caller.f_code.co_filename, caller.f_lineno, names.get("__name__"), seen)
+
+    return showwarning
 
 
 def others() -> bool:
@@ -90,12 +165,17 @@ def _of_device(stack: list) -> int:
 
 @functools.cache
 def _mode_class() -> type:
+    by_python = sys.modules["torch.overrides"].handle_torch_function.__code__
+
     class Watching(sys.modules["torch.overrides"].TorchFunctionMode):
         def __init__(self, points: EntryPoints) -> None:
             super().__init__()
             self._points = points
 
         def __torch_function__(self, func, types, args=(), kwargs=None):
-            return self._points.run(func, args, kwargs or {}, sys._getframe(1))
+            caller = sys._getframe(1)
+            if caller.f_code is by_python:  # for the function itself, whose caller asks
+                caller = caller.f_back.f_back
+            return self._points.run(func, args, kwargs or {}, caller)
 
     return Watching

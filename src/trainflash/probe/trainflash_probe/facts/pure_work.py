@@ -1,10 +1,9 @@
 """Looks into some early steps for operators and frozen modules that do equal work again: masks, tables of positions, constant features.
 
-From a step's begin to its backward the public functions of torch (as the owner's modules see them), the methods of tensors and the calls
-of modules stand behind a wrapper, which notes what the owner's lines call without a gradient: digests of arguments and result, and the
-time. Passes over the data are looked at in the same places, because a frozen network sees equal batches again one pass later. Calls of
-one module on the parts of a batch, one by one, are counted too. Never in a program that compiles, and given up before torch.jit looks at
-functions.
+From a step's begin to its backward the public functions of torch, the methods of tensors and the calls of modules are watched, for what
+the owner's lines call without a gradient: digests of arguments and result, and the time. Passes over the data are looked at in the same
+places, because a frozen network sees equal batches again one pass later. Calls of one module on the parts of a batch, one by one, are
+counted too. Never in a program that compiles.
 """
 
 from __future__ import annotations
@@ -24,11 +23,11 @@ from ..phases import compiled, gaps
 from ..phases.loop import loop
 from ..phases.observer import Observer
 from ..writer import fact
-from . import census, compiles, value_uses
-from .askers import asker
+from . import census, compiles
+from .askers import asker, is_of_module
 from .calls import function_number
 from .digests import digest_of
-from .stand_ins import StandIns
+from .entry_points import EntryPoints
 from .watched import is_watched, watching
 
 AT_STEPS = (11, 14, 16, 21)  # completed steps; other windows have 2 to 7, 9, 12, 19, 22, 24
@@ -38,7 +37,6 @@ LEAST_NS = 2_000  # a faster call is not worth a row
 MAX_ROWS = 2_000  # in one window
 MAX_OVERHEAD_NS = 300_000_000  # our own work in one window
 ALIKE = 0.8  # of those calls have inputs of one shape: what differs could not be one batch
-MOST_CLASSES = 1000
 NEAR = 64  # operators between a call's result and what the next one is given of it
 PARTS = 4  # calls of one module in one step, from which on they may be parts of one batch
 
@@ -64,8 +62,8 @@ class PureWork(Observer):
 
     def __init__(self, torch) -> None:
         self._torch = torch
-        self._functions = None  # (owner, name, the function as it was, its wrapper)
-        self._stand_ins = None
+        self._points = EntryPoints(torch)
+        self._work: list = []  # functions and methods of torch that compute
         self._plan = list(AT_STEPS)
         self._passes, self._pass_began, self._windows = -1, 0, 0  # passes before the one that runs
         self._positions: set = set()  # steps of a pass that were looked at
@@ -74,7 +72,6 @@ class PureWork(Observer):
         self._sizes: set = set()  # leading dimensions of the batch, and of what the roots are given
         self._open = self._inside = False
         self._call = None
-        self._own_of_tensor: frozenset = frozenset()
         os.register_at_fork(after_in_child=self.on_exit)
         compiled.on_call.append(self.on_exit)
         self._began = self._overhead = 0
@@ -132,17 +129,10 @@ class PureWork(Observer):
     # --- wrapping
 
     def _begin(self, step: int) -> None:
-        if self._functions is None:
-            self._functions = [(owner, name, was, self._wrapped(was, name)) for owner, name, was in self._methods()]
-            self._stand_ins = StandIns(self._torch, self._public_functions())
+        self._work = self._work or list(self._of_torch())
         self._open, self._inside = True, False
         self._rows, self._parts, self._sizes, self._overhead = [], {}, set(), 0
-        alone = _nobody_overrides(self._torch)
-        values = value_uses.attributes()
-        for owner, name, was, wrapped in self._functions:
-            if name not in values and (alone or owner is not self._torch.Tensor) and getattr(owner, name, None) is was:
-                setattr(owner, name, wrapped)
-        self._stand_ins.place()
+        self._points.watch_all(self._work, self._timed)
         module = self._torch.nn.Module
         self._call = module.__call__, self._module(module.__call__)
         module.__call__ = self._call[1]
@@ -156,13 +146,7 @@ class PureWork(Observer):
             return
         self._open = False
         ns = max(0, _clock() - self._began - self._overhead)
-        for owner, name, was, wrapped in self._functions:
-            if vars(owner).get(name) is wrapped:
-                if owner is self._torch.Tensor and name not in self._own_of_tensor:
-                    delattr(owner, name)
-                else:
-                    setattr(owner, name, was)
-        self._stand_ins.take_out()
+        self._points.restore()
         module = self._torch.nn.Module
         if module.__call__ is self._call[1]:
             module.__call__ = self._call[0]
@@ -172,24 +156,12 @@ class PureWork(Observer):
             fact("calls", where="operators", window_ns=ns, rows=self._rows)
             self._write_parts()
 
-    def _public_functions(self) -> dict:
+    def _of_torch(self):
         torch = self._torch
-        made: dict = {}  # id of a function -> its wrapper, one for all its names
-        found: dict = {}
-        for owner in (torch, torch.nn.functional, torch.linalg, torch.fft, torch.special):
-            work = {name: function for name, function in list(vars(owner).items()) if self._is_work(name, function)}
-            found[owner] = {name: made.setdefault(id(each), self._wrapped(each, name)) for name, each in work.items()}
-        return found
-
-    def _methods(self):
-        torch = self._torch
-        self._own_of_tensor = frozenset(vars(torch.Tensor))
-        for name in dir(torch.Tensor):
-            function = getattr(torch.Tensor, name)
-            if name in _ARITHMETIC or (not isinstance(function, property) and self._is_work(name, function)):
-                yield torch.Tensor, name, function
-        for name in ("script", "trace"):
-            yield torch.jit, name, getattr(torch.jit, name)
+        for owner in (torch, torch.nn.functional, torch.linalg, torch.fft, torch.special, torch.Tensor):
+            for name in dir(owner) if owner is torch.Tensor else vars(owner):
+                if self._is_work(name, function := getattr(owner, name)) or (owner is torch.Tensor and name in _ARITHMETIC):
+                    yield function
 
     @staticmethod
     def _is_work(name: str, function: object) -> bool:
@@ -197,32 +169,15 @@ class PureWork(Observer):
             return False
         return type(function).__name__ in ("function", "builtin_function_or_method", "method_descriptor", "wrapper_descriptor")
 
-    def _wrapped(self, original, name: str):
-        if name in ("script", "trace"):
-
-            @functools.wraps(original)
-            def give_up(*args, **kwargs):
-                self._close(write=False)
-                return original(*args, **kwargs)
-
-            return give_up
-
-        @functools.wraps(original)
-        def call(*args, **kwargs):
-            if self._inside or loop.tid != get_ident() or loop.in_data or loop.in_bwd or loop.in_opt or loop.evaluating or "out" in kwargs:
-                return original(*args, **kwargs)
-            self._inside = True
-            try:
-                began = _clock()
-                result = original(*args, **kwargs)
-                ns = _clock() - began
-            finally:
-                self._inside = False
-            if ns >= LEAST_NS and self._open:
-                self._note(name, sys._getframe(1), args, kwargs, result, ns)
-            return result
-
-        return call
+    def _timed(self, original, args: tuple, kwargs: dict, caller) -> object:
+        if self._inside or loop.in_data or loop.in_bwd or loop.in_opt or "out" in kwargs:
+            return original(*args, **kwargs)
+        began = _clock()
+        result = original(*args, **kwargs)
+        ns = _clock() - began
+        if ns >= LEAST_NS and self._open:
+            self._note(original.__name__, caller, args, kwargs, result, ns)
+        return result
 
     def _module(self, original):
         is_grad_enabled = self._torch.is_grad_enabled
@@ -256,7 +211,7 @@ class PureWork(Observer):
         if self._overhead > MAX_OVERHEAD_NS or len(self._rows) >= MAX_ROWS:
             return
         try:
-            if not needs_grad(result) and not needs_grad(args):
+            if not needs_grad(result) and not needs_grad(args) and not is_of_module(frame):
                 place = asker(frame)
                 given = digest_of((name, args, kwargs), by_identity=True) if place is not None else None
                 made = digest_of(result, by_identity=False) if given is not None else None
@@ -337,20 +292,6 @@ def _comes_of(given: tuple, made: object) -> bool:
             return True
         todo += [below for below, _ in node.next_functions if below is not None]
     return False
-
-
-def _nobody_overrides(torch) -> bool:
-    """Whether no mode is on and no library has tensors of its own: these are handed methods of tensors, and look them up by identity."""
-    if torch._C._len_torch_function_stack():
-        return False
-    todo, seen = [torch.Tensor], 0
-    while todo and seen < MOST_CLASSES:
-        known = todo.pop().__subclasses__()
-        if any(each.__module__.partition(".")[0] != "torch" for each in known):
-            return False
-        todo += known
-        seen += len(known)
-    return True
 
 
 def _is_trained(module) -> bool:
