@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import libcst as cst
 
+from trainflash.knobs.edits import imports
 from trainflash.knobs.edits.formats import spoiled
 from trainflash.knobs.project import Project
-from trainflash.knobs.reading.expressions import class_values, given_to, literal, refuse, short
+from trainflash.knobs.reading import callers
+from trainflash.knobs.reading.expressions import class_values, given_to, literal, passed, refuse, short
 from trainflash.knobs.reading.formats import Formats
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, keyword, positional
+from trainflash.knobs.reading.whole_files import parameter
 from trainflash.knobs.splices import Edit, Splice
 
 Place = tuple[PythonFile, cst.CSTNode, tuple[Edit, ...]]
@@ -48,6 +51,8 @@ def _edge(formats: Formats, file: PythonFile, call: cst.Call) -> list[Place]:
     kind = formats.of(file, first.value)
     if kind is None and formats.has_fractions(file, first.value):
         return _brought(formats, file, call, first.value)  # float32 stays as it is
+    if kind is None and name == "torch.from_numpy" and (array := dotted(first.value)) is not None:
+        return _by_its_own_format(formats.project, file, call, first.value, array)
     if kind is None:
         raise refuse(f"{here}: whether `{short(file.text(first.value))}` holds float64 is not known, and its tensor would keep that")
     return _brought(formats, file, call, first.value) if kind == "float64" else []
@@ -88,12 +93,31 @@ def _brought(formats: Formats, file: PythonFile, call: cst.Call, array: cst.Base
         if isinstance(named, cst.Attribute) and file.full_name(named) in {f"numpy.{name}" for name in NUMPY}:
             start, end = file.span(named.attr)
             return [(file, named, (Splice(file.path, start, end, NUMPY[named.attr.value]),))]
-    if file.full_name(call.func) != "torch.tensor" and (later := _written_later(file, call, dotted(array))) is not None:
+    if file.full_name(call.func) != "torch.tensor":
+        _not_written_later(file, call, dotted(array))
+    end = file.span(call)[1]
+    return [(file, call, (Splice(file.path, end, end, ".float()"),))]
+
+
+def _by_its_own_format(project: Project, file: PythonFile, call: cst.Call, array: cst.BaseExpression, name: str) -> list[Place]:
+    """An array whose format is known when the program runs alone: what is float64 then becomes float32, all others stay what they are."""
+    _not_written_later(file, call, name)
+    function = file.function_around(call)
+    param = parameter(function, array)
+    for where, site in callers.sites(project, file, function) if function is not None and param is not None else ():
+        given = passed(where, site, file, function, param)  # type: ignore[arg-type]
+        _not_written_later(where, site, None if given is None else dotted(given))
+    asarray, needed = imports.reach(file, "numpy", "asarray")
+    start, end = file.span(array)
+    chosen = f'{{"float64": "float32", "complex128": "complex64"}}.get({name}.dtype.name)'
+    return [(file, call, (*needed, Splice(file.path, start, end, f"{asarray}({name}, {chosen})")))]
+
+
+def _not_written_later(file: PythonFile, call: cst.Call, name: str | None) -> None:
+    if (later := _written_later(file, call, name)) is not None:
         raise refuse(
             f"{file.location(later)}: the array is written to behind {file.location(call)}, and its tensor in float32 would not see it"
         )
-    end = file.span(call)[1]
-    return [(file, call, (Splice(file.path, end, end, ".float()"),))]
 
 
 def _written_later(file: PythonFile, call: cst.Call, name: str | None) -> cst.CSTNode | None:
