@@ -72,7 +72,7 @@ class EntryPoints:
 
     def run(self, function, args: tuple, kwargs: dict, caller) -> object:
         """`function(*args, **kwargs)`, watched or not."""
-        watched = self._watched.get(function)
+        watched = self._watched.get(function) if type(function).__hash__ else None  # a library may tell a mode of objects
         if watched is None or loop.tid != get_ident() or loop.evaluating or self._is_compiling() or unseen.recorded():
             return function(*args, **kwargs)
         return watched(function, args, kwargs, caller)
