@@ -32,8 +32,8 @@ def counts_nothing(owner: Owner) -> None:
     seeks = any(callees.method_name(call) == "seek" for call in descendants(node, cst.Call))  # type: ignore[arg-type]
     for method in _used(methods):
         for place, target in _changes(method):
-            field = (dotted(_whole(target)) or "").removeprefix("self.")
-            if field and "." not in field and field not in anew and not _fills(file, method, place, field):
+            owner, _, field = (dotted(_whole(target)) or "").partition(".")
+            if owner == "self" and field and "." not in field and field not in anew and not _fills(file, method, place, field):
                 raise refuse(f"{file.location(place)}: `{short(file.text(place))}` in a sample, and kept workers go on from there")
         for call in descendants(method.body, cst.Call):
             taken = _taken_from(call)  # type: ignore[arg-type]
