@@ -53,6 +53,62 @@ def work(x=made(5, 4)):
 """,
         "torch.vmap(bent)(x)",
     ),
+    "a method that map calls with rows of two tensors": (
+        """
+class Shape:
+    def __init__(self, stiffness):
+        self.stiffness = stiffness
+
+    def pose(self, a, b):
+        u, _, v = torch.linalg.svd((a.mT @ b).detach())
+        flip = torch.ones_like(u[..., 0])
+        flip[..., -1] = torch.linalg.det(u @ v)
+        return (u * flip[..., None, :]) @ v  # here
+
+    def between(self, a, b):
+        gap = a @ self.pose(a, b) - b
+        return gap.square().sum((-2, -1)) * self.stiffness
+
+    def __call__(self, found, true):
+        return torch.stack(list(map(self.between, found, true))).mean()
+
+
+class Study:
+    def __init__(self):
+        self.net = nn.Sequential(nn.Identity(), nn.Unflatten(1, (4, 3)))
+        self.criterion = Shape(0.5)
+        self.outline, self.marks = collect(5)
+
+    def learn(self, rows):
+        return self.criterion(self.net(self.outline[rows]), self.marks[rows])
+
+
+def collect(stones):
+    outline = made(stones, 12)
+    return outline.float(), made(stones, 4, 3).float()
+
+
+def work():
+    study = Study()
+    return study.learn(torch.arange(5)), study.outline
+""",
+        "torch.vmap(self.between)(found[:len(true)], true[:len(found)]).mean()",
+    ),
+    "a lambda that map calls, joined later": (
+        """
+def work(x=made(5, 4), y=made(5, 4)):
+    parts = tuple(map(lambda a, b: a.sin() * b, x, y))  # here
+    return torch.cat(parts, 0), x
+""",
+        "parts = torch.vmap(lambda a, b: a.sin() * b)(x",
+    ),
+    "a function of torch that map calls": (
+        """
+def work(x=made(5, 4)):
+    return sum(map(torch.linalg.vector_norm, x)), x  # here
+""",
+        "torch.vmap(torch.linalg.vector_norm)(x).sum(0)",
+    ),
     "one function of a table after the other, each for all rows": (
         """
 def smooth(values):
@@ -620,6 +676,45 @@ def work(x):
     )
 """,
         "a comment stands where",
+    ),
+    "a function that draws, called by map": (
+        """
+def noisy(row):
+    return row + torch.randn(4)
+
+
+def work(x):
+    return torch.stack(list(map(noisy, x)))  # here
+""",
+        "draws anew for each row",
+    ),
+    "a function of the library's, called by map": (
+        """
+def work(x):
+    return torch.stack(list(map(torch.rand_like, x)))  # here
+""",
+        "once for each row is not known",
+    ),
+    "what a caller hands to map": (
+        """
+def work(x, change):
+    return torch.stack(list(map(change, x)))  # here
+""",
+        "once for each row is not known",
+    ),
+    "a function that counts, called by map": (
+        """
+class Counter:
+    calls = 0
+
+    def one(self, row):
+        self.calls += 1
+        return row.sin()
+
+    def all(self, x: torch.Tensor):
+        return torch.stack(list(map(self.one, x)))  # here
+""",
+        "is done once for each row",
     ),
     "a data set": (
         """

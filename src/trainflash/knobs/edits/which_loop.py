@@ -35,9 +35,22 @@ def _candidates(project: Project, file: PythonFile, line: int, kinds: tuple[type
     todo, seen = [(file, function, 0)], {id(function)}
     while todo:
         where, each, calls = todo.pop(0)
-        for other, site in callers.sites(project, where, each):
-            yield from ((other, up) for up in other.ancestors(site) if isinstance(up, kinds))
+        for other, site in (*callers.sites(project, where, each), *_mapping(project, each)):
+            yield from ((other, up) for up in ((site,) if is_map(other, site) else other.ancestors(site)) if isinstance(up, kinds))
             above = other.function_around(site)
             if above is not None and calls < CALLERS and id(above) not in seen:
                 seen.add(id(above))
                 todo.append((other, above, calls + 1))
+
+
+def is_map(file: PythonFile, node: cst.CSTNode) -> bool:
+    """Whether `node` is a call of `map`, which is a loop."""
+    return isinstance(node, cst.Call) and file.full_name(node.func) == "map" and len(node.args) > 1
+
+
+def _mapping(project: Project, function: cst.FunctionDef) -> Iterator[tuple[PythonFile, cst.Call]]:
+    """Calls of `map` that call the function."""
+    for file in project.parsed(function.name.value, "map"):
+        for call in file.calls:
+            if is_map(file, call) and any(each is function for _, each in callees.behind(project, file, call.args[0].value)):
+                yield file, call

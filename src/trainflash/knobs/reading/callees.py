@@ -17,28 +17,34 @@ _DEFINED: WeakKeyDictionary[Project, dict[str, tuple[Function, ...]]] = WeakKeyD
 
 def meant(project: Project, file: PythonFile, call: cst.Call) -> Iterator[Function]:
     """Functions of the program that `call` may mean; of a class its `__init__`. An attribute of a library is none of them."""
-    name = called_name(call)
-    if not name or switches_mode(file, call):
+    if not switches_mode(file, call):
+        yield from behind(project, file, call.func)
+
+
+def behind(project: Project, file: PythonFile, function: cst.BaseExpression) -> Iterator[Function]:
+    """The same for what stands where it is not called, such as the first argument of `map`."""
+    name = function.attr.value if isinstance(function, cst.Attribute) else dotted(function)
+    if not name:
         return
-    first = (dotted(call.func) or "").split(".")[0]
+    first = (dotted(function) or "").split(".")[0]
     if first in file.imported:
         if not of_project(project, file.imported[first]):
             return
-        plain = isinstance(call.func, cst.Name)
+        plain = isinstance(function, cst.Name)
         found = defined(project, file.imported[first].rpartition(".")[2] if plain else name)
         yield from (each for each in found if not plain or not _method(*each))
-    elif isinstance(call.func, cst.Name):
+    elif isinstance(function, cst.Name):
         everywhere = [each for each in defined(project, name) if not _method(*each)]
         here = [each for each in everywhere if each[0] is file]
         yield from here or (everywhere if _star(file) else ())
-    elif not isinstance(call.func.value, (cst.SimpleString, cst.FormattedString)):  # type: ignore[union-attr]
+    elif not isinstance(function.value, (cst.SimpleString, cst.FormattedString)):  # type: ignore[attr-defined]
         methods = _methods(project, name)
-        yield from _inherited(file, call, methods) if _super(call) else _own(file, call, methods) or methods
+        yield from _inherited(file, function, methods) if _super(function) else _own(file, function, methods) or methods
 
 
 def own_method(project: Project, file: PythonFile, call: cst.Call) -> bool:
     """Whether `call` is `self.f()` of a method that the class around it has, or one derived from it."""
-    return isinstance(call.func, cst.Attribute) and bool(_own(file, call, _methods(project, call.func.attr.value)))
+    return isinstance(call.func, cst.Attribute) and bool(_own(file, call.func, _methods(project, call.func.attr.value)))
 
 
 def called_name(call: cst.Call) -> str:
@@ -113,25 +119,25 @@ def _method(file: PythonFile, function: cst.FunctionDef) -> bool:
     return file.class_of(function) is not None and function.name.value not in CONSTRUCTORS
 
 
-def _own(file: PythonFile, call: cst.Call, methods: list[Function]) -> list[Function]:
+def _own(file: PythonFile, function: cst.BaseExpression, methods: list[Function]) -> list[Function]:
     """For `self.f()` the class's own method and those of classes derived from it by name; empty where it has none."""
-    if dotted(call.func.value) not in ("self", "cls"):  # type: ignore[union-attr]
+    if dotted(function.value) not in ("self", "cls"):  # type: ignore[attr-defined]
         return []
-    owner = file.class_around(call)
+    owner = file.class_around(function)
     classes = [(each, each[0].class_of(each[1])) for each in methods]
     if owner is None or all(known is not owner for _, known in classes):
         return []
     return [each for each, known in classes if known is owner or _derived(known, owner.name.value)]
 
 
-def _super(call: cst.Call) -> bool:
-    base = call.func.value  # type: ignore[union-attr]
+def _super(function: cst.BaseExpression) -> bool:
+    base = function.value  # type: ignore[attr-defined]
     return isinstance(base, cst.Call) and dotted(base.func) == "super"
 
 
-def _inherited(file: PythonFile, call: cst.Call, methods: list[Function]) -> list[Function]:
+def _inherited(file: PythonFile, function: cst.BaseExpression, methods: list[Function]) -> list[Function]:
     """For `super().f()` the methods of the class's bases, by their names."""
-    owner = file.class_around(call)
+    owner = file.class_around(function)
     bases = base_names(owner)
     return [each for each in methods if (known := each[0].class_of(each[1])) is not None and known.name.value in bases]
 

@@ -45,6 +45,8 @@ METHODS = GIVE | frozenset(MORE.split())
 HERE_ONLY = {"requires_grad", "grad_fn", "is_leaf"}  # what torch says of a mapped tensor is not what it says of its row
 AGAIN = "is done once for each row"
 
+Part = tuple[PythonFile, cst.CSTNode, set[str]]  # and the names that are its own
+
 
 def only_gives(project: Project, file: PythonFile, turns: Turns) -> None:
     """Raises `UsageError` where a turn does more than to make its result of its rows."""
@@ -63,7 +65,24 @@ def only_gives(project: Project, file: PythonFile, turns: Turns) -> None:
         not_caught(file, turns.node)
     if not any(isinstance(each, cst.Name) and each.value in row for part in turns.parts for each in descendants(part, cst.Name)):
         raise refuse(f"{file.location(turns.node)}: a turn does not use its row")
-    for where, body, own in _reached(project, file, turns.parts, bound):
+    _makes_only(project, [(file, part, bound) for part in turns.parts])
+
+
+def called_only_gives(project: Project, file: PythonFile, function: cst.BaseExpression) -> None:
+    """The same of what `map` calls for each row: a function of the program's or of torch's, or a lambda."""
+    not_caught(file, function)
+    if isinstance(function, cst.Lambda):
+        _makes_only(project, [(file, function.body, {each.name.value for each in _params(function)})])
+        return
+    meant = list(callees.behind(project, file, function))
+    full = file.full_name(function) or ""
+    if not meant and (not full.startswith("torch.") or full.split(".")[-1] in purity.RANDOM_TORCH):
+        raise refuse(f"{file.location(function)}: what `{short(file.text(function))}` does once for each row is not known")
+    _makes_only(project, [(where, each.body, _bound(each.body) | {param.name.value for param in _params(each)}) for where, each in meant])
+
+
+def _makes_only(project: Project, parts: list[Part]) -> None:
+    for where, body, own in _reached(project, parts):
         _changes_nothing(project, where, body, own)
         for node in descendants(body, (*ASSIGNS, *ENDS)):
             if isinstance(node, ENDS) or any(isinstance(target, cst.Attribute) for target in targets_of(node)):
@@ -103,14 +122,12 @@ def _of_another(file: PythonFile, name: cst.Name, loop: cst.For) -> bool:
     return False
 
 
-def _reached(
-    project: Project, file: PythonFile, parts: Sequence[cst.CSTNode], bound: set[str]
-) -> Iterator[tuple[PythonFile, cst.CSTNode, set[str]]]:
+def _reached(project: Project, parts: list[Part]) -> Iterator[Part]:
     """The parts of a turn, then bodies of functions and lambdas that it may run, with the names that are each one's own.
 
     Raises `UsageError` for a call that is none of torch's, of a tensor's, or of the program's.
     """
-    todo: list[tuple[PythonFile, cst.CSTNode, set[str]]] = [(file, part, bound) for part in parts]
+    todo = list(parts)
     yield from todo
     seen: set[int] = set()
     while todo:
@@ -181,7 +198,7 @@ def _makes_network(project: Project, file: PythonFile, call: cst.Call) -> bool:
     return full.startswith("torch.") or any(True for _ in project.parsed(f"class {name}"))
 
 
-def _params(function: cst.FunctionDef) -> Iterator[cst.Param]:
+def _params(function: cst.FunctionDef | cst.Lambda) -> Iterator[cst.Param]:
     return descendants(function.params, cst.Param)  # type: ignore[return-value]
 
 

@@ -61,16 +61,22 @@ def _comprehension(file: PythonFile, node: cst.ListComp | cst.GeneratorExp) -> T
     if len(found) > 1:  # a sum of sums: the rows of the innermost clause at once, in each turn of the others
         gone = Splice(file.path, file.outer_span(found[-2].iter)[1], file.outer_span(found[-1].iter)[1], "")
         return Turns(node, found[-1], (), node.elt, Join(behind=".sum(0)"), place=node.elt, beside=(gone,))
-    inner: cst.BaseExpression = node
+    place, join, beside = gathered(file, node)
+    return Turns(node, found[0], (), node.elt, join, place=place, beside=beside)
+
+
+def gathered(file: PythonFile, node: cst.BaseExpression) -> tuple[cst.BaseExpression, Join, tuple[Splice, ...]]:
+    """What becomes the joined results of an expression that gives one after the other, how they are joined, and what else is edited."""
+    inner, call = node, _call_around(file, node)
     if call is not None and file.full_name(call.func) in WRAPPED and len(call.args) == 1:
         inner, call = call, _call_around(file, call)
     if call is not None and (join := _join(file, call)) is not None:
-        return Turns(node, found[0], (), node.elt, join, place=call)
+        return call, join, ()
     up = file.parent(inner)
     if isinstance(up, cst.Assign) and len(up.targets) == 1 and isinstance(up.targets[0].target, cst.Name):
         call, join = _joined_later(file, up.targets[0].target)
-        return Turns(node, found[0], (), node.elt, join, place=inner, beside=(_itself(file, call, up.targets[0].target.value),))
-    raise refuse(f"{here}: its results are not stacked, joined or summed")
+        return inner, join, (_itself(file, call, up.targets[0].target.value),)
+    raise refuse(f"{file.location(node)}: its results are not stacked, joined or summed")
 
 
 def _call_around(file: PythonFile, node: cst.BaseExpression) -> cst.Call | None:

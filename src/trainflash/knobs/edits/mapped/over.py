@@ -65,11 +65,16 @@ def over(project: Project, file: PythonFile, target: cst.BaseExpression, whole: 
         numbered = _by_number(project, file, names[0], None, parts)
         return Over((*plain.rows, *_as_many(here, numbered.rows, plain.rows)), numbered.renamed)
     if called == "zip" and len(given) == len(names):
-        rows = [_row(project, file, name, each) for name, each in zip(names, given, strict=True)]
-        return Over(tuple(_as_many(here, rows, rows)))
+        return together(project, file, here, list(zip(names, given, strict=True)))
     if len(names) != 1 or called in ("range", "enumerate", "zip"):
         raise refuse(f"{here}: `{short(file.text(whole))}` gives several things in each turn")
     return Over((_row(project, file, names[0], whole),))
+
+
+def together(project: Project, file: PythonFile, here: Location, named: Sequence[tuple[str, cst.BaseExpression]]) -> Over:
+    """One row of each tensor in each turn, as `zip` and `map` give them."""
+    rows = [_row(project, file, name, each) for name, each in named]
+    return Over(tuple(_as_many(here, rows, rows)))
 
 
 def _row(project: Project, file: PythonFile, name: str, whole: cst.BaseExpression) -> Row:

@@ -12,18 +12,18 @@ import libcst as cst
 from trainflash.errors import UsageError
 from trainflash.knobs.edits import imports
 from trainflash.knobs.edits.mapped import joins
-from trainflash.knobs.edits.mapped.alone import only_gives
-from trainflash.knobs.edits.mapped.over import Over, over
+from trainflash.knobs.edits.mapped.alone import called_only_gives, only_gives
+from trainflash.knobs.edits.mapped.over import Over, over, together
 from trainflash.knobs.edits.statements import kept_comments, top, whole_lines
-from trainflash.knobs.edits.which_loop import near
+from trainflash.knobs.edits.which_loop import is_map, near
 from trainflash.knobs.effects import changes
 from trainflash.knobs.kinds import MappedRows
-from trainflash.knobs.reading.expressions import refuse
+from trainflash.knobs.reading.expressions import refuse, short
 from trainflash.knobs.reading.python_source import PythonFile, dotted
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
 
-LOOPS = (cst.For, cst.ListComp, cst.GeneratorExp)
+LOOPS = (cst.For, cst.ListComp, cst.GeneratorExp, cst.Call)
 MAPPED = "one_row"
 
 
@@ -32,6 +32,8 @@ def mapped_rows(edit: MappedRows, scene: Scene) -> tuple[Target, ...]:
     file, place = scene.source("does the work")
     reasons: list[UsageError] = []
     for where, node in near(scene.project, file, place.line, LOOPS):
+        if isinstance(node, cst.Call) and not is_map(where, node):
+            continue
         try:
             splices = _at_once(scene, where, node)
         except UsageError as bad:
@@ -43,6 +45,8 @@ def mapped_rows(edit: MappedRows, scene: Scene) -> tuple[Target, ...]:
 
 
 def _at_once(scene: Scene, file: PythonFile, node: cst.CSTNode) -> tuple[Splice, ...]:
+    if isinstance(node, cst.Call):
+        return _of_map(scene, file, node)
     turns = joins.turns(file, node)
     rows = over(scene.project, file, turns.clause.target, turns.clause.iter, turns.parts)
     only_gives(scene.project, file, turns)
@@ -53,10 +57,7 @@ def _at_once(scene: Scene, file: PythonFile, node: cst.CSTNode) -> tuple[Splice,
         function = MAPPED
     elif function is None:
         function = f"lambda {names}: {rows.text(file, turns.result)}"
-    dims = [row.dim for row in rows.rows]
-    options = "" if not any(dims) else f", in_dims={dims[0] if len(set(dims)) == 1 else tuple(dims)}"
-    options += f", out_dims={turns.join.out}" if turns.join.out else ""
-    mapped = f"{vmap}({function}{options})({', '.join(row.of for row in rows.rows)}){turns.join.behind}"
+    mapped = _mapped(vmap, function, rows, turns.join)
     if turns.place is not None:
         return (*needed, *kept_comments(file, (Splice(file.path, *file.span(turns.place), mapped), *turns.beside)))
     above, head, behind = _comments(file, node)  # type: ignore[arg-type]
@@ -66,6 +67,25 @@ def _at_once(scene: Scene, file: PythonFile, node: cst.CSTNode) -> tuple[Splice,
     old = whole_lines(file, top(file, node), file.span(node)[1])
     text = f"{above}{front}{indent}{turns.into}{mapped}{head}{behind}{file.newline}"
     return (*needed, *kept_comments(file, (Splice(file.path, old.start, old.end, text), *turns.beside)))
+
+
+def _of_map(scene: Scene, file: PythonFile, call: cst.Call) -> tuple[Splice, ...]:
+    """`torch.stack(list(map(f, x, y)))` as `torch.vmap(f)(x, y)`."""
+    here, function = file.location(call), call.args[0].value
+    if any(arg.keyword is not None or arg.star for arg in call.args):
+        raise refuse(f"{here}: `{short(file.text(call))}` is not read here")
+    place, join, beside = joins.gathered(file, call)
+    rows = together(scene.project, file, here, [(f"row_{number}", arg.value) for number, arg in enumerate(call.args[1:])])
+    called_only_gives(scene.project, file, function)
+    vmap, needed = imports.reach(file, "torch", "vmap")
+    return (*needed, *kept_comments(file, (Splice(file.path, *file.span(place), _mapped(vmap, file.text(function), rows, join)), *beside)))
+
+
+def _mapped(vmap: str, function: str, rows: Over, join: joins.Join) -> str:
+    dims = [row.dim for row in rows.rows]
+    options = "" if not any(dims) else f", in_dims={dims[0] if len(set(dims)) == 1 else tuple(dims)}"
+    options += f", out_dims={join.out}" if join.out else ""
+    return f"{vmap}({function}{options})({', '.join(row.of for row in rows.rows)}){join.behind}"
 
 
 def _comments(file: PythonFile, node: cst.For) -> tuple[str, str, str]:

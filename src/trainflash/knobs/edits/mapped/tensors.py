@@ -9,7 +9,7 @@ import libcst as cst
 from trainflash.errors import UsageError
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees, callers
-from trainflash.knobs.reading.expressions import given_to, passed, refuse, short
+from trainflash.knobs.reading.expressions import given_to, passed, place_in, refuse, short
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, string_value
 
 LISTS = (cst.List, cst.Tuple, cst.Set, cst.Dict, cst.ListComp, cst.GeneratorExp, cst.DictComp, cst.SetComp)
@@ -22,6 +22,7 @@ requires_grad_ reshape roll round select sigmoid sin softmax sqrt square squeeze
 triu type_as unflatten unfold unsqueeze view view_as new_zeros new_ones new_empty new_full new_tensor
 """
 GIVE = frozenset(SAME.split())  # methods of a tensor that give one
+GIVE_MORE = {"RNN", "LSTM", "GRU", "LSTMCell", "MultiheadAttention", "AdaptiveLogSoftmaxWithLoss", "ModuleList", "ModuleDict", "Module"}
 OWN = GIVE - {"to", "float", "half", "double"} | {"shape", "size", "dim", "ndim", "numel", "dtype", "grad", "requires_grad", "T", "mT"}
 DEEPEST = 5  # own: names, calls and parameters between an expression and what shows it to be a tensor
 
@@ -58,12 +59,29 @@ def _made(project: Project, file: PythonFile, call: cst.Call, depth: int) -> boo
         )
     if isinstance(call.func, cst.Attribute) and name in GIVE:
         return True
+    if _layer(file, call.func):
+        return True
     own = list(callees.meant(project, file, call))
     if len(own) != 1 or own[0][1].name.value in callees.CONSTRUCTORS:
         return False
     where, function = own[0]
     returned = [each.value for each in descendants(function.body, cst.Return) if each.value is not None]  # type: ignore[attr-defined]
     return bool(returned) and all(_shown(project, where, each, depth) for each in returned)
+
+
+def _layer(file: PythonFile, called: cst.BaseExpression) -> bool:
+    """Whether a network of torch's own layers is called that gives one tensor."""
+    name = dotted(called)
+    owner = file.class_around(called) if (name or "").startswith("self.") else file.function_around(called)
+    made = [*given_to(owner or file.module, name)] if name is not None else []
+    return bool(made) and all(_gives_one(file, each) for each in made)
+
+
+def _gives_one(file: PythonFile, made: cst.BaseExpression) -> bool:
+    module, _, kind = (file.full_name(made.func) or "").rpartition(".") if isinstance(made, cst.Call) else ("", "", "")
+    if module != "torch.nn" or kind in GIVE_MORE:
+        return False
+    return kind != "Sequential" or (bool(made.args) and not made.args[-1].star and _gives_one(file, made.args[-1].value))  # type: ignore[attr-defined]
 
 
 def _held(project: Project, file: PythonFile, node: cst.BaseExpression, depth: int) -> bool:
@@ -79,7 +97,25 @@ def _held(project: Project, file: PythonFile, node: cst.BaseExpression, depth: i
     param = next((each for each in descendants(owner.params, cst.Param) if each.name.value == name), None) if function is not None else None  # type: ignore[attr-defined]
     if param is not None:
         return not given and _parameter(project, file, function, param, depth)  # type: ignore[arg-type]
-    return bool(given) and all(_shown(project, file, value, depth) for value in given)
+    return all(_shown(project, file, value, depth) for value in given) if given else _unpacked(project, file, owner, name, depth)
+
+
+def _unpacked(project: Project, file: PythonFile, owner: cst.CSTNode, name: str, depth: int) -> bool:
+    """Whether `name` is given one of several results of a function alone, each time a tensor."""
+    found = [
+        (place, node.value)  # type: ignore[attr-defined]
+        for node in descendants(owner, cst.Assign)
+        for target in node.targets  # type: ignore[attr-defined]
+        if isinstance(target.target, cst.Tuple) and (place := place_in(target.target, name)) is not None
+    ]
+    results = [(place, *each) for place, call in found if isinstance(call, cst.Call) for each in callees.meant(project, file, call)]
+    return len(found) == len(results) == 1 and all(
+        isinstance(each.value, cst.Tuple)  # type: ignore[attr-defined]
+        and place < len(each.value.elements)  # type: ignore[attr-defined]
+        and _shown(project, where, each.value.elements[place].value, depth)  # type: ignore[attr-defined]
+        for place, where, function in results
+        for each in descendants(function.body, cst.Return)
+    )
 
 
 def _owner(file: PythonFile, node: cst.BaseExpression, name: str) -> cst.FunctionDef | None:
@@ -124,7 +160,7 @@ def _of_object(project: Project, file: PythonFile, node: cst.BaseExpression, nam
             return True
     given = given_to(owner, name)
     if not given:
-        return layer and attribute in ("weight", "bias")
+        return (layer and attribute in ("weight", "bias")) or _unpacked(project, file, owner, name, depth)
     return all(_shown(project, file, value, depth) for value in given)
 
 
@@ -132,7 +168,7 @@ def _parameter(project: Project, file: PythonFile, function: cst.FunctionDef, pa
     if param.annotation is not None:
         return (dotted(param.annotation.annotation) or "").split(".")[-1] == "Tensor"
     found = []
-    for where, call in callers.sites(project, file, function):
+    for where, call in (*callers.sites(project, file, function), *callers.of_objects(project, file, function)):
         try:
             given = passed(where, call, file, function, param)
         except UsageError:
