@@ -66,7 +66,11 @@ class ReplaceCall(Edit):
 
 @dataclass(frozen=True)
 class InsertCall(Edit):
-    """Insert a statement behind the imports of the entry script; refused where `absent` or one of `rivals` is set already."""
+    """Insert a statement behind the imports of the entry script; refused where `absent` or one of `rivals` is set already.
+
+    `behind` is a fact that holds the line of the program that decides the setting without naming it, as a table of functions does: there
+    the statement stands behind that line, and behind the loops around it.
+    """
 
     statement: str  # `{value}` stands for the value
     module: str  # imported if it is not yet
@@ -74,6 +78,7 @@ class InsertCall(Edit):
     default_fact: str | None = None  # what holds without the statement
     default: bool | int | str | None = None  # the same, where the run does not say
     rivals: tuple[str, ...] = ()  # other names for the same setting
+    behind: str | None = None
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from trainflash.knobs.kinds import AssignedAttribute, InsertCall, RemoveCall, Un
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import sources
 from trainflash.knobs.reading.expressions import given_to, literal, refuse, spelled_value
-from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, keyword, string_value, targets_of
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, keyword, sole, string_value, targets_of
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
 from trainflash.knobs.training import loading
@@ -25,29 +25,44 @@ WHOLE = (cst.SimpleStatementLine, cst.SimpleStatementSuite, cst.If)  # what goes
 
 
 def insert_call(edit: InsertCall, scene: Scene) -> tuple[Target, ...]:
-    """The place behind the imports of the entry script. Raises `UsageError` when the program does so already."""
+    """The place behind the imports of the entry script, or behind what decides it. Raises `UsageError` when the program does so already."""
     project = scene.project
     if project.entry is None:
         raise refuse("the script that the command starts cannot be told", "name a Python file in the command")
     for name in (edit.absent, *edit.rivals):
         for other, node in _mentions(scene, name):
             raise refuse(f"{other.location(node)}: {name} is set here already")
-    file = project.python(project.entry)
+    decides = scene.facts.get(edit.behind) if edit.behind is not None else None
+    told = decides if project.owns(decides) else None
+    file = project.python(project.entry if told is None else told.file)
     tail = edit.absent.removeprefix(f"{edit.module}.")
     spelled, needed = imports.reach(file, edit.module, tail)
     if needed:
         imports.loads_nothing_early(project, edit.module)
-    offset = imports.after_imports(file, spelled)
     current = scene.facts.get(edit.default_fact) if edit.default_fact is not None else None
     current = edit.default if current is None else current
+    whole = None if told is None else _deciding(file, told)
+    offset = imports.after_imports(file, spelled)
 
     def write(value: Any) -> tuple[Splice, ...]:
         statement = edit.statement.format(value=spelled_value(value)).replace(edit.absent, spelled, 1)
+        if whole is not None:
+            return (*needed, behind(file, whole, file.indent(whole), statement))
         separator = "" if file.raw[:offset].endswith(b"\n") or not offset else file.newline
         return (*needed, Splice(file.path, offset, offset, f"{separator}{file.newline}{statement}{file.newline}"))
 
+    if told is not None:
+        return (Target(told, current, write, f"{edit.absent} behind {told}, which sets it"),)
     line = file.raw.count(b"\n", 0, offset)
     return (Target(Location(file.path, max(1, line)), current, write, f"{edit.absent} after the imports of {file.path}"),)
+
+
+def _deciding(file: PythonFile, place: Location) -> cst.CSTNode:
+    """The statement at `place`, or the outermost loop of its function around it."""
+    found = [node for node in file.nodes if isinstance(node, cst.SimpleStatementLine) and file.covers(node, place.line)]
+    if not found or isinstance(sole(found[-1]), cst.Return):
+        raise refuse(f"{place}: what sets it is no statement behind which another could stand")
+    return [found[-1], *file.loops_around(found[-1])][-1]
 
 
 def assigned_attribute(edit: AssignedAttribute, scene: Scene) -> tuple[Target, ...]:
