@@ -71,7 +71,7 @@ def constant(project: Project, file: PythonFile, call: cst.Call, node: cst.BaseE
         if dotted(node.value) == "self":
             return _of_object(project, file, call, node.attr.value)
         if (dotted(node) or "").startswith("self."):
-            return constant(project, file, call, node.value) and _set_once(project, node.attr.value)
+            return constant(project, file, call, node.value) and set_once(project, node.attr.value)
         return (file.full_name(node) or "").split(".")[0] in LIBRARIES  # torch.float32
     return isinstance(node, cst.Name) and _of_module(project, file, call, node)
 
@@ -88,18 +88,22 @@ def _of_object(project: Project, file: PythonFile, call: cst.Call, attribute: st
     return not any(_changes(where, attribute) for where in project.parsed(attribute))
 
 
-def _set_once(project: Project, field: str) -> bool:
-    """Whether no object of the program is given another value for a field of that name than by a class, or by its `__init__`."""
+def set_once(project: Project, field: str, *, whole: bool = True) -> bool:
+    """Whether no object of the program is given another value for a field of that name than by a class, or by its `__init__`.
+
+    Without `whole` the value itself may change.
+    """
     for where in project.parsed(field):
         for node in where.nodes:
             target = node.target if isinstance(node, (cst.AssignTarget, cst.AugAssign, cst.AnnAssign, cst.For, cst.NamedExpr)) else None
             for each in descendants(target, cst.Attribute) if target is not None else ():
                 around = where.function_around(node)
                 begun = around is not None and around.name.value == "__init__" and dotted(each.value) == "self"  # type: ignore[attr-defined]
-                if each.attr.value == field and not begun:  # type: ignore[attr-defined]
+                inner = isinstance(where.parent(each), cst.Attribute)  # `self.field.other = x` changes what it holds
+                if each.attr.value == field and not begun and (whole or not inner):  # type: ignore[attr-defined]
                     return False
     set_by_name = any(True for _ in project.parsed("setattr"))
-    return not set_by_name and not any(_changes(where, field) for where in project.parsed(field))
+    return not set_by_name and not (whole and any(_changes(where, field) for where in project.parsed(field)))
 
 
 def _trained(file: PythonFile, value: cst.BaseExpression) -> bool:

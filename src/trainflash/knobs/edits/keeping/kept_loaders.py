@@ -38,6 +38,7 @@ from trainflash.schema import LoaderFacts
 HIGHEST = 2  # own: functions between the loader and the loop over the epochs
 NUMBERS = ("batch_size", "shuffle", "num_workers", "drop_last", "pin_memory", "timeout", "prefetch_factor")
 OBJECTS = ("dataset", "collate_fn", "worker_init_fn")
+SAMPLERS = ("sampler", "batch_sampler")  # they stay in the training's own process, where each pass begins them anew
 UNHASHABLE = ("list", "dict", "set", "tuple")
 DISPLAYS = (cst.List, cst.Dict, cst.Set, cst.ListComp, cst.DictComp, cst.SetComp, cst.Call, cst.Lambda)
 
@@ -53,12 +54,16 @@ def kept_loader(edit: KeptLoader, scene: Scene) -> tuple[Target, ...]:
         return (_kept_by_lambda(scene, file, maker, call),)
     if not any(True for _ in file.loops_around(call)) and not _repeated(scene, file, call, 0):
         raise refuse(f"{here}: no loop is known that makes it again")
-    if has_splat(call, "*") or has_splat(call, "**") or keyword(call, "persistent_workers") is not None:
+    if has_splat(call, "*") or keyword(call, "persistent_workers") is not None:
         raise refuse(f"{here}: persistent_workers is given already, or comes from a *splat")
     _can_be_key(scene, here, _with_workers(scene, here).dataset)
     for place, arg in enumerate(call.args):
         name = arg.keyword.value if arg.keyword is not None else ("dataset", "batch_size", "shuffle")[place] if place < 3 else ""
         if name in NUMBERS and not any(True for _ in descendants(arg.value, DISPLAYS)):
+            continue
+        if arg.star == "**" and _passes_nothing(scene, file, function, arg.value):
+            continue
+        if name in SAMPLERS and _own_sampler(scene, arg.value):
             continue
         if name not in OBJECTS or not _stays(scene, file, call, arg.value, 0):
             raise refuse(f"{here}: `{file.text(arg)}` may be another object each time, or be changed")
@@ -71,6 +76,23 @@ def kept_loader(edit: KeptLoader, scene: Scene) -> tuple[Target, ...]:
     at, text = insertion(file, call)
     splices = (*needed, Splice(file.path, *file.span(call.func), name), Splice(file.path, at, at, text.format("persistent_workers=True")))
     return (Target(here, None, lambda value: splices, f"the loader at {here}, of the same arguments", "kept"),)
+
+
+def _passes_nothing(scene: Scene, file: PythonFile, function: cst.FunctionDef | None, options: cst.BaseExpression) -> bool:
+    """Whether `**options` of a function's own is empty at each of its calls."""
+    rest = function.params.star_kwarg if function is not None else None
+    if function is None or rest is None or rest.name.value != dotted(options):
+        return False
+    named = {each.name.value for each in (*function.params.params, *function.params.kwonly_params)}
+    sites = callers.sites(scene.project, file, function)
+    given = [arg for _, site in sites for arg in site.args]
+    return bool(sites) and not any(arg.star == "**" or (arg.keyword is not None and arg.keyword.value not in named) for arg in given)
+
+
+def _own_sampler(scene: Scene, node: cst.BaseExpression) -> bool:
+    """Whether a sampler is a field of the object's own that is given once; what it holds may change."""
+    own = isinstance(node, cst.Attribute) and dotted(node.value) == "self"
+    return own and kept_calls.set_once(scene.project, node.attr.value, whole=False)  # type: ignore[attr-defined]
 
 
 def _with_workers(scene: Scene, here: object) -> LoaderFacts:
