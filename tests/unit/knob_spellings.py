@@ -50,6 +50,7 @@ FILES = (
     "knob_arrays.yaml",  # arrays that are made number by number, or row by row
     "knob_cadences.yaml",  # ways of saying that something happens once in N steps
     "knob_loaders.yaml",  # loaders that are made again for each pass
+    "knob_workers.yaml",  # samples that share something with the main process
     "knob_attention.yaml",  # attention whose products are written as sums over letters
 )
 CASES = tuple(Case(**each) for name in FILES for each in yaml.safe_load((DATA / name).read_text(encoding="utf-8")))

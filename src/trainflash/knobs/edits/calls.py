@@ -19,7 +19,7 @@ from trainflash.knobs.reading.origins import Source
 from trainflash.knobs.reading.python_source import PythonFile, dotted, has_splat, keyword
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Edit, Splice
-from trainflash.knobs.training import evaluated, loading, worker_state
+from trainflash.knobs.training import early_handles, evaluated, left_in_workers, loading, pass_changes, worker_state
 from trainflash.schema import LoaderFacts
 
 LOADERS = ("torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader")
@@ -126,6 +126,10 @@ def at_call(edit: CallArgument, scene: Scene, file: PythonFile, call: cst.Call) 
         worker_state.begins_anew(scene.project, file, call, scene.summary.versions.get("python"))
         if scene.facts.get("train_loader.iterable"):
             worker_state.told_nothing(scene.project)
+    if edit.argument.endswith("num_workers") and (expected or 0) < 2:
+        early_handles.none(scene.project, call)
+        pass_changes.none(scene.project, call)
+        left_in_workers.stays_nowhere(scene.project)
     if edit.argument == "set_to_none":
         loading.bears_none(scene.project)
     name = (dotted(call.func) or "").split(".")[-1]

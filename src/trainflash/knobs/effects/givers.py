@@ -23,14 +23,20 @@ def changed(
 
     `read` are the attributes that count where a single one is set; changes inside the nodes `but` do not count.
     """
+    return next(all_changed(project, calls, read, but), None)
+
+
+def all_changed(
+    project: Project, calls: Iterable[tuple[PythonFile, cst.Call]], read: set[str], but: Iterable[cst.CSTNode] = ()
+) -> Iterator[Place]:
+    """All such places, as of `changed`."""
     inside = list(but)
     for where, call in calls:
         for arg in call.args:
             for name in _roots(where, arg.value):
                 for node in later(project, where, call, name, inside, 0):
                     if not _of_others(node[1], name, read):
-                        return node
-    return None
+                        yield node
 
 
 def later(project: Project, file: PythonFile, at: cst.CSTNode, name: str, but: list[cst.CSTNode], depth: int) -> Iterator[Place]:
@@ -85,10 +91,13 @@ def _changes(project: Project, file: PythonFile, scope: cst.CSTNode, name: str) 
 
 
 def _of_others(node: cst.CSTNode, name: str, read: set[str]) -> bool:
-    """Whether an assignment sets only attributes that nobody reads there."""
-    if not isinstance(node, ASSIGNS):
+    """Whether an assignment sets, or a call is handed, only attributes that nobody reads there."""
+    if not isinstance(node, (*ASSIGNS, cst.Attribute, cst.Call)):
         return False
-    own = [given.attributes_of(each) for each in targets_of(node) if changes.root(each) == name]
+    of_call = [arg.value for arg in node.args] if isinstance(node, cst.Call) else []
+    of_call += [node.func.value] if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) else []
+    set_there = of_call or ([node] if isinstance(node, cst.Attribute) else targets_of(node))
+    own = [given.attributes_of(each) for each in set_there if changes.root(each) == name]
     return bool(own) and all(each and each[0] not in read for each in own)
 
 

@@ -30,7 +30,7 @@ def variables(project: Project, reached: Iterable[Function]) -> Iterator[tuple[P
     """Variables of a module that functions set or change."""
     for where, function in reached:
         declared = {item.name.value for node in descendants(function.body, cst.Global) for item in node.names}  # type: ignore[attr-defined]
-        known = given.bound(where.module)
+        known = given.bound(where.module) - set(where.imported)
         own = given.bound(function.body) | {param.name.value for param in descendants(function.params, cst.Param)}  # type: ignore[attr-defined]
         for name in sorted(declared & given.bound(function.body)):
             yield where, name

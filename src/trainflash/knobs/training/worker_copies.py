@@ -30,10 +30,10 @@ def counts_nothing(owner: Owner) -> None:
     begun = methods.get("__iter__")
     anew = set(_set_anew(begun)) if begun is not None else set()
     seeks = any(callees.method_name(call) == "seek" for call in descendants(node, cst.Call))  # type: ignore[arg-type]
-    for method in _used(methods):
-        for place, target in _changes(method):
-            owner, _, field = (dotted(_whole(target)) or "").partition(".")
-            if owner == "self" and field and "." not in field and field not in anew and not _fills(file, method, place, field):
+    for method in used(methods):
+        for place, target in changes_in(method):
+            holder, _, field = (dotted(whole(target)) or "").partition(".")
+            if holder == "self" and field and "." not in field and field not in anew and not fills(file, method, place, f"self.{field}"):
                 raise refuse(f"{file.location(place)}: `{short(file.text(place))}` in a sample, and kept workers go on from there")
         for call in descendants(method.body, cst.Call):
             taken = _taken_from(call)  # type: ignore[arg-type]
@@ -41,18 +41,13 @@ def counts_nothing(owner: Owner) -> None:
                 raise refuse(f"{file.location(call)}: `{short(file.text(call))}` takes the next there is, and kept workers go on from it")
 
 
-def handed_over(project: Project, owners: list[Owner]) -> None:
-    """Raises `UsageError` where the program changes what a data set was handed, or a variable of its module that it reads."""
+def handed_over(project: Project, owners: list[Owner]) -> Iterator[tuple[PythonFile, cst.CSTNode]]:
+    """Where the program changes what a data set was handed, or a variable of its module that it reads."""
     calls = [call for _, owner in owners for call in givers.named(project, owner.name.value)]
     calls += [(where, call) for name in OF_TORCH for where, call in givers.named(project, name) if callees.of_library(project, where, call)]
     read = {node.attr.value for _, owner in owners for node in descendants(owner, cst.Attribute)}  # type: ignore[attr-defined]
-    bodies = [owner.body for _, owner in owners]
-    changed = givers.changed(project, calls, read, bodies)
-    if changed is None:
-        changed = next(_variables(project, owners), None)
-    if changed is not None:
-        where, node = changed
-        raise refuse(f"{where.location(node)}: `{short(where.text(node))}` changes what a data set reads, and kept workers hold a copy")
+    yield from givers.all_changed(project, calls, read, [owner.body for _, owner in owners])
+    yield from _variables(project, owners)
 
 
 def _variables(project: Project, owners: list[Owner]) -> Iterator[tuple[PythonFile, cst.CSTNode]]:
@@ -67,7 +62,7 @@ def _variables(project: Project, owners: list[Owner]) -> Iterator[tuple[PythonFi
                 yield from givers.later(project, file, at, name, inside, 0)
 
 
-def _used(methods: dict[str, cst.FunctionDef]) -> list[cst.FunctionDef]:
+def used(methods: dict[str, cst.FunctionDef]) -> list[cst.FunctionDef]:
     """The methods that a sample runs, and those of the same object that they call."""
     todo, seen = [name for name in SAMPLES if name in methods], []
     while todo:
@@ -80,7 +75,7 @@ def _used(methods: dict[str, cst.FunctionDef]) -> list[cst.FunctionDef]:
     return [methods[name] for name in seen]
 
 
-def _changes(method: cst.FunctionDef) -> Iterator[tuple[cst.CSTNode, cst.BaseExpression]]:
+def changes_in(method: cst.FunctionDef) -> Iterator[tuple[cst.CSTNode, cst.BaseExpression]]:
     for node in descendants(method.body, (cst.Assign, cst.AugAssign, cst.AnnAssign, cst.Del, cst.Call)):
         if isinstance(node, cst.Call):
             if callees.method_name(node) in changes.METHODS:
@@ -91,7 +86,7 @@ def _changes(method: cst.FunctionDef) -> Iterator[tuple[cst.CSTNode, cst.BaseExp
                 yield node, target.value if isinstance(target, (cst.Element, cst.StarredElement)) else target
 
 
-def _whole(target: cst.BaseExpression) -> cst.BaseExpression:
+def whole(target: cst.BaseExpression) -> cst.BaseExpression:
     """The field in `self.x[i][j]`."""
     while isinstance(target, cst.Subscript):
         target = target.value
@@ -108,30 +103,61 @@ def _set_anew(method: cst.FunctionDef) -> Iterator[str]:
                 yield name.removeprefix("self.")
 
 
-def _fills(file: PythonFile, method: cst.FunctionDef, place: cst.CSTNode, field: str) -> bool:
-    """Whether a field gets a value only where it was asked whether it has one: `if self.file is None`, `if i not in self.cache`."""
+def fills(file: PythonFile, method: cst.FunctionDef, place: cst.CSTNode, name: str) -> bool:
+    """Whether `name` gets a value only where it was asked whether it has one: `if self.file is None`, `if i not in self.cache`.
+
+    Also in a method of its own that is called only where that was asked, and gives it a value first.
+    """
+    if _only_where_asked(file, method, name) and _given_first(file, method, place, name):
+        return True
     if isinstance(place, (cst.AugAssign, cst.Del, cst.Call)):
         return False
     if any(isinstance(up, cst.ExceptHandler) and dotted(up.type) in ("KeyError", "AttributeError") for up in file.ancestors(place)):
         return True
+    return _asked_in_front(file, method, place, name)
+
+
+def _asked_in_front(file: PythonFile, method: cst.FunctionDef, place: cst.CSTNode, name: str) -> bool:
     asked = [up.test for up in file.ancestors(place) if isinstance(up, cst.If) and file.inside(up, method)]
     left = [
         node.test
         for node in descendants(method.body, cst.If)
         if file.span(node)[1] <= file.span(place)[0] and any(isinstance(sole(line), cst.Return) for line in node.body.body)  # type: ignore[attr-defined]
     ]
-    return any(_asks(test, field) for test in (*asked, *left))
+    return any(asks(test, name) for test in (*asked, *left))
 
 
-def _asks(test: cst.BaseExpression, field: str) -> bool:
+def _only_where_asked(file: PythonFile, method: cst.FunctionDef, name: str) -> bool:
+    """Whether a method that makes no sample is called by its own class alone, each time where it was asked whether `name` has a value."""
+    owner = file.class_of(method)
+    if owner is None or method.name.value in (*SAMPLES, "__init__"):
+        return False
+    found = [
+        (other, call)
+        for other in owner.body.body
+        if isinstance(other, cst.FunctionDef) and other is not method
+        for call in descendants(other.body, cst.Call)
+        if dotted(call.func) == f"self.{method.name.value}"  # type: ignore[attr-defined]
+    ]
+    return bool(found) and all(_asked_in_front(file, other, call, name) for other, call in found)
+
+
+def _given_first(file: PythonFile, method: cst.FunctionDef, place: cst.CSTNode, name: str) -> bool:
+    """Whether the method gives `name` a value at `place`, or always in front of it."""
+    gives = (line for line in method.body.body if isinstance(node := sole(line), cst.Assign) and name in map(dotted, targets_of(node)))
+    return any(file.inside(place, line) or file.span(line)[1] <= file.span(place)[0] for line in gives)
+
+
+def asks(test: cst.BaseExpression, name: str) -> bool:
+    """Whether a condition asks if `name` has a value, or has one for a key."""
     kinds = (cst.Is, cst.IsNot, cst.In, cst.NotIn)
     for node in descendants(test, (cst.Comparison, cst.UnaryOperation, cst.Call)):
-        named = any(dotted(each) == f"self.{field}" for each in descendants(node, cst.Attribute))
+        named = any(dotted(each) == name for each in descendants(node, (cst.Attribute, cst.Name)))
         if isinstance(node, cst.Comparison):
             if named and all(isinstance(each.operator, kinds) for each in node.comparisons):
                 return True
         elif isinstance(node, cst.Call):
-            if dotted(node.func) == "hasattr" and any(string_value(arg.value) == field for arg in node.args):
+            if dotted(node.func) == "hasattr" and any(f"self.{string_value(arg.value)}" == name for arg in node.args):
                 return True
         elif named and isinstance(node.operator, cst.Not):
             return True

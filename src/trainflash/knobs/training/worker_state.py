@@ -10,7 +10,7 @@ import libcst as cst
 from trainflash.knobs.effects import outside, purity
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees, callers
-from trainflash.knobs.reading.expressions import refuse
+from trainflash.knobs.reading.expressions import refuse, short
 from trainflash.knobs.reading.python_source import (
     ASSIGNS,
     LOOPS,
@@ -23,38 +23,44 @@ from trainflash.knobs.reading.python_source import (
     string_value,
     targets_of,
 )
-from trainflash.knobs.training import worker_copies
+from trainflash.knobs.training import data_sets, worker_copies
 
 CHANGES = {"append", "clear", "extend", "insert", "pop", "remove", "reverse", "setdefault", "shuffle", "sort", "update"}
-HANDED = ("collate_fn", "data_collator", "transform", "transforms", "target_transform")
 FRESH = ("spawn", "forkserver")  # workers of these import the program
 FORKSERVER_SINCE = (3, 14)  # https://docs.python.org/3.14/library/multiprocessing.html: the default on Linux
 
 
 def kept(project: Project) -> None:
     """Raises `UsageError` where the training changes what its data set reads: kept workers would go on with what was there at first."""
-    owners = list(_classes(project))
+    for where, node, told in changed(project):
+        raise refuse(f"{where.location(node)}: {told}, and kept workers hold a copy")
+    for owner in data_sets.classes(project):
+        worker_copies.counts_nothing(owner)
+
+
+def changed(project: Project, *, samplers: bool = False) -> Iterator[tuple[PythonFile, cst.CSTNode, str]]:
+    """Where the program changes what its data sets read, and how; with `samplers` what those read, too."""
+    owners = list(data_sets.classes(project, samplers=samplers))
     changes = list(_changes(project)) if owners else []
+    own = {each.name.value for _, owner in owners for _, each in data_sets.family(project, owner)}
     for file, owner in owners:
         read = _read(file, owner)
         for where, node, name in changes:
-            if name in read and not where.inside(node, owner):
-                raise refuse(
-                    f"{where.location(node)}: `{where.text(node)}` changes what {owner.name.value} reads, and kept workers hold a copy"
-                )
+            if name in read and not where.inside(node, owner) and not _of_others(project, where, node, own):
+                yield where, node, f"`{where.text(node)}` changes what {owner.name.value} reads"
         for method in (each for each in owner.body.body if isinstance(each, cst.FunctionDef)):
-            changed = read & _changed(method)
-            if not changed or method.name.value.startswith("__"):
+            set_there = read & _changed(method)
+            if not set_there or method.name.value.startswith("__"):
                 continue
             for where, call in _calls(project, method.name.value):
                 if not where.inside(call, owner):
-                    told = f"`{where.text(call.func)}` changes {min(changed)}, which {owner.name.value} reads"
-                    raise refuse(f"{where.location(call)}: {told}, and kept workers hold a copy")
-        for name in descendants(owner, cst.Name):
-            if _set_again(project, file, owner, name):
-                raise refuse(f"{file.location(name)}: {name.value} is set again while the program runs, and kept workers hold a copy")
-        worker_copies.counts_nothing((file, owner))
-    worker_copies.handed_over(project, owners)
+                    yield where, call, f"`{where.text(call.func)}` changes {min(set_there)}, which {owner.name.value} reads"
+    for file, part in (*owners, *data_sets.functions(project)):
+        for name in descendants(part, cst.Name):
+            for where, node in _set_again(project, file, part, name):  # type: ignore[arg-type]
+                yield where, node, f"{name.value} is set again while the program runs"  # type: ignore[attr-defined]
+    for where, node in worker_copies.handed_over(project, owners):
+        yield where, node, f"`{short(where.text(node))}` changes what a data set reads"
 
 
 def of_one_pass(file: PythonFile, call: cst.Call) -> None:
@@ -68,7 +74,7 @@ def of_one_pass(file: PythonFile, call: cst.Call) -> None:
 
 def told_nothing(project: Project) -> None:
     """Raises `UsageError` where a stream changes itself while it is read: with workers the next pass begins with it as it was at first."""
-    for file, owner in _classes(project):
+    for file, owner in data_sets.classes(project):
         methods = [each for each in owner.body.body if isinstance(each, cst.FunctionDef) and each.name.value != "__init__"]
         begins = next((each for each in methods if each.name.value == "__iter__"), None)
         if begins is None:
@@ -87,7 +93,7 @@ def leaves_nothing(project: Project, why: str) -> None:
     """
     samples = [
         (file, each)
-        for file, owner in _classes(project)
+        for file, owner in data_sets.classes(project)
         for each in owner.body.body
         if isinstance(each, cst.FunctionDef) and each.name.value in ("__getitem__", "__getitems__")
     ]
@@ -105,26 +111,6 @@ def _new(line: cst.Assign) -> bool:
     target = line.targets[0].target
     own = dotted(target)
     return _own(target) and all(dotted(node) != own for node in descendants(line.value, cst.Attribute))
-
-
-def _classes(project: Project) -> Iterator[tuple[PythonFile, cst.ClassDef]]:
-    """Classes whose objects live in workers: data sets, and what is handed over as their transform or collate function."""
-    handed = [
-        file.text(arg.value)
-        for file in project.parsed()
-        for call in file.calls
-        for name in HANDED
-        if (arg := keyword(call, name)) is not None
-    ]
-    for file in project.parsed("class "):
-        for owner in (node for node in file.nodes if isinstance(node, cst.ClassDef)):
-            methods = {each.name.value for each in owner.body.body if isinstance(each, cst.FunctionDef)}
-            bases = [(dotted(base.value) or "").split(".")[-1] for base in owner.bases]
-            sampler = any(name.endswith("Sampler") for name in (*bases, owner.name.value))
-            iterable = "__iter__" in methods and any(base.endswith(("Dataset", "DataPipe")) for base in bases)
-            called = "__call__" in methods and any(owner.name.value in text for text in handed)
-            if not sampler and (methods & {"__getitem__", "__getitems__"} or iterable or called):
-                yield file, owner
 
 
 def _read(file: PythonFile, owner: cst.ClassDef) -> set[str]:
@@ -146,6 +132,16 @@ def _changes(project: Project) -> Iterator[tuple[PythonFile, cst.CSTNode, str]]:
                 name = _field(target)
                 if name and not (dotted(target) or "").endswith(".value") and _later(file, node) and not _own(target):
                     yield file, node, name
+
+
+def _of_others(project: Project, file: PythonFile, node: cst.CSTNode, own: set[str]) -> bool:
+    """Whether all fields that a statement or call changes are those of objects of other classes."""
+    bases = []
+    for target in _changed_by(node):
+        while isinstance(target, cst.Subscript):
+            target = target.value
+        bases += [dotted(target.value)] if isinstance(target, cst.Attribute) else []
+    return bool(bases) and all(base is not None and data_sets.is_other(project, file, node, base, own) for base in bases)
 
 
 def _changed_by(node: cst.CSTNode) -> list[cst.BaseExpression]:
@@ -195,26 +191,24 @@ def _calls(project: Project, name: str) -> Iterator[tuple[PythonFile, cst.Call]]
                 yield file, call
 
 
-def _set_again(project: Project, file: PythonFile, owner: cst.ClassDef, name: cst.Name) -> bool:
-    """Whether a method reads a variable of the module that a loop sets, or a function by `global` that the training calls."""
+def _set_again(project: Project, file: PythonFile, part: cst.CSTNode, name: cst.Name) -> Iterator[tuple[PythonFile, cst.CSTNode]]:
+    """Where a variable of the module that a function in `part` reads is set in a loop, or by a function that the training calls."""
     up = file.parent(name)
     inside = next((each for each in file.ancestors(name) if isinstance(each, cst.FunctionDef)), None)
     scope = file.scope(name)
     named = isinstance(up, (cst.Attribute, cst.Arg, cst.Param)) and getattr(up, "value", None) is not name
     if inside is None or scope is None or named:
-        return False
+        return
     for each in scope[name.value]:
         place = getattr(each, "node", None)
         if not isinstance(place, cst.Name) or each.scope is not file.scope(file.module) or file.inside(place, inside):
             continue
         setter = next((around for around in file.ancestors(place) if isinstance(around, (*LOOPS, cst.FunctionDef))), None)
         if isinstance(setter, LOOPS):
-            return True
-        if setter is not None and any(
-            _later(where, call) and not where.inside(call, owner) for where, call in callers.sites(project, file, setter)
-        ):
-            return True
-    return False
+            yield file, place
+        elif setter is not None:
+            sites = callers.sites(project, file, setter)
+            yield from ((where, call) for where, call in sites if _later(where, call) and not where.inside(call, part))
 
 
 def begins_anew(project: Project, file: PythonFile, call: cst.Call, python: str | None) -> None:
