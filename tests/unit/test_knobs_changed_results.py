@@ -29,7 +29,7 @@ def memo(tmp_path, source, name="read", **files):
     ids=["the name of a library's function", "recursion", "mutual recursion"],
 )
 def test_functions_that_call_one_of_their_own_name_are_read_to_the_end(tmp_path, source):
-    assert added(memo(tmp_path, source, "load"))[-1] == "@functools.cache"
+    assert added(memo(tmp_path, source, "load"))[-1] == "@functools.lru_cache(maxsize=None, typed=True)"
 
 
 def test_a_loop_that_calls_a_recursive_helper_is_read_to_the_end(tmp_path):
@@ -168,7 +168,7 @@ def test_a_result_that_somebody_changes_is_not_kept(tmp_path, rest):
     ],
 )
 def test_a_result_of_which_something_new_is_made_is_kept(tmp_path, rest):
-    assert added(memo(tmp_path, READ + rest))[-1] == "@functools.cache"
+    assert added(memo(tmp_path, READ + rest))[-1] == "@functools.lru_cache(maxsize=None, typed=True)"
 
 
 @pytest.mark.parametrize(
@@ -186,4 +186,4 @@ def test_a_result_of_which_something_new_is_made_is_kept(tmp_path, rest):
     ids=["containers of its own", "declared with its type", "a switch of another object", "waiting", "a constructor of another class"],
 )
 def test_what_the_function_makes_for_itself_it_may_change(tmp_path, source):
-    assert "@functools.cache" in added(memo(tmp_path, source))
+    assert "@functools.lru_cache(maxsize=None, typed=True)" in added(memo(tmp_path, source))

@@ -127,8 +127,8 @@ def test_cache_on_a_function_with_its_import(tmp_path):
         return [ord(c) for c in open(name).read()][:length]
     '''
     made, candidate = memo(tmp_path, source, "load_split")
-    assert added(candidate) == ["import functools", "@functools.cache"]
-    assert candidate.value == "functools.cache on load_split"
+    assert added(candidate) == ["import functools", "@functools.lru_cache(maxsize=None, typed=True)"]
+    assert candidate.value == "functools.lru_cache(maxsize=None, typed=True) on load_split"
     made.apply(candidate)
     text = made.read("train.py")
     assert text.index("__future__") < text.index("argparse") < text.index("functools") < text.index("import torch")
@@ -140,12 +140,12 @@ def test_cache_on_a_function_with_its_import(tmp_path):
 @pytest.mark.parametrize(
     ("head", "expected"),
     [
-        ("from functools import cache, partial\n", ["@cache"]),
-        ("import functools as ft\n", ["@ft.cache"]),
-        ("import functools\n", ["@functools.cache"]),
-        ("#!/usr/bin/env python\n# -*- coding: utf-8 -*-\n", ["import functools", "", "@functools.cache"]),
-        ('"""Doc."""\n', ["", "import functools", "@functools.cache"]),
-        ("from torch import nn\n", ["import functools", "@functools.cache"]),
+        ("from functools import lru_cache, partial\n", ["@lru_cache(maxsize=None, typed=True)"]),
+        ("import functools as ft\n", ["@ft.lru_cache(maxsize=None, typed=True)"]),
+        ("import functools\n", ["@functools.lru_cache(maxsize=None, typed=True)"]),
+        ("#!/usr/bin/env python\n# -*- coding: utf-8 -*-\n", ["import functools", "", "@functools.lru_cache(maxsize=None, typed=True)"]),
+        ('"""Doc."""\n', ["", "import functools", "@functools.lru_cache(maxsize=None, typed=True)"]),
+        ("from torch import nn\n", ["import functools", "@functools.lru_cache(maxsize=None, typed=True)"]),
     ],
 )
 def test_import_is_added_once_and_in_its_place(tmp_path, head, expected):
@@ -219,7 +219,7 @@ def evaluate(model):
         made = program(tmp_path, train_py=source.replace("MODE", mode))
         run = summary(repeated=(repeated(made.line("train.py", "def rope"), "rope", distinct=1),))
         if mode == "no_grad":
-            assert "@functools.cache" in added(made.propose("memoize_function", run))
+            assert "@functools.lru_cache(maxsize=None, typed=True)" in added(made.propose("memoize_function", run))
         else:
             with pytest.raises(UsageError, match="made under inference_mode"):
                 made.propose("memoize_function", run)
@@ -260,12 +260,27 @@ def test_cache_on_the_item_function_of_a_data_set(tmp_path):
     assert "    @functools.cache\n    @torch.no_grad()\n    def __getitem__" in made.read("train.py")
 
 
+@pytest.mark.parametrize(
+    ("parameters", "decorator"),
+    [
+        ("n, value", "functools.lru_cache(maxsize=None, typed=True)"),
+        ("n: int, value: float = 0", "functools.lru_cache(maxsize=None, typed=True)"),
+        ("n: str, value: str", "functools.cache"),
+        ("", "functools.cache"),
+    ],
+)
+def test_numbers_that_are_equal_but_of_two_types_are_told_apart(tmp_path, parameters, decorator):
+    source = f"import torch\n\n\ndef filled({parameters}):\n    return torch.full((4,), value)\n\n\nfilled(4, 0)\nfilled(4, 0.0)\n"
+    assert added(memo(tmp_path, source, "filled")[1]) == ["import functools", f"@{decorator}"]
+
+
 @pytest.mark.parametrize("decorator", ["property", "staticmethod", "remembered"])
 def test_a_cache_goes_under_what_binds_a_function(tmp_path, decorator):
     source = f"remembered = property\nclass A:\n    @{decorator}\n    def f(self):\n        return 1\nprint(A.f)\n"
     made, candidate = memo(tmp_path, source, "A.f")
     made.apply(candidate)
-    assert f"    @{decorator}\n    @functools.cache\n    def f(self)" in made.read("train.py")
+    cache = "lru_cache(maxsize=None, typed=True)" if decorator == "staticmethod" else "cache"  # what is no object may be of any type
+    assert f"    @{decorator}\n    @functools.{cache}\n    def f(self)" in made.read("train.py")
 
 
 def test_many_results_get_a_bound_and_too_many_are_refused(tmp_path):
@@ -369,12 +384,12 @@ def test_functions_that_must_not_be_cached(tmp_path, source, name, reason):
 )
 def test_random_numbers_from_a_seed_of_their_own_are_the_same_each_time(tmp_path, body):
     source = f"import random\nimport numpy as np\nimport torch\ndef f(a):\n{body}"
-    assert added(memo(tmp_path, source, "f")[1]) == ["import functools", "@functools.cache"]
+    assert added(memo(tmp_path, source, "f")[1]) == ["import functools", "@functools.lru_cache(maxsize=None, typed=True)"]
 
 
 def test_in_place_behind_a_conversion_writes_into_the_copy(tmp_path):
     source = "import torch\nROWS = []\ndef f(i):\n    return torch.from_numpy(ROWS[i]).float(){}.div_(255)\n"
-    assert added(memo(tmp_path, source.format(""), "f")[1]) == ["import functools", "@functools.cache"]
+    assert added(memo(tmp_path, source.format(""), "f")[1]) == ["import functools", "@functools.lru_cache(maxsize=None, typed=True)"]
     (other := tmp_path / "other").mkdir()
     with pytest.raises(UsageError, match="changes what it is given"):
         memo(other, source.format(".view(-1)"), "f")

@@ -55,6 +55,15 @@ def test_a_call_on_what_the_object_keeps_is_made_once(tmp_path):
         kept(tmp_path, made.read("train.py").replace("_eigh(self.laplacian)", "_eigh(self.laplacian)  # here"))
 
 
+def test_a_number_of_the_object_may_be_of_two_types(tmp_path):
+    source = MESH.replace("self.mix = nn", "self.scale = order\n        self.mix = nn").replace(
+        CALL, "torch.full((4,), self.scale), h  # here"
+    )
+    made, candidate = kept(tmp_path, source)
+    made.apply(candidate)
+    assert "\n_full = functools.lru_cache(maxsize=None, typed=True)(torch.full)\n" in made.read("train.py")
+
+
 def test_a_name_of_the_module_that_is_set_once_will_do(tmp_path):
     source = """import torch
 

@@ -72,7 +72,7 @@ def test_charlm_keeps_its_corpus(tmp_path):
     data = finding("input_cpu", made.line("train.py", "STOI[c] for c"), ["memoize_function"])
     candidates, _, _ = made.plan(run, data, finding("repeated_work", at, ["memoize_function"]))
     assert [(each.knob, each.finding) for each in candidates] == [("memoize_function", "input_cpu")]
-    assert added(candidates[0]) == ["import functools", "@functools.cache"]
+    assert added(candidates[0]) == ["import functools", "@functools.lru_cache(maxsize=None, typed=True)"]
     made.apply(candidates[0])
 
 

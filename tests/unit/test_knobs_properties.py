@@ -84,7 +84,7 @@ def test_a_cache_adds_only_a_decorator_and_an_import(before, comment, ending, he
         result = made.read("train.py")
     new = ast.parse(result)
     function = next(node for node in ast.walk(new) if isinstance(node, ast.FunctionDef) and node.name == "f")
-    assert [ast.unparse(each) for each in function.decorator_list] == ["functools.cache"]
+    assert [ast.unparse(each) for each in function.decorator_list] == ["functools.lru_cache(maxsize=None, typed=True)"]
     function.decorator_list.clear()
     imports = [node for node in new.body if isinstance(node, ast.Import) and node.names[0].name == "functools"]
     assert len(imports) == 1

@@ -153,7 +153,7 @@ def _of_module(project: Project, file: PythonFile, call: cst.Call, name: cst.Nam
 
 
 def _target(file: PythonFile, call: cst.Call) -> Target:
-    name, spelled, needed = cached_maker(file, call)
+    name, spelled, needed = cached_maker(file, call, typed=_may_be_numbers(file, call))
     edits = (*needed, Splice(file.path, *file.span(call.func), name))
 
     def write(value: Any) -> tuple[Splice, ...]:
@@ -163,12 +163,32 @@ def _target(file: PythonFile, call: cst.Call) -> Target:
     return Target(file.location(call), "off", write, f"`{file.text(call)}` at {file.location(call)}, whose arguments stay the same", shown)
 
 
-def cached_maker(file: PythonFile, call: cst.Call) -> tuple[str, str, tuple[Splice, ...]]:
+def _may_be_numbers(file: PythonFile, call: cst.Call) -> bool:
+    """Whether an argument is a field that one object may have as 0, another as 0.0: neither a buffer nor what a library makes."""
+    owner = file.class_around(call)
+    for node in (each for arg in call.args for each in descendants(arg.value, cst.Attribute)):
+        name = dotted(node) or ""
+        values = _given_in_init(owner, name.removeprefix("self.")) if name.startswith("self.") and owner is not None else []
+        buffers = (
+            {f"self.{string_value(each.args[0].value)}" for each in descendants(owner, cst.Call) if _registers(each)} if values else set()
+        )  # type: ignore[arg-type]
+        made = all(isinstance(each, cst.Call) and (file.full_name(each.func) or "").split(".")[0] in LIBRARIES for each in values)
+        if name.startswith("self.") and name not in buffers and not (values and made):
+            return True
+    return False
+
+
+def _registers(call: cst.CSTNode) -> bool:
+    return dotted(call.func) == "self.register_buffer" and bool(call.args)  # type: ignore[attr-defined]
+
+
+def cached_maker(file: PythonFile, call: cst.Call, *, typed: bool = False) -> tuple[str, str, tuple[Splice, ...]]:
     """A name for `functools.cache(…)` of what `call` calls, how that is spelled, and the line of the module that makes it.
 
-    Raises `UsageError` where the module does not know what is called there yet.
+    With `typed` arguments that are equal but of two types have results of their own. Raises `UsageError` where the module does not know what is called there yet.
     """
-    spelled, needed = imports.reach(file, "functools", "cache")
+    spelled, needed = imports.reach(file, "functools", "lru_cache" if typed else "cache")
+    spelled += "(maxsize=None, typed=True)" if typed else ""
     tail = call.func.attr.value if isinstance(call.func, cst.Attribute) else file.text(call.func)
     name = "_" + tail.lower() if tail[:1].isupper() else "_" + (file.full_name(call.func) or tail).split(".")[-1]
     while any(isinstance(node, cst.Name) and node.value == name for node in file.nodes):

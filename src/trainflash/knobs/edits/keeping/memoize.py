@@ -27,6 +27,7 @@ from trainflash.schema import LoaderFacts, RepeatedWork
 
 MOST_PLACES = 3  # own: functions inside each other repeat together; the costliest few say it all
 UNSIZED_ENTRIES = 64  # own: results of unknown size are kept only if there are few
+TEXTS = ("str", "bytes", "pathlib.Path")
 BOUNDED_ABOVE = 1024  # own: beyond so many results the cache gets an explicit bound
 
 
@@ -101,11 +102,27 @@ def _makes_tensors(scene: Scene, file: PythonFile, function: cst.FunctionDef) ->
 
 
 def _cached(file: PythonFile, function: cst.FunctionDef, size: _Size) -> tuple[str, tuple[Splice, ...]]:
-    """A decorator that keeps results by their arguments, and the edit that puts it there."""
+    """A decorator that keeps results by their arguments, and the edit that puts it there.
+
+    Where 0 and 0.0, or 1 and True, may both be handed over, it tells them apart, which a cache by itself does not.
+    """
     bounded = size.entries > BOUNDED_ABOVE
-    spelled, needed = imports.reach(file, "functools", "lru_cache" if bounded else "cache")
-    spelled += f"(maxsize={_power_of_two(size.entries)})" if bounded else ""
+    options = [f"maxsize={_power_of_two(size.entries)}"] if bounded else []
+    if not _of_one_type(file, function):
+        options = [*(options or ["maxsize=None"]), "typed=True"]
+    spelled, needed = imports.reach(file, "functools", "lru_cache" if options else "cache")
+    spelled += f"({', '.join(options)})" if options else ""
     return spelled, (*needed, decorating(file, _below_binding(file, function), spelled))
+
+
+def _of_one_type(file: PythonFile, function: cst.FunctionDef) -> bool:
+    """Whether equal arguments are of the same type: there are none but the object, they are texts, or a sampler's numbers."""
+    given = [each for each in descendants(function.params, cst.Param) if not file.inside(each, function.body)]
+    own = file.class_of(function) is not None and not any(name.endswith("staticmethod") for name in decorator_names(file, function))
+    if own and function.name.value == "__getitem__":
+        return True
+    texts = [each.annotation is not None and file.full_name(each.annotation.annotation) in TEXTS for each in given]  # type: ignore[attr-defined]
+    return all(texts[1:] if own else texts)
 
 
 def _kept_in_object(file: PythonFile, decorator: cst.Decorator) -> tuple[str, tuple[Splice, ...]]:
