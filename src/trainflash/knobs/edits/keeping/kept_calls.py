@@ -166,15 +166,16 @@ def _target(file: PythonFile, call: cst.Call) -> Target:
 def _may_be_numbers(file: PythonFile, call: cst.Call) -> bool:
     """Whether an argument is a field that one object may have as 0, another as 0.0: neither a buffer nor what a library makes."""
     owner = file.class_around(call)
+    if owner is None:
+        return False
+    buffers = {f"self.{string_value(each.args[0].value)}" for each in descendants(owner, cst.Call) if _registers(each)}  # type: ignore[attr-defined]
     for node in (each for arg in call.args for each in descendants(arg.value, cst.Attribute)):
         name = dotted(node) or ""
-        values = _given_in_init(owner, name.removeprefix("self.")) if name.startswith("self.") and owner is not None else []
-        buffers = (
-            {f"self.{string_value(each.args[0].value)}" for each in descendants(owner, cst.Call) if _registers(each)} if values else set()
-        )  # type: ignore[arg-type]
-        made = all(isinstance(each, cst.Call) and (file.full_name(each.func) or "").split(".")[0] in LIBRARIES for each in values)
-        if name.startswith("self.") and name not in buffers and not (values and made):
-            return True
+        if name.startswith("self.") and name not in buffers:
+            values = _given_in_init(owner, name.removeprefix("self."))
+            libraries = [(file.full_name(each.func) or "").split(".")[0] for each in values if isinstance(each, cst.Call)]
+            if not values or len(libraries) < len(values) or not set(libraries) <= set(LIBRARIES):
+                return True
     return False
 
 
@@ -185,7 +186,8 @@ def _registers(call: cst.CSTNode) -> bool:
 def cached_maker(file: PythonFile, call: cst.Call, *, typed: bool = False) -> tuple[str, str, tuple[Splice, ...]]:
     """A name for `functools.cache(…)` of what `call` calls, how that is spelled, and the line of the module that makes it.
 
-    With `typed` arguments that are equal but of two types have results of their own. Raises `UsageError` where the module does not know what is called there yet.
+    With `typed` arguments that are equal but of two types have results of their own. Raises `UsageError` where the module does not know
+    what is called there yet.
     """
     spelled, needed = imports.reach(file, "functools", "lru_cache" if typed else "cache")
     spelled += "(maxsize=None, typed=True)" if typed else ""
