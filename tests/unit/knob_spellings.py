@@ -50,6 +50,7 @@ FILES = (
     "knob_arrays.yaml",  # arrays that are made number by number, or row by row
     "knob_cadences.yaml",  # ways of saying that something happens once in N steps
     "knob_loaders.yaml",  # loaders that are made again for each pass
+    "knob_recomputed.yaml",  # activation checkpointing that does more than compute again
     "knob_workers.yaml",  # samples that share something with the main process
     "knob_attention.yaml",  # attention whose products are written as sums over letters
 )

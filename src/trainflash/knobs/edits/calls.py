@@ -10,6 +10,7 @@ import libcst as cst
 
 from trainflash.errors import UsageError
 from trainflash.knobs.edits import bare_decorators, handed_options, imports
+from trainflash.knobs.edits.network import recomputed
 from trainflash.knobs.edits.watching import profiles
 from trainflash.knobs.edits.which_call import OF_LOADERS, calls_at, the_call, wanted_location
 from trainflash.knobs.kinds import CallArgument, ReplaceCall
@@ -130,6 +131,8 @@ def at_call(edit: CallArgument, scene: Scene, file: PythonFile, call: cst.Call) 
         early_handles.none(scene.project, call)
         pass_changes.none(scene.project, call)
         left_in_workers.stays_nowhere(scene.project)
+    if edit.argument in recomputed.SWITCHES:
+        recomputed.whole(scene.project)
     if edit.argument == "set_to_none":
         loading.bears_none(scene.project)
     name = (dotted(call.func) or "").split(".")[-1]

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from trainflash.errors import UsageError
+from trainflash.knobs.edits.network import recomputed
 from trainflash.knobs.kinds import OtherChoice
 from trainflash.knobs.reading import sources
 from trainflash.knobs.reading.expressions import refuse
@@ -29,6 +30,10 @@ def other_choice(edit: OtherChoice, scene: Scene) -> tuple[Target, ...]:
     if len(named) != 1:
         raise refuse(f"{'no place' if not named else 'more than one place'} of the program chooses {last[0]} among other functions")
     file, node = named[0]
+    if set(edit.calls) & set(recomputed.WRAPPERS):
+        recomputed.counts_nothing(scene.project, file, None)
+        if not isinstance(node, cst.Call) or recomputed.reentrant(scene.project, file, node):
+            raise refuse(f"{file.location(node)}: what use_reentrant is handed may carry no gradient, and then trains nothing")
     up = file.parent(node)
     if isinstance(up, cst.IfExp):
         return (_branch(file, up, node),)

@@ -9,6 +9,7 @@ from typing import Any
 import libcst as cst
 
 from trainflash.knobs.edits import imports
+from trainflash.knobs.edits.network import recomputed
 from trainflash.knobs.edits.which_call import the_call
 from trainflash.knobs.effects import collected
 from trainflash.knobs.kinds import AssignedAttribute, InsertCall, RemoveCall, UnwrapCall
@@ -133,6 +134,8 @@ def remove_call(edit: RemoveCall, scene: Scene) -> tuple[Target, ...]:
     """The statement that is nothing but the call. Raises `UsageError` where its value is used."""
     file, call = the_call(edit, scene)
     here = file.location(call)
+    if any(name.endswith(recomputed.SWITCHES) for name in edit.calls):
+        recomputed.whole(scene.project)
     if any(name.endswith(".synchronize") for name in edit.calls):
         loading.waited_for(scene.project)
     if collected.COLLECT in edit.calls:
@@ -351,6 +354,10 @@ def unwrap_call(edit: UnwrapCall, scene: Scene) -> tuple[Target, ...]:
             raise refuse(f"{here}: `{dotted(call.func)}` is not given its number of parts and one input")
         arguments = arguments[1:]
     target, arguments = _without_partial(file, target, arguments)
+    if set(edit.calls) & set(recomputed.WRAPPERS):
+        recomputed.counts_nothing(scene.project, file, target)
+        if recomputed.reentrant(scene.project, file, call):
+            recomputed.carry_gradients(scene.project, file, call, list(arguments))
     splice = Splice(file.path, *file.span(call), called(file, target, arguments))
     return (Target(here, None, lambda value: (splice,), f"`{dotted(call.func)}` at {here}", "unwrapped"),)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
+from trainflash.knobs.edits.network import recomputed
 from trainflash.knobs.edits.statements import called
 from trainflash.knobs.kinds import OwnCheckpoint
 from trainflash.knobs.reading.expressions import given_to, refuse, short
@@ -36,6 +37,7 @@ def own_checkpoint(edit: OwnCheckpoint, scene: Scene) -> tuple[Target, ...]:
     for file, call in sites:
         if not call.args or call.args[0].keyword is not None or call.args[0].star:
             raise refuse(f"{file.location(call)}: `{file.text(call)}` is called without a function in front")
+        recomputed.counts_nothing(scene.project, file, call.args[0].value)
     splices = tuple(Splice(file.path, *file.span(call), _unwrapped(file, call, ahead)) for file, call in sites)
     here = sites[0][0].location(sites[0][1])
     return (Target(here, None, lambda value: splices, f"{name}.apply at {here}", "unwrapped"),)
