@@ -8,6 +8,7 @@ import libcst as cst
 
 from trainflash.knobs.edits import imports
 from trainflash.knobs.edits.statements import taken_away
+from trainflash.knobs.edits.waits import copied
 from trainflash.knobs.edits.which_call import the_call
 from trainflash.knobs.effects import changes
 from trainflash.knobs.kinds import Background
@@ -45,7 +46,7 @@ def background(edit: Background, scene: Scene) -> tuple[Target, ...]:
     path = call.args[1].value
     for value in (path,) if moved is None else (path, moved.target):
         _only_written(file, call, value, moved)
-    _can_be_copied(file, call)
+    copied.can_be(scene.project, file, call)
     _nobody_reads(scene, file, (call,) if moved is None else (call, moved.call))
     for name in (POOL, WRITER):
         if any(isinstance(node, cst.Name) and node.value == name for node in file.nodes):
@@ -103,7 +104,7 @@ def _only_written(file: PythonFile, call: cst.Call, path: cst.BaseExpression, mo
     """The path is no open file, and nothing behind the call in its function is handed it."""
     around = file.function_around(call) or file.module
     name = changes.root(path)
-    for value in (path, *_values(around, name)):
+    for value in (path, *copied.values(around, name)):
         if isinstance(value, cst.Call) and (dotted(value.func) or "").split(".")[-1] in FILES:
             raise refuse(f"{file.location(call)}: `{file.text(path)}` is an open file or buffer, not a path")
     for other in descendants(around, cst.Call):
@@ -119,25 +120,6 @@ def _only_written(file: PythonFile, call: cst.Call, path: cst.BaseExpression, mo
         called = isinstance(other.func, cst.Attribute) and name != "" and changes.root(other.func) == name
         if (within and tail not in SHOWN) or (called and not isinstance(path, cst.Attribute)):
             raise refuse(f"{file.location(other)}: `{file.text(other)}` may need the file before it is written")
-
-
-def _can_be_copied(file: PythonFile, call: cst.Call) -> None:
-    """`deepcopy` fails on a tensor with a history: a loss that is saved must be a number."""
-    around = file.function_around(call) or file.module
-    saved = [call.args[0].value, *_values(around, changes.root(call.args[0].value))]
-    trained = {
-        dotted(each.func.value) for each in file.calls if isinstance(each.func, cst.Attribute) and each.func.attr.value == "backward"
-    }
-    for value in saved:
-        for name in descendants(value, cst.Name):
-            up = file.parent(name)
-            whole = not isinstance(up, (cst.Attribute, cst.Call)) and not (isinstance(up, cst.Arg) and up.keyword is name)
-            if whole and (name.value in trained or (name.value == "loss" and not isinstance(up, cst.Arg))):
-                raise refuse(f"{file.location(name)}: `{name.value}` may hold its history, and such a tensor cannot be copied")
-
-
-def _values(around: cst.CSTNode, name: str) -> list[cst.BaseExpression]:
-    return [each.value for each in descendants(around, cst.Assign) for target in each.targets if name and dotted(target.target) == name]
 
 
 def _nobody_reads(scene: Scene, file: PythonFile, writing: tuple[cst.Call, ...]) -> None:
