@@ -119,6 +119,7 @@ def test_each_rule_has_a_case_that_it_catches():
         "evaluated networks",
         "data types",
         "input values",
+        "target values",
         "checkpoint cadence",
         "checkpoint values",
         "checkpoint files",

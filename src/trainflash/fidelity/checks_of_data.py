@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any
 
+from trainflash.fidelity import aims
 from trainflash.fidelity.outcome import Outcome, has_inputs, no_inputs, some
 from trainflash.fidelity.pairing import SAME_WORK, Pair, epoch_starts
 from trainflash.fidelity.record import Stream, Update
@@ -220,9 +221,11 @@ def targets(pair: Pair) -> Outcome:
     for relation, (old, new) in zip(pair.relations, pair.matched, strict=True):
         if relation in SAME_WORK and old.targets and new.targets:
             compared += 1
-            if old.targets != new.targets:
-                return Outcome(False, f"update {old.n}: the same inputs meet other targets")
-    for old, new in pair.matched:
+            if aims.relation(old, new) == "other":
+                return Outcome(False, f"update {old.n}: the same inputs meet other targets{_distance(old, new)}")
+    for relation, (old, new) in zip(pair.relations, pair.matched, strict=True):
+        if relation in SAME_WORK and aims.relation(old, new) == "rounding":
+            continue  # rows with their targets differ in bits, too
         if old.pairs and new.pairs and old.trimmed and new.trimmed and old.trimmed[0] == new.trimmed[0] and old.targets and new.targets:
             compared += 1
             if old.pairs != new.pairs:
@@ -236,6 +239,23 @@ def targets(pair: Pair) -> Outcome:
     if not compared:
         return Outcome(None, "no targets were seen apart from the loss")
     return Outcome(True, f"equal in {compared} comparisons")
+
+
+def _distance(old: Update, new: Update) -> str:
+    far = aims.apart(old, new)
+    return "" if far is None else f", relative distance {far:.2g}, limit {aims.LIMIT:.2g}"
+
+
+def target_values(pair: Pair) -> Outcome:
+    """Targets that the program computes itself: where nothing but their rounding differs, they are the same work done otherwise."""
+    compared = 0
+    for relation, (old, new) in zip(pair.relations, pair.matched, strict=True):
+        if relation not in SAME_WORK or not old.targets or not new.targets:
+            continue
+        compared += 1
+        if aims.relation(old, new) == "rounding":
+            return Outcome(False, f"update {old.n}: targets agree but for rounding{_distance(old, new)}")
+    return Outcome(True, "no target differs by rounding") if compared else Outcome(None, "no targets were seen apart from the loss")
 
 
 def _drawn_again(pair: Pair) -> tuple[int, int, int, int] | None:

@@ -9,6 +9,7 @@ from functools import cached_property
 from itertools import accumulate
 from typing import Any, Literal, TypeVar
 
+from trainflash.fidelity import aims
 from trainflash.fidelity.record import Stream, Update
 
 T = TypeVar("T")
@@ -131,7 +132,7 @@ class Pair:
         """Updates before the first one that was not given the same work: up to there losses and weights must agree."""
         for index, (old, new) in enumerate(self.matched):
             alike = self.relations[index] in SAME_WORK and _work(old) == _work(new)
-            if not alike or (old.targets and new.targets and old.targets != new.targets):
+            if not alike or (old.targets and new.targets and aims.relation(old, new) == "other"):
                 return index
         return self.length
 

@@ -49,6 +49,7 @@ class Update:
     pairs: str | None = None  # order-insensitive hash of samples with their targets; None: they do not belong together one by one
     parts: tuple[str, ...] = ()  # order-sensitive hash of each input tensor of each model's forward
     target_rows: tuple[str, ...] | None = None  # one hash a row of the targets; None: too many to list
+    target_sums: tuple[str, str] | None = None  # see the recorder's `aims.together`; None: no float targets, or not measured
     coarse: tuple[int, int] = (0, 0)  # float32 input values that bfloat16 holds exactly, of all
     gradient: str | None = None  # signed sums of the gradient, packed as float32 in hexadecimal; None: not recorded
     step: str | None = None  # the same of what has changed in the weights since the optimizer's update before
@@ -233,6 +234,7 @@ def update(line: dict[str, Any], settings: tuple[dict[str, Any], ...]) -> Update
         pairs=line.get("pairs"),
         parts=tuple(line.get("parts", ())),
         target_rows=_split(line.get("target_rows")),
+        target_sums=tuple(line["target_sums"]) if line.get("target_sums") else None,
         coarse=tuple(line.get("coarse", (0, 0))),
         trimmed=tuple(line["trimmed"]) if "trimmed" in line else None,
         gradient=line.get("gradient"),

@@ -6,7 +6,7 @@ searched for nodes that were made during the forward. All others are evaluation.
 
 from __future__ import annotations
 
-from . import evaluations, state, tensors
+from . import aims, evaluations, state, tensors
 
 _ROWS_LIMIT = 1024  # samples of one update whose hashes are listed one by one
 
@@ -29,6 +29,7 @@ class Forward:
         self.autocast = state.autocast(found[0].device.type if found else "cpu")
         self.marker = state.graph_marker()
         self.end = None  # the marker of the forward after it
+        self.look = None  # of a criterion's: what it was given
         self.net = self.mode[0]  # which network it is of: see `Evaluations.net`
         self._line = None
 
@@ -58,6 +59,7 @@ class Forwards:
         self._waiting = []
         self._used = []
         self._aimed = []  # rows of the targets that loss functions were given since the last update
+        self._looks = []  # the same targets, a look for each call
         self.given = frozenset()  # hashes of the inputs of the last update
         self.trained = {}  # module -> the modes in which it was trained
 
@@ -66,12 +68,17 @@ class Forwards:
             self._waiting[-1].end = forward.marker
         self._waiting.append(forward)
 
-    def aim(self, target, ignored=None):
-        """A loss function of torch was given this target, and leaves the class index `ignored` out: with that a batch is padded."""
+    def aim(self, target, ignored=None, updates=0):
+        """A loss function of torch was given this target, and leaves the class index `ignored` out: with that a batch is padded.
+
+        `updates`: how many were made before.
+        """
+        self._looks.append(None)
         target = tensors.as_single(target)
         if ignored is not None and target.dim() == 1:
             target = target[target != ignored]
         self._aimed += tensors.rows([target], ignored=ignored)
+        self._looks[-1] = aims.look([target], updates)
 
     def use(self, numbers):
         """`numbers`: autograd nodes that a backward depends on; None when unknown: then the newest training-mode forward is taken."""
@@ -103,11 +110,12 @@ class Forwards:
         rows = [row for forward in models for row in forward.rows]
         trimmed = [row for forward in models for row in forward.trimmed]
         targets = self._aimed or [row for forward in self._used if not forward.owns for row in forward.rows]
+        looks = self._looks if self._aimed else [forward.look for forward in self._used if not forward.owns]
         paired = len(trimmed) == len(targets) and [tensors.joined(both) for both in zip(trimmed, targets)]
         self.given = frozenset(each for forward in models for each in forward.inputs)
         for forward in models:
             self.trained.setdefault(forward.module, set()).add(tuple(forward.mode[1:]))
-        self._used, self._aimed = [], []
+        self._used, self._aimed, self._looks = [], [], []
         return {
             "forwards": len(models),
             "samples": len(rows),
@@ -117,6 +125,7 @@ class Forwards:
             "trimmed": [f"{tensors.multiset(trimmed):x}", tensors.ordered(trimmed)],
             "targets": tensors.ordered(targets) if targets else None,
             "target_rows": _listed(targets),
+            "target_sums": aims.together(looks),
             "pairs": f"{tensors.multiset(paired):x}" if paired else None,
             "parts": [part for forward in models for part in forward.parts],
             "coarse": [sum(forward.coarse[index] for forward in models) for index in range(2)],

@@ -19,8 +19,11 @@ _SPREAD = (40503, 30011)  # odd: tensors and chunks that follow each other begin
 _signs: dict = {}  # by device
 
 
-def projected(numbered):
-    """`(sum of squares, signed sums)` of all values of `(number, tensor)`. ValueError where a tensor is sparse and huge."""
+def projected(numbered, form=None):
+    """`(sum of squares, signed sums)` of all values of `(number, tensor)`. ValueError where a tensor is sparse and huge.
+
+    With `form` of what it makes of them, value by value.
+    """
     torch = torch_module()
     totals: dict = {}
     with torch.no_grad():
@@ -31,6 +34,7 @@ def projected(numbered):
                 totals[home] = torch.zeros(WIDTH + 1, dtype=torch.float64, device=home)
             for chunk, start in enumerate(range(0, flat.numel(), _CHUNK)):
                 part = flat[start : start + _CHUNK].to(home, torch.float64)
+                part = part if form is None else form(part)
                 _add(totals[home], part, (_SPREAD[0] * number + _SPREAD[1] * chunk) % _SHIFTS)
         found = [sum(column) for column in zip(*[total.tolist() for total in totals.values()])] or [0.0] * (WIDTH + 1)
     return found[WIDTH], found[:WIDTH]

@@ -33,7 +33,7 @@ from ..nested import plain
 from ..phases import losses
 from ..phases.loop import loop
 from ..phases.observer import Observer
-from . import contents, drawn, inline, projected, saves, scaled, scores, state, tensors, values, variation, workers
+from . import aims, contents, drawn, inline, projected, saves, scaled, scores, state, tensors, values, variation, workers
 from .epochs import Epochs
 from .evaluations import Evaluations
 from .forwards import Forward, Forwards
@@ -118,6 +118,8 @@ class Recorder(Observer):
             self._roots[id(module)] = weakref.ref(module)
             forward.net = self._try(self._evaluations.net, module) or forward.net
             self._newest = forward if forward.may_evaluate else None
+        elif forward.marker is not None and type(module).__module__ != "torch.nn.modules.loss":  # these call a function that is watched
+            forward.look = self._try(self._look_at, args, kwargs)
         self._running = forward
         if forward.marker is not None:
             self._forwards.add(forward)
@@ -286,7 +288,11 @@ class Recorder(Observer):
         return enter, leave
 
     def _aim(self, name, target, settings):
-        self._forwards.aim(target.detach(), scores.ignored(name, target, settings))
+        self._forwards.aim(target.detach(), scores.ignored(name, target, settings), self._updates)
+
+    def _look_at(self, args, kwargs):
+        """What a criterion is given beside what depends on weights."""
+        return aims.look([tensor for _, tensor in tensors.leaves([args, kwargs]) if not tensor.requires_grad], self._updates)
 
     def _trained_keys(self):
         """Of the loaders that train: which do is known once a backward has followed."""
