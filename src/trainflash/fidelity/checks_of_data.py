@@ -213,7 +213,8 @@ def order(pair: Pair) -> Outcome:
     return Outcome(False, f"update {pair.baseline.updates[found].n}: samples come in another order {inside}")
 
 
-def targets(pair: Pair) -> Outcome:
+def targets(pair: Pair, limit: float = aims.LIMIT) -> Outcome:
+    """Whether the same inputs meet the same targets; computed ones may be apart by rounding, up to `limit`."""
     compared = 0
     mixed = next((index for index, relation in enumerate(pair.relations) if relation == "partly"), None)
     if mixed is not None:
@@ -221,10 +222,10 @@ def targets(pair: Pair) -> Outcome:
     for relation, (old, new) in zip(pair.relations, pair.matched, strict=True):
         if relation in SAME_WORK and old.targets and new.targets:
             compared += 1
-            if aims.relation(old, new) == "other":
+            if aims.relation(old, new, limit) == "other":
                 return Outcome(False, f"update {old.n}: the same inputs meet other targets{_distance(old, new)}")
     for relation, (old, new) in zip(pair.relations, pair.matched, strict=True):
-        if relation in SAME_WORK and aims.relation(old, new) == "rounding":
+        if relation in SAME_WORK and aims.relation(old, new, limit) == "rounding":
             continue  # rows with their targets differ in bits, too
         if old.pairs and new.pairs and old.trimmed and new.trimmed and old.trimmed[0] == new.trimmed[0] and old.targets and new.targets:
             compared += 1

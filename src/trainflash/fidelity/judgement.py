@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 
-from trainflash.fidelity import checks, checks_of_data, checks_of_evaluations, drift, saved, soft
+from trainflash.fidelity import aims, checks, checks_of_data, checks_of_evaluations, drift, saved, soft
 from trainflash.fidelity.courses import Course, begins_as_rounding, course
 from trainflash.fidelity.outcome import Outcome
 from trainflash.fidelity.pairing import Pair, seen_occasions
@@ -303,14 +303,17 @@ def _excused(check: Check, noise: Noise, pairs: tuple[Pair, ...]) -> Check:
         return replace(check, ok=None, evidence=f"{check.evidence}; two runs of the baseline differ in it too")
     if check.name == "target values":
         return check  # never the same: also where all that follows comes out equal to the bit
-    if check.ok is False and _moved_by_nudge(check.name, noise) and not _before_any_rounding(check.name, pairs):
+    if check.ok is False and _moved_by_nudge(check.name, noise, pairs) and not _before_any_rounding(check.name, pairs):
         return replace(check, ok=None, evidence=f"{check.evidence}; so does the baseline when only its rounding differs")
     return check
 
 
-def _moved_by_nudge(name: str, noise: Noise) -> bool:
-    """Targets that follow the trained weights may drift as far as these do, however near the nudged run's own are."""
-    return name in noise.nudge_failed or (name == "targets" and "target values" in noise.nudge_failed)
+def _moved_by_nudge(name: str, noise: Noise, pairs: tuple[Pair, ...]) -> bool:
+    """Targets that follow the trained weights may drift with them, farther than the nudged run's own; other targets they are not."""
+    if name != "targets" or "target values" not in noise.nudge_failed or name in noise.nudge_failed:
+        return name in noise.nudge_failed
+    coarser = any(checks.types(pair).ok is False for pair in pairs)
+    return coarser or all(checks_of_data.targets(pair, aims.FOLLOWING).ok is not False for pair in pairs)
 
 
 def _before_any_rounding(name: str, pairs: tuple[Pair, ...]) -> bool:
