@@ -121,7 +121,7 @@ def at_call(edit: CallArgument, scene: Scene, file: PythonFile, call: cst.Call) 
         if edit.argument == "batch_size" and edit.at == "eval_loader":
             evaluated.whole(scene.project, file, call)
     if edit.argument.endswith("persistent_workers"):
-        worker_state.of_one_pass(file, call)
+        worker_state.of_one_pass(scene.project, file, call)
         worker_state.kept(scene.project)
     if edit.argument.endswith("num_workers") and not expected:
         worker_state.begins_anew(scene.project, file, call, scene.summary.versions.get("python"))

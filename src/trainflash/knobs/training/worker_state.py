@@ -63,13 +63,26 @@ def changed(project: Project, *, samplers: bool = False) -> Iterator[tuple[Pytho
         yield where, node, f"`{short(where.text(node))}` changes what a data set reads"
 
 
-def of_one_pass(file: PythonFile, call: cst.Call) -> None:
+def of_one_pass(project: Project, file: PythonFile, call: cst.Call) -> None:
     """Raises `UsageError` where the call makes a loader for one pass alone, whose workers end with it however they are kept."""
     function = file.function_around(call)
     asked = function is not None and decorator_names(file, function) == ["property"]
-    heads = any(isinstance(up, cst.For) and file.inside(call, up.iter) for up in file.loops_around(call))
-    if asked or heads:
+    returned = function is not None and isinstance(file.parent(call), cst.Return)
+    sites = callers.sites(project, file, function) if returned else [(file, call)]  # type: ignore[arg-type]
+    if asked or any(_gone_through_once(where, site) for where, site in sites):
         raise refuse(f"{file.location(call)}: each pass makes a loader of its own, and its workers end with it")
+
+
+def _gone_through_once(file: PythonFile, made: cst.CSTNode) -> bool:
+    """Whether what is made here is gone through by the loop whose head it stands in, or by one in the loop that makes it again."""
+    around = list(file.loops_around(made))
+    if any(isinstance(up, cst.For) and file.inside(made, up.iter) for up in around):
+        return True
+    line = file.parent(made)
+    name = dotted(line.targets[0].target) if isinstance(line, cst.Assign) else None
+    passes = descendants(around[0].body, cst.For) if around and name is not None else ()
+    through = [each for each in passes if any(dotted(node) == name for node in descendants(each.iter, (cst.Name, cst.Attribute)))]  # type: ignore[attr-defined]
+    return any(next(iter(file.loops_around(each)), None) is around[0] for each in through)
 
 
 def told_nothing(project: Project) -> None:
