@@ -346,6 +346,22 @@ def test_a_sandbox_whose_checkouts_somebody_removed_is_made_anew(project):
     assert git(project, "worktree", "list").count("\n") == 1
 
 
+def test_a_project_that_was_cloned_anew_has_no_runs_of_the_old_one(project, tmp_path):
+    made = sandbox.create(project)
+    runs = Path(made.directory, "runs", "diagnose-001")
+    runs.mkdir(parents=True)
+    Path(made.directory, "plan.yaml").write_text("x")
+    shutil.rmtree(project)
+    project.mkdir()
+    (project / "train.py").write_text("print(1)\n")
+    for arguments in (("init", "-q"), ("add", "-A"), ("-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "x")):
+        git(project, *arguments)
+    assert sandbox.newest(project) is None
+    again = sandbox.create(project)
+    assert again.directory == made.directory and sandbox.diff(again) == ""
+    assert not runs.exists() and not Path(made.directory, "plan.yaml").exists()
+
+
 def test_a_sandbox_of_another_version_is_left_alone(project):
     made = sandbox.create(project)
     document = Path(made.directory) / "sandbox.json"

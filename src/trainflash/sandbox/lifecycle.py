@@ -98,16 +98,21 @@ def discard(sandbox: Sandbox, *, everything: bool = False) -> None:
         if not (directory / PRIVATE).exists() and os.path.isdir(sandbox.repository):
             repository = discover(Path(sandbox.repository))
         _sweep(directory, repository)
-        for entry in list(directory.iterdir()):
-            kept = entry.name in _KEPT or entry.name.startswith("report")
-            if entry.name != DOCUMENT and (everything or not kept):
-                remove(entry)
-        remove(directory / DOCUMENT)
+        _clear(directory, everything=everything)
         if everything:
             remove(directory)
     for link in state_folder().glob(f"{_name(Path(sandbox.project))}@*"):
         if not link.exists():
             link.unlink(missing_ok=True)
+
+
+def _clear(directory: Path, *, everything: bool = False) -> None:
+    """Remove what belongs to a sandbox's history, its document last."""
+    for entry in list(directory.iterdir()):
+        kept = entry.name in _KEPT or entry.name.startswith("report")
+        if entry.name != DOCUMENT and (everything or not kept):
+            remove(entry)
+    remove(directory / DOCUMENT)
 
 
 def repository_of(sandbox: Sandbox, checkout: str) -> Git:
@@ -189,7 +194,7 @@ def _refuse_existing(directory: Path) -> None:
             f"{directory} is a sandbox of this project already",
             "use it (trainflash sandbox status), discard it (trainflash sandbox discard) or name another place: --base DIR",
         )
-    (directory / DOCUMENT).unlink()
+    _clear(directory)  # its runs were of commits that are gone, too
 
 
 def state_folder() -> Path:
