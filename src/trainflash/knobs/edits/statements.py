@@ -9,7 +9,7 @@ from typing import Any
 import libcst as cst
 
 from trainflash.knobs.edits import imports
-from trainflash.knobs.edits.network import recomputed
+from trainflash.knobs.edits.network import drawing, recomputed
 from trainflash.knobs.edits.which_call import the_call
 from trainflash.knobs.effects import collected
 from trainflash.knobs.kinds import AssignedAttribute, InsertCall, RemoveCall, UnwrapCall
@@ -347,6 +347,9 @@ def unwrap_call(edit: UnwrapCall, scene: Scene) -> tuple[Target, ...]:
     for arg in own:
         if literal(arg.value) not in (True, False, None) and not isinstance(arg.value, (cst.Name, cst.Attribute)):
             raise refuse(f"{here}: `{file.text(arg)}` may do more than switch")
+    keeps = keyword(call, "preserve_rng_state")
+    if keeps is not None and literal(keeps.value) is not True:
+        drawing.nothing(scene.project)
     target, arguments = rest[0].value, rest[1:]
     if edit.segments:
         _is_sequential(file, call, target)
