@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import sys
-from pathlib import Path
-
 import pytest
+from edited_program import judged, sandbox_of
 
-from trainflash import fidelity, sandbox
-from trainflash.schema import Command, Fidelity, Sandbox
+from trainflash.schema import Sandbox
 
 PROGRAM = """
 import torch
@@ -52,7 +48,6 @@ for epoch in range(4):
     print(epoch, loss.item(), flush=True)
     torch.save({"student": student.state_dict(), "optimizer": optimizer.state_dict()}, "last.pt")
 """
-COMMAND = Command((sys.executable, "train.py"))
 ANSWER = "return self.second(hidden)"
 HALVES = (
     "return F.linear(hidden[:, 64:], self.second.weight[:, 64:]) + F.linear(hidden[:, :64], self.second.weight[:, :64], self.second.bias)"
@@ -76,25 +71,11 @@ pytestmark = [pytest.mark.full, pytest.mark.timeout(900)]
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory) -> Sandbox:
-    base = tmp_path_factory.mktemp("distillation")
-    project = base / "project"
-    project.mkdir()
-    (project / "train.py").write_text(PROGRAM)
-    os.environ["OMP_NUM_THREADS"] = "1"
-    return sandbox.create(project, base / "sandbox")
-
-
-def check(made: Sandbox, tmp_path: Path, *edits: tuple[str, str], **options) -> Fidelity:
-    text = PROGRAM
-    for old, new in edits:
-        assert old in text
-        text = text.replace(old, new)
-    (sandbox.project_in(made, "candidate") / "train.py").write_text(text)
-    return fidelity.check(made, COMMAND, COMMAND, tmp_path / "runs", baseline_record=Path(made.directory) / "kept", **options)
+    return sandbox_of(tmp_path_factory.mktemp("distillation"), PROGRAM)
 
 
 def test_a_teacher_that_adds_up_in_another_order_is_numerics(made, tmp_path):
-    found = check(made, tmp_path, *ROUNDED)
+    found = judged(made, PROGRAM, tmp_path / "runs", *ROUNDED)
     assert (found.verdict, found.changed) == ("close", ("numerics",)), found.reasons
     by_name = {each.name: each for each in found.checks}
     assert by_name["targets"].ok and by_name["target values"].ok is False
@@ -103,6 +84,6 @@ def test_a_teacher_that_adds_up_in_another_order_is_numerics(made, tmp_path):
 
 @pytest.mark.parametrize("name", OTHERS)
 def test_other_targets_are_refused_beside_rounded_ones(made, tmp_path, name):
-    found = check(made, tmp_path, *ROUNDED, OTHERS[name])
+    found = judged(made, PROGRAM, tmp_path / "runs", *ROUNDED, OTHERS[name])
     assert found.verdict == "changed" and "targets" in found.changed, found.reasons
     assert any("the same inputs meet other targets" in reason for reason in found.reasons)

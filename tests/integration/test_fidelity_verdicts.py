@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from pathlib import Path
 
 import pytest
+from edited_program import COMMAND, judged, sandbox_of
 
 from trainflash import fidelity, sandbox
 from trainflash.fidelity import convergence, metric
-from trainflash.schema import Command, Fidelity, Sandbox
+from trainflash.schema import Fidelity, Sandbox
 
 PROGRAM = """
 import json, os
@@ -43,7 +42,6 @@ for epoch in range(begun, 4):
         file.write(json.dumps({"val": ends}) + chr(10))
     torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict(), "epoch": epoch + 1}, "last.pt")
 """
-COMMAND = Command((sys.executable, "train.py"))
 OTHER_ORDER = ("manual_seed(2)", "manual_seed(3)")
 CLIP = ("        nn.utils.clip_grad_norm_(model.parameters(), 0.05)\n", "")
 FORGETS = ('    optimizer.load_state_dict(saved["optimizer"])\n', "")
@@ -53,21 +51,7 @@ pytestmark = [pytest.mark.full, pytest.mark.timeout(900)]
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory) -> Sandbox:
-    base = tmp_path_factory.mktemp("verdicts")
-    project = base / "project"
-    project.mkdir()
-    (project / "train.py").write_text(PROGRAM)
-    os.environ["OMP_NUM_THREADS"] = "1"
-    return sandbox.create(project, base / "sandbox")
-
-
-def check(made: Sandbox, tmp_path: Path, *edits: tuple[str, str], **options) -> Fidelity:
-    text = PROGRAM
-    for old, new in edits:
-        assert old in text
-        text = text.replace(old, new)
-    (sandbox.project_in(made, "candidate") / "train.py").write_text(text)
-    return fidelity.check(made, COMMAND, COMMAND, tmp_path / "runs", baseline_record=Path(made.directory) / "kept", **options)
+    return sandbox_of(tmp_path_factory.mktemp("verdicts"), PROGRAM)
 
 
 def names(found: Fidelity) -> set[str]:
@@ -75,20 +59,20 @@ def names(found: Fidelity) -> set[str]:
 
 
 def test_both_sides_are_started_again_from_their_checkpoints(made, tmp_path):
-    found = check(made, tmp_path / "honest", ("zero_grad()", "zero_grad(set_to_none=False)"))
+    found = judged(made, PROGRAM, tmp_path / "honest", ("zero_grad()", "zero_grad(set_to_none=False)"))
     assert found.verdict == "same", found.reasons
     assert "both sides were started again from their checkpoints and compared" in found.notes
-    found = check(made, tmp_path / "forgets", FORGETS)
+    found = judged(made, PROGRAM, tmp_path / "forgets", FORGETS)
     assert "checkpoint" in found.changed
     assert "resumed from checkpoint" in names(found)
 
 
 def test_lost_clipping_does_not_hide_behind_another_order(made, tmp_path):
     agreed = {"allowed": frozenset({"order"})}
-    found = check(made, tmp_path / "order", OTHER_ORDER, **agreed)
+    found = judged(made, PROGRAM, tmp_path / "order", OTHER_ORDER, **agreed)
     assert found.changed == ("order",), found.reasons
     assert any(check.name == "losses in distribution" and check.ok for check in found.checks), found.checks
-    found = check(made, tmp_path / "lost", OTHER_ORDER, CLIP, **agreed)
+    found = judged(made, PROGRAM, tmp_path / "lost", OTHER_ORDER, CLIP, **agreed)
     assert {"order", "clipping"} <= set(found.changed)
     assert found.verdict == "changed"
 
@@ -96,10 +80,10 @@ def test_lost_clipping_does_not_hide_behind_another_order(made, tmp_path):
 def test_the_projects_metric_is_read_from_a_file_that_the_program_writes(made, tmp_path):
     text = "log.jsonl:$.val"
     held = metric.parse(text, 1e-6, folder=made.baseline)
-    found = check(made, tmp_path / "same", ("zero_grad()", "zero_grad(set_to_none=False)"), metric=held)
+    found = judged(made, PROGRAM, tmp_path / "same", ("zero_grad()", "zero_grad(set_to_none=False)"), metric=held)
     assert found.verdict == "same", found.reasons
     assert next(check for check in found.checks if check.name == "metric").ok
-    found = check(made, tmp_path / "moved", ('"val": ends', '"val": ends - 0.1'), metric=held)
+    found = judged(made, PROGRAM, tmp_path / "moved", ('"val": ends', '"val": ends - 0.1'), metric=held)
     assert found.changed == ("metric",)
 
 
