@@ -51,6 +51,7 @@ FILES = (
     "knob_cadences.yaml",  # ways of saying that something happens once in N steps
     "knob_loaders.yaml",  # loaders that are made again for each pass
     "knob_recomputed.yaml",  # activation checkpointing that does more than compute again
+    "knob_micro_batches.yaml",  # what is done with each micro-batch
     "knob_workers.yaml",  # samples that share something with the main process
     "knob_attention.yaml",  # attention whose products are written as sums over letters
 )

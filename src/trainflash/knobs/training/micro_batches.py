@@ -13,6 +13,7 @@ from trainflash.knobs.reading import callees, callers
 from trainflash.knobs.reading.callees import method_name
 from trainflash.knobs.reading.expressions import literal, refuse
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, string_value
+from trainflash.knobs.training import each_micro_batch
 from trainflash.knobs.training.backward_loops import BackwardLoop, backward_loops
 
 OTHERS = re.compile(r"sched|prof")
@@ -31,7 +32,11 @@ def counts(project: Project, is_number: Callable[[PythonFile, cst.BaseExpression
     found: Places = []
     for region in regions.values():
         updates = any(makes_updates(project, call) for _, call in region.each(cst.Call))  # type: ignore[arg-type]
+        each_micro_batch.of_rows_alone(region)
         found += _remainders(region, is_number) if updates else [_passes(region, is_number)]
+        if not updates:
+            each_micro_batch.steps_once(region, ())
+    each_micro_batch.schedules_count_updates(project, found)
     return found
 
 
@@ -91,6 +96,7 @@ def _remainders(region: BackwardLoop, is_number: Callable[[PythonFile, cst.BaseE
         if any(literal(other) != 0 and file.text(node) not in file.text(other) for other in others):
             raise refuse(f"{file.location(test)}: `{file.text(up or test)}` names a micro-batch by its own number")
     _nothing_else(region, numbers)
+    each_micro_batch.steps_once(region, (node for file, node in region.each(cst.Call) if _guarded(region, file, node, tied)))
     return [(file, node) for file, _, _, node in numbers]
 
 

@@ -19,7 +19,7 @@ from trainflash.knobs.reading.python_source import PythonFile, descendants, dott
 from trainflash.knobs.reading.sizes import size_of
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Edit, Splice
-from trainflash.knobs.training import micro_batches
+from trainflash.knobs.training import each_micro_batch, micro_batches
 from trainflash.knobs.training.backward_loops import BackwardLoop, backward_loops
 from trainflash.knobs.training.divided_loss import UNDIVIDED, divided_loss, is_sum, no_sum
 
@@ -48,6 +48,8 @@ def cut_batch(edit: CutBatch, scene: Scene) -> tuple[Target, ...]:
         raise refuse("how many rows a micro-batch has was not measured")
     pieces, rows = round(updates.backwards_per_step), updates.micro_batch
     cuts = _cuts(scene)
+    each_micro_batch.steps_once(cuts.region, ())
+    each_micro_batch.of_rows_alone(cuts.region)
     loss = divided_loss(scene.project, cuts.region)
     divisor = (loss.file, loss.divisor)
     made = (loss.file, _worked_out_once(*divisor))
