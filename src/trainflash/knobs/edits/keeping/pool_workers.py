@@ -11,11 +11,17 @@ from trainflash.knobs.edits.keeping.kept_calls import TRAINED
 from trainflash.knobs.effects import changes, purity
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees
-from trainflash.knobs.reading.expressions import assigned, is_name, refuse
+from trainflash.knobs.reading.expressions import assigned, is_name, refuse, short
 from trainflash.knobs.reading.python_source import ASSIGNS, LOOPS, PythonFile, descendants, dotted, keyword, targets_of
 
 RUN_BY_LOADERS = ("__getitem__", "__getitems__", "__iter__", "__next__")
 UNCHANGED = (cst.BaseNumber, cst.BaseString, cst.Name, cst.Attribute, cst.UnaryOperation)  # defaults that hold nothing
+FOLDERS = ("contextlib.chdir", "os.chdir", "os.chroot", "os.fchdir")
+ENVIRONMENTS = ("dotenv.load_dotenv", "os.putenv", "os.unsetenv", "time.tzset")
+DEFAULTS = (
+    "decimal.setcontext", "locale.setlocale", "numpy.seterr", "os.umask", "socket.setdefaulttimeout", "torch.set_default_device",
+    "torch.set_default_dtype", "torch.set_default_tensor_type",
+)  # fmt: skip
 DEFINES = (cst.FunctionDef, cst.ClassDef, cst.Import, cst.ImportFrom)
 
 
@@ -53,6 +59,7 @@ def no_forks(project: Project, makers: set[int]) -> None:
 
 def no_state(project: Project, handed: list[callees.Function]) -> None:
     """Raises `UsageError` where a new process may know, or draw, something else than one that is kept."""
+    surroundings_stay(project)
     owners = {node.name.value for file in project.parsed() for node in file.nodes if isinstance(node, (cst.ClassDef, cst.FunctionDef))}
     for file, function in callees.reached(project, handed):
         found = purity.first_draw(project, file, function, set())
@@ -74,6 +81,45 @@ def no_state(project: Project, handed: list[callees.Function]) -> None:
                 raise refuse(
                     f"{file.location(node)}: {node.attr.value} of a class or function is set at {place}, and kept workers hold a copy of it"
                 )
+
+
+def surroundings_stay(project: Project) -> None:
+    """Raises `UsageError` where the program goes to another folder, changes its environment, or what a library does by default.
+
+    A process keeps what it began with. Only what the module does first, before it calls any function of the program, is the same for all.
+    """
+    for file in project.parsed():
+        for node in file.nodes:
+            told = _surrounding(file, node)
+            if told is not None and not _first(project, file, node):
+                raise refuse(f"{file.location(node)}: `{short(file.text(node))}` changes {told}, which kept workers do not see")
+
+
+def _surrounding(file: PythonFile, node: cst.CSTNode) -> str | None:
+    """What a call or statement changes for processes that begin later; None for any other."""
+    if isinstance(node, cst.Call):
+        full = file.full_name(node.func) or ""
+        base = file.full_name(node.func.value) if isinstance(node.func, cst.Attribute) else None
+        if full in FOLDERS:
+            return "the folder"
+        if full in ENVIRONMENTS or (base == "os.environ" and changes.writes(callees.method_name(node))):
+            return "the environment"
+        return "what a library does by default" if full in DEFAULTS else None
+    for target in targets_of(node) if isinstance(node, (*ASSIGNS, cst.Del)) else ():
+        while isinstance(target, cst.Subscript):
+            target = target.value
+        if file.full_name(target) == "os.environ":
+            return "the environment"
+    return None
+
+
+def _first(project: Project, file: PythonFile, node: cst.CSTNode) -> bool:
+    """Whether the module does it once, in front of all else that it runs of the program."""
+    if file.function_around(node) is not None or any(True for _ in file.loops_around(node)):
+        return False
+    start = file.span(node)[0]
+    ahead = [each for each in file.calls if file.span(each)[0] < start and file.function_around(each) is None]
+    return not any(True for each in ahead for _ in callees.meant(project, file, each))
 
 
 def _variables(project: Project, file: PythonFile, node: cst.CSTNode) -> Iterator[tuple[PythonFile, str]]:
