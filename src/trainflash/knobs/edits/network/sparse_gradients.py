@@ -15,7 +15,7 @@ from trainflash.knobs.kinds import CallArgument, SparseGradients
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees, lookups, sources
 from trainflash.knobs.reading.expressions import argument_node, literal, refuse, short
-from trainflash.knobs.reading.python_source import PythonFile, dotted, has_splat, keyword, string_value
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, has_splat, keyword, string_value, targets_of
 from trainflash.knobs.scene import Scene, Target
 
 TABLES = ("torch.nn.Embedding", "torch.nn.EmbeddingBag")
@@ -27,6 +27,7 @@ MOVES = ("momentum", "weight_decay", "dampening", "nesterov")  # what moves such
 DENSE = ("fused", "foreach", "differentiable")  # implementations that take no sparse gradients
 READS = {"clip_grad_norm_", "clip_grad_value_", "DistributedDataParallel", "FullyShardedDataParallel", "fully_shard", "prepare"}
 READS |= {"register_hook", "register_post_accumulate_grad_hook", "add_param_group", "compile"}  # what may not take or send sparse ones
+DERIVES = ("torch.autograd.grad", "torch.autograd.functional.", "torch.func.", "functorch.")
 CLIPS = ("gradient_clip_val", "max_grad_norm")
 PREPARES = ("copy_", "uniform_", "normal_", "zero_", "fill_", "data", "requires_grad_", "shape", "device", "dtype", "size")
 
@@ -112,8 +113,30 @@ def _nobody_reads_gradients(project: Project) -> None:
                     raise refuse(f"{file.location(node)}: `{file.text(node)}` may be read, or changed")
         for call in file.calls:
             name = (file.full_name(call.func) or callees.method_name(call)).split(".")[-1]
+            if (file.full_name(call.func) or "").startswith(DERIVES) and not _of_inputs(file, call):
+                raise refuse(f"{file.location(call)}: `{short(file.text(call))}` may give the tables' gradients, which would be sparse")
             if name in READS or any(keyword(call, clip) is not None for clip in CLIPS) or (name == "getattr" and "grad" in file.text(call)):
                 raise refuse(f"{file.location(call)}: {name} may not take sparse gradients")
+
+
+def _of_inputs(file: PythonFile, call: cst.Call) -> bool:
+    """Whether `torch.autograd.grad` is asked for the gradient of nothing but what the function itself makes an input of."""
+    inputs = argument_node(file, call, "inputs", 1)
+    parts = [each.value for each in inputs.elements] if isinstance(inputs, (cst.List, cst.Tuple)) else [inputs]
+    scope = file.function_around(call) or file.module
+    calls_there = [each for each in descendants(scope, cst.Call) if isinstance(each.func, cst.Attribute) and _asks_for_gradient(each)]  # type: ignore[attr-defined]
+    asked = {dotted(each.func.value) for each in calls_there}  # type: ignore[attr-defined]
+    made = {dotted(each) for node in descendants(scope, cst.Assign) if _asks_for_gradient(node.value) for each in targets_of(node)}  # type: ignore[attr-defined]
+    plain = file.full_name(call.func) == "torch.autograd.grad"
+    return plain and bool(parts) and all(isinstance(each, cst.Name) and each.value in asked | made for each in parts)
+
+
+def _asks_for_gradient(node: cst.CSTNode) -> bool:
+    """Whether a call is `x.requires_grad_()`, or makes something with `requires_grad=True`."""
+    if not isinstance(node, cst.Call):
+        return False
+    told = keyword(node, "requires_grad")
+    return (callees.method_name(node) == "requires_grad_" and not node.args) or (told is not None and literal(told.value) is True)
 
 
 def _tables(project: Project) -> Iterator[tuple[PythonFile, cst.Call]]:
