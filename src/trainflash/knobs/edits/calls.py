@@ -9,7 +9,7 @@ from typing import Any
 import libcst as cst
 
 from trainflash.errors import UsageError
-from trainflash.knobs.edits import bare_decorators, handed_options, imports
+from trainflash.knobs.edits import bare_decorators, handed_options, imports, run_lengths
 from trainflash.knobs.edits.network import recomputed
 from trainflash.knobs.edits.watching import profiles
 from trainflash.knobs.edits.which_call import OF_LOADERS, calls_at, the_call, wanted_location
@@ -39,7 +39,8 @@ def call_argument(edit: CallArgument, scene: Scene) -> tuple[Target, ...]:
         written = Target(target.location, known, lambda value: target.write(edit.written), was, edit.written)
         return (written,)
     try:
-        found = at_call(edit, scene, *the_call(edit, scene))
+        file, call = the_call(edit, scene)
+        found = run_lengths.within(edit, scene, file, call, at_call(edit, scene, file, call))
     except UsageError as bad:
         inherited = _of_derived(edit, scene) or bare_decorators.option(edit, scene)
         if inherited is None:

@@ -20,6 +20,7 @@ from trainflash.knobs.training import paced, windows
 from trainflash.schema import Activity, Location
 
 PART = 0.1  # own: of what a finding costs; an activity that takes less is not its cause
+DOES = {"Ckpt": "save", "Eval": "evaluate"}  # what must happen at least once
 HIGHEST = 3  # own: calls that lie between an activity and the condition that guards it
 
 
@@ -72,14 +73,14 @@ def interval(edit: Interval, scene: Scene) -> tuple[Target, ...]:
 
 
 def _within(scene: Scene, file: PythonFile, test: cst.If, target: Target, phase: str) -> Target:
-    """`target`, refused for a number beyond all rounds of its loop, where the source says how many: a state would never be saved."""
-    most = _rounds(scene, file, test) if phase == "Ckpt" else None
+    """`target`, refused for a number beyond all rounds of its loop, where the source says how many: nothing would be saved or evaluated."""
+    most = _rounds(scene, file, test) if phase in DOES else None
     if most is None:
         return target
 
     def write(value: Any) -> tuple[Any, ...]:
         if value > most:
-            raise refuse(f"{target.where}: there are {most} rounds, and none of them would save anything")
+            raise refuse(f"{target.where}: there are {most} rounds, and none of them would {DOES[phase]} anything")
         return target.write(value)
 
     return replace(target, write=write)
