@@ -11,7 +11,7 @@ from trainflash.knobs.edits.batches.collating import LOADER
 from trainflash.knobs.edits.which_call import the_call
 from trainflash.knobs.kinds import BatchedSampling
 from trainflash.knobs.reading.expressions import assigned, literal, refuse
-from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, has_splat, positional
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, has_splat, keyword, positional, string_value
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
 
@@ -43,6 +43,7 @@ PARTED = {
     "meshgrid",
     "loadtxt",
 }  # may give several, or what is no array
+NUMBERS = {"arange", "empty", "eye", "geomspace", "identity", "linspace", "logspace", "ones", "zeros"}  # of NumPy, without a dtype
 DEEPEST = 6  # own: chains of names that are followed to a tensor
 
 
@@ -154,13 +155,36 @@ def _only_reads(file: PythonFile, owner: cst.ClassDef, function: cst.FunctionDef
             raise refuse(f"{file.location(part)}: `{file.text(part)}` is not known to be the read of a tensor")
 
 
+def _of_numbers(file: PythonFile, owner: cst.ClassDef, call: cst.Call, depth: int) -> bool:
+    """Whether an array of NumPy's holds numbers: texts and objects stay arrays where a loader makes a tuple, or a tensor of them."""
+    full = file.full_name(call.func) or ""
+    told = keyword(call, "dtype")
+    if told is not None:
+        return _numeric(file, told.value)
+    if full.split(".")[-1] in NUMBERS or full.startswith("numpy.random."):
+        return True
+    given = [arg.value for arg in call.args if arg.keyword is None]
+    parts = [each.value for value in given for each in (value.elements if isinstance(value, (cst.List, cst.Tuple)) else ())]
+    return any(isinstance(each, cst.BaseNumber) or _array(file, owner, each, depth + 1) for each in (*given, *parts))
+
+
+def _numeric(file: PythonFile, dtype: cst.BaseExpression) -> bool:
+    said = string_value(dtype) or (file.full_name(dtype) or "").split(".")[-1]
+    return said.startswith(("bool", "double", "float", "half", "int", "long", "single", "uint")) and said[-1:] != "_"
+
+
 def _array(file: PythonFile, owner: cst.ClassDef, node: cst.BaseExpression, depth: int) -> bool:
     """Whether `node` is surely a tensor or an array: made by torch or numpy, or computed from one."""
     if depth > DEEPEST:
         return False
     if isinstance(node, cst.Call):
-        if (file.full_name(node.func) or "").split(".")[0] in ("torch", "numpy"):
-            return (file.full_name(node.func) or "").split(".")[-1] not in PARTED
+        full = file.full_name(node.func) or ""
+        if full.split(".")[0] == "torch":
+            return full.split(".")[-1] not in PARTED
+        if full.split(".")[0] == "numpy":
+            return full.split(".")[-1] not in PARTED and _of_numbers(file, owner, node, depth)
+        if isinstance(node.func, cst.Attribute) and node.func.attr.value == "astype":
+            return bool(node.args) and _numeric(file, node.args[0].value)
         inside = isinstance(node.func, cst.Attribute) and node.func.attr.value not in ("tolist", "item", "split", "chunk", "unbind")
         return inside and _array(file, owner, node.func.value, depth + 1)  # type: ignore[union-attr]
     if isinstance(node, (cst.BinaryOperation, cst.Comparison)):
