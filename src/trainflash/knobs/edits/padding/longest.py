@@ -17,7 +17,7 @@ from trainflash.knobs.reading.expressions import refuse, short
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
-from trainflash.knobs.training import padding, samples
+from trainflash.knobs.training import masked, padding, samples
 
 MAKERS = tuple(f"{module}.{name}" for module in ("torch", "numpy") for name in ("zeros", "ones", "full", "empty"))
 FIXED = (cst.Name, cst.Attribute, cst.Integer)
@@ -36,6 +36,7 @@ def pad_to_longest(edit: PadToLongest, scene: Scene) -> tuple[Target, ...]:
     batch = samples.Batch(file, function)
     widened = again.targets(scene, batch)
     if widened:
+        masked.leaves_out(scene.project)
         return widened
     spots, lengths = _spots(batch)
     if not spots or not lengths:
@@ -50,6 +51,7 @@ def pad_to_longest(edit: PadToLongest, scene: Scene) -> tuple[Target, ...]:
     for where, around, fixed in _typed(scene, file, function, width, place):
         padding.network_of_any_width(scene, where, around, fixed)
     _no_other_use(batch, width, spots, place)
+    masked.leaves_out(scene.project)
     longest = samples.longest(lengths)
     bound = file.text(place if place is not None else width)
     called = isinstance(place if place is not None else width, cst.Call)
