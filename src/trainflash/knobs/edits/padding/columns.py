@@ -19,7 +19,7 @@ from trainflash.knobs.reading.expressions import free_name, literal, refuse
 from trainflash.knobs.reading.python_source import PythonFile, descendants
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
-from trainflash.knobs.training import padding
+from trainflash.knobs.training import masked, padding
 from trainflash.schema import Location, PaddedField
 
 NAME, DECORATOR = "cut_common_padding", "without_common_padding"
@@ -55,6 +55,7 @@ def common_padding(edit: CommonPadding, scene: Scene) -> tuple[Target, ...]:
     fields = scene.summary.padded
     if not fields:
         raise refuse("the run did not see which parts of a batch end in padding that all of its samples have")
+    masked.leaves_out(scene.project)
     if scene.summary.padded_by is not None:
         return (_decorated(scene, scene.summary.padded_by, fields),)
     file, call = the_call(LOADER, scene)

@@ -14,6 +14,7 @@ from trainflash.knobs.reading.expressions import given_to, refuse, short
 from trainflash.knobs.reading.python_source import PythonFile, descendants
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
+from trainflash.knobs.training import masked
 
 NEW = {"new_zeros", "new_ones", "new_full", "new_empty"}  # methods of a tensor that make another
 PLACES = ("torch.arange", "numpy.arange")  # of the mask, which is as wide
@@ -27,6 +28,7 @@ def rounded_width(edit: RoundedWidth, scene: Scene) -> tuple[Target, ...]:
     function = file.function_at(place)
     if function is None:
         raise refuse(f"{place}: no function makes the batches there")
+    masked.leaves_out(scene.project)
     reasons: list[UsageError] = []
     for where, each in callees.reached(scene.project, [(file, function)]):
         for assign in descendants(each.body, cst.Assign):
