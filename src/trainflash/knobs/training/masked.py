@@ -52,7 +52,7 @@ def _over_places(file: PythonFile, owner: cst.ClassDef, forward: cst.FunctionDef
         if callees.called_name(call) in POOLS and isinstance(call.func, cst.Attribute):  # type: ignore[arg-type,attr-defined]
             dim = argument_node(file, call, "dim", 1 if own else 0)  # type: ignore[arg-type]
             known = literal(dim) if dim is not None else UNKNOWN
-            if type(known) is int and known in POSITIONS:
+            if type(known) is int and known in POSITIONS and not _weighs(call, own):  # type: ignore[arg-type]
                 yield call
         elif _is_recurrent(file, owner, call) and _state_is_used(file, owner, call):  # type: ignore[arg-type]
             yield call
@@ -61,6 +61,13 @@ def _over_places(file: PythonFile, owner: cst.ClassDef, forward: cst.FunctionDef
         whole = len(parts) > 1 and isinstance(parts[0], cst.Slice) and parts[0].lower is None and parts[0].upper is None
         if whole and isinstance(parts[1], cst.Index) and literal(parts[1].value) == -1:
             yield node
+
+
+def _weighs(call: cst.Call, own: bool) -> bool:
+    """Whether a sum is one of products: what each place is multiplied by may leave padding out."""
+    pooled = call.args[0].value if own else call.func.value  # type: ignore[attr-defined]
+    product = isinstance(pooled, cst.BinaryOperation) and isinstance(pooled.operator, cst.Multiply)
+    return callees.called_name(call) == "sum" and product
 
 
 def _is_recurrent(file: PythonFile, owner: cst.ClassDef, call: cst.Call) -> bool:
