@@ -244,11 +244,8 @@ def test_targets_that_follow_the_trained_weights_may_drift_as_those_do():
     for name in ("turned round", "one row of another sample", "one value lost", "another number type", "another shape"):
         other = distilled(change=REAL[name], losses=1e-6)
         assert "targets" in compare(distilled(), other, rerun=distilled(), nudged=nudged).changed, name
-    coarse = record(
-        stream([replace(each, autocast=("bfloat16",)) for each in distilled(change=REAL["another number type"]).streams[0].updates])
-    )
-    assert check_of(compare(distilled(), coarse, rerun=distilled(), nudged=nudged), "targets").ok is None, (
-        "which the owner agrees to or not"
-    )
+    typed = distilled(change=REAL["another number type"]).streams[0].updates
+    coarse = record(stream([replace(each, autocast=("bfloat16",)) for each in typed]))
+    assert check_of(compare(distilled(), coarse, rerun=distilled(), nudged=nudged), "targets").ok is None  # the owner agrees to it or not
     rounding = compare(distilled(), distilled(halves=True), rerun=distilled(), nudged=nudged)
     assert rounding.changed == ("numerics",), "equal losses do not make it the same"
