@@ -54,5 +54,6 @@ FILES = (
     "knob_micro_batches.yaml",  # what is done with each micro-batch
     "knob_workers.yaml",  # samples that share something with the main process
     "knob_attention.yaml",  # attention whose products are written as sums over letters
+    "knob_network.yaml",  # the network, attention in it and its compiler
 )
 CASES = tuple(Case(**each) for name in FILES for each in yaml.safe_load((DATA / name).read_text(encoding="utf-8")))

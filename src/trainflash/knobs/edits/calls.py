@@ -20,7 +20,7 @@ from trainflash.knobs.reading.origins import Source
 from trainflash.knobs.reading.python_source import PythonFile, dotted, has_splat, keyword
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Edit, Splice
-from trainflash.knobs.training import early_handles, evaluated, left_in_workers, loading, pass_changes, worker_state
+from trainflash.knobs.training import early_handles, evaluated, fitting, left_in_workers, loading, pass_changes, worker_state
 from trainflash.schema import LoaderFacts
 
 LOADERS = ("torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader")
@@ -136,6 +136,7 @@ def at_call(edit: CallArgument, scene: Scene, file: PythonFile, call: cst.Call) 
         recomputed.whole(scene.project)
     if edit.argument == "set_to_none":
         loading.bears_none(scene.project)
+    fitting.check(edit, resolver, file, call)
     name = (dotted(call.func) or "").split(".")[-1]
     if name.endswith("Arguments"):
         for where, value in writes.to_key(scene.project, (edit.argument,)):

@@ -4,15 +4,30 @@ from __future__ import annotations
 
 import libcst as cst
 
-from trainflash.knobs.edits.attention.chain import operand
+from trainflash.knobs.edits.attention.chain import operand, stores
 from trainflash.knobs.edits.attention.place import attention_place, only_call
 from trainflash.knobs.kinds import FourDimensions
-from trainflash.knobs.reading.expressions import refuse, short
+from trainflash.knobs.project import Project
+from trainflash.knobs.reading.expressions import given_to, refuse, short
 from trainflash.knobs.reading.python_source import PythonFile, descendants, has_splat, keyword, positional
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
 
 FUNCTION = "scaled_dot_product_attention"
+OF_TENSORS = (
+    "bool",
+    "to",
+    "float",
+    "triu",
+    "tril",
+    "unsqueeze",
+    "expand",
+    "view",
+    "reshape",
+    "masked_fill",
+    "repeat_interleave",
+    "type_as",
+)
 GIVEN = ("query", "key", "value", "attn_mask")  # in order of place
 
 
@@ -27,18 +42,41 @@ def four_dimensions(edit: FourDimensions, scene: Scene) -> tuple[Target, ...]:
     tensors = [value for value in values if not (isinstance(value, cst.Name) and value.value == "None")]
     if any(isinstance(value, cst.Subscript) and file.text(value).endswith("[None]") for value in tensors):
         raise refuse(f"{here}: a dimension is added already")
-    for value in tensors[3:]:
-        _is_no_none(file, value)
-    splices = tuple(Splice(file.path, *file.outer_span(value), f"{operand(file, value)}[None]") for value in tensors)
+    splices = tuple(
+        Splice(file.path, *file.outer_span(value), _raised(scene.project, file, value, at > 2)) for at, value in enumerate(tensors)
+    )
     return (Target(here, None, lambda value: (*splices, Splice(file.path, end, end, "[0]")), f"attention at {here}", "four dimensions"),)
 
 
-def _is_no_none(file: PythonFile, mask: cst.BaseExpression) -> None:
-    """Raises `UsageError` where a mask may be None: a parameter that need not be given, or one of two."""
-    function = file.function_around(mask)
-    if function is not None and isinstance(mask, cst.Name):
-        for param in descendants(function.params, cst.Param):
-            if param.name.value == mask.value and param.default is not None:  # type: ignore[attr-defined]
-                raise refuse(f"{file.location(mask)}: the mask `{mask.value}` may be None")
-    if isinstance(mask, cst.IfExp):
-        raise refuse(f"{file.location(mask)}: the mask `{short(file.text(mask))}` may be None")
+def _raised(project: Project, file: PythonFile, value: cst.BaseExpression, mask: bool) -> str:
+    """`value` with one more dimension; of a mask that may be None only where it is none."""
+    more = f"{operand(file, value)}[None]"
+    if not mask or _is_tensor(project, file, value):
+        return more
+    if isinstance(value, (cst.Name, cst.Attribute, cst.Subscript)) and not any(True for _ in descendants(value, cst.Call)):
+        return f"None if {file.text(value)} is None else {more}"
+    raise refuse(f"{file.location(value)}: the mask `{short(file.text(value))}` may be None")
+
+
+def _is_tensor(project: Project, file: PythonFile, mask: cst.BaseExpression) -> bool:
+    """Whether a mask is known not to be None: made by torch or an operator, or a name that is given nothing else."""
+    if isinstance(mask, cst.Name):
+        function = file.function_around(mask)
+        given = given_to(function, mask.value) if function is not None else []
+        params = descendants(function.params, cst.Param) if function is not None else ()
+        if any(param.name.value == mask.value for param in params) or _given_otherwise(file, function, mask.value, len(given)):  # type: ignore[attr-defined]
+            return False
+        return bool(given) and all(not isinstance(each, cst.Name) and _is_tensor(project, file, each) for each in given)
+    if isinstance(mask, cst.Call):
+        method = mask.func.attr.value if isinstance(mask.func, cst.Attribute) else ""
+        of_torch = (file.full_name(mask.func) or "").startswith("torch.")
+        return of_torch or (method in OF_TENSORS and not project.functions(method))
+    return isinstance(mask, (cst.BinaryOperation, cst.UnaryOperation, cst.Comparison))
+
+
+def _given_otherwise(file: PythonFile, function: cst.FunctionDef | None, name: str, known: int) -> bool:
+    """Whether a name is also given a value by a loop, an unpacking or the like."""
+    if function is None:
+        return True
+    names = [node for node in descendants(function.body, cst.Name) if node.value == name]  # type: ignore[attr-defined]
+    return sum(stores(file, node) or isinstance(file.parent(node), (cst.Element, cst.For, cst.AsName)) for node in names) != known

@@ -12,20 +12,14 @@ LOW = -1e4  # exp(-1e4) is 0 in every format; a float16 holds it
 SWALLOWS = -1e9  # own: beside it scores up to 32 are lost in float32's rounding, so that a row hidden whole has equal weights
 
 
-def is_causal(file: PythonFile, node: cst.BaseExpression, scores: str | None = None) -> bool:
+def is_causal(file: PythonFile, node: cst.BaseExpression, scores: str | None = None, *, boolean: bool = False) -> bool:
     """`torch.ones(n, n, dtype=torch.bool).triu(1)` or `torch.triu(torch.ones(n, n, …), diagonal=1)`: all above the diagonal.
 
-    Of a square, or of the last two dimensions of the expression `scores`.
+    Of a square, or of the last two dimensions of the expression `scores`; with `boolean` also known to hold truth values, since numbers
+    are added.
     """
-    if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value == "bool" and not node.args:
-        node = node.func.value
-    if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute) or node.func.attr.value != "triu":
-        return False
-    if file.full_name(node.func) == "torch.triu" and node.args:
-        inner, rest = node.args[0].value, node.args[1:]
-    else:
-        inner, rest = node.func.value, node.args
-    if len(rest) != 1 or literal(rest[0].value) != 1 or not isinstance(inner, cst.Call):
+    kind, inner, rest, truth = _triangle(file, node)
+    if kind != "triu" or (boolean and not truth) or len(rest) != 1 or literal(rest[0].value) != 1 or not isinstance(inner, cst.Call):
         return False
     if file.full_name(inner.func) == "torch.ones_like" and inner.args and file.text(inner.args[0].value) == scores:
         return True
@@ -39,7 +33,33 @@ def is_causal(file: PythonFile, node: cst.BaseExpression, scores: str | None = N
     return len(sizes) == 2 and sizes[0] == sizes[1] and sizes[0] != "1"
 
 
-def corner_of_causal(file: PythonFile, mask: cst.BaseExpression) -> bool:
+def hides_a_row(file: PythonFile, node: cst.BaseExpression) -> bool:
+    """Whether truth values hide every key from a query: the diagonal and all on one side of it, as `torch.tril(ones).bool()` does."""
+    kind, inner, rest, truth = _triangle(file, node)
+    if not truth or len(rest) > 1 or not isinstance(inner, cst.Call) or file.full_name(inner.func) not in ("torch.ones", "torch.ones_like"):
+        return False
+    diagonal = literal(rest[0].value) if rest else 0
+    return isinstance(diagonal, int) and (diagonal <= 0 if kind == "triu" else kind == "tril" and diagonal >= 0)
+
+
+def _triangle(file: PythonFile, node: cst.BaseExpression) -> tuple[str, cst.BaseExpression, list[cst.Arg], bool]:
+    """Of a triangle its kind ("": it is none), what it is cut from, what else is said, and whether it is known to hold truth values."""
+    truth = False
+    if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value == "bool" and not node.args:
+        truth, node = True, node.func.value
+    if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute) or node.func.attr.value not in ("triu", "tril"):
+        return "", node, [], truth
+    if file.full_name(node.func) in ("torch.triu", "torch.tril") and node.args:
+        inner, rest = node.args[0].value, list(node.args[1:])
+    else:
+        inner, rest = node.func.value, list(node.args)
+    kind = keyword(inner, "dtype") if isinstance(inner, cst.Call) else None
+    cast = isinstance(inner, cst.Call) and isinstance(inner.func, cst.Attribute) and inner.func.attr.value == "bool" and not inner.args
+    truth = truth or cast or (kind is not None and file.full_name(kind.value) in ("torch.bool", "bool"))
+    return node.func.attr.value, inner.func.value if cast else inner, rest, truth  # type: ignore[union-attr]
+
+
+def corner_of_causal(file: PythonFile, mask: cst.BaseExpression, *, boolean: bool = False) -> bool:
     """`self.future[:t, :t]` of a buffer that is causal: the same square corner is causal too, for scores of that size; or all of it."""
     cuts = [part.slice for part in mask.slice] if isinstance(mask, cst.Subscript) else []
     plain = [cut for cut in cuts if isinstance(cut, cst.Slice) and cut.lower is None and cut.upper is not None and cut.step is None]
@@ -51,7 +71,11 @@ def corner_of_causal(file: PythonFile, mask: cst.BaseExpression) -> bool:
     made = [call for call in descendants(owner, cst.Call) if _buffers(call, name.removeprefix("self."))]
     values = [given.value for call in made if (given := positional(call, 1) or keyword(call, "tensor")) is not None]
     values += given_to(owner, name)
-    return len(values) == 1 and is_causal(file, values[0]) and not scales.touched_elsewhere(file, name.removeprefix("self."), 1)
+    return (
+        len(values) == 1
+        and is_causal(file, values[0], boolean=boolean)
+        and not scales.touched_elsewhere(file, name.removeprefix("self."), 1)
+    )
 
 
 def _buffers(call: cst.Call, name: str) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import libcst as cst
 
 from trainflash.knobs.edits import calls
-from trainflash.knobs.edits.attention import masks
+from trainflash.knobs.edits.attention import masks, unseen
 from trainflash.knobs.edits.attention.place import attention_place, only_call
 from trainflash.knobs.effects import changes
 from trainflash.knobs.kinds import CallArgument, UnreadWeights
@@ -20,6 +20,7 @@ from trainflash.knobs.splices import Splice
 MODULE = "torch.nn.MultiheadAttention"
 ARGUMENT = CallArgument((MODULE,), "need_weights", position=4, default=True, local="literal")
 INPUTS = ("query", "key", "value")
+SQUARE = "generate_square_subsequent_mask"
 
 
 def unread_weights(edit: UnreadWeights, scene: Scene) -> tuple[Target, ...]:
@@ -27,6 +28,9 @@ def unread_weights(edit: UnreadWeights, scene: Scene) -> tuple[Target, ...]:
     file, place = attention_place(scene, "the attention module is not called in this project's own source")
     call = only_call(file, place, _takes_three, "with query, key and value")
     _unread(file, call)
+    unseen.by_hooks(scene.project)
+    unseen.by_subclasses(scene.project, file, call)
+    unseen.hidden_rows(file, call)
     target = calls.at_call(ARGUMENT, scene, file, call)
     if _hides_what_comes_later(scene.project, file, call):
         start, text = calls.insertion(file, call)
@@ -55,8 +59,9 @@ def _hides_what_comes_later(project: Project, file: PythonFile, call: cst.Call) 
         if len(values) != 1 or changes.changed(project, file, owner, {node.value}, but=(call,)) is not None:
             return False
         node = values[0]
-    made = isinstance(node, cst.Call) and (dotted(node.func) or "").endswith("generate_square_subsequent_mask")
-    return made or masks.is_causal(file, node) or masks.corner_of_causal(file, node)
+    if isinstance(node, cst.Call) and (dotted(node.func) or "").endswith(SQUARE):
+        return not project.functions(SQUARE)
+    return masks.is_causal(file, node, boolean=True) or masks.corner_of_causal(file, node, boolean=True)
 
 
 def _takes_three(call: cst.Call) -> bool:
