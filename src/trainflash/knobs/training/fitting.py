@@ -10,13 +10,14 @@ from trainflash.knobs.project import Project
 from trainflash.knobs.reading.expressions import given_to, refuse, short
 from trainflash.knobs.reading.python_source import PythonFile, positional, string_value
 from trainflash.knobs.reading.sources import Resolver
-from trainflash.knobs.training import reloaded, second_order
+from trainflash.knobs.training import half_types, reloaded, second_order
 
 RATE = "lr"
 TENSORS = ("torch.tensor", "torch.as_tensor", "torch.scalar_tensor", "torch.full", "torch.ones", "torch.zeros", "torch.nn.Parameter")
 IN_PLACE = ("fill_", "copy_", "mul_", "div_", "add_", "sub_", "zero_")  # methods that only a tensor has
 COMPILE = "torch.compile"
 KNOWS_MODES = "inductor"  # the only backend that does, and the default
+PRECISIONS = ("bf16", "precision", "mixed_precision")  # of transformers, Lightning and accelerate
 RELOAD = "reload_dataloaders_every_n_epochs"
 
 
@@ -28,6 +29,9 @@ def check(edit: CallArgument, resolver: Resolver, file: PythonFile, call: cst.Ca
         _rates_are_numbers(resolver.project, file, call)
     if edit.argument == "mode" and COMPILE in edit.calls:
         _backend_knows_modes(resolver, file, call)
+    if edit.argument in PRECISIONS:
+        half_types.bears(resolver.project)
+        half_types.was_single(resolver, file, call, edit.argument)
     if edit.argument == RELOAD:
         reloaded.same_each_time(resolver.project)
 

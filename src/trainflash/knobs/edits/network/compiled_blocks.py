@@ -9,22 +9,20 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from trainflash.knobs.edits.network import own_classes
+from trainflash.knobs.edits.network.own_classes import COMPILE
 from trainflash.knobs.kinds import CompiledBlocks
 from trainflash.knobs.project import Project
-from trainflash.knobs.reading import callers, derived
-from trainflash.knobs.reading.expressions import argument_node, given_to, refuse
+from trainflash.knobs.reading.expressions import argument_node, refuse
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, sole
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
 
-LISTS = ("torch.nn.ModuleList", "torch.nn.Sequential")
-MODULE = "torch.nn.Module"
-COMPILE = "torch.compile"
-GIVE_THEMSELVES = ("to", "cuda", "cpu", "train", "eval", "float", "double", "half", "bfloat16", "requires_grad_", "apply", "compile")
+SEQUENTIAL = "torch.nn.Sequential"
+LISTS = ("torch.nn.ModuleList", SEQUENTIAL)
+HOLDS = ("torch.nn.ModuleList", "torch.nn.ModuleDict", "torch.nn.ParameterList", "torch.nn.ParameterDict")  # they cannot be called
 PREFIX = "_orig_mod"  # of keys in checkpoints of what torch.compile wraps
 DEEPEST = 4
-
-Place = tuple[PythonFile, cst.BaseExpression]
 
 
 def compiled_blocks(edit: CompiledBlocks, scene: Scene) -> tuple[Target, ...]:
@@ -36,12 +34,14 @@ def compiled_blocks(edit: CompiledBlocks, scene: Scene) -> tuple[Target, ...]:
         raise refuse(f"networks are compiled at several places: {places}" if found else "no statement compiles a network")
     file, call, network, name = found[0]
     here = file.location(call)
-    owner = _class_of(project, (file, network), 0)
+    owner = own_classes.class_of(project, (file, network))
     if owner is None:
         raise refuse(f"{here}: the class of `{file.text(network)}` cannot be told")
     blocks = list(dict.fromkeys(_blocks(project, *owner, 0)))
     if not blocks:
-        raise refuse(f"{here}: {owner[1].name.value} repeats no block: it holds no list of modules that one expression makes")
+        raise refuse(
+            f"{here}: {owner[1].name.value} repeats no block: it holds no list of modules that one expression makes and that are called"
+        )
     if name is not None and any(PREFIX in each.text(each.module) for each in project.parsed(PREFIX)):
         raise refuse(f"{here}: the program knows the names of what torch.compile wraps ({PREFIX})")
     statement = file.statement(call)
@@ -74,73 +74,6 @@ def _compiling(project: Project) -> Iterator[tuple[PythonFile, cst.Call, cst.Bas
                 yield file, call, call.func.value, None
 
 
-def _class_of(project: Project, place: Place, depth: int) -> tuple[PythonFile, cst.ClassDef] | None:
-    """The program's own class that the value of an expression is an instance of; None where that is not known."""
-    file, node = place
-    if depth > DEEPEST:
-        return None
-    if isinstance(node, cst.Call):
-        if isinstance(node.func, cst.Attribute) and node.func.attr.value in GIVE_THEMSELVES:
-            return _class_of(project, (file, node.func.value), depth + 1)
-        name = (dotted(node.func) or "").split(".")[-1]
-        return _only_class(project, name) or _made_by(project, name, depth)
-    if isinstance(node, cst.Name):
-        return _of_name(project, file, node, depth)
-    return _of_attribute(project, file, node, depth) if isinstance(node, cst.Attribute) and dotted(node.value) == "self" else None
-
-
-def _of_name(project: Project, file: PythonFile, node: cst.Name, depth: int) -> tuple[PythonFile, cst.ClassDef] | None:
-    function = file.function_around(node)
-    for around in (function, file.module):
-        given = [] if around is None else [each for each in given_to(around, node.value) if not _itself(project, file, each, node.value)]
-        params = [each for each in function.params.params if each.name.value == node.value] if around is function and function else []
-        if given:
-            return _class_of(project, (file, given[0]), depth + 1) if len(given) + len(params) == 1 else None
-        if params and function is not None:
-            handed = callers.only_argument(project, file, function, params[0])
-            return None if handed is None else _class_of(project, handed, depth + 1)
-    return None
-
-
-def _of_attribute(project: Project, file: PythonFile, node: cst.Attribute, depth: int) -> tuple[PythonFile, cst.ClassDef] | None:
-    owner, name = file.class_around(node), f"self.{node.attr.value}"
-    found = [] if owner is None else given_to(owner.body, name)
-    found = [each for each in found if not _itself(project, file, each, name)]
-    return _class_of(project, (file, found[0]), depth + 1) if len(found) == 1 else None
-
-
-def _itself(project: Project, file: PythonFile, value: cst.BaseExpression, name: str) -> bool:
-    """Whether the value is `name` again: moved, compiled, or given back by a function of the program."""
-    if not isinstance(value, cst.Call):
-        return False
-    if isinstance(value.func, cst.Attribute) and value.func.attr.value in GIVE_THEMSELVES and dotted(value.func.value) == name:
-        return True
-    if not value.args or dotted(value.args[0].value) != name:
-        return False
-    functions = project.functions((dotted(value.func) or "").split(".")[-1])
-    if len(functions) != 1 or not functions[0][1].params.params:
-        return file.full_name(value.func) == COMPILE
-    _, function = functions[0]
-    first = function.params.params[0].name.value
-    returned = [dotted(each.value) for each in descendants(function, cst.Return)]  # type: ignore[attr-defined]
-    return bool(returned) and set(returned) == {first} and not given_to(function, first)
-
-
-def _only_class(project: Project, name: str) -> tuple[PythonFile, cst.ClassDef] | None:
-    found = [(file, owner) for file, owner in derived.classes(project, (MODULE,)) if owner.name.value == name]
-    return found[0] if len(found) == 1 else None
-
-
-def _made_by(project: Project, name: str, depth: int) -> tuple[PythonFile, cst.ClassDef] | None:
-    """The class of what the program's only function of that name returns, where it returns at one place."""
-    functions = project.functions(name)
-    if len(functions) != 1:
-        return None
-    file, function = functions[0]
-    returned = [each.value for each in descendants(function, cst.Return)]  # type: ignore[attr-defined]
-    return _class_of(project, (file, returned[0]), depth + 1) if len(returned) == 1 and returned[0] is not None else None
-
-
 def _given_to_attributes(owner: cst.ClassDef) -> Iterator[tuple[str, cst.BaseExpression]]:
     for node in descendants(owner.body, cst.Assign):
         for target in node.targets:  # type: ignore[attr-defined]
@@ -155,17 +88,54 @@ def _blocks(project: Project, file: PythonFile, owner: cst.ClassDef, depth: int)
         if not target.startswith("self.") or "." in name or not isinstance(value, cst.Call):
             continue
         if file.full_name(value.func) in LISTS:
-            if len(value.args) == 1 and _repeats(value.args[0].value):
+            by_itself = file.full_name(value.func) == SEQUENTIAL or _is_called(file, owner, name)
+            if len(value.args) == 1 and by_itself and _repeats(project, file, value.args[0].value):
                 yield name
-        elif depth < DEEPEST and (inner := _only_class(project, (dotted(value.func) or "").split(".")[-1])) is not None:
+        elif depth < DEEPEST and (inner := own_classes.only(project, (dotted(value.func) or "").split(".")[-1])) is not None:
             yield from (f"{name}.{each}" for each in _blocks(project, *inner, depth + 1))
 
 
-def _repeats(node: cst.BaseExpression) -> bool:
-    """`Block(…) for …`, in a list or as it is, or `Block(…), Block(…), …` of one class."""
+def _repeats(project: Project, file: PythonFile, node: cst.BaseExpression) -> bool:
+    """`Block(…) for …`, in a list or as it is, or `Block(…), Block(…), …` of one class; of blocks that can be called."""
     if isinstance(node, (cst.GeneratorExp, cst.ListComp)):
-        return isinstance(node.elt, cst.Call)
+        return isinstance(node.elt, cst.Call) and _runs(project, file, node.elt)
     if isinstance(node, (cst.List, cst.Tuple)):
-        made = {dotted(each.value.func) if isinstance(each.value, cst.Call) else None for each in node.elements}
-        return len(node.elements) > 1 and len(made) == 1 and None not in made
+        made = [each.value for each in node.elements if isinstance(each.value, cst.Call)]
+        alike = len({dotted(each.func) for each in made} - {None}) == 1 and all(dotted(each.func) is not None for each in made)
+        return len(made) == len(node.elements) > 1 and alike and _runs(project, file, made[0])
     return False
+
+
+def _runs(project: Project, file: PythonFile, block: cst.Call) -> bool:
+    """Whether what a list holds is something that is called: a list in it is not, nor a class without `forward`."""
+    if file.full_name(block.func) in HOLDS:
+        return False
+    found = own_classes.only(project, (dotted(block.func) or "").split(".")[-1])
+    return (
+        found is None
+        or bool(own_classes.methods(project, *found, ("forward", "__call__")))
+        or own_classes.of_others(project, *found) != {"Module"}
+    )
+
+
+def _is_called(file: PythonFile, owner: cst.ClassDef, name: str) -> bool:
+    """Whether the blocks under `self.name` are called, or handed on: not where all that its class does is to call other methods of them."""
+    each = set()
+    for loop in descendants(owner.body, (cst.For, cst.CompFor)):
+        if any(dotted(node) == f"self.{name}" for node in descendants(loop.iter, cst.Attribute)):  # type: ignore[attr-defined]
+            counted = isinstance(loop.iter, cst.Call) and dotted(loop.iter.func) == "enumerate"  # type: ignore[attr-defined]
+            target = loop.target.elements[-1] if counted and isinstance(loop.target, cst.Tuple) else loop.target  # type: ignore[attr-defined]
+            each |= {node.value for node in descendants(target, cst.Name)}  # type: ignore[attr-defined]
+    uses = [
+        node
+        for node in descendants(owner.body, cst.BaseExpression)
+        if (isinstance(node, cst.Name) and node.value in each) or (isinstance(node, cst.Subscript) and dotted(node.value) == f"self.{name}")
+    ]
+    methods = [node for node in uses if isinstance(up := file.parent(node), cst.Attribute) and up.value is node and _called(file, up)]
+    bare = [node for node in uses if not isinstance(file.parent(node), (cst.Attribute, cst.For, cst.CompFor, cst.Element))]
+    return bool(bare) or not methods
+
+
+def _called(file: PythonFile, node: cst.CSTNode) -> bool:
+    up = file.parent(node)
+    return isinstance(up, cst.Call) and up.func is node

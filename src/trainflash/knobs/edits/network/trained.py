@@ -8,12 +8,14 @@ from typing import Any
 import libcst as cst
 
 from trainflash.knobs.edits import imports
+from trainflash.knobs.edits.network import fits
 from trainflash.knobs.edits.statements import long_text, under
 from trainflash.knobs.kinds import ForwardBlock, ModelStatement
 from trainflash.knobs.reading.expressions import UNKNOWN, assigned, literal, refuse
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
+from trainflash.knobs.training import half_types
 
 OPTIMIZERS = ("SGD", "Adam", "AdamW", "NAdam", "RAdam", "RMSprop", "Adagrad", "Adadelta", "Adamax", "Rprop", "LBFGS", "Adafactor", "Muon")
 GIVES = ("parameters", "named_parameters")
@@ -94,6 +96,7 @@ def model_statement(edit: ModelStatement, scene: Scene) -> tuple[Target, ...]:
     """The line in front of the statement that builds the optimizer, or the place in front of it in a line of several."""
     file, call, model = trained(scene)
     here = file.location(call)
+    fits.statement(edit, scene.project, file, call, model)
     for other in scene.project.parsed():
         for each in other.calls:
             name = each.func.attr.value if isinstance(each.func, cst.Attribute) else dotted(each.func) or ""
@@ -149,6 +152,7 @@ def forward_block(edit: ForwardBlock, scene: Scene) -> tuple[Target, ...]:
         if (text := long_text(file, statement)) is not None:
             raise refuse(f"{file.location(text)}: a text of several lines would be moved")
     _no_arrays(file, region, backward)
+    half_types.bears(scene.project)
     splices = _indented(file, region, edit, scene)
     return (Target(file.location(region[0]), None, lambda value: splices, f"forward and loss before {here}", _context(edit, scene)),)
 
