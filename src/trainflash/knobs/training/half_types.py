@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import libcst as cst
 
 from trainflash.errors import UsageError
@@ -11,8 +13,8 @@ from trainflash.knobs.reading.python_source import PythonFile, keyword
 from trainflash.knobs.reading.sources import Resolver
 
 FORBIDDEN = ("torch.nn.BCELoss", "torch.nn.functional.binary_cross_entropy", "torch.binary_cross_entropy")
-SINGLE = (None, False, 32, "32", "32-true", "no")  # how libraries say float32
-WANTED = ("bf16", "bf16-mixed", True)
+WANTED = ("bf16", "bf16-mixed")
+OTHER = re.compile("64|16|8|nf4|fp4|engine")  # how libraries say another precision than float32
 DOUBLE = ("torch.float64", "torch.double")
 MAKES = ("torch.zeros", "torch.ones", "torch.empty", "torch.full")  # of float32 where nothing else is said
 # Methods that want both tensors to be of one type, which autocast sees to for none of these.
@@ -41,8 +43,9 @@ def was_single(resolver: Resolver, file: PythonFile, call: cst.Call, argument: s
         found = resolver.argument(file, call, argument, None)
     except UsageError:
         return  # the edit itself says why
-    if found is not None and found.value is not UNKNOWN and found.value not in (*SINGLE, *WANTED):
-        raise refuse(f"{file.location(call)}: the program chose {argument} {found.value!r} itself")
+    said = "" if found is None or found.value is UNKNOWN else str(found.value)
+    if OTHER.search(said) and said not in WANTED:
+        raise refuse(f"{file.location(call)}: the program chose {argument} {found.value!r} itself")  # type: ignore[union-attr]
 
 
 def _mixes(file: PythonFile, call: cst.Call) -> bool:
