@@ -160,3 +160,29 @@ def test_the_loop_may_stand_in_another_file(tmp_path):
 )
 def test_all_samples_in_larger_batches_are_the_same_samples(tmp_path, source):
     assert "batch_size=256" in added(larger(tmp_path, source))[0]
+
+
+@pytest.mark.parametrize(
+    ("loop", "reason"),
+    [
+        ("for i, x in enumerate(val):\n    torch.save(net(x), f'{i}.pt')\n", "once for each batch"),
+        ("for i, x in enumerate(val):\n    print(i, net(x))\n", "once for each batch"),
+        ("for x in val:\n    if len(x) < 4:\n        continue\n    net(x)\n", "left out"),
+        ("for a, b in val:\n    hits += ((a @ b.t()).argmax(1) == torch.arange(len(a))).sum()\n", "with each other"),
+        ("def rank(a, b):\n    return torch.cdist(a, b)\nfor a, b in val:\n    rank(a, b)\n", "with each other"),
+    ],
+)
+def test_what_is_done_for_each_batch_is_not_done_for_larger_ones(tmp_path, loop, reason):
+    with pytest.raises(UsageError, match=reason):
+        larger(tmp_path, VAL + loop)
+
+
+@pytest.mark.parametrize(
+    "loop",
+    [
+        "for x, names in val:\n    for each, name in zip(net(x), names):\n        torch.save(each, name)\nprint('done')\n",
+        "for x in val:\n    if not ready:\n        continue\n    total += (x @ weights).sum() + torch.arange(10).sum()\n",
+    ],
+)
+def test_what_is_done_for_each_sample_is_done_in_larger_batches_too(tmp_path, loop):
+    assert "batch_size=256" in added(larger(tmp_path, VAL + loop))[0]

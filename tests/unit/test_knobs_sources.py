@@ -140,6 +140,16 @@ def test_a_variable_that_is_set_before_the_command_is_given_to_the_candidate(tmp
         replace(made, command=accepted).propose("omp_threads", summary(), value="4", findings=(finding("thread_oversubscription"),))
 
 
+def test_a_default_of_the_program_gives_way_to_the_environment(tmp_path, monkeypatch):
+    source = 'import os\nos.environ.setdefault("OMP_NUM_THREADS", "16")\nimport torch\n'
+    made, crowded = program(tmp_path, "python train.py", train_py=source), (finding("thread_oversubscription"),)
+    monkeypatch.setenv("OMP_NUM_THREADS", "8")
+    candidate = made.propose("omp_threads", summary(), value="4", findings=crowded)
+    assert (candidate.diff, candidate.environment) == ("", {"OMP_NUM_THREADS": "4"})
+    monkeypatch.delenv("OMP_NUM_THREADS")
+    assert added(made.propose("omp_threads", summary(), value="4", findings=crowded)) == ['os.environ.setdefault("OMP_NUM_THREADS", "4")']
+
+
 def test_a_variable_that_nothing_speaks_of_is_given_to_the_candidate_where_the_knob_says_what_holds_without_it(tmp_path, monkeypatch):
     for name in ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME"):
         monkeypatch.delenv(name, raising=False)

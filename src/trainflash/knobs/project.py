@@ -173,20 +173,26 @@ class Project:
         return tuple(reached)
 
     def _imports(self, file: PythonFile, entry: str) -> list[str]:
+        return [path for node in file.nodes for path in self._imported(file, entry, node)]
+
+    def loaded_by(self, file: PythonFile, node: cst.CSTNode) -> list[str]:
+        """Files of the project that an import loads, packages around them included."""
+        return self._imported(file, self.entry or file.path, node)
+
+    def _imported(self, file: PythonFile, entry: str, node: cst.CSTNode) -> list[str]:
         roots = {PurePosixPath(entry).parent, self.folder, PurePosixPath("."), PurePosixPath("src")}
-        found = []
-        for node in file.nodes:
-            names: list[tuple[int, str]] = []
-            if isinstance(node, cst.Import):
-                names = [(0, python_source.dotted(alias.name) or "") for alias in node.names]
-            elif isinstance(node, cst.ImportFrom):
-                package = python_source.dotted(node.module) or "" if node.module else ""
-                names = [(len(node.relative), package)]
-                if not isinstance(node.names, cst.ImportStar):
-                    names += [(len(node.relative), f"{package}.{alias.evaluated_name}".strip(".")) for alias in node.names]
-            for level, name in names:
-                bases = {PurePosixPath(file.path).parents[level - 1]} if 0 < level <= len(PurePosixPath(file.path).parents) else roots
-                found += [path for base in sorted(bases) for path in self._module(base, name)]
+        found: list[str] = []
+        names: list[tuple[int, str]] = []
+        if isinstance(node, cst.Import):
+            names = [(0, python_source.dotted(alias.name) or "") for alias in node.names]
+        elif isinstance(node, cst.ImportFrom):
+            package = python_source.dotted(node.module) or "" if node.module else ""
+            names = [(len(node.relative), package)]
+            if not isinstance(node.names, cst.ImportStar):
+                names += [(len(node.relative), f"{package}.{alias.evaluated_name}".strip(".")) for alias in node.names]
+        for level, name in names:
+            bases = {PurePosixPath(file.path).parents[level - 1]} if 0 < level <= len(PurePosixPath(file.path).parents) else roots
+            found += [path for base in sorted(bases) for path in self._module(base, name)]
         return found
 
     def _module(self, base: PurePosixPath, name: str) -> list[str]:

@@ -11,7 +11,7 @@ import libcst as cst
 from trainflash.errors import UsageError
 from trainflash.knobs.edits import bare_decorators, handed_options, imports, run_lengths
 from trainflash.knobs.edits.network import recomputed
-from trainflash.knobs.edits.watching import profiles
+from trainflash.knobs.edits.watching import asked, profiles, raised
 from trainflash.knobs.edits.which_call import OF_LOADERS, calls_at, the_call, wanted_location
 from trainflash.knobs.kinds import CallArgument, ReplaceCall
 from trainflash.knobs.reading import derived, sources, writes
@@ -20,7 +20,16 @@ from trainflash.knobs.reading.origins import Source
 from trainflash.knobs.reading.python_source import PythonFile, dotted, has_splat, keyword
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Edit, Splice
-from trainflash.knobs.training import early_handles, evaluated, fitting, left_in_workers, loading, pass_changes, worker_state
+from trainflash.knobs.training import (
+    early_handles,
+    evaluated,
+    fitting,
+    left_in_workers,
+    loading,
+    pass_changes,
+    without_gradients,
+    worker_state,
+)
 from trainflash.schema import LoaderFacts
 
 LOADERS = ("torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader")
@@ -134,8 +143,12 @@ def at_call(edit: CallArgument, scene: Scene, file: PythonFile, call: cst.Call) 
         left_in_workers.stays_nowhere(scene.project)
     if edit.argument in recomputed.SWITCHES:
         recomputed.whole(scene.project)
+    if edit.setting == "anomaly_mode" or edit.argument == "detect_anomaly":
+        raised.no_gradient_is_skipped(scene.project)
+    if edit.setting == "profiler" and edit.argument in ("enabled", "schedule"):
+        asked.by_nobody(scene.project, file, call)
     if edit.argument == "set_to_none":
-        loading.bears_none(scene.project)
+        without_gradients.borne(scene.project, file, call)
     fitting.check(edit, resolver, file, call)
     name = (dotted(call.func) or "").split(".")[-1]
     if name.endswith("Arguments"):
@@ -152,9 +165,9 @@ def at_call(edit: CallArgument, scene: Scene, file: PythonFile, call: cst.Call) 
     except UsageError:
         if node is None and (over := _over_options(edit, scene, file, call, resolver)) is not None:
             return over
-        asked = node is not None and any(word in file.text(node) for word in ("environ", "getenv"))  # the owner says it from outside
+        outside = node is not None and any(word in file.text(node) for word in ("environ", "getenv"))  # the owner says it from outside
         seen = True if edit.at == "setting" else expected  # the run had a setting on
-        if edit.local != "anyhow" or node is None or asked or seen is None or resolver.other_callers(file, call):
+        if edit.local != "anyhow" or node is None or outside or seen is None or resolver.other_callers(file, call):
             raise
         return _target(file, call, seen, *file.outer_span(node), f"{edit.argument} of {name} at {here}, which is computed")
     if found is None and edit.position is not None and has_splat(call, "*"):
@@ -221,6 +234,8 @@ def _spells(file: PythonFile, node: cst.BaseExpression, edit: CallArgument) -> b
 def replace_call(edit: ReplaceCall, scene: Scene) -> tuple[Target, ...]:
     """The call that `edit` replaces."""
     file, call = the_call(edit, scene)
+    if edit.setting == "anomaly_mode":
+        raised.no_gradient_is_skipped(scene.project)
     if not isinstance(call.func, cst.Attribute):
         raise refuse(f"{file.location(call)}: {dotted(call.func)} was imported by name; its counterpart {edit.to} was not")
     start, end = file.span(call.func.attr)[0], file.span(call)[1]

@@ -57,9 +57,12 @@ def collector_settings(edit: CollectorSettings, scene: Scene) -> tuple[Target, .
     here = file.location(call)
     if file.full_name(call.func) == "gc.set_threshold":
         _lower(scene, file, call)
-    for other in scene.project.parsed("gc", "garbage"):
+    for other in scene.project.parsed("gc"):
         for node in other.nodes:
-            if isinstance(node, (cst.Attribute, cst.Name)) and other.full_name(node) == "gc.garbage":
+            full = other.full_name(node) if isinstance(node, (cst.Attribute, cst.Name)) else None
+            if full in collected.TOLD and not isinstance(other.parent(node), cst.ImportAlias):
+                raise refuse(f"{other.location(node)}: `{other.text(node)}` tells of the collections, which would be others")
+            if full == "gc.garbage":
                 raise refuse(f"{other.location(node)}: gc.garbage is read, which depends on how the collector is set")
     splices = taken_away(file, call)
     return (Target(here, None, lambda value: splices, f"`{file.text(call)}` at {here}", TAKEN_AWAY),)

@@ -8,6 +8,7 @@ from typing import Any
 import libcst as cst
 
 from trainflash.errors import UsageError
+from trainflash.knobs.edits.watching import switched
 from trainflash.knobs.edits.which_call import the_call
 from trainflash.knobs.kinds import GuardSetting
 from trainflash.knobs.project import Project
@@ -17,6 +18,7 @@ from trainflash.knobs.reading.origins import Source
 from trainflash.knobs.reading.python_source import PythonFile
 from trainflash.knobs.scene import Scene, Target
 
+GUARDS = (cst.If, cst.IfExp)
 DEEPEST = 3  # own: callers of callers; a guard further out guards more than that call
 
 
@@ -25,6 +27,11 @@ def guard_setting(edit: GuardSetting, scene: Scene) -> tuple[Target, ...]:
     file, call = the_call(edit, scene)
     reasons = []
     for where, test in _guards(scene.project, file, call, DEEPEST):
+        guard = where.parent(test)
+        beside = switched.more(scene.project, where, guard, edit.calls) if not edit.enables and isinstance(guard, GUARDS) else None
+        if beside is not None:
+            reasons.append(beside)
+            continue
         for part, on in _parts(test):
             try:
                 source = sources.Resolver(scene.project, on is not edit.enables).source(where, part)

@@ -12,6 +12,7 @@ import libcst as cst
 
 from trainflash.errors import UsageError
 from trainflash.knobs.edits.network import recomputed
+from trainflash.knobs.edits.watching import raised
 from trainflash.knobs.kinds import OtherChoice
 from trainflash.knobs.reading import sources
 from trainflash.knobs.reading.expressions import refuse
@@ -19,6 +20,7 @@ from trainflash.knobs.reading.python_source import PythonFile, descendants, dott
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
 
+ANOMALY = "torch.autograd.detect_anomaly"
 PLAIN = ("contextlib.nullcontext", "nullcontext")
 
 
@@ -30,6 +32,8 @@ def other_choice(edit: OtherChoice, scene: Scene) -> tuple[Target, ...]:
     if len(named) != 1:
         raise refuse(f"{'no place' if not named else 'more than one place'} of the program chooses {last[0]} among other functions")
     file, node = named[0]
+    if set(edit.calls) & {ANOMALY}:
+        raised.no_gradient_is_skipped(scene.project)
     if set(edit.calls) & set(recomputed.WRAPPERS):
         recomputed.counts_nothing(scene.project, file, None)
         if not isinstance(node, cst.Call) or recomputed.reentrant(scene.project, file, node):

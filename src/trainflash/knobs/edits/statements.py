@@ -8,7 +8,7 @@ from typing import Any
 
 import libcst as cst
 
-from trainflash.knobs.edits import imports
+from trainflash.knobs.edits import imports, left_out
 from trainflash.knobs.edits.network import drawing, recomputed
 from trainflash.knobs.edits.which_call import the_call
 from trainflash.knobs.effects import collected
@@ -138,6 +138,12 @@ def remove_call(edit: RemoveCall, scene: Scene) -> tuple[Target, ...]:
         recomputed.whole(scene.project)
     if any(name.endswith(".synchronize") for name in edit.calls):
         loading.waited_for(scene.project)
+        left_out.nobody_is_told(scene.project, file, call)
+    if left_out.TRACES in edit.calls:
+        left_out.nobody_asks_what_is_traced(scene.project, call)
+    if any(name.endswith(".empty_cache") for name in edit.calls):
+        left_out.nobody_asks_for_free_memory(scene.project)
+    left_out.arguments_do_nothing(scene.project, file, call)
     if collected.COLLECT in edit.calls:
         collected.nobody_needs_collections(scene.project)
     if edit.instead is not None and _counts(scene.project, file, call):

@@ -74,6 +74,8 @@ STATELESS = {
     "PixelShuffle", "ZeroPad2d", "Sequential", "ModuleList", "ModuleDict", "Parameter", "ParameterList", "CosineSimilarity",
     "Module",
 }  # fmt: skip
+MAKES = {"clone", "detach", "tensor", "zeros", "ones", "full", "eye", "linspace", "arange", "zeros_like", "ones_like"}
+CONVERTS = {"double", "float", "to", "cuda", "cpu"}
 LOSS_WORDS = {"loss", "criterion", "objective"}
 DRAWS = purity.RANDOM_METHODS | {
     "poisson", "rrelu", "alpha_dropout", "feature_alpha_dropout", "dropout1d", "dropout2d", "dropout3d", "gumbel_softmax",
@@ -109,7 +111,18 @@ def method(call: cst.Call) -> bool:
         asked = call.args[0] if call.args else None
         named = any(arg.keyword is not None for arg in call.args)
         return asked is not None and not named and dotted(asked.value) not in ("True", "False")
+    if name == "requires_grad_":
+        return _new(call.func.value)  # type: ignore[union-attr]
     return name in OPERATIONS
+
+
+def _new(node: cst.BaseExpression) -> bool:
+    """Whether a tensor is made here, so that nobody else sees what is set of it: `x.clone()`, `x.detach().double()`."""
+    if not isinstance(node, cst.Call):
+        return False
+    name = callees.called_name(node)
+    converts = name in CONVERTS and isinstance(node.func, cst.Attribute)
+    return name in MAKES or (converts and _new(node.func.value))  # type: ignore[union-attr]
 
 
 def draws(file: PythonFile, call: cst.Call) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,7 +17,7 @@ from trainflash.knobs.reading.expressions import literal, refuse
 from trainflash.knobs.reading.python_source import PythonFile, string_value
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice, Variable
-from trainflash.knobs.surfaces import command
+from trainflash.knobs.surfaces import command, in_python
 from trainflash.knobs.surfaces.words import TYPED, spelled, value_of, values_of
 from trainflash.schema import Location
 
@@ -113,7 +113,10 @@ def variable(project: Project, name: str) -> list[Target]:
             written.append(Target(found.location, found.value, found.write, f"{name} at {found.location}"))
         if not written and re.search(rf"\$\{{{name}:?=|\b(?:unset|read)\b[^\n]*\b{name}\b".encode(), project.read(path)):
             raise refuse(f"{path} speaks of {name}, and what it does with it is not told")
-    for file, node in _in_python(project, name):
+    for file, node, only_unset in in_python.written(project, name):
+        if only_unset and (written or _from_outside(project, name)):
+            continue  # the variable has a value already
+        in_python.counts(project, file, node, name)
         if literal(node) is None or string_value(node) is None:
             raise refuse(f"{file.location(node)}: `{file.text(node)}` is computed, nothing typed to change")
         written.append(
@@ -162,25 +165,6 @@ def writer(file: PythonFile, node: cst.BaseExpression) -> Callable[[Any], tuple[
     start, end = file.span(node)
     text, quote = string_value(node) or "", file.text(node)[0]
     return lambda value: (Splice(file.path, start, end, f"{quote}{spelled(text, value)}{quote}"),)
-
-
-def _in_python(project: Project, name: str) -> Iterator[tuple[PythonFile, cst.BaseExpression]]:
-    for file in project.parsed(name):
-        for node in file.nodes:
-            if isinstance(node, cst.Assign):
-                for target in node.targets:
-                    place = target.target
-                    if isinstance(place, cst.Subscript) and file.full_name(place.value) == "os.environ" and len(place.slice) == 1:
-                        index = place.slice[0].slice
-                        if isinstance(index, cst.Index) and string_value(index.value) == name:
-                            yield file, node.value
-            elif (
-                isinstance(node, cst.Call)
-                and file.full_name(node.func) == "os.environ.setdefault"
-                and len(node.args) == 2
-                and string_value(node.args[0].value) == name
-            ):
-                yield file, node.args[1].value
 
 
 def _assigned(project: Project, path: str, name: str) -> list[tuple[str, int, int]]:

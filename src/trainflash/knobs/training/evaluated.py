@@ -11,6 +11,7 @@ from trainflash.knobs.project import Project, is_module
 from trainflash.knobs.reading import callees, callers
 from trainflash.knobs.reading.expressions import refuse
 from trainflash.knobs.reading.python_source import PythonFile, children, descendants
+from trainflash.knobs.training import by_batch
 
 TAKES = {"next", "islice", "take"}  # a number of batches
 
@@ -22,6 +23,8 @@ def whole(project: Project, file: PythonFile, call: cst.Call) -> None:
         for node in descendants(scope, (cst.For, cst.Call)):
             if isinstance(node, cst.For):
                 read = any(shared.holds(each) for each in descendants(node.iter, (cst.Name, cst.Attribute, cst.Call, cst.Subscript)))
+                if read:
+                    by_batch.nothing(project, where, node)
                 for left in _leaving(node.body) if read else ():
                     raise refuse(f"{where.location(left)}: the loop over the loader is left early, so larger batches are more samples")
             elif shared.handed(node) and _counts(node):

@@ -136,16 +136,6 @@ def waited_for(project: Project) -> None:
                 raise refuse(f"{file.location(call)}: `{file.text(call)}` may need the host to wait")
 
 
-def bears_none(project: Project) -> None:
-    """Raises `UsageError` where the program reads a gradient without asking whether there is one."""
-    for file in project.parsed(".grad"):
-        for node in file.nodes:
-            if not isinstance(node, cst.Attribute) or node.attr.value != "grad" or (file.full_name(node) or "").startswith("torch."):
-                continue
-            if not any("None" in file.text(up) for up in file.ancestors(node) if isinstance(up, (cst.Comparison, cst.If, cst.CompFor))):
-                raise refuse(f"{file.location(node)}: `{file.text(node)}` would be None where nothing was computed")
-
-
 def _on_device(project: Project, file: PythonFile, node: cst.CSTNode, depth: int) -> object:
     """Where the source moves what a data set is made of to the device; None where it does not show."""
     for call in descendants(node, cst.Call):

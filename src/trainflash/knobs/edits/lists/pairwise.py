@@ -138,11 +138,24 @@ class _Fields:
             sized = isinstance(node.func, cst.Attribute) and node.func.attr.value == "size"
             of = node.func.value if sized else node.args[0].value if dotted(node.func) == "len" else None  # type: ignore[attr-defined]
             dim = literal(node.args[0].value) if sized else 0
+            if not sized and dotted(of) == self.left and (told := self._own_length()) is not None:
+                return told
         elif isinstance(node, cst.Subscript) and isinstance(node.value, cst.Attribute) and node.value.attr.value == "shape":
             index = node.slice[0].slice
             of, dim = node.value.value, literal(index.value) if isinstance(index, cst.Index) else None
         text = self.file.text(of) if of is not None else ""
         return (text.removeprefix(self.left), dim) if isinstance(dim, int) and text.startswith(self.left) else None
+
+    def _own_length(self) -> tuple[str, int] | None:
+        """What `__len__` of the class says: the length of one field."""
+        owner = self.file.class_of(self.function)
+        methods = [each for each in owner.body.body if isinstance(each, cst.FunctionDef)] if owner is not None else []
+        said = next((each for each in methods if each.name.value == "__len__"), None)
+        returned = _returned(said) if said is not None else None
+        if said is None or returned is None or said.decorators:
+            return None
+        found = _Fields(self.project, self.file, said, said.params.params[0].name.value, "")._length(returned)
+        return found if found is not None and found[0] else None
 
     def _named(self, node: cst.BaseExpression) -> list[tuple[str, cst.BaseExpression]] | None:
         """The parts of what is made, as they are asked for behind a name of it: `.nodes`, `["nodes"]`, `[0]`."""

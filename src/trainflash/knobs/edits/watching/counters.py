@@ -11,12 +11,13 @@ from trainflash.knobs.edits.which_call import the_call
 from trainflash.knobs.kinds import CountedOnce
 from trainflash.knobs.reading import callers
 from trainflash.knobs.reading.expressions import free_name, is_name, literal, refuse
-from trainflash.knobs.reading.python_source import PythonFile, descendants, keyword
+from trainflash.knobs.reading.python_source import PythonFile, descendants, keyword, targets_of
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
 
 TOTALS = ("get_total_flops", "get_flop_counts", "get_table")
 HELD = "COUNTED"
+BINDS = (cst.Assign, cst.AugAssign, cst.AnnAssign, cst.NamedExpr, cst.For)
 LEAVES = (cst.Return, cst.Raise, cst.Continue, cst.Break)
 
 
@@ -36,6 +37,7 @@ def counted_once(edit: CountedOnce, scene: Scene) -> tuple[Target, ...]:
     if function is None and read_elsewhere(scene.project, file, bound.value):
         raise refuse(f"{here}: another file may read what {bound.value} counted")
     _only_totals(file, block, bound, function or file.module)
+    _takes_the_same_each_time(file, block)
     *_, last = block.body.body
     if isinstance(last, cst.SimpleStatementLine) and isinstance(last.body[-1], LEAVES):
         raise refuse(f"{file.location(last)}: the block is left before its end, where the counter would be kept")
@@ -49,6 +51,21 @@ def counted_once(edit: CountedOnce, scene: Scene) -> tuple[Target, ...]:
         behind(file, last, file.indent(last), f"{held}[:] = [{bound.value}]"),
     )
     return (Target(here, None, lambda value: splices, f"`{file.text(call)}` at {here}", "the first count kept"),)
+
+
+def _takes_the_same_each_time(file: PythonFile, block: cst.With) -> None:
+    """Raises `UsageError` where a condition in the block asks for what changes from one step to the next."""
+    loops = list(file.loops_around(block))
+    within = loops[-1] if loops else block
+    changing = {name for node in descendants(within, BINDS) for target in targets_of(node) for name in _names(target)}
+    for node in descendants(block.body, (cst.If, cst.IfExp, cst.While)):
+        asked = {each.value for each in descendants(node.test, cst.Name)}  # type: ignore[attr-defined]
+        if asked & changing or isinstance(node, cst.While) or any(True for _ in descendants(node.test, cst.Call)):
+            raise refuse(f"{file.location(node)}: a condition decides here which operations are taken, and later blocks may take others")
+
+
+def _names(target: cst.BaseExpression) -> set[str]:
+    return {each.value for each in descendants(target, cst.Name)} - {"self"}  # type: ignore[attr-defined]
 
 
 def _only_totals(file: PythonFile, block: cst.With, bound: cst.Name, owner: cst.CSTNode) -> None:

@@ -8,6 +8,7 @@ import libcst as cst
 
 from trainflash.errors import UsageError
 from trainflash.knobs.edits import imports
+from trainflash.knobs.edits.watching import switched
 from trainflash.knobs.edits.watching.log_guards import log_call
 from trainflash.knobs.kinds import LogLevel
 from trainflash.knobs.project import Project
@@ -17,6 +18,7 @@ from trainflash.knobs.reading.python_source import PythonFile, dotted, keyword, 
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Edit, Splice
 
+ASKS = ("isEnabledFor", "getEffectiveLevel", "level")
 LOW, RAISED = "logging.DEBUG", "INFO"
 RAISED_FROM = {"DEBUG": "INFO", "debug": "info", 10: 20}  # as names and numbers of levels
 AROUND = ("upper", "getLevelName")  # calls that take a level's name
@@ -31,9 +33,33 @@ def log_level(edit: LogLevel, scene: Scene) -> tuple[Target, ...]:
     if callees.called_name(call) != "debug":
         raise refuse(f"{file.location(call)}: `{short(file.text(call))}` is no message for debugging")
     found = [target for where, node in _levels(scene.project) if (target := _target(scene.project, where, node)) is not None]
+    _decides_messages_alone(scene.project)
     if len(found) != 1:
         raise refuse("no level DEBUG of a logger is set in the program" if not found else "several loggers are set to DEBUG")
     return (found[0],)
+
+
+def _decides_messages_alone(project: Project) -> None:
+    """Raises `UsageError` where something hangs on the level of a logger that is more than messages."""
+    for word in ASKS:
+        for file in project.parsed(word):
+            for node in file.nodes:
+                if isinstance(node, cst.Attribute) and node.attr.value == word and _asks(file, node):
+                    guard = next((up for up in file.ancestors(node) if isinstance(up, cst.If) and file.inside(node, up.test)), None)
+                    reason = switched.more(project, file, guard, ()) if guard is not None else ""
+                    if reason is not None:
+                        why = f"more than messages hangs on `{file.text(node)}`"
+                        raise refuse(f"{file.location(node)}: {why}" + (f" ({reason})" if reason else ""))
+
+
+def _asks(file: PythonFile, node: cst.Attribute) -> bool:
+    """Whether the level of a logger is read, of whatever name where only loggers are asked in that way."""
+    if node.attr.value != "level":
+        return isinstance(file.parent(node), cst.Call)
+    if isinstance(file.parent(node), (cst.AssignTarget, cst.Attribute)):
+        return False
+    owner = file.text(node.value).lower()
+    return (owner.split(".")[-1].startswith("log") and "args" not in owner) or "getlogger" in owner or owner == "logging.root"
 
 
 def _levels(project: Project) -> Iterator[tuple[PythonFile, cst.BaseExpression]]:

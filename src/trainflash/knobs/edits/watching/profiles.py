@@ -57,7 +57,7 @@ def shown_profile(edit: ShownProfile, scene: Scene) -> tuple[Target, ...]:
     file, call = the_call(edit, scene)
     here = file.location(call)
     item = file.parent(call)
-    bound = _bound(item)
+    bound = bound_to(item)
     if not isinstance(item, cst.WithItem) and bound is None:
         raise refuse(f"{here}: the profiler is neither that of a `with` block nor kept in one name")
     handler = keyword(call, HANDLER)
@@ -77,7 +77,7 @@ def shown_profile(edit: ShownProfile, scene: Scene) -> tuple[Target, ...]:
     return (target,)
 
 
-def _bound(node: cst.CSTNode | None) -> cst.BaseExpression | None:
+def bound_to(node: cst.CSTNode | None) -> cst.BaseExpression | None:
     """What the profiler is called: behind `as`, or by an assignment to one name."""
     if isinstance(node, cst.WithItem):
         return node.asname.name if node.asname is not None else None
@@ -200,7 +200,7 @@ class _Recording:
         return self._harmless(told, told) and all(self._says(arg.value) for arg in said)
 
     def _names(self, small: cst.Assign) -> bool:
-        target = _bound(small)
+        target = bound_to(small)
         if not isinstance(target, cst.Name) or not isinstance(small.value, cst.Call):
             return False
         if target.value in self.streams:
@@ -241,7 +241,7 @@ def _named(file: PythonFile, owner: cst.CSTNode, profiler: str) -> _Recording:
     """The profiler with the names that `owner` gives to its statistics, and those of the texts that they are written to."""
     made = [call for call in descendants(owner, cst.Call) if _of_profiler(file, call, profiler)]
     streams = [given.value.value for call in made if (given := keyword(call, "stream")) is not None and isinstance(given.value, cst.Name)]  # type: ignore[arg-type]
-    targets = [(_bound(assign), _first(assign.value)) for assign in descendants(owner, cst.Assign)]  # type: ignore[attr-defined]
+    targets = [(bound_to(assign), _first(assign.value)) for assign in descendants(owner, cst.Assign)]  # type: ignore[attr-defined]
     statistics = [target.value for target, first in targets if isinstance(target, cst.Name) and first in made]
     return _Recording(file, profiler, frozenset(statistics), frozenset(streams))
 

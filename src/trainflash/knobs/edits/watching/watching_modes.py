@@ -6,7 +6,9 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from trainflash.errors import UsageError
 from trainflash.knobs.edits import imports
+from trainflash.knobs.edits.watching import kept_elsewhere, raised
 from trainflash.knobs.effects import changes, writers
 from trainflash.knobs.kinds import WatchingMode
 from trainflash.knobs.project import Project
@@ -37,6 +39,8 @@ def watching_mode(edit: WatchingMode, scene: Scene) -> tuple[Target, ...]:
         if not entered:
             continue
         reason = (_changing(scene.project, *owner) if owner is not None else None) or _read(file, call, entered)
+        if reason is None and owner is not None:
+            reason = _counted_on(scene.project, *owner, file, entered)
         if reason is None:
             found += [(file, each) for each in entered]
         else:
@@ -99,6 +103,21 @@ def _changing(project: Project, file: PythonFile, owner: cst.ClassDef) -> Except
         return refuse(f"{here}: {result} is assigned again")
     changed = changes.changed(project, file, hook.body, {result}) if result is not None else None
     return None if changed is None else refuse(f"{file.location(changed)}: `{file.text(changed)}` may change what the operation gave")
+
+
+def _counted_on(
+    project: Project, file: PythonFile, owner: cst.ClassDef, where: PythonFile, entered: list[cst.BaseExpression]
+) -> Exception | None:
+    """Why the mode cannot go, where the program reads what it keeps in variables of others, or goes on behind what it raises."""
+    hook = _hook(owner)
+    assert hook is not None
+    try:
+        kept_elsewhere.read_by_nobody(project, file, owner)
+        for each in entered:
+            raised.by_hook(project, file, hook, each, where)
+    except UsageError as bad:
+        return bad
+    return None
 
 
 def _names(hook: cst.FunctionDef) -> set[str]:

@@ -1,0 +1,64 @@
+"""Who asks a profiler for what it recorded: by an allow-list of what may be done with it where it records nothing."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from trainflash.knobs.edits.watching.profiles import RUNS, bound_to, read_elsewhere
+from trainflash.knobs.effects import given
+from trainflash.knobs.project import Project
+from trainflash.knobs.reading import callees
+from trainflash.knobs.reading.expressions import is_name, refuse
+from trainflash.knobs.reading.python_source import PythonFile, descendants
+
+BEARS = {*RUNS, "add_metadata", "add_metadata_json", "preset_metadata_json", "step_num", "__enter__", "__exit__"}
+TESTS = (cst.Comparison, cst.If, cst.IfExp, cst.BooleanOperation, cst.UnaryOperation)
+DEEPEST = 3  # own: functions that are handed the profiler
+
+
+def by_nobody(project: Project, file: PythonFile, call: cst.Call) -> None:
+    """Raises `UsageError` where the profiler that `call` makes is asked for what it recorded, or handed to what is not known."""
+    bound = bound_to(file.parent(call))
+    if not isinstance(bound, cst.Name):
+        return
+    function = file.function_around(call)
+    if function is None and read_elsewhere(project, file, bound.value):
+        raise refuse(f"{file.location(call)}: another file may read what {bound.value} recorded")
+    _in(project, file, function or file.module, bound.value, bound, DEEPEST)
+
+
+def _in(project: Project, file: PythonFile, where: cst.CSTNode, name: str, bound: cst.CSTNode | None, depth: int) -> None:
+    for node in descendants(where, cst.Name):
+        if node.value != name or node is bound or not is_name(file, node) or _another(file, where, node):  # type: ignore[attr-defined,arg-type]
+            continue
+        up = file.parent(node)
+        plain = isinstance(up, (cst.AssignTarget, cst.Param, *TESTS)) or (isinstance(up, cst.WithItem) and up.asname is None)
+        if plain or (isinstance(up, cst.Attribute) and up.attr.value in BEARS):
+            continue
+        call = file.parent(up) if isinstance(up, cst.Arg) else None
+        taken = list(_taken(project, file, call, up)) if isinstance(call, cst.Call) and depth else []  # type: ignore[arg-type]
+        if not taken:
+            raise refuse(f"{file.location(node)}: what {name} recorded may be read here")
+        for other, function, param in taken:
+            _in(project, other, function, param, None, depth - 1)
+
+
+def _another(file: PythonFile, where: cst.CSTNode, node: cst.CSTNode) -> bool:
+    """Whether `node` is a variable of the same name in a function inside `where`."""
+    function = file.function_around(node)
+    if function is None or function is where or not file.inside(function, where):
+        return False
+    own = {each.name.value for each in descendants(function.params, cst.Param)}  # type: ignore[attr-defined]
+    return node.value in own | given.bound(function.body)  # type: ignore[attr-defined]
+
+
+def _taken(project: Project, file: PythonFile, call: cst.Call, arg: cst.Arg):
+    """Functions of the program that take the argument, each with the name of the parameter."""
+    for where, function in callees.meant(project, file, call):
+        params = [each.name.value for each in (*function.params.posonly_params, *function.params.params)]
+        params = params[1:] if where.class_of(function) is not None and params[:1] in (["self"], ["cls"]) else params
+        number = next(at for at, each in enumerate(call.args) if each is arg)
+        if arg.keyword is not None:
+            yield where, function, arg.keyword.value
+        elif number < len(params):
+            yield where, function, params[number]
