@@ -12,7 +12,7 @@ from trainflash.knobs.reading import callees
 from trainflash.knobs.reading.expressions import refuse, short
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, targets_of
 
-TRACES, ASKED = "tracemalloc.start", "tracemalloc.is_tracing"
+TRACES, ASKED, FIGURE = "tracemalloc.start", "tracemalloc.is_tracing", "tracemalloc.get_traced_memory"
 FREE = {"mem_get_info", "memory_reserved", "max_memory_reserved", "memory_stats", "memory_snapshot", "memory_cached", "device_memory_used"}
 FREE |= {"nvmlDeviceGetMemoryInfo"}
 SHARED = {"share_memory", "share_memory_", "SharedMemory", "ShareableList", "reductions"}
@@ -53,8 +53,12 @@ def _run(project: Project, file: PythonFile, handed: cst.BaseExpression) -> Iter
     yield from ((where, each.body) for where, each in callees.reached(project, starts))
 
 
-def nobody_asks_what_is_traced(project: Project, start: cst.Call) -> None:
-    """Raises `UsageError` where the program names anything of `tracemalloc` but the call `start` and the question in front of it."""
+def asks_what_is_traced(project: Project, start: cst.Call) -> bool:
+    """Whether the program shows how much is traced, as a figure that would be 0.
+
+    Raises `UsageError` where it names anything else of `tracemalloc` but the call `start` and the question in front of it.
+    """
+    shown = False
     for file in project.parsed("tracemalloc"):
         for node in file.nodes:
             if not isinstance(node, (cst.Attribute, cst.Name)) or isinstance(file.parent(node), (cst.ImportAlias, cst.ImportFrom)):
@@ -65,8 +69,20 @@ def nobody_asks_what_is_traced(project: Project, start: cst.Call) -> None:
             guards = [up.test for up in file.ancestors(start) if isinstance(up, cst.If) and up.orelse is None]
             if full == ASKED and any(file.inside(node, test) for test in guards):
                 continue
+            if full == FIGURE and _plainly_shown(file, node):
+                shown = True
+                continue
             why = "starts tracing as well" if full == TRACES else "reads or changes what is traced"
             raise refuse(f"{file.location(node)}: `{file.text(node)}` {why}")
+    return shown
+
+
+def _plainly_shown(file: PythonFile, node: cst.CSTNode) -> bool:
+    """Whether a figure is printed or logged as it is: nothing is computed of it."""
+    computes = (cst.BinaryOperation, cst.Comparison, cst.IfExp, cst.BooleanOperation)
+    if any(isinstance(up, computes) for up in file.ancestors(node)):
+        return False
+    return writers.stands_in_call(file, node, ("print", "debug", "info", "warning", "log"))
 
 
 def nobody_asks_for_free_memory(project: Project) -> None:

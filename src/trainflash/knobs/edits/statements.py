@@ -139,8 +139,6 @@ def remove_call(edit: RemoveCall, scene: Scene) -> tuple[Target, ...]:
     if any(name.endswith(".synchronize") for name in edit.calls):
         loading.waited_for(scene.project)
         left_out.nobody_is_told(scene.project, file, call)
-    if left_out.TRACES in edit.calls:
-        left_out.nobody_asks_what_is_traced(scene.project, call)
     if any(name.endswith(".empty_cache") for name in edit.calls):
         left_out.nobody_asks_for_free_memory(scene.project)
     left_out.arguments_do_nothing(scene.project, file, call)
@@ -151,6 +149,8 @@ def remove_call(edit: RemoveCall, scene: Scene) -> tuple[Target, ...]:
         risk, because = "cadence", f"the number that it found is shown as {edit.instead} then"
     else:
         splices, risk, because = taken_away(file, call), None, ""
+    if left_out.TRACES in edit.calls and left_out.asks_what_is_traced(scene.project, call):
+        risk, because = "cadence", "what is shown as traced is 0 then"
     return (Target(here, None, lambda value: splices, f"`{file.text(call)}` at {here}", "taken away", risk, because),)
 
 
