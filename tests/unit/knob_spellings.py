@@ -54,6 +54,7 @@ FILES = (
     "knob_micro_batches.yaml",  # what is done with each micro-batch
     "knob_workers.yaml",  # samples that share something with the main process
     "knob_watching.yaml",  # watches that the program counts on
+    "knob_ranks.yaml",  # what other parts of the program say of rows, batches and gradients
     "knob_attention.yaml",  # attention whose products are written as sums over letters
     "knob_network.yaml",  # the network, attention in it and its compiler
 )

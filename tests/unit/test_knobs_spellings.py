@@ -119,7 +119,7 @@ def test_only_the_meant_nodes_differ(tmp_path_factory, case, before, after, endi
 def arguments(edit) -> list[CallArgument]:
     """The plain call arguments in an edit."""
     if isinstance(edit, CallArgument):
-        return [] if edit.symbol or edit.each else [edit]
+        return [] if edit.symbol or edit.each or edit.since else [edit]
     return []
 
 

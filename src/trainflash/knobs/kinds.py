@@ -52,6 +52,8 @@ class CallArgument(Edit):
     written: str | None = None
     each: bool = False
     share: Literal["below one", "up to one"] | None = None
+    since: str | None = None  # the first version that has the argument, such as `transformers 5.2`; what the run did not say has none
+    before: str | None = None  # the first version that has it no longer
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any
 import libcst as cst
 
 from trainflash.errors import UsageError
-from trainflash.knobs.edits import bare_decorators, handed_options, imports, run_lengths
+from trainflash.knobs.edits import bare_decorators, handed_options, imports, run_lengths, versions
 from trainflash.knobs.edits.network import recomputed
 from trainflash.knobs.edits.watching import asked, profiles, raised
 from trainflash.knobs.edits.which_call import OF_LOADERS, calls_at, the_call, wanted_location
@@ -38,6 +38,7 @@ DIGITS = 9  # own: of a share, so that 0.1 times 3 is 0.3
 
 def call_argument(edit: CallArgument, scene: Scene) -> tuple[Target, ...]:
     """The one place where the argument's value is written. Raises `UsageError` with the reason when there is none, or it is not alone."""
+    versions.has(edit, scene.summary.versions)
     if edit.each:
         return _each(edit, scene)
     if profiles.SCHEDULE in edit.calls:
@@ -209,6 +210,8 @@ def _symbol(edit: CallArgument, file: PythonFile, call: cst.Call, resolver: sour
     what = f"{edit.argument} of {(dotted(call.func) or '').split('.')[-1]} at {file.location(call)}"
     if node is None and (has_splat(call, "**") and resolver.argument(file, call, edit.argument, None) is not None):
         raise refuse(f"{what} comes from a **splat")
+    if node is None and not edit.add:
+        raise refuse(f"{what} is not given there, and is `{edit.symbol}` already")
     if node is not None and (file.full_name(node) == edit.symbol or _spells(file, node, edit)):
         return Target(file.location(call), True, lambda value: (), what)
     if node is not None and edit.around == "{}" and literal(node) is not None:
