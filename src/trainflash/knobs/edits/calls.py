@@ -11,6 +11,7 @@ import libcst as cst
 from trainflash.errors import UsageError
 from trainflash.knobs.edits import bare_decorators, handed_options, imports, run_lengths, versions
 from trainflash.knobs.edits.network import recomputed
+from trainflash.knobs.edits.ranks import wrapped
 from trainflash.knobs.edits.watching import asked, profiles, raised
 from trainflash.knobs.edits.which_call import OF_LOADERS, calls_at, the_call, wanted_location
 from trainflash.knobs.kinds import CallArgument, ReplaceCall
@@ -142,6 +143,8 @@ def at_call(edit: CallArgument, scene: Scene, file: PythonFile, call: cst.Call) 
         early_handles.none(scene.project, call)
         pass_changes.none(scene.project, call)
         left_in_workers.stays_nowhere(scene.project)
+    if edit.calls == wrapped.WRAPPERS:
+        wrapped.check(scene.project, edit.argument)
     if edit.argument in recomputed.SWITCHES:
         recomputed.whole(scene.project)
     if edit.setting == "anomaly_mode" or edit.argument == "detect_anomaly":

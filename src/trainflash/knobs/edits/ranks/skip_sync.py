@@ -10,7 +10,7 @@ from trainflash.knobs.effects import changes
 from trainflash.knobs.kinds import CallArgument, SkipSync
 from trainflash.knobs.reading import callees, callers
 from trainflash.knobs.reading.expressions import is_name, literal, refuse
-from trainflash.knobs.reading.python_source import ASSIGNS, PythonFile, descendants, dotted, sole, targets_of
+from trainflash.knobs.reading.python_source import ASSIGNS, PythonFile, descendants, dotted, keyword, sole, targets_of
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
 from trainflash.knobs.training import micro_batches
@@ -29,10 +29,13 @@ def skip_sync(edit: SkipSync, scene: Scene) -> tuple[Target, ...]:
     model = changes.bound_name(made, call)
     if model is None:
         raise refuse(f"{made.location(call)}: the wrapped network is not kept in one name")
+    static = keyword(call, "static_graph")
+    if static is not None and literal(static.value) is not False:
+        raise refuse(f"{made.location(call)}: `{made.text(static)}` declares that every backward pass is the same, exchanges included")
     for file in scene.project.parsed():
         for node in (*file.calls, *(each for each in file.nodes if isinstance(each, cst.Attribute))):
             full = file.full_name(node.func) if isinstance(node, cst.Call) else None
-            if full == "torch.compile" or (isinstance(node, cst.Attribute) and node.attr.value in (SWITCH, "no_sync")):
+            if full == "torch.compile" or (isinstance(node, cst.Attribute) and node.attr.value in (SWITCH, "no_sync", "_set_static_graph")):
                 raise refuse(f"{file.location(node)}: `{file.text(node)}` has a say in it already")
     around = _loop(scene, model)
     file, loop = around.file, around.loop
