@@ -22,6 +22,7 @@ from trainflash.knobs.reading.python_source import PythonFile, dotted, has_splat
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Edit, Splice
 from trainflash.knobs.training import (
+    beside_batches,
     early_handles,
     evaluated,
     fitting,
@@ -130,6 +131,8 @@ def at_call(edit: CallArgument, scene: Scene, file: PythonFile, call: cst.Call) 
     resolver = sources.Resolver(scene.project, UNKNOWN if expected is None else expected)
     if edit.calls == LOADERS:
         loading.check(scene.project, file, call, edit.argument, scene.facts.get("device"))
+        if edit.argument == "in_order":
+            beside_batches.none(scene.project, file, call)
         if edit.argument == "batch_size" and edit.at == "eval_loader":
             evaluated.whole(scene.project, file, call)
     if edit.argument.endswith("persistent_workers"):

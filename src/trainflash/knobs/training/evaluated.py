@@ -18,7 +18,7 @@ TAKES = {"next", "islice", "take"}  # a number of batches
 
 def whole(project: Project, file: PythonFile, call: cst.Call) -> None:
     """Raises `UsageError` where what reads the loader that `call` makes stops after some of its batches."""
-    for shared, scope in _places(project, file, call):
+    for shared, scope in places(project, file, call):
         where = shared.file
         for node in descendants(scope, (cst.For, cst.Call)):
             if isinstance(node, cst.For):
@@ -54,7 +54,7 @@ def _leaving(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
         yield from _leaving(child)
 
 
-def _places(project: Project, file: PythonFile, call: cst.Call) -> Iterator[tuple[Shared, cst.CSTNode]]:
+def places(project: Project, file: PythonFile, call: cst.Call) -> Iterator[tuple[Shared, cst.CSTNode]]:
     """Each function and module that gets what `call` makes, with what it is called there."""
     todo: list[tuple[Shared, cst.CSTNode]] = [(Shared(project, file, set(), frozenset({id(call)})), _scope(file, call))]
     seen = set()
