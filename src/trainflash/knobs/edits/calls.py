@@ -23,6 +23,7 @@ from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Edit, Splice
 from trainflash.knobs.training import (
     beside_batches,
+    copies,
     early_handles,
     evaluated,
     fitting,
@@ -115,6 +116,8 @@ def _each(edit: CallArgument, scene: Scene) -> tuple[Target, ...]:
     found = [call for call in calls_at(file, edit.calls, place) if not loading.to_host(file, call)]
     if not found:
         raise refuse(f"{place}: the copy ends in host memory, and what reads it there would not wait")
+    for call in found:
+        copies.may_be_late(scene.project, file, call)
     parts = [at_call(edit, scene, file, call) for call in found]
     first = next((part for part in parts if not same(part.current, True)), parts[0])
 
