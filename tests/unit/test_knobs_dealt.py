@@ -129,7 +129,7 @@ def mine(rows, me, world):
 def mine(rows, rank, world):
     return np.array_split(rows, world)[rank]  # here
 """,
-        "    return rows[rank::world]  # here",
+        "    return np.asarray(rows)[rank::world]  # here",
     ),
     "torch's pieces": (
         """
@@ -193,6 +193,74 @@ def mine(rows, limit, rank, world):
 def test_refused(tmp_path: Path, form: str):
     with pytest.raises(UsageError, match="no place where each rank takes a run"):
         candidate_here(tmp_path, "interleaved_ranks", HEAD + REFUSED[form])
+
+
+PART = "    n = len({0}) // world\n    return {0}[rank * n : (rank + 1) * n]  # here\n"
+NO_SAMPLES = {
+    "a file as one stream": (
+        "def mine(path, rank, world):\n    rows = np.memmap(path, dtype=np.uint16)\n" + PART.format("rows"),
+        "is a stream",
+    ),
+    "tokens": ("def mine(tokens, rank, world):\n" + PART.format("tokens"), "is a stream"),
+    "a text that callers pass": (
+        "def mine(rows, rank, world):\n" + PART.format("rows") + "\n\nmine(open('a').read(), 0, 2)\n",
+        "is a stream",
+    ),
+    "windows": (
+        """
+rank, world = ranks()
+n = len(rows) // world
+mine = rows[rank * n : (rank + 1) * n]  # here
+x = torch.stack([mine[at : at + 32] for at in starts])
+""",
+        "is a window of neighbours",
+    ),
+    "a weight": (
+        """
+class Columns(torch.nn.Module):
+    def __init__(self, full, rank, world):
+        super().__init__()
+        n = full.shape[0] // world
+        self.part = torch.nn.Parameter(full[rank * n : (rank + 1) * n].clone())  # here
+""",
+        "is a part of a network",
+    ),
+    "state": ("def mine(state, rank, world):\n" + PART.format("state"), "is a part of a network"),
+    "where results go": (
+        "def work(out, rank, world):\n    n = len(out) // world\n    out[rank * n : (rank + 1) * n] = compute()  # here\n",
+        "is where each rank puts its part",
+    ),
+    "cores": (
+        """
+import os
+rank, world = 0, 2
+cores = os.cpu_count() // world
+os.sched_setaffinity(0, range(rank * cores, (rank + 1) * cores))  # here
+""",
+        "does not number rows",
+    ),
+    "numbers for something else": (
+        "def work(count, rank, world):\n    n = count // world\n    reserve(range(rank * n, (rank + 1) * n))  # here\n",
+        "does not number rows",
+    ),
+    "predictions": (
+        "def predict(rows, rank, world):\n    n = len(rows) // world\n    return work(rows[rank * n : (rank + 1) * n])  # here\n",
+        "trains on nothing",
+    ),
+    "results that are gathered": (
+        "def mine(rows, rank, world):\n"
+        + PART.format("rows")
+        + "\n\ndef look(rows):\n    out = [None, None]\n    torch.distributed.all_gather_object(out, work(mine(rows, 0, 2)))\n",
+        "puts parts of all ranks behind each other",
+    ),
+}
+
+
+@pytest.mark.parametrize("form", NO_SAMPLES)
+def test_runs_of_what_is_no_list_of_samples(tmp_path: Path, form: str):
+    source, reason = NO_SAMPLES[form]
+    with pytest.raises(UsageError, match=reason):
+        candidate_here(tmp_path, "interleaved_ranks", HEAD + source)
 
 
 def test_elsewhere_in_the_program(tmp_path: Path):

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
+from trainflash.knobs.edits.ranks import no_samples
 from trainflash.knobs.kinds import DealtRows
 from trainflash.knobs.reading.expressions import given_to, refuse
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, has_splat
@@ -38,6 +39,7 @@ class _Run:
     rank: str
     world: str
     whole: str | None
+    source: cst.BaseExpression | None  # the rows where they are named
 
     @property
     def dealt(self) -> str:
@@ -63,6 +65,7 @@ def dealt_rows(edit: DealtRows, scene: Scene) -> tuple[Target, ...]:
     if len(here or found) != 1:
         raise refuse(f"{'no' if not found else 'more than one'} place where each rank takes a run of the rows was found")
     run = (here or found)[0]
+    no_samples.check(scene.project, run.file, run.node, run.source)
     at, splice = run.file.location(run.node), Splice(run.file.path, *run.file.span(run.node), run.dealt)
     return (Target(at, "runs", lambda value: (splice,), f"`{run.file.text(run.node)}` at {at}", run.dealt),)
 
@@ -96,7 +99,7 @@ def _cut(
         share = _share(file, node, size, counted)
         if share is not None:
             whole = share[1] if rows is not None or share[1] is not None else file.outer_text(last)  # type: ignore[arg-type]
-            return _Run(file, node, None if rows is None else file.outer_text(rows), file.outer_text(rank), share[0], whole)
+            return _Run(file, node, None if rows is None else file.outer_text(rows), file.outer_text(rank), share[0], whole, rows)
     return None
 
 
@@ -120,7 +123,12 @@ def _piece(file: PythonFile, node: cst.Subscript, rank: cst.BaseExpression) -> _
         return None
     if len(given) != 2 or any(arg.keyword is not None for arg in call.args) or not isinstance(given[0], SIMPLE):
         return None
-    return _Run(file, node, file.outer_text(given[0]), file.outer_text(rank), file.outer_text(given[1]), None)
+    rows = file.outer_text(given[0])
+    if (file.full_name(call.func) or "").startswith("numpy."):  # which makes an array of a list
+        if not isinstance(call.func, cst.Attribute):
+            return None
+        rows = f"{file.text(call.func.value)}.asarray({rows})"
+    return _Run(file, node, rows, file.outer_text(rank), file.outer_text(given[1]), None, given[0])
 
 
 def _factors(node: cst.BaseExpression) -> Iterator[tuple[cst.BaseExpression, cst.BaseExpression]]:
