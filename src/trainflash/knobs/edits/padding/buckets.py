@@ -11,6 +11,7 @@ import libcst as cst
 from trainflash.knobs.edits import imports
 from trainflash.knobs.edits.batches.batching import loader_is_only_iterated
 from trainflash.knobs.edits.batches.collating import LOADER
+from trainflash.knobs.edits.padding import only_shuffles
 from trainflash.knobs.edits.statements import above_in_module, argument
 from trainflash.knobs.edits.which_call import the_call
 from trainflash.knobs.kinds import LengthBatches
@@ -72,6 +73,9 @@ def length_batches(edit: LengthBatches, scene: Scene) -> tuple[Target, ...]:
     workers = keyword(call, "num_workers")
     if loader is None or loader.num_workers or (workers is not None and literal(workers.value) != 0):
         worker_state.leaves_nothing(scene.project, "workers would begin with what reading the lengths left there")
+    for given in (keyword(call, "batch_sampler"), keyword(call, "sampler")):
+        if given is not None:
+            only_shuffles.check(scene.project, file, given.value)
     name, named = _named(file, call, data.value)
     batches, replaced, added = _batches(file, call, name)
     islice, more = imports.reach(file, "itertools", "islice")
