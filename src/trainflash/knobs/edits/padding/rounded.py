@@ -7,6 +7,7 @@ from typing import Any
 import libcst as cst
 
 from trainflash.errors import UsageError
+from trainflash.knobs.edits.padding import read_columns
 from trainflash.knobs.edits.padding.longest import MAKERS
 from trainflash.knobs.kinds import RoundedWidth
 from trainflash.knobs.reading import callees
@@ -34,7 +35,7 @@ def rounded_width(edit: RoundedWidth, scene: Scene) -> tuple[Target, ...]:
         for assign in descendants(each.body, cst.Assign):
             if _is_longest(where, each, assign):  # type: ignore[arg-type]
                 try:
-                    return (_target(where, each, assign),)  # type: ignore[arg-type]
+                    return (_target(scene, where, each, assign),)  # type: ignore[arg-type]
                 except UsageError as bad:
                     reasons.append(bad)
     raise reasons[0] if reasons else refuse(f"{place}: no width is the longest of a batch's samples (`width = max(len(x) for x in batch)`)")
@@ -56,11 +57,11 @@ def _measures(value: cst.BaseExpression) -> bool:
     return asked or any(node.attr.value in SIZES for node in descendants(value, cst.Attribute))  # type: ignore[attr-defined]
 
 
-def _target(file: PythonFile, function: cst.FunctionDef, assign: cst.Assign) -> Target:
+def _target(scene: Scene, file: PythonFile, function: cst.FunctionDef, assign: cst.Assign) -> Target:
     width, here = assign.targets[0].target.value, file.location(assign)  # type: ignore[attr-defined]
     if len(given_to(function, width)) != 1:
         raise refuse(f"{here}: `{width}` is given more than one value")
-    makes = False
+    makes, places = False, set()
     for node in descendants(function.body, cst.Name):
         if node.value != width or node is assign.targets[0].target:  # type: ignore[attr-defined]
             continue
@@ -71,15 +72,29 @@ def _target(file: PythonFile, function: cst.FunctionDef, assign: cst.Assign) -> 
         left = file.parent(node)
         fills = isinstance(left, cst.BinaryOperation) and isinstance(left.operator, cst.Subtract) and left.left is node
         makes = makes or made or (fills and name in PADS)
+        places |= _place(maker, node) if made else set()
         if not made and not fills and not counts:
             line = file.statement(node)
             raise refuse(f"{file.location(node)}: `{short(file.text(line or node))}` needs the width as it is")
     if not makes:
         raise refuse(f"{here}: no rows of the width `{width}` are made")
+    read_columns.none(scene.project, places)
+    tables = list(read_columns.room(scene.project))
     start, end = file.span(assign.value)
     text = file.text(assign.value)
 
     def write(value: Any) -> tuple[Splice, ...]:
+        for table, rows in tables:
+            if not rows or rows % value:
+                raise refuse(f"{table} may end before a multiple of {value}")
         return (Splice(file.path, start, end, f"-(-{text} // {value}) * {value}"),)
 
     return Target(here, 1, write, f"`{width}` at {here}, which is {short(text)}")
+
+
+def _place(maker: cst.Call | None, width: cst.CSTNode) -> set[int]:
+    """Which dimension of what `maker` makes is `width`, where the sizes stand behind each other or in a tuple."""
+    sizes = [arg.value for arg in maker.args if arg.keyword is None] if maker is not None else []
+    if sizes and isinstance(sizes[0], (cst.Tuple, cst.List)):
+        sizes = [each.value for each in sizes[0].elements]
+    return {number for number, each in enumerate(sizes) if each is width}
