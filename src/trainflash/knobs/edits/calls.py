@@ -9,10 +9,8 @@ from typing import Any
 import libcst as cst
 
 from trainflash.errors import UsageError
-from trainflash.knobs.edits import bare_decorators, handed_options, imports, run_lengths, versions
-from trainflash.knobs.edits.network import recomputed
-from trainflash.knobs.edits.ranks import wrapped
-from trainflash.knobs.edits.watching import asked, profiles, raised
+from trainflash.knobs.edits import argument_allowed, bare_decorators, handed_options, imports, run_lengths, versions
+from trainflash.knobs.edits.watching import profiles, raised
 from trainflash.knobs.edits.which_call import OF_LOADERS, calls_at, the_call, wanted_location
 from trainflash.knobs.kinds import CallArgument, ReplaceCall
 from trainflash.knobs.reading import derived, sources, writes
@@ -22,20 +20,11 @@ from trainflash.knobs.reading.python_source import PythonFile, dotted, has_splat
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Edit, Splice
 from trainflash.knobs.training import (
-    beside_batches,
     copies,
-    early_handles,
-    evaluated,
-    fitting,
-    left_in_workers,
     loading,
-    pass_changes,
-    without_gradients,
-    worker_state,
 )
 from trainflash.schema import LoaderFacts
 
-LOADERS = ("torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader")
 DIGITS = 9  # own: of a share, so that 0.1 times 3 is 0.3
 
 
@@ -132,34 +121,7 @@ def at_call(edit: CallArgument, scene: Scene, file: PythonFile, call: cst.Call) 
     here = file.location(call)
     expected = scene.facts.get(edit.fact) if edit.fact is not None else None
     resolver = sources.Resolver(scene.project, UNKNOWN if expected is None else expected)
-    if edit.calls == LOADERS:
-        loading.check(scene.project, file, call, edit.argument, scene.facts.get("device"))
-        if edit.argument == "in_order":
-            beside_batches.none(scene.project, file, call)
-        if edit.argument == "batch_size" and edit.at == "eval_loader":
-            evaluated.whole(scene.project, file, call)
-    if edit.argument.endswith("persistent_workers"):
-        worker_state.of_one_pass(scene.project, file, call)
-        worker_state.kept(scene.project)
-    if edit.argument.endswith("num_workers") and not expected:
-        worker_state.begins_anew(scene.project, file, call, scene.summary.versions.get("python"))
-        if scene.facts.get("train_loader.iterable"):
-            worker_state.told_nothing(scene.project)
-    if edit.argument.endswith("num_workers") and (expected or 0) < 2:
-        early_handles.none(scene.project, call)
-        pass_changes.none(scene.project, call)
-        left_in_workers.stays_nowhere(scene.project)
-    if edit.calls == wrapped.WRAPPERS:
-        wrapped.check(scene.project, edit.argument)
-    if edit.argument in recomputed.SWITCHES:
-        recomputed.whole(scene.project)
-    if edit.setting == "anomaly_mode" or edit.argument == "detect_anomaly":
-        raised.no_gradient_is_skipped(scene.project)
-    if edit.setting == "profiler" and edit.argument in ("enabled", "schedule"):
-        asked.by_nobody(scene.project, file, call)
-    if edit.argument == "set_to_none":
-        without_gradients.borne(scene.project, file, call)
-    fitting.check(edit, resolver, file, call)
+    argument_allowed.check(edit, scene, file, call, expected, resolver)
     name = (dotted(call.func) or "").split(".")[-1]
     if name.endswith("Arguments"):
         for where, value in writes.to_key(scene.project, (edit.argument,)):

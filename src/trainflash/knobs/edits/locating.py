@@ -7,7 +7,7 @@ from typing import Any
 
 from trainflash.errors import UsageError
 from trainflash.knobs import kinds as of
-from trainflash.knobs.edits import calls, collecting, guards, other_choice, statements
+from trainflash.knobs.edits import calls, calls_gone, collecting, guards, other_choice, settings
 from trainflash.knobs.edits.attention import dimensions, fused, weights
 from trainflash.knobs.edits.batches import batching, cut_batches
 from trainflash.knobs.edits.batches import exchange as exchanging
@@ -31,14 +31,14 @@ from trainflash.knobs.surfaces import shell
 FINDERS: dict[type, Callable[[Any, Scene], tuple[Target, ...]]] = {
     of.CallArgument: calls.call_argument,
     of.ReplaceCall: lambda edit, scene: (evaluation.replace_within if edit.at == "evaluation" else calls.replace_call)(edit, scene),
-    of.InsertCall: statements.insert_call,
-    of.AssignedAttribute: statements.assigned_attribute,
+    of.InsertCall: settings.insert_call,
+    of.AssignedAttribute: settings.assigned_attribute,
     of.Environment: shell.environment,
-    of.RemoveCall: statements.remove_call,
+    of.RemoveCall: calls_gone.remove_call,
     of.ReleasedObjects: collecting.released_objects,
     of.CollectorSettings: collecting.collector_settings,
     of.HandedFunction: collecting.handed_function,
-    of.UnwrapCall: statements.unwrap_call,
+    of.UnwrapCall: calls_gone.unwrap_call,
     of.ModelStatement: trained.model_statement,
     of.CompiledBlocks: compiled_blocks.compiled_blocks,
     of.ForwardBlock: trained.forward_block,

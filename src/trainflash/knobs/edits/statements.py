@@ -1,171 +1,17 @@
-"""Edits of whole statements: insert one behind the imports, change an assigned setting, take a call away, unwrap a call."""
+"""Text of whole statements: what takes some away, puts one beside, above or around others, and what comes with them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import Any
 
 import libcst as cst
 
-from trainflash.knobs.edits import imports, left_out
-from trainflash.knobs.edits.network import drawing, recomputed
-from trainflash.knobs.edits.which_call import the_call
-from trainflash.knobs.effects import collected
-from trainflash.knobs.kinds import AssignedAttribute, InsertCall, RemoveCall, UnwrapCall
-from trainflash.knobs.project import Project
-from trainflash.knobs.reading import sources
-from trainflash.knobs.reading.expressions import given_to, literal, refuse, spelled_value
-from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, keyword, sole, string_value, targets_of
-from trainflash.knobs.scene import Scene, Target
+from trainflash.knobs.reading.expressions import refuse
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted
 from trainflash.knobs.splices import Splice
-from trainflash.knobs.training import loading
-from trainflash.schema import Location
 
 WHOLE = (cst.SimpleStatementLine, cst.SimpleStatementSuite, cst.If)  # what goes as a whole
-
-
-def insert_call(edit: InsertCall, scene: Scene) -> tuple[Target, ...]:
-    """The place behind the imports of the entry script, or behind what decides it. Raises `UsageError` when the program does so already."""
-    project = scene.project
-    if project.entry is None:
-        raise refuse("the script that the command starts cannot be told", "name a Python file in the command")
-    for name in (edit.absent, *edit.rivals):
-        for other, node in _mentions(scene, name):
-            raise refuse(f"{other.location(node)}: {name} is set here already")
-    decides = scene.facts.get(edit.behind) if edit.behind is not None else None
-    told = decides if project.owns(decides) else None
-    file = project.python(project.entry if told is None else told.file)
-    tail = edit.absent.removeprefix(f"{edit.module}.")
-    spelled, needed = imports.reach(file, edit.module, tail)
-    if needed:
-        imports.loads_nothing_early(project, edit.module)
-    current = scene.facts.get(edit.default_fact) if edit.default_fact is not None else None
-    current = edit.default if current is None else current
-    whole = None if told is None else _deciding(file, told)
-    offset = imports.after_imports(file, spelled)
-
-    def write(value: Any) -> tuple[Splice, ...]:
-        statement = edit.statement.format(value=spelled_value(value)).replace(edit.absent, spelled, 1)
-        if whole is not None:
-            return (*needed, behind(file, whole, file.indent(whole), statement))
-        separator = "" if file.raw[:offset].endswith(b"\n") or not offset else file.newline
-        return (*needed, Splice(file.path, offset, offset, f"{separator}{file.newline}{statement}{file.newline}"))
-
-    if told is not None:
-        return (Target(told, current, write, f"{edit.absent} behind {told}, which sets it"),)
-    line = file.raw.count(b"\n", 0, offset)
-    return (Target(Location(file.path, max(1, line)), current, write, f"{edit.absent} after the imports of {file.path}"),)
-
-
-def _deciding(file: PythonFile, place: Location) -> cst.CSTNode:
-    """The statement at `place`, or the outermost loop of its function around it."""
-    found = [node for node in file.nodes if isinstance(node, cst.SimpleStatementLine) and file.covers(node, place.line)]
-    if not found or isinstance(sole(found[-1]), cst.Return):
-        raise refuse(f"{place}: what sets it is no statement behind which another could stand")
-    return [found[-1], *file.loops_around(found[-1])][-1]
-
-
-def assigned_attribute(edit: AssignedAttribute, scene: Scene) -> tuple[Target, ...]:
-    """The one place where the program assigns to the attribute. Raises `UsageError` when there is none, or more than one."""
-    found = [(file, node, value) for file, node, value in _assigned(scene, edit.attribute)]
-    name = edit.attribute.split(".")[-1]
-    if not found:
-        raise refuse(f"no call of {name}: the program does not set {edit.attribute}")
-    if len(found) > 1:
-        raise refuse(f"{edit.attribute} is set at several places: {', '.join(str(file.location(node)) for file, node, _ in found[:4])}")
-    file, node, value = found[0]
-    here = file.location(node)
-    source = sources.Resolver(scene.project).source(file, value) if value is not None else None
-    if source is None or source.write is None or source.readers:
-        raise refuse(f"{here}: what is assigned to {edit.attribute} is not its own: `{file.text(value if value is not None else node)}`")
-    return (Target(here, source.value, source.write, f"{edit.attribute}, from {source.shown}"),)
-
-
-def _mentions(scene: Scene, name: str) -> list[tuple[PythonFile, cst.CSTNode]]:
-    """Calls of `name` and assignments to it, in the whole program."""
-    found: list[tuple[PythonFile, cst.CSTNode]] = []
-    for file in scene.project.parsed(name.split(".")[-1]):
-        found += [(file, call) for call in file.calls if file.full_name(call.func) == name]
-    return found + [(file, node) for file, node, _ in _assigned(scene, name)]
-
-
-def _assigned(scene: Scene, name: str) -> list[tuple[PythonFile, cst.CSTNode, cst.BaseExpression | None]]:
-    """Assignments to the dotted `name`, alone or among others, also by `setattr` and as an argument of a context, with what is assigned."""
-    owner, _, last = name.rpartition(".")
-    found: list[tuple[PythonFile, cst.CSTNode, cst.BaseExpression | None]] = []
-    for file in scene.project.parsed(last):
-        for node in file.nodes:
-            if isinstance(node, cst.Assign):
-                for target in node.targets:
-                    found += [(file, node, value) for part, value in _pairs(target.target, node.value) if _full(file, part) == name]
-        for call in file.calls:
-            args = call.args
-            if (
-                dotted(call.func) == "setattr"
-                and len(args) == 3
-                and string_value(args[1].value) == last
-                and _full(file, args[0].value) == owner
-            ):
-                found.append((file, call, args[2].value))
-            elif _full(file, call.func) == f"{owner}.flags" and (given := keyword(call, last)) is not None:
-                found.append((file, call, given.value))
-    return found
-
-
-def _pairs(target: cst.BaseExpression, value: cst.BaseExpression) -> list[tuple[cst.BaseExpression, cst.BaseExpression | None]]:
-    """Each single target and what it is given; None where that is not written out."""
-    if not isinstance(target, (cst.Tuple, cst.List)):
-        return [(target, value)]
-    written = isinstance(value, (cst.Tuple, cst.List)) and len(value.elements) == len(target.elements)
-    values = [each.value for each in value.elements] if written else [None] * len(target.elements)  # type: ignore[attr-defined]
-    return [(part.value, given) for part, given in zip(target.elements, values, strict=True)]
-
-
-def _full(file: PythonFile, node: cst.CSTNode) -> str | None:
-    """The dotted name with imports resolved, and a name of the file's own that stands for a module."""
-    full = file.full_name(node) if isinstance(node, (cst.Name, cst.Attribute)) else None
-    first, dot, rest = (full or "").partition(".")
-    stands = [each for each in given_to(file.module, first) if dotted(each) is not None] if first and first not in file.imported else []
-    return f"{file.full_name(stands[0])}{dot}{rest}" if len(stands) == 1 else full
-
-
-def remove_call(edit: RemoveCall, scene: Scene) -> tuple[Target, ...]:
-    """The statement that is nothing but the call. Raises `UsageError` where its value is used."""
-    file, call = the_call(edit, scene)
-    here = file.location(call)
-    if any(name.endswith(recomputed.SWITCHES) for name in edit.calls):
-        recomputed.whole(scene.project)
-    if any(name.endswith(".synchronize") for name in edit.calls):
-        loading.waited_for(scene.project)
-        left_out.nobody_is_told(scene.project, file, call)
-    if any(name.endswith(".empty_cache") for name in edit.calls):
-        left_out.nobody_asks_for_free_memory(scene.project)
-    left_out.arguments_do_nothing(scene.project, file, call)
-    if collected.COLLECT in edit.calls:
-        collected.nobody_needs_collections(scene.project)
-    if edit.instead is not None and _counts(scene.project, file, call):
-        splices: tuple[Splice, ...] = (Splice(file.path, *file.span(call), edit.instead),)
-        risk, because = "cadence", f"the number that it found is shown as {edit.instead} then"
-    else:
-        splices, risk, because = taken_away(file, call), None, ""
-    if left_out.TRACES in edit.calls and left_out.asks_what_is_traced(scene.project, call):
-        risk, because = "cadence", "what is shown as traced is 0 then"
-    return (Target(here, None, lambda value: splices, f"`{file.text(call)}` at {here}", "taken away", risk, because),)
-
-
-def _counts(project: Project, file: PythonFile, call: cst.Call) -> bool:
-    """Whether the call's value is only shown, or added up under a key whose value is only shown."""
-    for up in file.ancestors(call):
-        if isinstance(up, (cst.Assign, cst.AugAssign)):
-            return all(collected.only_shown(project, file, each) for each in targets_of(up))
-        if isinstance(up, cst.Call) and file.full_name(up.func) == "print":
-            return True
-        if not isinstance(up, (cst.BinaryOperation, cst.BaseFormattedStringContent, cst.FormattedString, cst.Arg)):
-            return False
-        if isinstance(up, cst.BinaryOperation) and not isinstance(up.operator, (cst.Add, cst.Multiply)):
-            return False
-    return False
 
 
 def taken_away(file: PythonFile, call: cst.Call, bound: cst.BaseExpression | None = None) -> tuple[Splice, ...]:
@@ -319,56 +165,6 @@ def decorating(file: PythonFile, node: cst.CSTNode, text: str) -> Splice:
     """`@text` on a line of its own in front of `node`: a function, or one of its decorators."""
     start = file.span(node)[0]
     return Splice(file.path, start, start, f"@{text}{file.newline}{file.indent(node)}")
-
-
-def _is_sequential(file: PythonFile, call: cst.Call, target: cst.BaseExpression) -> None:
-    """Raises `UsageError` unless `target` is assigned a `torch.nn.Sequential` and nothing else: a list cannot be called."""
-    name, owner = dotted(target), file.class_around(call) or file.module
-    made = given_to(owner if (name or "").startswith("self.") else file.module, name) if name is not None else []
-    if not made or not all(isinstance(each, cst.Call) and file.full_name(each.func) == "torch.nn.Sequential" for each in made):
-        raise refuse(f"{file.location(call)}: `{file.text(target)}` is not known to be a torch.nn.Sequential")
-
-
-def _without_partial(file: PythonFile, target: cst.BaseExpression, arguments: list[cst.Arg]) -> tuple[cst.BaseExpression, list[cst.Arg]]:
-    """`partial(f, a)` called with `b` is `f(a, b)`; keywords of the partial stay in it, because later ones would replace them."""
-    bound = target.args if isinstance(target, cst.Call) and file.full_name(target.func) == "functools.partial" else ()
-    if not bound or any(arg.keyword is not None or arg.star for arg in bound):
-        return target, arguments
-    return bound[0].value, [*bound[1:], *arguments]
-
-
-def unwrap_call(edit: UnwrapCall, scene: Scene) -> tuple[Target, ...]:
-    """`wrapper(function, …)`; raises `UsageError` where the arguments cannot be told apart."""
-    file, call = the_call(edit, scene)
-    here = file.location(call)
-    own = [arg for arg in call.args if arg.keyword is not None and arg.keyword.value in edit.options]
-    rest = [arg for arg in call.args if arg not in own]
-    if not rest or rest[0].keyword is not None or rest[0].star:
-        raise refuse(f"{here}: `{dotted(call.func)}` is called without a function in front")
-    if any(arg.star == "**" for arg in rest) and not own:
-        raise refuse(f"{here}: `{dotted(call.func)}` is called with unpacked arguments, some of which may be its own")
-    for arg in rest:
-        if arg.keyword is not None and arg.keyword.value in edit.refused:
-            raise refuse(f"{here}: {arg.keyword.value} does more than `{dotted(call.func)}` alone")
-    for arg in own:
-        if literal(arg.value) not in (True, False, None) and not isinstance(arg.value, (cst.Name, cst.Attribute)):
-            raise refuse(f"{here}: `{file.text(arg)}` may do more than switch")
-    keeps = keyword(call, "preserve_rng_state")
-    if keeps is not None and literal(keeps.value) is not True:
-        drawing.nothing(scene.project)
-    target, arguments = rest[0].value, rest[1:]
-    if edit.segments:
-        _is_sequential(file, call, target)
-        if len(arguments) != 2 or any(arg.keyword is not None or arg.star for arg in arguments):
-            raise refuse(f"{here}: `{dotted(call.func)}` is not given its number of parts and one input")
-        arguments = arguments[1:]
-    target, arguments = _without_partial(file, target, arguments)
-    if set(edit.calls) & set(recomputed.WRAPPERS):
-        recomputed.counts_nothing(scene.project, file, target)
-        if recomputed.reentrant(scene.project, file, call):
-            recomputed.carry_gradients(scene.project, file, call, list(arguments))
-    splice = Splice(file.path, *file.span(call), called(file, target, arguments))
-    return (Target(here, None, lambda value: (splice,), f"`{dotted(call.func)}` at {here}", "unwrapped"),)
 
 
 def without_element(file: PythonFile, element: cst.Element) -> tuple[Splice, ...]:

@@ -1,0 +1,67 @@
+"""What must hold of the program before an argument of a call may get another value: one question for each argument that needs one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import libcst as cst
+
+from trainflash.knobs.edits.network import recomputed
+from trainflash.knobs.edits.ranks import wrapped
+from trainflash.knobs.edits.watching import asked, raised
+from trainflash.knobs.kinds import CallArgument
+from trainflash.knobs.reading import sources
+from trainflash.knobs.reading.python_source import PythonFile
+from trainflash.knobs.scene import Scene
+from trainflash.knobs.training import (
+    beside_batches,
+    early_handles,
+    evaluated,
+    fitting,
+    left_in_workers,
+    loading,
+    pass_changes,
+    without_gradients,
+    worker_state,
+)
+
+LOADERS = ("torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader")
+
+
+def check(edit: CallArgument, scene: Scene, file: PythonFile, call: cst.Call, expected: Any, resolver: sources.Resolver) -> None:
+    """Raises `UsageError` where the program shows that this argument must stay; `expected`: what the run had, if it is known."""
+    project, argument = scene.project, edit.argument
+    if edit.calls == LOADERS:
+        loading.check(project, file, call, argument, scene.facts.get("device"))
+        if argument == "in_order":
+            beside_batches.none(project, file, call)
+        if argument == "batch_size" and edit.at == "eval_loader":
+            evaluated.whole(project, file, call)
+    if argument.endswith("persistent_workers"):
+        worker_state.of_one_pass(project, file, call)
+        worker_state.kept(project)
+    if argument.endswith("num_workers"):
+        _more_workers(scene, file, call, expected or 0)
+    if edit.calls == wrapped.WRAPPERS:
+        wrapped.check(project, argument)
+    if argument in recomputed.SWITCHES:
+        recomputed.whole(project)
+    if edit.setting == "anomaly_mode" or argument == "detect_anomaly":
+        raised.no_gradient_is_skipped(project)
+    if edit.setting == "profiler" and argument in ("enabled", "schedule"):
+        asked.by_nobody(project, file, call)
+    if argument == "set_to_none":
+        without_gradients.borne(project, file, call)
+    fitting.check(edit, resolver, file, call)
+
+
+def _more_workers(scene: Scene, file: PythonFile, call: cst.Call, now: int) -> None:
+    project = scene.project
+    if not now:
+        worker_state.begins_anew(project, file, call, scene.summary.versions.get("python"))
+        if scene.facts.get("train_loader.iterable"):
+            worker_state.told_nothing(project)
+    if now < 2:
+        early_handles.none(project, call)
+        pass_changes.none(project, call)
+        left_in_workers.stays_nowhere(project)
