@@ -109,6 +109,31 @@ def work(x=made(5, 4)):
 """,
         "torch.vmap(torch.linalg.vector_norm)(x).sum(0)",
     ),
+    "the function that the finding names stands in a table": (
+        """
+def smooth(values):
+    return torch.diff(values, n=2).square().sum()  # here
+
+
+def modest(values):
+    return 0.01 * (values[..., 0] - values[..., -1]).square()
+
+
+TABLE = (smooth, modest)
+
+
+def unlikely(curves):
+    return sum(belief(curve) for belief in TABLE for curve in curves)
+
+
+def work(x=made(5, 4)):
+    def closure():
+        return unlikely(x)
+
+    return closure(), x
+""",
+        "sum(torch.vmap(belief)(curves).sum(0) for belief in TABLE)",
+    ),
     "one function of a table after the other, each for all rows": (
         """
 def smooth(values):

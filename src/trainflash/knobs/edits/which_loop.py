@@ -8,7 +8,7 @@ import libcst as cst
 
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees, callers
-from trainflash.knobs.reading.python_source import PythonFile, descendants
+from trainflash.knobs.reading.python_source import PythonFile, clauses, descendants, dotted
 
 CALLERS = 3  # own: how many calls up a loop may stand around the function that a finding names
 
@@ -35,7 +35,7 @@ def _candidates(project: Project, file: PythonFile, line: int, kinds: tuple[type
     todo, seen = [(file, function, 0)], {id(function)}
     while todo:
         where, each, calls = todo.pop(0)
-        for other, site in (*callers.sites(project, where, each), *_mapping(project, each)):
+        for other, site in (*callers.sites(project, where, each), *_mapping(project, each), *_of_table(project, where, each)):
             yield from ((other, up) for up in ((site,) if is_map(other, site) else other.ancestors(site)) if isinstance(up, kinds))
             above = other.function_around(site)
             if above is not None and calls < CALLERS and id(above) not in seen:
@@ -54,3 +54,18 @@ def _mapping(project: Project, function: cst.FunctionDef) -> Iterator[tuple[Pyth
         for call in file.calls:
             if is_map(file, call) and any(each is function for _, each in callees.behind(project, file, call.args[0].value)):
                 yield file, call
+
+
+def _of_table(project: Project, file: PythonFile, function: cst.FunctionDef) -> Iterator[tuple[PythonFile, cst.Call]]:
+    """Calls of what goes through a list of functions in which the function stands: `sum(f(x) for f in TABLE)`."""
+    for node in file.nodes:
+        table = file.parent(node) if isinstance(node, cst.Element) and dotted(node.value) == function.name.value else None
+        line = file.parent(table) if isinstance(table, (cst.Tuple, cst.List)) else None
+        names = [dotted(each.target) for each in line.targets] if isinstance(line, cst.Assign) else []
+        for name in filter(None, names):
+            for where in project.parsed(name):
+                for call in where.calls:
+                    around = list(where.ancestors(call))
+                    heads = [*(clause for up in around for clause in clauses(up)), *(up for up in around if isinstance(up, cst.For))]
+                    if any(dotted(each.iter) == name and dotted(each.target) == dotted(call.func) for each in heads):
+                        yield where, call
