@@ -55,6 +55,7 @@ FILES = (
     "knob_workers.yaml",  # samples that share something with the main process
     "knob_watching.yaml",  # watches that the program counts on
     "knob_ranks.yaml",  # what other parts of the program say of rows, batches and gradients
+    "knob_ahead.yaml",  # what runs ahead of training, in threads and workers, and what is kept longer
     "knob_attention.yaml",  # attention whose products are written as sums over letters
     "knob_network.yaml",  # the network, attention in it and its compiler
 )

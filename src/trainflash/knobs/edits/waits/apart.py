@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from trainflash.knobs.effects import changes, given, givers, outside, quiet, sharing, writers
+from trainflash.knobs.effects import changes, given, givers, modes, outside, quiet, sharing, writers
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees
 from trainflash.knobs.reading.expressions import given_to, is_name, refuse, short
@@ -15,8 +15,6 @@ from trainflash.knobs.reading.python_source import ASSIGNS, LOOPS, PythonFile, d
 MAKING = ("__init__", "__post_init__", "__new__", "__setstate__")
 TRAINED = {"parameters", "named_parameters", "load_state_dict", "state_dict", "zero_grad"}
 TEXTS = {"tok", "tokenize", "tokenizer", "enc", "encoder"}  # what makes numbers of texts, and is called like a function
-DATABASE = {"cursor", "execute", "executemany", "fetchall", "fetchmany", "fetchone"}
-OF_THREAD = ("set_device", "set_default_device", "cuda.stream(", "cuda.device(")  # each thread has one of its own
 
 Function = tuple[PythonFile, cst.FunctionDef]
 
@@ -71,7 +69,6 @@ def apart(project: Project, start: Function, inside: list[Function]) -> None:
         _variables(project, where, each, inside)
     _handed(project, start, inside, own | others)
     _networks(project, inside)
-    _of_thread(project, inside)
 
 
 def _of_others(file: PythonFile, function: cst.FunctionDef) -> Iterator[cst.Attribute]:
@@ -144,21 +141,21 @@ def _networks(project: Project, inside: list[Function]) -> None:
         for call in descendants(each.body, cst.Call):
             name, text = callees.called_name(call), where.text(call.func)  # type: ignore[arg-type,attr-defined]
             base = dotted(call.func) or ""  # type: ignore[attr-defined]
-            value = base in params or (base.startswith("self.") and owner is not None and bool(given_to(owner, base)))
+            made = given_to(owner, base) if owner is not None and base.startswith("self.") else given_to(where.module, base) if base else []
             runs = set(base.split(".")) & trained and base.split(".")[0] not in where.imported
-            if runs or (value and not set(name.lower().split("_")) & TEXTS):
+            value = base in params or bool(made)
+            network = any(_is_network(project, where, each) for each in made)
+            if runs or network or (value and not set(name.lower().split("_")) & TEXTS):
                 raise refuse(f"{where.location(call)}: `{short(text)}` may run what is trained, or draw random numbers")
 
 
-def _of_thread(project: Project, inside: list[Function]) -> None:
-    """Raises `UsageError` where the generator uses what belongs to one thread: the device that it set, or a connection that it made."""
-    uses = any(word in where.text(each) for where, each in inside for word in ("cuda", "device", ".to("))
-    for word in OF_THREAD if uses else ():
-        for where in project.parsed(word):
-            raise refuse(f"{where.path}: `{word.rstrip('(')}` is a setting of one thread, and another makes the batches")
-    asked = any(callees.method_name(call) in DATABASE for _, each in inside for call in descendants(each.body, cst.Call))  # type: ignore[arg-type]
-    for where in project.parsed("sqlite3") if asked else ():
-        raise refuse(f"{where.path}: a connection of sqlite3 serves the thread that made it, and another makes the batches")
+def _is_network(project: Project, file: PythonFile, value: cst.BaseExpression) -> bool:
+    """Whether a value is one of torch's layers, or an object of a class of the program that has a `forward`."""
+    layer = isinstance(value, cst.Call) and (file.full_name(value.func) or "").startswith("torch.nn.")
+    owner = modes.class_of(project, value)
+    return layer or (
+        owner is not None and any(isinstance(each, cst.FunctionDef) and each.name.value == "forward" for each in owner[1].body.body)
+    )
 
 
 def _changes(project: Project) -> Iterator[tuple[PythonFile, cst.CSTNode, str]]:

@@ -12,8 +12,8 @@ import libcst as cst
 from trainflash.knobs.edits import imports
 from trainflash.knobs.edits.batches.collating import batch_maker
 from trainflash.knobs.edits.statements import above_in_module, decorating
-from trainflash.knobs.edits.waits import apart
-from trainflash.knobs.effects import changes, givers, harmless, purity
+from trainflash.knobs.edits.waits import apart, gone_through, left_behind, of_thread
+from trainflash.knobs.effects import changes, harmless, purity
 from trainflash.knobs.kinds import MadeAhead
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees
@@ -81,6 +81,8 @@ def made_ahead(edit: MadeAhead, scene: Scene) -> tuple[Target, ...]:
         _draws(project, where, each, inside)
     apart.apart(project, (file, function), inside)
     apart.fresh(project, file, function, inside)
+    of_thread.nothing(project, (file, function), inside)
+    left_behind.nothing(project, (file, function), inside)
     _goes_on(project, file, function, inside)
     if any(each.value == NAME for each in descendants(file.module, cst.Name)):  # type: ignore[attr-defined]
         raise refuse(f"{here}: the name {NAME} is used already")
@@ -162,29 +164,19 @@ def _owned(project: Project, file: PythonFile, function: cst.FunctionDef, stream
 
 def _goes_on(project: Project, file: PythonFile, function: cst.FunctionDef, inside: list[Function]) -> None:
     """Raises `UsageError` where a round that is left early goes on the next time from what the object holds, which is ahead then."""
-    owner = file.class_of(function)
-    if owner is None or not _holds_place(file, inside):
-        return
-    words = {function.name.value, owner.name.value}
-    words |= {dotted(target.target) or "" for where, call in givers.named(project, owner.name.value) for target in _targets(where, call)}
-    for where in project.parsed():
-        for loop in (node for node in where.nodes if isinstance(node, cst.For)):
-            said = {dotted(each) for each in descendants(loop.iter, (cst.Name, cst.Attribute))}
-            said |= {each.attr.value for each in descendants(loop.iter, cst.Attribute)}  # type: ignore[attr-defined]
-            if said & words and any(where.loops_around(loop)) and _left(where, loop):
-                raise refuse(f"{where.location(loop)}: the loop over the batches is left early, and goes on with what would be ahead")
+    early = gone_through.cut_short(project, file, function) if _holds_place(inside) else None
+    if early is not None:
+        where, loop = early
+        raise refuse(f"{where.location(loop)}: the loop over the batches is left early, and goes on with what would be ahead")
 
 
-def _targets(file: PythonFile, call: cst.Call) -> tuple[cst.AssignTarget, ...]:
-    up = file.parent(call)
-    return tuple(up.targets) if isinstance(up, cst.Assign) else ()
-
-
-def _holds_place(file: PythonFile, inside: list[Function]) -> bool:
-    """Whether making a batch changes its object: it counts, or draws from a stream of the object's."""
+def _holds_place(inside: list[Function]) -> bool:
+    """Whether making a batch changes its object: it counts, takes from an iterator, or draws from a stream of the object's."""
     for where, each in inside:
         owner = where.class_of(each)
         for node in descendants(each.body, (*ASSIGNS, cst.Call)):
+            if isinstance(node, cst.Call) and (left_behind.taken_from(node) or "").startswith("self."):
+                return True
             held = [node.func] if isinstance(node, cst.Call) else targets_of(node)
             for target in held:
                 base = target.value if isinstance(target, (cst.Attribute, cst.Subscript)) and isinstance(node, cst.Call) else target
@@ -192,10 +184,3 @@ def _holds_place(file: PythonFile, inside: list[Function]) -> bool:
                 if changes.root(target) == "self" and (stream or not isinstance(node, cst.Call)):
                     return True
     return False
-
-
-def _left(file: PythonFile, loop: cst.For) -> bool:
-    """Whether the loop may end before what it goes through does."""
-    cut = any(callees.called_name(call) in ("zip", "islice") for call in descendants(loop.iter, cst.Call))  # type: ignore[arg-type]
-    ends = descendants(loop.body, (cst.Break, cst.Return))
-    return cut or any(isinstance(each, cst.Return) or next(file.loops_around(each)) is loop for each in ends)
