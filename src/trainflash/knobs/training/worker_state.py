@@ -52,7 +52,7 @@ def changed(project: Project, *, samplers: bool = False) -> Iterator[tuple[Pytho
             set_there = read & _changed(method)
             if not set_there or method.name.value.startswith("__"):
                 continue
-            for where, call in _calls(project, method.name.value):
+            for where, call in _calls(project, method.name.value, samplers):
                 if not where.inside(call, owner):
                     yield where, call, f"`{where.text(call.func)}` changes {min(set_there)}, which {owner.name.value} reads"
     for file, part in (*owners, *data_sets.functions(project)):
@@ -195,12 +195,12 @@ def _changed(method: cst.FunctionDef) -> set[str]:
     return {_field(target) for node in descendants(method.body, cst.CSTNode) for target in _changed_by(node) if _own(target)}
 
 
-def _calls(project: Project, name: str) -> Iterator[tuple[PythonFile, cst.Call]]:
-    """Calls of a method of that name in loops and functions, of a sampler's aside."""
+def _calls(project: Project, name: str, samplers: bool) -> Iterator[tuple[PythonFile, cst.Call]]:
+    """Calls of a method of that name in loops and functions, of a sampler's aside unless those count."""
     for file in project.parsed(f".{name}"):
         for call in file.calls:
             method = isinstance(call.func, cst.Attribute) and call.func.attr.value == name
-            if method and "sampler" not in (dotted(call.func) or "").lower() and _later(file, call):
+            if method and (samplers or "sampler" not in (dotted(call.func) or "").lower()) and _later(file, call):
                 yield file, call
 
 
