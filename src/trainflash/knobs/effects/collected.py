@@ -9,7 +9,7 @@ import libcst as cst
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees, callers
 from trainflash.knobs.reading.expressions import given_to, is_name, literal, passed, refuse
-from trainflash.knobs.reading.python_source import PythonFile, dotted, string_value
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, string_value
 
 COLLECT = "gc.collect"
 NEEDS = (  # of `gc`: without automatic collections the program's own are the only ones, and others tell what is left
@@ -17,6 +17,7 @@ NEEDS = (  # of `gc`: without automatic collections the program's own are the on
 )
 TOLD = ("gc.callbacks", "gc.get_stats", "gc.get_count", "gc.get_threshold", "gc.get_debug", "gc.get_objects")
 THRESHOLD = "gc.set_threshold"
+OPENS = {"gzip.open", "h5py.File", "open", "socket.socket", "sqlite3.connect", "subprocess.Popen", "tarfile.open", "zipfile.ZipFile"}
 LOGS = ("debug", "info", "warning", "log", "write", "add_scalar", "set_postfix")
 
 
@@ -36,6 +37,38 @@ def nobody_needs_collections(project: Project) -> None:
             raise refuse(f"{file.location(node)}: weak references show when objects are collected")
     for file, function in project.functions("__del__"):
         raise refuse(f"{file.location(function)}: what runs when an object is collected would run at another time")
+
+
+def frees_no_handles(project: Project) -> None:
+    """Raises `UsageError` where objects hold something open and themselves: only a collection closes it, and there are few of them then.
+
+    An object holds itself where one of its fields is given it, or a method of its own that is not called.
+    """
+    for file in project.parsed("class "):
+        for owner in (node for node in file.nodes if isinstance(node, cst.ClassDef)):
+            given = [
+                node
+                for node in descendants(owner, cst.Assign)
+                if any((dotted(each.target) or "").startswith("self.") for each in node.targets)
+            ]  # type: ignore[attr-defined]
+            opens = next(
+                (node for node in given if any(file.full_name(call.func) in OPENS for call in descendants(node.value, cst.Call))), None
+            )  # type: ignore[attr-defined]
+            methods = {f"self.{each.name.value}" for each in owner.body.body if isinstance(each, cst.FunctionDef)}
+            itself = next((node for node in given if opens is not None and _holds_itself(file, node.value, methods)), None)  # type: ignore[attr-defined]
+            if opens is not None and itself is not None:
+                told = f"`{file.text(itself)}` makes the object hold itself, and what `{file.text(opens)}` opens"
+                raise refuse(f"{file.location(itself)}: {told} stays open until garbage is collected")
+
+
+def _holds_itself(file: PythonFile, value: cst.BaseExpression, methods: set[str]) -> bool:
+    for node in descendants(value, (cst.Name, cst.Attribute)):
+        up = file.parent(node)
+        called = isinstance(up, cst.Call) and up.func is node
+        part = isinstance(up, cst.Attribute) and up.value is node
+        if (dotted(node) in methods and not called) or (dotted(node) == "self" and not part):
+            return True
+    return False
 
 
 def _positive(file: PythonFile, call: cst.Call) -> bool:

@@ -105,7 +105,8 @@ def _form(file: PythonFile, function: cst.FunctionDef) -> str | None:
             called = dotted(node.value.func) if isinstance(node.value, cst.Call) else None
             if isinstance(node.value, cst.GeneratorExp) or called in ITERATORS:
                 return "it returns an iterator or a file, which can be used only once"
-    strange = [name for name in decorator_names(file, function) if name not in TRANSPARENT and callers.bound_by(file, name) is None]
+    known = {name for name in decorator_names(file, function) if name in TRANSPARENT or name.split(".")[-1] in CACHES}
+    strange = [name for name in decorator_names(file, function) if name not in known and callers.bound_by(file, name) is None]
     if strange:
         return f"it is decorated by {strange[0]}, and what a cache around or under that means is not known"
     owner = file.class_of(function)
