@@ -11,7 +11,11 @@ from trainflash.knobs.project import Project
 from trainflash.knobs.reading.expressions import assigned, refuse
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, has_splat, keyword, positional, string_value
 
-HOST_ONLY = ("num_workers", "pin_memory")  # workers cannot use a CUDA device of their parent's, and only host memory is pinned
+HOST_ONLY = (
+    "multiprocessing_context",
+    "num_workers",
+    "pin_memory",
+)  # workers cannot use a CUDA device of their parent's, and only host memory is pinned
 
 
 def check(project: Project, file: PythonFile, call: cst.Call, argument: str, device: object) -> None:

@@ -27,7 +27,7 @@ def goes_on(project: Project) -> None:
         read = {dotted(node) for _, method in inside for node in descendants(method.body, cst.Attribute)}
         for node in descendants(methods["__init__"].body, cst.Assign):
             names = {dotted(each.target) or "" for each in node.targets}  # type: ignore[attr-defined]
-            held = [name for name in names & read if name.startswith("self.") and not _anew(methods["__iter__"], name)]
+            held = [name for name in sorted(names & read) if name.startswith("self.") and not _anew(methods["__iter__"], name)]
             if held and _is_iterator(project, file, owner, methods["__init__"], node.value):  # type: ignore[attr-defined]
                 told = f"`{short(file.text(node))}`, which each pass goes on with"
                 raise refuse(f"{file.location(node)}: {told}, and a worker would begin each with it as it was at first")
