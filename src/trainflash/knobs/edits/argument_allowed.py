@@ -6,6 +6,7 @@ from typing import Any
 
 import libcst as cst
 
+from trainflash.knobs.edits.keeping import cache_sizes
 from trainflash.knobs.edits.network import recomputed
 from trainflash.knobs.edits.ranks import wrapped
 from trainflash.knobs.edits.watching import asked, raised
@@ -17,14 +18,18 @@ from trainflash.knobs.training import (
     beside_batches,
     early_handles,
     evaluated,
+    fetched_ahead,
     fitting,
     left_in_workers,
     loading,
     pass_changes,
+    start_methods,
+    streams,
     without_gradients,
     worker_state,
 )
 
+CACHE = "functools.lru_cache"
 LOADERS = ("torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader")
 
 
@@ -42,6 +47,13 @@ def check(edit: CallArgument, scene: Scene, file: PythonFile, call: cst.Call, ex
         worker_state.kept(project)
     if argument.endswith("num_workers"):
         _more_workers(scene, file, call, expected or 0)
+    if argument.endswith("prefetch_factor"):
+        pass_changes.none(project, call)
+        fetched_ahead.drawn_at_once(project)
+    if argument == "multiprocessing_context" or any(name.endswith(".set_start_method") for name in edit.calls):
+        start_methods.same(project, call, of_all=argument == "method")
+    if CACHE in edit.calls:
+        cache_sizes.may_keep_more(project, file, call)
     if edit.calls == wrapped.WRAPPERS:
         wrapped.check(project, argument)
     if argument in recomputed.SWITCHES:
@@ -61,6 +73,9 @@ def _more_workers(scene: Scene, file: PythonFile, call: cst.Call, now: int) -> N
         worker_state.begins_anew(project, file, call, scene.summary.versions.get("python"))
         if scene.facts.get("train_loader.iterable"):
             worker_state.told_nothing(project)
+            streams.goes_on(project)
+            streams.hands_out_new(project, file, call)
+        streams.ends_in_no_error(project, call)
     if now < 2:
         early_handles.none(project, call)
         pass_changes.none(project, call)

@@ -10,6 +10,7 @@ import libcst as cst
 
 from trainflash.errors import UsageError
 from trainflash.knobs.edits import argument_allowed, bare_decorators, handed_options, imports, run_lengths, versions
+from trainflash.knobs.edits.keeping import cache_sizes
 from trainflash.knobs.edits.watching import profiles, raised
 from trainflash.knobs.edits.which_call import OF_LOADERS, calls_at, the_call, wanted_location
 from trainflash.knobs.kinds import CallArgument, ReplaceCall
@@ -48,6 +49,8 @@ def call_argument(edit: CallArgument, scene: Scene) -> tuple[Target, ...]:
         if inherited is None:
             raise bad from None
         found = inherited
+    if argument_allowed.CACHE in edit.calls:
+        cache_sizes.is_on(found)
     return (_grown(edit, found),)
 
 

@@ -8,6 +8,7 @@ import libcst as cst
 
 from trainflash.knobs.edits import imports
 from trainflash.knobs.edits.statements import behind
+from trainflash.knobs.effects import collected
 from trainflash.knobs.kinds import AssignedAttribute, InsertCall
 from trainflash.knobs.reading import sources
 from trainflash.knobs.reading.expressions import given_to, refuse, spelled_value
@@ -25,6 +26,9 @@ def insert_call(edit: InsertCall, scene: Scene) -> tuple[Target, ...]:
     for name in (edit.absent, *edit.rivals):
         for other, node in _mentions(scene, name):
             raise refuse(f"{other.location(node)}: {name} is set here already")
+    if edit.module == "gc":
+        collected.nobody_needs_collections(project)
+        collected.frees_no_handles(project)
     decides = scene.facts.get(edit.behind) if edit.behind is not None else None
     told = decides if project.owns(decides) else None
     file = project.python(project.entry if told is None else told.file)
