@@ -117,12 +117,12 @@ class Taught(nn.Module):
 
 
 class Wide(nn.Module):
-    """Products of few rows with a large matrix, and one of many rows with a small one."""
+    """Products of few rows with a large frozen matrix, which make up most of a step, and with smaller ones."""
 
     def __init__(self):
         super().__init__()
         self.inner, self.outer = nn.Linear(WIDTH, 1024), nn.Linear(1024, WIDTH)
-        self.square = nn.Linear(1024, 1024)
+        self.square = nn.Linear(1024, 1024).requires_grad_(False)
 
     def forward(self, x):
         return x + self.outer(self.square(self.inner(x[0, :2]))).mean(0)
