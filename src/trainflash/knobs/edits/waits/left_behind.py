@@ -19,8 +19,10 @@ from trainflash.knobs.reading.whole_files import for_reading
 SHOWN = {"critical", "debug", "error", "exception", "info", "warn", "warning"}
 SHOWING = ("logging.", "loguru.", "mlflow.", "rich.", "tqdm", "wandb.", "warnings.")
 FILES = {f"os.{name}" for name in ("link", "makedirs", "mkdir", "remove", "rename", "replace", "rmdir", "symlink", "truncate", "unlink")}
-CHANGES_FILES = {"commit", "mkdir", "rmdir", "send", "sendall", "symlink_to", "touch", "unlink", "writelines", "writerow", "writerows"}
+CHANGES_FILES = {"commit", "mkdir", "rmdir", "symlink_to", "touch", "unlink", "writelines", "writerow", "writerows"}
 CHANGES_FILES |= {"write", "write_bytes", "write_text"}
+SENDS = ("send", "sendall", "sendmsg")
+ANSWERS = ("recv", "recv_into", "recvfrom", "recvmsg", "read", "readline")  # of a connection, also as a file
 TAKES = {"islice", "next", "popleft", "read", "readline", "readlines", "recv"}
 ITERATORS = purity.ITERATORS | {"count", "cycle", "islice", "product", "permutations", "repeat"}
 DEEPEST = 3  # own: functions that hand on what they were handed
@@ -28,11 +30,13 @@ DEEPEST = 3  # own: functions that hand on what they were handed
 
 def nothing(project: Project, start: Function, inside: list[Function]) -> None:
     """Raises `UsageError` where somebody may see that batches are made ahead."""
-    for file, function in inside:
-        for call in descendants(function.body, cst.Call):
-            if _is_seen(project, file, call):  # type: ignore[arg-type]
-                told = f"`{short(file.text(call))}` shows or writes something for each batch"
-                raise refuse(f"{file.location(call)}: {told}, and would do so ahead of it")
+    calls = [(file, call) for file, function in inside for call in descendants(function.body, cst.Call)]
+    answered = any(callees.method_name(call) in ANSWERS for _, call in calls)  # type: ignore[arg-type]
+    for file, call in calls:
+        asks = callees.method_name(call) in SENDS and answered  # type: ignore[arg-type]
+        if not asks and _is_seen(project, file, call):  # type: ignore[arg-type]
+            told = f"`{short(file.text(call))}` shows or writes something for each batch"
+            raise refuse(f"{file.location(call)}: {told}, and would do so ahead of it")
     found = written_files.again(project, inside)
     if found is not None:
         raise refuse(f"{found[0].location(found[1])}: `{short(found[0].text(found[1]))}` writes what the next batches are read from")
@@ -54,7 +58,7 @@ def _is_seen(project: Project, file: PythonFile, call: cst.Call) -> bool:
         return tail in writers.REPORTS - {"error"} and tail != "info"
     if method == "open":
         return not for_reading(call, 0)
-    if method in CHANGES_FILES | SHOWN or method in writers.REPORTS:
+    if method in CHANGES_FILES | SHOWN or method in SENDS or method in writers.REPORTS:
         return not _of_memory(file, call)
     return method == "log" and bool(call.args)
 
