@@ -659,3 +659,10 @@ def test_a_number_that_is_shown_and_becomes_0_goes_with_the_owners_consent_only(
     shown = candidate_here(tmp_path, "gc_collect_off", "import gc\nfor x in data:\n    print(gc.collect())  # here\n")
     assert shown.risk == "cadence" and "shown as 0" in shown.why
     assert candidate_here(tmp_path, "gc_collect_off", "import gc\nfor x in data:\n    gc.collect()  # here\n").risk == "same"
+
+
+@pytest.mark.parametrize("of_network, risk", [("float32", "close"), ("float64", "precision")])
+def test_float32_is_precision_where_the_network_itself_is_of_float64(tmp_path, of_network, risk):
+    source = "import numpy as np\nimport torch\ntable = torch.from_numpy(np.zeros(3))  # here\n"
+    made = candidate_here(tmp_path, "float32", source, numerics__parameter_dtype=of_network)
+    assert (made.risk, added(made)) == (risk, ["table = torch.from_numpy(np.zeros(3)).float()  # here"])
