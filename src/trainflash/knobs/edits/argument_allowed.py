@@ -20,9 +20,12 @@ from trainflash.knobs.training import (
     evaluated,
     fetched_ahead,
     fitting,
+    half_types,
     left_in_workers,
     loading,
     pass_changes,
+    reloaded,
+    second_order,
     start_methods,
     streams,
     without_gradients,
@@ -30,6 +33,7 @@ from trainflash.knobs.training import (
 )
 
 CACHE = "functools.lru_cache"
+PRECISIONS = ("bf16", "precision", "mixed_precision")  # of transformers, Lightning and accelerate
 LOADERS = ("torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader")
 
 
@@ -64,7 +68,17 @@ def check(edit: CallArgument, scene: Scene, file: PythonFile, call: cst.Call, ex
         asked.by_nobody(project, file, call)
     if argument == "set_to_none":
         without_gradients.borne(project, file, call)
-    fitting.check(edit, resolver, file, call)
+    if argument == "attn_implementation" or any(name.endswith("_sdp") for name in edit.calls):
+        second_order.none(project)
+    if argument == "foreach":
+        fitting.rates_are_numbers(project, file, call)
+    if argument == "mode" and fitting.COMPILE in edit.calls:
+        fitting.backend_knows_modes(resolver, file, call)
+    if argument in PRECISIONS:
+        half_types.bears(project)
+        half_types.was_single(resolver, file, call, argument)
+    if argument == "reload_dataloaders_every_n_epochs":
+        reloaded.same_each_time(project)
 
 
 def _more_workers(scene: Scene, file: PythonFile, call: cst.Call, now: int) -> None:

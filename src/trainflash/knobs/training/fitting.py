@@ -1,42 +1,23 @@
-"""Whether an option of a library's call fits what the program does elsewhere: rates that are tensors, backends, gradients of gradients."""
+"""Whether an option of a library's call fits what the program does elsewhere: rates that are tensors, backends without modes."""
 
 from __future__ import annotations
 
 import libcst as cst
 
 from trainflash.errors import UsageError
-from trainflash.knobs.kinds import CallArgument
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading.expressions import given_to, refuse, short
 from trainflash.knobs.reading.python_source import PythonFile, positional, string_value
 from trainflash.knobs.reading.sources import Resolver
-from trainflash.knobs.training import half_types, reloaded, second_order
 
 RATE = "lr"
 TENSORS = ("torch.tensor", "torch.as_tensor", "torch.scalar_tensor", "torch.full", "torch.ones", "torch.zeros", "torch.nn.Parameter")
 IN_PLACE = ("fill_", "copy_", "mul_", "div_", "add_", "sub_", "zero_")  # methods that only a tensor has
 COMPILE = "torch.compile"
 KNOWS_MODES = "inductor"  # the only backend that does, and the default
-PRECISIONS = ("bf16", "precision", "mixed_precision")  # of transformers, Lightning and accelerate
-RELOAD = "reload_dataloaders_every_n_epochs"
 
 
-def check(edit: CallArgument, resolver: Resolver, file: PythonFile, call: cst.Call) -> None:
-    """Raises `UsageError` where the option of `edit` does not go together with what the rest of the program shows."""
-    if edit.argument == "attn_implementation" or any(name.endswith("_sdp") for name in edit.calls):
-        second_order.none(resolver.project)
-    if edit.argument == "foreach":
-        _rates_are_numbers(resolver.project, file, call)
-    if edit.argument == "mode" and COMPILE in edit.calls:
-        _backend_knows_modes(resolver, file, call)
-    if edit.argument in PRECISIONS:
-        half_types.bears(resolver.project)
-        half_types.was_single(resolver, file, call, edit.argument)
-    if edit.argument == RELOAD:
-        reloaded.same_each_time(resolver.project)
-
-
-def _backend_knows_modes(resolver: Resolver, file: PythonFile, call: cst.Call) -> None:
+def backend_knows_modes(resolver: Resolver, file: PythonFile, call: cst.Call) -> None:
     """Raises `UsageError` where `mode` would go to another backend than torch's own: to a function it is one argument too many."""
     try:
         found = resolver.argument(file, call, "backend", None)
@@ -48,7 +29,7 @@ def _backend_knows_modes(resolver: Resolver, file: PythonFile, call: cst.Call) -
         raise refuse(f"{file.location(call)}: `{short(file.text(call))}` may have a backend of its own, which does not know modes")
 
 
-def _rates_are_numbers(project: Project, file: PythonFile, call: cst.Call) -> None:
+def rates_are_numbers(project: Project, file: PythonFile, call: cst.Call) -> None:
     """Raises `UsageError` where a learning rate is a tensor: updates of lists of tensors do not take one."""
     second = positional(call, 1)
     given = [(file, second.value)] if second is not None else []
