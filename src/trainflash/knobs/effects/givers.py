@@ -9,7 +9,7 @@ import libcst as cst
 from trainflash.knobs.effects import changes, given, outside
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees
-from trainflash.knobs.reading.python_source import ASSIGNS, PythonFile, descendants, dotted, targets_of
+from trainflash.knobs.reading.python_source import ASSIGNS, PythonFile, descendants, dotted, parameter_names, targets_of
 
 Place = tuple[PythonFile, cst.CSTNode]
 DEEPEST = 3  # own: functions that hand on what they were handed
@@ -42,7 +42,7 @@ def all_changed(
 def later(project: Project, file: PythonFile, at: cst.CSTNode, name: str, but: list[cst.CSTNode], depth: int) -> Iterator[Place]:
     """Changes of what `name` holds that may come after `at`: behind it, in a loop, or in another function."""
     function = file.function_around(at)
-    own = function is not None and (name in _params(function) or name in given.bound(function.body))
+    own = function is not None and (name in parameter_names(function) or name in given.bound(function.body))
     scope = function.body if own else file.module  # type: ignore[union-attr]
     for node in _changes(project, file, scope, name):
         around = file.function_around(node)
@@ -51,7 +51,7 @@ def later(project: Project, file: PythonFile, at: cst.CSTNode, name: str, but: l
             continue
         if (elsewhere and around is not None) or _behind(project, file, node, at, 0):
             yield file, node
-    if own and name in _params(function) and depth < DEEPEST:  # type: ignore[arg-type]
+    if own and name in parameter_names(function) and depth < DEEPEST:  # type: ignore[arg-type]
         for where, call in makers(project, file, function):  # type: ignore[arg-type]
             for arg in call.args:
                 for root in _roots(where, arg.value):
@@ -109,9 +109,5 @@ def _roots(file: PythonFile, value: cst.BaseExpression) -> set[str]:
     }
 
 
-def _params(function: cst.FunctionDef) -> set[str]:
-    return {each.name.value for each in descendants(function.params, cst.Param)}  # type: ignore[attr-defined]
-
-
 def _own(function: cst.FunctionDef) -> set[str]:
-    return _params(function) | given.bound(function.body)
+    return parameter_names(function) | given.bound(function.body)

@@ -12,7 +12,7 @@ from trainflash.knobs.effects import changes, given, outside, shown
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees
 from trainflash.knobs.reading.expressions import is_name
-from trainflash.knobs.reading.python_source import LOOPS, SCOPES, PythonFile, children, descendants, dotted, string_value
+from trainflash.knobs.reading.python_source import LOOPS, SCOPES, PythonFile, children, descendants, dotted, parameter_names, string_value
 
 UPDATES = {
     "update_parameters",
@@ -278,7 +278,7 @@ class Guarded:
         function = next((up for up in self.file.ancestors(read) if isinstance(up, (cst.FunctionDef, cst.Lambda))), None)
         if function is None or function is scope or not self.file.inside(function, scope):
             return None
-        return {each.name.value for each in descendants(function.params, cst.Param)} | given.bound(function.body)  # type: ignore[attr-defined]
+        return parameter_names(function) | given.bound(function.body)
 
     def _new(self, loop: cst.For | cst.While | None, read: cst.Name, name: str) -> bool:
         """Whether the name surely gets another value between the block and the read."""

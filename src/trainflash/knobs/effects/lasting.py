@@ -7,7 +7,7 @@ import libcst as cst
 from trainflash.knobs.effects import changes, purity, sharing
 from trainflash.knobs.reading import callees
 from trainflash.knobs.reading.expressions import UNKNOWN, literal
-from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, string_value, targets_of
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, parameter_names, string_value, targets_of
 
 PLAIN = {"bool", "float", "int", "item", "len", "str", "time", "tolist"}  # what these give is no tensor
 COLLECTS = {"add", "append", "extend", "insert", "put", "register_buffer", "setattr", "setdefault", "update"}
@@ -16,7 +16,7 @@ CACHES = ("functools.cache", "functools.lru_cache")
 
 def of_function(file: PythonFile, function: cst.FunctionDef) -> cst.BaseExpression | None:
     """Where a function leaves a tensor in its object or in what it is handed."""
-    own = {param.name.value for param in descendants(function.params, cst.Param)} | {"self"}
+    own = parameter_names(function) | {"self"}
     for node in descendants(function.body, cst.Assign):
         for target in (each.target for each in node.targets):
             if not isinstance(target, cst.Name) and changes.root(target) in own and not _plain(node.value):

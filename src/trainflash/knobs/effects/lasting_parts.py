@@ -12,7 +12,7 @@ from trainflash.knobs.effects import changes, sharing, unseen
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees
 from trainflash.knobs.reading.expressions import given_to
-from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, parameter_names
 
 ITEMS = ("__getitem__", "__iter__", "__next__")  # what a class of the program's gives whoever takes its items
 Place = tuple[PythonFile, cst.CSTNode]
@@ -129,7 +129,7 @@ class _Search:
         self, file: PythonFile, function: cst.FunctionDef, given: Sequence[cst.BaseExpression], caller: Place | None
     ) -> Iterator[Kept]:
         """What a function of the program's returns or hands out; for its parameters, whatever it was given."""
-        params = {param.name.value for param in descendants(function.params, cst.Param)} - {"self", "cls"}  # type: ignore[attr-defined]
+        params = parameter_names(function) - {"self", "cls"}
         for out in descendants(function.body, (cst.Return, cst.Yield)):
             value = out.value  # type: ignore[attr-defined]
             for each in self.parts(file, function, value) if isinstance(value, cst.BaseExpression) else ():

@@ -11,7 +11,7 @@ from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees
 from trainflash.knobs.reading.callees import Function
 from trainflash.knobs.reading.expressions import is_name
-from trainflash.knobs.reading.python_source import PythonFile, descendants
+from trainflash.knobs.reading.python_source import PythonFile, descendants, parameter_names
 
 KEPT = {"close", "eval", "flush", "train"}  # change nothing that is read: files, and the mode, which goes with what needs it
 
@@ -31,7 +31,7 @@ def variables(project: Project, reached: Iterable[Function]) -> Iterator[tuple[P
     for where, function in reached:
         declared = {item.name.value for node in descendants(function.body, cst.Global) for item in node.names}  # type: ignore[attr-defined]
         known = given.bound(where.module) - set(where.imported)
-        own = given.bound(function.body) | {param.name.value for param in descendants(function.params, cst.Param)}  # type: ignore[attr-defined]
+        own = given.bound(function.body) | parameter_names(function)
         for name in sorted(declared & given.bound(function.body)):
             yield where, name
         for name in sorted({each.value for each in descendants(function.body, cst.Name)} & known - (own - declared)):  # type: ignore[attr-defined]

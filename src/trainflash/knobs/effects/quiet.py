@@ -24,6 +24,7 @@ from trainflash.knobs.reading.python_source import (
     decorator_names,
     descendants,
     dotted,
+    parameter_names,
     targets_of,
 )
 
@@ -91,7 +92,7 @@ class Quiet:
 
     def _made(self, function: cst.FunctionDef | None, name: str) -> bool:
         values = given_to(function.body, name) if function is not None else []
-        taken = function is not None and name in _params(function)
+        taken = function is not None and name in parameter_names(function)
         return bool(values) and not taken and all(given.made_here(each) for each in values)
 
     def _part(self, file: PythonFile, part: cst.CSTNode, function: cst.FunctionDef | None, still: bool) -> None:
@@ -223,8 +224,8 @@ class Quiet:
             return [(file, each) for each in given_to(owner, name)] if owner is not None else []
         if not isinstance(node, cst.Name):
             return []
-        if function is not None and (name in _params(function) or name in given.bound(function.body)):
-            return [(file, each) for each in given_to(function.body, name)] if name not in _params(function) else []
+        if function is not None and (name in parameter_names(function) or name in given.bound(function.body)):
+            return [(file, each) for each in given_to(function.body, name)] if name not in parameter_names(function) else []
         return [(file, each) for each in given_to(file.module, name)]
 
     # What is gone through -----------------------------------------------------------------------------------------------------
@@ -256,7 +257,7 @@ class Quiet:
         function = file.function_around(node)
         if isinstance(node, cst.Name) and any(node.value in _gone_through(up) for up in file.ancestors(node)):
             return True  # one of the parts of something
-        if isinstance(node, cst.Name) and function is not None and node.value in _params(function):
+        if isinstance(node, cst.Name) and function is not None and node.value in parameter_names(function):
             param = next(each for each in descendants(function.params, cst.Param) if each.name.value == node.value)  # type: ignore[attr-defined]
             return self._steady_param(file, function, param, depth)  # type: ignore[arg-type]
         values = self._values(file, node, function)
@@ -280,14 +281,10 @@ class Quiet:
         self.drawn = self.drawn or f"`{short(file.text(node).splitlines()[0])}` at {file.location(node)} {why}"
 
 
-def _params(function: cst.FunctionDef) -> set[str]:
-    return {each.name.value for each in descendants(function.params, cst.Param)}  # type: ignore[attr-defined]
-
-
 def _bound(file: PythonFile, function: cst.FunctionDef | None, name: str) -> bool:
     """Whether a plain name is a variable of the function or the module, and no builtin."""
     scopes = [each for each in (function.body if function is not None else None, file.module) if each is not None]
-    return any(name in given.bound(each) for each in scopes) or (function is not None and name in _params(function))
+    return any(name in given.bound(each) for each in scopes) or (function is not None and name in parameter_names(function))
 
 
 def _gone_through(node: cst.CSTNode) -> set[str]:

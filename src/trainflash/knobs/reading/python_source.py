@@ -298,6 +298,18 @@ def descendants(node: cst.CSTNode, kinds: type | tuple[type, ...]) -> Iterator[c
     return (found for found in _walk(node) if isinstance(found, kinds))
 
 
+def parameter_names(function: cst.FunctionDef | cst.Lambda) -> set[str]:
+    """Names of all parameters, of stars too."""
+    return {each.name.value for each in descendants(function.params, cst.Param)}  # type: ignore[attr-defined]
+
+
+def unsubscripted(node: cst.BaseExpression) -> cst.BaseExpression:
+    """`self.x` of `self.x[i][j]`."""
+    while isinstance(node, cst.Subscript):
+        node = node.value
+    return node
+
+
 def targets_of(node: cst.CSTNode) -> list[cst.BaseExpression]:
     """What an assignment, `del`, `as` or a loop gives a value to, or takes it from; nothing for any other node."""
     if isinstance(node, cst.Assign):

@@ -10,7 +10,7 @@ from trainflash.knobs.effects import changes
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees, callers
 from trainflash.knobs.reading.expressions import given_to, literal, passed, refuse, short
-from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, keyword, positional, string_value
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, keyword, parameter_names, positional, string_value
 
 DEEPEST = 3  # own: functions through which a device is handed
 
@@ -58,7 +58,7 @@ def _parameter(file: PythonFile, name: cst.Name) -> cst.Param | None:
 def _is_parameter(file: PythonFile, node: cst.BaseExpression) -> bool:
     """Whether a function is handed what is copied, or a part of it."""
     function, root = file.function_around(node), changes.root(node)
-    names = {each.name.value for each in descendants(function.params, cst.Param)} if function is not None else set()  # type: ignore[attr-defined]
+    names = parameter_names(function) if function is not None else set()
     loops = [up for up in file.ancestors(node) if isinstance(up, (cst.ListComp, cst.GeneratorExp, cst.DictComp, cst.SetComp, cst.For))]
     over = {
         each.value

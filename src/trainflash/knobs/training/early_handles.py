@@ -10,7 +10,7 @@ from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees
 from trainflash.knobs.reading.callees import Function
 from trainflash.knobs.reading.expressions import argument_node, given_to, is_name, refuse
-from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, unsubscripted
 from trainflash.knobs.training import data_sets
 
 # What gives something that has a place in a file, or a connection; `mmap` and `memmap` have a place in each process.
@@ -60,10 +60,7 @@ def _held(file: PythonFile, method: cst.FunctionDef, value: cst.BaseExpression, 
     for call in descendants(value, cst.Call):
         if file.full_name(call.func) in OPENS and _is_whole(file, call, value):  # type: ignore[attr-defined,arg-type]
             return call  # type: ignore[return-value]
-    base = value
-    while isinstance(base, cst.Subscript):
-        base = base.value
-    name = dotted(base) or ""
+    name = dotted(unsubscripted(value)) or ""
     if name.startswith("self."):
         return known[name.removeprefix("self.")][1] if name.removeprefix("self.") in known else None
     for each in given_to(method.body, name) if name else ():

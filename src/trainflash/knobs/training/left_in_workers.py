@@ -11,7 +11,7 @@ from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees
 from trainflash.knobs.reading.callees import Function
 from trainflash.knobs.reading.expressions import given_to, is_name, passed, refuse, short
-from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, sole, targets_of
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, parameter_names, sole, targets_of, unsubscripted
 from trainflash.knobs.training import data_sets, worker_copies
 
 ENDS = ("__del__", "__exit__", "__getstate__", "__reduce__", "__setstate__", "close")  # methods that put away what a copy holds itself
@@ -36,7 +36,7 @@ def _changed(inside: list[Function]) -> dict[str, list[Change]]:
     found: dict[str, list[Change]] = {}
     for file, method in inside:
         for place, target in worker_copies.changes_in(method):
-            base = worker_copies.whole(target)
+            base = unsubscripted(target)
             if changes.root(base) in ("self", "cls") and isinstance(base, cst.Attribute):
                 field = (dotted(base) or "").split(".")
                 found.setdefault(field[1] if len(field) > 1 else "", []).append((file, method, place))
@@ -135,7 +135,7 @@ def _changes_it(file: PythonFile, node: cst.CSTNode) -> bool:
 def _variables(project: Project, file: PythonFile, function: cst.FunctionDef) -> Iterator[tuple[str, cst.CSTNode]]:
     """Variables of the module that the function sets or changes, and where."""
     declared = {item.name.value for node in descendants(function.body, cst.Global) for item in node.names}  # type: ignore[attr-defined]
-    own = given.bound(function.body) | {param.name.value for param in descendants(function.params, cst.Param)}  # type: ignore[attr-defined]
+    own = given.bound(function.body) | parameter_names(function)
     for node in descendants(function.body, (cst.Assign, cst.AugAssign, cst.AnnAssign)):
         for target in targets_of(node):
             if isinstance(target, cst.Name) and target.value in declared:

@@ -11,7 +11,7 @@ from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees
 from trainflash.knobs.reading.callees import Function
 from trainflash.knobs.reading.expressions import is_name, refuse, short
-from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, parameter_names
 from trainflash.knobs.training import data_sets, early_handles
 
 PROCESSES = {f"{module}.{name}" for module in ("multiprocessing", "torch.multiprocessing") for name in ("Manager", "Pool", "Process")}
@@ -44,7 +44,7 @@ def same(project: Project, call: cst.Call, *, of_all: bool) -> None:
 
 def _variables(file: PythonFile, function: cst.FunctionDef) -> set[str]:
     """Variables of the module that a function reads."""
-    own = given.bound(function.body) | {param.name.value for param in descendants(function.params, cst.Param)}  # type: ignore[attr-defined]
+    own = given.bound(function.body) | parameter_names(function)
     read = {node.value for node in descendants(function.body, cst.Name) if is_name(file, node)}  # type: ignore[attr-defined,arg-type]
     return (read - own) & given.bound(file.module) - set(file.imported)
 
@@ -56,7 +56,7 @@ def _changed_later(project: Project, file: PythonFile, name: str, samples: list[
         if where is not file and name not in where.imported:
             continue
         for part in (*where.functions, *_guarded(where)):
-            params = {param.name.value for param in descendants(part.params, cst.Param)} if isinstance(part, cst.FunctionDef) else set()  # type: ignore[attr-defined]
+            params = parameter_names(part) if isinstance(part, cst.FunctionDef) else set()
             declared = {item.name.value for node in descendants(part, cst.Global) for item in node.names}  # type: ignore[attr-defined]
             shadowed = isinstance(part, cst.FunctionDef) and name in given.bound(part.body) and name not in declared
             if any(part is each for each in inside) or name in params or shadowed:

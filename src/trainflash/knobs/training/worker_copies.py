@@ -10,7 +10,7 @@ from trainflash.knobs.effects import changes, given, givers
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees
 from trainflash.knobs.reading.expressions import is_name, refuse, short
-from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, sole, string_value, targets_of
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, sole, string_value, targets_of, unsubscripted
 
 SAMPLES = ("__getitem__", "__getitems__", "__call__", "__iter__", "__next__")
 TAKES = {"next", "read", "readline", "readlines", "pop", "popleft", "popitem"}
@@ -32,7 +32,7 @@ def counts_nothing(owner: Owner) -> None:
     seeks = any(callees.method_name(call) == "seek" for call in descendants(node, cst.Call))  # type: ignore[arg-type]
     for method in used(methods):
         for place, target in changes_in(method):
-            holder, _, field = (dotted(whole(target)) or "").partition(".")
+            holder, _, field = (dotted(unsubscripted(target)) or "").partition(".")
             if holder == "self" and field and "." not in field and field not in anew and not fills(file, method, place, f"self.{field}"):
                 raise refuse(f"{file.location(place)}: `{short(file.text(place))}` in a sample, and kept workers go on from there")
         for call in descendants(method.body, cst.Call):
@@ -84,13 +84,6 @@ def changes_in(method: cst.FunctionDef) -> Iterator[tuple[cst.CSTNode, cst.BaseE
         for whole in targets_of(node):
             for target in whole.elements if isinstance(whole, (cst.Tuple, cst.List)) else [whole]:
                 yield node, target.value if isinstance(target, (cst.Element, cst.StarredElement)) else target
-
-
-def whole(target: cst.BaseExpression) -> cst.BaseExpression:
-    """The field in `self.x[i][j]`."""
-    while isinstance(target, cst.Subscript):
-        target = target.value
-    return target
 
 
 def _set_anew(method: cst.FunctionDef) -> Iterator[str]:

@@ -22,6 +22,7 @@ from trainflash.knobs.reading.python_source import (
     sole,
     string_value,
     targets_of,
+    unsubscripted,
 )
 from trainflash.knobs.training import data_sets, worker_copies
 
@@ -151,9 +152,8 @@ def _of_others(project: Project, file: PythonFile, node: cst.CSTNode, own: set[s
     """Whether all fields that a statement or call changes are those of objects of other classes."""
     bases = []
     for target in _changed_by(node):
-        while isinstance(target, cst.Subscript):
-            target = target.value
-        bases += [dotted(target.value)] if isinstance(target, cst.Attribute) else []
+        held = unsubscripted(target)
+        bases += [dotted(held.value)] if isinstance(held, cst.Attribute) else []
     return bool(bases) and all(base is not None and data_sets.is_other(project, file, node, base, own) for base in bases)
 
 
@@ -168,16 +168,14 @@ def _changed_by(node: cst.CSTNode) -> list[cst.BaseExpression]:
 
 def _field(target: cst.BaseExpression) -> str:
     """The last field in `x.field`, `x.field[i]`; empty for a plain name."""
-    while isinstance(target, cst.Subscript):
-        target = target.value
-    return target.attr.value if isinstance(target, cst.Attribute) else ""
+    held = unsubscripted(target)
+    return held.attr.value if isinstance(held, cst.Attribute) else ""
 
 
 def _own(target: cst.BaseExpression) -> bool:
     """Whether it is a field of the method's own object."""
-    while isinstance(target, cst.Subscript):
-        target = target.value
-    return isinstance(target, cst.Attribute) and dotted(target.value) == "self"
+    held = unsubscripted(target)
+    return isinstance(held, cst.Attribute) and dotted(held.value) == "self"
 
 
 def _later(file: PythonFile, node: cst.CSTNode) -> bool:

@@ -19,7 +19,7 @@ from trainflash.knobs.kinds import AskedFirst
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees
 from trainflash.knobs.reading.expressions import conjuncts, plain_names, refuse, short
-from trainflash.knobs.reading.python_source import LOOPS, PythonFile, descendants, sole, targets_of
+from trainflash.knobs.reading.python_source import LOOPS, PythonFile, descendants, parameter_names, sole, targets_of
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
 
@@ -98,7 +98,7 @@ def _set_before(file: PythonFile, first: cst.CSTNode) -> set[str]:
         if isinstance(up, LOOPS):
             return known | (given.unpacked(up.target) if isinstance(up, cst.For) else set())
         if up is function:
-            return known | {param.name.value for param in descendants(up.params, cst.Param)}  # type: ignore[attr-defined]
+            return known | parameter_names(up)
         below = up
     return known
 

@@ -16,7 +16,7 @@ from trainflash.knobs.edits.statements import above_outermost
 from trainflash.knobs.effects import changes, purity
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading.expressions import UNKNOWN, assigned, given_to, is_name, literal, refuse
-from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, string_value
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, string_value, unsubscripted
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
 from trainflash.schema import Location
@@ -127,9 +127,7 @@ def _given_in_init(owner: cst.ClassDef, attribute: str) -> list[cst.BaseExpressi
 def _changes(file: PythonFile, attribute: str) -> bool:
     """Whether a file calls a method that changes what is kept in any `.attribute`."""
     for call in file.calls:
-        held = call.func.value if isinstance(call.func, cst.Attribute) else None
-        while isinstance(held, cst.Subscript):
-            held = held.value
+        held = unsubscripted(call.func.value) if isinstance(call.func, cst.Attribute) else None
         if isinstance(held, cst.Attribute) and held.attr.value == attribute and changes.writes(call.func.attr.value):  # type: ignore[union-attr]
             return True
     return False

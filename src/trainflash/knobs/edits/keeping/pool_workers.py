@@ -12,7 +12,7 @@ from trainflash.knobs.effects import changes, purity
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees
 from trainflash.knobs.reading.expressions import assigned, is_name, refuse, short
-from trainflash.knobs.reading.python_source import ASSIGNS, LOOPS, PythonFile, descendants, dotted, keyword, targets_of
+from trainflash.knobs.reading.python_source import ASSIGNS, LOOPS, PythonFile, descendants, dotted, keyword, targets_of, unsubscripted
 
 RUN_BY_LOADERS = ("__getitem__", "__getitems__", "__iter__", "__next__")
 UNCHANGED = (cst.BaseNumber, cst.BaseString, cst.Name, cst.Attribute, cst.UnaryOperation)  # defaults that hold nothing
@@ -106,9 +106,7 @@ def _surrounding(file: PythonFile, node: cst.CSTNode) -> str | None:
             return "the environment"
         return "what a library does by default" if full in DEFAULTS else None
     for target in targets_of(node) if isinstance(node, (*ASSIGNS, cst.Del)) else ():
-        while isinstance(target, cst.Subscript):
-            target = target.value
-        if file.full_name(target) == "os.environ":
+        if file.full_name(unsubscripted(target)) == "os.environ":
             return "the environment"
     return None
 
@@ -199,8 +197,6 @@ def _attributes_set(project: Project, name: str) -> Iterator[tuple[PythonFile, c
             targets = targets_of(node) if isinstance(node, (*ASSIGNS, cst.NamedExpr)) else []
             if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and changes.writes(node.func.attr.value):
                 targets.append(node.func.value)
-            for target in targets:
-                while isinstance(target, cst.Subscript):
-                    target = target.value
+            for target in map(unsubscripted, targets):
                 if isinstance(target, cst.Attribute) and target.attr.value == name:
                     yield where, target

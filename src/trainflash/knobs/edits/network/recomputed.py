@@ -11,7 +11,7 @@ from trainflash.knobs.effects import changes
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees, sources
 from trainflash.knobs.reading.expressions import argument_node, given_to, literal, passed, refuse, short
-from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, keyword, targets_of
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, keyword, targets_of, unsubscripted
 
 WRAPPERS = ("torch.utils.checkpoint.checkpoint", "torch.utils.checkpoint.checkpoint_sequential")
 SWITCHES = ("gradient_checkpointing", "gradient_checkpointing_enable", "set_grad_checkpointing", "apply_activation_checkpointing")
@@ -100,23 +100,17 @@ def _counted(file: PythonFile, node: cst.CSTNode) -> str | None:
         return "keeps running statistics" if node.value in COUNTS else None
     if isinstance(node, cst.AugAssign):
         forward = file.function_around(node)
-        own = (dotted(_whole(node.target)) or "").startswith("self.")
+        own = (dotted(unsubscripted(node.target)) or "").startswith("self.")
         return "counts" if own and forward is not None and forward.name.value == "forward" else None
     full = file.full_name(node.func) or ""  # type: ignore[attr-defined]
     if full.startswith("torchvision.models.") and not full.split(".")[-1].startswith(PLAIN_FAMILIES):
         return "may keep running statistics"
     function = file.function_around(node)
     held = node.func.value if isinstance(node.func, cst.Attribute) else None  # type: ignore[attr-defined]
-    own = held is not None and (dotted(_whole(held)) or "").startswith("self.")
+    own = held is not None and (dotted(unsubscripted(held)) or "").startswith("self.")
     if own and function is not None and function.name.value == "forward" and changes.writes(node.func.attr.value):  # type: ignore[attr-defined]
         return "changes what the module holds"
     return None
-
-
-def _whole(node: cst.BaseExpression) -> cst.BaseExpression:
-    while isinstance(node, cst.Subscript):
-        node = node.value
-    return node
 
 
 def _parts(project: Project, file: PythonFile, target: cst.BaseExpression) -> list[Part] | None:
@@ -192,7 +186,7 @@ def _carries(project: Project, file: PythonFile, node: cst.BaseExpression, depth
         return True
     if (file.full_name(func) or "").startswith("torch.") and not (file.full_name(func) or "").startswith("torch.nn.functional.embedding"):
         return any(_carries(project, file, arg.value, depth + 1) for arg in node.args)
-    if _is_trained(project, file, _whole(func)):
+    if _is_trained(project, file, unsubscripted(func)):
         return True
     inner = func.value if isinstance(func, cst.Attribute) and dotted(func.value) != "self" else None
     return inner is not None and _carries(project, file, inner, depth + 1)
@@ -248,7 +242,7 @@ def _runs(project: Project, owner: str) -> Iterator[tuple[PythonFile, cst.Call]]
             for value in given_to(file.module, name)
             if any(callees.called_name(call) == owner for call in descendants(value, cst.Call))  # type: ignore[arg-type]
         }
-        yield from ((file, call) for call in file.calls if dotted(_whole(call.func)) in names)
+        yield from ((file, call) for call in file.calls if dotted(unsubscripted(call.func)) in names)
 
 
 def _flat(target: cst.BaseExpression) -> list[cst.BaseExpression]:

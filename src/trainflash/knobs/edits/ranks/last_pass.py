@@ -8,7 +8,7 @@ import libcst as cst
 
 from trainflash.knobs.reading import callees
 from trainflash.knobs.reading.expressions import free_name, given_to, literal, refuse
-from trainflash.knobs.reading.python_source import ASSIGNS, PythonFile, descendants, dotted, targets_of
+from trainflash.knobs.reading.python_source import ASSIGNS, PythonFile, descendants, dotted, parameter_names, targets_of
 from trainflash.knobs.splices import Splice
 
 COUNTERS = ("micro", "number", "part_number")  # how passes are counted that the program does not count
@@ -73,7 +73,7 @@ def _listed(file: PythonFile, loop: cst.For, node: cst.BaseExpression) -> tuple[
     function = file.function_around(loop)
     if not isinstance(node, cst.Name) or function is None or given_to(function, node.value):
         return None
-    if node.value not in {each.name.value for each in descendants(function.params, cst.Param)}:  # type: ignore[attr-defined]
+    if node.value not in parameter_names(function):
         return None
     return (_made_a_list(file, loop, node.value, node),)
 

@@ -10,7 +10,7 @@ from trainflash.knobs.effects import changes, given, givers, modes, outside, qui
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees
 from trainflash.knobs.reading.expressions import given_to, is_name, refuse, short
-from trainflash.knobs.reading.python_source import ASSIGNS, LOOPS, PythonFile, descendants, dotted, targets_of
+from trainflash.knobs.reading.python_source import ASSIGNS, LOOPS, PythonFile, descendants, dotted, parameter_names, targets_of
 
 MAKING = ("__init__", "__post_init__", "__new__", "__setstate__")
 TRAINED = {"parameters", "named_parameters", "load_state_dict", "state_dict", "zero_grad"}
@@ -83,7 +83,7 @@ def _of_others(file: PythonFile, function: cst.FunctionDef) -> Iterator[cst.Attr
 def _variables(project: Project, file: PythonFile, function: cst.FunctionDef, inside: list[Function]) -> None:
     """Raises `UsageError` where a variable of the module is set again or changed, here or by others."""
     here, name = file.location(function), function.name.value
-    own = given.bound(function.body) | {param.name.value for param in descendants(function.params, cst.Param)}  # type: ignore[attr-defined]
+    own = given.bound(function.body) | parameter_names(function)
     outer = {node.value for node in descendants(function.body, cst.Name) if is_name(file, node)} - own  # type: ignore[attr-defined,arg-type]
     added = given.added_to(file.module)
     if any(True for _ in descendants(function.body, (cst.Global, cst.Nonlocal))):
@@ -113,7 +113,7 @@ def _read(project: Project, file: PythonFile, name: str, inside: list[Function])
 def _handed(project: Project, start: Function, inside: list[Function], read: set[str]) -> None:
     """Raises `UsageError` where the generator changes what it was handed, or whoever handed it over does."""
     file, function = start
-    params = {each.name.value for each in descendants(function.params, cst.Param)} - {"self", "cls"}  # type: ignore[attr-defined]
+    params = parameter_names(function) - {"self", "cls"}
     node = changes.changed(project, file, function.body, params) if params else None
     if node is not None:
         raise refuse(f"{file.location(node)}: `{short(file.text(node))}` changes what others may read")
@@ -136,7 +136,7 @@ def _networks(project: Project, inside: list[Function]) -> None:
         if callees.method_name(call) in TRAINED
     } - {"", "self", "optimizer", "opt", "scheduler"}
     for where, each in inside:
-        params = {param.name.value for param in descendants(each.params, cst.Param)}  # type: ignore[attr-defined]
+        params = parameter_names(each)
         owner = where.class_of(each)
         for call in descendants(each.body, cst.Call):
             name, text = callees.called_name(call), where.text(call.func)  # type: ignore[arg-type,attr-defined]

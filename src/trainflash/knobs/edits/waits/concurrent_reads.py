@@ -19,7 +19,16 @@ from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees, callers
 from trainflash.knobs.reading.callees import Function
 from trainflash.knobs.reading.expressions import given_to, is_name, literal, refuse, short
-from trainflash.knobs.reading.python_source import PythonFile, clauses, descendants, dotted, keyword, positional, string_value
+from trainflash.knobs.reading.python_source import (
+    PythonFile,
+    clauses,
+    descendants,
+    dotted,
+    keyword,
+    parameter_names,
+    positional,
+    string_value,
+)
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
 
@@ -154,7 +163,7 @@ def _reads_apart(project: Project, start: Function) -> None:
         if function.decorators or mutable or any(True for _ in descendants(function.body, changing)):
             raise refuse(f"{here}: {name} is no plain function")
         own = given.bound(function.body)
-        params = {param.name.value for param in descendants(function.params, cst.Param)}  # type: ignore[attr-defined]
+        params = parameter_names(function)
         outside = {each.value for each in descendants(function.body, cst.Name) if is_name(where, each)} - own  # type: ignore[attr-defined,arg-type]
         kept = changes.changed(project, where, function.body, outside | params | {"self"})
         if kept is not None:

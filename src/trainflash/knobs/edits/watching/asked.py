@@ -9,7 +9,7 @@ from trainflash.knobs.effects import given
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees, callers
 from trainflash.knobs.reading.expressions import is_name, refuse
-from trainflash.knobs.reading.python_source import PythonFile, descendants
+from trainflash.knobs.reading.python_source import PythonFile, descendants, parameter_names
 
 BEARS = {*RUNS, "add_metadata", "add_metadata_json", "preset_metadata_json", "step_num", "__enter__", "__exit__"}
 TESTS = (cst.Comparison, cst.If, cst.IfExp, cst.BooleanOperation, cst.UnaryOperation)
@@ -78,7 +78,7 @@ def _another(file: PythonFile, where: cst.CSTNode, node: cst.CSTNode) -> bool:
     function = file.function_around(node)
     if function is None or function is where or not file.inside(function, where):
         return False
-    own = {each.name.value for each in descendants(function.params, cst.Param)}  # type: ignore[attr-defined]
+    own = parameter_names(function)
     return node.value in own | given.bound(function.body)  # type: ignore[attr-defined]
 
 

@@ -11,7 +11,7 @@ from trainflash.knobs.effects import changes, given, harmless, writers
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees
 from trainflash.knobs.reading.expressions import class_values, given_to, is_name, refuse
-from trainflash.knobs.reading.python_source import PythonFile, descendants, targets_of
+from trainflash.knobs.reading.python_source import PythonFile, descendants, parameter_names, targets_of
 
 STORES = (cst.Assign, cst.AugAssign, cst.AnnAssign, cst.Del)
 
@@ -39,7 +39,7 @@ def read_by_nobody(project: Project, file: PythonFile, owner: cst.ClassDef) -> N
 def _filled(project: Project, file: PythonFile, function: cst.FunctionDef) -> set[str]:
     """Variables of the module that a function sets, or whose objects it may change."""
     outer = {item.name.value for each in descendants(function.body, (cst.Global, cst.Nonlocal)) for item in each.names}  # type: ignore[attr-defined]
-    own = {each.name.value for each in descendants(function.params, cst.Param)} | given.bound(function.body)  # type: ignore[attr-defined]
+    own = parameter_names(function) | given.bound(function.body)
     found = {changes.root(target) for target in _changed(project, file, function)}
     return ({name for name in found - own if given_to(file.module, name)} | outer) - set(file.imported)
 
@@ -61,7 +61,7 @@ def _of_class(file: PythonFile, owner: cst.ClassDef) -> set[str]:
     """Attributes of the class itself that its methods set or fill: whoever knows the class reads them."""
     found = set()
     for function in (each for each in owner.body.body if isinstance(each, cst.FunctionDef)):
-        params = {each.name.value for each in descendants(function.params, cst.Param)}  # type: ignore[attr-defined]
+        params = parameter_names(function)
         for node in descendants(function.body, (*STORES, cst.Call)):
             filled = [node.func.value] if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) else targets_of(node)
             for target in filled:
