@@ -319,6 +319,22 @@ def test_operators_inside_a_function_that_repeats_itself_are_told_once():
     assert [work.during for work in found] == ["forward"]
 
 
+def test_a_function_traced_in_few_forwards_repeats_itself_as_often_as_its_costliest_line_of_torch():
+    lines = [Location("net.py", line, "mask") for line in (30, 31)]
+    rank = t.rank([10.0] * 40, {"Fwd": 6.0, "Bwd": 4.0})
+    shared = {"qualname": "mask", "window_ns": 40_000_000}
+    rank = replace(
+        rank,
+        repeated=(
+            t.call(where="forward", location=lines[0], calls=3, repeats=2, inclusive_ns=8_000_000, **shared),
+            t.call(where="operators", location=lines[0], calls=12, repeats=12, inclusive_ns=1_000_000, **shared),
+            t.call(where="operators", location=lines[1], calls=9, repeats=8, inclusive_ns=7_000_000, **shared),
+        ),
+    )
+    found = repeated_work(t.trace(rank), rank, steady_part(rank), {"Fwd": 0.6, "Bwd": 0.4})
+    assert [(work.location.line, work.during, work.repeats, work.calls) for work in found] == [(30, "forward", 8, 9)]
+
+
 # --- a late rank and an exchange
 
 

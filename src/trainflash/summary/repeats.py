@@ -13,6 +13,7 @@ from trainflash.trace import RankTrace, RepeatedCall, Trace
 LEAST_CALLS = 2
 SUMMED = ("calls", "comparable", "repeats", "distinct", "sampled", "inclusive_ns", "repeat_ns", "window_ns")
 OPERATORS = "operators"  # calls of torch by the owner's lines, from a step's begin to its backward
+FUNCTIONS = ("forward", "gap")  # calls of the owner's functions, where those lines are
 AFTER_FORWARD = ("Bwd", "Opt", "Eval", "Ckpt", "Log")
 CHEAPER = 0.5  # own: repeats that cost less than this part of first calls tell the price from then on: something is kept already
 TRACED_NS = 2_500  # measured: what tracing adds to a call, which a look-up in a cache hardly exceeds
@@ -37,13 +38,14 @@ def repeated_work(trace: Trace, rank: RankTrace, part: Steady, shares: dict[str,
     for call in merged:
         if call.calls < LEAST_CALLS or call.repeats == 0 or call.window_ns <= 0 or _inside_another(call, merged):
             continue
+        counted = _counted_oftener(call, seen)
         found.append(
             RepeatedWork(
                 location=call.location,
                 qualname=call.qualname,
                 role="worker" if call.role == "worker" else "main",
-                calls=call.comparable,
-                repeats=call.repeats,
+                calls=counted.comparable,
+                repeats=counted.repeats,
                 mean_ms=_price_ns(call) / NS_PER_MS,
                 share=_part_of_windows(call) * parts.stands_for(call),
                 hashable=call.hashable,
@@ -148,7 +150,20 @@ def _merge(seen: list[RepeatedCall], evaluating: set[int]) -> list[RepeatedCall]
 
 def _told_as_function(call: RepeatedCall, merged: list[RepeatedCall]) -> bool:
     """Whether the function that makes these calls of torch repeats itself as a whole."""
-    return any(other.where in ("forward", "gap") and other.repeats and other.qualname == call.qualname for other in merged)
+    return any(other.where in FUNCTIONS and other.repeats and other.qualname == call.qualname for other in merged)
+
+
+def _counted_oftener(call: RepeatedCall, seen: list[RepeatedCall]) -> RepeatedCall:
+    """What tells how often `call` repeats itself: itself, or the costliest line of torch inside of it where more windows looked at that.
+
+    A function that is called once a step is traced in a few forwards only; its calls of torch are compared in windows of their own.
+    """
+    inside = [
+        other for other in seen
+        if other.where == OPERATORS and (other.location.file, other.qualname, other.role) == (call.location.file, call.qualname, call.role)
+    ]  # fmt: skip
+    costliest = max(inside, key=lambda other: other.inclusive_ns, default=call)
+    return costliest if call.where in FUNCTIONS and costliest.repeats > call.repeats else call
 
 
 def _add_up(group: list[RepeatedCall]) -> RepeatedCall:
