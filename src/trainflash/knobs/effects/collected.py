@@ -9,7 +9,7 @@ import libcst as cst
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees, callers
 from trainflash.knobs.reading.expressions import given_to, is_name, literal, passed, refuse
-from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, string_value
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, parameter, string_value
 
 COLLECT = "gc.collect"
 NEEDS = (  # of `gc`: without automatic collections the program's own are the only ones, and others tell what is left
@@ -98,7 +98,7 @@ def only_shown(project: Project, file: PythonFile, target: cst.BaseExpression) -
 def _handed_as(project: Project, file: PythonFile, target: cst.BaseExpression, held: str) -> Iterator[str]:
     """What callers of the function around call the dictionary that they hand to it."""
     function = file.function_around(target)
-    param = next((each for each in function.params.params if each.name.value == held), None) if function is not None else None
+    param = parameter(function, held)
     for where, call in callers.sites(project, file, function) if function is not None and param is not None else ():
         given = passed(where, call, file, function, param)
         yield (dotted(given) or "").rpartition(".")[2] or held

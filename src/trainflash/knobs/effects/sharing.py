@@ -9,7 +9,7 @@ import libcst as cst
 
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees
-from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, targets_of
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, placed_parameters, targets_of
 
 # What nobody changes, and what gives the object itself, a view or a part of it; all else makes something new.
 FACTS = {"shape", "ndim", "dtype", "size", "device", "name", "itemsize", "nbytes", "is_cuda", "requires_grad"}
@@ -138,7 +138,7 @@ class Shared:
         handed = self.handed(call)
         mine = isinstance(call.func, cst.Attribute) and self.holds(call.func.value)
         for where, function in found:
-            params = [param.name.value for param in (*function.params.posonly_params, *function.params.params)]
+            params = [param.name.value for param in placed_parameters(function)]
             own = params[:1] if where.class_of(function) is not None and params[:1] in (["self"], ["cls"]) else []
             rest = params[len(own) :]
             names = {own[0]} if mine and own else set()

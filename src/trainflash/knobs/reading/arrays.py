@@ -7,7 +7,7 @@ import libcst as cst
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees, callers
 from trainflash.knobs.reading.expressions import given_to, passed
-from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, parameter
 
 DEEPEST = 4  # own: names that are followed; annotations and the callers of helpers lie one or two away
 LIBRARIES = ("torch", "numpy")
@@ -201,7 +201,7 @@ def _name_may(project: Project, file: PythonFile, node: cst.Name, depth: int) ->
     values = [*given_to(around, node.value), *loops]
     if any(may_be_other(project, file, each, depth) for each in values if not _again(each, node.value)):
         return True
-    param = next((each for each in function.params.params if each.name.value == node.value), None) if function is not None else None
+    param = parameter(function, node.value)
     if param is None or function is None or function.name.value == "forward":
         return False
     if param.annotation is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from trainflash.knobs.reading.expressions import class_values, literal
-from trainflash.knobs.reading.python_source import PythonFile, base_names, descendants, dotted, keyword, sole, string_value
+from trainflash.knobs.reading.python_source import PythonFile, base_names, descendants, dotted, keyword, parameter, sole, string_value
 
 MAPPINGS = {"dict", "UserDict", "OrderedDict", "SimpleNamespace", "Namespace", "Dict", "EasyDict", "AttrDict"}
 CORES = {"os.cpu_count", "multiprocessing.cpu_count", "torch.multiprocessing.cpu_count", "os.sched_getaffinity", "psutil.cpu_count", "len"}
@@ -90,8 +90,7 @@ def saved_hyperparameters(file: PythonFile, owner: cst.ClassDef, name: str) -> c
     plain = [arg.value for arg in given if arg.keyword is None and not arg.star]
     names = [string_value(each) for each in plain]
     if not plain or name in names:
-        params = [*init.params.posonly_params, *init.params.params, *init.params.kwonly_params]
-        return next((each for each in params if each.name.value == name), None)
+        return parameter(init, name)
     return plain[0] if len(plain) == 1 and names == [None] and literal(plain[0]) is not None else None
 
 

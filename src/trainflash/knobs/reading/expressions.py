@@ -10,7 +10,17 @@ from typing import Any
 import libcst as cst
 
 from trainflash.errors import UsageError
-from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, has_splat, keyword, positional, string_value, targets_of
+from trainflash.knobs.reading.python_source import (
+    PythonFile,
+    descendants,
+    dotted,
+    has_splat,
+    keyword,
+    placed_parameters,
+    positional,
+    string_value,
+    targets_of,
+)
 
 BY_HAND = "make this change by hand, or name another place with --at FILE:LINE"
 
@@ -66,7 +76,7 @@ def passed(where: PythonFile, call: cst.Call, file: PythonFile, function: cst.Fu
     """
     index = index_of(file, function, param)
     taken = function.params
-    ordered = [*taken.posonly_params, *taken.params]
+    ordered = placed_parameters(function)
     behind = [arg for arg in call.args if arg.keyword is None or arg.star]
     stars = [number for number, arg in enumerate(behind) if arg.star]
     exact = not isinstance(taken.star_arg, cst.Param) and all(each.default is None for each in ordered)
@@ -104,7 +114,7 @@ def assigned(file: PythonFile, target: cst.CSTNode) -> cst.BaseExpression | None
 
 def index_of(file: PythonFile, function: cst.FunctionDef, param: cst.Param) -> int | None:
     """Position of `param` in a call, the object itself not counted; None for keyword-only ones and the object."""
-    ordered = [*function.params.posonly_params, *function.params.params]
+    ordered = placed_parameters(function)
     if param not in ordered:
         return None
     static = any(dotted(each.decorator) == "staticmethod" for each in function.decorators)

@@ -14,7 +14,7 @@ import libcst as cst
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees, callers
 from trainflash.knobs.reading.expressions import given_to, passed, refuse, short
-from trainflash.knobs.reading.python_source import PythonFile, clauses, descendants, dotted
+from trainflash.knobs.reading.python_source import PythonFile, clauses, descendants, dotted, parameter
 
 PATHS = ("str", "os.fspath", "os.path.join", "pathlib.Path", "pathlib.PurePath")
 OF_PATHS = ("joinpath", "with_suffix", "with_name", "with_stem", "as_posix", "resolve", "absolute", "expanduser")
@@ -123,7 +123,7 @@ class _Question:
             if loops:
                 yield from self.element(file, loops[-1].iter)
                 return
-            param = _parameter(up, name)
+            param = parameter(up, name)
             if param is not None and isinstance(up, cst.FunctionDef):
                 yield from self._handed(file, up, param, self.one)
             if isinstance(up, cst.FunctionDef):
@@ -205,14 +205,9 @@ class _Question:
                     yield from self.one(file, node.value)
                 elif isinstance(node, cst.Call) and dotted(node.func) in (f"{name}.append", f"{name}.add") and node.args:
                     yield from self.one(file, node.args[0].value)
-        param = _parameter(function, name)
+        param = parameter(function, name)
         if param is not None and function is not None:
             yield from self._handed(file, function, param, self.element)
-
-
-def _parameter(function: cst.CSTNode | None, name: str) -> cst.Param | None:
-    params = descendants(function.params, cst.Param) if isinstance(function, (cst.FunctionDef, cst.Lambda)) else ()
-    return next((each for each in params if each.name.value == name), None)  # type: ignore[attr-defined,return-value]
 
 
 def _sets(target: cst.CSTNode, name: str) -> bool:

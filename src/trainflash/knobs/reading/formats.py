@@ -20,6 +20,7 @@ from trainflash.knobs.reading.python_source import (
     dotted,
     has_splat,
     keyword,
+    parameter,
     positional,
     string_value,
     targets_of,
@@ -94,7 +95,7 @@ class Formats:
             return "float64"
         if full in SINGLE or full in WHOLE:
             return "float32" if full in SINGLE else "other"
-        if not isinstance(node, cst.Name) or any(_parameter(up, node.value) is not None for up in file.ancestors(node)):
+        if not isinstance(node, cst.Name) or any(parameter(up, node.value) is not None for up in file.ancestors(node)):
             return None
         found = self.constant(file, node)
         return self.named_type(*found) if found is not None else None
@@ -125,7 +126,7 @@ class Formats:
             return self.has_fractions(file, node.expression if isinstance(node, cst.UnaryOperation) else node.value, depth - 1)
         if isinstance(node, cst.Name):
             function = file.function_around(node)
-            values = given_to(function, node.value) if function is not None and _parameter(function, node.value) is None else []
+            values = given_to(function, node.value) if function is not None and parameter(function, node.value) is None else []
             return bool(values) and all(self.has_fractions(file, value, depth - 1) for value in values)
         if not isinstance(node, cst.Call):
             return False
@@ -201,7 +202,7 @@ class Formats:
             return None
         kinds = cst.ClassDef if isinstance(node, cst.Attribute) else (cst.FunctionDef, cst.Module)
         for owner in (up for up in file.ancestors(node) if isinstance(up, kinds)):
-            param = _parameter(owner, name)
+            param = parameter(owner, name)
             bound = list(_bound_otherwise(owner, name, param))
             if None in bound:
                 return None
@@ -261,7 +262,7 @@ class Formats:
                 up = file.parent(node)
                 told = isinstance(up, (cst.FunctionDef, cst.ImportAlias, cst.Attribute, cst.AsName, cst.Param))
                 told |= isinstance(up, cst.ClassDef) and up.name is node
-                told |= any(_parameter(around, name) is not None for around in file.ancestors(node))  # a name of that function's own
+                told |= any(parameter(around, name) is not None for around in file.ancestors(node))  # a name of that function's own
                 if not told and not (isinstance(up, cst.Call) and up.func is node) and not (isinstance(up, cst.Arg) and up.keyword is node):
                     return True
         return False
@@ -297,7 +298,7 @@ class Formats:
 
     def _own(self, file: PythonFile, call: cst.Call) -> callees.Function | None:
         """The one function of the program's that is called; None for a class, and where several may be."""
-        shadowed = isinstance(call.func, cst.Name) and any(_parameter(up, call.func.value) is not None for up in file.ancestors(call))
+        shadowed = isinstance(call.func, cst.Name) and any(parameter(up, call.func.value) is not None for up in file.ancestors(call))
         sure = (isinstance(call.func, cst.Name) and not shadowed) or callees.own_method(self.project, file, call)
         own = list(callees.meant(self.project, file, call)) if sure else []
         return own[0] if len(own) == 1 and own[0][1].name.value not in callees.CONSTRUCTORS else None
@@ -391,13 +392,6 @@ def _counted(call: cst.Call) -> Format | None:
 
 def _added(owner: cst.CSTNode, name: str) -> list[cst.BaseExpression]:
     return [node.value for node in descendants(owner, cst.AugAssign) if dotted(node.target) == name]  # type: ignore[attr-defined]
-
-
-def _parameter(owner: cst.CSTNode, name: str) -> cst.Param | None:
-    """The plain parameter of that name, where `owner` is a function that has one."""
-    params = owner.params if isinstance(owner, cst.FunctionDef) else None
-    plain = [*params.posonly_params, *params.params, *params.kwonly_params] if params is not None else []
-    return next((each for each in plain if each.name.value == name), None)
 
 
 def _bound_otherwise(owner: cst.CSTNode, name: str, param: cst.Param | None) -> Iterator[tuple[cst.BaseExpression, How] | None]:

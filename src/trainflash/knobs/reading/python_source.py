@@ -303,6 +303,18 @@ def parameter_names(function: cst.FunctionDef | cst.Lambda) -> set[str]:
     return {each.name.value for each in descendants(function.params, cst.Param)}  # type: ignore[attr-defined]
 
 
+def placed_parameters(function: cst.FunctionDef | cst.Lambda) -> list[cst.Param]:
+    """Parameters that a call may give by place, in order; the object of a method is the first."""
+    return [*function.params.posonly_params, *function.params.params]
+
+
+def parameter(function: cst.CSTNode | None, name: str | None) -> cst.Param | None:
+    """The parameter of that name, no star, where `function` is a function or a lambda that has one."""
+    if not isinstance(function, (cst.FunctionDef, cst.Lambda)):
+        return None
+    return next((each for each in (*placed_parameters(function), *function.params.kwonly_params) if each.name.value == name), None)
+
+
 def unsubscripted(node: cst.BaseExpression) -> cst.BaseExpression:
     """`self.x` of `self.x[i][j]`."""
     while isinstance(node, cst.Subscript):

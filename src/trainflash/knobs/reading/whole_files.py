@@ -10,7 +10,17 @@ import libcst as cst
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callers
 from trainflash.knobs.reading.expressions import UNKNOWN, given_to, is_name, literal, passed
-from trainflash.knobs.reading.python_source import PythonFile, clauses, descendants, dotted, has_splat, keyword, positional, string_value
+from trainflash.knobs.reading.python_source import (
+    PythonFile,
+    clauses,
+    descendants,
+    dotted,
+    has_splat,
+    keyword,
+    parameter,
+    positional,
+    string_value,
+)
 
 OPENS = ("open", "io.open", "gzip.open", "bz2.open", "lzma.open")  # give a handle
 ARCHIVE = "numpy.load"  # gives an array, or a handle of several
@@ -137,17 +147,16 @@ def _around(project: Project, file: PythonFile, node: cst.BaseExpression, handle
 def _chosen(project: Project, file: PythonFile, key: cst.BaseExpression) -> bool:
     """Whether `key` is a parameter for which every caller gives a literal, such as the name of an array."""
     function = file.function_around(key)
-    param = parameter(function, key)
+    param = unassigned_parameter(function, key)
     sites = callers.sites(project, file, function) if function is not None and param is not None else []
     given = [passed(where, site, file, function, param) for where, site in sites]  # type: ignore[arg-type,union-attr]
     return bool(given) and all(each is not None and literal(each) is not UNKNOWN for each in given)
 
 
-def parameter(function: cst.FunctionDef | None, node: cst.BaseExpression) -> cst.Param | None:
+def unassigned_parameter(function: cst.FunctionDef | None, node: cst.BaseExpression) -> cst.Param | None:
     """The parameter that `node` names, where the function gives it no other value."""
-    if function is None or not isinstance(node, cst.Name) or given_to(function, node.value):
-        return None
-    return next((each for each in function.params.params if each.name.value == node.value), None)
+    named = function is not None and isinstance(node, cst.Name) and not given_to(function, node.value)
+    return parameter(function, node.value) if named else None  # type: ignore[union-attr]
 
 
 def _own_names(file: PythonFile, comp: cst.CSTNode, handle: str) -> bool:

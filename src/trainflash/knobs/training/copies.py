@@ -10,7 +10,16 @@ from trainflash.knobs.effects import changes
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees, callers
 from trainflash.knobs.reading.expressions import given_to, literal, passed, refuse, short
-from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, keyword, parameter_names, positional, string_value
+from trainflash.knobs.reading.python_source import (
+    PythonFile,
+    descendants,
+    dotted,
+    keyword,
+    parameter,
+    parameter_names,
+    positional,
+    string_value,
+)
 
 DEEPEST = 3  # own: functions through which a device is handed
 
@@ -35,7 +44,7 @@ def may_be_late(project: Project, file: PythonFile, call: cst.Call) -> None:
 
 def _devices(project: Project, file: PythonFile, node: cst.BaseExpression, depth: int) -> Iterator[tuple[PythonFile, cst.BaseExpression]]:
     """What a device may be: the expression itself, or what callers pass for it and what stands for it otherwise."""
-    param = _parameter(file, node) if isinstance(node, cst.Name) else None
+    param = parameter(file.function_around(node), node.value) if isinstance(node, cst.Name) else None
     if param is None or depth > DEEPEST:
         yield file, node
         return
@@ -47,12 +56,6 @@ def _devices(project: Project, file: PythonFile, node: cst.BaseExpression, depth
         given = passed(where, call, file, function, param)
         if given is not None:
             yield from _devices(project, where, given, depth + 1)
-
-
-def _parameter(file: PythonFile, name: cst.Name) -> cst.Param | None:
-    function = file.function_around(name)
-    found = descendants(function.params, cst.Param) if function is not None else ()
-    return next((each for each in found if each.name.value == name.value), None)  # type: ignore[attr-defined,misc]
 
 
 def _is_parameter(file: PythonFile, node: cst.BaseExpression) -> bool:

@@ -12,7 +12,7 @@ from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees, callers
 from trainflash.knobs.reading.callees import method_name
 from trainflash.knobs.reading.expressions import literal, refuse
-from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, string_value
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, parameter, string_value
 from trainflash.knobs.training import each_micro_batch
 from trainflash.knobs.training.backward_loops import BackwardLoop, backward_loops
 
@@ -70,7 +70,7 @@ def _handed(region: BackwardLoop) -> tuple[PythonFile, cst.Call] | None:
     """The call whose result the loop goes over: in its head, or the argument of the one call of the function around it."""
     file, node = region.file, region.loop.iter  # type: ignore[union-attr]
     function = file.function_around(region.loop)
-    param = next((each for each in function.params.params if each.name.value == dotted(node)), None) if function is not None else None
+    param = parameter(function, dotted(node))
     if param is not None:
         found = callers.only_argument(region.project, file, function, param)  # type: ignore[arg-type]
         file, node = found if found is not None else (file, node)

@@ -10,7 +10,7 @@ from trainflash.knobs.effects import changes, given, givers, purity, sharing
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees
 from trainflash.knobs.reading.expressions import argument_node, given_to, passed, refuse, short
-from trainflash.knobs.reading.python_source import PythonFile, base_names, descendants, dotted, sole
+from trainflash.knobs.reading.python_source import PythonFile, base_names, descendants, dotted, parameter, sole
 from trainflash.knobs.training import data_sets, pass_changes
 
 ITERATORS = (purity.ITERATORS - {"open"}) | {"count", "cycle", "islice", "repeat"}  # files are asked for elsewhere
@@ -39,7 +39,7 @@ def _is_iterator(project: Project, file: PythonFile, owner: cst.ClassDef, begins
     if isinstance(value, cst.Call):
         generators = (each for _, each in callees.meant(project, file, value) if any(True for _ in descendants(each.body, cst.Yield)))
         return callees.called_name(value).split(".")[-1] in ITERATORS or next(generators, None) is not None
-    param = next((each for each in begins.params.params if each.name.value == dotted(value)), None)
+    param = parameter(begins, dotted(value))
     for where, call in givers.named(project, owner.name.value) if param is not None else ():
         handed = passed(where, call, file, begins, param)  # type: ignore[arg-type]
         around = where.function_around(call)

@@ -9,7 +9,7 @@ import libcst as cst
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callers
 from trainflash.knobs.reading.expressions import given_to, index_of, literal, passed
-from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, targets_of
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, placed_parameters, targets_of
 
 DEEPEST = 6  # own: chains of names that are followed
 FUNCTIONS = (cst.FunctionDef, cst.Lambda)
@@ -108,7 +108,7 @@ def _on(width: Width, file: PythonFile) -> None:
         name = (dotted(call.func) or "").split(".")[-1]
         given = [(place, arg) for place, arg in enumerate(call.args) if isinstance(arg.value, SUMS) and width.holds(file, arg.value)]
         for where, function in _functions(width.project, name) if given else ():
-            params = [*function.params.posonly_params, *function.params.params, *function.params.kwonly_params]
+            params = [*placed_parameters(function), *function.params.kwonly_params]
             for place, arg in given:
                 wanted = arg.keyword.value if arg.keyword is not None else None
                 for param in params:

@@ -11,7 +11,7 @@ from trainflash.knobs.edits.attention.chain import made_as
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees, derived
 from trainflash.knobs.reading.expressions import conjuncts, given_to, literal, refuse, short
-from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, keyword, positional
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, keyword, placed_parameters, positional
 
 MODULE = "torch.nn.MultiheadAttention"
 HOOKS = ("register_forward_hook", "register_module_forward_hook")
@@ -39,21 +39,21 @@ def _reads_one(project: Project, file: PythonFile, call: cst.Call) -> bool:
     given = positional(call, 0) or keyword(call, "hook")
     node = given.value if given is not None else None
     if isinstance(node, cst.Lambda):
-        return _one_of(file, node.params, node.body)
+        return _one_of(file, node)
     if isinstance(node, cst.Call):  # a function that makes the hook
         made = list(callees.meant(project, file, node))
         inner = [(where, each) for where, outer in made for each in descendants(outer.body, cst.FunctionDef)]
     else:
         inner = list(callees.behind(project, file, node)) if node is not None else []
-    return bool(inner) and all(_one_of(where, each.params, each.body) for where, each in inner)  # type: ignore[attr-defined]
+    return bool(inner) and all(_one_of(where, each) for where, each in inner)  # type: ignore[attr-defined]
 
 
-def _one_of(file: PythonFile, params: cst.Parameters, body: cst.CSTNode) -> bool:
-    ordered = [each for each in (*params.posonly_params, *params.params) if each.name.value != "self"]
+def _one_of(file: PythonFile, function: cst.FunctionDef | cst.Lambda) -> bool:
+    ordered = [each for each in placed_parameters(function) if each.name.value != "self"]
     names = {each.name.value for each in ordered[2:] if each.default is None}  # behind the module and what it was given
-    if not names or isinstance(params.star_arg, cst.Param):
+    if not names or isinstance(function.params.star_arg, cst.Param):
         return False
-    for node in descendants(body, cst.Name):
+    for node in descendants(function.body, cst.Name):
         if node.value not in names:  # type: ignore[attr-defined]
             continue
         up = file.parent(node)

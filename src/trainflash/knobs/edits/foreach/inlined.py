@@ -18,6 +18,7 @@ from trainflash.knobs.reading.python_source import (
     dotted,
     is_docstring,
     parse,
+    placed_parameters,
     sole,
     targets_of,
 )
@@ -63,7 +64,7 @@ def _function(project: Project, file: PythonFile, call: cst.Call) -> cst.Functio
 def _bound(file: PythonFile, call: cst.Call, function: cst.FunctionDef) -> dict[str, str]:
     """Source of what each parameter is given; of several that a star spreads out, under `a, b`."""
     here = file.location(call)
-    names = [*function.params.posonly_params, *function.params.params]
+    names = placed_parameters(function)
     if file.class_of(function) is not None and "staticmethod" not in decorator_names(file, function):
         names = names[1:]
     others = [*names, *function.params.kwonly_params]

@@ -11,7 +11,7 @@ from trainflash.knobs.reading import callers
 from trainflash.knobs.reading.expressions import class_values, given_to, literal, passed, refuse, short
 from trainflash.knobs.reading.formats import Formats
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, keyword, positional
-from trainflash.knobs.reading.whole_files import parameter
+from trainflash.knobs.reading.whole_files import unassigned_parameter
 from trainflash.knobs.splices import Edit, Splice
 
 Place = tuple[PythonFile, cst.CSTNode, tuple[Edit, ...]]
@@ -103,7 +103,7 @@ def _by_its_own_format(project: Project, file: PythonFile, call: cst.Call, array
     """An array whose format is known when the program runs alone: what is float64 then becomes float32, all others stay what they are."""
     _not_written_later(file, call, name)
     function = file.function_around(call)
-    param = parameter(function, array)
+    param = unassigned_parameter(function, array)
     for where, site in callers.sites(project, file, function) if function is not None and param is not None else ():
         given = passed(where, site, file, function, param)  # type: ignore[arg-type]
         _not_written_later(where, site, None if given is None else dotted(given))

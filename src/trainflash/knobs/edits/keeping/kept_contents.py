@@ -23,7 +23,7 @@ from trainflash.knobs.reading import callers
 from trainflash.knobs.reading.expressions import given_to, is_name, passed, refuse, short
 from trainflash.knobs.reading.file_paths import OF_PATHS, PATHS, of_path
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, positional
-from trainflash.knobs.reading.whole_files import OPENS, PARSES, Reading, for_reading, parameter, readings, values_given
+from trainflash.knobs.reading.whole_files import OPENS, PARSES, Reading, for_reading, readings, unassigned_parameter, values_given
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
 
@@ -81,7 +81,7 @@ def _one_file(project: Project, file: PythonFile, call: cst.Call, node: cst.Base
     values = given_to(function, node.value)
     if values:
         return len(values) == 1 and _one_file(project, file, call, values[0], depth + 1)
-    param = parameter(function, node)
+    param = unassigned_parameter(function, node)
     sites = callers.sites(project, file, function) if param is not None else []
     given = [(where, site, passed(where, site, file, function, param)) for where, site in sites]  # type: ignore[arg-type]
     return bool(given) and all(each is not None and _one_file(project, where, site, each, depth + 1) for where, site, each in given)
@@ -187,7 +187,8 @@ def _keys(found: Reading) -> tuple[str, ...]:
     """Parameters of the function that say which part is meant."""
     indices = [each.slice.value for each in descendants(found.part, cst.SubscriptElement) if isinstance(each.slice, cst.Index)]  # type: ignore[attr-defined]
     function = found.file.function_around(found.call)
-    return tuple(dict.fromkeys(each.value for each in indices if isinstance(each, cst.Name) and parameter(function, each) is not None))
+    named = (each for each in indices if isinstance(each, cst.Name))
+    return tuple(dict.fromkeys(each.value for each in named if unassigned_parameter(function, each) is not None))
 
 
 def _reads(found: Reading, word: str) -> bool:

@@ -10,7 +10,7 @@ from trainflash.knobs.edits.keeping.opened import Opened
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees, callers
 from trainflash.knobs.reading.expressions import is_name, refuse, short
-from trainflash.knobs.reading.python_source import PythonFile, decorator_names, descendants, dotted, targets_of
+from trainflash.knobs.reading.python_source import PythonFile, decorator_names, descendants, dotted, placed_parameters, targets_of
 
 RECEIVES = ("recv", "recv_into")
 OF_SOCKETS = (*RECEIVES, "send", "sendall", "sendmsg", "settimeout", "gettimeout", "setsockopt", "getsockname", "getpeername", "fileno")
@@ -85,7 +85,7 @@ def _holders(project: Project, start: Held) -> Iterator[Held]:
         for call in descendants(function.body, cst.Call):
             places = [number for number, arg in enumerate(call.args) if dotted(arg.value) == name]  # type: ignore[attr-defined]
             for where, each in callees.meant(project, file, call) if places else ():  # type: ignore[arg-type]
-                params = [*each.params.posonly_params, *each.params.params]
+                params = placed_parameters(each)
                 behind = params[1:] if where.class_of(each) is not None and params[:1] else params
                 for number in places:
                     word = call.args[number].keyword  # type: ignore[attr-defined]

@@ -9,7 +9,7 @@ import libcst as cst
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees
 from trainflash.knobs.reading.expressions import is_name, refuse, short
-from trainflash.knobs.reading.python_source import PythonFile, clauses, descendants, dotted
+from trainflash.knobs.reading.python_source import PythonFile, clauses, descendants, dotted, placed_parameters
 
 SEQUENCES = ("list", "tuple", "iter", "enumerate", "zip")  # calls that keep all keys and their order
 STACKS = ("stack", "array", "asarray", "tensor", "as_tensor")  # calls that make one array of a list
@@ -24,7 +24,7 @@ def one_for_each(project: Project, file: PythonFile, function: cst.FunctionDef, 
     a list of one as well decides: but not where a text goes with them, such as a query, which names what is wanted and in which order.
     """
     here, name = file.location(function), function.name.value
-    params = [param.name.value for param in (*function.params.posonly_params, *function.params.params) if param.name.value != "self"]
+    params = [param.name.value for param in placed_parameters(function) if param.name.value != "self"]
     if len(params) != 1 or depth > DEEPEST:
         raise refuse(f"{here}: what {name} gives for its keys is not known")
     keys, each_alone, counted = params[0], False, False

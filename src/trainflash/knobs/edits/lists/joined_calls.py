@@ -14,7 +14,7 @@ from trainflash.knobs.edits.which_loop import near
 from trainflash.knobs.kinds import JoinedCalls
 from trainflash.knobs.reading import callees
 from trainflash.knobs.reading.expressions import given_to, literal, refuse, short
-from trainflash.knobs.reading.python_source import PythonFile, clauses, descendants, dotted, sole, string_value
+from trainflash.knobs.reading.python_source import PythonFile, clauses, descendants, dotted, placed_parameters, sole, string_value
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
 
@@ -99,7 +99,7 @@ def _public(function: cst.FunctionDef) -> bool:
 def _returned(function: cst.FunctionDef) -> tuple[str, cst.BaseExpression] | None:
     """The only parameter beside `self`, and what the function returns, where it does nothing else."""
     params = function.params
-    plain = [*params.posonly_params, *params.params]
+    plain = placed_parameters(function)
     lines = [line for line in function.body.body if not _documents(line)] if isinstance(function.body, cst.IndentedBlock) else []
     only = sole(lines[0]) if len(lines) == 1 else None
     if len(plain) != 2 or params.kwonly_params or params.star_kwarg is not None or not isinstance(only, cst.Return) or only.value is None:

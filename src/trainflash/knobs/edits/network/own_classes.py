@@ -7,7 +7,7 @@ import libcst as cst
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callers, derived
 from trainflash.knobs.reading.expressions import given_to
-from trainflash.knobs.reading.python_source import PythonFile, base_names, descendants, dotted
+from trainflash.knobs.reading.python_source import PythonFile, base_names, descendants, dotted, parameter
 
 MODULE = "torch.nn.Module"
 COMPILE = "torch.compile"
@@ -39,11 +39,11 @@ def _of_name(project: Project, file: PythonFile, node: cst.Name, depth: int, any
     function = file.function_around(node)
     for around in (function, file.module):
         given = [] if around is None else [each for each in given_to(around, node.value) if not _itself(project, file, each, node.value)]
-        params = [each for each in function.params.params if each.name.value == node.value] if around is function and function else []
+        param = parameter(function, node.value) if around is function else None
         if given:
-            return class_of(project, (file, given[0]), depth + 1, any_class) if len(given) + len(params) == 1 else None
-        if params and function is not None:
-            handed = callers.only_argument(project, file, function, params[0])
+            return class_of(project, (file, given[0]), depth + 1, any_class) if len(given) == 1 and param is None else None
+        if param is not None and function is not None:
+            handed = callers.only_argument(project, file, function, param)
             return None if handed is None else class_of(project, handed, depth + 1, any_class)
     return None
 

@@ -11,7 +11,7 @@ from trainflash.knobs.effects import changes
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees, sources
 from trainflash.knobs.reading.expressions import argument_node, given_to, literal, passed, refuse, short
-from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, keyword, targets_of, unsubscripted
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, keyword, parameter, targets_of, unsubscripted
 
 WRAPPERS = ("torch.utils.checkpoint.checkpoint", "torch.utils.checkpoint.checkpoint_sequential")
 SWITCHES = ("gradient_checkpointing", "gradient_checkpointing_enable", "set_grad_checkpointing", "apply_activation_checkpointing")
@@ -222,7 +222,7 @@ def _variable(project: Project, file: PythonFile, name: cst.Name, depth: int) ->
     ]
     if ahead:
         return _carries(project, file, ahead[-1].value, depth + 1)  # type: ignore[attr-defined]
-    param = next((each for each in function.params.params if each.name.value == name.value), None) if function is not None else None
+    param = parameter(function, name.value)
     owner = file.class_of(function) if function is not None else None
     if param is None or owner is None or function is None or function.name.value != "forward":
         return False

@@ -140,15 +140,11 @@ def _meant(project: Project, file: PythonFile, function: cst.BaseExpression) -> 
     own = name.startswith("self.") and name.count(".") == 1
     last = name.split(".")[-1]
     found = [(where, each) for where in project.parsed(last) for each in where.functions if each.name.value == last] if last else []
-    shadowed = around is not None and not own and (last in given.bound(around.body) or _is_parameter(around, last))
+    shadowed = around is not None and not own and (last in given.bound(around.body) or last in parameter_names(around))
     fits = len(found) == 1 and found[0][0] is file and (file.class_of(found[0][1]) is not None) == own
     if not fits or shadowed or not (own or name == last) or given_to(file.module, name):
         raise refuse(f"{file.location(function)}: which function `{short(file.text(function))}` is cannot be told")
     return found[0]
-
-
-def _is_parameter(function: cst.FunctionDef, name: str) -> bool:
-    return any(each.name.value == name for each in descendants(function.params, cst.Param))  # type: ignore[attr-defined]
 
 
 def _reads_apart(project: Project, start: Function) -> None:
@@ -201,7 +197,7 @@ def _outlives(function: cst.FunctionDef, node: cst.BaseExpression, own: set[str]
     if name is None or name in ("True", "False", "None"):
         return False
     root = name.split(".")[0]
-    return "." in name or (root not in own and not _is_parameter(function, root))
+    return "." in name or (root not in own and root not in parameter_names(function))
 
 
 def _made_here(file: PythonFile, function: cst.FunctionDef, name: str) -> bool:

@@ -10,7 +10,7 @@ from trainflash.knobs.effects import changes
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees, callers
 from trainflash.knobs.reading.expressions import passed, refuse, short
-from trainflash.knobs.reading.python_source import PythonFile, base_names, descendants, dotted, targets_of
+from trainflash.knobs.reading.python_source import PythonFile, base_names, descendants, dotted, parameter, targets_of
 
 OF_NETWORKS = {"children", "eval", "modules", "named_parameters", "parameters", "register_forward_hook", "requires_grad_", "train"}
 KEPT_WITH_HISTORY = {"parametrize", "register_forward_hook", "register_forward_pre_hook", "spectral_norm", "weight_norm"}
@@ -138,7 +138,7 @@ def _is_network(project: Project, file: PythonFile, node: cst.BaseExpression, de
             if held is not None and (dotted(held) or "").split(".")[-1] == tail and callees.method_name(call) in OF_NETWORKS:
                 return True
     function = file.function_around(node)
-    param = next((each for each in function.params.params if each.name.value == tail), None) if function is not None else None
+    param = parameter(function, tail)
     if param is None or function is None or depth >= DEEPEST:
         return False
     handed = [(where, passed(where, call, file, function, param)) for where, call in callers.sites(project, file, function)]

@@ -9,7 +9,7 @@ import libcst as cst
 from trainflash.knobs.effects import givers
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees, callers
-from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, targets_of
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, placed_parameters, targets_of
 
 AROUND = {"iter", "enumerate", "islice", "zip", "chain", "cycle", "map", "tqdm", "trange", "track"}  # go through what they are handed
 DEEPEST = 3  # own: functions between two places
@@ -58,7 +58,7 @@ def _further(project: Project, known: set[str]) -> Iterator[str]:
 
 
 def _parameters(file: PythonFile, function: cst.FunctionDef, handed: list[tuple[int, cst.Arg]]) -> Iterator[str]:
-    params = [param.name.value for param in (*function.params.posonly_params, *function.params.params)]
+    params = [param.name.value for param in placed_parameters(function)]
     params = params[1:] if file.class_of(function) is not None and params[:1] in (["self"], ["cls"]) else params
     for number, arg in handed:
         if arg.keyword is not None:

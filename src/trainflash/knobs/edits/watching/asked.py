@@ -9,7 +9,7 @@ from trainflash.knobs.effects import given
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees, callers
 from trainflash.knobs.reading.expressions import is_name, refuse
-from trainflash.knobs.reading.python_source import PythonFile, descendants, parameter_names
+from trainflash.knobs.reading.python_source import PythonFile, descendants, parameter_names, placed_parameters
 
 BEARS = {*RUNS, "add_metadata", "add_metadata_json", "preset_metadata_json", "step_num", "__enter__", "__exit__"}
 TESTS = (cst.Comparison, cst.If, cst.IfExp, cst.BooleanOperation, cst.UnaryOperation)
@@ -85,7 +85,7 @@ def _another(file: PythonFile, where: cst.CSTNode, node: cst.CSTNode) -> bool:
 def _taken(project: Project, file: PythonFile, call: cst.Call, arg: cst.Arg):
     """Functions of the program that take the argument, each with the name of the parameter."""
     for where, function in callees.meant(project, file, call):
-        params = [each.name.value for each in (*function.params.posonly_params, *function.params.params)]
+        params = [each.name.value for each in placed_parameters(function)]
         params = params[1:] if where.class_of(function) is not None and params[:1] in (["self"], ["cls"]) else params
         number = next(at for at, each in enumerate(call.args) if each is arg)
         if arg.keyword is not None:

@@ -13,7 +13,7 @@ from trainflash.knobs.effects import changes, writers
 from trainflash.knobs.kinds import WatchingMode
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading.expressions import given_to, refuse
-from trainflash.knobs.reading.python_source import PythonFile, base_names, descendants, dotted
+from trainflash.knobs.reading.python_source import PythonFile, base_names, descendants, dotted, placed_parameters
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
 
@@ -90,7 +90,7 @@ def _changing(project: Project, file: PythonFile, owner: cst.ClassDef) -> Except
     """Why the mode may give something else than the operation does; None where it hands on exactly that."""
     hook = _hook(owner)
     assert hook is not None
-    params = [param.name.value for param in (*hook.params.posonly_params, *hook.params.params)]
+    params = [param.name.value for param in placed_parameters(hook)]
     here = file.location(hook)
     calls = [call for call in descendants(hook.body, cst.Call) if dotted(call.func) == (params[1] if len(params) > 1 else None)]
     if len(params) < 4 or len(calls) != 1 or not _all_of_it(file, calls[0], params[3]):
