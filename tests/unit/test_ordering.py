@@ -58,11 +58,11 @@ def test_the_log_corrects_the_declared_chance():
     assert chance(0.5, (0, 0)) == 0.5
     assert chance(0.5, (0, 1)) == pytest.approx(1 / 3)
     assert chance(0.5, (2, 2)) == pytest.approx(0.75)
-    both = [worth("input_cpu", 2.0, "memoize_function", "dataloader_workers")]
-    candidates = [offered("memoize_function", "input_cpu"), offered("dataloader_workers", "input_cpu")]
+    both = [worth("input_cpu", 2.0, "decoded_cache", "dataloader_workers")]
+    candidates = [offered("decoded_cache", "input_cpu"), offered("dataloader_workers", "input_cpu")]
     assert names(order(*both).sorted(candidates)) == names(candidates)
-    failed = [experiment(1, "memoize_function", "rejected")]
-    assert names(order(*both, entries=failed).sorted(candidates)) == ["dataloader_workers", "memoize_function"]
+    failed = [experiment(1, "decoded_cache", "rejected")]
+    assert names(order(*both, entries=failed).sorted(candidates)) == ["dataloader_workers", "decoded_cache"]
 
 
 def test_only_decided_experiments_count_and_each_once():
