@@ -154,11 +154,16 @@ def catalogue() -> tuple[Knob, ...]:
     return tuple(load(path) for path in sorted((resources.folder("templates") / "knobs").glob("*.yaml")))
 
 
+@functools.cache
+def by_name() -> Mapping[str, Knob]:
+    """All knobs under their names."""
+    return {knob.name: knob for knob in catalogue()}
+
+
 def get(name: str) -> Knob:
     """The knob called `name`. Raises `UsageError` that lists near names."""
     wanted = name.replace("-", "_")
-    names = [knob.name for knob in catalogue()]
-    if wanted not in names:
-        near = difflib.get_close_matches(wanted, names, 3, 0.4)
-        raise UsageError(f"there is no knob {name!r}", f"did you mean {', '.join(near)}?" if near else f"knobs: {', '.join(names)}")
-    return catalogue()[names.index(wanted)]
+    if wanted not in by_name():
+        near = difflib.get_close_matches(wanted, by_name(), 3, 0.4)
+        raise UsageError(f"there is no knob {name!r}", f"did you mean {', '.join(near)}?" if near else f"knobs: {', '.join(by_name())}")
+    return by_name()[wanted]

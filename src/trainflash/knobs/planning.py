@@ -12,7 +12,7 @@ from trainflash.errors import UsageError
 from trainflash.knobs import briefs, splices
 from trainflash.knobs.edits import locating
 from trainflash.knobs.kinds import Advice
-from trainflash.knobs.knob_files import Knob, catalogue
+from trainflash.knobs.knob_files import Knob, by_name, catalogue
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading.expressions import same
 from trainflash.knobs.reading.python_source import parse
@@ -91,8 +91,7 @@ def propose(
 
 
 def _answering(finding: Finding) -> list[Knob]:
-    known = {knob.name: knob for knob in catalogue()}
-    named = [known[name] for name in finding.knobs if name in known]
+    named = [by_name()[name] for name in finding.knobs if name in by_name()]
     others = [knob for knob in catalogue() if finding.kind in knob.answers and knob not in named]
     return named + sorted(others, key=lambda knob: (RISKS.index(knob.risk), knob.answers.index(finding.kind)))
 

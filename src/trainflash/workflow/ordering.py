@@ -130,8 +130,8 @@ class Order:
         return Worth(round(share, 4), round(likely, 4), round(self.price.of(1 / (1 - share)), 1))
 
     def _chance(self, knob: str) -> float:
-        declared = next((each.chance for each in knobs.catalogue() if each.name == knob), 0.5)
-        return chance(declared, self.known.get(knob, (0, 0)))
+        known = knobs.by_name().get(knob)
+        return chance(known.chance if known else knobs.Knob.chance, self.known.get(knob, (0, 0)))
 
     def sorted(self, candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
         """`candidates` with their worth, best first; equal ones as their finding names them, else as they were."""
@@ -178,4 +178,5 @@ def _best_first(fitting: list[knobs.Knob], finding: Finding, facts: Facts, order
 
 
 def _shown(knob: str) -> bool:
-    return any(each.shown for each in knobs.catalogue() if each.name == knob)
+    known = knobs.by_name().get(knob)
+    return known is not None and known.shown
