@@ -596,6 +596,22 @@ def test_batches_of_another_size_are_not_compared_one_by_one():
     )
 
 
+@pytest.mark.parametrize(("pairs", "kept"), [("together", True), ("apart", False), (None, False)])
+def test_rows_that_a_batch_holds_in_another_order_keep_their_targets(pairs, kept):
+    """A collate function that sorts: the loaders draw the same samples, the labels of a batch come in another order."""
+
+    def sorted_batches(place: int, pairs: str | None) -> Record:
+        made = []
+        for n in range(1, 31):
+            shown = tuple(((n - 1) % 10) * 4 + each for each in range(4))
+            held = {"keys": tuple(map(row, shown)), "batches": ((1, (("int64[4]", f"labels {n} {place}"),)),), "trimmed": (f"{n:x}",) * 2}
+            made.append(replace(update(n, shown[::place], pairs=pairs, **held), targets=f"t {n} {place}"))
+        return record(stream(made))
+
+    found = compare(sorted_batches(1, None if pairs is None else "together"), sorted_batches(-1, pairs))
+    assert found.changed == (("order",) if kept else ("order", "targets"))
+
+
 def in_another_form(of=lambda number: number + 500, **changes) -> Record:
     """The usual program, whose model makes numbers of what it is given; `of` says which row each sample becomes."""
     made = []

@@ -274,9 +274,15 @@ def _drawn_again(pair: Pair) -> tuple[int, int, int, int] | None:
     return (old, of_old, new, of_new) if anew and of_new - new > by_chance else None
 
 
+def _rows_moved(pair: Pair) -> bool:
+    """Whether batches hold the same rows in another order, each with its own target, as a collate function that sorts them makes it."""
+    moved = [two for relation, two in zip(pair.relations, pair.matched, strict=True) if relation == "order"]
+    return bool(moved) and all(old.pairs is not None and old.pairs == new.pairs for old, new in moved)
+
+
 def _loader_leaves(pair: Pair) -> Iterable[tuple[int, tuple[Any, Any]]]:
     """Integer tensors of loader batches that are alike in type and shape, while the same samples come in the same order."""
-    if pair.rebatched:
+    if pair.rebatched or _rows_moved(pair):
         return
     if not pair.same_keys and any(relation not in SAME_WORK for relation in pair.relations):
         return
