@@ -98,8 +98,14 @@ def attributes_of(target: cst.BaseExpression) -> list[str]:
     return found
 
 
-def elements_of_another(file: PythonFile, target: cst.BaseExpression | None) -> bool:
-    """Whether elements are set of what this function did not make itself, by a key that is no text: maybe of a parameter's values."""
+def part_of_another(file: PythonFile, node: cst.AssignTarget | cst.AugAssign) -> bool:
+    """Whether an assignment changes what this function did not make itself, maybe a parameter's values or its gradient.
+
+    That is an element by a key that is no text, and `grad *= 2` where the name stands for a part of something or for what a loop goes over.
+    """
+    target = node.target
+    if isinstance(target, cst.Name) and isinstance(node, cst.AugAssign):
+        return _stands_for_another(file, target)
     if not isinstance(target, cst.Subscript) or not isinstance(target.value, cst.Name):
         return False
     index = target.slice[0].slice
@@ -108,6 +114,13 @@ def elements_of_another(file: PythonFile, target: cst.BaseExpression | None) -> 
     function = file.function_around(target) or file.module
     made = given_to(function, target.value.value)
     return not any(made_here(each) for each in made)
+
+
+def _stands_for_another(file: PythonFile, name: cst.Name) -> bool:
+    function = file.function_around(name) or file.module
+    loops = [loop for loop in descendants(function, cst.For) if gives(loop.target, name.value)]  # type: ignore[attr-defined]
+    counted = (callees.called_name(loop.iter) == "range" for loop in loops if isinstance(loop.iter, cst.Call))  # type: ignore[attr-defined,arg-type]
+    return any(isinstance(each, (cst.Attribute, cst.Subscript)) for each in given_to(function, name.value)) or len(loops) > sum(counted)
 
 
 def made_here(value: cst.BaseExpression) -> bool:

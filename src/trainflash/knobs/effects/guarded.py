@@ -12,7 +12,18 @@ from trainflash.knobs.effects import changes, given, outside, shown
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees
 from trainflash.knobs.reading.expressions import is_name
-from trainflash.knobs.reading.python_source import LOOPS, SCOPES, PythonFile, children, descendants, dotted, parameter_names, string_value
+from trainflash.knobs.reading.python_source import (
+    LOOPS,
+    SCOPES,
+    PythonFile,
+    children,
+    descendants,
+    dotted,
+    keyword,
+    parameter_names,
+    string_value,
+    unsubscripted,
+)
 
 UPDATES = {
     "update_parameters",
@@ -83,7 +94,7 @@ class Guarded:
                     return f"{where.location(node)}: the same condition guards `{where.text(node)}`"
                 if target is not None and _trained(target):
                     return f"{where.location(node)}: the same condition guards a change of `{where.text(target)}`"
-                if self.new and (_in_place(node) if isinstance(node, cst.Call) else given.elements_of_another(where, target)):
+                if self.new and (_in_place(node) if isinstance(node, cst.Call) else given.part_of_another(where, node)):
                     return f"{where.location(node)}: `{where.text(node)}` changes in place what others may read"
         return None
 
@@ -346,12 +357,14 @@ def updates(file: PythonFile, call: cst.Call) -> bool:
 
 def _in_place(call: cst.Call) -> bool:
     name = callees.called_name(call)
-    return name.endswith("_") and not name.endswith("__")
+    return (name.endswith("_") and not name.endswith("__")) or keyword(call, "out") is not None
 
 
 def _trained(target: cst.BaseExpression) -> bool:
-    """Whether an assignment to `target` sets a learning rate of a group, or a parameter itself."""
+    """Whether an assignment to `target` sets a learning rate of a group, or a parameter or a gradient, whole or in part."""
     if isinstance(target, cst.Subscript):
-        index = target.slice[0].slice
-        return isinstance(index, cst.Index) and string_value(index.value) in TRAINED - {"data", "grad"}
+        index, held = target.slice[0].slice, unsubscripted(target)
+        setting = isinstance(index, cst.Index) and string_value(index.value) in TRAINED - {"data", "grad"}
+        values = isinstance(held, cst.Attribute) and held.attr.value in ("data", "grad") and dotted(held.value) != "self"
+        return setting or values
     return isinstance(target, cst.Attribute) and target.attr.value in TRAINED
