@@ -395,6 +395,64 @@ def test_in_place_behind_a_conversion_writes_into_the_copy(tmp_path):
         memo(other, source.format(".view(-1)"), "f")
 
 
+LENS = """import torch
+
+CALLS = []
+
+
+class Camera:
+    pass
+
+
+def grid(camera, size):
+    x = torch.arange(float(size))
+    for k in camera["k"]:
+        x = x / (1 + k * x * x)
+    return x * camera["focal"]
+
+
+def straighten(frame, camera):
+    return frame * grid(camera, frame.shape[-1])
+"""
+
+
+def test_results_are_kept_by_what_dictionaries_and_lists_hold(tmp_path):
+    made, candidate = memo(tmp_path, LENS, "grid", hashable=False, containers=True, distinct=1)
+    assert [added(candidate)[0], added(candidate)[-1]] == ["import functools", "@kept_by_contents"] and not removed(candidate)
+    made.apply(candidate)
+    names: dict = {}
+    exec(made.read("train.py"), names)
+    grid, camera = names["grid"], {"focal": 2.0, "k": [0.1, 0.2]}
+    kept = grid(camera, 4)
+    assert grid({"focal": 2.0, "k": [0.1, 0.2]}, 4) is kept and torch.equal(kept, grid.__wrapped__(camera, 4))
+    camera["k"][1] = 0.3  # the same dictionary, with other contents
+    for others in [
+        (camera, 4),
+        ({"focal": 2, "k": [0.1, 0.2]}, 4),
+        ({"focal": 2.0, "k": (0.1, 0.2)}, 4),
+        ({"focal": 2.0, "k": [0.1, 0.2]}, 5),
+    ]:
+        assert grid(*others) is not kept and torch.equal(grid(*others), grid.__wrapped__(*others))
+
+
+@pytest.mark.parametrize(
+    ("source", "work", "reason"),
+    [
+        (LENS, {"containers": False}, "cannot be keys"),
+        (LENS, {"mean_ms": 0.05}, "takes as long as its work"),
+        (LENS, {"distinct": 500}, "500 results"),
+        (LENS.replace("def grid", "@torch.no_grad()\ndef grid"), {}, "decorators"),
+        (LENS.replace("class Camera", "def kept_by_contents(f):\n    return f\n\n\nclass Camera"), {}, "is used already"),
+        (LENS.replace("    x = torch.arange", '    camera["focal"] += 1\n    x = torch.arange'), {}, "changes what it is given|writes"),
+        (LENS.replace("    return x * c", "    CALLS.append(x)\n    return x * c"), {}, "CALLS"),
+    ],
+    ids=["no containers", "cheap", "many", "decorated", "name", "changes its argument", "effect"],
+)
+def test_what_cannot_be_kept_by_its_contents_is_refused(tmp_path, source, work, reason):
+    with pytest.raises(UsageError, match=reason):
+        memo(tmp_path, source, "grid", **{"hashable": False, "containers": True, "distinct": 1, **work})
+
+
 def test_unhashable_arguments_and_moved_functions_are_refused(tmp_path):
     with pytest.raises(UsageError, match="cannot be keys"):
         memo(tmp_path, "def f(a):\n    return a\n", "f", hashable=False)

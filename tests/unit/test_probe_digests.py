@@ -23,21 +23,49 @@ def result(value):
 
 @pytest.mark.parametrize("value", [1, 2.5, "text", b"bytes", (1, ("a", None)), PurePath("/a/b")])
 def test_values_that_can_be_keys_are_hashable(value):
-    digest, hashable, _ = arguments(value)
+    digest, hashable, *_ = arguments(value)
     assert digest and hashable
 
 
 @pytest.mark.parametrize("value", [[1], {"a": 1}, np.zeros(3), (1, [2])])
 def test_values_that_cannot_are_compared_all_the_same(value):
-    digest, hashable, _ = arguments(value)
+    digest, hashable, *_ = arguments(value)
     assert digest and not hashable
 
 
 @pytest.mark.parametrize("value", [torch.zeros(3), torch.eye(3).to_sparse(), (1, torch.zeros(2))], ids=["dense", "sparse", "in a tuple"])
 def test_tensors_are_keys_by_identity_and_compared_by_content(value):
-    digest, hashable, tensors = arguments(value)
+    digest, hashable, tensors, _ = arguments(value)
     assert digest and hashable and len(tensors) == 1
     assert tensors[0] is (value[1] if isinstance(value, tuple) else value)
+
+
+class Equal:
+    def __eq__(self, other):
+        return True
+
+
+@pytest.mark.parametrize(
+    ("values", "containers"),
+    [
+        (({"a": 1, "b": [2.5, "text"]},), True),
+        (([1, 2], "text", object()), True),
+        ((1, "text"), False),  # keys as they are
+        (([np.zeros(3)],), False),
+        (([torch.zeros(3)],), False),
+        (([object()],), False),
+        (([1], Equal()), False),
+        (([[number] for number in range(40)],), False),
+        ((list(range(100)),), False),
+    ],
+    ids=["dict", "list", "keys", "array", "tensor", "object inside", "object without a hash", "many lists", "long list"],
+)
+def test_few_keys_in_dictionaries_and_lists_can_be_told_apart(values, containers):
+    assert arguments(*values)[3] is containers
+
+
+def test_an_object_without_a_hash_is_no_key():
+    assert arguments(Equal())[1] is False
 
 
 def test_what_learns_is_no_key():

@@ -143,6 +143,7 @@ class RepeatedWork:
     distinct: int  # distinct argument tuples: seen, or one for each sample where the work is done once a sample
     during: Literal["fetch", "collate", "gap", "forward", "operators"] = "fetch"
     # making one sample, joining them, between phases, until backward; calls of torch by the function at `location`, its costliest line
+    containers: bool = False  # arguments that cannot be keys are dictionaries and lists of a few that can
 
 
 SETTINGS = (

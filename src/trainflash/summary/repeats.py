@@ -53,6 +53,7 @@ def repeated_work(trace: Trace, rank: RankTrace, part: Steady, shares: dict[str,
                 result_bytes=call.result_bytes,
                 distinct=_distinct(call, samples),
                 during=call.where,
+                containers=call.containers,
             )
         )
     return tuple(sorted(found, key=lambda work: -work.share))
@@ -173,7 +174,13 @@ def _add_up(group: list[RepeatedCall]) -> RepeatedCall:
         return replace(group[0], **sums)
     sizes = [call.result_bytes for call in group if call.result_bytes is not None]
     sums = {name: sum(getattr(call, name) for call in group) for name in SUMMED}
-    return replace(group[0], hashable=all(call.hashable for call in group), result_bytes=max(sizes, default=None), **sums)
+    return replace(
+        group[0],
+        hashable=all(call.hashable for call in group),
+        containers=all(call.containers for call in group),
+        result_bytes=max(sizes, default=None),
+        **sums,
+    )
 
 
 def _inside_another(call: RepeatedCall, merged: list[RepeatedCall]) -> bool:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from trainflash.trace.facts import Facts
 from trainflash.trace.model import RepeatedCall
 
-FIELDS = ("place", "arguments", "result", "ns", "caller", "where", "hashable", "is_method", "bytes")
+FIELDS = ("place", "arguments", "result", "ns", "caller", "where", "hashable", "is_method", "bytes", "containers")
 
 
 @dataclass
@@ -53,7 +53,7 @@ def calls(facts: Facts) -> Iterator[tuple[tuple, dict, dict]]:
     places = {fact["id"]: (*fact["at"], fact.get("operator", "")) for fact in facts.all("function")}
     for window in facts.all("calls"):
         for row in window.get("rows", []):
-            call = dict(zip(FIELDS, row, strict=False))
+            call = {"containers": False} | dict(zip(FIELDS, row, strict=False))  # earlier versions did not tell
             place = places.get(call.get("place"))
             if place is not None and len(call) == len(FIELDS):
                 yield place, call, window
@@ -97,6 +97,7 @@ def _of_process(role: str, facts: Facts, seen: _Seen, impure: set, again: float)
                 repeat_ns=sum(int(call["ns"]) for call in repeats),
                 window_ns=windows[kind],
                 hashable=all(call["hashable"] for call, _, _ in rows),
+                containers=all(call["hashable"] or call["containers"] for call, _, _ in rows),
                 is_method=any(call["is_method"] for call, _, _ in rows),
                 result_bytes=repeats[-1]["bytes"],
                 comparable=comparable,

@@ -14,6 +14,7 @@ import libcst as cst
 from trainflash.errors import UsageError
 from trainflash.knobs import facts
 from trainflash.knobs.edits import imports
+from trainflash.knobs.edits.keeping.by_contents import kept_by_contents
 from trainflash.knobs.edits.keeping.kept_calls import kept_call
 from trainflash.knobs.edits.statements import decorating
 from trainflash.knobs.effects import changes, purity
@@ -80,8 +81,9 @@ def _target(edit: Memoize, scene: Scene, work: RepeatedWork) -> Target:
         raise refuse(f"{name} is cached already")
     if any(True for _ in scene.project.parsed("inference_mode")) and _makes_tensors(scene, file, function):
         raise refuse(f"{name}: a tensor that is made under inference_mode would be kept, and training cannot use it")
-    held = _property(file, function) if purity.unhashable(file, function) is not None else None
-    if held is None and not work.hashable:
+    keyless = purity.unhashable(file, function) is not None
+    held = _property(file, function) if keyless else None
+    if held is None and not work.hashable and (keyless or not work.containers):
         raise refuse(f"{name}: its arguments cannot be keys of a cache")
     obstacle = purity.obstacle if held is None else purity.lasting_obstacle
     reason = obstacle(scene.project, file, function) or changes.lasting(scene.project, file, function)
@@ -89,7 +91,12 @@ def _target(edit: Memoize, scene: Scene, work: RepeatedWork) -> Target:
         raise refuse(f"{name}: {reason}")
     size = _size(scene, work)
     _fits(edit, scene, size, name)
-    spelled, edits = _cached(file, function, size) if held is None else _kept_in_object(file, held)
+    if held is not None:
+        spelled, edits = _kept_in_object(file, held)
+    elif work.hashable:
+        spelled, edits = _cached(file, function, size)
+    else:
+        spelled, edits = kept_by_contents(file, function, work, size.entries)
     return Target(file.location(function), "off", lambda value: edits, f"{name}, {_shown(size)}", f"{spelled} on {work.qualname}")
 
 

@@ -182,12 +182,14 @@ class Window:
         given = code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & _VARARGS) + bool(code.co_flags & _VARKEYWORDS)
         names = code.co_varnames[:given]
         values = [frame.f_locals.get(name) for name in names]
-        digest, hashable, tensors = (None, False, []) if code.co_flags & _GENERATOR else of_arguments(values)
+        compared = not code.co_flags & _GENERATOR
+        digest, hashable, tensors, containers = of_arguments(values) if compared else (None, False, [], False)
         is_method = bool(names) and names[0] in ("self", "cls")
         return {
             "code": code,
             "arguments": digest,
             "hashable": hashable and _few_objects(code, values[is_method:]),
+            "containers": containers,
             "tensors": [weakref.ref(tensor) for tensor in tensors],
             "is_method": is_method,
             "caller": self._stack[-1]["code"] if self._stack else None,
@@ -224,7 +226,9 @@ class Window:
         place = _function(entry["code"])
         caller = -1 if entry["caller"] is None else _function(entry["caller"])
         hashable = entry["hashable"] and _same_tensors((place, entry["arguments"]), entry["tensors"])
-        self._rows.append([place, entry["arguments"], digest, max(0, ns), caller, self._where, hashable, entry["is_method"], size])
+        self._rows.append(
+            [place, entry["arguments"], digest, max(0, ns), caller, self._where, hashable, entry["is_method"], size, entry["containers"]]
+        )
 
 
 def _may_be_data(result: object) -> bool:

@@ -18,6 +18,7 @@ LARGE = 1 << 20  # bytes of an array
 SOME = 8192
 MAX_ITEMS = 2000
 MAX_DEPTH = 5
+MAX_KEYS = 64  # parts of arguments that are containers of keys: to look through them takes tens of microseconds
 MANY_ITEMS = 64  # a longer list of plain values is written in one go
 MAX_LENGTH = 200_000  # of such a list
 
@@ -34,6 +35,7 @@ class _TooMuch(Exception):
 class Digest:
     """Content hash of one value; `hashable` is False as soon as a part could not be the key of a dict.
 
+    `containers`: that holds for nothing but dictionaries and lists, whose few parts could be keys.
     Tensors that nothing is learned from are keys by their identity, whatever they hold: `tensors` names them.
     """
 
@@ -44,10 +46,15 @@ class Digest:
         self.bytes = 0
         self.hashable = True
         self.tensors: list = []
+        self._beyond = False  # a part that is no key and no container of keys
 
     def hex(self) -> str:
         """20 hexadecimal digits."""
         return self._hash.hexdigest()
+
+    @property
+    def containers(self) -> bool:
+        return not self.hashable and not self._beyond and not self.tensors and self._items <= MAX_KEYS
 
     def add(self, value: object, by_identity: bool, depth: int = 0) -> None:
         """Feed one value. Where its content is unknown: its identity if `by_identity`, else `_TooMuch`."""
@@ -78,7 +85,7 @@ class Digest:
                 self.add(key, by_identity, depth + 1)
                 self.add(item, by_identity, depth + 1)
         else:
-            self._other(value, by_identity)
+            self._other(value, by_identity, depth)
 
     def _feed(self, data: bytes, value: object) -> None:
         self._hash.update(type(value).__name__.encode() + b"\0" + data + b"\0")
@@ -100,11 +107,11 @@ class Digest:
         try:
             hash(value)
         except TypeError:
-            self.hashable = False
+            self.hashable, self._beyond = False, True
         self._content(data, value)
         return True
 
-    def _other(self, value: object, by_identity: bool) -> None:
+    def _other(self, value: object, by_identity: bool, depth: int = 0) -> None:
         parts = _parts_of_sparse(value)
         if parts:
             self._meet(value)
@@ -126,6 +133,9 @@ class Digest:
             else:
                 self._content(array.tobytes(), value)
         elif by_identity:
+            if type(value).__hash__ is None:
+                self.hashable = False
+            self._beyond = self._beyond or depth > 0 or type(value).__hash__ is None
             self._feed(b"%d" % id(value), value)
         else:
             raise _TooMuch
@@ -134,7 +144,7 @@ class Digest:
         if _of_torch(value) and not getattr(value, "requires_grad", True):
             self.tensors = [*self.tensors, value]
         else:
-            self.hashable = False
+            self.hashable, self._beyond = False, True
 
 
 def _of_large(array) -> bytes:
@@ -186,15 +196,15 @@ def _of_torch(value: object) -> bool:
 
 
 def of_arguments(values: list) -> tuple:
-    """(digest, hashable, tensors) of the arguments of a call; (None, False, []) when they cannot be compared."""
+    """(digest, whether they are keys, tensors among them, whether they hold keys) of a call's arguments; None where not comparable."""
     digest = Digest()
     try:
         for value in values:
             digest.add(value, by_identity=True)
     except Exception as error:
         let_through(error)
-        return None, False, []
-    return digest.hex(), digest.hashable, digest.tensors
+        return None, False, [], False
+    return digest.hex(), digest.hashable, digest.tensors, digest.containers
 
 
 def of_result(value: object) -> tuple:
