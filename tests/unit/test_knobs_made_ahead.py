@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -69,3 +71,33 @@ def test_who_stops_early_leaves_no_thread(changed):
     batches.close()
     thread.join(10)
     assert not thread.is_alive() and len(found["made"]) <= 4
+
+
+ENDLESS = """
+import torch
+import torch.nn.functional as F
+
+
+def frames():  # here
+    for number in range(10**6):
+        frame = torch.full((1, 8, 64, 64), float(number % 7))
+        for _ in range(20):
+            frame = F.grid_sample(frame, torch.zeros(1, 64, 64, 2), align_corners=True)
+        yield frame
+
+
+torch.set_num_threads(1)
+batches = frames()
+for number, frame in enumerate(batches):
+    if number == 5:
+        break
+print("ended")
+"""
+
+
+def test_a_program_ends_well_while_a_batch_is_being_made(tmp_path):
+    here = Location("train.py", next(n for n, row in enumerate(ENDLESS.splitlines(), 1) if "# here" in row))
+    changed = applied(tmp_path, candidate_here(tmp_path, "made_ahead", ENDLESS, no_loader=True, data_function=here).diff)["train.py"]
+    for _ in range(3):  # a thread that is stopped inside of torch ends the process by a signal, nearly each time
+        done = subprocess.run([sys.executable, "-c", changed], capture_output=True, text=True, timeout=120, check=False)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "ended\n", "")

@@ -46,23 +46,33 @@ HELPER = '''def made_ahead(make):
             except BaseException as error:
                 hand_over(None, error)
 
-        <threading.Thread>(target=fill, daemon=True).start()
+        def end():
+            over.set()
+            thread.join(5)
+
+        thread = <threading.Thread>(target=fill, daemon=True)
+        thread.start()
+        <atexit.register>(end)
         try:
             while True:
-                batch, end = ready.get()
-                if isinstance(end, StopIteration):
+                batch, error = ready.get()
+                if isinstance(error, StopIteration):
                     return
-                if end is not None:
-                    raise end
+                if error is not None:
+                    raise error
                 yield batch
         finally:
-            over.set()
+            <atexit.unregister>(end)
+            end()
 
     return batches
 
 
 '''
-NEEDS = (("functools", "wraps"), ("queue", "Queue"), ("queue", "Full"), ("threading", "Event"), ("threading", "Thread"))
+NEEDS = (
+    *(("atexit", "register"), ("atexit", "unregister"), ("functools", "wraps"), ("queue", "Queue"), ("queue", "Full")),
+    *(("threading", "Event"), ("threading", "Thread")),
+)
 GLOBAL = ("random", "numpy.random")  # whose functions draw from one stream for all
 STREAMS = purity.SEEDED | {"torch.Generator", "numpy.random.Generator"}
 IN_PLACE = {each for each in purity.RANDOM_METHODS if each.endswith("_")}
