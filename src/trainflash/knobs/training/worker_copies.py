@@ -99,7 +99,8 @@ def _set_anew(method: cst.FunctionDef) -> Iterator[str]:
 def fills(file: PythonFile, method: cst.FunctionDef, place: cst.CSTNode, name: str) -> bool:
     """Whether `name` gets a value only where it was asked whether it has one: `if self.file is None`, `if i not in self.cache`.
 
-    Also in a method of its own that is called only where that was asked, and gives it a value first.
+    Also in a method of its own that is called only where that was asked, and gives it a value first. What gets its value together with
+    `name` may be asked about instead, as `self.file` for the labels that are read from it.
     """
     if _only_where_asked(file, method, name) and _given_first(file, method, place, name):
         return True
@@ -111,13 +112,23 @@ def fills(file: PythonFile, method: cst.FunctionDef, place: cst.CSTNode, name: s
 
 
 def _asked_in_front(file: PythonFile, method: cst.FunctionDef, place: cst.CSTNode, name: str) -> bool:
-    asked = [up.test for up in file.ancestors(place) if isinstance(up, cst.If) and file.inside(up, method)]
+    asked = [(up.test, up.body) for up in file.ancestors(place) if isinstance(up, cst.If) and file.inside(up, method)]
     left = [
-        node.test
+        (node.test, method.body)
         for node in descendants(method.body, cst.If)
         if file.span(node)[1] <= file.span(place)[0] and any(isinstance(sole(line), cst.Return) for line in node.body.body)  # type: ignore[attr-defined]
     ]
-    return any(asks(test, name) for test in (*asked, *left))
+    return any(asks(test, each) for test, block in (*asked, *left) for each in (name, *_given_in(block)))
+
+
+def _given_in(block: cst.CSTNode) -> Iterator[str]:
+    """Fields of the object that a block always gives a value: not under a condition or in a loop of its own."""
+    for line in block.body:  # type: ignore[attr-defined]
+        if isinstance(line, cst.With):
+            yield from _given_in(line.body)
+        node = sole(line)
+        if isinstance(node, cst.Assign):
+            yield from (name for target in targets_of(node) if (name := dotted(target) or "").startswith("self."))
 
 
 def _only_where_asked(file: PythonFile, method: cst.FunctionDef, name: str) -> bool:
@@ -132,13 +143,21 @@ def _only_where_asked(file: PythonFile, method: cst.FunctionDef, name: str) -> b
         for call in descendants(other.body, cst.Call)
         if dotted(call.func) == f"self.{method.name.value}"  # type: ignore[attr-defined]
     ]
-    return bool(found) and all(_asked_in_front(file, other, call, name) for other, call in found)
+    together = (name, *_given_in(method.body))
+    return bool(found) and all(any(_asked_in_front(file, other, call, each) for each in together) for other, call in found)
 
 
 def _given_first(file: PythonFile, method: cst.FunctionDef, place: cst.CSTNode, name: str) -> bool:
     """Whether the method gives `name` a value at `place`, or always in front of it."""
-    gives = (line for line in method.body.body if isinstance(node := sole(line), cst.Assign) and name in map(dotted, targets_of(node)))
-    return any(file.inside(place, line) or file.span(line)[1] <= file.span(place)[0] for line in gives)
+    return any(file.inside(place, line) or file.span(line)[1] <= file.span(place)[0] for line in _giving(method.body, name))
+
+
+def _giving(block: cst.CSTNode, name: str) -> Iterator[cst.CSTNode]:
+    for line in block.body:  # type: ignore[attr-defined]
+        if isinstance(line, cst.With):
+            yield from _giving(line.body, name)
+        if isinstance(node := sole(line), cst.Assign) and name in map(dotted, targets_of(node)):
+            yield line
 
 
 def asks(test: cst.BaseExpression, name: str) -> bool:
