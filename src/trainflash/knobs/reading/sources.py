@@ -14,12 +14,14 @@ from typing import Any
 import libcst as cst
 from libcst import metadata
 
+from trainflash.errors import UsageError
 from trainflash.knobs.project import Project, is_module
 from trainflash.knobs.reading import callers, composed, limits, lookups, text_configs, uses
 from trainflash.knobs.reading.expressions import (
     UNKNOWN,
     argument_node,
     assigned,
+    conjuncts,
     environment,
     fallback,
     given_to,
@@ -33,7 +35,7 @@ from trainflash.knobs.reading.expressions import (
 )  # fmt: skip
 from trainflash.knobs.reading.named import Names
 from trainflash.knobs.reading.origins import Source, pick
-from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, has_splat, keyword, string_value
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, has_splat, keyword, parameter, string_value
 from trainflash.knobs.reading.uses import Use
 from trainflash.knobs.splices import Splice
 from trainflash.knobs.surfaces import options, shell
@@ -64,6 +66,14 @@ ARITHMETIC: dict[type, Callable[[Any, Any], Any]] = {
     cst.Subtract: operator.sub,
     cst.Multiply: operator.mul,
     cst.FloorDivide: operator.floordiv,
+}
+COMPARED: dict[type, Callable[[Any, Any], bool]] = {
+    cst.GreaterThan: operator.gt,
+    cst.GreaterThanEqual: operator.ge,
+    cst.LessThan: operator.lt,
+    cst.LessThanEqual: operator.le,
+    cst.Equal: operator.eq,
+    cst.NotEqual: operator.ne,
 }
 
 
@@ -112,13 +122,16 @@ class Resolver:
         if keys and isinstance(node, cst.DictComp) and (copied := composed.copied(node)) is not None:
             return self.source(file, copied, keys)
         if isinstance(node, cst.IfExp):
+            holds = self._holds(file, node.test)
+            if holds is not None:
+                return self.source(file, node.body if holds else node.orelse, keys)
             return pick([self.source(file, node.body, keys), self.source(file, node.orelse, keys)], file.location(node), self.expected)
         if isinstance(node, cst.BinaryOperation) and not keys:
             return self._computed(file, node)
         if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.BitOr):  # one dictionary over the other
             return self.source(file, node.right, keys) or self.source(file, node.left, keys)
-        if isinstance(node, cst.BooleanOperation) and isinstance(node.operator, cst.Or):
-            raise refuse(f"{file.location(node)}: `{file.text(node)}` may be one or the other")
+        if isinstance(node, cst.BooleanOperation):
+            return self._joined(file, node, keys)
         if not keys and (asked := environment(file, node)) is not None:
             return self._variable(file, node, *asked)
         place = lookups.place_of(self.project, node)
@@ -169,6 +182,33 @@ class Resolver:
             raise refuse(f"{file.location(node)}: `{short(file.text(node))}` is computed, nothing typed to change")
         value = UNKNOWN if isinstance(node.operator, cst.FloorDivide) and right.value == 0 else apply(left.value, right.value)
         return Source(value, f"`{short(file.text(node))}`", file.location(node), None, chosen=left.chosen or right.chosen)
+
+    def _joined(self, file: PythonFile, node: cst.BooleanOperation, keys: tuple[str, ...]) -> Source | None:
+        """`setting and workers > 0`: the one side that is no condition which holds anyway."""
+        if isinstance(node.operator, cst.Or):
+            raise refuse(f"{file.location(node)}: `{file.text(node)}` may be one or the other")
+        open_sides = [side for side in conjuncts(node) if self._holds(file, side) is not True]
+        if keys or len(open_sides) != 1:
+            raise refuse(f"{file.location(node)}: `{short(file.text(node))}` is computed, nothing typed to change")
+        return self.source(file, open_sides[0])
+
+    def _holds(self, file: PythonFile, test: cst.BaseExpression) -> bool | None:
+        """Whether a condition about one typed value holds: `workers > 0`, `workers`, `not debug`; None where that is not known."""
+        if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+            inner = self._holds(file, test.expression)
+            return None if inner is None else not inner
+        compared = test.comparisons[0] if isinstance(test, cst.Comparison) and len(test.comparisons) == 1 else None
+        apply = COMPARED.get(type(compared.operator)) if compared is not None else None
+        bound = literal(compared.comparator) if compared is not None else None
+        if isinstance(test, cst.Comparison) and (apply is None or bound is UNKNOWN):
+            return None
+        try:
+            found = self.unseen().source(file, test.left if isinstance(test, cst.Comparison) else test)
+            if found is None or found.value is UNKNOWN or found.write is None:
+                return None
+            return bool(found.value if apply is None else apply(found.value, bound))
+        except (UsageError, TypeError):
+            return None
 
     # Names --------------------------------------------------------------------------------------------------------------------
 
@@ -269,6 +309,7 @@ class Resolver:
         if own is not UNKNOWN:
             return own
         sites = callers.sites(self.project, file, function)
+        sites = [site for site in sites if any(site[1] is each for each in self._path)] or sites  # the call that was followed in here
         index = index_of(file, function, param)
         found: list[Source | None] = []
         missing = []
@@ -410,7 +451,9 @@ class Resolver:
                     returned = [each.value for each in descendants(found, cst.Return) if each.value is not None]
                     if returned:
                         return pick([self.source(other, value, keys) for value in returned], other.location(found), self.expected)
-        return self._anywhere(file, node, keys)
+        handed = isinstance(node.func, cst.Name) and parameter(file.function_around(node), node.func.value) is not None
+        spread = self.argument(file, node, keys[0], None, keys[1:]) if handed and has_splat(node, "**") else None
+        return spread or self._anywhere(file, node, keys)  # a class that is handed over, made of what a file says: `cls(**section)`
 
     def _anywhere(self, file: PythonFile, node: cst.CSTNode, keys: tuple[str, ...], only: str | None = None) -> Source | None:
         if not keys:

@@ -16,6 +16,7 @@ from trainflash.schema import Location
 LOG_CALLS = {"print", "info", "debug", "warning", "log", "log_params", "log_hparams", "config", "vars", "pprint"}
 CHANGES = ("update", "setdefault", "pop", "popitem", "clear")  # methods of a dictionary that hand nothing on but what they are asked
 COPIES = ("dict", "copy", "deepcopy")
+TAKE_KEYS = {"set", "frozenset", "list", "tuple", "sorted", "len", "iter", "difference", "issubset", "issuperset", "isdisjoint", "union"}
 OF_WORKERS = {"num_workers", "persistent_workers", "prefetch_factor", "multiprocessing_context", "timeout", "worker_init_fn", "pin_memory"}
 STORES = (cst.AssignTarget, cst.AnnAssign, cst.AugAssign)
 
@@ -108,8 +109,19 @@ def _hands_on(file: PythonFile, node: cst.CSTNode, name: str) -> bool:
         if not isinstance(call, cst.Call) or call.func is not up:
             return up.attr.value == name
         place = key_of(call)
-        return place[1] == name if place is not None else up.attr.value not in CHANGES
-    return not isinstance(up, STORES)
+        return place[1] == name if place is not None else up.attr.value not in (*CHANGES, "keys")
+    return not isinstance(up, STORES) and not _of_keys(file, node)
+
+
+def _of_keys(file: PythonFile, node: cst.CSTNode) -> bool:
+    """Whether nothing but the keys of a dictionary is taken: `set(node)`, `name in node`, `for name in node`."""
+    up = file.parent(node)
+    if isinstance(up, (cst.For, cst.CompFor)):
+        return up.iter is node
+    if isinstance(up, cst.ComparisonTarget):
+        return isinstance(up.operator, (cst.In, cst.NotIn))
+    call = file.parent(up) if isinstance(up, cst.Arg) and up.keyword is None and not up.star else None
+    return isinstance(call, cst.Call) and (dotted(call.func) or "").split(".")[-1] in TAKE_KEYS
 
 
 def _renewed(file: PythonFile, node: cst.CSTNode) -> bool:
