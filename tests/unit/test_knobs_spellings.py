@@ -125,6 +125,7 @@ def arguments(edit) -> list[CallArgument]:
 
 PLAIN = [(knob, edit) for knob in knobs.catalogue() for each in knob.edits for edit in arguments(each)]
 STARTS = {"DataLoader": "data", "TrainingArguments": "'out'", "DistributedDataParallel": "net", "compile": "net", "zero_grad": ""}
+STARTS |= {"FullyShardedDataParallel": "net, auto_wrap_policy=policy"}
 CALLS = {"*.zero_grad": "opt.zero_grad", "*.gradient_checkpointing_enable": "net.gradient_checkpointing_enable"}
 
 

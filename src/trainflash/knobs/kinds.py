@@ -46,6 +46,8 @@ class CallArgument(Edit):
     local: Literal["multiply", "literal", "anyhow"] | None = None
     conflicts: tuple[str, ...] = ()  # arguments beside which it may not stand
     absent: tuple[str, ...] = ()  # calls anywhere in the program beside which it is refused
+    rivals: tuple[str, ...] = ()  # settings that decide the same, as of `insert_call`
+    asked: tuple[str, ...] = ()  # as of `insert_call`
     unless: tuple[str, ...] = ()  # texts of the program's Python files, as typed, beside which it is refused
     symbol: str | None = None
     around: str = "{}"  # what is written around the symbol
@@ -53,6 +55,8 @@ class CallArgument(Edit):
     each: bool = False
     share: Literal["below one", "up to one"] | None = None
     since: str | None = None  # the first version that has the argument, such as `transformers 5.2`; what the run did not say has none
+    known_since: tuple[str, ...] = ()  # first versions that take the value; what the run did not say takes it
+    decides: bool = False  # as of `assigned_attribute`
     before: str | None = None  # the first version that has it no longer
 
 
@@ -70,6 +74,9 @@ class ReplaceCall(Edit):
 class InsertCall(Edit):
     """Insert a statement behind the imports of the entry script; refused where `absent` or one of `rivals` is set already.
 
+    Rivals are dotted names, arguments of a call (`lib.Trainer(benchmark)`), or environment variables (`$NAME`). `under` is the library's
+    switch without which the setting does nothing: refused where the program may switch it off.
+
     `behind` is a fact that holds the line of the program that decides the setting without naming it, as a table of functions does: there
     the statement stands behind that line, and behind the loops around it.
     """
@@ -81,13 +88,21 @@ class InsertCall(Edit):
     default: bool | int | str | None = None  # the same, where the run does not say
     rivals: tuple[str, ...] = ()  # other names for the same setting
     behind: str | None = None
+    under: str | None = None
+    asked: tuple[str, ...] = ()  # functions that tell the setting: refused where more is done with the answer than to show it
 
 
 @dataclass(frozen=True)
 class AssignedAttribute(Edit):
-    """Change the value that the program assigns to `attribute`, a dotted name such as `torch.backends.cudnn.benchmark`."""
+    """Change the value that the program assigns to `attribute`, a dotted name such as `torch.backends.cudnn.benchmark`.
+
+    Refused where the source does not show that the run came by the assignment; `under` as of `insert_call`. With `decides`, no later edit
+    of the knob is tried where this one has its place and is refused: what another sets would not count beside it.
+    """
 
     attribute: str
+    decides: bool = False
+    under: str | None = None
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from trainflash.knobs.edits import locating
 from trainflash.knobs.kinds import Advice
 from trainflash.knobs.knob_files import Knob, by_name, catalogue
 from trainflash.knobs.project import Project
-from trainflash.knobs.reading.expressions import same
+from trainflash.knobs.reading.expressions import NoPlace, same
 from trainflash.knobs.reading.python_source import parse
 from trainflash.knobs.scene import Scene, Target, available_memory
 from trainflash.schema import Brief, Candidate, Command, Diagnosis, Finding, Kind, Location, Refusal, Summary, WordChange
@@ -128,6 +128,8 @@ def _candidates(knob: Knob, scene: Scene, kind: Kind, wanted: Any) -> list[Candi
             targets = locating.locate(edit, scene)
         except UsageError as bad:
             reasons.append(bad)
+            if getattr(edit, "decides", False) and not isinstance(bad, NoPlace):
+                break
             continue
         return [candidate for target in targets for candidate in _at_target(knob, scene, target, kind, wanted)]
     telling = [bad for bad in reasons if not bad.message.startswith("no call of")] or reasons

@@ -8,7 +8,7 @@ import libcst as cst
 
 from trainflash.knobs.edits.keeping import cache_sizes
 from trainflash.knobs.edits.network import recomputed
-from trainflash.knobs.edits.ranks import wrapped
+from trainflash.knobs.edits.ranks import sharded, wrapped
 from trainflash.knobs.edits.watching import asked, raised
 from trainflash.knobs.kinds import CallArgument
 from trainflash.knobs.reading import sources
@@ -60,6 +60,8 @@ def check(edit: CallArgument, scene: Scene, file: PythonFile, call: cst.Call, ex
         cache_sizes.may_keep_more(project, file, call)
     if edit.calls == wrapped.WRAPPERS:
         wrapped.check(project, argument)
+    if edit.calls == sharded.WRAPPERS:
+        sharded.check(project, file, call, argument)
     if argument in recomputed.SWITCHES:
         recomputed.whole(project)
     if edit.setting == "anomaly_mode" or argument == "detect_anomaly":
@@ -74,6 +76,9 @@ def check(edit: CallArgument, scene: Scene, file: PythonFile, call: cst.Call, ex
         fitting.rates_are_numbers(project, file, call)
     if argument == "mode" and fitting.COMPILE in edit.calls:
         fitting.backend_knows_modes(resolver, file, call)
+    if argument == "dynamic" and fitting.COMPILE in edit.calls:
+        fitting.backend_knows_shapes(resolver, file, call)
+        fitting.compiles_alone(project, call)
     if argument in PRECISIONS:
         half_types.bears(project)
         half_types.was_single(resolver, file, call, argument)

@@ -6,6 +6,7 @@ from trainflash.knobs.kinds import CallArgument
 from trainflash.knobs.reading.expressions import refuse, spelled_value
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
+from trainflash.knobs.training import fitting
 
 
 def option(edit: CallArgument, scene: Scene) -> Target | None:
@@ -26,6 +27,8 @@ def option(edit: CallArgument, scene: Scene) -> Target | None:
         places = ", ".join(str(file.location(node)) for file, node in found[:4])
         raise refuse(f"`@{found[0][0].text(found[0][1])}` stands at several places: {places}", "name one with --at FILE:LINE")
     file, node = found[0]
+    if edit.argument == "dynamic":
+        fitting.compiles_alone(scene.project, node)
     end = file.span(node)[1]
     here = file.location(node)
     where = f"{edit.argument} of `@{file.text(node)}` at {here}"

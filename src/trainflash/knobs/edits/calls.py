@@ -9,13 +9,14 @@ from typing import Any
 import libcst as cst
 
 from trainflash.errors import UsageError
-from trainflash.knobs.edits import argument_allowed, bare_decorators, handed_options, imports, run_lengths, versions
+from trainflash.knobs.edits import argument_allowed, bare_decorators, handed_options, imports, run_lengths, settings, versions
+from trainflash.knobs.edits.in_force import in_force
 from trainflash.knobs.edits.keeping import cache_sizes
 from trainflash.knobs.edits.watching import profiles, raised
-from trainflash.knobs.edits.which_call import OF_LOADERS, calls_at, the_call, wanted_location
+from trainflash.knobs.edits.which_call import OF_LOADERS, calls_at, place_among, the_call, wanted_location
 from trainflash.knobs.kinds import CallArgument, ReplaceCall
 from trainflash.knobs.reading import derived, sources, writes
-from trainflash.knobs.reading.expressions import UNKNOWN, argument_node, class_values, literal, refuse, same, spelled_value
+from trainflash.knobs.reading.expressions import UNKNOWN, NoPlace, argument_node, class_values, literal, refuse, same, spelled_value
 from trainflash.knobs.reading.origins import Source
 from trainflash.knobs.reading.python_source import PythonFile, dotted, has_splat, keyword
 from trainflash.knobs.scene import Scene, Target
@@ -43,15 +44,18 @@ def call_argument(edit: CallArgument, scene: Scene) -> tuple[Target, ...]:
         return (written,)
     try:
         file, call = the_call(edit, scene)
+        settings.alone(scene.project, edit.rivals, edit.asked)
+        if edit.at == "program" and scene.at is None and isinstance(file.parent(call), cst.Expr):
+            in_force(scene.project, file, call, scene.facts.get("device"))
         found = run_lengths.within(edit, scene, file, call, at_call(edit, scene, file, call))
-    except UsageError as bad:
+    except NoPlace as bad:
         inherited = _of_derived(edit, scene) or bare_decorators.option(edit, scene)
         if inherited is None:
             raise bad from None
         found = inherited
     if argument_allowed.CACHE in edit.calls:
         cache_sizes.is_on(found)
-    return (_grown(edit, found),)
+    return (_grown(edit, _as_default(edit, found)),)
 
 
 def _of_derived(edit: CallArgument, scene: Scene) -> Target | None:
@@ -78,6 +82,12 @@ def _of_derived(edit: CallArgument, scene: Scene) -> Target | None:
     if source is None or source.write is None or source.readers:
         return None
     return Target(source.location, source.value, source.write, f"{edit.argument} of {holders[0].name.value}, from {source.shown}")
+
+
+def _as_default(edit: CallArgument, target: Target) -> Target:
+    """`target`, where a None that is typed stands for the number that the call takes by default."""
+    counted = isinstance(edit.default, int) and not isinstance(edit.default, bool)
+    return dataclasses.replace(target, current=edit.default) if counted and target.current is None else target
 
 
 def _grown(edit: CallArgument, target: Target) -> Target:
@@ -134,9 +144,10 @@ def at_call(edit: CallArgument, scene: Scene, file: PythonFile, call: cst.Call) 
             raise refuse(f"{here}: {name} is given {other}, which does not go together with {edit.argument}")
     if edit.symbol is not None:
         return _symbol(edit, file, call, resolver)
-    node = argument_node(file, call, edit.argument, edit.position)
+    position = place_among(edit, scene.project, file, call)
+    node = argument_node(file, call, edit.argument, position)
     try:
-        found = resolver.argument(file, call, edit.argument, edit.position)
+        found = resolver.argument(file, call, edit.argument, position)
     except UsageError:
         if node is None and (over := _over_options(edit, scene, file, call, resolver)) is not None:
             return over
@@ -145,7 +156,7 @@ def at_call(edit: CallArgument, scene: Scene, file: PythonFile, call: cst.Call) 
         if edit.local != "anyhow" or node is None or outside or seen is None or resolver.other_callers(file, call):
             raise
         return _target(file, call, seen, *file.outer_span(node), f"{edit.argument} of {name} at {here}, which is computed")
-    if found is None and edit.position is not None and has_splat(call, "*"):
+    if found is None and position is not None and has_splat(call, "*"):
         raise refuse(f"{here}: a *splat may pass {edit.argument}")
     what = f"{edit.argument} of {name} at {here}"
     crowd = _crowd(edit, scene, file, call)

@@ -7,15 +7,20 @@ from typing import Any
 import libcst as cst
 
 from trainflash.knobs.edits import imports
+from trainflash.knobs.edits.in_force import in_force
 from trainflash.knobs.edits.statements import behind
-from trainflash.knobs.effects import collected
+from trainflash.knobs.effects import collected, writers
 from trainflash.knobs.kinds import AssignedAttribute, InsertCall
-from trainflash.knobs.reading import sources
-from trainflash.knobs.reading.expressions import given_to, refuse, spelled_value
-from trainflash.knobs.reading.python_source import PythonFile, dotted, keyword, sole, string_value
+from trainflash.knobs.project import Project
+from trainflash.knobs.reading import library_settings, sources
+from trainflash.knobs.reading.expressions import literal, no_place, refuse, short, spelled_value
+from trainflash.knobs.reading.python_source import PythonFile, dotted, keyword, sole
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
+from trainflash.knobs.surfaces import shell
 from trainflash.schema import Location
+
+SHOWS = ("print", "debug", "info", "warning", "log")
 
 
 def insert_call(edit: InsertCall, scene: Scene) -> tuple[Target, ...]:
@@ -23,9 +28,8 @@ def insert_call(edit: InsertCall, scene: Scene) -> tuple[Target, ...]:
     project = scene.project
     if project.entry is None:
         raise refuse("the script that the command starts cannot be told", "name a Python file in the command")
-    for name in (edit.absent, *edit.rivals):
-        for other, node in _mentions(scene, name):
-            raise refuse(f"{other.location(node)}: {name} is set here already")
+    alone(project, (edit.absent, *edit.rivals), edit.asked)
+    _switched_on(scene, edit.under)
     if edit.module == "gc":
         collected.nobody_needs_collections(project)
         collected.frees_no_handles(project)
@@ -64,63 +68,54 @@ def _deciding(file: PythonFile, place: Location) -> cst.CSTNode:
 
 def assigned_attribute(edit: AssignedAttribute, scene: Scene) -> tuple[Target, ...]:
     """The one place where the program assigns to the attribute. Raises `UsageError` when there is none, or more than one."""
-    found = [(file, node, value) for file, node, value in _assigned(scene, edit.attribute)]
+    found = library_settings.assigned(scene.project, edit.attribute)
     name = edit.attribute.split(".")[-1]
     if not found:
-        raise refuse(f"no call of {name}: the program does not set {edit.attribute}")
+        raise no_place(f"no call of {name}: the program does not set {edit.attribute}")
     if len(found) > 1:
         raise refuse(f"{edit.attribute} is set at several places: {', '.join(str(file.location(node)) for file, node, _ in found[:4])}")
     file, node, value = found[0]
     here = file.location(node)
+    _switched_on(scene, edit.under)
+    _holds_for_training(file, node)
+    in_force(scene.project, file, node, scene.facts.get("device"))
     source = sources.Resolver(scene.project).source(file, value) if value is not None else None
     if source is None or source.write is None or source.readers:
         raise refuse(f"{here}: what is assigned to {edit.attribute} is not its own: `{file.text(value if value is not None else node)}`")
     return (Target(here, source.value, source.write, f"{edit.attribute}, from {source.shown}"),)
 
 
-def _mentions(scene: Scene, name: str) -> list[tuple[PythonFile, cst.CSTNode]]:
-    """Calls of `name` and assignments to it, in the whole program."""
-    found: list[tuple[PythonFile, cst.CSTNode]] = []
-    for file in scene.project.parsed(name.split(".")[-1]):
-        found += [(file, call) for call in file.calls if file.full_name(call.func) == name]
-    return found + [(file, node) for file, node, _ in _assigned(scene, name)]
+def alone(project: Project, names: tuple[str, ...], asked: tuple[str, ...] = ()) -> None:
+    """Raises `UsageError` where the program makes one of the settings `names`: dotted, `call(argument)`, or a variable `$NAME`.
+
+    Also where it does more with what one of the functions `asked` tells than to show it.
+    """
+    for name in asked:
+        for file, node in library_settings.mentions(project, name):
+            if not writers.stands_in_call(file, node, SHOWS):
+                raise refuse(f"{file.location(node)}: `{short(file.text(node))}` asks for the setting, and counts on the answer")
+    for name in names:
+        if name.startswith("$"):
+            for target in shell.variable(project, name[1:]):
+                raise refuse(f"{target.where} decides this already")
+            continue
+        for other, node in library_settings.mentions(project, name):
+            raise refuse(f"{other.location(node)}: {name} is set here already")
 
 
-def _assigned(scene: Scene, name: str) -> list[tuple[PythonFile, cst.CSTNode, cst.BaseExpression | None]]:
-    """Assignments to the dotted `name`, alone or among others, also by `setattr` and as an argument of a context, with what is assigned."""
-    owner, _, last = name.rpartition(".")
-    found: list[tuple[PythonFile, cst.CSTNode, cst.BaseExpression | None]] = []
-    for file in scene.project.parsed(last):
-        for node in file.nodes:
-            if isinstance(node, cst.Assign):
-                for target in node.targets:
-                    found += [(file, node, value) for part, value in _pairs(target.target, node.value) if _full(file, part) == name]
-        for call in file.calls:
-            args = call.args
-            if (
-                dotted(call.func) == "setattr"
-                and len(args) == 3
-                and string_value(args[1].value) == last
-                and _full(file, args[0].value) == owner
-            ):
-                found.append((file, call, args[2].value))
-            elif _full(file, call.func) == f"{owner}.flags" and (given := keyword(call, last)) is not None:
-                found.append((file, call, given.value))
-    return found
+def _switched_on(scene: Scene, switch: str | None) -> None:
+    """Raises `UsageError` where the program sets `switch`, without which the setting does nothing, to anything but True."""
+    for file, node, value in library_settings.assigned(scene.project, switch) if switch is not None else ():
+        if value is None or literal(value) is not True:
+            raise refuse(f"{file.location(node)}: `{short(file.text(node))}` may switch off what the setting is for")
 
 
-def _pairs(target: cst.BaseExpression, value: cst.BaseExpression) -> list[tuple[cst.BaseExpression, cst.BaseExpression | None]]:
-    """Each single target and what it is given; None where that is not written out."""
-    if not isinstance(target, (cst.Tuple, cst.List)):
-        return [(target, value)]
-    written = isinstance(value, (cst.Tuple, cst.List)) and len(value.elements) == len(target.elements)
-    values = [each.value for each in value.elements] if written else [None] * len(target.elements)  # type: ignore[attr-defined]
-    return [(part.value, given) for part, given in zip(target.elements, values, strict=True)]
-
-
-def _full(file: PythonFile, node: cst.CSTNode) -> str | None:
-    """The dotted name with imports resolved, and a name of the file's own that stands for a module."""
-    full = file.full_name(node) if isinstance(node, (cst.Name, cst.Attribute)) else None
-    first, dot, rest = (full or "").partition(".")
-    stands = [each for each in given_to(file.module, first) if dotted(each) is not None] if first and first not in file.imported else []
-    return f"{file.full_name(stands[0])}{dot}{rest}" if len(stands) == 1 else full
+def _holds_for_training(file: PythonFile, node: cst.CSTNode) -> None:
+    """Raises `UsageError` where the setting holds for a block that does not train, or that asks for determinism."""
+    if not isinstance(node, cst.Call) or (dotted(node.func) or "").split(".")[-1] != "flags":
+        return
+    strict = keyword(node, "deterministic")
+    if strict is not None and literal(strict.value) is not False:
+        raise refuse(f"{file.location(node)}: `{short(file.text(node))}` asks for deterministic algorithms, too")
+    if not library_settings.trains_within(file, node):
+        raise refuse(f"{file.location(node)}: `{short(file.text(node))}` holds for a block that is not known to train")

@@ -20,8 +20,8 @@ from trainflash.knobs.kinds import (
     UnwrapCall,
 )
 from trainflash.knobs.project import Project
-from trainflash.knobs.reading import callees, sources
-from trainflash.knobs.reading.expressions import argument_node, given_to, refuse
+from trainflash.knobs.reading import callees, library_settings, sources
+from trainflash.knobs.reading.expressions import argument_node, given_to, no_place, refuse
 from trainflash.knobs.reading.python_source import PythonFile, dotted, has_splat
 from trainflash.knobs.scene import Scene
 from trainflash.schema import Location
@@ -38,7 +38,7 @@ def wanted_location(edit: Placed, scene: Scene) -> Location | None:
     if edit.at in OF_LOADERS:
         loader = scene.facts.get(edit.at)
         if loader is None:
-            raise refuse(f"the run had no {'evaluation' if edit.at == 'eval_loader' else 'training'} DataLoader")
+            raise no_place(f"the run had no {'evaluation' if edit.at == 'eval_loader' else 'training'} DataLoader")
         return _in_project(loader.location, "the DataLoader", scene)
     if edit.at == "threads":
         threads = scene.summary.threads
@@ -46,7 +46,7 @@ def wanted_location(edit: Placed, scene: Scene) -> Location | None:
     if edit.at == "setting":
         setting = next((setting for setting in scene.summary.settings if setting.name == edit.setting), None)
         if setting is None:
-            raise refuse(f"the run did not have {edit.setting} on")
+            raise no_place(f"the run did not have {edit.setting} on")
         return _in_project(setting.location, edit.setting or "", scene)
     place = scene.facts.get(edit.at)
     return None if place is None else _in_project(place, edit.calls[0].split(".")[-1], scene)
@@ -54,7 +54,7 @@ def wanted_location(edit: Placed, scene: Scene) -> Location | None:
 
 def _in_project(location: Location | None, what: str, scene: Scene) -> Location:
     if not scene.project.owns(location):
-        raise refuse(
+        raise no_place(
             f"{what}: its place is " + (f"{location}, outside this project" if location is not None else "not in this project's source")
         )
     return location  # type: ignore[return-value]
@@ -85,7 +85,7 @@ def the_call(edit: Placed, scene: Scene) -> tuple[PythonFile, cst.Call]:
     if isinstance(edit, CallArgument) and not edit.add:
         found = [(file, call) for file, call in found if _passes(file, call, edit) or _may_spread(scene, file, call, edit)]
     if not found:
-        raise refuse(f"no call of {' or '.join(tails)} was found in the program", "name the place with --at FILE:LINE")
+        raise no_place(f"no call of {' or '.join(tails)} was found in the program", "name the place with --at FILE:LINE")
     if len(found) > 1:
         places = ", ".join(str(file.location(call)) for file, call in found[:4])
         raise refuse(f"{' or '.join(tails)} is called at several places: {places}", "name one with --at FILE:LINE")
@@ -209,6 +209,23 @@ def _entry(node: cst.BaseExpression) -> bool:
     return isinstance(node, cst.Subscript) or fetched
 
 
+def place_among(edit: CallArgument, project: Project, file: PythonFile, call: cst.Call) -> int | None:
+    """The place of the argument in this call, which is known for `calls` themselves and what a class derived from them hands on.
+
+    Raises `UsageError` where another class of that name, with an order of its own, may be given it by its place.
+    """
+    if edit.position is None:
+        return None
+    full = library_settings.full_name(project, file, call.func) or ""
+    last = full.rpartition(".")[2]
+    another = any(last.endswith(name.split(".")[-1]) for name in edit.calls) or next(project.parsed(f"class {last}"), None) is not None
+    if not last or not another or any(_is_named(file, call, name) or full == name for name in edit.calls):
+        return edit.position
+    if len([arg for arg in call.args if arg.keyword is None and arg.star != "**"]) > edit.position:
+        raise refuse(f"{file.location(call)}: which argument of `{file.text(call.func)}` is {edit.argument} is not known")
+    return None
+
+
 def calls_at(file: PythonFile, calls: tuple[str, ...], place: Location) -> list[cst.Call]:
     """Calls of `calls` at the line; the last part of a name is enough, or that it is a subclass's own call. At least one."""
     tails = {name.split(".")[-1] for name in calls}
@@ -229,7 +246,7 @@ def calls_at(file: PythonFile, calls: tuple[str, ...], place: Location) -> list[
     found = named or loose
     exact = [call for call in found if file.lines_of(call)[0] == place.line]
     if not found:
-        raise refuse(f"{place}: no call of {' or '.join(sorted(tails))} at this line")
+        raise no_place(f"{place}: no call of {' or '.join(sorted(tails))} at this line")
     return exact or found
 
 

@@ -43,6 +43,15 @@ def refuse(reason: str, mend: str = BY_HAND) -> UsageError:
     return UsageError(reason, mend)
 
 
+class NoPlace(UsageError):
+    """The program has no place of the kind that an edit looks for: another edit of the knob may have one."""
+
+
+def no_place(reason: str, mend: str = BY_HAND) -> NoPlace:
+    """The error that says which place is not there."""
+    return NoPlace(reason, mend)
+
+
 def literal(node: cst.BaseExpression) -> Any:
     """The value of a number, text, True, False or None; `UNKNOWN` for any other expression."""
     sign = 1

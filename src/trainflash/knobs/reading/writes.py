@@ -20,7 +20,8 @@ def to_key(project: Project, keys: tuple[str, ...]) -> list[tuple[PythonFile, cs
             if isinstance(node, cst.Assign):
                 for target in node.targets:
                     place = key_of(target.target)
-                    if place is not None and dotted(place[0]) != "self" and reads_key(target.target, keys):
+                    library = place is not None and (file.full_name(place[0]) or "").startswith("torch.")  # a setting, no option
+                    if place is not None and not library and dotted(place[0]) != "self" and reads_key(target.target, keys):
                         found.append((file, node.value))
     return found
 

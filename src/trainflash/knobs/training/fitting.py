@@ -6,27 +6,52 @@ import libcst as cst
 
 from trainflash.errors import UsageError
 from trainflash.knobs.project import Project
+from trainflash.knobs.reading import callees
 from trainflash.knobs.reading.expressions import given_to, refuse, short
-from trainflash.knobs.reading.python_source import PythonFile, positional, string_value
+from trainflash.knobs.reading.python_source import PythonFile, dotted, positional, string_value
 from trainflash.knobs.reading.sources import Resolver
 
 RATE = "lr"
 TENSORS = ("torch.tensor", "torch.as_tensor", "torch.scalar_tensor", "torch.full", "torch.ones", "torch.zeros", "torch.nn.Parameter")
 IN_PLACE = ("fill_", "copy_", "mul_", "div_", "add_", "sub_", "zero_")  # methods that only a tensor has
 COMPILE = "torch.compile"
+OF_ANY_SIZE = ("inductor", "eager", "aot_eager", "aot_eager_decomp_partition")  # torch's own that take symbolic sizes
 KNOWS_MODES = "inductor"  # the only backend that does, and the default
+
+
+def backend_knows_shapes(resolver: Resolver, file: PythonFile, call: cst.Call) -> None:
+    """Raises `UsageError` where the compiled graph would go to a backend that may not take sizes that are no numbers."""
+    if not _has_backend(resolver, file, call, OF_ANY_SIZE):
+        raise refuse(f"{file.location(call)}: `{short(file.text(call))}` may have a backend that takes fixed shapes only")
+
+
+def compiles_alone(project: Project, call: cst.CSTNode) -> None:
+    """Raises `UsageError` where something else is compiled, too, which may be what is compiled again: a module's method, a decorator."""
+    for file in project.parsed("compile"):
+        bare = [each.decorator for function in file.functions for each in function.decorators]
+        other = [node for node in bare if node is not call and file.full_name(node) == COMPILE]
+        other += [each for each in file.calls if each is not call and callees.method_name(each) == "compile" and not _of_module(file, each)]
+        for node in other:
+            raise refuse(f"{file.location(node)}: `{short(file.text(node))}` compiles, too, and which of them is compiled anew is not told")
+
+
+def _of_module(file: PythonFile, call: cst.Call) -> bool:
+    return (dotted(call.func) or "").split(".")[0] in file.imported
 
 
 def backend_knows_modes(resolver: Resolver, file: PythonFile, call: cst.Call) -> None:
     """Raises `UsageError` where `mode` would go to another backend than torch's own: to a function it is one argument too many."""
+    if not _has_backend(resolver, file, call, (KNOWS_MODES,)):
+        raise refuse(f"{file.location(call)}: `{short(file.text(call))}` may have a backend of its own, which does not know modes")
+
+
+def _has_backend(resolver: Resolver, file: PythonFile, call: cst.Call, names: tuple[str, ...]) -> bool:
+    """Whether `torch.compile` is given one of the backends `names`, or none."""
     try:
         found = resolver.argument(file, call, "backend", None)
     except UsageError:  # what is computed, such as a function
-        known = False
-    else:
-        known = found is None or found.value in (None, KNOWS_MODES)
-    if not known:
-        raise refuse(f"{file.location(call)}: `{short(file.text(call))}` may have a backend of its own, which does not know modes")
+        return False
+    return found is None or found.value in (None, *names)
 
 
 def rates_are_numbers(project: Project, file: PythonFile, call: cst.Call) -> None:

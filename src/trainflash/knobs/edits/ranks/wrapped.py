@@ -10,14 +10,18 @@ import libcst as cst
 from trainflash.knobs.edits.ranks import turns_of_parts
 from trainflash.knobs.effects import changes
 from trainflash.knobs.project import Project
+from trainflash.knobs.reading import callees
 from trainflash.knobs.reading.expressions import refuse, short
-from trainflash.knobs.reading.python_source import PythonFile, descendants, keyword, positional, string_value, targets_of
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, keyword, positional, string_value, targets_of
 
 WRAPPERS = ("torch.nn.parallel.DistributedDataParallel", "torch.nn.parallel.distributed.DistributedDataParallel")
 NORMS = re.compile(r"BatchNorm|^batch_norm$|InstanceNorm")
 WITH_NORMS = ("torchvision.models", "timm")  # libraries of networks that mostly normalise over batches
 KEEPERS = (cst.List, cst.Tuple, cst.ListComp, cst.Dict, cst.DictComp, cst.Return, cst.Yield)
 ADDS = ("append", "extend", "insert", "setdefault")
+HOOKED = ("register_comm_hook", "_register_comm_hook")
+# Hooks of torch that do the same to each number, whichever bucket it is in: torch/distributed/algorithms/ddp_comm_hooks.
+ELEMENTWISE = ("allreduce_hook", "fp16_compress_hook", "bf16_compress_hook", "post_localSGD_hook")
 MAKES = ("__init__", "reset_parameters", "reset_buffers")
 
 
@@ -149,9 +153,21 @@ def _written(file: PythonFile, node: cst.CSTNode) -> bool:
     return False
 
 
+def hooks_see_no_buckets(project: Project) -> None:
+    """A hook that compresses or chooses within a bucket computes something else with other buckets."""
+    for file in project.parsed("comm_hook"):
+        for call in file.calls:
+            if callees.method_name(call) not in HOOKED:
+                continue
+            hook = positional(call, 1) or keyword(call, "hook")
+            if hook is None or (dotted(hook.value) or "").split(".")[-1] not in ELEMENTWISE:
+                raise refuse(f"{file.location(call)}: `{short(file.text(call))}` may compute something else with other buckets")
+
+
 CHECKS: dict[str, Callable[[Project], None]] = {
     "gradient_as_bucket_view": keeps_no_gradients,
     "find_unused_parameters": uses_all_parts,
     "static_graph": keeps_its_graph,
+    "bucket_cap_mb": hooks_see_no_buckets,
     "broadcast_buffers": changes_no_buffers,
 }
