@@ -59,6 +59,7 @@ FILES = (
     "knob_attention.yaml",  # attention whose products are written as sums over letters
     "knob_library_settings.yaml",  # settings of torch, and which of several that decide the same counts
     "knob_wrapped.yaml",  # networks that are wrapped for several ranks
+    "knob_scaled_loss.yaml",  # what goes past a trainer that scales the loss
     "knob_network.yaml",  # the network, attention in it and its compiler
 )
 CASES = tuple(Case(**each) for name in FILES for each in yaml.safe_load((DATA / name).read_text(encoding="utf-8")))

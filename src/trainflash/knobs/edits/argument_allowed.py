@@ -13,7 +13,7 @@ from trainflash.knobs.edits.watching import asked, raised
 from trainflash.knobs.kinds import CallArgument
 from trainflash.knobs.reading import sources
 from trainflash.knobs.reading.python_source import PythonFile
-from trainflash.knobs.scene import Scene
+from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.training import (
     beside_batches,
     early_handles,
@@ -25,6 +25,7 @@ from trainflash.knobs.training import (
     loading,
     pass_changes,
     reloaded,
+    scaled_loss,
     second_order,
     start_methods,
     streams,
@@ -33,7 +34,8 @@ from trainflash.knobs.training import (
 )
 
 CACHE = "functools.lru_cache"
-PRECISIONS = ("bf16", "precision", "mixed_precision")  # of transformers, Lightning and accelerate
+PRECISIONS = ("bf16", "fp16", "precision", "mixed_precision")  # of transformers, Lightning and accelerate
+SCALED = ("fp16", "16-mixed")  # those that scale the loss
 LOADERS = ("torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader")
 
 
@@ -81,9 +83,18 @@ def check(edit: CallArgument, scene: Scene, file: PythonFile, call: cst.Call, ex
         fitting.compiles_alone(project, call)
     if argument in PRECISIONS:
         half_types.bears(project)
-        half_types.was_single(resolver, file, call, argument)
+    if argument == "fp16":
+        scaled_loss.check(project)
     if argument == "reload_dataloaders_every_n_epochs":
         reloaded.same_each_time(project)
+
+
+def check_written(edit: CallArgument, scene: Scene, target: Target) -> None:
+    """Raises `UsageError` where the program shows that what stands at `target` must not become `edit.written`."""
+    if edit.argument in PRECISIONS:
+        half_types.was_single(target, edit.argument, str(edit.written))
+        if edit.written in SCALED:
+            scaled_loss.check(scene.project)
 
 
 def _more_workers(scene: Scene, file: PythonFile, call: cst.Call, now: int) -> None:

@@ -39,6 +39,7 @@ def call_argument(edit: CallArgument, scene: Scene) -> tuple[Target, ...]:
         profiles.recordings_decide_nothing(scene.project)
     if edit.written is not None:
         target = call_argument(dataclasses.replace(edit, written=None), scene)[0]
+        argument_allowed.check_written(edit, scene, target)
         was, known = f"{target.where} (was {target.current!r})", target.current == edit.written
         written = Target(target.location, known, lambda value: target.write(edit.written), was, edit.written)
         return (written,)

@@ -6,14 +6,12 @@ import re
 
 import libcst as cst
 
-from trainflash.errors import UsageError
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading.expressions import UNKNOWN, given_to, literal, refuse, short
 from trainflash.knobs.reading.python_source import PythonFile, keyword
-from trainflash.knobs.reading.sources import Resolver
+from trainflash.knobs.scene import Target
 
 FORBIDDEN = ("torch.nn.BCELoss", "torch.nn.functional.binary_cross_entropy", "torch.binary_cross_entropy")
-WANTED = ("bf16", "bf16-mixed")
 OTHER = re.compile("64|16|8|nf4|fp4|engine")  # how libraries say another precision than float32
 DOUBLE = ("torch.float64", "torch.double")
 MAKES = ("torch.zeros", "torch.ones", "torch.empty", "torch.full")  # of float32 where nothing else is said
@@ -37,15 +35,11 @@ def bears(project: Project) -> None:
                 raise refuse(f"{file.location(call)}: `{short(file.text(call))}` puts numbers of 16 bits into a tensor of 32")
 
 
-def was_single(resolver: Resolver, file: PythonFile, call: cst.Call, argument: str) -> None:
+def was_single(target: Target, argument: str, wanted: str) -> None:
     """Raises `UsageError` where the program itself chose another precision than float32."""
-    try:
-        found = resolver.argument(file, call, argument, None)
-    except UsageError:
-        return  # the edit itself says why
-    said = "" if found is None or found.value is UNKNOWN else str(found.value)
-    if OTHER.search(said) and said not in WANTED:
-        raise refuse(f"{file.location(call)}: the program chose {argument} {found.value!r} itself")  # type: ignore[union-attr]
+    said = "" if target.current is UNKNOWN else str(target.current)
+    if OTHER.search(said) and said != wanted:
+        raise refuse(f"{target.location}: the program chose {argument} {said!r} itself")
 
 
 def _mixes(file: PythonFile, call: cst.Call) -> bool:
