@@ -60,6 +60,8 @@ FILES = (
     "knob_library_settings.yaml",  # settings of torch, and which of several that decide the same counts
     "knob_wrapped.yaml",  # networks that are wrapped for several ranks
     "knob_scaled_loss.yaml",  # what goes past a trainer that scales the loss
+    "knob_pinned.yaml",  # batches that lie on the device, or that torch does not look into
+    "knob_padding_multiples.yaml",  # collators that round widths up
     "knob_network.yaml",  # the network, attention in it and its compiler
 )
 CASES = tuple(Case(**each) for name in FILES for each in yaml.safe_load((DATA / name).read_text(encoding="utf-8")))

@@ -24,7 +24,9 @@ from trainflash.knobs.training import (
     left_in_workers,
     loading,
     pass_changes,
+    pinned,
     reloaded,
+    rounded_up,
     scaled_loss,
     second_order,
     start_methods,
@@ -44,10 +46,16 @@ def check(edit: CallArgument, scene: Scene, file: PythonFile, call: cst.Call, ex
     project, argument = scene.project, edit.argument
     if edit.calls == LOADERS:
         loading.check(project, file, call, argument, scene.facts.get("device"))
+        if argument == "pin_memory":
+            pinned.check(project, file, call)
         if argument == "in_order":
             beside_batches.none(project, file, call)
         if argument == "batch_size" and edit.at == "eval_loader":
             evaluated.whole(project, file, call)
+    if argument == "dataloader_pin_memory":
+        pinned.of_trainer(project)
+    if argument == rounded_up.MULTIPLE:
+        rounded_up.check(project, edit.calls, file, call, resolver)
     if argument.endswith("persistent_workers"):
         worker_state.of_one_pass(project, file, call)
         worker_state.kept(project)

@@ -24,6 +24,8 @@ from trainflash.knobs.splices import Edit, Splice
 from trainflash.knobs.training import (
     copies,
     loading,
+    pinned,
+    rounded_up,
 )
 from trainflash.schema import LoaderFacts
 
@@ -49,6 +51,8 @@ def call_argument(edit: CallArgument, scene: Scene) -> tuple[Target, ...]:
         if edit.at == "program" and scene.at is None and isinstance(file.parent(call), cst.Expr):
             in_force(scene.project, file, call, scene.facts.get("device"))
         found = run_lengths.within(edit, scene, file, call, at_call(edit, scene, file, call))
+        if edit.argument == rounded_up.MULTIPLE:
+            found = rounded_up.whole(file, call, found)
     except NoPlace as bad:
         inherited = _of_derived(edit, scene) or bare_decorators.option(edit, scene)
         if inherited is None:
@@ -169,17 +173,24 @@ def at_call(edit: CallArgument, scene: Scene, file: PythonFile, call: cst.Call) 
         raise refuse(f"{here}: {crowd}")
     blocking = [use for use in found.readers if not (edit.shared == "loaders" and use.kind == "loader")]
     if found.write is not None and not blocking:
+        if edit.argument == "pin_memory" and found.readers:
+            pinned.shared(scene.project, call, scene.facts.get("device"))
         return Target(here, found.value, found.write, f"{what}, from {found.shown}")
     local = [use for use in blocking if use.text.startswith("anchor of ") or use.kind == "loader"]
     alone = node is not None and not resolver.other_callers(file, call)
     if alone and edit.local == "multiply":
         return _scaled(file, call, node, found, what)
-    if alone and edit.local in ("literal", "anyhow") and found.value is not UNKNOWN:
+    if alone and edit.local in ("literal", "anyhow") and found.value is not UNKNOWN and _typed(found):
         start, end = file.outer_span(node)
         return _target(file, call, found.value, start, end, what)
     if found.write is None:
         raise refuse(f"{what} is {found.shown}, which is computed")
     raise found.shared_with((local or blocking)[0])
+
+
+def _typed(found: Source) -> bool:
+    """Whether a value stands somewhere as it is, or nowhere: what is computed of others says how it hangs together with them."""
+    return found.write is not None or found.value is None
 
 
 def _given(file: PythonFile, call: cst.Call, name: str, resolver: sources.Resolver) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from trainflash.knobs.project import Project
+from trainflash.knobs.reading import callees
 from trainflash.knobs.reading.expressions import assigned, refuse
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, has_splat, keyword, positional, string_value
 
@@ -16,6 +17,9 @@ HOST_ONLY = (
     "num_workers",
     "pin_memory",
 )  # workers cannot use a CUDA device of their parent's, and only host memory is pinned
+
+BACK = ("cpu", "numpy", "tolist", "item")  # methods that end in host memory
+MOVERS = ("to", "cuda", "pin_memory")  # methods that move an object when somebody asks
 
 
 def check(project: Project, file: PythonFile, call: cst.Call, argument: str, device: object) -> None:
@@ -122,10 +126,14 @@ def _only_read(file: PythonFile, key: cst.SimpleString) -> bool:
 def to_host(file: PythonFile, call: cst.Call) -> bool:
     """Whether a copy ends in host memory, where nothing waits for it by itself."""
     first = positional(call, 0) or keyword(call, "device")
-    target = first.value if first is not None else None
+    return first is not None and _host(file, first.value)
+
+
+def _host(file: PythonFile, target: cst.BaseExpression) -> bool:
+    """Whether a device is the host's memory."""
     if isinstance(target, cst.Call) and file.full_name(target.func) == "torch.device" and target.args:
         target = target.args[0].value
-    return target is not None and (string_value(target) or "").startswith("cpu")
+    return (string_value(target) or "").startswith("cpu")
 
 
 def waited_for(project: Project) -> None:
@@ -140,31 +148,59 @@ def waited_for(project: Project) -> None:
                 raise refuse(f"{file.location(call)}: `{file.text(call)}` may need the host to wait")
 
 
+def on_device(project: Project, file: PythonFile, node: cst.CSTNode) -> object:
+    """Where the source moves what `node` is made of to the device; None where it does not show."""
+    return _on_device(project, file, node, 0)
+
+
 def _on_device(project: Project, file: PythonFile, node: cst.CSTNode, depth: int) -> object:
     """Where the source moves what a data set is made of to the device; None where it does not show."""
     for call in descendants(node, cst.Call):
+        if _comes_back(file, call, node):
+            continue
         tail = call.func.attr.value if isinstance(call.func, cst.Attribute) else ""
         target = positional(call, 0) or keyword(call, "device")
-        placed = keyword(call, "device")
+        placed = keyword(call, "device") or keyword(call, "map_location")
         named = target is not None and tail == "to" and not _is_type(file, target.value) and not to_host(file, call)
-        if tail == "cuda" or named or (placed is not None and not to_host(file, call)):
+        if tail == "cuda" or named or (placed is not None and not _host(file, placed.value)):
             return file.location(call)
+        for where, made in callees.behind(project, file, call.func) if depth < 2 and isinstance(call.func, cst.Name) else ():
+            for each in descendants(made.body, cst.Return):
+                if (found := _on_device(project, where, each, depth + 1)) is not None:
+                    return found
         owner = (dotted(call.func) or "").split(".")[-1]
         for where in project.parsed(f"class {owner}") if owner and depth < 2 else ():
             for each in where.nodes:
-                if (
-                    isinstance(each, cst.ClassDef)
-                    and each.name.value == owner
-                    and (found := _on_device(project, where, each.body, 2)) is not None
-                ):
-                    return found
+                made = isinstance(each, cst.ClassDef) and each.name.value == owner
+                for part in each.body.body if made else ():  # type: ignore[attr-defined]
+                    moves = isinstance(part, cst.FunctionDef) and part.name.value in MOVERS
+                    if not moves and (found := _on_device(project, where, part, 2)) is not None:
+                        return found
     for name in descendants(node, cst.Name) if depth < 2 else ():
         scope = file.scope(name)
         for each in scope[name.value] if scope is not None else ():
-            value = assigned(file, each.node) if hasattr(each, "node") else None
+            value = _given(file, each.node) if hasattr(each, "node") else None
             if value is not None and not file.inside(node, value) and (found := _on_device(project, file, value, depth + 1)) is not None:
                 return found
     return None
+
+
+def _comes_back(file: PythonFile, call: cst.Call, node: cst.CSTNode) -> bool:
+    """Whether what `call` makes ends in host memory within `node`: `model(x.to(device)).cpu()`."""
+    for up in file.ancestors(call):
+        if isinstance(up, cst.Call) and callees.method_name(up) in BACK and file.inside(call, up.func):
+            return True
+        if up is node or isinstance(up, cst.BaseSmallStatement):
+            return False
+    return False
+
+
+def _given(file: PythonFile, target: cst.CSTNode) -> cst.BaseExpression | None:
+    """What is assigned to a name, also where that is unpacked."""
+    up = file.parent(target)
+    around = file.parent(up) if isinstance(up, cst.Element) else None
+    line = file.parent(file.parent(around)) if around is not None and isinstance(file.parent(around), cst.AssignTarget) else None
+    return assigned(file, target) or (line.value if isinstance(line, cst.Assign) else None)
 
 
 def _is_type(file: PythonFile, node: cst.BaseExpression) -> bool:
