@@ -86,9 +86,10 @@ def check(edit: CallArgument, scene: Scene, file: PythonFile, call: cst.Call, ex
         fitting.rates_are_numbers(project, file, call)
     if argument == "mode" and fitting.COMPILE in edit.calls:
         fitting.backend_knows_modes(resolver, file, call)
-    if argument == "dynamic" and fitting.COMPILE in edit.calls:
+    if argument == "dynamic":
         fitting.backend_knows_shapes(resolver, file, call)
-        fitting.compiles_alone(project, call)
+        if fitting.COMPILE in edit.calls:
+            fitting.compiles_alone(project, call)
     if argument in PRECISIONS:
         half_types.bears(project)
     if argument == "fp16":

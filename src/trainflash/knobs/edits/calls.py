@@ -147,6 +147,9 @@ def at_call(edit: CallArgument, scene: Scene, file: PythonFile, call: cst.Call) 
     for other in edit.conflicts:
         if _given(file, call, other, resolver):
             raise refuse(f"{here}: {name} is given {other}, which does not go together with {edit.argument}")
+        for where, value in writes.to_key(scene.project, (other,)) if name.endswith("Arguments") else ():
+            if literal(value) not in (False, None):
+                raise refuse(f"{where.location(value)}: {other} is assigned here, which does not go together with {edit.argument}")
     if edit.symbol is not None:
         return _symbol(edit, file, call, resolver)
     position = place_among(edit, scene.project, file, call)

@@ -16,6 +16,7 @@ TENSORS = ("torch.tensor", "torch.as_tensor", "torch.scalar_tensor", "torch.full
 IN_PLACE = ("fill_", "copy_", "mul_", "div_", "add_", "sub_", "zero_")  # methods that only a tensor has
 COMPILE = "torch.compile"
 OF_ANY_SIZE = ("inductor", "eager", "aot_eager", "aot_eager_decomp_partition")  # torch's own that take symbolic sizes
+PLUGIN = "DynamoPlugin"  # of accelerate, whose first argument is the backend
 KNOWS_MODES = "inductor"  # the only backend that does, and the default
 
 
@@ -48,7 +49,7 @@ def backend_knows_modes(resolver: Resolver, file: PythonFile, call: cst.Call) ->
 def _has_backend(resolver: Resolver, file: PythonFile, call: cst.Call, names: tuple[str, ...]) -> bool:
     """Whether `torch.compile` is given one of the backends `names`, or none."""
     try:
-        found = resolver.argument(file, call, "backend", None)
+        found = resolver.argument(file, call, "backend", 0 if (dotted(call.func) or "").endswith(PLUGIN) else None)
     except UsageError:  # what is computed, such as a function
         return False
     return found is None or found.value in (None, *names)

@@ -174,7 +174,7 @@ def _on_device(project: Project, file: PythonFile, node: cst.CSTNode, depth: int
                 made = isinstance(each, cst.ClassDef) and each.name.value == owner
                 for part in each.body.body if made else ():  # type: ignore[attr-defined]
                     moves = isinstance(part, cst.FunctionDef) and part.name.value in MOVERS
-                    if not moves and (found := _on_device(project, where, part, 2)) is not None:
+                    if not moves and (found := _on_device(project, where, part, depth + 1)) is not None:
                         return found
     for name in descendants(node, cst.Name) if depth < 2 else ():
         scope = file.scope(name)

@@ -6,6 +6,7 @@ import libcst as cst
 
 from trainflash.errors import UsageError
 from trainflash.knobs.project import Project
+from trainflash.knobs.reading import writes
 from trainflash.knobs.reading.expressions import literal, refuse, short
 from trainflash.knobs.reading.python_source import PythonFile, keyword, positional
 from trainflash.knobs.reading.sources import Resolver
@@ -33,6 +34,8 @@ def check(project: Project, calls: tuple[str, ...], file: PythonFile, call: cst.
     ]
     for where, each in others:
         raise refuse(f"{where.location(each)}: this collator may be the one that pads the training batches")
+    for where, value in writes.to_key(project, (MULTIPLE,)):
+        raise refuse(f"{where.location(value)}: {MULTIPLE} is assigned again here, so the value in the call may not count")
     for where in project.parsed(EIGHT_BITS):
         raise refuse(f"{where.path}: {EIGHT_BITS} needs multiples of its own")
     if any(EIGHT_BITS in word for word in project.arguments):
