@@ -8,7 +8,7 @@ import libcst as cst
 
 from trainflash.errors import UsageError
 from trainflash.knobs.edits.batches.collating import collate_function
-from trainflash.knobs.edits.padding import again
+from trainflash.knobs.edits.padding import tokenized
 from trainflash.knobs.kinds import PaddingSetting
 from trainflash.knobs.reading import callees, lookups, sources
 from trainflash.knobs.reading.expressions import literal, refuse, same, short
@@ -42,11 +42,13 @@ def padding_setting(edit: PaddingSetting, scene: Scene) -> tuple[Target, ...]:
                     continue
                 if target is not None:
                     return (target,)
-    try:
-        return (_switched(scene),)
-    except UsageError as bad:
-        reasons.append(bad)
-    raise reasons[0]
+    otherwise: list[UsageError] = []
+    for find in (_switched, _before_batches):
+        try:
+            return (find(scene),)
+        except UsageError as bad:
+            otherwise.append(bad)
+    raise reasons[0] if reasons else otherwise[-1]
 
 
 def _asked(scene: Scene, file: PythonFile, function: cst.FunctionDef) -> Iterator[Callable[[], Target | None]]:
@@ -198,10 +200,17 @@ def _switched(scene: Scene) -> Target:
                 continue
             _alone(scene, found)
             return _target(file, node, found, False, f"`{file.text(test)}` at {file.location(node)}")
-    for file in scene.project.parsed(FULL):
-        for node in file.nodes:
-            if isinstance(node, cst.Arg) and again.pads_one(file, node):
-                raise refuse(
-                    f"{file.location(node)}: `{file.text(node)}` pads before batches are made, where the longest of one is not known"
-                )
     raise refuse("no call of a tokenizer pads to max_length in the collate function, and no setting says so")
+
+
+def _before_batches(scene: Scene) -> Target:
+    """A tokenizer's padding in front of a collator that pads each batch: it is switched off."""
+    found = list(tokenized.unpadded(scene))
+    file, call, first = found[0]
+    for where, other, source in found:
+        _written(where, other, source)
+        _alone(scene, source)
+    here = file.location(call)
+    splices = tuple(dict.fromkeys(each for _, _, source in found for each in source.write(False)))  # type: ignore[misc]
+    what = f"padding of the call at {here}, in front of a collator that pads each batch, from {first.shown} (was {first.value!r})"
+    return Target(here, None, lambda value: splices, what, "by the collator alone")

@@ -91,15 +91,20 @@ class Padding:
 
     def _mask(self, named: list) -> bool:
         for name, tensor in named:
-            if tensor.dim() != 2 or tensor.is_floating_point() or not _says_mask(name) or tensor.shape[1] < MIN_WIDTH:
+            if (name and not _says_mask(name)) or tensor.dim() < 2 or tensor.numel() == 0:
                 continue
-            values = rows_of(tensor).astype("bool")
+            numbers = _of_places(rows_of(tensor))
+            if numbers is None or numbers.shape[1] < MIN_WIDTH:
+                continue
+            values = numbers.astype("bool")
             kept = ~values if "pad" in name else values
             ends = kept.shape[1] - kept[:, ::-1].argmax(axis=1)  # one past the last kept element of each row
             begins = kept.argmax(axis=1)
             any_kept = kept.any(axis=1)
             if not ((ends - begins)[any_kept] == kept.sum(axis=1)[any_kept]).all():
                 continue  # holes: a mask of something else
+            if not name and not _is_mask_of(numbers, kept, main_input([each for each in named if each[1] is not tensor])):
+                continue
             self.mask_elements += kept.size
             self.masked += int(kept.size - kept.sum())
             self.masked_in_common += int(kept.size - (ends - begins)[any_kept].max(initial=0) * len(kept))
@@ -139,6 +144,25 @@ class Padding:
                 run = run * ~values  # only zeros can be padding
             equal = width - differs.sum(axis=1)
             runs.add(run.tolist(), values.tolist(), (equal if whole else equal * ~values).tolist(), width)
+
+
+def _of_places(rows):
+    """A mask as (rows, places), whatever dimensions of one it has to be multiplied with: (rows, 1, 1, places), (rows, places, 1).
+
+    None for a mask of pairs of places, and for one in floats that says more than 0 and 1, as one that is added to scores does.
+    """
+    places = rows.reshape(rows.shape[0], *(size for size in rows.shape[1:] if size != 1))
+    if places.ndim != 2 or (places.dtype.kind == "f" and not ((places == 0) | (places == 1)).all()):
+        return None
+    return places
+
+
+def _is_mask_of(numbers, kept, tensor) -> bool:
+    """Whether a nameless part of a batch is the mask of its main input: where it is 0, not 1, the input holds one and the same value."""
+    if tensor is None or tensor.dim() < 2 or tensor.shape[1] != kept.shape[1] or not ((numbers == 0) | (numbers == 1)).all():
+        return False
+    left_out = rows_of(tensor)[: len(kept)][~kept[: max(2, MOST_ELEMENTS // max(1, tensor.numel() // tensor.shape[0]))]]
+    return bool(len(left_out) and len(set(kept.sum(axis=1).tolist())) > 1 and (left_out == left_out.flat[0]).all())
 
 
 def _are_signals(channels: int, samples: int) -> bool:
