@@ -6,11 +6,13 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from trainflash.knobs.effects import purity
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees
 from trainflash.knobs.reading.callees import Function
 from trainflash.knobs.reading.expressions import refuse, short
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, keyword, targets_of
+from trainflash.knobs.training import data_sets, worker_copies
 
 METHODS = ("train_dataloader", "val_dataloader", "test_dataloader", "predict_dataloader")
 ONCE = (*callees.CONSTRUCTORS, "setup", "prepare_data", *METHODS)  # they run before the loaders are asked for, or give them
@@ -18,6 +20,7 @@ MOVES = ("current_epoch", "global_step", "epoch", "num_epoch", "epochs_done")  #
 DRAWS = ("random.", "numpy.random.", "torch.rand", "torch.normal", "secrets.", "time.", "uuid.")
 SPLITS = ("torch.utils.data.random_split", "sklearn.model_selection.train_test_split")
 SEEDS = ("generator", "random_state")
+STREAMS = purity.SEEDED | {"torch.Generator"}
 
 
 def same_each_time(project: Project) -> None:
@@ -28,6 +31,8 @@ def same_each_time(project: Project) -> None:
         for node in descendants(function.body, cst.CSTNode):
             if (reason := _differs(file, node)) is not None:
                 raise refuse(f"{file.location(node)}: `{short(file.text(node))}` {reason}, so loaders that are made again may differ")
+    for owner in data_sets.classes(project):
+        worker_copies.counts_nothing(owner)
     read = {node.attr.value for file, function in reached for node in _own_fields(function)}
     for file, node, target in _written_later(project, reached):
         if target.attr.value in read:
@@ -47,8 +52,31 @@ def _differs(file: PythonFile, node: cst.CSTNode) -> str | None:
     name = file.full_name(node.func) or ""
     if name == "next":
         return "goes on each time"
+    if name in STREAMS and (node.args or name == "torch.Generator"):
+        return "begins its random numbers anew" if _lives_on(file, node) else None
     unseeded = name in SPLITS and all(keyword(node, each) is None for each in SEEDS)
     return "draws by chance" if unseeded or name.startswith(DRAWS) else None
+
+
+def _lives_on(file: PythonFile, node: cst.Call) -> bool:
+    """Whether a stream that is made here draws for the loader or its samples, not only for what is made once."""
+    around = [up for up in file.ancestors(node) if isinstance(up, (cst.Arg, cst.Assign))]
+    first = around[0] if around else None
+    while isinstance(first, cst.Arg) and first.keyword is None and len(around) > 1:
+        around = around[1:]
+        first = around[0]
+    if isinstance(first, cst.Arg):
+        call = file.parent(first)
+        return isinstance(call, cst.Call) and first.keyword.value in SEEDS and (file.full_name(call.func) or "") not in SPLITS  # type: ignore[union-attr]
+    name = dotted(first.targets[0].target) if isinstance(first, cst.Assign) else None
+    function = file.function_around(node)
+    if name is None or function is None or name.startswith("self."):
+        return name is not None
+    handed = (arg for call in descendants(function.body, cst.Call) for arg in call.args if dotted(arg.value) == name)  # type: ignore[attr-defined]
+    return any(
+        arg.keyword is not None and arg.keyword.value in SEEDS and (file.full_name(file.parent(arg).func) or "") not in SPLITS  # type: ignore[attr-defined]
+        for arg in handed
+    )
 
 
 def _own_fields(function: cst.FunctionDef) -> Iterator[cst.Attribute]:
