@@ -15,12 +15,19 @@ SWALLOWS = -1e9  # own: beside it scores up to 32 are lost in float32's rounding
 def is_causal(file: PythonFile, node: cst.BaseExpression, scores: str | None = None, *, boolean: bool = False) -> bool:
     """`torch.ones(n, n, dtype=torch.bool).triu(1)` or `torch.triu(torch.ones(n, n, …), diagonal=1)`: all above the diagonal.
 
-    Of a square, or of the last two dimensions of the expression `scores`; with `boolean` also known to hold truth values, since numbers
-    are added.
+    Or what `torch.tril(torch.ones(n, n)) == 0` leaves out. Of a square, or of the last two dimensions of the expression `scores`; with
+    `boolean` also known to hold truth values, since numbers are added.
     """
-    kind, inner, rest, truth = _triangle(file, node)
-    if kind != "triu" or (boolean and not truth) or len(rest) != 1 or literal(rest[0].value) != 1 or not isinstance(inner, cst.Call):
+    seen = left_out(node)
+    kind, inner, rest, truth = _triangle(file, _flat(seen if seen is not None else node))
+    wanted, diagonal = ("triu", 1) if seen is None else ("tril", 0)
+    said = literal(rest[0].value) if rest else 0
+    if kind != wanted or (boolean and seen is None and not truth) or len(rest) > 1 or said != diagonal or not isinstance(inner, cst.Call):
         return False
+    return _square_of_ones(file, inner, scores)
+
+
+def _square_of_ones(file: PythonFile, inner: cst.Call, scores: str | None) -> bool:
     if file.full_name(inner.func) == "torch.ones_like" and inner.args and file.text(inner.args[0].value) == scores:
         return True
     if file.full_name(inner.func) != "torch.ones":
@@ -31,6 +38,28 @@ def is_causal(file: PythonFile, node: cst.BaseExpression, scores: str | None = N
     if len(sizes) == 1:
         return sizes[0] in (f"{scores}.shape[-2:]", f"{scores}.size()[-2:]")
     return len(sizes) == 2 and sizes[0] == sizes[1] and sizes[0] != "1"
+
+
+def left_out(node: cst.BaseExpression) -> cst.BaseExpression | None:
+    """What is 0 or False where `node` is true: `seen` of `seen == 0`, `~seen` and `seen.logical_not()`; None for anything else."""
+    if isinstance(node, cst.Comparison) and len(node.comparisons) == 1:
+        compared = node.comparisons[0]
+        return node.left if isinstance(compared.operator, cst.Equal) and literal(compared.comparator) in (0, False) else None
+    if isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.BitInvert):
+        return node.expression
+    inverted = isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value == "logical_not"
+    return node.func.value if inverted and not node.args else None  # type: ignore[union-attr]
+
+
+def _flat(node: cst.BaseExpression) -> cst.BaseExpression:
+    """Without the dimensions of one that a mask is given for batch and heads: `mask` of `mask.view(1, 1, n, n)`."""
+    while isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
+        sizes = [literal(arg.value) for arg in node.args]
+        viewed = node.func.attr.value in ("view", "reshape") and len(sizes) > 2 and all(size == 1 for size in sizes[:-2])
+        if not viewed and not (node.func.attr.value == "unsqueeze" and sizes == [0]):
+            break
+        node = node.func.value
+    return node
 
 
 def hides_a_row(file: PythonFile, node: cst.BaseExpression) -> bool:
@@ -60,8 +89,15 @@ def _triangle(file: PythonFile, node: cst.BaseExpression) -> tuple[str, cst.Base
 
 
 def corner_of_causal(file: PythonFile, mask: cst.BaseExpression, *, boolean: bool = False) -> bool:
-    """`self.future[:t, :t]` of a buffer that is causal: the same square corner is causal too, for scores of that size; or all of it."""
+    """`self.future[:t, :t]` of a buffer that is causal: the same square corner is causal too, for scores of that size; or all of it.
+
+    Also `self.past[:, :, :t, :t] == 0` of one that holds what may be seen.
+    """
+    seen = left_out(mask)
+    mask = mask if seen is None else seen
     cuts = [part.slice for part in mask.slice] if isinstance(mask, cst.Subscript) else []
+    while len(cuts) > 2 and isinstance(cuts[0], cst.Slice) and cuts[0].lower is None and cuts[0].upper is None and cuts[0].step is None:
+        cuts = cuts[1:]
     plain = [cut for cut in cuts if isinstance(cut, cst.Slice) and cut.lower is None and cut.upper is not None and cut.step is None]
     square = len(plain) == len(cuts) == 2 and file.text(plain[0].upper) == file.text(plain[1].upper)  # type: ignore[arg-type]
     owner = file.class_around(mask)
@@ -73,9 +109,18 @@ def corner_of_causal(file: PythonFile, mask: cst.BaseExpression, *, boolean: boo
     values += given_to(owner, name)
     return (
         len(values) == 1
-        and is_causal(file, values[0], boolean=boolean)
+        and _hides_later(file, values[0], seen is not None, boolean)
         and not scales.touched_elsewhere(file, name.removeprefix("self."), 1)
     )
+
+
+def _hides_later(file: PythonFile, made: cst.BaseExpression, inverted: bool, boolean: bool) -> bool:
+    """Whether a buffer is causal, or, where it is `inverted`, holds ones where nothing comes later."""
+    if not inverted:
+        return is_causal(file, made, boolean=boolean)
+    kind, inner, rest, _ = _triangle(file, _flat(made))
+    plain = not rest or (len(rest) == 1 and literal(rest[0].value) == 0)
+    return kind == "tril" and plain and isinstance(inner, cst.Call) and _square_of_ones(file, inner, None)
 
 
 def _buffers(call: cst.Call, name: str) -> bool:

@@ -322,8 +322,15 @@ def _first_product(chain: Chain, node: cst.BaseExpression) -> None:
     chain.like = chain.operand(query)
     sizes = [f"{each}.{size}" for each in (chain.text(query), chain.key) for size in ("shape[-1]", "size(-1)")]
     chain.scale = "1.0" if chain.scale is None else chain.scale
-    if chain.scale in {form for size in sizes for form in (f"1 / math.sqrt({size})", f"1 / ({size} ** 0.5)", f"{size} ** -0.5")}:
+    usual = {form for size in sizes for form in (f"1 / math.sqrt({size})", f"1 / ({size} ** 0.5)", f"{size} ** -0.5")}
+    if _bare(chain.scale) in set(map(_bare, usual)):
         chain.scale = None  # the default
+
+
+def _bare(scale: str) -> str:
+    """A scale without what its forms may differ in: `(1.0 / math.sqrt(d))` as `1/math.sqrtd`."""
+    bare = "".join(each for each in scale if each not in "() ")
+    return bare.replace("1.0/", "1/", 1)
 
 
 def _operands(chain: Chain, node: cst.BaseExpression) -> tuple[cst.BaseExpression, cst.BaseExpression]:
