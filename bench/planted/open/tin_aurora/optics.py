@@ -18,7 +18,8 @@ def noll(count):
 
 def zernike(n, m, r, t):
     radial = sum(
-        (-1) ** k * math.comb(n - k, k) * math.comb(n - 2 * k, (n - abs(m)) // 2 - k) * r ** (n - 2 * k) for k in range((n - abs(m)) // 2 + 1)
+        (-1) ** k * math.comb(n - k, k) * math.comb(n - 2 * k, (n - abs(m)) // 2 - k) * r ** (n - 2 * k)
+        for k in range((n - abs(m)) // 2 + 1)
     )
     return radial * (np.cos(m * t) if m >= 0 else np.sin(-m * t)) * np.sqrt(n + 1)
 

@@ -8,7 +8,15 @@ class Coupling(nn.Module):
     def __init__(self, size, width, reach, odd):
         super().__init__()
         self.half, self.odd, self.reach = size // 2, odd, reach
-        self.net = nn.Sequential(nn.Linear(self.half, width), nn.SiLU(), nn.Linear(width, 2 * width), nn.SiLU(), nn.Linear(2 * width, width), nn.SiLU(), nn.Linear(width, 2 * self.half))
+        self.net = nn.Sequential(
+            nn.Linear(self.half, width),
+            nn.SiLU(),
+            nn.Linear(width, 2 * width),
+            nn.SiLU(),
+            nn.Linear(2 * width, width),
+            nn.SiLU(),
+            nn.Linear(width, 2 * self.half),
+        )
         nn.init.zeros_(self.net[-1].weight)
         nn.init.zeros_(self.net[-1].bias)
 

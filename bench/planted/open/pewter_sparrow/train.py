@@ -1,6 +1,6 @@
 """From which province does a khipu come?
 
-    python train.py --pieces 1800 --batch 20
+python train.py --pieces 1800 --batch 20
 """
 
 import argparse

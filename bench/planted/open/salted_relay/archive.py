@@ -14,7 +14,12 @@ def forge(path, seed=12):
     """Writes messages of operators with their own rhythm: durations (ms) of marks (+) and gaps (-)."""
     rng = np.random.default_rng(seed)
     who = rng.integers(OPERATORS, size=MESSAGES)
-    pace, dash, lilt, shake = rng.normal(70, 6, OPERATORS), rng.normal(3, 0.25, OPERATORS), rng.normal(0, 0.1, OPERATORS), rng.uniform(0.05, 0.15, OPERATORS)
+    pace, dash, lilt, shake = (
+        rng.normal(70, 6, OPERATORS),
+        rng.normal(3, 0.25, OPERATORS),
+        rng.normal(0, 0.1, OPERATORS),
+        rng.uniform(0.05, 0.15, OPERATORS),
+    )
     long_ = rng.random((MESSAGES, SIGNS)) < 0.42
     base = np.where(long_, dash[who, None], 1.0) * pace[who, None]
     base *= 1 + lilt[who, None] * np.sin(np.arange(SIGNS) * (0.2 + 0.02 * who[:, None])) + shake[who, None] * rng.normal(size=base.shape)
