@@ -118,3 +118,28 @@ def test_what_recording_adds_is_no_work(outer_us, inner, small_us):
 def test_the_gradient_of_a_single_row_is_the_loops_doing():
     found = operators.read([recorded(100.0, 0, "aten::select_backward")], [], -1.0)
     assert found["small_ns"] == found["op_ns"]
+
+
+@pytest.mark.parametrize("rows", [0, 400])
+def test_what_the_program_does_with_gradients_is_no_work_of_the_network(rows):
+    torch.set_num_threads(1)
+    model = torch.nn.Linear(8, 2)
+    optimizer = torch.optim.SGD(model.parameters(), 0.1, foreach=False)
+    native = torch._C._autograd
+    native._enable_profiler_legacy(part("facts.census")._config(torch))
+    try:
+        with torch.autograd.profiler.record_function(operators.CLOCK):
+            began = time.perf_counter()
+        loss = model(torch.ones(4, 8)).sum()
+        time.sleep(0.01)
+        since = 1e6 * (time.perf_counter() - began)
+        time.sleep(0.01)
+        loss.backward()
+        for _ in range(rows):
+            model.weight.grad[0].norm()
+        optimizer.step()
+    finally:
+        records = native._disable_profiler_legacy()
+    found, all_of_it = operators.read(records, [], since), operators.read(records, [], -1.0)
+    assert found["ops"] - found["optimizer_ops"] < 40 and found["optimizer_ops"] == all_of_it["optimizer_ops"] > 0
+    assert all_of_it["ops"] - found["ops"] == 2 * rows + 1  # a row is taken, and its norm; and the ones that the backward begins with

@@ -52,6 +52,7 @@ class _Call:
         "around",
         "backward",
         "began",
+        "between",
         "data",
         "event",
         "fetched",
@@ -74,6 +75,7 @@ class _Call:
         self.update = began if name.startswith("Optimizer.step#") else -1.0  # when the update around it began; negative: there is none
         self.fetched = name.startswith(FETCH) or (parent is not None and parent.fetched)
         self.data = self.fetched or (parent is not None and parent.data and parent.operator)  # other spans may begin there and go on
+        self.between = False  # neither of the last backward nor of an update behind it: what the program does with gradients
         self.around: tuple = ()  # classes of operators around it
         self.accumulates = name.endswith(ACCUMULATES) or (parent is not None and parent.accumulates)
         self.sequence = -1
@@ -100,7 +102,8 @@ def read(records: list, outside: list, since: float, double: "set | frozenset" =
     """Figures of one step, nanoseconds; None where there is too much to read. `double`: sequence numbers of what is computed in float64.
 
     `outside` are spans in µs from its begin in which only backward and update count: its batches are made there. Forward work is done
-    between them, and behind the last one until `since` (negative: to the end), by a closure even inside an update.
+    between them, and behind the last one until `since` (negative: to the end), by a closure even inside an update. Behind `since`, the
+    last backward's begin, it is no work of the network.
     """
     if sum(len(events) for events in records) > MAX_RECORDS:
         return None
@@ -119,7 +122,7 @@ def read(records: list, outside: list, since: float, double: "set | frozenset" =
 
 class _Counted:
     def __init__(self, outside: list, since: float) -> None:
-        self._outside = outside
+        self._outside, self._since = outside, since
         ends = [begin for begin, _ in outside[1:]] + [since if since >= 0 else float("inf")]
         self._forwards = [(begin, ends[number]) for number, (_, begin) in enumerate(outside)]
         self.figures = dict.fromkeys(FIGURES, 0)
@@ -138,7 +141,9 @@ class _Counted:
                 call = _Call(event, event.name(), base.cpu_elapsed_us(event), stack[-1] if stack else None)
                 if call.update >= 0 and any(call.update <= a <= call.began < b for a, b in self._forwards):
                     call.update = -1.0
-                call.data |= not call.backward and call.update < 0 and any(a <= call.began < b for a, b in self._outside)
+                plain = not call.backward and call.update < 0
+                call.data |= plain and any(a <= call.began < b for a, b in self._outside)
+                call.between = plain and 0 <= self._since <= call.began
                 self._began(call, event)
                 stack.append(call)
             elif kind == "pop":
@@ -158,7 +163,7 @@ class _Counted:
                 self._ended(call)
 
     def _began(self, call: _Call, event) -> None:
-        if call.data or call.update >= 0:
+        if call.data or call.between or call.update >= 0:
             return
         if call.backward:
             if not call.operator and event.scope() == 1:
@@ -175,6 +180,8 @@ class _Counted:
         if call.data:
             if call.outer is call:
                 figures["data_ns"] += call.ns
+            return
+        if call.between:
             return
         if call.sequence >= 0 and call.backward:
             self.backward[call.sequence] = self.backward.get(call.sequence, 0) + call.ns
