@@ -117,6 +117,7 @@ def test_brief_where_no_knob_fits(tmp_path):
         "stacked_arrays",
         "kept_link",
         "one_request",
+        "reload_dataloaders_off",
         "kept_contents",
         "vmap_rows",
         "every_nth",
