@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 
 import yaml
@@ -10,7 +10,10 @@ import yaml
 
 @dataclass(frozen=True)
 class Case:
-    """`here` marks the line that the run names; `gone` and `new` are the changed lines, or `refused` is part of the reason."""
+    """`here` marks the line that the run names; `gone` and `new` are the changed lines, or `refused` is part of the reason.
+
+    `typed` is the command as the edit makes it, `given` the variables that it gives to the command.
+    """
 
     knob: str
     how: str
@@ -18,6 +21,8 @@ class Case:
     here: str
     new: list[str] = field(default_factory=list)
     gone: list[str] = field(default_factory=list)
+    typed: str = ""
+    given: dict[str, str] = field(default_factory=dict)
     refused: str = ""
     value: str | None = None
     command: str = "python train.py"
@@ -64,4 +69,16 @@ FILES = (
     "knob_padding_multiples.yaml",  # collators that round widths up
     "knob_network.yaml",  # the network, attention in it and its compiler
 )
-CASES = tuple(Case(**each) for name in FILES for each in yaml.safe_load((DATA / name).read_text(encoding="utf-8")))
+
+
+def case(name: str, plain: dict) -> Case:
+    """Raises `ValueError` that names the file, the case and its wrong fields, with those that there are."""
+    known = {each.name for each in fields(Case)}
+    missing = {each.name for each in fields(Case) if each.default is MISSING and each.default_factory is MISSING} - set(plain)
+    if set(plain) - known or missing:
+        wrong = ", ".join([*(f"unknown {key!r}" for key in plain if key not in known), *(f"no {key!r}" for key in sorted(missing))])
+        raise ValueError(f"{name}: {plain.get('knob')}, {plain.get('how')}: {wrong}; a case has {', '.join(sorted(known))}")
+    return Case(**plain)
+
+
+CASES = tuple(case(name, each) for name in FILES for each in yaml.safe_load((DATA / name).read_text(encoding="utf-8")))

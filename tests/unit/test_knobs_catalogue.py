@@ -49,7 +49,10 @@ def test_a_knob_needs_only_a_file(tmp_path):
     ("changes", "message"),
     [
         ({"risk": "none"}, r"more\.yaml.*risk"),
-        ({"answers": ["slow"]}, r"more\.yaml.*answers"),
+        ({"answers": ["slow"]}, r"more\.yaml: answers: 'slow' is none of input_cpu, "),
+        ({"answers": "input_io"}, r"more\.yaml: Expected `array`"),
+        ({"values": ["high"]}, r"values\[0\]: 'high' is no fact"),
+        ({"values": ["max(1, cpu // ranks)"]}, r"values\[0\]: 'cpu' is no fact, did you mean 'cpus'"),
         ({"titel": "x"}, r"unknown field 'titel', did you mean 'title'"),
         ({"undo": None}, r"more\.yaml.*undo"),
         ({"edits": []}, r"more\.yaml: edits"),
@@ -57,10 +60,25 @@ def test_a_knob_needs_only_a_file(tmp_path):
         ({"edits": [{"kind": "call_argument", "calls": ["a"]}]}, r"edits\[0\].*argument"),
         ({"edits": [{"kind": "call_argument", "calls": ["a"], "argument": "b", "pos": 1}]}, r"edits\[0\]: unknown field 'pos'"),
         ({"requires": [{"fact": "cpus", "otherwise": "x"}]}, r"requires\[0\]: exactly one of"),
+        ({"requires": [{"fact": "memory.peak", "above": 1, "otherwise": "x"}]}, r"requires\[0\]\.fact: 'memory.peak' is no fact"),
+        (
+            {"requires": [{"fact": "recompute.shar", "above": 1, "otherwise": "x"}]},
+            r"'recompute.shar' is no fact, did you mean 'recompute.share'",
+        ),
+        ({"requires": [{"fact": "cpus.free", "above": 1, "otherwise": "x"}]}, r"'cpus.free' is no fact, did you mean 'cpus'"),
+        (
+            {"edits": [{"kind": "call_argument", "calls": ["a"], "argument": "b", "at": "trainloader"}]},
+            r"edits\[0\]\.at: 'trainloader' is no role and no fact, did you mean 'train_loader'",
+        ),
+        (
+            {"edits": [{"kind": "call_argument", "calls": ["a"], "argument": "b", "fact": "loader.batchsize"}]},
+            r"edits\[0\]\.fact: 'loader.batchsize' is no fact, did you mean 'loader.batch_size'",
+        ),
+        ({"requires": [{"fact": "torch", "above": 2.5, "otherwise": "x"}]}, r"torch 2\.6 is 206"),
         ({"requires": [{"fact": "moon", "above": 1, "otherwise": "x"}]}, r"'moon' is no fact"),
         (
             {"requires": [{"fact": "settings.anomaly", "exists": True, "otherwise": "x"}]},
-            r"fact: 'anomaly' is no setting, did you mean 'anomaly_mode'",
+            r"fact: 'settings.anomaly' is no fact, did you mean 'settings.anomaly_mode'",
         ),
         (
             {"edits": [{"kind": "call_argument", "calls": ["a"], "argument": "b", "at": "setting"}]},
@@ -79,6 +97,22 @@ def test_a_knob_needs_only_a_file(tmp_path):
 def test_bad_files_are_refused_by_file_and_field(tmp_path, changes, message):
     with pytest.raises(UsageError, match=message):
         knob_files.load(write(tmp_path, **changes))
+
+
+@pytest.mark.parametrize("text", ["there are one, two or no cores", "one core: too few", "{one} core"])
+def test_a_text_that_lacks_its_quotes_is_told_so(tmp_path, text):
+    path = write(tmp_path, requires=None)
+    path.write_text(f"{path.read_text()}requires:\n  - {{fact: cpus, above: 1, otherwise: {text}}}\n")
+    with pytest.raises(UsageError, match=r"more\.yaml") as caught:
+        knob_files.load(path)
+    assert "quotes" in caught.value.mend
+
+
+def test_a_mend_of_a_bad_field_speaks_of_knob_files(tmp_path):
+    for changes in ({"undo": None}, {"check": "all of it"}, {"edits": [{"kind": "call_argument", "calls": "a", "argument": "b"}]}):
+        with pytest.raises(UsageError) as caught:
+            knob_files.load(write(tmp_path, **changes))
+        assert "CONTRIBUTING.md" in caught.value.mend
 
 
 def test_near_names_are_listed():

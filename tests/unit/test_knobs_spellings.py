@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -72,6 +73,9 @@ def test_spelling(tmp_path, case: Case):
         return
     candidate = proposed(made, case.knob, case.here, case.value, case.facts)
     assert (removed(candidate), added(candidate)) == (case.gone, case.new)
+    command = made.command.with_words(candidate.words)
+    assert (" ".join(command.argv), candidate.environment) == (case.typed or case.command, case.given)
+    made = Program(made.root, replace(command, env={**command.env, **candidate.environment}))
     for name, text in applied(made.root, candidate.diff).items():
         (made.root / name).write_text(text, encoding="utf-8")
         if name.endswith(".py"):

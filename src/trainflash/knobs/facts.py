@@ -12,16 +12,18 @@ and in expressions `value`, what the edited place says now. None means not measu
 from __future__ import annotations
 
 import ast
+import dataclasses
 import math
 import operator
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 from trainflash.errors import UsageError
 from trainflash.knobs import cadence
-from trainflash.schema import Activity, Finding, LoaderFacts, Summary
+from trainflash.schema import Activity, Finding, LoaderFacts, Summary, Threads
+from trainflash.schema.summaries import SETTINGS
 
 OPERATORS: dict[type, Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
@@ -38,6 +40,52 @@ ROOTS = (
     "train_loader", "eval_loader", "loader", "evaluation", "checkpoint", "logging", "threads", "settings", "device", "torch", "cpus",
     "ranks", "value", "finding", "memory_used", "host_memory_used", *PARTS, *LISTS, *FIGURES,
 )  # fmt: skip
+_KINDS: dict[str, type] = {
+    **dict.fromkeys(("train_loader", "eval_loader", "loader"), LoaderFacts),
+    **dict.fromkeys(("evaluation", "checkpoint", "logging"), Activity),
+    **{"threads": Threads, "finding": Finding},
+}
+
+
+def exists(name: str) -> bool:
+    """Whether a run can have a fact of this name."""
+    return name in beside(name)
+
+
+def beside(name: str) -> tuple[str, ...]:
+    """The names that may stand where `name` does: roots, or all fields of its own."""
+    root, dot, _ = name.partition(".")
+    if not dot or root not in ROOTS:
+        return ROOTS
+    if root == "settings":
+        return tuple(f"settings.{setting}" for setting in SETTINGS)
+    hint = _KINDS.get(root, get_type_hints(Summary).get(root))
+    kind = next((each for each in _parts(hint) if dataclasses.is_dataclass(each)), None)
+    if kind is None:
+        return (root,)
+    more = ("times_too_often",) if kind in (Activity, Finding) else ()
+    return tuple(f"{root}.{field}" for field in (*(each.name for each in dataclasses.fields(kind)), *more))
+
+
+def names_in(expression: object) -> tuple[str, ...]:
+    """The facts that an expression of a knob's `values` asks for. Raises `UsageError` when it cannot be read."""
+    if not isinstance(expression, str):
+        return ()
+    read = [node for node in ast.walk(_tree(expression)) if isinstance(node, (ast.Name, ast.Attribute))]
+    inside = {id(node.value) for node in read if isinstance(node, ast.Attribute)}
+    return tuple(ast.unparse(node) for node in read if id(node) not in inside and ast.unparse(node) not in FUNCTIONS)
+
+
+def _parts(hint: Any) -> tuple[Any, ...]:
+    """A type and those that it is put together from, such as `Memory | None` and `tuple[Recompute, ...]`."""
+    return (hint, *(part for each in get_args(hint) for part in _parts(each)))
+
+
+def _tree(expression: str) -> ast.expr:
+    try:
+        return ast.parse(expression, mode="eval").body
+    except SyntaxError:
+        raise UsageError(f"cannot read the expression {expression!r}", EXPRESSIONS) from None
 
 
 @dataclass(frozen=True)
@@ -137,11 +185,7 @@ class Facts:
         """
         if not isinstance(expression, str):
             return expression
-        try:
-            tree = ast.parse(expression, mode="eval").body
-        except SyntaxError:
-            raise UsageError(f"cannot read the expression {expression!r}", EXPRESSIONS) from None
-        return self._evaluate(tree, current)
+        return self._evaluate(_tree(expression), current)
 
     def _evaluate(self, node: ast.expr, current: Any) -> Any:
         if isinstance(node, ast.Constant) and isinstance(node.value, (int, float, bool, str)):

@@ -11,7 +11,7 @@ import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, get_args
+from typing import Any, ClassVar, TypeVar, get_args
 
 import yaml
 
@@ -24,7 +24,9 @@ from trainflash.schema import KINDS, Kind, from_plain
 from trainflash.schema.findings import Change
 from trainflash.schema.summaries import SETTINGS
 
-MEND = "correct the knob file; templates/knobs has examples"
+Read = TypeVar("Read")
+MEND = "correct the knob file; CONTRIBUTING.md says what each field holds, and templates/knobs has examples"
+QUOTES = "put the text into quotes: it has a comma, a colon or a brace in it, which mean something else in YAML"
 
 
 @dataclass(frozen=True)
@@ -69,13 +71,18 @@ def load(path: Path) -> Knob:
     """The knob in `path`. Raises `UsageError` naming the file and the field that is wrong."""
     try:
         plain = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except yaml.MarkedYAMLError as bad:
+        mark = bad.problem_mark
+        where = path.name if mark is None else f"{path.name}:{mark.line + 1}:{mark.column + 1}"
+        raise UsageError(f"{where}: cannot be read: {bad.problem}", QUOTES) from None
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as bad:
         raise UsageError(f"{path.name}: cannot be read: {str(bad).splitlines()[0]}", MEND) from None
     if not isinstance(plain, dict):
         raise UsageError(f"{path.name}: is not a mapping", MEND)
     header = {key: value for key, value in plain.items() if key != "edits"}
     _known(Knob, {key: value for key, value in header.items() if key != "schema"}, path.name)
-    knob = from_plain(Knob, header, path.name)
+    _words(header, path.name)
+    knob = _made(Knob, header, path.name)
     raw = plain.get("edits")
     if not isinstance(raw, list) or not raw:
         raise UsageError(f"{path.name}: edits: at least one edit is needed", MEND)
@@ -91,10 +98,14 @@ def _edit(plain: Any, where: str) -> Edit:
         raise UsageError(f"{where}.kind: is {kind!r}, one of {', '.join(EDITS)} is needed", MEND)
     fields = {key: value for key, value in plain.items() if key != "kind"}
     _known(EDITS[kind], fields, where)
-    made = from_plain(EDITS[kind], fields, where)
+    made = _made(EDITS[kind], fields, where)
     at = getattr(made, "at", "program")
-    if at not in ROLES and at.split(".")[0] not in facts.ROOTS:
-        raise UsageError(f"{where}.at: {at!r} is no role and no fact", MEND)
+    if at not in ROLES and not facts.exists(at):
+        near = difflib.get_close_matches(at, (*ROLES, *facts.beside(at)), 1)
+        raise UsageError(f"{where}.at: {at!r} is no role and no fact" + (f", did you mean {near[0]!r}?" if near else ""), MEND)
+    for field in ("fact", "made", "default_fact", "behind"):
+        if getattr(made, field, None) is not None:
+            _a_fact(getattr(made, field), f"{where}.{field}")
     if at == "setting":
         _a_setting(getattr(made, "setting", None), f"{where}.setting")
     if isinstance(made, Together):
@@ -104,13 +115,31 @@ def _edit(plain: Any, where: str) -> Edit:
     return made
 
 
+def _made(cls: type[Read], plain: Any, where: str) -> Read:
+    try:
+        return from_plain(cls, plain, where)
+    except UsageError as bad:
+        raise UsageError(bad.message, MEND) from None
+
+
+def _words(header: Mapping[str, Any], where: str) -> None:
+    """Refuse a finding or a risk that there is not, with those that there are."""
+    answers = header.get("answers")
+    asked = [("answers", each, KINDS) for each in (answers if isinstance(answers, list) else ())]
+    for field, word, words in [*asked, ("risk", header.get("risk"), get_args(Change))]:
+        if isinstance(word, str) and word not in words:
+            raise UsageError(f"{where}: {field}: {word!r} is none of {', '.join(words)}", MEND)
+
+
 def _known(cls: type, plain: Mapping[str, Any], where: str) -> None:
     """Refuse misspelt keys, which `from_plain` would ignore."""
     names = {field.name for field in dataclasses.fields(cls)}
     for key, value in plain.items():
         if key not in names:
             near = difflib.get_close_matches(str(key), names, 1)
-            raise UsageError(f"{where}: unknown field {key!r}" + (f", did you mean {near[0]!r}?" if near else ""), MEND)
+            raise UsageError(
+                f"{where}: unknown field {key!r}" + (f", did you mean {near[0]!r}?" if near else ""), QUOTES if " " in str(key) else MEND
+            )
         nested = {"requires": Condition, "risk_when": RiskWhen, "effect": Effect, "when": Condition}.get(str(key))
         for number, item in enumerate(value if isinstance(value, list) else [value]):
             if nested is not None and isinstance(item, dict):
@@ -123,27 +152,34 @@ def _a_setting(name: str | None, where: str) -> None:
         raise UsageError(f"{where}: {name!r} is no setting" + (f", did you mean {near[0]!r}?" if near else ""), MEND)
 
 
+def _a_fact(name: str, where: str, mend: str = MEND) -> None:
+    if not facts.exists(name):
+        near = difflib.get_close_matches(name, facts.beside(name), 1)
+        raise UsageError(f"{where}: {name!r} is no fact" + (f", did you mean {near[0]!r}?" if near else ""), mend)
+
+
 def _consistent(knob: Knob, path: Path) -> None:
     conditions = [*enumerate(knob.requires)] + [(number, each) for risk in knob.risk_when for number, each in enumerate(risk.when)]
     for number, condition in conditions:
         given = [name for name in ("equals", "differs", "below", "above", "exists") if getattr(condition, name) is not None]
         if len(given) != 1:
             raise UsageError(f"{path.name}: requires[{number}]: exactly one of equals, differs, below, above, exists is needed", MEND)
-        if condition.fact.split(".")[0] not in facts.ROOTS:
-            raise UsageError(f"{path.name}: requires[{number}].fact: {condition.fact!r} is no fact", MEND)
-        if condition.fact.startswith("settings."):
-            _a_setting(condition.fact.partition(".")[2], f"{path.name}: requires[{number}].fact")
+        _a_fact(condition.fact, f"{path.name}: requires[{number}].fact")
+        for least in (condition.above, condition.below):
+            if condition.fact == "torch" and least is not None and least < 100:
+                raise UsageError(f"{path.name}: requires[{number}]: torch 2.6 is 206, and 2.13 is 213, not {least}", MEND)
     for number, edit in enumerate(knob.edits):
         if isinstance(edit, CallArgument) and edit.written is not None and knob.values != (True,):
             raise UsageError(f"{path.name}: edits[{number}].written: stands for the value of `values: [true]` alone", MEND)
+    for number, value in enumerate(knob.values):
+        for name in facts.names_in(value):
+            _a_fact(name, f"{path.name}: values[{number}]", "a text stands in quotes of its own: \"'high'\"")
     if knob.name != path.stem:
         raise UsageError(f"{path.name}: name: is {knob.name!r}, the file's name says {path.stem!r}", MEND)
     if not knob.answers or not knob.values or not knob.check or not knob.effect.source:
         raise UsageError(f"{path.name}: answers, values, check and effect.source may not be empty", MEND)
     if not 0 < knob.chance <= 1:
         raise UsageError(f"{path.name}: chance: is {knob.chance}, a share above 0 and up to 1 is needed", MEND)
-    if not set(knob.answers) <= set(KINDS) or knob.risk not in get_args(Change):
-        raise UsageError(f"{path.name}: answers or risk is not known", MEND)
     if "compute" in knob.answers:
         raise UsageError(f"{path.name}: answers: compute is what a healthy program is told, and needs no knob", MEND)
 
