@@ -7,19 +7,17 @@ from collections.abc import Iterator
 import libcst as cst
 
 from trainflash.errors import UsageError
-from trainflash.knobs.kinds import CallArgument
+from trainflash.knobs.edits.batches.collating import COLLATE_AT, LOADER
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees, derived, sources
 from trainflash.knobs.reading.expressions import given_to, literal, refuse, same, short
 from trainflash.knobs.reading.origins import Source
-from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, keyword, positional, string_value
+from trainflash.knobs.reading.python_source import PythonFile, dotted, keyword, positional, string_value
 from trainflash.knobs.scene import Scene
 from trainflash.knobs.training import masked, padding
 
 COLLATORS = ("transformers.DataCollatorWithPadding", "transformers.data.data_collator.DataCollatorWithPadding")
 TRAINERS = ("transformers.Trainer", "transformers.Seq2SeqTrainer")
-LOADER = CallArgument(("torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader"), "collate_fn", at="train_loader")
-COLLATE_AT = 6  # where a DataLoader takes it without its name
 TOKENIZERS = ("tokenizer", "processing_class")  # with one of these a Trainer pads by DataCollatorWithPadding
 PADDED = ("max_length", "longest", True)
 FIELDS = {"input_ids", "attention_mask", "token_type_ids", "offset_mapping", "special_tokens_mask"}  # as long as the tokens
@@ -117,13 +115,9 @@ def _looked_at(project: Project) -> None:
             index = node.slice[0].slice if isinstance(node, cst.Subscript) else None
             key = string_value(index.value) if isinstance(index, cst.Index) else None
             name = node.attr.value if isinstance(node, cst.Attribute) else key
-            if name in FIELDS and not _of_network(file, node):
+            function = file.function_around(node) if name in FIELDS else None
+            if name in FIELDS and (function is None or function.name.value != "forward"):
                 raise refuse(f"{file.location(node)}: `{short(file.text(node))}` may count on rows of one length")
         for call in file.calls:
             if (dotted(call.func) or "").split(".")[-1] == "word_ids":
                 raise refuse(f"{file.location(call)}: labels of single tokens would be of another length")
-
-
-def _of_network(file: PythonFile, node: cst.CSTNode) -> bool:
-    function = file.function_around(node)
-    return isinstance(function, cst.FunctionDef) and function.name.value == "forward" and any(descendants(function, cst.Return))
