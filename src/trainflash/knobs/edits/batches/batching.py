@@ -10,6 +10,7 @@ from trainflash.knobs.edits import imports
 from trainflash.knobs.edits.batches.collating import LOADER
 from trainflash.knobs.edits.which_call import the_call
 from trainflash.knobs.kinds import BatchedSampling
+from trainflash.knobs.reading import callees
 from trainflash.knobs.reading.expressions import assigned, literal, refuse
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, has_splat, keyword, positional, string_value
 from trainflash.knobs.scene import Scene, Target
@@ -20,6 +21,7 @@ OWN = ("batch_size", "shuffle", "drop_last", "generator")
 OTHERS = ("num_workers", "pin_memory", "persistent_workers", "prefetch_factor", "worker_init_fn", "multiprocessing_context", "timeout")
 READS = ("batch_size", "sampler", "batch_sampler", "drop_last")  # attributes of a loader that would mean something else
 REMADE = ("prepare", "prepare_data_loader", "fit", "setup_dataloaders")  # calls that build the loader anew from those attributes
+REMAKERS = {"accelerate", "catalyst", "composer", "fastai", "lightning", "lightning_fabric", "pytorch_lightning", "skorch", "transformers"}
 CONFIGS = re.compile(
     r"(arg|cfg|conf|config|opt|opts|option|hp|hparam|param|flag|setting|trial|sweep)s?$|^self$|^cls$"
 )  # what holds options
@@ -99,11 +101,14 @@ def _without(file: PythonFile, call: cst.Call, arg: cst.Arg) -> Splice:
 
 def loader_is_only_iterated(scene: Scene) -> None:
     """Raises `UsageError` where the program reads of a loader what would be another value, or has it made anew."""
-    for file in scene.project.parsed():
+    project = scene.project
+    library = any(name.split(".")[0] in REMAKERS for file in project.parsed() for name in file.imported.values())
+    for file in project.parsed():
         for node in file.nodes:
             if isinstance(node, cst.Attribute) and node.attr.value in READS and not CONFIGS.search((dotted(node.value) or "").lower()):
                 raise refuse(f"{file.location(node)}: the program reads `{file.text(node)}`, which would be another value")
-            if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value in REMADE:
+            remade = library and isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value in REMADE
+            if remade and not any(True for _ in callees.meant(project, file, node)):  # type: ignore[arg-type]
                 raise refuse(f"{file.location(node)}: `{file.text(node.func)}` makes a loader of its own out of this one")
 
 
