@@ -612,6 +612,23 @@ def test_rows_that_a_batch_holds_in_another_order_keep_their_targets(pairs, kept
     assert found.changed == (("order",) if kept else ("order", "targets"))
 
 
+def test_rows_in_another_order_say_nothing_of_updates_that_train_on_others():
+    """Labels of the loader are compared again where one update meets other rows than before."""
+
+    def made(step: int, strange: int | None) -> Record:
+        updates = []
+        for n in range(1, 31):
+            shown = tuple(((n - 1) % 10) * 4 + each for each in range(4))
+            held = {"keys": tuple(map(row, shown)), "batches": ((1, (("int64[4]", f"labels {n} {step}"),)),), "pairs": "together"}
+            held["trimmed"] = (f"{n + 500 * (n == strange):x}",) * 2
+            rows = tuple(each + 400 for each in shown) if n == strange else shown[::step]
+            updates.append(replace(update(n, rows, **held), targets=f"t {n} {step}"))
+        return record(stream(updates))
+
+    assert check_of(compare(made(1, None), made(-1, None)), "targets").ok is not False
+    assert check_of(compare(made(1, None), made(-1, 7)), "targets").ok is False
+
+
 def in_another_form(of=lambda number: number + 500, **changes) -> Record:
     """The usual program, whose model makes numbers of what it is given; `of` says which row each sample becomes."""
     made = []

@@ -275,9 +275,13 @@ def _drawn_again(pair: Pair) -> tuple[int, int, int, int] | None:
 
 
 def _rows_moved(pair: Pair) -> bool:
-    """Whether batches hold the same rows in another order, each with its own target, as a collate function that sorts them makes it."""
+    """Whether batches hold the same rows, in another order each with its own target, as a collate function that sorts them makes it."""
     moved = [two for relation, two in zip(pair.relations, pair.matched, strict=True) if relation == "order"]
-    return bool(moved) and all(old.pairs is not None and old.pairs == new.pairs for old, new in moved)
+    return (
+        bool(moved)
+        and SAME_WORK.issuperset({*pair.relations} - {"order"})
+        and all(old.pairs is not None and old.pairs == new.pairs for old, new in moved)
+    )
 
 
 def _loader_leaves(pair: Pair) -> Iterable[tuple[int, tuple[Any, Any]]]:
