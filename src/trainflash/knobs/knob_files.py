@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import functools
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar, get_args
@@ -101,8 +101,7 @@ def _edit(plain: Any, where: str) -> Edit:
     made = _made(EDITS[kind], fields, where)
     at = getattr(made, "at", "program")
     if at not in ROLES and not facts.exists(at):
-        near = difflib.get_close_matches(at, (*ROLES, *facts.beside(at)), 1)
-        raise UsageError(f"{where}.at: {at!r} is no role and no fact" + (f", did you mean {near[0]!r}?" if near else ""), MEND)
+        raise UsageError(f"{where}.at: {at!r} is no role and no fact{_near(at, (*ROLES, *facts.beside(at)))}", MEND)
     for field in ("fact", "made", "default_fact", "behind"):
         if getattr(made, field, None) is not None:
             _a_fact(getattr(made, field), f"{where}.{field}")
@@ -122,6 +121,12 @@ def _made(cls: type[Read], plain: Any, where: str) -> Read:
         raise UsageError(bad.message, MEND) from None
 
 
+def _near(word: str, words: Iterable[str]) -> str:
+    """The word that was probably meant, as the end of a sentence; empty where none is near."""
+    near = difflib.get_close_matches(word, tuple(words), 1)
+    return f", did you mean {near[0]!r}?" if near else ""
+
+
 def _words(header: Mapping[str, Any], where: str) -> None:
     """Refuse a finding or a risk that there is not, with those that there are."""
     answers = header.get("answers")
@@ -136,10 +141,7 @@ def _known(cls: type, plain: Mapping[str, Any], where: str) -> None:
     names = {field.name for field in dataclasses.fields(cls)}
     for key, value in plain.items():
         if key not in names:
-            near = difflib.get_close_matches(str(key), names, 1)
-            raise UsageError(
-                f"{where}: unknown field {key!r}" + (f", did you mean {near[0]!r}?" if near else ""), QUOTES if " " in str(key) else MEND
-            )
+            raise UsageError(f"{where}: unknown field {key!r}{_near(str(key), names)}", QUOTES if " " in str(key) else MEND)
         nested = {"requires": Condition, "risk_when": RiskWhen, "effect": Effect, "when": Condition}.get(str(key))
         for number, item in enumerate(value if isinstance(value, list) else [value]):
             if nested is not None and isinstance(item, dict):
@@ -148,14 +150,12 @@ def _known(cls: type, plain: Mapping[str, Any], where: str) -> None:
 
 def _a_setting(name: str | None, where: str) -> None:
     if name not in SETTINGS:
-        near = difflib.get_close_matches(str(name), SETTINGS, 1)
-        raise UsageError(f"{where}: {name!r} is no setting" + (f", did you mean {near[0]!r}?" if near else ""), MEND)
+        raise UsageError(f"{where}: {name!r} is no setting{_near(str(name), SETTINGS)}", MEND)
 
 
 def _a_fact(name: str, where: str, mend: str = MEND) -> None:
     if not facts.exists(name):
-        near = difflib.get_close_matches(name, facts.beside(name), 1)
-        raise UsageError(f"{where}: {name!r} is no fact" + (f", did you mean {near[0]!r}?" if near else ""), mend)
+        raise UsageError(f"{where}: {name!r} is no fact{_near(name, facts.beside(name))}", mend)
 
 
 def _consistent(knob: Knob, path: Path) -> None:

@@ -38,13 +38,12 @@ from trainflash.knobs.training import (
 CACHE = "functools.lru_cache"
 PRECISIONS = ("bf16", "fp16", "precision", "mixed_precision")  # of transformers, Lightning and accelerate
 SCALED = ("fp16", "16-mixed")  # those that scale the loss
-LOADERS = ("torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader")
 
 
 def check(edit: CallArgument, scene: Scene, file: PythonFile, call: cst.Call, expected: Any, resolver: sources.Resolver) -> None:
     """Raises `UsageError` where the program shows that this argument must stay; `expected`: what the run had, if it is known."""
     project, argument = scene.project, edit.argument
-    if edit.calls == LOADERS:
+    if edit.calls == loading.LOADERS:
         loading.check(project, file, call, argument, scene.facts.get("device"))
         if argument == "pin_memory":
             pinned.check(project, file, call)

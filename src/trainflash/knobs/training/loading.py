@@ -18,6 +18,8 @@ HOST_ONLY = (
     "pin_memory",
 )  # workers cannot use a CUDA device of their parent's, and only host memory is pinned
 
+LOADERS = ("torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader")
+COLLATE_AT = 6  # where a DataLoader takes its collate function without its name
 BACK = ("cpu", "numpy", "tolist", "item")  # methods that end in host memory
 MOVERS = ("to", "cuda", "pin_memory")  # methods that move an object when somebody asks
 
@@ -27,7 +29,7 @@ def check(project: Project, file: PythonFile, call: cst.Call, argument: str, dev
     if argument in HOST_ONLY and str(device).startswith("cuda"):
         data = keyword(call, "dataset")
         value = data.value if data is not None else first.value if (first := positional(call, 0)) is not None else None
-        moved = _on_device(project, file, value, 0) if value is not None else None
+        moved = on_device(project, file, value) if value is not None else None
         if moved is not None:
             raise refuse(f"{moved}: the data set may lie on the device, where {argument} does not serve")
     if argument == "persistent_workers":
@@ -148,13 +150,8 @@ def waited_for(project: Project) -> None:
                 raise refuse(f"{file.location(call)}: `{file.text(call)}` may need the host to wait")
 
 
-def on_device(project: Project, file: PythonFile, node: cst.CSTNode) -> object:
-    """Where the source moves what `node` is made of to the device; None where it does not show."""
-    return _on_device(project, file, node, 0)
-
-
-def _on_device(project: Project, file: PythonFile, node: cst.CSTNode, depth: int) -> object:
-    """Where the source moves what a data set is made of to the device; None where it does not show."""
+def on_device(project: Project, file: PythonFile, node: cst.CSTNode, depth: int = 0) -> object:
+    """Where the source moves what `node` is made of to the device; None where it does not show. `depth`: how far that was followed."""
     for call in descendants(node, cst.Call):
         if _comes_back(file, call, node):
             continue
@@ -166,7 +163,7 @@ def _on_device(project: Project, file: PythonFile, node: cst.CSTNode, depth: int
             return file.location(call)
         for where, made in callees.behind(project, file, call.func) if depth < 2 and isinstance(call.func, cst.Name) else ():
             for each in descendants(made.body, cst.Return):
-                if (found := _on_device(project, where, each, depth + 1)) is not None:
+                if (found := on_device(project, where, each, depth + 1)) is not None:
                     return found
         owner = (dotted(call.func) or "").split(".")[-1]
         for where in project.parsed(f"class {owner}") if owner and depth < 2 else ():
@@ -174,13 +171,13 @@ def _on_device(project: Project, file: PythonFile, node: cst.CSTNode, depth: int
                 made = isinstance(each, cst.ClassDef) and each.name.value == owner
                 for part in each.body.body if made else ():  # type: ignore[attr-defined]
                     moves = isinstance(part, cst.FunctionDef) and part.name.value in MOVERS
-                    if not moves and (found := _on_device(project, where, part, depth + 1)) is not None:
+                    if not moves and (found := on_device(project, where, part, depth + 1)) is not None:
                         return found
     for name in descendants(node, cst.Name) if depth < 2 else ():
         scope = file.scope(name)
         for each in scope[name.value] if scope is not None else ():
             value = _given(file, each.node) if hasattr(each, "node") else None
-            if value is not None and not file.inside(node, value) and (found := _on_device(project, file, value, depth + 1)) is not None:
+            if value is not None and not file.inside(node, value) and (found := on_device(project, file, value, depth + 1)) is not None:
                 return found
     return None
 

@@ -16,8 +16,6 @@ from trainflash.knobs.reading.expressions import UNKNOWN, literal, refuse, short
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, keyword, positional
 from trainflash.knobs.training import loading
 
-LOADERS = ("torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader")
-COLLATES = 6  # place of collate_fn among a DataLoader's arguments
 FORMATS = ("set_format", "with_format")  # of the datasets library, which put rows where they say
 OF_TRAINERS = ("train_dataset", "eval_dataset", "data_collator")
 
@@ -25,7 +23,7 @@ OF_TRAINERS = ("train_dataset", "eval_dataset", "data_collator")
 def check(project: Project, file: PythonFile, call: cst.Call) -> None:
     """Raises `UsageError` where the loader that `call` makes may give batches that cannot be pinned, or are left as they are."""
     _on_host(project)
-    collate = keyword(call, "collate_fn") or positional(call, COLLATES)
+    collate = keyword(call, "collate_fn") or positional(call, loading.COLLATE_AT)
     if collate is not None:
         _collates(project, file, collate.value)
 
@@ -34,7 +32,7 @@ def shared(project: Project, call: cst.Call, device: object) -> None:
     """The same for all other loaders that do not say themselves whether they pin."""
     for file in project.parsed("DataLoader"):
         for other in file.calls:
-            if other is call or file.full_name(other.func) not in LOADERS:
+            if other is call or file.full_name(other.func) not in loading.LOADERS:
                 continue
             own = keyword(other, "pin_memory")
             if own is None or literal(own.value) is UNKNOWN:

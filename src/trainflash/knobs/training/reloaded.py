@@ -60,23 +60,23 @@ def _differs(file: PythonFile, node: cst.CSTNode) -> str | None:
 
 def _lives_on(file: PythonFile, node: cst.Call) -> bool:
     """Whether a stream that is made here draws for the loader or its samples, not only for what is made once."""
-    around = [up for up in file.ancestors(node) if isinstance(up, (cst.Arg, cst.Assign))]
-    first = around[0] if around else None
-    while isinstance(first, cst.Arg) and first.keyword is None and len(around) > 1:
-        around = around[1:]
-        first = around[0]
+    around = (up for up in file.ancestors(node) if isinstance(up, cst.Assign) or (isinstance(up, cst.Arg) and up.keyword is not None))
+    first = next(around, None)
     if isinstance(first, cst.Arg):
-        call = file.parent(first)
-        return isinstance(call, cst.Call) and first.keyword.value in SEEDS and (file.full_name(call.func) or "") not in SPLITS  # type: ignore[union-attr]
+        return _draws_later(file, first)
     name = dotted(first.targets[0].target) if isinstance(first, cst.Assign) else None
     function = file.function_around(node)
     if name is None or function is None or name.startswith("self."):
         return name is not None
     handed = (arg for call in descendants(function.body, cst.Call) for arg in call.args if dotted(arg.value) == name)  # type: ignore[attr-defined]
-    return any(
-        arg.keyword is not None and arg.keyword.value in SEEDS and (file.full_name(file.parent(arg).func) or "") not in SPLITS  # type: ignore[attr-defined]
-        for arg in handed
-    )
+    return any(_draws_later(file, arg) for arg in handed)
+
+
+def _draws_later(file: PythonFile, arg: cst.Arg) -> bool:
+    """Whether a stream is handed over by an argument for streams, other than to what splits a data set at once."""
+    call = file.parent(arg)
+    named = arg.keyword is not None and arg.keyword.value in SEEDS
+    return named and isinstance(call, cst.Call) and (file.full_name(call.func) or "") not in SPLITS
 
 
 def _own_fields(function: cst.FunctionDef) -> Iterator[cst.Attribute]:

@@ -118,17 +118,20 @@ def _asked_in_front(file: PythonFile, method: cst.FunctionDef, place: cst.CSTNod
         for node in descendants(method.body, cst.If)
         if file.span(node)[1] <= file.span(place)[0] and any(isinstance(sole(line), cst.Return) for line in node.body.body)  # type: ignore[attr-defined]
     ]
-    return any(asks(test, each) for test, block in (*asked, *left) for each in (name, *_given_in(block)))
+    return any(asks(test, each) for test, block in (*asked, *left) for each in (name, *_fields(block)))
 
 
-def _given_in(block: cst.CSTNode) -> Iterator[str]:
-    """Fields of the object that a block always gives a value: not under a condition or in a loop of its own."""
+def _always_given(block: cst.CSTNode) -> Iterator[tuple[str, cst.CSTNode]]:
+    """What a block always gives a value, not under a condition or in a loop of its own, with the line that does."""
     for line in block.body:  # type: ignore[attr-defined]
         if isinstance(line, cst.With):
-            yield from _given_in(line.body)
-        node = sole(line)
-        if isinstance(node, cst.Assign):
-            yield from (name for target in targets_of(node) if (name := dotted(target) or "").startswith("self."))
+            yield from _always_given(line.body)
+        if isinstance(node := sole(line), cst.Assign):
+            yield from ((dotted(target) or "", line) for target in targets_of(node))
+
+
+def _fields(block: cst.CSTNode) -> list[str]:
+    return [name for name, _ in _always_given(block) if name.startswith("self.")]
 
 
 def _only_where_asked(file: PythonFile, method: cst.FunctionDef, name: str) -> bool:
@@ -143,21 +146,14 @@ def _only_where_asked(file: PythonFile, method: cst.FunctionDef, name: str) -> b
         for call in descendants(other.body, cst.Call)
         if dotted(call.func) == f"self.{method.name.value}"  # type: ignore[attr-defined]
     ]
-    together = (name, *_given_in(method.body))
+    together = (name, *_fields(method.body))
     return bool(found) and all(any(_asked_in_front(file, other, call, each) for each in together) for other, call in found)
 
 
 def _given_first(file: PythonFile, method: cst.FunctionDef, place: cst.CSTNode, name: str) -> bool:
     """Whether the method gives `name` a value at `place`, or always in front of it."""
-    return any(file.inside(place, line) or file.span(line)[1] <= file.span(place)[0] for line in _giving(method.body, name))
-
-
-def _giving(block: cst.CSTNode, name: str) -> Iterator[cst.CSTNode]:
-    for line in block.body:  # type: ignore[attr-defined]
-        if isinstance(line, cst.With):
-            yield from _giving(line.body, name)
-        if isinstance(node := sole(line), cst.Assign) and name in map(dotted, targets_of(node)):
-            yield line
+    lines = (line for given, line in _always_given(method.body) if given == name)
+    return any(file.inside(place, line) or file.span(line)[1] <= file.span(place)[0] for line in lines)
 
 
 def asks(test: cst.BaseExpression, name: str) -> bool:

@@ -19,15 +19,25 @@ def is_causal(file: PythonFile, node: cst.BaseExpression, scores: str | None = N
     `boolean` also known to hold truth values, since numbers are added.
     """
     seen = left_out(node)
-    kind, inner, rest, truth = _triangle(file, _flat(seen if seen is not None else node))
-    wanted, diagonal = ("triu", 1) if seen is None else ("tril", 0)
-    said = literal(rest[0].value) if rest else 0
-    if kind != wanted or (boolean and seen is None and not truth) or len(rest) > 1 or said != diagonal or not isinstance(inner, cst.Call):
+    return _hides_later(file, node, scores, boolean) if seen is None else _shows_earlier(file, seen, scores)
+
+
+def _hides_later(file: PythonFile, node: cst.BaseExpression, scores: str | None, boolean: bool) -> bool:
+    kind, inner, rest, truth = _triangle(file, _flat(node))
+    above = kind == "triu" and len(rest) == 1 and literal(rest[0].value) == 1
+    return above and (truth or not boolean) and _square_of_ones(file, inner, scores)
+
+
+def _shows_earlier(file: PythonFile, node: cst.BaseExpression, scores: str | None) -> bool:
+    """Whether an expression is 0 or False in exactly what comes later: `torch.tril(torch.ones(n, n))`, the diagonal shown."""
+    kind, inner, rest, _ = _triangle(file, _flat(node))
+    below = kind == "tril" and (not rest or (len(rest) == 1 and literal(rest[0].value) == 0))
+    return below and _square_of_ones(file, inner, scores)
+
+
+def _square_of_ones(file: PythonFile, inner: cst.BaseExpression, scores: str | None) -> bool:
+    if not isinstance(inner, cst.Call):
         return False
-    return _square_of_ones(file, inner, scores)
-
-
-def _square_of_ones(file: PythonFile, inner: cst.Call, scores: str | None) -> bool:
     if file.full_name(inner.func) == "torch.ones_like" and inner.args and file.text(inner.args[0].value) == scores:
         return True
     if file.full_name(inner.func) != "torch.ones":
@@ -109,18 +119,9 @@ def corner_of_causal(file: PythonFile, mask: cst.BaseExpression, *, boolean: boo
     values += given_to(owner, name)
     return (
         len(values) == 1
-        and _hides_later(file, values[0], seen is not None, boolean)
+        and (is_causal(file, values[0], boolean=boolean) if seen is None else _shows_earlier(file, values[0], None))
         and not scales.touched_elsewhere(file, name.removeprefix("self."), 1)
     )
-
-
-def _hides_later(file: PythonFile, made: cst.BaseExpression, inverted: bool, boolean: bool) -> bool:
-    """Whether a buffer is causal, or, where it is `inverted`, holds ones where nothing comes later."""
-    if not inverted:
-        return is_causal(file, made, boolean=boolean)
-    kind, inner, rest, _ = _triangle(file, _flat(made))
-    plain = not rest or (len(rest) == 1 and literal(rest[0].value) == 0)
-    return kind == "tril" and plain and isinstance(inner, cst.Call) and _square_of_ones(file, inner, None)
 
 
 def _buffers(call: cst.Call, name: str) -> bool:

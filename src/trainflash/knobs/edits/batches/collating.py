@@ -15,8 +15,7 @@ from trainflash.knobs.splices import Splice
 from trainflash.knobs.training import loading
 from trainflash.schema import Location
 
-LOADER = CallArgument(("torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader"), "batch_size", at="train_loader")
-COLLATE_AT = 6  # where a DataLoader takes it without its name
+LOADER = CallArgument(loading.LOADERS, "batch_size", at="train_loader")
 HANDED = ("data_collator", "collate_fn")
 
 
@@ -77,7 +76,7 @@ def own_collate(scene: Scene, file: PythonFile, call: cst.Call) -> cst.BaseExpre
     Raises `UsageError` where the loader makes no batches, or where neither can be told.
     """
     here = file.location(call)
-    given = keyword(call, "collate_fn") or positional(call, COLLATE_AT)
+    given = keyword(call, "collate_fn") or positional(call, loading.COLLATE_AT)
     own = None if given is None or dotted(given.value) == "None" else given.value
     if given is not None and own is None:
         raise refuse(f"{here}: the loader is given no collate function")

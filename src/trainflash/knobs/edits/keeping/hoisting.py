@@ -21,7 +21,7 @@ from trainflash.knobs.splices import Splice
 from trainflash.knobs.training import loading, worker_state
 from trainflash.schema import Location
 
-LOADER = CallArgument(("torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader"), "num_workers", at="loader")
+LOADER = CallArgument(loading.LOADERS, "num_workers", at="loader")
 MAKES = (
     "arange",
     "zeros",

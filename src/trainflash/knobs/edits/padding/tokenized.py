@@ -7,14 +7,13 @@ from collections.abc import Iterator
 import libcst as cst
 
 from trainflash.errors import UsageError
-from trainflash.knobs.edits.batches.collating import COLLATE_AT, LOADER
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees, derived, sources
 from trainflash.knobs.reading.expressions import given_to, literal, refuse, same, short
 from trainflash.knobs.reading.origins import Source
 from trainflash.knobs.reading.python_source import PythonFile, dotted, keyword, positional, string_value
 from trainflash.knobs.scene import Scene
-from trainflash.knobs.training import masked, padding
+from trainflash.knobs.training import loading, masked, padding
 
 COLLATORS = ("transformers.DataCollatorWithPadding", "transformers.data.data_collator.DataCollatorWithPadding")
 TRAINERS = ("transformers.Trainer", "transformers.Seq2SeqTrainer")
@@ -31,8 +30,8 @@ def unpadded(scene: Scene) -> Iterator[tuple[PythonFile, cst.Call, Source]]:
     found = list(_padding_calls(project))
     if not found:
         raise refuse("no call of a tokenizer pads to max_length, in the collate function or in front of it, and no setting says so")
+    _each_batch_is_padded(project, *found[0][:2])
     for file, call, _ in found:
-        _each_batch_is_padded(project, f"{file.location(call)}: `padding` of `{short(file.text(call.func))}`")
         _as_rows(file, call)
     _looked_at(project)
     masked.leaves_out(project)
@@ -67,18 +66,19 @@ def _typed(project: Project, file: PythonFile, call: cst.Call) -> Source | None:
         return None
 
 
-def _each_batch_is_padded(project: Project, told: str) -> None:
-    """Raises `UsageError` unless all that makes batches pads each one to its longest sample."""
+def _each_batch_is_padded(project: Project, where: PythonFile, pads: cst.Call) -> None:
+    """Raises `UsageError`, which names the call that `pads`, unless all that makes batches pads each one to its longest sample."""
+    told = f"{where.location(pads)}: `padding` of `{short(where.text(pads.func))}`"
     trainers = {*TRAINERS, *(owner.name.value for _, owner in derived.classes(project, TRAINERS))}
     makers = 0
     for file in project.parsed():
         for call in file.calls:
             full = file.full_name(call.func) or ""
             trainer = full in trainers or full.split(".")[-1] in trainers - set(TRAINERS)
-            if not trainer and full not in LOADER.calls:
+            if not trainer and full not in loading.LOADERS:
                 continue
             makers += 1
-            given = keyword(call, "data_collator") if trainer else keyword(call, "collate_fn") or positional(call, COLLATE_AT)
+            given = keyword(call, "data_collator") if trainer else keyword(call, "collate_fn") or positional(call, loading.COLLATE_AT)
             default = given is None and trainer and any(keyword(call, name) is not None for name in TOKENIZERS)
             if not default and (given is None or not _pads(file, given.value)):
                 raise refuse(f"{told} may go only where each batch is padded again, and {file.location(call)} does not show that it is")

@@ -13,7 +13,7 @@ from trainflash.knobs.edits.ranks import turns_of_parts
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callers
 from trainflash.knobs.reading.expressions import refuse, short
-from trainflash.knobs.reading.python_source import PythonFile, clauses, dotted
+from trainflash.knobs.reading.python_source import PythonFile, clauses, dotted, keyword, positional
 from trainflash.knobs.reading.sources import Resolver
 
 WRAPPERS = (
@@ -29,10 +29,10 @@ def check(project: Project, file: PythonFile, call: cst.Call, argument: str) -> 
     if argument not in OPTIONS:
         return
     resolver = Resolver(project)
-    strategy = _node(file, call, STRATEGY)
+    strategy = _node(call, STRATEGY)
     if strategy is not None and (dotted(strategy) or "").endswith("NO_SHARD"):
         raise refuse(f"{file.location(call)}: `{file.text(strategy)}` keeps whole parameters, which nothing gathers")
-    policy = _node(file, call, POLICY)
+    policy = _node(call, POLICY)
     spread = any(arg.star for arg in call.args)
     if policy is None or dotted(policy) == "None":
         others = [(where, each) for where, each in _calls(project) if each is not call]
@@ -47,11 +47,9 @@ def check(project: Project, file: PythonFile, call: cst.Call, argument: str) -> 
         turns_of_parts.none(project)
 
 
-def _node(file: PythonFile, call: cst.Call, option: tuple[str, int]) -> cst.BaseExpression | None:
-    name, place = option
-    plain = [arg.value for arg in call.args if arg.keyword is None and not arg.star]
-    named = [arg.value for arg in call.args if arg.keyword is not None and arg.keyword.value == name]
-    return named[0] if named else plain[place] if place < len(plain) else None
+def _node(call: cst.Call, option: tuple[str, int]) -> cst.BaseExpression | None:
+    given = keyword(call, option[0]) or positional(call, option[1])
+    return None if given is None else given.value
 
 
 def _calls(project: Project) -> list[tuple[PythonFile, cst.Call]]:

@@ -133,9 +133,9 @@ class Digest:
             else:
                 self._content(array.tobytes(), value)
         elif by_identity:
-            if type(value).__hash__ is None:
-                self.hashable = False
-            self._beyond = self._beyond or depth > 0 or type(value).__hash__ is None
+            keyless = type(value).__hash__ is None
+            self.hashable = self.hashable and not keyless
+            self._beyond = self._beyond or keyless or depth > 0
             self._feed(b"%d" % id(value), value)
         else:
             raise _TooMuch

@@ -94,7 +94,7 @@ class Padding:
             if (name and not _says_mask(name)) or tensor.dim() < 2 or tensor.numel() == 0:
                 continue
             numbers = _of_places(rows_of(tensor))
-            if numbers is None or numbers.shape[1] < MIN_WIDTH:
+            if numbers is None or numbers.shape[1] < MIN_WIDTH or not (name or _are_truths(numbers)):
                 continue
             values = numbers.astype("bool")
             kept = ~values if "pad" in name else values
@@ -103,7 +103,7 @@ class Padding:
             any_kept = kept.any(axis=1)
             if not ((ends - begins)[any_kept] == kept.sum(axis=1)[any_kept]).all():
                 continue  # holes: a mask of something else
-            if not name and not _is_mask_of(numbers, kept, main_input([each for each in named if each[1] is not tensor])):
+            if not name and not _leaves_out(kept, main_input([each for each in named if each[1] is not tensor])):
                 continue
             self.mask_elements += kept.size
             self.masked += int(kept.size - kept.sum())
@@ -152,16 +152,21 @@ def _of_places(rows):
     None for a mask of pairs of places, and for one in floats that says more than 0 and 1, as one that is added to scores does.
     """
     places = rows.reshape(rows.shape[0], *(size for size in rows.shape[1:] if size != 1))
-    if places.ndim != 2 or (places.dtype.kind == "f" and not ((places == 0) | (places == 1)).all()):
+    if places.ndim != 2 or (places.dtype.kind == "f" and not _are_truths(places)):
         return None
     return places
 
 
-def _is_mask_of(numbers, kept, tensor) -> bool:
-    """Whether a nameless part of a batch is the mask of its main input: where it is 0, not 1, the input holds one and the same value."""
-    if tensor is None or tensor.dim() < 2 or tensor.shape[1] != kept.shape[1] or not ((numbers == 0) | (numbers == 1)).all():
+def _are_truths(numbers) -> bool:
+    return bool(((numbers == 0) | (numbers == 1)).all())
+
+
+def _leaves_out(kept, tensor) -> bool:
+    """Whether a nameless part of a batch is the mask of its main input: where that is not `kept`, it holds one and the same value."""
+    if tensor is None or tensor.dim() < 2 or tensor.shape[1] != kept.shape[1]:
         return False
-    left_out = rows_of(tensor)[: len(kept)][~kept[: max(2, MOST_ELEMENTS // max(1, tensor.numel() // tensor.shape[0]))]]
+    rows = rows_of(tensor)[: len(kept)]
+    left_out = rows[~kept[: len(rows)]]
     return bool(len(left_out) and len(set(kept.sum(axis=1).tolist())) > 1 and (left_out == left_out.flat[0]).all())
 
 
