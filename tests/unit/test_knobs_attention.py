@@ -208,14 +208,45 @@ look = Look()
 """,
 }
 
+FLAT = {  # tensors of three dimensions; masks of two, three and of one that stretches
+    "no mask": """
+def look(q, k, v, bias):
+    return torch.softmax(q @ k.transpose(1, 2) / 2.5, dim=2) @ v  # here
+""",
+    "a mask for each pair": """
+def look(q, k, v, bias):
+    scores = torch.bmm(q, k.mT).masked_fill(torch.eye(6, dtype=torch.bool), float("-inf"))
+    return torch.bmm(scores.softmax(-1), v)  # here
+""",
+    "a mask of keys": """
+def look(q, k, v, bias):
+    seen = torch.arange(6)[None, None, :] < torch.tensor([6, 4])[:, None, None]
+    scores = torch.where(seen, torch.einsum("bqd,bkd->bqk", q, k), -torch.inf)
+    return torch.einsum("bqk,bkd->bqd", torch.softmax(scores, dim=-1), v)  # here
+""",
+    "a bias that is given to what calls give": """
+def look(q, k, v, bias):
+    scores = q.tanh() @ k.sin().mT
+    if bias is not None:
+        scores = scores - bias
+    return torch.softmax(scores, -1) @ v  # here
+""",
+    "causal": """
+def look(q, k, v, bias):
+    scores = q @ k.mT * q.shape[-1] ** -0.5
+    scores = scores.masked_fill(torch.triu(torch.ones_like(scores), 1).bool(), -1e9)
+    return torch.softmax(scores, -1) @ v  # here
+""",
+}
 
-def outcome(source, bias=True):
+
+def outcome(source, bias=True, heads=(3,), learned=True):
     """What the program's attention gives, with a bias or None for it, and the gradients of all that it was given."""
     space: dict = {}
     exec(compile(source, "train.py", "exec"), space)
     draw = torch.Generator().manual_seed(3)
-    given = [torch.randn(2, 3, 6, 8, generator=draw, dtype=torch.float64, requires_grad=True) for _ in range(3)]
-    third = torch.randn(3, 6, 6, generator=draw, dtype=torch.float64, requires_grad=True) if bias else None
+    given = [torch.randn(2, *heads, 6, 8, generator=draw, dtype=torch.float64, requires_grad=True) for _ in range(3)]
+    third = torch.randn(*(heads or (2,)), 6, 6, generator=draw, dtype=torch.float64, requires_grad=learned) if bias else None
     made = space["look"](*given, third)
     made.square().sum().backward()
     return [made, *(each.grad for each in (*given, third) if each is not None and each.grad is not None)]
@@ -234,6 +265,17 @@ def test_the_one_call_computes_the_same(tmp_path, form):
     assert len(before) == len(after)
     for one, other in zip(before, after, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("form", FLAT)
+def test_three_dimensions_get_one_more_for_the_fused_kernel(tmp_path, form):
+    source = HEAD + FLAT[form].lstrip("\n")
+    changed = applied(tmp_path, candidate_here(tmp_path, "fused_attention", source, attention__shape=(2, 6, 6)).diff)["train.py"]
+    for one, other in zip(outcome(source, heads=()), outcome(changed, heads=()), strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-9, atol=1e-9)
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], acc_events=True) as profile:
+        outcome(changed, heads=(), learned=False)  # no kernel learns a bias
+    assert any("flash_attention" in event.key for event in profile.key_averages())
 
 
 @pytest.mark.parametrize("form", [form for form in FORMS if "is given" in form])

@@ -57,11 +57,18 @@ def proposed(made: Program, knob: str, here: str, value: str | None, facts: dict
     text = (made.root / "train.py").read_text(encoding="utf-8")
     at = place(text, here) or Location("train.py", 1)
     optimizer = place(text, "optim.")
-    facts = {name: Location(*value) if isinstance(value, list) else value for name, value in facts.items()}  # a place as [file, line]
+    facts = {name: _fact(value) for name, value in facts.items()}
     run, found = run_for(knobs.get(knob), at, optimizer, **{"train_loader__location": place(text, "DataLoader(") or at, **facts})
     return knobs.propose(
         knobs.get(knob), value, None, diagnosis=diagnosis(found), summary=run, checkout=made.root, command=made.command, memory_bytes=10**9
     )
+
+
+def _fact(value: object) -> object:
+    """A place is written as [file, line], a shape as its numbers."""
+    if not isinstance(value, list):
+        return value
+    return Location(*value) if isinstance(value[0], str) else tuple(value)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.knob}-{case.how}")

@@ -19,6 +19,19 @@ def operand(file: PythonFile, node: cst.BaseExpression) -> str:
     return text if isinstance(node, ATOMS) or node.lpar else f"({text})"
 
 
+def _atom(text: str) -> str:
+    return text if isinstance(cst.parse_expression(text), ATOMS) else f"({text})"
+
+
+def wide_mask(query: str, key: str, mask: str) -> str:
+    """A mask of two or three dimensions as one of four, the scores of queries and keys of three; by one more where these are no names.
+
+    The fused kernels take masks of two and of four dimensions alone (torch's sdp_utils, "attn_mask").
+    """
+    named = all(dotted(cst.parse_expression(each)) is not None for each in (query, key))
+    return _atom(mask) + (f".expand(1, *{query}.shape[:2], {key}.shape[1])" if named else "[None]")
+
+
 @dataclass
 class Chain:
     """What the steps said so far. `steps` are the assignments that the one call replaces."""
@@ -49,6 +62,15 @@ class Chain:
     def turned(self, node: cst.BaseExpression, method: str) -> str:
         """Its source with the call of a `method` behind it, where there is one."""
         return self.operand(node) + method if method else self.text(node)
+
+    @property
+    def flat(self) -> bool:
+        """Whether the tensors have three dimensions, which no fused kernel takes."""
+        return self.rank == 3
+
+    def raised(self, text: str) -> str:
+        """The source of a tensor, with one more dimension in front where it has three."""
+        return f"{_atom(text)}[None]" if self.flat else text
 
     def text(self, node: cst.BaseExpression) -> str:
         """Source text of `node` with its own parentheses."""

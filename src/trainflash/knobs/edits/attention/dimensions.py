@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from trainflash.knobs.edits.attention.chain import operand, stores
+from trainflash.knobs.edits.attention.chain import operand, stores, wide_mask
 from trainflash.knobs.edits.attention.place import attention_place, only_call
 from trainflash.knobs.kinds import FourDimensions
 from trainflash.knobs.project import Project
@@ -40,22 +40,24 @@ def four_dimensions(edit: FourDimensions, scene: Scene) -> tuple[Target, ...]:
         raise refuse(f"{here}: what `{short(file.text(call))}` is given cannot be told")
     values = [arg.value for at, name in enumerate(GIVEN) if (arg := positional(call, at) or keyword(call, name)) is not None]
     tensors = [value for value in values if not (isinstance(value, cst.Name) and value.value == "None")]
+    if len(tensors) < 3:
+        raise refuse(f"{here}: `{short(file.text(call))}` is not given queries, keys and values")
     if any(isinstance(value, cst.Subscript) and file.text(value).endswith("[None]") for value in tensors):
         raise refuse(f"{here}: a dimension is added already")
-    splices = tuple(
-        Splice(file.path, *file.outer_span(value), _raised(scene.project, file, value, at > 2)) for at, value in enumerate(tensors)
-    )
+    query, key = (file.outer_text(each) for each in values[:2])
+    raised = [f"{operand(file, each)}[None]" for each in tensors[:3]]
+    raised += [_wide(scene.project, file, each, wide_mask(query, key, file.outer_text(each))) for each in tensors[3:]]
+    splices = tuple(Splice(file.path, *file.outer_span(value), text) for value, text in zip(tensors, raised, strict=True))
     return (Target(here, None, lambda value: (*splices, Splice(file.path, end, end, "[0]")), f"attention at {here}", "four dimensions"),)
 
 
-def _raised(project: Project, file: PythonFile, value: cst.BaseExpression, mask: bool) -> str:
-    """`value` with one more dimension; of a mask that may be None only where it is none."""
-    more = f"{operand(file, value)}[None]"
-    if not mask or _is_tensor(project, file, value):
-        return more
-    if isinstance(value, (cst.Name, cst.Attribute, cst.Subscript)) and not any(True for _ in descendants(value, cst.Call)):
-        return f"None if {file.text(value)} is None else {more}"
-    raise refuse(f"{file.location(value)}: the mask `{short(file.text(value))}` may be None")
+def _wide(project: Project, file: PythonFile, mask: cst.BaseExpression, wide: str) -> str:
+    """A mask with four dimensions; where it may be None, only if it is none."""
+    if _is_tensor(project, file, mask):
+        return wide
+    if isinstance(mask, (cst.Name, cst.Attribute, cst.Subscript)) and not any(True for _ in descendants(mask, cst.Call)):
+        return f"None if {file.text(mask)} is None else {wide}"
+    raise refuse(f"{file.location(mask)}: the mask `{short(file.text(mask))}` may be None")
 
 
 def _is_tensor(project: Project, file: PythonFile, mask: cst.BaseExpression) -> bool:

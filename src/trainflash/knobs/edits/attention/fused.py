@@ -2,7 +2,7 @@
 
 What is recognised: `dropout(softmax(q @ kᵀ · scale + bias, mask)) @ v`, products also as `einsum`, the softmax also written out, over plain
 assignments of one block. Every step between the first product and the last must be used exactly once, so that nothing else sees it.
-Anything unknown on the way is refused: no guess.
+Anything unknown on the way is refused: no guess. For tensors of three dimensions torch has no fused kernel: they get one more in front.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ def fused_attention(edit: FusedAttention, scene: Scene) -> tuple[Target, ...]:
     scores.settle(chain)
     spelled, needed = imports.reach(file, "torch.nn.functional", "scaled_dot_product_attention")
     query = chain.query if not chain.factor or isinstance(cst.parse_expression(chain.query), ATOMS) else f"({chain.query})"
-    arguments = [query + chain.factor, chain.key, value]
+    arguments = [chain.raised(each) for each in (query + chain.factor, chain.key, value)]
     arguments += [f"attn_mask={chain.mask}"] if chain.mask else []
     arguments += [f"dropout_p={chain.dropout}"] if chain.dropout else []
     arguments += ["is_causal=True"] if chain.causal else []
     arguments += [f"scale={chain.scale}"] if chain.scale is not None else []
     start, end = file.span(product)
-    call = f"{spelled}({', '.join(arguments)}){turned}"
+    call = f"{spelled}({', '.join(arguments)}){'[0]' if chain.flat else ''}{turned}"
     steps = [whole_lines(file, *file.span(step)) for step in {id(step): step for step in chain.steps}.values()]
     splices = (*needed, *steps, Splice(file.path, start, end, call))
     _order(chain, product)

@@ -8,7 +8,7 @@ from typing import Any
 import libcst as cst
 
 from trainflash.knobs.edits.attention import einsum, masks, softmax
-from trainflash.knobs.edits.attention.chain import Chain, alone
+from trainflash.knobs.edits.attention.chain import Chain, alone, wide_mask
 from trainflash.knobs.reading.expressions import literal, refuse
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, sole
 from trainflash.knobs.training import scales
@@ -255,6 +255,8 @@ def settle(chain: Chain) -> None:
     if chain.test is not None and (chain.causal or (chain.fill is not None and chain.bias is not None)):
         raise refuse(f"{chain.file.location(chain.test)}: what is hidden depends on more than `{chain.file.text(chain.test)}`")
     _settle(chain)
+    given = chain.mask
+    chain.mask = wide_mask(chain.query, chain.key, given) if given and chain.flat else given
     if chain.test is not None:
         asked = "".join(chain.text(chain.test).split())
         chain.mask = chain.mask if asked == f"{chain.mask}isnotNone" else f"{chain.mask} if {chain.text(chain.test)} else None"
