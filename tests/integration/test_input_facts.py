@@ -67,6 +67,7 @@ def test_lines_in_getitem_and_in_collate_are_told_apart(tmp_path, workers):
 @pytest.mark.full
 def test_waiting_is_neither_computing_nor_queueing(tmp_path):
     (loader,) = summary(tmp_path, "kind=waits", "workers=1", "ms=40").loaders
+    assert loader.made_of_waited is not None and loader.made_of_waited > 0
     assert loader.fetch_cpu_share + loader.runqueue_share < 0.6
 
 

@@ -284,6 +284,15 @@ def test_buckets_come_first_where_nearly_every_batch_holds_a_long_row():
     assert next(row.value for row in found.evidence if "behind the longest" in row.name) == 5.0
 
 
+def test_workers_that_cost_more_than_they_bring_are_to_go():
+    def told(part):
+        (finding,) = diagnose(with_loader(s.slow_getitem(), num_workers=4, made_of_waited=part)).findings[:1]
+        return finding.knobs[0], [each.name for each in finding.evidence if each.name == "workers bring"]
+
+    assert told(DEFAULT.made_alone - 0.01) == ("workers_off", ["workers bring"])
+    assert told(DEFAULT.made_alone) == told(None) == ("dataloader_workers", [])
+
+
 def test_restarted_workers_are_not_called_slow_input():
     found = diagnose(s.restarted_workers())
     assert found.findings[0].knobs[0] == "persistent_workers"

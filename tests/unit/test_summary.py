@@ -126,6 +126,16 @@ def test_fetching_in_workers_is_put_together():
     found = summary_of(replace(rank, loaders=(loader,)), t.worker(made[0], 200), t.worker(made[1], 201), strange).loaders[0]
     assert found.getitem_ms.mean_ms == pytest.approx(15.0, abs=0.1)
     assert found.fetch_cpu_share == pytest.approx(0.5)
+    assert found.made_of_waited is None  # no wait was seen
+
+
+@pytest.mark.parametrize(("workers", "waits", "part"), [(2, [900.0, 50.0, 10.0, 0.0], 0.75), (2, [900.0], None), (0, [15.0, 15.0], None)])
+def test_the_making_of_a_batch_beside_the_wait_for_one(workers, waits, part):
+    rank = steady(Data=0.2)
+    made = t.fetches(rank.step_start_ns[:-1], 10.0, 5.0, cpu=0.5)
+    loader = replace(t.loader([int(rank.step_start_ns[0])], made, num_workers=workers), wait_ns=np.array(waits) * t.MS)
+    (found,) = summary_of(replace(rank, loaders=(loader,)), *([t.worker(made, 200)] if workers else [])).loaders
+    assert found.made_of_waited == (part and pytest.approx(part))
 
 
 def test_beginning_a_pass_costs_what_lies_above_usual_steps():

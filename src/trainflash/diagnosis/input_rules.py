@@ -24,7 +24,7 @@ def input_cost(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
     knobs = ("memoize_function",) if memoizable else ()
     anew = signals.worker_start is not None and signals.worker_start.anew  # workers would be started for each step
     if data.loader is not None and data.chosen_at is None and not anew:
-        workers = _workers(data.loader)
+        workers = _workers(data.loader, limits)
         deeper = ("prefetch_factor",) if data.loader.num_workers > 0 else ()
         unordered = ("unordered_batches",) if data.loader.num_workers > 1 else ()  # last: the others leave the order of samples
         knobs += deeper + workers + unordered if data.name == "input_tail" else workers + deeper
@@ -45,11 +45,16 @@ def input_cost(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
     )
 
 
-def _workers(loader: LoaderFacts) -> tuple[str, ...]:
-    """The knob that moves the making of batches out of the training process; each worker would yield all of a stream."""
+def _workers(loader: LoaderFacts, limits: Thresholds) -> tuple[str, ...]:
+    """The knob that moves the making of batches out of the training process, or back; each worker would yield all of a stream."""
     if not loader.iterable:
-        return ("dataloader_workers",)
+        return ("workers_off", "dataloader_workers") if _cost_more(loader, limits) else ("dataloader_workers",)
     return () if loader.num_workers else ("stream_worker",)
+
+
+def _cost_more(loader: LoaderFacts, limits: Thresholds) -> bool:
+    """Whether the training process would make a batch in clearly less time than it waits for its workers to hand one over."""
+    return loader.made_of_waited is not None and loader.made_of_waited < limits.made_alone
 
 
 def _made_by_the_network(signals: Signals, data: Input) -> bool:
@@ -103,7 +108,7 @@ def collate_beside(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
             summary=f"joining samples into batches is {shown(data.collate_part)} of the making of a batch",
             evidence=(percent("part of making a batch", data.collate_part), *mean_of("collate per batch", data.loader.collate_ms)),
             location=signals.batches_made_at,
-            knobs=_workers(data.loader),
+            knobs=_workers(data.loader, limits),
             inside=data.name,
         ),
     )
@@ -141,7 +146,7 @@ def _loader_startup(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
                 Evidence("persistent_workers", "on, but the loader is built again" if loader.persistent_workers else "off"),
             ),
             location=loader.location,
-            knobs=("dataloader_workers",) if loader.persistent_workers else ("persistent_workers", "dataloader_workers"),
+            knobs=(*(() if loader.persistent_workers else ("persistent_workers",)), *_workers(loader, limits)),
             inside="evaluation" if loader.role == "eval" else None,
         ),
     )
@@ -286,6 +291,8 @@ def _input_evidence(signals: Signals, data: Input, limits: Thresholds) -> tuple[
         cpus = signals.threads.cpus if signals.threads is not None else None
         if cpus is not None and loader.num_workers > cpus:
             rows.append(count("cores in the budget, fewer than workers", cpus))
+        if _cost_more(loader, limits):
+            rows.append(Evidence("workers bring", "less than they cost: training waits longer for a batch than one takes to make"))
         rows += mean_of("samples per batch", loader.getitem_ms) + mean_of("collate per batch", loader.collate_ms)
     rows.append(
         Evidence("CPU share of fetching", "not measured: it may also wait for disk or network")

@@ -32,6 +32,7 @@ class Thresholds:
     no_core: float = 0.5  # own: what waits for a core half of the time is late because of the machine, not of what it does
     hardly_any_core: float = 0.9  # own: of less than a tenth of the time nothing can be told: a small error turns it over
     making_part: float = 0.5  # own: workers whose batches take less than half of the wait are not what is waited for
+    made_alone: float = 0.8  # own: time of a batch's making ÷ wait for it, below which workers cost more; as in the knob workers_off
     copied_mb_s: float = 2000.0  # own: of fetching; memory is copied at 5 to 10 GB/s, decoders take in some hundred MB/s
     collate_majority: float = 0.5  # own: collate is the name when it is the larger part of a batch's making
     collate_beside: float = 0.3  # own: and stands beside input_cpu when it is nearly as large

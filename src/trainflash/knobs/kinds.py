@@ -58,6 +58,7 @@ class CallArgument(Edit):
     known_since: tuple[str, ...] = ()  # first versions that take the value; what the run did not say takes it
     decides: bool = False  # as of `assigned_attribute`
     before: str | None = None  # the first version that has it no longer
+    ends_workers: bool = False  # of a loader: the value leaves no worker processes
 
 
 @dataclass(frozen=True)

@@ -123,6 +123,7 @@ class LoaderFacts:
     collator_made_at: Location | None = None  # where the owner made a library's object that joins them
     joined_at: Location | None = None  # the owner's function that most of joining passed in, itself or one that it calls
     wait_s: float | None = None  # the training process waited for its batches, over the whole run
+    made_of_waited: float | None = None  # workers' time to make a batch ÷ training's wait for one; None: no workers, or not measured
     pass_ms: Spread | None = None  # Data time beyond the usual around each steady pass's begin, until every worker has sent a batch
 
 

@@ -55,8 +55,17 @@ def loader_facts(loader: LoaderTrace, trace: Trace, rank: RankTrace, part: Stead
         joined_at=next((each.joined_at for each in (loader, *workers) if each.joined_at is not None), None),
         starts=len(workers) // loader.num_workers if loader.num_workers and workers else None,
         wait_s=float(loader.wait_ns.sum()) / NS_PER_S,
+        made_of_waited=_made_of_waited(loader, made),
         pass_ms=_passes(loader, rank, part),
     )
+
+
+def _made_of_waited(loader: LoaderTrace, made: Fetches) -> float | None:
+    """What the training process would need for a batch ÷ what it waits for one; the very first, for which workers start, is left out."""
+    waits = loader.wait_ns[1:]
+    if loader.num_workers == 0 or not len(made.getitem_ns) or not waits.any():
+        return None
+    return float((made.getitem_ns + made.collate_ns).mean() / waits.mean())
 
 
 def _any(seen: list[bool | None]) -> bool | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from trainflash.diagnosis.explanations.parts import (
     AHEAD,
+    ALONE,
     DATA,
     JOIN_ONCE,
     KEEP_LINKED,
@@ -34,6 +35,7 @@ INPUT = (
             SETS,
             Fix("make the work cheaper: vectorise it, move constants out of the loop, store data preprocessed", NOTHING),
             WORKERS,
+            ALONE,
             STREAM,
             Fix(
                 "keep workers between epochs, pin memory, prefetch more: in this order, once there are workers",
@@ -59,6 +61,7 @@ INPUT = (
             AHEAD,
             Fix("stage the data on local NVMe or in memory", NOTHING),
             WORKERS,
+            ALONE,
             STREAM,
             Fix("pack small files into shards of some hundred MB", "the order, if shards are shuffled instead of samples"),
         ),
@@ -75,6 +78,7 @@ INPUT = (
         (
             Fix("a deeper queue: prefetch_factor 3 or 4", "nothing but memory", "prefetch_factor"),
             WORKERS,
+            ALONE,
             STREAM,
             AHEAD,
             Fix(
@@ -99,6 +103,7 @@ INPUT = (
             JOIN_ONCE,
             Fix("index whole batches from one tensor instead of samples (__getitems__)", "nothing, with the same sampler"),
             WORKERS,
+            ALONE,
             STREAM,
         ),
         DATA,
@@ -124,7 +129,8 @@ INPUT = (
                 "loader_before_loop",
             ),
             Fix("do not reload Lightning's loaders after each epoch", "what a data module gives anew", "reload_dataloaders_off"),
-            Fix("fewer workers, or none where fetching is cheap", "random numbers drawn in workers", "dataloader_workers"),
+            ALONE,
+            Fix("fewer workers", "random numbers drawn in workers", "dataloader_workers"),
             Fix("move heavy work out of the dataset's __init__ and worker_init_fn", NOTHING),
         ),
         DATA,

@@ -40,6 +40,11 @@ WORKERS = Fix(
     "order and content stay, unless the dataset draws random numbers: each worker has its own random state",
     "dataloader_workers",
 )
+ALONE = Fix(
+    "fetch in the training process (num_workers=0) where that takes less than waiting for workers does",
+    "random numbers drawn while fetching",
+    "workers_off",
+)
 STREAM = Fix(
     "an iterable data set in one worker process: num_workers=1 yields the same samples in the same order",
     "order and content stay, unless the data set draws random numbers or changes itself from pass to pass",

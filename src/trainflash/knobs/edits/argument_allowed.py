@@ -32,6 +32,7 @@ from trainflash.knobs.training import (
     start_methods,
     streams,
     without_gradients,
+    without_workers,
     worker_state,
 )
 
@@ -58,7 +59,9 @@ def check(edit: CallArgument, scene: Scene, file: PythonFile, call: cst.Call, ex
     if argument.endswith("persistent_workers"):
         worker_state.of_one_pass(project, file, call)
         worker_state.kept(project)
-    if argument.endswith("num_workers"):
+    if edit.ends_workers:
+        without_workers.check(project, call)
+    elif argument.endswith("num_workers"):
         _more_workers(scene, file, call, expected or 0)
     if argument.endswith("prefetch_factor"):
         pass_changes.none(project, call)
