@@ -18,6 +18,7 @@ from trainflash.schema import (
     Communication,
     Compilation,
     Finding,
+    InVain,
     Location,
     Memory,
     Numerics,
@@ -33,6 +34,7 @@ from trainflash.schema import (
 GB = 1_000_000_000
 
 
+LISTS = ("recompute", "attention", "in_vain", "sync_points")  # parts of a run of which there may be several
 SEEN = {field.name for field in dataclasses.fields(Summary)}
 ELSEWHERE = ("no_loader", "role", "threads", "settings")  # facts that are read below
 
@@ -53,6 +55,7 @@ def run_for(knob: Knob, here: Location, optimizer: Location | None = None, **fac
         "operators": Operators(3, 900.0, 9.0, 10.0, 0.5, 100.0, 0.3, 0.4, 0.1),
         "recompute": Recompute(here, 2.0, 0.2),
         "attention": Attention("hand_written", here, 0.4, 2.0, (2, 4, 64, 64)),
+        "in_vain": InVain(here, True, 1.0, 0.4),
         "sync_points": SyncPoint(here, "item", 100, 0.5, 0.2, True),
     }  # fmt: skip
     padded, padded_by = facts.pop("padded", {"input_ids": 0, "attention_mask": 0}), facts.pop("padded_by", None)
@@ -72,8 +75,8 @@ def run_for(knob: Knob, here: Location, optimizer: Location | None = None, **fac
     if "threads.torch_threads" in (name.replace("__", ".") for name in facts):
         threads = dataclasses.replace(threads, torch_threads=facts["threads__torch_threads"])
     made = summary(
-        **{name: part for name, part in parts.items() if name not in ("loader", "recompute", "attention", "sync_points")},
-        **{name: (parts[name],) for name in ("recompute", "attention", "sync_points")},
+        **{name: part for name, part in parts.items() if name not in ("loader", *LISTS)},
+        **{name: (parts[name],) for name in LISTS},
         loaders=()
         if facts.get("no_loader")
         else (dataclasses.replace(parts["loader"], role="eval" if facts.get("role") == "eval" else "train"),),

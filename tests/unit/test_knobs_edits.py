@@ -7,6 +7,7 @@ import pickle
 import sys
 import textwrap
 
+import numpy as np
 import pytest
 import torch
 from knob_runs import candidate_here
@@ -435,18 +436,55 @@ def test_results_are_kept_by_what_dictionaries_and_lists_hold(tmp_path):
         assert grid(*others) is not kept and torch.equal(grid(*others), grid.__wrapped__(*others))
 
 
+MEL = """import numpy as np
+
+WINDOW = np.hanning(8)
+
+
+def mel(wave, floor=1e-6):
+    wave = np.append(wave[:1], wave[1:] - 0.97 * wave[:-1])
+    return np.log(np.abs(np.fft.rfft(wave * WINDOW)) + floor)
+"""
+
+
+def test_results_are_kept_by_what_arrays_hold(tmp_path):
+    made, candidate = memo(tmp_path, MEL, "mel", hashable=False, containers=True, distinct=500, mean_ms=2.0)
+    assert added(candidate)[:2] == ["import functools", "import hashlib"] and added(candidate)[-1] == "@kept_by_contents"
+    made.apply(candidate)
+    names: dict = {}
+    exec(made.read("train.py"), names)
+    mel, wave = names["mel"], np.linspace(0, 1, 8)
+    kept = mel(wave)
+    assert mel(wave.copy()) is kept and np.array_equal(kept, mel.__wrapped__(wave))
+    wave[3] += 1e-9  # the same array, with other contents
+    for others in [(wave,), (np.linspace(0, 1, 8), 1e-5), (np.linspace(0, 1, 8).astype(np.float32),), (np.linspace(0, 2, 8)[::-1],)]:
+        assert mel(*others) is not kept and np.array_equal(mel(*others), mel.__wrapped__(*others))
+
+
+@pytest.mark.parametrize("statement", ["np.append(wave, 1)", "np.insert(wave, 0, 1)", "np.sort(wave)"])
+def test_functions_of_a_library_are_no_methods_that_change(tmp_path, statement):
+    memo(tmp_path, f"import numpy as np\ndef f(wave):\n    return {statement}\n", "f")
+
+
+@pytest.mark.parametrize("statement", ["np.put(wave, 0, 1)", "np.copyto(wave, 1)", "wave.sort()", "np.random.shuffle(wave)"])
+def test_functions_of_a_library_that_write_into_what_they_get_do(tmp_path, statement):
+    with pytest.raises(UsageError):
+        memo(tmp_path, f"import numpy as np\ndef f(wave):\n    {statement}\n    return wave\n", "f")
+
+
 @pytest.mark.parametrize(
     ("source", "work", "reason"),
     [
         (LENS, {"containers": False}, "cannot be keys"),
         (LENS, {"mean_ms": 0.05}, "takes as long as its work"),
         (LENS, {"distinct": 500}, "500 results"),
+        (MEL.replace("mel(", "grid("), {"distinct": 500, "mean_ms": 0.2}, "500 results"),
         (LENS.replace("def grid", "@torch.no_grad()\ndef grid"), {}, "decorators"),
         (LENS.replace("class Camera", "def kept_by_contents(f):\n    return f\n\n\nclass Camera"), {}, "is used already"),
         (LENS.replace("    x = torch.arange", '    camera["focal"] += 1\n    x = torch.arange'), {}, "changes what it is given|writes"),
         (LENS.replace("    return x * c", "    CALLS.append(x)\n    return x * c"), {}, "CALLS"),
     ],
-    ids=["no containers", "cheap", "many", "decorated", "name", "changes its argument", "effect"],
+    ids=["no containers", "cheap", "many", "arrays, cheap", "decorated", "name", "changes its argument", "effect"],
 )
 def test_what_cannot_be_kept_by_its_contents_is_refused(tmp_path, source, work, reason):
     with pytest.raises(UsageError, match=reason):

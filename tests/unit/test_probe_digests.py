@@ -51,14 +51,28 @@ class Equal:
         (({"a": 1, "b": [2.5, "text"]},), True),
         (([1, 2], "text", object()), True),
         ((1, "text"), False),  # keys as they are
-        (([np.zeros(3)],), False),
+        (([np.zeros(3)], np.arange(4.0)), True),
+        ((np.ma.masked_array([1.0, 2.0], [True, False]),), False),
+        ((np.float32(2.0), [np.zeros(2).view(np.recarray)]), False),
         (([torch.zeros(3)],), False),
         (([object()],), False),
         (([1], Equal()), False),
         (([[number] for number in range(40)],), False),
         ((list(range(100)),), False),
     ],
-    ids=["dict", "list", "keys", "array", "tensor", "object inside", "object without a hash", "many lists", "long list"],
+    ids=[
+        "dict",
+        "list",
+        "keys",
+        "array",
+        "masked",
+        "kind of array",
+        "tensor",
+        "object inside",
+        "object without a hash",
+        "many lists",
+        "long list",
+    ],
 )
 def test_few_keys_in_dictionaries_and_lists_can_be_told_apart(values, containers):
     assert arguments(*values)[3] is containers

@@ -184,10 +184,34 @@ def _for_attention(found: Attention) -> tuple[str, ...]:
 
 
 def recompute(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
-    """Forward work is done twice: activations again in backward though memory would hold them (T17), or modules with inputs that they had
-    in the same step. The first abstains where memory is in short supply.
+    """Work of the network that is done twice, or for nothing: activations again in backward though memory would hold them (T17), modules
+    with inputs that they had in the same step, gradients that nobody takes. The first abstains where memory is in short supply.
     """
-    return (*_checkpointed(signals, limits), *_called_again(signals, limits))
+    return (*_checkpointed(signals, limits), *_called_again(signals, limits), *_in_vain(signals, limits))
+
+
+def _in_vain(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
+    found = signals.summary.in_vain
+    share = sum(each.share for each in found)
+    if share < limits.listed:
+        return ()
+    first = found[0]
+    return (
+        claim(
+            "recompute",
+            "Bwd",
+            signals.computed_on,
+            share,
+            limits,
+            summary=f"backward goes through modules whose gradients no optimizer takes, for {shown(share)} of the time{at(first.location)}",
+            evidence=(
+                percent("their backward, estimated share of wall time", share),
+                count("calls that record for it, per step", sum(each.per_step for each in found)),
+            ),
+            location=first.location,
+            knobs=("frozen_call",) if first.direct else (),
+        ),
+    )
 
 
 def _called_again(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:

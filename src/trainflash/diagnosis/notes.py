@@ -38,7 +38,8 @@ def _all_costs(rivals: list[Claim], together: Ceiling | None) -> list[str]:
 def _unused_gradients(signals: Signals, limits: Thresholds) -> list[str]:
     """Gradients that backward computes and that no optimizer takes, as of a backbone that is meant to be frozen."""
     updates, share = signals.summary.updates, signals.share("Bwd")
-    if updates is None or not updates.graded or not updates.unheld or share is None or share < limits.listed:
+    said = sum(each.share for each in signals.summary.in_vain) >= limits.listed  # as a finding
+    if said or updates is None or not updates.graded or not updates.unheld or share is None or share < limits.listed:
         return []
     part = updates.unheld / updates.graded
     if part < limits.unheld:

@@ -352,6 +352,11 @@ class AskedFirst(Edit):
 
 
 @dataclass(frozen=True)
+class FrozenCall(Edit):
+    """Put the statement that calls a network without an optimizer, at the line where the run saw it, under `torch.no_grad()`."""
+
+
+@dataclass(frozen=True)
 class PlainNumbers(Edit):
     """Make all elements of a tensor Python's numbers at once, where a loop at the finding's line asks for them one by one."""
 

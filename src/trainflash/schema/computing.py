@@ -59,6 +59,16 @@ class Recompute:
 
 
 @dataclass(frozen=True)
+class InVain:
+    """Trained modules whose gradients no optimizer takes, called with inputs that need none: a teacher that nobody froze."""
+
+    location: Location | None  # the owner's line that calls them
+    direct: bool  # it calls them itself, not a module that holds them
+    per_step: float  # such calls
+    share: float  # what backward does for them ÷ steady wall time, as their part of the time in modules that record
+
+
+@dataclass(frozen=True)
 class ForwardRepeat:
     """Trained modules called again with inputs that they had in the same step, with an equal result. Seen on the host only."""
 

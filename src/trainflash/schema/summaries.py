@@ -13,6 +13,7 @@ from trainflash.schema.computing import (
     Collections,
     Compilation,
     ForwardRepeat,
+    InVain,
     Memory,
     Numerics,
     Operators,
@@ -144,7 +145,7 @@ class RepeatedWork:
     distinct: int  # distinct argument tuples: seen, or one for each sample where the work is done once a sample
     during: Literal["fetch", "collate", "gap", "forward", "operators"] = "fetch"
     # making one sample, joining them, between phases, until backward; calls of torch by the function at `location`, its costliest line
-    containers: bool = False  # arguments that cannot be keys are dictionaries and lists of a few that can
+    containers: bool = False  # arguments that cannot be keys are arrays, or dictionaries and lists of a few that can
 
 
 SETTINGS = (
@@ -307,6 +308,7 @@ class Summary:
     collections: Collections | None = None
     recompute: tuple[Recompute, ...] = ()
     forward_repeats: tuple[ForwardRepeat, ...] = ()  # costliest first
+    in_vain: tuple[InVain, ...] = ()  # costliest first
     undone_layout: UndoneLayout | None = None
     memory: Memory | None = None
     attention: tuple[Attention, ...] = ()

@@ -13,6 +13,7 @@ from trainflash.schema import (
     Collections,
     Compilation,
     ForwardRepeat,
+    InVain,
     Location,
     Memory,
     Operators,
@@ -51,6 +52,7 @@ def compute_facts(rank: RankTrace, part: Steady, phases: dict[str, PhaseStat]) -
         "recompute": _recompute(seen, part, grown),
         "undone_layout": seen.undone_layout,
         "forward_repeats": _forward_repeats(seen, phases),
+        "in_vain": _in_vain(seen, phases),
         "started": _started(seen, part, grown),
         "memory": _memory(seen, part, grown),
         "attention": _attention(seen, phases),
@@ -155,6 +157,11 @@ def _forward_repeats(seen: ComputeTrace, phases: dict[str, PhaseStat]) -> tuple[
     return tuple(
         ForwardRepeat(each.location, each.per_step, each.part * forward + each.recorded * backward) for each in seen.forward_repeats
     )
+
+
+def _in_vain(seen: ComputeTrace, phases: dict[str, PhaseStat]) -> tuple[InVain, ...]:
+    backward = phases["Bwd"].share if "Bwd" in phases else 0.0
+    return tuple(InVain(each.location, each.direct, each.per_step, each.recorded * backward) for each in seen.in_vain)
 
 
 def _started(seen: ComputeTrace, part: Steady, grown: _Growth) -> tuple[Started, ...]:

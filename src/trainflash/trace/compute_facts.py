@@ -15,6 +15,7 @@ from trainflash.trace.computing import (
     Counter,
     ForwardRepeatTrace,
     GcTrace,
+    InVainTrace,
     MemoryTrace,
     RecomputeTrace,
     SizeTrace,
@@ -35,6 +36,7 @@ def read_computing(facts: Facts) -> ComputeTrace:
         collections=_collections(facts),
         recompute=_recompute(facts),
         forward_repeats=_forward_repeats(facts),
+        in_vain=_in_vain(facts),
         starts=_starts(facts),
         memory=_memory(facts),
         censuses=_censuses(facts),
@@ -96,6 +98,20 @@ def _recompute(facts: Facts) -> tuple[RecomputeTrace, ...]:
         RecomputeTrace(facts.location(place), _series(points, values, 0), _series(points, values, 1), steps)
         for (place,), values in _rows(points, 1).items()
     )
+
+
+def _in_vain(facts: Facts) -> tuple[InVainTrace, ...]:
+    """Sums over the steps in which it was known which parameters no optimizer holds."""
+    windows = [window for window in facts.all("again") if window.get("in_vain") is not None]
+    recorded = sum(int(window.get("recorded_ns", 0)) for window in windows)
+    found: dict[tuple, list[int]] = {}
+    for window in windows:
+        for place, direct, calls, ns in window["in_vain"]:
+            row = found.setdefault((None if place is None else tuple(place), bool(direct)), [0, 0])
+            row[0] += int(calls)
+            row[1] += int(ns)
+    rows = sorted(found.items(), key=lambda item: -item[1][1]) if recorded else []
+    return tuple(InVainTrace(facts.location(place), direct, calls / len(windows), ns / recorded) for (place, direct), (calls, ns) in rows)
 
 
 def _forward_repeats(facts: Facts) -> tuple[ForwardRepeatTrace, ...]:

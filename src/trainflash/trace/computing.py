@@ -74,6 +74,16 @@ class ForwardRepeatTrace:
 
 
 @dataclass(frozen=True)
+class InVainTrace:
+    """Modules that one line calls and that record for gradients which no optimizer takes."""
+
+    location: Location | None
+    direct: bool  # it calls them itself, not a module that holds them
+    per_step: float  # such calls
+    recorded: float  # of all time in modules that record for a backward pass
+
+
+@dataclass(frozen=True)
 class StartTrace:
     """Processes or threads that one line starts, again and again: how many times, and the time that starting and ending them took."""
 
@@ -170,6 +180,7 @@ class ComputeTrace:
     collections: GcTrace | None = None
     recompute: tuple[RecomputeTrace, ...] = ()
     forward_repeats: tuple[ForwardRepeatTrace, ...] = ()
+    in_vain: tuple[InVainTrace, ...] = ()
     starts: tuple[StartTrace, ...] = ()
     memory: MemoryTrace | None = None
     censuses: tuple[CensusTrace, ...] = ()

@@ -144,7 +144,7 @@ class RepeatedCall:
     comparable: int = 0
     loader: int | None = None  # whose batches were made, where known
     sampled: int = 0  # different samples that the windows held; 0 where they are not of single samples
-    containers: bool = False  # arguments that are no keys are dictionaries and lists of a few
+    containers: bool = False  # arguments that are no keys are arrays, or dictionaries and lists of a few
 
 
 @dataclass(frozen=True)

@@ -103,17 +103,19 @@ COMPUTING = (
     ),
     Explanation(
         "recompute",
-        "forward work is done twice, though memory is free",
+        "work of the network is done twice though memory is free, or for nothing",
         "activation checkpointing, torch's or written by hand, was left on after the model or the batch became smaller; or several parts "
-        "of a network each run what they share",
+        "of a network each run what they share; or a teacher that nobody trains records for backward",
         "time of checkpointed calls inside backward, and of what code there computes with gradients switched on, against peak memory and "
-        "its limit; trained modules that get inputs again which they had in the same step, and give an equal result",
+        "its limit; trained modules that get inputs again which they had in the same step, and give an equal result; modules that record "
+        "for gradients which no optimizer takes, called with inputs that need none",
         (
             Fix(
                 "switch it off, and watch the peak of two steps",
                 "nothing but memory; random masks, unless their state was kept",
                 "recompute_off",
             ),
+            Fix("call what nobody trains under torch.no_grad()", NOTHING, "frozen_call"),
             Fix("checkpoint only the heaviest blocks that do not fit", "nothing but memory"),
             Fix("run what several parts share once, and hand its result to them", "nothing; what counts its calls, such as running means"),
         ),

@@ -161,7 +161,7 @@ def given(file: PythonFile, call: cst.Call, names: set[str]) -> bool:
 
 def by_call(call: cst.Call, shared: sharing.Shared) -> bool:
     """Whether `call` changes what is held: as its method, through a function that it hands it to, or by writing into it."""
-    base = call.func.value if isinstance(call.func, cst.Attribute) else None
+    base = call.func.value if isinstance(call.func, cst.Attribute) and not _of_library(shared.file, call.func) else None
     if base is not None and writes(call.func.attr.value) and (shared.holds(base) or root(base) in shared.names):  # type: ignore[union-attr]
         return True
     out = keyword(call, "out")
@@ -174,6 +174,11 @@ def by_call(call: cst.Call, shared: sharing.Shared) -> bool:
         return False
     found = list(callees.meant(shared.project, shared.file, call))
     return any(_changes_taken(where, function, names, shared) for where, function, names in shared.taken(call, found))
+
+
+def _of_library(file: PythonFile, function: cst.BaseExpression) -> bool:
+    """Whether a function of numpy's, torch's or the like is called, such as `np.append`, and no method of an object."""
+    return root(function) in file.imported and (file.full_name(function) or "").split(".")[0] in MODULES
 
 
 def _changes_taken(file: PythonFile, function: cst.FunctionDef, names: frozenset[str], shared: sharing.Shared) -> bool:

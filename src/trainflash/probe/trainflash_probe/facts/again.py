@@ -6,6 +6,9 @@ counts. Dropout makes another result, and so does a change of weights. A call th
 so, too, with no backward in between: the passes of an accumulated update are each their own. Of a call that records and one before it that
 did not, the earlier one was for nothing. What a module without a gradient gets in every step is no work of one step: it counts only where
 the module gets something new as well. Inputs on a device are not compared.
+
+Beside that, the outermost modules that record for a backward pass though no optimizer holds a parameter of theirs, and their inputs need no
+gradient: a teacher that nobody froze. All that backward does there is in vain.
 """
 
 from __future__ import annotations
@@ -16,13 +19,14 @@ import sys
 import time
 from threading import get_ident
 
+from .. import own
 from ..guard import swallow
 from ..nested import needs_grad
 from ..phases import compiled, gaps
 from ..phases.loop import loop
 from ..phases.observer import Observer
 from ..writer import fact
-from . import compiles
+from . import compiles, updates
 from .askers import asker
 from .digests import digest_of
 from .watched import is_watched, watching
@@ -61,6 +65,8 @@ class Again(Observer):
         self._made: dict = {}  # (module, digest of its inputs) -> its last call
         self._rows: list = []  # (module, place, ns, whether it records, whether the first call was remembered only)
         self._new: set = set()  # modules that got something new
+        self._in_vain: list = []  # (place, whether it calls the module itself, ns) of calls that record for gradients that nobody takes
+        self._untrained: dict = {}  # module -> whether all its gradients are such
         self._depth = self._calls = self._step = self._overhead = self._backwards = 0
         self._total_ns = self._recorded_ns = 0  # of outermost calls
 
@@ -141,7 +147,7 @@ class Again(Observer):
     def _noted(self, original, module, frame, args: tuple, kwargs: dict):
         """Call the module; an error of ours is none of the program's."""
         began = _clock()
-        key, rows = self._key(module, args, kwargs), len(self._rows)
+        key, rows, vain = self._key(module, args, kwargs), len(self._rows), len(self._in_vain)
         self._overhead += _clock() - began
         before, began = self._overhead, _clock()
         self._depth += 1
@@ -155,10 +161,25 @@ class Again(Observer):
         if not self._depth and self._state == COUNTS:
             self._total_ns += ns
             self._recorded_ns += ns * records
+        if records and self._state == COUNTS and updates.in_vain:
+            self._recorded(module, vain, frame, (args, kwargs), ns)
         if key is not None:
             self._returned(key, rows, frame, result, ns, records)
-            self._overhead += _clock() - ended
+        self._overhead += _clock() - ended
         return result
+
+    def _recorded(self, module, before: int, frame, given: tuple, ns: int) -> None:
+        """Note a call that recorded for nothing, in place of those inside it."""
+        try:
+            known = self._untrained.get(module)
+            if known is None:
+                graded = [id(each) for each in module.parameters() if each.requires_grad]
+                known = self._untrained[module] = bool(graded) and updates.in_vain.issuperset(graded)
+            if known and not needs_grad(given):
+                del self._in_vain[before:]
+                self._in_vain.append((tuple(asker(frame) or ()), own.is_own(frame.f_code), ns))
+        except Exception as error:
+            swallow("again", error)
 
     def _key(self, module, args: tuple, kwargs: dict):
         self._calls += 1
@@ -203,7 +224,19 @@ class Again(Observer):
             row[1] += ns
             row[2] += ns * records
         rows = [[list(place) or None, *figures] for place, figures in places.items()]
-        fact("again", total_ns=self._total_ns, recorded_ns=self._recorded_ns, rows=rows)
+        fact("again", total_ns=self._total_ns, recorded_ns=self._recorded_ns, rows=rows, in_vain=self._rows_in_vain())
+
+    def _rows_in_vain(self) -> list | None:
+        if updates.in_vain is None:
+            return None
+        if loop.by_hand:
+            return []
+        places: dict = {}
+        for place, direct, ns in self._in_vain:
+            row = places.setdefault((place, direct), [0, 0])
+            row[0] += 1
+            row[1] += ns
+        return [[list(place) or None, direct, *figures] for (place, direct), figures in places.items()]
 
 
 def install(torch) -> None:

@@ -35,7 +35,7 @@ class _TooMuch(Exception):
 class Digest:
     """Content hash of one value; `hashable` is False as soon as a part could not be the key of a dict.
 
-    `containers`: that holds for nothing but dictionaries and lists, whose few parts could be keys.
+    `containers`: that holds for nothing but dictionaries, lists and arrays of numbers, whose few parts could be told apart.
     Tensors that nothing is learned from are keys by their identity, whatever they hold: `tensors` names them.
     """
 
@@ -144,7 +144,8 @@ class Digest:
         if _of_torch(value) and not getattr(value, "requires_grad", True):
             self.tensors = [*self.tensors, value]
         else:
-            self.hashable, self._beyond = False, True
+            self.hashable = False
+            self._beyond = self._beyond or (type(value).__module__, type(value).__name__) != ("numpy", "ndarray")
 
 
 def _of_large(array) -> bytes:

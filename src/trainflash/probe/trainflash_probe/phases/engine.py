@@ -20,7 +20,7 @@ def install(torch) -> None:
     in_dynamo, is_compiling = torch.compiler.is_dynamo_compiling, torch.compiler.is_compiling
     enter, leave = _backward(in_dynamo, is_compiling)
     inside.hook(torch.autograd.backward, enter, leave, ("tensors", "grad_tensors"))
-    inside.hook(torch.autograd.grad, enter, leave, ("outputs",))
+    inside.hook(torch.autograd.grad, _by_hand(enter), leave, ("outputs",))
     transforms = sys.modules.get("torch._functorch.eager_transforms")
     if hasattr(transforms, "grad_and_value_impl"):
         transforms.grad_and_value_impl = _functional_gradient(transforms.grad_and_value_impl, is_compiling)
@@ -70,6 +70,14 @@ def _backward(in_dynamo, is_compiling) -> tuple:
             loop.mark_update()
 
     return enter, leave
+
+
+def _by_hand(enter):
+    def asked(outputs):
+        loop.by_hand = True
+        return enter(outputs)
+
+    return asked
 
 
 def _functional_gradient(original, is_compiling):
