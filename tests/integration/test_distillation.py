@@ -87,3 +87,39 @@ def test_other_targets_are_refused_beside_rounded_ones(made, tmp_path, name):
     found = judged(made, PROGRAM, tmp_path / "runs", *ROUNDED, OTHERS[name])
     assert found.verdict == "changed" and "targets" in found.changed, found.reasons
     assert any("the same inputs meet other targets" in reason for reason in found.reasons)
+
+
+RECORDING = PROGRAM.replace("        with torch.no_grad():\n            answers", "        answers")
+TAUGHT = RECORDING.replace(
+    "student = nn",
+    """first = torch.optim.Adam(teacher.parameters(), lr=1e-2)
+for _ in range(6):
+    loss = teacher(torch.randn(12, 16)).square().mean()
+    first.zero_grad()
+    loss.backward()
+    first.step()
+student = nn""",
+)
+FROZEN = ("        answers = teacher(points)", "        with torch.no_grad():\n            answers = teacher(points)")
+
+
+@pytest.mark.parametrize(
+    "program", [RECORDING, RECORDING.replace("Teacher().eval()", "Teacher()"), TAUGHT], ids=["eval", "train", "taught"]
+)
+def test_a_teacher_that_nobody_trains_is_the_same_without_gradients(tmp_path, program):
+    made = sandbox_of(tmp_path, program)
+    found = judged(made, program, tmp_path / "runs", FROZEN)
+    assert (found.verdict, found.changed) == ("same", ()), found.reasons
+
+
+def test_a_network_that_is_trained_is_not_the_same_without_gradients(tmp_path):
+    program = RECORDING.replace("student.parameters()", "[*student.parameters(), *teacher.parameters()]")
+    found = judged(sandbox_of(tmp_path, program), program, tmp_path / "runs", FROZEN)
+    assert found.verdict == "changed", found.reasons
+
+
+def test_a_network_that_an_optimizer_forgets_is_not_the_same(tmp_path):
+    program = RECORDING.replace("student.parameters()", "[*student.parameters(), *teacher.parameters()]")
+    edit = ("[*student.parameters(), *teacher.parameters()]", "student.parameters()")
+    found = judged(sandbox_of(tmp_path, program), program, tmp_path / "runs", edit)
+    assert found.verdict == "changed", found.reasons

@@ -67,6 +67,7 @@ FILES = (
     "knob_scaled_loss.yaml",  # what goes past a trainer that scales the loss
     "knob_pinned.yaml",  # batches that lie on the device, or that torch does not look into
     "knob_padding_multiples.yaml",  # collators that round widths up
+    "knob_hf_parser.yaml",  # training arguments that transformers' own parser makes
     "knob_frozen.yaml",  # networks that nobody trains, called with gradients
     "knob_network.yaml",  # the network, attention in it and its compiler
 )

@@ -15,7 +15,7 @@ from trainflash.knobs.edits.keeping import cache_sizes
 from trainflash.knobs.edits.watching import profiles, raised
 from trainflash.knobs.edits.which_call import OF_LOADERS, calls_at, place_among, the_call, wanted_location
 from trainflash.knobs.kinds import CallArgument, ReplaceCall
-from trainflash.knobs.reading import derived, sources, writes
+from trainflash.knobs.reading import derived, hf_parser, sources, writes
 from trainflash.knobs.reading.expressions import UNKNOWN, NoPlace, argument_node, class_values, literal, refuse, same, spelled_value
 from trainflash.knobs.reading.origins import Source
 from trainflash.knobs.reading.python_source import PythonFile, dotted, has_splat, keyword
@@ -147,7 +147,7 @@ def at_call(edit: CallArgument, scene: Scene, file: PythonFile, call: cst.Call) 
     expected = scene.facts.get(edit.fact) if edit.fact is not None else None
     resolver = sources.Resolver(scene.project, UNKNOWN if expected is None else expected)
     argument_allowed.check(edit, scene, file, call, expected, resolver)
-    name = (dotted(call.func) or "").split(".")[-1]
+    name = "TrainingArguments" if hf_parser.parses(call) else (dotted(call.func) or "").split(".")[-1]
     if name.endswith("Arguments"):
         for where, value in writes.to_key(scene.project, (edit.argument,)):
             raise refuse(f"{where.location(value)}: {edit.argument} is assigned again here, so the value in the call may not count")
@@ -175,6 +175,8 @@ def at_call(edit: CallArgument, scene: Scene, file: PythonFile, call: cst.Call) 
         raise refuse(f"{here}: a *splat may pass {edit.argument}")
     what = f"{edit.argument} of {name} at {here}"
     crowd = _crowd(edit, scene, file, call)
+    if found is None and hf_parser.parses(call):
+        raise refuse(f"{what} is not typed anywhere, and its default is not this knob's to change")
     if found is None:
         return _added(edit, file, call, what, crowd, expected, resolver)
     if expected is not None and not same(found.value, expected):

@@ -20,7 +20,7 @@ from trainflash.knobs.kinds import (
     UnwrapCall,
 )
 from trainflash.knobs.project import Project
-from trainflash.knobs.reading import callees, library_settings, sources
+from trainflash.knobs.reading import callees, hf_parser, library_settings, sources
 from trainflash.knobs.reading.expressions import argument_node, given_to, no_place, refuse
 from trainflash.knobs.reading.python_source import PythonFile, dotted, has_splat
 from trainflash.knobs.scene import Scene
@@ -84,6 +84,9 @@ def the_call(edit: Placed, scene: Scene) -> tuple[PythonFile, cst.Call]:
     found = _calls_of(edit.calls, scene)
     if isinstance(edit, CallArgument) and not edit.add:
         found = [(file, call) for file, call in found if _passes(file, call, edit) or _may_spread(scene, file, call, edit)]
+    parsing = [] if found else hf_parser.calls(scene.project, edit.calls)
+    if parsing and isinstance(edit, CallArgument):
+        found = [(file, call) for file, call in parsing if _says(scene, file, call, edit)] or parsing[:1]
     if not found:
         raise no_place(f"no call of {' or '.join(tails)} was found in the program", "name the place with --at FILE:LINE")
     if len(found) > 1:
@@ -136,8 +139,10 @@ def _passes(file: PythonFile, call: cst.Call, edit: CallArgument) -> bool:
 
 def _may_spread(scene: Scene, file: PythonFile, call: cst.Call, edit: CallArgument) -> bool:
     """Whether a `**` of the call may hold the argument; where that is not known, it may."""
-    if not has_splat(call, "**"):
-        return False
+    return has_splat(call, "**") and _says(scene, file, call, edit)
+
+
+def _says(scene: Scene, file: PythonFile, call: cst.Call, edit: CallArgument) -> bool:
     try:
         return sources.Resolver(scene.project).argument(file, call, edit.argument, edit.position) is not None
     except UsageError:

@@ -125,6 +125,10 @@ class Names:
             return Source(word.value, f"{name} in the command, declared at {here}", here, word.write, offset=word.at)
         raise refuse(f"{self._project.given(spellings)} is set in the command itself", f"change {name} in the command, not in the source")
 
+    def typed(self, name: str, here: Location) -> Source | None:
+        """What the command gives to an option of that name, which is declared at `here`; None: nothing."""
+        return self._typed(_flags(name), _flags(name)[0], here) if self._project.given(_flags(name)) is not None else None
+
     def fields(self, name: str, only: str | None = None) -> Source | None:
         """The default of the field or class constant `name`: of class `only`, or of any class that is no network or data set."""
         found: list[Source | None] = []

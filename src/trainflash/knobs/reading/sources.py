@@ -16,7 +16,7 @@ from libcst import metadata
 
 from trainflash.errors import UsageError
 from trainflash.knobs.project import Project, is_module
-from trainflash.knobs.reading import callers, composed, limits, lookups, text_configs, uses
+from trainflash.knobs.reading import callers, composed, hf_parser, limits, lookups, text_configs, uses
 from trainflash.knobs.reading.expressions import (
     UNKNOWN,
     argument_node,
@@ -486,12 +486,22 @@ class Resolver:
 
     def argument(self, file: PythonFile, call: cst.Call, name: str, index: int | None, keys: tuple[str, ...] = ()) -> Source | None:
         """The source of the argument `name` of `call`; None when the call does not pass it. Raises `UsageError` when unclear."""
+        if hf_parser.parses(call):
+            return hf_parser.argument(self, file, call, name)
         node = argument_node(file, call, name, index)
         if node is not None:
             return self._given(file, call, name, node, keys)
         spreads = [(arg.value, self.source(file, arg.value, (name, *keys))) for arg in call.args if arg.star == "**"]
         found_in = [found.also(uses.of_spread(file, node, name, self.project)) for node, found in spreads if found is not None]
         return pick(found_in, file.location(call), self.expected) if found_in else None
+
+    def configured(self, file: PythonFile, call: cst.Call, name: str) -> Source | None:
+        """The key `name` of the program's configuration files, which `call` reads."""
+        return self._names.configured((name,), file.location(call))
+
+    def typed(self, file: PythonFile, call: cst.Call, name: str) -> Source | None:
+        """What the command gives to the option `name`, which `call` reads; None where it does not."""
+        return self._names.typed(name, file.location(call))
 
 
 def _made_of(file: PythonFile, assignment: Any, node: cst.Name) -> bool:

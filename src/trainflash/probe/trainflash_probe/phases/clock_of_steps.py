@@ -107,6 +107,11 @@ class StepClock:
         """Whether one lives, or a function that stands for one."""
         return bool(self._alive)
 
+    def living(self) -> list:
+        """Those that live, but for those that a newer one may have replaced."""
+        known = [reference for key, reference in list(self._alive.items()) if key not in self._former]
+        return [made for made in (reference() for reference in known) if made is not None]
+
     def backward_completes_step(self) -> bool:
         """Count a backward; True where no optimizer will follow."""
         self.sees_steps = True

@@ -1,7 +1,8 @@
 """Which root forwards trained, and which evaluated.
 
 A forward is a training forward if a backward depends on it, whatever mode its module is in: the autograd graph of the loss is
-searched for nodes that were made during the forward. All others are evaluation.
+searched for nodes that were made during the forward. All others are evaluation, and so is what backward reaches in vain: a network
+of which no optimizer holds a parameter, with inputs that need no gradient, such as a teacher that nobody froze.
 """
 
 from __future__ import annotations
@@ -30,12 +31,19 @@ class Forward:
         self.marker = state.graph_marker()
         self.end = None  # the marker of the forward after it
         self.look = None  # of a criterion's: what it was given
+        self.free = owns and len(given) == len(found)  # nothing behind it could want its gradient but its parameters
+        self.unheld = None  # reference to the module, where backward reaches it in vain
         self.net = self.mode[0]  # which network it is of: see `Evaluations.net`
         self._line = None
 
     @property
+    def without_gradients(self):
+        """Whether nobody learns from its gradients."""
+        return self.marker is None or self.unheld is not None
+
+    @property
     def may_evaluate(self):
-        return self.owns and (self.marker is None or not self.mode[1])
+        return self.owns and (self.without_gradients or not self.mode[1])
 
     @property
     def line(self):
@@ -93,6 +101,12 @@ class Forwards:
         self._used += chosen
         taken = set(map(id, chosen))
         self._waiting = [forward for forward in self._waiting if id(forward) not in taken]
+
+    def in_vain(self):
+        """Those of the update that is about to be told that no optimizer trains: no training of theirs."""
+        found = [forward for forward in self._used if forward.unheld is not None]
+        self._used = [forward for forward in self._used if forward.unheld is None]
+        return found
 
     def expired(self, updates):
         """Forwards with a model that no backward used during the update after theirs (a GAN's generator is used one update later)."""

@@ -116,6 +116,8 @@ class Recorder(Observer):
             return
         if owns:
             self._roots[id(module)] = weakref.ref(module)
+            if forward.marker is not None and forward.free and self._try(self._unheld, module):
+                forward.unheld = weakref.ref(module)
             forward.net = self._try(self._evaluations.net, module) or forward.net
             self._newest = forward if forward.may_evaluate else None
         elif forward.marker is not None and type(module).__module__ != "torch.nn.modules.loss":  # these call a function that is watched
@@ -247,7 +249,25 @@ class Recorder(Observer):
 
     # ---------------------------------------------------------------- parts
 
+    def _held(self):
+        return {id(each) for made in loop.clock.living() for group in made.param_groups for each in group["params"]}
+
+    def _unheld(self, module):
+        """Whether optimizers train something, and no parameter of the module."""
+        held = self._held()
+        return bool(held) and all(id(each) not in held for each in module.parameters())
+
+    def _set_aside(self):
+        """Forwards that backward reaches in vain are none of the update, where the optimizers hold parameters of other networks."""
+        held = self._held()
+        if any(id(each) in held for root in self._living() for each in root.parameters()):  # else they hold copies
+            for forward in self._forwards.in_vain():
+                self._evaluations.add(forward)
+                if (module := forward.unheld()) is not None:
+                    self._weigh_evaluated(forward, module)
+
     def _taken(self):
+        self._try(self._set_aside)
         line = {
             "losses": [loss.hex() for loss in self._losses],
             "loss_types": sorted(self._loss_types),
@@ -281,7 +301,7 @@ class Recorder(Observer):
 
         def leave(call, result):
             given, target, settings, trains = call
-            if result is not None and self._newest is not None and not (trains and self._newest.marker is None):
+            if result is not None and self._newest is not None and not (trains and self._newest.without_gradients):
                 with loop.unseen():
                     self._try(scores.add, self._newest.line, name, given, target, settings, result)
 
