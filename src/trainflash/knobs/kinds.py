@@ -352,6 +352,11 @@ class AskedFirst(Edit):
 
 
 @dataclass(frozen=True)
+class DrawnWeights(Edit):
+    """Keep the sums of the weights of numpy's `choice` near the finding's line, and look uniform numbers up in them."""
+
+
+@dataclass(frozen=True)
 class FrozenCall(Edit):
     """Put the statement that calls a network without an optimizer, at the line where the run saw it, under `torch.no_grad()`."""
 

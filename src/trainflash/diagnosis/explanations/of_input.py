@@ -36,6 +36,7 @@ INPUT = (
             Fix("make the work cheaper: vectorise it, move constants out of the loop, store data preprocessed", NOTHING),
             WORKERS,
             ALONE,
+            Fix("add the weights of a draw up once instead of in each draw", NOTHING, "drawn_weights"),
             STREAM,
             Fix(
                 "keep workers between epochs, pin memory, prefetch more: in this order, once there are workers",

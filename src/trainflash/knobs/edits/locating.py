@@ -14,7 +14,16 @@ from trainflash.knobs.edits.batches import exchange as exchanging
 from trainflash.knobs.edits.cadence import asked_first, intervals, later_reads, seldom
 from trainflash.knobs.edits.foreach import loops as foreach_loops
 from trainflash.knobs.edits.formats import kept_layout, single_precision
-from trainflash.knobs.edits.keeping import hoisting, kept_contents, kept_handles, kept_links, kept_loaders, kept_pools, memoize
+from trainflash.knobs.edits.keeping import (
+    drawn_weights,
+    hoisting,
+    kept_contents,
+    kept_handles,
+    kept_links,
+    kept_loaders,
+    kept_pools,
+    memoize,
+)
 from trainflash.knobs.edits.lists import joined_calls, joined_once, listed_fields, plain_numbers, searched_lists, stacked_arrays
 from trainflash.knobs.edits.mapped import rows as mapped_rows
 from trainflash.knobs.edits.network import compiled_blocks, evaluation, frozen_calls, own_optimizers, rerun, sparse_gradients, trained
@@ -48,6 +57,7 @@ FINDERS: dict[type, Callable[[Any, Scene], tuple[Target, ...]]] = {
     of.LogLevel: log_levels.log_level,
     of.Seldom: seldom.seldom,
     of.AskedFirst: asked_first.asked_first,
+    of.DrawnWeights: drawn_weights.drawn_weights,
     of.FrozenCall: frozen_calls.frozen_call,
     of.PlainNumbers: plain_numbers.plain_numbers,
     of.ForeachOperations: foreach_loops.foreach_operations,

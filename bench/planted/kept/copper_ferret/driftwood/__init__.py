@@ -1,0 +1,3 @@
+from .meters import ClickMeter
+from .nets import TwoTower
+from .trainer import Trainer
