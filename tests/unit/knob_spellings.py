@@ -68,6 +68,7 @@ FILES = (
     "knob_pinned.yaml",  # batches that lie on the device, or that torch does not look into
     "knob_padding_multiples.yaml",  # collators that round widths up
     "knob_hf_parser.yaml",  # training arguments that transformers' own parser makes
+    "knob_convolutions.yaml",  # convolutions in numpy
     "knob_draws.yaml",  # draws with weights
     "knob_frozen.yaml",  # networks that nobody trains, called with gradients
     "knob_network.yaml",  # the network, attention in it and its compiler

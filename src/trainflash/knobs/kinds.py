@@ -357,6 +357,11 @@ class DrawnWeights(Edit):
 
 
 @dataclass(frozen=True)
+class FftConvolution(Edit):
+    """Convolve by Fourier transforms what numpy convolves directly, near the finding's line."""
+
+
+@dataclass(frozen=True)
 class FrozenCall(Edit):
     """Put the statement that calls a network without an optimizer, at the line where the run saw it, under `torch.no_grad()`."""
 

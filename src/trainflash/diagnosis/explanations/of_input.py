@@ -37,6 +37,7 @@ INPUT = (
             WORKERS,
             ALONE,
             Fix("add the weights of a draw up once instead of in each draw", NOTHING, "drawn_weights"),
+            Fix("convolve long rows by Fourier transforms", "rounding", "fft_convolution"),
             STREAM,
             Fix(
                 "keep workers between epochs, pin memory, prefetch more: in this order, once there are workers",

@@ -24,7 +24,15 @@ from trainflash.knobs.edits.keeping import (
     kept_pools,
     memoize,
 )
-from trainflash.knobs.edits.lists import joined_calls, joined_once, listed_fields, plain_numbers, searched_lists, stacked_arrays
+from trainflash.knobs.edits.lists import (
+    fft_convolution,
+    joined_calls,
+    joined_once,
+    listed_fields,
+    plain_numbers,
+    searched_lists,
+    stacked_arrays,
+)
 from trainflash.knobs.edits.mapped import rows as mapped_rows
 from trainflash.knobs.edits.network import compiled_blocks, evaluation, frozen_calls, own_optimizers, rerun, sparse_gradients, trained
 from trainflash.knobs.edits.padding import buckets, columns, longest, rounded
@@ -58,6 +66,7 @@ FINDERS: dict[type, Callable[[Any, Scene], tuple[Target, ...]]] = {
     of.Seldom: seldom.seldom,
     of.AskedFirst: asked_first.asked_first,
     of.DrawnWeights: drawn_weights.drawn_weights,
+    of.FftConvolution: fft_convolution.fft_convolution,
     of.FrozenCall: frozen_calls.frozen_call,
     of.PlainNumbers: plain_numbers.plain_numbers,
     of.ForeachOperations: foreach_loops.foreach_operations,

@@ -1,0 +1,44 @@
+"""A convolution of two long rows by Fourier transforms: numpy's own multiplies each value of one with each of the other."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from trainflash.knobs.edits import imports
+from trainflash.knobs.kinds import FftConvolution
+from trainflash.knobs.reading.expressions import literal, refuse, short
+from trainflash.knobs.reading.python_source import PythonFile, has_splat, keyword, positional
+from trainflash.knobs.scene import Scene, Target
+from trainflash.knobs.splices import Splice
+
+DIRECT = "numpy.convolve"
+MODES = ("full", "valid")  # "same" is as long as the longer row in numpy, and as the first in scipy
+
+
+def fft_convolution(edit: FftConvolution, scene: Scene) -> tuple[Target, ...]:
+    """The one direct convolution at the finding's line, or in its function. Raises `UsageError`, also where the program has no scipy."""
+    file, place = scene.source("convolves")
+    function = file.function_at(place)
+    direct = [call for call in file.calls if file.full_name(call.func) == DIRECT]
+    here = [call for call in direct if file.covers(file.statement(call) or call, place.line)]
+    here = here or [call for call in direct if function is not None and file.inside(call, function)]
+    if len(here) != 1:
+        raise refuse(f"{place}: {'no' if not here else 'more than one'} call of numpy.convolve near this line")
+    call = here[0]
+    first, second = _rows(file, call)
+    if not any(name.split(".")[0] == "scipy" for other in scene.project.parsed("scipy") for name in other.imported.values()):
+        raise refuse(f"{file.location(call)}: the program does without scipy, whose function it would be")
+    mode = keyword(call, "mode") or positional(call, 2)
+    if mode is not None and literal(mode.value) not in MODES:
+        raise refuse(f"{file.location(call)}: `{file.text(mode.value)}` means another part of the result in scipy")
+    spelled, needed = imports.reach(file, "scipy.signal", "fftconvolve")
+    given = [first, second, *([f"mode={file.text(mode.value)}"] if mode is not None else [])]
+    splices = (*needed, Splice(file.path, *file.outer_span(call), f"{spelled}({', '.join(given)})"))
+    return (Target(file.location(call), None, lambda value: splices, f"the convolution at {file.location(call)}", spelled),)
+
+
+def _rows(file: PythonFile, call: cst.Call) -> tuple[str, str]:
+    first, second = (positional(call, at) or keyword(call, name) for at, name in enumerate("av"))
+    if has_splat(call, "*") or has_splat(call, "**") or first is None or second is None:
+        raise refuse(f"{file.location(call)}: what `{short(file.text(call))}` is given cannot be told")
+    return file.outer_text(first.value), file.outer_text(second.value)
