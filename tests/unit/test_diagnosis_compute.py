@@ -483,3 +483,16 @@ def test_a_cost_without_its_phase_is_gone_and_what_stood_beside_it_leads():
     found = diagnose(summary).findings
     assert "recompute" not in {finding.kind for finding in found}
     assert found[0].kind == "launch_overhead"
+
+
+def test_gradients_of_whole_lookup_tables():
+    def told(part, **changes):
+        made = replace(s.run(Fwd=0.1, Bwd=0.7, Opt=0.1), operators=c.operators(table_share=part), updates=c.updates(**changes))
+        return {finding.phase: finding for finding in diagnose(made).findings if finding.kind == "optimizer"}.get("Bwd")
+
+    lazy = {"optimizer": "SGD", "elements": 5_000_000}
+    found = told(0.5, **lazy)
+    assert found.share == pytest.approx(0.45) and found.knobs[0] == "sparse_gradients"
+    assert told(0.05, **lazy) is None and told(None, **lazy) is None
+    assert told(0.5, optimizer="Adam", elements=5_000_000) is None  # moves all rows
+    assert told(0.5, optimizer="SGD", elements=1000) is None

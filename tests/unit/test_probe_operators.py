@@ -60,6 +60,21 @@ def test_convolutions_are_counted_forward_and_backward():
     assert found["convs"] == 4 and 0 < found["conv_ns"] <= found["op_ns"]
 
 
+@pytest.mark.parametrize("sparse", [False, True])
+def test_gradients_of_whole_tables_are_told(sparse):
+    native = torch._C._autograd
+    table = torch.nn.Embedding(3000, 64, sparse=sparse)
+    native._enable_profiler_legacy(part("facts.census")._config(torch))
+    try:
+        with torch.autograd.profiler.record_function(operators.CLOCK):
+            pass
+        table(torch.arange(8)).sum().backward()
+    finally:
+        records = native._disable_profiler_legacy()
+    found = operators.read(records, [], -1.0)
+    assert (found["table_ns"] > 0) is not sparse and found["table_ns"] <= found["op_ns"]
+
+
 def test_what_a_mode_adds_to_operators_is_told():
     plain, inside = figures("plain"), figures("mode")
     assert plain["mode_ns"] == 0

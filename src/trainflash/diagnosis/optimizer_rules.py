@@ -43,6 +43,40 @@ def optimizer(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
     )
 
 
+def whole_tables(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
+    """Backward fills gradients as large as the lookup tables, of which an optimizer that could leave the other rows alone takes a few.
+
+    `share` is what the census of operators shows of it. Abstains without the census, or where the optimizer moves all rows anyway.
+    """
+    operators, updates, backward = signals.summary.operators, signals.summary.updates, signals.share("Bwd")
+    if operators is None or operators.table_share is None or updates is None or backward is None or operators.step_ms <= 0:
+        return ()
+    share = min(backward, operators.table_share * operators.op_ms / operators.step_ms)
+    if share < limits.dominant or not _lazy(updates):
+        return ()
+    return (
+        claim(
+            "optimizer",
+            "Bwd",
+            signals.computed_on,
+            share,
+            limits,
+            summary=f"backward fills gradients of whole lookup tables for {shown(share)} of the time, of which a batch looks up few rows",
+            evidence=(
+                percent("operator time in gradients of whole lookup tables", operators.table_share),
+                Evidence("optimizer", f"{updates.optimizer}, which can leave rows alone that were not looked up"),
+                count("elements that it updates", updates.elements),
+            ),
+            location=updates.location,
+            knobs=("sparse_gradients",),
+        ),
+    )
+
+
+def _lazy(updates: Updates) -> bool:
+    return updates.optimizer in LAZY and updates.elements >= LARGE and not _by_hand(updates)
+
+
 def _by_hand(updates: Updates) -> bool:
     """An update of the owner's, whatever its name: it has none of the options of torch's optimizers."""
     return updates.fused is None and updates.foreach is None and updates.package != "torch"
@@ -71,7 +105,7 @@ def _update_knobs(updates: Updates | None) -> tuple[str, ...]:
         return ("optimizer_foreach", "optimizer_fused")
     knobs = ["torch_optimizer", "foreach_operations"] if _by_hand(updates) else []
     if not _by_hand(updates):
-        knobs += ["sparse_gradients"] if updates.optimizer in LAZY and updates.elements >= LARGE else []
+        knobs += ["sparse_gradients"] if _lazy(updates) else []
         knobs += ["optimizer_foreach"] if updates.optimizer in FOREACH and not updates.foreach else []
         knobs += ["optimizer_fused"] if updates.optimizer in FUSABLE else []
     knobs += ["zero_grad_set_to_none"] if updates.zero_to_none is False else []

@@ -10,7 +10,7 @@ from trainflash.diagnosis.device_rules import h2d, launch_overhead, python_in_ne
 from trainflash.diagnosis.format_rules import memory_format, precision
 from trainflash.diagnosis.input_rules import collate_beside, input_cost, repeated_work, tail_beside, worker_startup
 from trainflash.diagnosis.lock_rules import lock_held_beside
-from trainflash.diagnosis.optimizer_rules import optimizer
+from trainflash.diagnosis.optimizer_rules import optimizer, whole_tables
 from trainflash.diagnosis.periodic_rules import checkpoint, evaluation, host_code, logging, startup, unheard
 from trainflash.diagnosis.rank_rules import communication, rank_straggler
 from trainflash.diagnosis.settings_rules import debug_api
@@ -48,6 +48,7 @@ RULES: tuple[Rule, ...] = (
     rank_straggler,
     host_code,
     optimizer,
+    whole_tables,
     padding,
     attention_kernel,
     recompute,

@@ -156,6 +156,7 @@ class Operators:
     conv_per_step: float | None = None  # convolutions, forward and backward
     accumulated_share: float | None = None  # part of `op_ms` in adding gradients up
     thin: tuple[ThinProducts, ...] = ()  # fewest rows first
+    table_share: float | None = None  # part of `op_ms` in gradients of lookup tables that hold all of their rows
     double_share: float | None = None  # part of `op_ms` in operators that compute in float64, with their backward
     double_at: Location | None = None  # the owner's line that goes over to float64
     set_up: float | None = None  # convolutions of a step, forward, that took much longer than the same once more; on a CPU

@@ -243,6 +243,7 @@ def _operators(seen: ComputeTrace) -> Operators | None:
         thin=tuple(ThinProducts(rows, part_of(ns) or 0.0) for rows, ns in calm.thin),
         matmul_share=part_of(calm.matmul_ns),
         copy_share=part_of(calm.copy_ns),
+        table_share=part_of(calm.table_ns),
         mode_share=calm.mode_ns / calm.ns if calm.ns > 0 else None,
         making_share=calm.data_ns / calm.ns if calm.ns > 0 else None,
         op_share=max((census.op_ns / census.ns for census in censuses if census.ns > 0), default=None),

@@ -25,7 +25,7 @@ from trainflash.trace.computing import (
 from trainflash.trace.facts import Facts
 
 CENSUS_FIGURES = ("ns", "ops", "op_ns", "small_ns", "optimizer_ops", "matmul_ns", "conv_ns", "copy_ns")
-LATER_FIGURES = ("mode_ns", "data_ns", "convs", "accumulated_ns", "double_ns")  # that older records lack
+LATER_FIGURES = ("mode_ns", "data_ns", "convs", "accumulated_ns", "double_ns", "table_ns")  # that older records lack
 
 
 def read_computing(facts: Facts) -> ComputeTrace:

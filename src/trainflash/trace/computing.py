@@ -134,8 +134,8 @@ class CensusTrace:
     """Operators of one step up to its last update. Times are nanoseconds on the host.
 
     `mode_ns`: in dispatch modes' own code; `data_ns`: in operators that make batches, which count nowhere else; `accumulated_ns`: in
-    adding gradients up; `double_ns`: in operators that compute in float64, with their backward; `thin`: smallest side of products of
-    matrices, up to 16, and time in such products, those of 20 µs and more.
+    adding gradients up; `double_ns`: in operators that compute in float64, with their backward; `table_ns`: in gradients of whole lookup
+    tables; `thin`: smallest side of products of matrices, up to 16, and time in such products, those of 20 µs and more.
     """
 
     step: int
@@ -152,6 +152,7 @@ class CensusTrace:
     convs: int = 0
     accumulated_ns: int = 0
     double_ns: int = 0
+    table_ns: int = 0
     thin: tuple[tuple[int, int], ...] = ()
     attention: tuple[AttentionCall, ...] = ()
 

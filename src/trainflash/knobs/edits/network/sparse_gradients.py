@@ -54,6 +54,17 @@ def sparse_gradients(edit: SparseGradients, scene: Scene) -> tuple[Target, ...]:
     return (Target(first.location, first.current, lambda value: tuple(each for target in dense for each in target.write(value)), where),)
 
 
+def _rates_alone(groups: cst.BaseExpression | None) -> bool:
+    """Whether groups of parameters are written out, and say nothing of themselves but a learning rate."""
+    written = [element.value for element in groups.elements] if isinstance(groups, (cst.List, cst.Tuple)) else []
+    keys = [
+        string_value(each.key) if isinstance(each, cst.DictElement) else None
+        for group in written
+        for each in getattr(group, "elements", ())
+    ]
+    return bool(written) and all(isinstance(group, cst.Dict) for group in written) and set(keys) <= {"params", "lr"}
+
+
 def _moves_looked_up_rows_alone(scene: Scene) -> None:
     updates = scene.facts.get("updates")
     kind, place = (updates.optimizer, updates.location) if updates is not None else (None, None)
@@ -78,7 +89,7 @@ def _moves_looked_up_rows_alone(scene: Scene) -> None:
             raise refuse(f"{place}: `{name}={short(file.text(given.value))}` does not go together with sparse gradients")
     first = call.args[0].value if call.args else None
     handed = kind in FAILS and isinstance(first, cst.Name)  # settings of a group that do not go together with it fail at once
-    if not handed and (not isinstance(first, cst.Call) or callees.method_name(first) != "parameters"):
+    if not handed and not _rates_alone(first) and (not isinstance(first, cst.Call) or callees.method_name(first) != "parameters"):
         raise refuse(f"{place}: groups of parameters may have settings of their own")
     _alone(scene.project, call, updates.optimizers > 1)  # type: ignore[union-attr]
 
@@ -174,5 +185,23 @@ def _only_looked_up(project: Project, file: PythonFile, call: cst.Call) -> None:
             prepared = isinstance(around, cst.Attribute) and around.attr.value in PREPARES
             given = where.parent(around) if isinstance(around, cst.Arg) else None
             begun = isinstance(given, cst.Call) and ".init." in f".{where.full_name(given.func) or ''}."
-            if not prepared and not begun:
+            if not prepared and not begun and not _listed_for_update(where, node):
                 raise refuse(f"{where.location(node)}: `{where.text(node)}` is used beside looking rows up")
+
+
+def _listed_for_update(file: PythonFile, node: cst.CSTNode) -> bool:
+    """Whether a weight only stands in a list of what an optimizer is given."""
+    element = file.parent(node)
+    around = file.parent(element) if isinstance(element, cst.Element) else None
+    if not isinstance(around, (cst.List, cst.Tuple)):
+        return False
+    line = file.parent(around)
+    if not isinstance(line, cst.Assign):
+        return _for_update(file, around)
+    name = dotted(line.targets[0].target) if len(line.targets) == 1 else None
+    read = [each for each in file.nodes if isinstance(each, cst.Name) and each.value == name and not file.inside(each, line)]
+    return bool(read) and all(_for_update(file, each) for each in read)
+
+
+def _for_update(file: PythonFile, node: cst.CSTNode) -> bool:
+    return any(isinstance(up, cst.Call) and (dotted(up.func) or "").split(".")[-1] in LAZY for up in file.ancestors(node))

@@ -16,7 +16,8 @@ MATMULS = frozenset(
 )
 CONVOLUTIONS = frozenset(f"aten::{name}" for name in ("convolution", "_convolution", "convolution_backward", "conv2d", "conv3d"))
 COPIES = frozenset(f"aten::{name}" for name in ("copy_", "_foreach_copy_"))
-CLASSES = (("matmul", MATMULS), ("conv", CONVOLUTIONS), ("copy", COPIES))
+WHOLE_TABLES = frozenset({"aten::embedding_dense_backward"})  # gradients of a few rows as large as all of them
+CLASSES = (("matmul", MATMULS), ("conv", CONVOLUTIONS), ("copy", COPIES), ("table", WHOLE_TABLES))
 PRODUCTS_OF_TWO = ("aten::mm", "aten::addmm")
 THIN = 16  # rows, up to which a product with a matrix takes its time for the matrix rather than for the rows
 ACCUMULATES = "torch::autograd::AccumulateGrad"
@@ -33,6 +34,7 @@ FIGURES = (
     "convs",
     "accumulated_ns",
     "double_ns",
+    "table_ns",
 )
 PRODUCTS = ("aten::bmm", "aten::baddbmm")
 EXPONENTIALS = ("aten::exp", "aten::exp_", "aten::exp2")
