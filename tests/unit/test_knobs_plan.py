@@ -108,6 +108,7 @@ def test_brief_where_no_knob_fits(tmp_path):
     candidates, refused, briefs = made.plan(summary(), finding("host_code", Location("train.py", 30)), finding("compute"))
     asked = [
         "set_lookups",
+        "drawn_weights",
         "hoist_invariant",
         "log_guard",
         "plain_numbers",
@@ -120,6 +121,7 @@ def test_brief_where_no_knob_fits(tmp_path):
         "reload_dataloaders_off",
         "kept_contents",
         "vmap_rows",
+        "fft_convolution",
         "every_nth",
         "log_level",
     ]
