@@ -10,7 +10,7 @@ import pytest
 import scenarios as s
 
 from trainflash.diagnosis import DEFAULT, diagnose
-from trainflash.schema import Compilation, Finding, LineCost, Location, Summary, ThinProducts
+from trainflash.schema import Compilation, Finding, InVain, LineCost, Location, Summary, ThinProducts
 
 
 def kinds(summary: Summary) -> list[str]:
@@ -496,3 +496,12 @@ def test_gradients_of_whole_lookup_tables():
     assert told(0.05, **lazy) is None and told(None, **lazy) is None
     assert told(0.5, optimizer="Adam", elements=5_000_000) is None  # moves all rows
     assert told(0.5, optimizer="SGD", elements=1000) is None
+
+
+@pytest.mark.parametrize(("direct", "knobs"), [(True, ("frozen_call",)), (False, ())])
+def test_gradients_that_nobody_takes(direct, knobs):
+    place, half = Location("objective.py", 22, "objective"), replace(s.run(Fwd=0.3, Bwd=0.6), in_vain=(InVain(None, False, 1.0, 0.01),))
+    found = first(replace(half, in_vain=(InVain(place, direct, 1.0, 0.3), *half.in_vain)))
+    assert (found.kind, found.phase, found.location, found.knobs) == ("recompute", "Bwd", place, knobs)
+    assert found.share == pytest.approx(0.31)
+    assert "recompute" not in kinds(half)
