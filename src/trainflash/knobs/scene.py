@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +63,10 @@ class Target:
     label: str = ""  # shown as the candidate's value, where the value alone says nothing
     risk: Change | None = None  # where this place may change more than the knob says
     because: str = ""
+
+    def also(self, *more: Splice) -> Target:
+        """The same target, whose edit makes these changes too."""
+        return replace(self, write=lambda value: (*self.write(value), *more))
 
 
 def at_all(places: Sequence[tuple[Location, tuple[Splice, ...]]], shown: str, label: str) -> Target:

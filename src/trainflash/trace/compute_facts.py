@@ -79,6 +79,12 @@ def _rows(points: list[dict], width: int) -> dict[tuple, list[list[int]]]:
     return found
 
 
+def _sums(points: list[dict], width: int) -> list[tuple[tuple, list[int]]]:
+    """For each key its other items added up over all points, in the order of the second, largest first."""
+    found = [(key, [sum(column) for column in zip(*values, strict=True)]) for key, values in _rows(points, width).items()]
+    return sorted(found, key=lambda item: -item[1][1])
+
+
 def _series(points: list[dict], values: list[list[int]], column: int) -> Counter:
     return Counter(np.array([int(point["t"]) for point in points], dtype=np.int64), np.array([float(row[column]) for row in values]))
 
@@ -104,30 +110,20 @@ def _in_vain(facts: Facts) -> tuple[InVainTrace, ...]:
     """Sums over the steps in which it was known which parameters no optimizer holds."""
     windows = [window for window in facts.all("again") if window.get("in_vain") is not None]
     recorded = sum(int(window.get("recorded_ns", 0)) for window in windows)
-    found: dict[tuple, list[int]] = {}
-    for window in windows:
-        for place, direct, calls, ns in window["in_vain"]:
-            row = found.setdefault((None if place is None else tuple(place), bool(direct)), [0, 0])
-            row[0] += int(calls)
-            row[1] += int(ns)
-    rows = sorted(found.items(), key=lambda item: -item[1][1]) if recorded else []
-    return tuple(InVainTrace(facts.location(place), direct, calls / len(windows), ns / recorded) for (place, direct), (calls, ns) in rows)
+    return tuple(
+        InVainTrace(facts.location(place), direct, calls / len(windows), ns / recorded)
+        for (place, direct), (calls, ns) in _sums([{"rows": window["in_vain"]} for window in windows], 2)
+        if recorded
+    )
 
 
 def _forward_repeats(facts: Facts) -> tuple[ForwardRepeatTrace, ...]:
     """Sums over all steps looked at."""
     windows = facts.all("again")
     total, recorded = (sum(int(window.get(name, 0)) for window in windows) for name in ("total_ns", "recorded_ns"))
-    found: dict[tuple | None, list[int]] = {}
-    for window in windows:
-        for place, *figures in window.get("rows", []):
-            row = found.setdefault(None if place is None else tuple(place), [0, 0, 0])
-            for number, figure in enumerate(figures):
-                row[number] += int(figure)
-    rows = sorted(found.items(), key=lambda item: -item[1][1])
     return tuple(
         ForwardRepeatTrace(facts.location(place), calls / len(windows), ns / total, of_recorded / recorded if recorded else 0.0)
-        for place, (calls, ns, of_recorded) in rows
+        for (place,), (calls, ns, of_recorded) in _sums(windows, 1)
         if total
     )
 

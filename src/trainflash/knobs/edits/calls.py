@@ -55,7 +55,7 @@ def call_argument(edit: CallArgument, scene: Scene) -> tuple[Target, ...]:
         if edit.argument == rounded_up.MULTIPLE:
             found = rounded_up.whole(file, call, found)
         if edit.ends_workers:
-            found = _with(found, without_workers.put_off(file, call))
+            found = found.also(*without_workers.put_off(file, call))
     except NoPlace as bad:
         inherited = _of_derived(edit, scene) or bare_decorators.option(edit, scene)
         if inherited is None:
@@ -64,10 +64,6 @@ def call_argument(edit: CallArgument, scene: Scene) -> tuple[Target, ...]:
     if argument_allowed.CACHE in edit.calls:
         cache_sizes.is_on(found)
     return (_grown(edit, _as_default(edit, found)),)
-
-
-def _with(target: Target, more: tuple[Splice, ...]) -> Target:
-    return dataclasses.replace(target, write=lambda value: (*target.write(value), *more))
 
 
 def _of_derived(edit: CallArgument, scene: Scene) -> Target | None:

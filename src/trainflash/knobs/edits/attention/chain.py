@@ -19,7 +19,8 @@ def operand(file: PythonFile, node: cst.BaseExpression) -> str:
     return text if isinstance(node, ATOMS) or node.lpar else f"({text})"
 
 
-def _atom(text: str) -> str:
+def atom(text: str) -> str:
+    """Source to which something can be appended, as it is or in parentheses."""
     return text if isinstance(cst.parse_expression(text), ATOMS) else f"({text})"
 
 
@@ -29,7 +30,7 @@ def wide_mask(query: str, key: str, mask: str) -> str:
     The fused kernels take masks of two and of four dimensions alone (torch's sdp_utils, "attn_mask").
     """
     named = all(dotted(cst.parse_expression(each)) is not None for each in (query, key))
-    return _atom(mask) + (f".expand(1, *{query}.shape[:2], {key}.shape[1])" if named else "[None]")
+    return atom(mask) + (f".expand(1, *{query}.shape[:2], {key}.shape[1])" if named else "[None]")
 
 
 @dataclass
@@ -70,7 +71,7 @@ class Chain:
 
     def raised(self, text: str) -> str:
         """The source of a tensor, with one more dimension in front where it has three."""
-        return f"{_atom(text)}[None]" if self.flat else text
+        return f"{atom(text)}[None]" if self.flat else text
 
     def text(self, node: cst.BaseExpression) -> str:
         """Source text of `node` with its own parentheses."""

@@ -13,7 +13,7 @@ import libcst as cst
 
 from trainflash.knobs.edits import imports
 from trainflash.knobs.edits.attention import einsum, scores, softmax
-from trainflash.knobs.edits.attention.chain import ATOMS, Chain, made_as, stores
+from trainflash.knobs.edits.attention.chain import Chain, atom, made_as, stores
 from trainflash.knobs.edits.attention.place import attention_place
 from trainflash.knobs.edits.statements import whole_lines
 from trainflash.knobs.kinds import FusedAttention
@@ -36,7 +36,7 @@ def fused_attention(edit: FusedAttention, scene: Scene) -> tuple[Target, ...]:
     scores.follow(chain, weights)
     scores.settle(chain)
     spelled, needed = imports.reach(file, "torch.nn.functional", "scaled_dot_product_attention")
-    query = chain.query if not chain.factor or isinstance(cst.parse_expression(chain.query), ATOMS) else f"({chain.query})"
+    query = atom(chain.query) if chain.factor else chain.query
     arguments = [chain.raised(each) for each in (query + chain.factor, chain.key, value)]
     arguments += [f"attn_mask={chain.mask}"] if chain.mask else []
     arguments += [f"dropout_p={chain.dropout}"] if chain.dropout else []

@@ -34,9 +34,7 @@ def unread_weights(edit: UnreadWeights, scene: Scene) -> tuple[Target, ...]:
     target = calls.at_call(ARGUMENT, scene, file, call)
     if _hides_what_comes_later(scene.project, file, call):
         start, text = calls.insertion(file, call)
-        said = Splice(file.path, start, start, text.format("is_causal=True"))
-        without = target.write
-        target = replace(target, write=lambda value: (*without(value), said))
+        target = target.also(Splice(file.path, start, start, text.format("is_causal=True")))
     if _drops(scene):
         target = replace(target, risk="numerics", because="its dropout draws other random numbers")
     return (target,)

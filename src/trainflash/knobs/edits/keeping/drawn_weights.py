@@ -6,9 +6,12 @@ numpy/random/_generator.pyx and RandomState.choice in mtrand.pyx, with replaceme
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import libcst as cst
 
 from trainflash.knobs.edits import imports
+from trainflash.knobs.edits.which_call import near
 from trainflash.knobs.kinds import DrawnWeights
 from trainflash.knobs.reading import callees
 from trainflash.knobs.reading.expressions import UNKNOWN, given_to, literal, refuse, short
@@ -23,15 +26,8 @@ FRESH = (cst.BinaryOperation, cst.Call)
 
 
 def drawn_weights(edit: DrawnWeights, scene: Scene) -> tuple[Target, ...]:
-    """The one weighted draw at the finding's line, or in its function. Raises `UsageError` where its weights may change."""
-    file, place = scene.source("draws")
-    function = file.function_at(place)
-    drawing = [call for call in file.calls if callees.method_name(call) == "choice" and keyword(call, "p") is not None]
-    here = [call for call in drawing if file.covers(file.statement(call) or call, place.line)]
-    here = here or [call for call in drawing if function is not None and file.inside(call, function)]
-    if len(here) != 1:
-        raise refuse(f"{place}: {'no' if not here else 'more than one'} draw with weights near this line")
-    call = here[0]
+    """The one weighted draw at the finding's line, or in its function and below. Raises `UsageError` where its weights may change."""
+    file, call = near(scene.project, *scene.source("draws"), _draws, "draw with weights")
     size = _size(file, call)
     field, line = _kept(scene, file, call)
     table = f"{field}_sums"
@@ -45,6 +41,11 @@ def drawn_weights(edit: DrawnWeights, scene: Scene) -> tuple[Target, ...]:
     drawn = f'{table}.searchsorted({uniform}({size}), side="right")'
     splices = (*dict.fromkeys((*first, *second)), Splice(file.path, end, end, made), Splice(file.path, *file.outer_span(call), drawn))
     return (Target(file.location(call), None, lambda value: splices, f"the draw at {file.location(call)}", f"sums of {field} made once"),)
+
+
+def _draws(file: PythonFile) -> Iterator[tuple[cst.Call, tuple[PythonFile, cst.Call]]]:
+    weighted = (call for call in file.calls if callees.method_name(call) == "choice" and keyword(call, "p") is not None)
+    return ((call, (file, call)) for call in weighted)
 
 
 def _size(file: PythonFile, call: cst.Call) -> str:

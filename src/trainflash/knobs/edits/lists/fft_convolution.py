@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import libcst as cst
 
 from trainflash.knobs.edits import imports
+from trainflash.knobs.edits.which_call import near
 from trainflash.knobs.kinds import FftConvolution
 from trainflash.knobs.reading.expressions import literal, refuse, short
 from trainflash.knobs.reading.python_source import PythonFile, has_splat, keyword, positional
@@ -16,15 +19,11 @@ MODES = ("full", "valid")  # "same" is as long as the longer row in numpy, and a
 
 
 def fft_convolution(edit: FftConvolution, scene: Scene) -> tuple[Target, ...]:
-    """The one direct convolution at the finding's line, or in its function. Raises `UsageError`, also where the program has no scipy."""
-    file, place = scene.source("convolves")
-    function = file.function_at(place)
-    direct = [call for call in file.calls if file.full_name(call.func) == DIRECT]
-    here = [call for call in direct if file.covers(file.statement(call) or call, place.line)]
-    here = here or [call for call in direct if function is not None and file.inside(call, function)]
-    if len(here) != 1:
-        raise refuse(f"{place}: {'no' if not here else 'more than one'} call of numpy.convolve near this line")
-    call = here[0]
+    """The one direct convolution at the finding's line, or in its function and what that calls.
+
+    Raises `UsageError` without one, and where the program has no scipy.
+    """
+    file, call = near(scene.project, *scene.source("convolves"), _direct, f"call of {DIRECT}")
     first, second = _rows(file, call)
     if not any(name.split(".")[0] == "scipy" for other in scene.project.parsed("scipy") for name in other.imported.values()):
         raise refuse(f"{file.location(call)}: the program does without scipy, whose function it would be")
@@ -35,6 +34,10 @@ def fft_convolution(edit: FftConvolution, scene: Scene) -> tuple[Target, ...]:
     given = [first, second, *([f"mode={file.text(mode.value)}"] if mode is not None else [])]
     splices = (*needed, Splice(file.path, *file.outer_span(call), f"{spelled}({', '.join(given)})"))
     return (Target(file.location(call), None, lambda value: splices, f"the convolution at {file.location(call)}", spelled),)
+
+
+def _direct(file: PythonFile) -> Iterator[tuple[cst.Call, tuple[PythonFile, cst.Call]]]:
+    return ((call, (file, call)) for call in file.calls if file.full_name(call.func) == DIRECT)
 
 
 def _rows(file: PythonFile, call: cst.Call) -> tuple[str, str]:

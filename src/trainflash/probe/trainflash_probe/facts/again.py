@@ -26,7 +26,7 @@ from ..phases import compiled, gaps
 from ..phases.loop import loop
 from ..phases.observer import Observer
 from ..writer import fact
-from . import compiles, updates
+from . import compiles
 from .askers import asker
 from .digests import digest_of
 from .watched import is_watched, watching
@@ -65,7 +65,7 @@ class Again(Observer):
         self._made: dict = {}  # (module, digest of its inputs) -> its last call
         self._rows: list = []  # (module, place, ns, whether it records, whether the first call was remembered only)
         self._new: set = set()  # modules that got something new
-        self._in_vain: list = []  # (place, whether it calls the module itself, ns) of calls that record for gradients that nobody takes
+        self._in_vain: list = []  # calls that record for gradients that nobody takes: (place, whether it calls the module itself), (1, ns)
         self._untrained: dict = {}  # module -> whether all its gradients are such
         self._depth = self._calls = self._step = self._overhead = self._backwards = 0
         self._total_ns = self._recorded_ns = 0  # of outermost calls
@@ -161,7 +161,7 @@ class Again(Observer):
         if not self._depth and self._state == COUNTS:
             self._total_ns += ns
             self._recorded_ns += ns * records
-        if records and self._state == COUNTS and updates.in_vain:
+        if records and self._state == COUNTS and loop.in_vain:
             self._recorded(module, vain, frame, (args, kwargs), ns)
         if key is not None:
             self._returned(key, rows, frame, result, ns, records)
@@ -174,10 +174,10 @@ class Again(Observer):
             known = self._untrained.get(module)
             if known is None:
                 graded = [id(each) for each in module.parameters() if each.requires_grad]
-                known = self._untrained[module] = bool(graded) and updates.in_vain.issuperset(graded)
+                known = self._untrained[module] = bool(graded) and loop.in_vain.issuperset(graded)
             if known and not needs_grad(given):
                 del self._in_vain[before:]
-                self._in_vain.append((tuple(asker(frame) or ()), own.is_own(frame.f_code), ns))
+                self._in_vain.append(((asker(frame), own.is_own(frame.f_code)), (1, ns)))
         except Exception as error:
             swallow("again", error)
 
@@ -215,28 +215,22 @@ class Again(Observer):
         """One fact for the window, where there was a forward pass."""
         if not self._total_ns:
             return
-        places: dict = {}
-        for module, place, ns, records, remembered in self._rows:
-            if remembered and not records and module not in self._new:
-                continue
-            row = places.setdefault(tuple(place or ()), [0, 0, 0])
-            row[0] += 1
-            row[1] += ns
-            row[2] += ns * records
-        rows = [[list(place) or None, *figures] for place, figures in places.items()]
-        fact("again", total_ns=self._total_ns, recorded_ns=self._recorded_ns, rows=rows, in_vain=self._rows_in_vain())
+        rows = _added_up(
+            ((place,), (1, ns, ns * records))
+            for module, place, ns, records, remembered in self._rows
+            if records or not remembered or module in self._new
+        )
+        in_vain = None if loop.in_vain is None else [] if loop.by_hand else _added_up(self._in_vain)
+        fact("again", total_ns=self._total_ns, recorded_ns=self._recorded_ns, rows=rows, in_vain=in_vain)
 
-    def _rows_in_vain(self) -> list | None:
-        if updates.in_vain is None:
-            return None
-        if loop.by_hand:
-            return []
-        places: dict = {}
-        for place, direct, ns in self._in_vain:
-            row = places.setdefault((place, direct), [0, 0])
-            row[0] += 1
-            row[1] += ns
-        return [[list(place) or None, direct, *figures] for (place, direct), figures in places.items()]
+
+def _added_up(rows) -> list:
+    """Figures of calls with the same key, whose first part is a place, together: [place, rest of the key, figures]."""
+    found: dict = {}
+    for (place, *more), figures in rows:
+        key = (tuple(place or ()), *more)
+        found[key] = [old + new for old, new in zip(found[key], figures)] if key in found else list(figures)
+    return [[list(place) or None, *more, *figures] for (place, *more), figures in found.items()]
 
 
 def install(torch) -> None:

@@ -18,7 +18,6 @@ from ..writer import fact
 FROM_STEP, TO_STEP = 3, 27  # in these completed steps updates, backward calls and inputs are counted
 ALL_KNOWN = 16  # steps looked at before gradients without an optimizer are counted: each optimizer has been made by then
 
-in_vain: "frozenset | None" = None  # ids of parameters with gradients that no optimizer holds; None: not known yet
 _clock = time.perf_counter_ns
 
 
@@ -139,17 +138,16 @@ class UpdateFacts(Observer):
 
         None are told where no optimizer holds any parameter of the roots: it may train copies of them.
         """
-        global in_vain
         made = [optimizer for optimizer in (reference() for reference, _ in self.built.values()) if optimizer is not None]
         held = {id(each) for optimizer in made for group in optimizer.param_groups for each in group["params"]}
         roots = [root for root in (reference() for reference in loop.trained.values()) if root is not None]
         named = {id(each): (name, each) for root in roots for name, each in root.named_parameters()}
         if held.isdisjoint(named):
-            in_vain = frozenset()
+            loop.in_vain = frozenset()
             return 0, 0, None
         graded = {key: pair for key, pair in named.items() if pair[1].requires_grad and pair[1].grad is not None}
-        in_vain = frozenset(graded.keys() - held)
-        unheld = [pair for key, pair in graded.items() if key in in_vain]
+        loop.in_vain = frozenset(graded.keys() - held)
+        unheld = [pair for key, pair in graded.items() if key in loop.in_vain]
         elements = (sum(each.numel() for _, each in pairs) for pairs in (graded.values(), unheld))
         return *elements, unheld[0][0] if unheld else None
 

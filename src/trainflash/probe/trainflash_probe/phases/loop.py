@@ -30,6 +30,7 @@ last_serial last_loader train_serial roles train_loaders fresh_train_batch forwa
 last_root_training eval_root evaluation trained observers by_position position_ns began_ns plain_until gap trace_gap_at trace_gap due
 due_at on_batch on_forward on_forward_end on_backward on_pass on_update_begin on_update on_boundary on_look on_interval interval_at
 looked_at looked_ns on_eval on_rolling on_checkpoint on_log on_exit unseen around_data batch_from by_hand
+in_vain
 """
 
 
@@ -70,6 +71,7 @@ class Loop:
         self.trace_gap_at = NEVER  # completed steps, at which `trace_gap` is called right after the update
         self.trace_gap = None
         self.by_hand = False  # gradients were asked for by `autograd.grad`: the program may take any of them itself
+        self.in_vain = None  # ids of parameters with gradients that no optimizer holds, once that is known
         self.around_data = None  # calls a data function in place of its bracket, while a census is taken
         self.due: dict = {}  # what is called once at a boundary -> at how many completed steps
         self.due_at = NEVER

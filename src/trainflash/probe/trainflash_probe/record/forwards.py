@@ -102,11 +102,14 @@ class Forwards:
         taken = set(map(id, chosen))
         self._waiting = [forward for forward in self._waiting if id(forward) not in taken]
 
+    @property
     def in_vain(self):
-        """Those of the update that is about to be told that no optimizer trains: no training of theirs."""
-        found = [forward for forward in self._used if forward.unheld is not None]
-        self._used = [forward for forward in self._used if forward.unheld is None]
-        return found
+        """Those of the update that is about to be told that no optimizer trains."""
+        return [forward for forward in self._used if forward.unheld is not None]
+
+    def set_aside(self, forwards):
+        """These are none of the update."""
+        self._used = [forward for forward in self._used if forward not in forwards]
 
     def expired(self, updates):
         """Forwards with a model that no backward used during the update after theirs (a GAN's generator is used one update later)."""

@@ -259,12 +259,15 @@ class Recorder(Observer):
 
     def _set_aside(self):
         """Forwards that backward reaches in vain are none of the update, where the optimizers hold parameters of other networks."""
-        held = self._held()
-        if any(id(each) in held for root in self._living() for each in root.parameters()):  # else they hold copies
-            for forward in self._forwards.in_vain():
-                self._evaluations.add(forward)
-                if (module := forward.unheld()) is not None:
-                    self._weigh_evaluated(forward, module)
+        found = self._forwards.in_vain
+        held = self._held() if found else set()
+        if not any(id(each) in held for root in self._living() for each in root.parameters()):
+            return  # they hold copies
+        self._forwards.set_aside(found)
+        for forward in found:
+            self._evaluations.add(forward)
+            if (module := forward.unheld()) is not None:
+                self._weigh_evaluated(forward, module)
 
     def _taken(self):
         self._try(self._set_aside)
