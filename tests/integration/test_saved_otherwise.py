@@ -178,3 +178,27 @@ def test_what_a_checkpoint_says_of_those_before_it_is_no_difference(tmp_path):
     _, without = recorded(tmp_path, "without", CALLBACKS.replace("EVERY", "2").replace(', "EarlyStopping{}": stops', ""))
     refused = verdict(often, without)
     assert refused.verdict == "changed" and "EarlyStopping" in str(refused.checks)
+
+
+EVALUATED = """
+if step in (EVALUATED):
+    torch.randint(0, 99, ())  # as a loader does that goes through its samples
+torch.save({"model": model.state_dict(), "rng": torch.get_rng_state(), "unused": UNUSED}, f'{step}.pt')
+"""
+
+
+def test_evaluating_less_often_leaves_another_state_of_the_generator(tmp_path):
+    """The loop draws its samples from a generator of its own, so that the training is bitwise the same."""
+    runs = {}
+    for name, steps, unused in (("often", "3, 6, 9", "0"), ("seldom", "9,", "0"), ("other", "9,", "torch.tensor(step)")):
+        saves = EVALUATED.replace("EVALUATED", steps).replace("UNUSED", unused)
+        text = PROGRAM.replace("torch.randn(6, 4)", "torch.randn(6, 4, generator=own)").replace("SAVES", saves.replace("\n", "\n    "))
+        _, stream = train(tmp_path / name, text.replace("seen = ", "own = torch.Generator()\nseen = "))
+        runs[name] = Record((stream,), True)
+
+    def contents(candidate, agreed):
+        found = compare(runs["often"], runs[candidate], agreed=frozenset(agreed))
+        return next(check.ok for check in found.checks if check.name == "checkpoint contents")
+
+    assert contents("seldom", ["cadence"]) and contents("seldom", []) is False
+    assert contents("other", ["cadence"]) is False

@@ -18,6 +18,7 @@ from .tensors import torch_module
 _DEPTH = 8
 _MOST_GROUPS = 400
 _MOST_NUMBERS = 1_000_000  # in lists of one checkpoint
+_GENERATOR_BYTES = (5056, 16)  # what `torch.get_rng_state` and `torch.cuda.get_rng_state` return
 
 
 def checkpoint(obj, live):
@@ -25,8 +26,9 @@ def checkpoint(obj, live):
 
     `live` is `{digest: data pointer}` of the weights in training: `current` of them are saved as they are now, `aliases` share their
     memory. `exact` is a hash of what is no floating-point tensor; `scaled` are signed sums of all others, each at its own scale, so that
-    those of two objects are as far apart as their tensors are, relatively. `values` are numbers in lists and arrays, by the name of the
-    list: `[hash, how many, norm]`, with a sketch of arrays; `counts` are the integers beside them, such as an epoch.
+    those of two objects are as far apart as their tensors are, relatively. `undrawn`, beside states of torch's generators, is a hash of all
+    other tensors. `values` are numbers in lists and arrays, by the name of the list: `[hash, how many, norm]`, with a sketch of arrays;
+    `counts` are the integers beside them, such as an epoch.
     """
     torch = torch_module()
     plain = stateful(obj)
@@ -35,6 +37,7 @@ def checkpoint(obj, live):
     keys = sorted(names + [f"{key}:{type(value).__name__}" for key, value in _scalars(plain)])
     ordered = [tensor for _, tensor in sorted(found, key=lambda item: item[0])]
     floating = [tensor for _, tensor in found if tensor.is_floating_point()]
+    undrawn = [tensor for tensor in ordered if not _of_generator(tensor)]
     plain_values = sorted(f"{key}={value!r}" for key, value in _scalars(plain) if isinstance(value, (bool, int, float, str)))
     pointers = set(live.values())
     numbers = _Numbers()
@@ -55,8 +58,14 @@ def checkpoint(obj, live):
             "sketch": tensors.sketch(floating),
             "exact": tensors.digest([tensor for tensor in ordered if not tensor.is_floating_point()]),
             "scaled": projected.scaled([tensor for tensor in ordered if tensor.is_floating_point()]),
+            **({"undrawn": tensors.digest(undrawn)} if len(undrawn) < len(ordered) else {}),
             **numbers.found(),
         }
+
+
+def _of_generator(tensor):
+    """Whether a tensor has the form of a state of torch's generator on the host, or on a CUDA device."""
+    return str(tensor.dtype) == "torch.uint8" and tensor.dim() == 1 and tensor.numel() in _GENERATOR_BYTES
 
 
 def stateful(obj, depth=0):
