@@ -48,6 +48,7 @@ FILES = (
     "knob_rounded_width.yaml",  # widths of batches that keep changing
     "knob_reads.yaml",  # reads by several threads
     "knob_asked_first.yaml",  # work whose results only a condition behind it uses
+    "knob_on_reading.yaml",  # fields that are computed where they are read
     "knob_layouts.yaml",  # images that lose their layout on the way
     "knob_connections.yaml",  # sockets of the program's own
     "knob_made_ahead.yaml",  # generators that make batches

@@ -98,7 +98,7 @@ def test_docstrings_evaluate_in_larger_batches_and_less_often_only_after_that(tm
         ("eval_cadence", "100", "cadence"),
         ("eval_cadence", "40", "cadence"),
     ]
-    assert {each.knob for each in refused} == {"eval_no_grad", "eval_inference_mode", "asked_first", "every_nth"}
+    assert {each.knob for each in refused} == {"eval_no_grad", "eval_inference_mode", "asked_first", "computed_on_reading", "every_nth"}
     for candidate in candidates:
         git(made.root, "apply", "--check", "-", text=candidate.diff)
 
@@ -113,6 +113,7 @@ def test_brief_where_no_knob_fits(tmp_path):
         "log_guard",
         "plain_numbers",
         "asked_first",
+        "computed_on_reading",
         "foreach_operations",
         "joined_once",
         "stacked_arrays",

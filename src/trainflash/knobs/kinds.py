@@ -352,6 +352,11 @@ class AskedFirst(Edit):
 
 
 @dataclass(frozen=True)
+class OnReading(Edit):
+    """Compute a field of an object, which the finding's line computes in each step, where the program reads it."""
+
+
+@dataclass(frozen=True)
 class DrawnWeights(Edit):
     """Keep the sums of the weights of numpy's `choice` near the finding's line, and look uniform numbers up in them."""
 

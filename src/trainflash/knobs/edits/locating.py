@@ -11,7 +11,7 @@ from trainflash.knobs.edits import calls, calls_gone, collecting, guards, other_
 from trainflash.knobs.edits.attention import dimensions, fused, weights
 from trainflash.knobs.edits.batches import batching, cut_batches
 from trainflash.knobs.edits.batches import exchange as exchanging
-from trainflash.knobs.edits.cadence import asked_first, intervals, later_reads, seldom
+from trainflash.knobs.edits.cadence import asked_first, intervals, later_reads, on_reading, seldom
 from trainflash.knobs.edits.foreach import loops as foreach_loops
 from trainflash.knobs.edits.formats import kept_layout, single_precision
 from trainflash.knobs.edits.keeping import (
@@ -65,6 +65,7 @@ FINDERS: dict[type, Callable[[Any, Scene], tuple[Target, ...]]] = {
     of.LogLevel: log_levels.log_level,
     of.Seldom: seldom.seldom,
     of.AskedFirst: asked_first.asked_first,
+    of.OnReading: on_reading.on_reading,
     of.DrawnWeights: drawn_weights.drawn_weights,
     of.FftConvolution: fft_convolution.fft_convolution,
     of.FrozenCall: frozen_calls.frozen_call,

@@ -193,7 +193,7 @@ def own_slots(project: Project, file: PythonFile, function: cst.FunctionDef) -> 
     With the assignment of each. Whether that runs again is nothing that anybody could see.
     """
     owner, found = file.class_of(function), []
-    if owner is None or any((dotted(base.value) or "?").endswith(("Module", "?")) for base in owner.bases) or _by_name(project):
+    if owner is None or any((dotted(base.value) or "?").endswith(("Module", "?")) for base in owner.bases) or reached_by_text(project):
         return []  # what a network holds is more than an attribute
     for node in _own(function):
         name = dotted(node.targets[0].target) if isinstance(node, cst.Assign) and len(node.targets) == 1 else None
@@ -206,7 +206,7 @@ def own_slots(project: Project, file: PythonFile, function: cst.FunctionDef) -> 
     return found  # type: ignore[return-value]
 
 
-def _by_name(project: Project) -> bool:
+def reached_by_text(project: Project) -> bool:
     """Whether the program reaches attributes by other ways than their names."""
     return any(True for word in ("__dict__", "vars(") for _ in project.parsed(word))
 
@@ -250,7 +250,7 @@ def _object(project: Project, file: PythonFile, function: cst.FunctionDef, own: 
     owner = file.class_of(function)
     if owner is None:
         return None
-    return changed_after(project, file, owner, {name for name in _read(file, owner, function, set()) if f"self.{name}" not in own})
+    return changed_after(project, file, owner, {name for name in fields_read(owner, function) if f"self.{name}" not in own})
 
 
 def unhashable(file: PythonFile, function: cst.FunctionDef) -> str | None:
@@ -271,17 +271,17 @@ def unhashable(file: PythonFile, function: cst.FunctionDef) -> str | None:
     return None
 
 
-def _read(file: PythonFile, owner: cst.ClassDef, function: cst.FunctionDef, seen: set[str]) -> set[str]:
-    """Attributes of `self` that the method reads, through the methods of the class that it calls."""
-    seen.add(function.name.value)
+def fields_read(owner: cst.ClassDef, part: cst.CSTNode) -> set[str]:
+    """Attributes of `self` that a part of a method reads, through the methods of the class that it calls; those are among them."""
     methods = {each.name.value: each for each in owner.body.body if isinstance(each, cst.FunctionDef)}
     found: set[str] = set()
-    for node in descendants(function, cst.Attribute):
-        if dotted(node.value) == "self":
-            name = node.attr.value
-            if name in methods and name not in seen:
-                found |= _read(file, owner, methods[name], seen)
-            found.add(name)
+    todo = [part]
+    while todo:
+        for node in descendants(todo.pop(), cst.Attribute):
+            name = node.attr.value  # type: ignore[attr-defined]
+            if dotted(node.value) == "self" and name not in found:  # type: ignore[attr-defined]
+                found.add(name)
+                todo += [methods[name]] if name in methods else []
     return found
 
 

@@ -1,0 +1,134 @@
+"""What the fields of an object hold, and which lines of the program may change it: by their names, in doubt one does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from trainflash.knobs.effects import harmless, sharing, writers
+from trainflash.knobs.project import Project
+from trainflash.knobs.reading import callees
+from trainflash.knobs.reading.expressions import given_to
+from trainflash.knobs.reading.python_source import (
+    ASSIGNS,
+    PythonFile,
+    base_names,
+    descendants,
+    dotted,
+    parameter_names,
+    targets_of,
+)
+from trainflash.schema import Location
+
+ASKS = {
+    "len",
+    "sum",
+    "min",
+    "max",
+    "sorted",
+    "list",
+    "tuple",
+    "float",
+    "int",
+    "str",
+    "print",
+    "isinstance",
+    "any",
+    "all",
+    "enumerate",
+    "zip",
+}
+MODULES = ("torch", "numpy", "math", "statistics", "sklearn.metrics", "scipy")
+KEPT = (cst.Assign, cst.AnnAssign, cst.Return, cst.Yield, cst.Element, cst.DictElement, cst.NamedExpr)  # by another name
+
+
+def changes(project: Project, owner: cst.ClassDef, names: set[str]) -> Iterator[tuple[PythonFile, cst.Attribute]]:
+    """Where an attribute by one of `names` is set, may be changed in place, or gets another name; what unrelated classes do with their own
+    attributes of that name is left out."""
+    kin = _related(project, owner)
+    for where in project.parsed():
+        for node in where.nodes:
+            if not isinstance(node, cst.Attribute) or node.attr.value not in names or not _changes(project, where, node):
+                continue
+            around = where.class_around(node)
+            if dotted(node.value) != "self" or around is None or around.name.value in kin:
+                yield where, node
+
+
+def made_within(file: PythonFile, owner: cst.ClassDef, name: str) -> bool:
+    """Whether nobody else can hold what a field holds: whoever made the object has not handed it over, or handed over a plain number."""
+    made = given_to(owner, f"self.{name}")
+    for value in made:
+        function = file.function_around(value)
+        handed = parameter_names(function) - {"self"} if function is not None else set()
+        if any(each.value in handed for each in descendants(_without_calls(value), cst.Name)) and not _number(file, owner, name):  # type: ignore[attr-defined]
+            return False
+    return bool(made)  # else a class that it is derived from makes it
+
+
+def also_defined(project: Project, owner: cst.ClassDef, names: set[str]) -> Location | None:
+    """Where a class that it is derived from, or one derived from it, has a method by one of `names`; None where none has."""
+    kin = _related(project, owner)
+    for name in sorted(names):
+        for where, function in project.functions(name):
+            other = where.class_of(function)
+            if other is not None and other is not owner and other.name.value in kin:
+                return where.location(function)
+    return None
+
+
+def _without_calls(value: cst.BaseExpression) -> cst.CSTNode:
+    """What a call makes is its own object, whatever it is made of."""
+    return cst.Name("_") if isinstance(value, cst.Call) else value
+
+
+def _number(file: PythonFile, owner: cst.ClassDef, name: str) -> bool:
+    """Whether all that the class does with a field is reckoning, comparing, or asking for a part by it."""
+    for node in descendants(owner, cst.Attribute):
+        if dotted(node) != f"self.{name}" or isinstance(file.parent(node), cst.AssignTarget):
+            continue
+        up = file.parent(node)
+        if isinstance(up, cst.UnaryOperation):
+            up = file.parent(up)
+        if not isinstance(up, (cst.BinaryOperation, cst.Comparison, cst.ComparisonTarget, cst.Index, cst.Slice, cst.BooleanOperation)):
+            return False
+    return True
+
+
+def _changes(project: Project, file: PythonFile, node: cst.Attribute) -> bool:
+    """Whether the line of `node` sets it, changes what it holds, hands it to what may do so, or gives it another name."""
+    top: cst.CSTNode = node
+    up = file.parent(node)
+    while isinstance(up, (cst.Attribute, cst.Subscript)) and up.value is top:
+        top, up = up, file.parent(up)
+    if isinstance(up, cst.Call) and up.func is top:
+        method = top.attr.value if isinstance(top, cst.Attribute) and top is not node else ""
+        return not method or not harmless.method(up)
+    line = next((each for each in file.ancestors(node) if isinstance(each, (*ASSIGNS, cst.Del, cst.For, cst.AsName))), None)
+    if line is not None and any(each is top for whole in targets_of(line) for each in sharing.elements(whole)):
+        return True
+    if isinstance(up, cst.Arg) and isinstance(call := file.parent(up), cst.Call):
+        return not _only_looks(project, file, call, up)
+    return top is node and isinstance(up, KEPT)
+
+
+def _only_looks(project: Project, file: PythonFile, call: cst.Call, arg: cst.Arg) -> bool:
+    full = file.full_name(call.func) or ""
+    if full in ASKS:
+        return True
+    known = callees.of_library(project, file, call) and full.startswith(MODULES) and full not in ("torch.save",)
+    return known and not writers.writes_into(project, file, call, [list(call.args).index(arg)]) and "optim" not in full
+
+
+def _related(project: Project, owner: cst.ClassDef) -> set[str]:
+    """Names of the class, of those it is derived from and of those derived from it."""
+    classes = [node for where in project.parsed("class ") for node in where.nodes if isinstance(node, cst.ClassDef)]
+    up, down = {owner.name.value}, {owner.name.value}
+    for _ in classes:
+        above = {name for each in classes if each.name.value in up for name in base_names(each)}
+        below = {each.name.value for each in classes if base_names(each) & down}
+        if above <= up and below <= down:
+            break
+        up, down = up | above, down | below
+    return up | down
