@@ -19,7 +19,7 @@ from trainflash.knobs.kinds import AskedFirst
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees
 from trainflash.knobs.reading.expressions import conjuncts, plain_names, refuse, short
-from trainflash.knobs.reading.python_source import LOOPS, PythonFile, descendants, parameter_names, sole, targets_of
+from trainflash.knobs.reading.python_source import LOOPS, PythonFile, descendants, dotted, parameter_names, sole, targets_of
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
 
@@ -42,7 +42,7 @@ def asked_first(edit: AskedFirst, scene: Scene) -> tuple[Target, ...]:
 def _target(project: Project, file: PythonFile, first: cst.CSTNode) -> Target:
     here = file.location(first)
     work, asking = _work(file, first)
-    names = {name for each in work for name in given.bound(each)}
+    names = {name for each in work for name in given.bound(each)} | set(_fields(work))
     parts = conjuncts(asking.test)
     asked = [each for each in parts if not _mentions(each, names)]
     if not asked:
@@ -57,6 +57,10 @@ def _target(project: Project, file: PythonFile, first: cst.CSTNode) -> Target:
     before = given.read_before_set(file, work, _set_before(file, first))
     if before is not None:
         raise refuse(f"{file.location(before)}: `{before.value}` is read here as the step before left it")
+    told = (each for line in work for each in descendants(line, cst.Attribute) if dotted(each) in names)
+    kept = next((each for each in told if not given.stored(file, each)), None)  # type: ignore[arg-type]
+    if kept is not None:
+        raise refuse(f"{file.location(kept)}: `{file.text(kept)}` is read here as the step before left it")
     reason = guarded.Guarded(project, file, first, tuple(work), False, new=True, readers=(asking.body, *late), exact=True).obstacle()
     if reason is not None:
         raise refuse(reason)
@@ -77,7 +81,8 @@ def _work(file: PythonFile, first: cst.CSTNode) -> tuple[list[cst.CSTNode], cst.
         if isinstance(each, cst.If) and work and isinstance(each.body, cst.IndentedBlock):
             return work, each
         small = sole(each)
-        plain = isinstance(small, (cst.Assign, cst.AnnAssign)) and all(plain_names(target) is not None for target in targets_of(small))
+        targets = targets_of(small) if isinstance(small, (cst.Assign, cst.AnnAssign)) else []
+        plain = bool(targets) and all(plain_names(target) is not None or _is_field(target) for target in targets)
         if not plain:
             break
         for call in descendants(each, cst.Call):
@@ -85,6 +90,12 @@ def _work(file: PythonFile, first: cst.CSTNode) -> tuple[list[cst.CSTNode], cst.
                 raise refuse(f"{file.location(call)}: `{short(file.text(call))}` takes something that would be there the next time")
         work.append(each)
     raise refuse(f"{file.location(first)}: what is computed there is not for a condition straight behind it")
+
+
+def _fields(work: list[cst.CSTNode]) -> list[str]:
+    """Attributes of `self` that the work sets, such as `self.accuracy`."""
+    targets = [target for each in work for target in targets_of(sole(each))]  # type: ignore[arg-type]
+    return [name for target in targets if (name := dotted(target)) is not None and _is_field(target)]
 
 
 def _set_before(file: PythonFile, first: cst.CSTNode) -> set[str]:
@@ -103,8 +114,12 @@ def _set_before(file: PythonFile, first: cst.CSTNode) -> set[str]:
     return known
 
 
+def _is_field(target: cst.BaseExpression) -> bool:
+    return isinstance(target, cst.Attribute) and dotted(target.value) == "self"
+
+
 def _mentions(node: cst.CSTNode, names: set[str]) -> bool:
-    return any(each.value in names for each in descendants(node, cst.Name))  # type: ignore[attr-defined]
+    return any(dotted(each) in names for each in descendants(node, (cst.Name, cst.Attribute)))
 
 
 def _only_asks(project: Project, file: PythonFile, test: cst.BaseExpression) -> bool:
