@@ -8,7 +8,7 @@ import libcst as cst
 
 from trainflash.knobs.effects import harmless, sharing, writers
 from trainflash.knobs.project import Project
-from trainflash.knobs.reading import callees
+from trainflash.knobs.reading import callees, own_classes
 from trainflash.knobs.reading.expressions import given_to
 from trainflash.knobs.reading.python_source import (
     ASSIGNS,
@@ -123,7 +123,7 @@ def _only_looks(project: Project, file: PythonFile, call: cst.Call, arg: cst.Arg
 
 def _related(project: Project, owner: cst.ClassDef) -> set[str]:
     """Names of the class, of those it is derived from and of those derived from it."""
-    classes = [node for where in project.parsed("class ") for node in where.nodes if isinstance(node, cst.ClassDef)]
+    classes = [each for _, each in own_classes.classes(project)]
     up, down = {owner.name.value}, {owner.name.value}
     for _ in classes:
         above = {name for each in classes if each.name.value in up for name in base_names(each)}

@@ -6,7 +6,7 @@ import libcst as cst
 
 from trainflash.knobs.effects import harmless
 from trainflash.knobs.project import Project
-from trainflash.knobs.reading import callees
+from trainflash.knobs.reading import callees, own_classes
 from trainflash.knobs.reading.python_source import LOOPS, PythonFile, base_names, descendants
 
 DEEPEST = 3  # own: networks in networks
@@ -43,18 +43,6 @@ def _taken_back(file: PythonFile, call: cst.Call) -> bool:
     return any(callees.method_name(each) == "train" and file.text(each.func.value) == base for each in calls)  # type: ignore[arg-type,attr-defined]
 
 
-def class_of(project: Project, value: cst.BaseExpression) -> tuple[PythonFile, cst.ClassDef] | None:
-    """The network's class of the program that `value` makes an object of."""
-    while isinstance(value, cst.Call) and isinstance(value.func, cst.Attribute) and callees.method_name(value) == "to":
-        value = value.func.value
-    name = callees.called_name(value) if isinstance(value, cst.Call) else ""
-    for where in project.parsed(f"class {name}") if name else ():
-        for node in where.nodes:
-            if isinstance(node, cst.ClassDef) and node.name.value == name:
-                return where, node
-    return None
-
-
 def stateless(project: Project, file: PythonFile, owner: cst.ClassDef, depth: int = 0) -> bool:
     """Whether a network's class is made of layers that do the same in each mode, and asks for no mode."""
     if depth > DEEPEST or not base_names(owner) <= {"Module", "Sequential"}:
@@ -64,7 +52,7 @@ def stateless(project: Project, file: PythonFile, owner: cst.ClassDef, depth: in
             if node.attr.value in ("training", "register_buffer"):
                 return False
         elif callees.called_name(node)[:1].isupper() and not harmless.stateless(file, node):
-            inner = class_of(project, node)
+            inner = own_classes.class_of(project, (file, node), any_class=True)
             if inner is None or not stateless(project, *inner, depth + 1):
                 return False
     return True

@@ -15,7 +15,7 @@ import libcst as cst
 from trainflash.errors import UsageError
 from trainflash.knobs.effects import changes, given, harmless, modes, purity, sharing, writers
 from trainflash.knobs.project import Project
-from trainflash.knobs.reading import callees, callers
+from trainflash.knobs.reading import callees, callers, own_classes
 from trainflash.knobs.reading.expressions import given_to, passed, short
 from trainflash.knobs.reading.python_source import (
     ASSIGNS,
@@ -204,7 +204,7 @@ class Quiet:
         made = self._values(file, call.func, function)
         if made and all(harmless.stateless(where, each) for where, each in made):
             return True
-        classes = [modes.class_of(self.project, each) for where, each in made]
+        classes = [own_classes.class_of(self.project, each, any_class=True) for each in made]
         if made and all(each is not None and modes.stateless(self.project, *each) for each in classes):
             self.todo += [(*each, still) for each in callees.forwards(self.project)]
             return True

@@ -9,10 +9,9 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from trainflash.knobs.edits.network import own_classes
-from trainflash.knobs.edits.network.own_classes import COMPILE
 from trainflash.knobs.kinds import CompiledBlocks
 from trainflash.knobs.project import Project
+from trainflash.knobs.reading import own_classes
 from trainflash.knobs.reading.expressions import argument_node, refuse
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, sole
 from trainflash.knobs.scene import Scene, Target
@@ -61,7 +60,7 @@ def _compiling(project: Project) -> Iterator[tuple[PythonFile, cst.Call, cst.Bas
         for call in file.calls:
             statement = file.statement(call)
             small = sole(statement)
-            if file.full_name(call.func) == COMPILE:
+            if file.full_name(call.func) == own_classes.COMPILE:
                 network = argument_node(file, call, "model", 0)
                 if isinstance(small, cst.Assign) and small.value is call and len(small.targets) == 1 and network is not None:
                     name = dotted(small.targets[0].target)

@@ -6,11 +6,10 @@ import re
 
 import libcst as cst
 
-from trainflash.knobs.edits.network import flat_views, own_classes
-from trainflash.knobs.edits.network.own_classes import Class
+from trainflash.knobs.edits.network import flat_views
 from trainflash.knobs.kinds import ModelStatement
 from trainflash.knobs.project import Project
-from trainflash.knobs.reading import callees
+from trainflash.knobs.reading import callees, own_classes
 from trainflash.knobs.reading.expressions import refuse
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted
 
@@ -33,7 +32,7 @@ def statement(edit: ModelStatement, project: Project, file: PythonFile, call: cs
         flat_views.none(project)
 
 
-def _owner(project: Project, file: PythonFile, call: cst.Call, model: str) -> Class | None:
+def _owner(project: Project, file: PythonFile, call: cst.Call, model: str) -> own_classes.Class | None:
     """The program's own class of the network; None where that is not known."""
     if model == "self":
         around = file.class_around(call)
@@ -51,12 +50,12 @@ def _unknown(project: Project, method: str) -> list[tuple[PythonFile, cst.Functi
     return [(where, each) for where, each in found if where.class_of(each) is not None]
 
 
-def _is_network(project: Project, owner: Class, file: PythonFile, call: cst.Call, model: str) -> None:
+def _is_network(project: Project, owner: own_classes.Class, file: PythonFile, call: cst.Call, model: str) -> None:
     if not own_classes.of_others(project, *owner):
         raise refuse(f"{file.location(call)}: `{model}` is no network: {owner[1].name.value} has `parameters` of its own")
 
 
-def _goes_through_call(project: Project, owner: Class, file: PythonFile, call: cst.Call, model: str) -> None:
+def _goes_through_call(project: Project, owner: own_classes.Class, file: PythonFile, call: cst.Call, model: str) -> None:
     """Raises `UsageError` where the network is never called itself, only methods of it: those are not compiled."""
     methods = own_classes.methods(project, *owner)
     if any(dotted(each.func) == "self" for _, method in methods for each in descendants(method, cst.Call)):  # type: ignore[attr-defined]

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import libcst as cst
 
-from trainflash.knobs.edits.network import own_classes
 from trainflash.knobs.project import Project
-from trainflash.knobs.reading import callees, derived
+from trainflash.knobs.reading import callees, derived, own_classes
 from trainflash.knobs.reading.expressions import literal, refuse, short
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted
 

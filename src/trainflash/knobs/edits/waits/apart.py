@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from trainflash.knobs.effects import changes, given, givers, modes, outside, quiet, sharing, writers
+from trainflash.knobs.effects import changes, given, givers, outside, quiet, sharing, writers
 from trainflash.knobs.project import Project
-from trainflash.knobs.reading import callees
+from trainflash.knobs.reading import callees, own_classes
 from trainflash.knobs.reading.expressions import given_to, is_name, refuse, short
 from trainflash.knobs.reading.python_source import ASSIGNS, LOOPS, PythonFile, descendants, dotted, parameter_names, targets_of
 
@@ -152,7 +152,7 @@ def _networks(project: Project, inside: list[Function]) -> None:
 def _is_network(project: Project, file: PythonFile, value: cst.BaseExpression) -> bool:
     """Whether a value is one of torch's layers, or an object of a class of the program that has a `forward`."""
     layer = isinstance(value, cst.Call) and (file.full_name(value.func) or "").startswith("torch.nn.")
-    owner = modes.class_of(project, value)
+    owner = own_classes.class_of(project, (file, value), any_class=True)
     return layer or (
         owner is not None and any(isinstance(each, cst.FunctionDef) and each.name.value == "forward" for each in owner[1].body.body)
     )
