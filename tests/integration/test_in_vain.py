@@ -92,3 +92,22 @@ def test_a_part_of_what_is_called(tmp_path):
 )
 def test_gradients_that_somebody_takes_or_nobody_computes(tmp_path, body, before):
     assert seen(tmp_path, program(tmp_path, body, before)).in_vain == ()
+
+
+CLOSURE = """
+def closure():
+    optimizer.zero_grad()
+    loss = F.mse_loss(student(x), teacher(x))
+    loss.backward()
+    return loss
+loss = optimizer.step(closure)
+return loss
+"""
+
+
+def test_what_an_optimizer_calls_itself(tmp_path):
+    """As Lightning trains: forward and backward run in a closure, inside the update."""
+    path = program(tmp_path, CLOSURE.strip(), "")
+    (vain,) = seen(tmp_path, path).in_vain
+    assert vain.direct and vain.per_step == 1.0
+    assert "teacher(x)" in path.read_text().splitlines()[vain.location.line - 1]

@@ -170,3 +170,42 @@ def test_fields_that_end_in_padding_of_all_rows_are_named(tmp_path):
     found = summarize(run.trace, run="r", project="p")
     assert found.padded == (PaddedField("input_ids", 1, 64), PaddedField("attention_mask", False, 64), PaddedField("labels", -100, 64))
     assert found.common_padding_share > 0.5
+
+
+TOKENIZED = """
+import torch
+from tokenizers import Tokenizer, models, pre_tokenizers
+from torch import nn
+from transformers import PreTrainedTokenizerFast
+
+torch.manual_seed(0)
+words = Tokenizer(models.WordLevel({"[PAD]": 0, "[UNK]": 1, "a": 2, "b": 3}, unk_token="[UNK]"))
+words.pre_tokenizer = pre_tokenizers.Whitespace()
+tokenizer = PreTrainedTokenizerFast(tokenizer_object=words, pad_token="[PAD]", unk_token="[UNK]")
+texts = ["a b " * (1 + number % 7) for number in range(64)]
+rows = tokenizer(texts, padding=PADDING, max_length=64, truncation=True)
+ids = torch.tensor([row + [0] * (64 - len(row)) for row in rows["input_ids"]])
+loader = torch.utils.data.DataLoader(ids, batch_size=8, shuffle=True)
+model = nn.Sequential(nn.Embedding(4, 8), nn.Flatten(), nn.Linear(512, 2))
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for epoch in range(4):
+    for batch in loader:
+        loss = model(batch).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        print(loss.item().hex())
+"""
+
+
+@pytest.mark.parametrize(("padding", "seen"), [('"max_length"', True), ("False", False)])
+def test_the_line_whose_tokenizer_pads_to_a_fixed_length(tmp_path, padding, seen):
+    pytest.importorskip("transformers")
+    path = tmp_path / "train.py"
+    path.write_text(TOKENIZED.replace("PADDING", padding), encoding="utf-8")
+    run = probed(tmp_path / "run", path, capture="diagnose", TRAINFLASH_OWN=str(tmp_path))
+    assert run.returncode == 0 and run.output == plain(path) and run.rank.swallowed == {}
+    found = run.rank.batch.fixed_width_at
+    assert (found is not None) == seen
+    if found is not None:
+        assert "tokenizer(texts" in path.read_text().splitlines()[found.line - 1]

@@ -43,7 +43,7 @@ def padding(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
             phases=BOTH,
             summary=f"{shown(padded)} of the inputs is padding, so that about {shown(share)} of the time is spent on it",
             evidence=rows,
-            location=signals.samples_padded_at or signals.hottest("Fwd"),
+            location=summary.fixed_width_at or signals.samples_padded_at or signals.hottest("Fwd"),
             knobs=knobs,
         ),
     )

@@ -296,6 +296,7 @@ class Summary:
     common_padding_share: float | None = None  # share of input elements that no row of their batch needs, part of the one above
     padded: tuple[PaddedField, ...] = ()  # fields of a training batch that can lose their last columns together; none where unclear
     padded_by: Location | None = None  # the program's own function or generator that makes these batches; None for a loader
+    fixed_width_at: Location | None = None  # the owner's line whose tokenizer, of transformers, pads all texts to a fixed length
     input_shapes: int | None = None  # distinct shapes of the first input
     listed_numbers: int = 0  # tensors in the longest list of a training batch, each with one number of every sample
     data_function: Location | None = None  # the owner's function whose tensors enter the network, where there is no DataLoader

@@ -75,6 +75,7 @@ def summarize(trace: Trace, *, run: str, project: str, warmup: int | None = None
         common_padding_share=_common_padding(rank),
         padded=rank.batch.padded if rank.batch is not None else (),
         padded_by=rank.batch.padded_by if rank.batch is not None else None,
+        fixed_width_at=rank.batch.fixed_width_at if rank.batch is not None else None,
         input_shapes=rank.batch.signatures or len(rank.batch.shapes) if rank.batch is not None and rank.batch.shapes else None,
         listed_numbers=rank.batch.listed if rank.batch is not None else 0,
         data_function=rank.data_functions[0].location if rank.data_functions else None,

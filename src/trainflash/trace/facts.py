@@ -237,6 +237,7 @@ def batch(facts: Facts) -> BatchTrace | None:
         tuple(PaddedField(*field) for field in newest.get("padded", [])),
         int(newest.get("listed", 0)),
         facts.location(newest.get("padded_by")),
+        facts.location(facts.newest("tokenizer").get("at")),
     )
 
 

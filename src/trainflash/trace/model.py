@@ -199,6 +199,7 @@ class BatchTrace:
     padded: tuple[PaddedField, ...] = ()  # fields whose last columns are common padding; none where one of that width is not understood
     listed: int = 0  # tensors in the longest list of a batch, each with one number of every row
     padded_by: Location | None = None  # the data function that makes these batches; None for a loader
+    fixed_width_at: Location | None = None  # the owner's line whose tokenizer pads all texts to a fixed length
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import libcst as cst
 
 from trainflash.knobs.effects import changes, given, outside, shown
 from trainflash.knobs.project import Project
-from trainflash.knobs.reading import callees
+from trainflash.knobs.reading import callees, callers
 from trainflash.knobs.reading.expressions import is_name
 from trainflash.knobs.reading.python_source import (
     LOOPS,
@@ -41,6 +41,7 @@ NO_OPTIMIZER = ("prof", "env")  # what else has a step
 EXITS = ("sys.exit", "exit", "quit", "os._exit")
 SEEDS = {"manual_seed", "manual_seed_all", "seed", "seed_all", "seed_everything", "set_rng_state", "set_state", "setstate"}
 TRAINED = {"lr", "momentum", "weight_decay", "betas", "grad", "data", "requires_grad"}  # keys of groups, attributes of parameters
+HIGHEST = 4  # own: functions between the loop over the steps and who reads what they leave
 FILES = {"write", "send"}  # change nothing that training could read
 
 
@@ -144,7 +145,7 @@ class Guarded:
                 for node in where.nodes:
                     named = isinstance(node, cst.Attribute) and node.attr.value == name
                     read = named and not self._mine(where, node) and not _another_part(where, node, parts)
-                    if read and not given.stored(where, node) and not self._reported(where, node):  # type: ignore[arg-type]
+                    if read and not given.stored(where, node) and not self._reported(where, node) and not self._behind(where, node):  # type: ignore[arg-type]
                         return self._is_read(name, where, node)
         for file, name in self._variables:
             for where, node in outside.reads(self.project, file, name):
@@ -319,6 +320,20 @@ class Guarded:
                 return True
             if isinstance(up, (cst.If, cst.Else, cst.ExceptHandler, *LOOPS, *SCOPES)):
                 return False
+        return False
+
+    def _behind(self, file: PythonFile, read: cst.CSTNode) -> bool:
+        """Whether a read surely comes when the loops around the block are over, as of the best weights so far: training is over, too."""
+        where, node, looped = self.file, self.guard, False
+        for _ in range(0 if self.new else HIGHEST):
+            loops, function = list(where.loops_around(node)), where.function_around(node)
+            outer, looped = (loops[-1], True) if loops else (node, looped)
+            if where is file and file.function_around(read) is function:
+                return looped and file.span(read)[0] >= file.span(outer)[1]
+            sites = callers.sites(self.project, where, function) if function is not None else []
+            if len(sites) != 1:
+                return False
+            where, node = sites[0]
         return False
 
     def _reported(self, file: PythonFile, node: cst.BaseExpression) -> bool:

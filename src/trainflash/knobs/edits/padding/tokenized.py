@@ -116,8 +116,19 @@ def _looked_at(project: Project) -> None:
             key = string_value(index.value) if isinstance(index, cst.Index) else None
             name = node.attr.value if isinstance(node, cst.Attribute) else key
             function = file.function_around(node) if name in FIELDS else None
-            if name in FIELDS and (function is None or function.name.value != "forward"):
+            if name in FIELDS and (function is None or function.name.value != "forward") and not _handed_on(file, node, name):
                 raise refuse(f"{file.location(node)}: `{short(file.text(node))}` may count on rows of one length")
         for call in file.calls:
             if (dotted(call.func) or "").split(".")[-1] == "word_ids":
                 raise refuse(f"{file.location(call)}: labels of single tokens would be of another length")
+
+
+def _handed_on(file: PythonFile, node: cst.CSTNode, name: str) -> bool:
+    """Whether a field becomes the field of that name of one sample: `{"input_ids": torch.tensor(rows["input_ids"][i])}`."""
+    function, up = file.function_around(node), file.parent(node)
+    if isinstance(up, cst.Subscript) and up.value is node and isinstance(index := up.slice[0].slice, cst.Index):
+        node, up = (up, file.parent(up)) if isinstance(index.value, cst.Name) else (node, None)
+    if isinstance(up, cst.Arg) and isinstance(call := file.parent(up), cst.Call) and len(call.args) == 1:
+        node, up = (call, file.parent(call)) if file.full_name(call.func) in ("torch.tensor", "torch.as_tensor", "list") else (node, None)
+    sample = function is not None and function.name.value == "__getitem__"
+    return sample and isinstance(up, cst.DictElement) and up.value is node and string_value(up.key) == name

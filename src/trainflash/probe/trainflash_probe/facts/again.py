@@ -137,7 +137,7 @@ class Again(Observer):
     def _wrapped(self, original):
         @functools.wraps(original)
         def __call__(module, *args, **kwargs):
-            other = loop.in_data or loop.in_bwd or loop.in_opt or loop.evaluating
+            other = loop.in_data or loop.in_bwd or loop.evaluating  # in an update only a closure calls modules
             if self._state is None or other or loop.tid != get_ident():
                 return original(module, *args, **kwargs)
             return self._noted(original, module, sys._getframe(1), args, kwargs)

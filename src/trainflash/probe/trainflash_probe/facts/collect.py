@@ -10,7 +10,7 @@ from ..phases import logs
 from ..phases.loop import loop
 from ..phases.observer import Observer
 from ..writer import fact
-from . import ahead, collectives, compute, lines, sources, wrappers, written
+from . import ahead, collectives, compute, lines, sources, tokenized, wrappers, written
 from .batches import BatchFacts
 from .beside import Beside
 from .between import Between
@@ -76,6 +76,7 @@ def install(torch) -> None:
     collectives.install(torch)
     wrappers.install(torch)
     written.install()
+    tokenized.install()
     collectors = (Once(), logs.tally, BatchFacts(), SettingFacts(torch), HookFacts(torch), ThreadFacts(torch), Beside(), ForwardWatch())
     for observer in (*collectors, Between(torch), CloserLook(), compute.install(torch)):
         loop.add(observer)

@@ -170,7 +170,8 @@ class PureWork(Observer):
         return type(function).__name__ in ("function", "builtin_function_or_method", "method_descriptor", "wrapper_descriptor")
 
     def _timed(self, original, args: tuple, kwargs: dict, caller) -> object:
-        if self._inside or loop.in_data or loop.in_bwd or loop.in_opt or "out" in kwargs:
+        updating = loop.in_opt and not loop.in_fwd  # a closure runs the network inside an update
+        if self._inside or loop.in_data or loop.in_bwd or updating or "out" in kwargs:
             return original(*args, **kwargs)
         began = _clock()
         result = original(*args, **kwargs)

@@ -15,8 +15,8 @@ LOOKS = 4  # forwards of an evaluation whose callers are looked at: an ensemble 
 class EvaluationFacts:
     """Facts of one evaluation, from its begin on.
 
-    Its place is the innermost of the owner's functions that runs at its begin and still runs at its first forward: a helper that only
-    switches modes has returned by then.
+    Its place is where the innermost of the owner's functions stands, at its first forward, that ran at its begin already: a helper that
+    only switches modes has returned by then.
     """
 
     def __init__(self) -> None:
@@ -47,7 +47,7 @@ class EvaluationFacts:
     def _look(self) -> None:
         if self._batches == 1 and self._running:
             found, now = stack.innermost(self._running)
-            if found is not None and found is not self._running[0]:
+            if found is not None:
                 self._place = now
             self._running = []
         self._forwards.update((tuple(each.place), None) for each in stack.running())
