@@ -132,7 +132,11 @@ class Formats:
             return False
         module, _, name = (file.full_name(node.func) or "").rpartition(".")
         if module == "numpy":
-            return name in FLOATS | FLOATING and keyword(node, "dtype") is None
+            if keyword(node, "dtype") is not None or name in FLOATS | FLOATING:
+                return keyword(node, "dtype") is None
+            return any(self.has_fractions(file, each, depth - 1) for each in _sources(node, name))
+        if isinstance(node.func, cst.Attribute) and node.func.attr.value in METHODS - {"sum", "max", "min"}:
+            return keyword(node, "dtype") is None and self.has_fractions(file, node.func.value, depth - 1)
         meant = list(callees.meant(self.project, file, node))
         if len(meant) != 1 or meant[0][1].decorators or any(True for _ in descendants(meant[0][1].body, cst.Yield)):
             return False
@@ -378,6 +382,17 @@ class Formats:
     def _alike(found: list[Format | None]) -> Format | None:
         kinds = set(found) - {"itself"} or set(found)
         return kinds.pop() if len(kinds) == 1 else None
+
+
+def _sources(call: cst.Call, name: str) -> list[cst.BaseExpression]:
+    """What NumPy's function of that name joins or rearranges: where one of them holds fractions, the result does."""
+    first = positional(call, 0)
+    if first is None or name not in JOINS | set(KEEPS):
+        return []
+    if name == "where":
+        return [arg.value for arg in call.args[1:]]
+    listed = isinstance(first.value, (cst.List, cst.Tuple))
+    return [each.value for each in first.value.elements] if listed else [first.value] if name in KEEPS else []  # type: ignore[attr-defined]
 
 
 def _counted(call: cst.Call) -> Format | None:
