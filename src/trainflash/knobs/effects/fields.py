@@ -16,7 +16,6 @@ from trainflash.knobs.reading.python_source import (
     base_names,
     descendants,
     dotted,
-    parameter_names,
     targets_of,
 )
 from trainflash.schema import Location
@@ -40,6 +39,8 @@ ASKS = {
     "zip",
 }
 MODULES = ("torch", "numpy", "math", "statistics", "sklearn.metrics", "scipy")
+HOLDERS = ("list", "dict", "set", "tuple", "float", "int", "bool", "str", "range", "deque", "defaultdict", "Counter")
+SHARING = {"asarray", "as_tensor", "from_numpy", "frombuffer", "memmap"}  # of the memory of what they are given
 KEPT = (cst.Assign, cst.AnnAssign, cst.Return, cst.Yield, cst.Element, cst.DictElement, cst.NamedExpr)  # by another name
 
 
@@ -56,15 +57,27 @@ def changes(project: Project, owner: cst.ClassDef, names: set[str]) -> Iterator[
                 yield where, node
 
 
-def made_within(file: PythonFile, owner: cst.ClassDef, name: str) -> bool:
-    """Whether nobody else can hold what a field holds: whoever made the object has not handed it over, or handed over a plain number."""
+def made_within(project: Project, file: PythonFile, owner: cst.ClassDef, name: str) -> bool:
+    """Whether a field holds what the object itself made, and what nobody changes who does not name it: numbers, lists, arrays, objects of
+    the program's own that hold nothing else. A network is trained by whoever has its parameters."""
     made = given_to(owner, f"self.{name}")
-    for value in made:
-        function = file.function_around(value)
-        handed = parameter_names(function) - {"self"} if function is not None else set()
-        if any(each.value in handed for each in descendants(_without_calls(value), cst.Name)) and not _number(file, owner, name):  # type: ignore[attr-defined]
-            return False
-    return bool(made)  # else a class that it is derived from makes it
+    if not made:
+        return False  # a class that it is derived from makes it
+    return _number(file, owner, name) or all(_new(project, file, value) for value in made)
+
+
+def _new(project: Project, file: PythonFile, value: cst.BaseExpression) -> bool:
+    names = {each.value for each in descendants(value, cst.Name)} - {"True", "False", "None", "self"}  # type: ignore[attr-defined]
+    if not isinstance(value, cst.Call):
+        return not names - set(HOLDERS) and not any(True for _ in descendants(value, cst.Attribute))
+    full = file.full_name(value.func) or ""
+    if full.split(".")[-1] in SHARING or full.startswith(("torch.nn", "torch.optim")):
+        return False
+    if full in HOLDERS or full.split(".")[0] in ("numpy", "torch", "collections"):
+        return True
+    known = own_classes.class_of(project, (file, value), any_class=True)
+    handed = {each.value for arg in value.args for each in descendants(arg, cst.Name) if arg.keyword is not each}  # type: ignore[attr-defined]
+    return known is not None and own_classes.class_of(project, (file, value)) is None and not handed
 
 
 def also_defined(project: Project, owner: cst.ClassDef, names: set[str]) -> Location | None:
@@ -76,11 +89,6 @@ def also_defined(project: Project, owner: cst.ClassDef, names: set[str]) -> Loca
             if other is not None and other is not owner and other.name.value in kin:
                 return where.location(function)
     return None
-
-
-def _without_calls(value: cst.BaseExpression) -> cst.CSTNode:
-    """What a call makes is its own object, whatever it is made of."""
-    return cst.Name("_") if isinstance(value, cst.Call) else value
 
 
 def _number(file: PythonFile, owner: cst.ClassDef, name: str) -> bool:

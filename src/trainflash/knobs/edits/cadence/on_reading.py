@@ -134,7 +134,7 @@ def _made_of_fields(project: Project, file: PythonFile, function: cst.FunctionDe
         raise refuse(f"{here}: it is made of nothing that the object holds")
     methods = _methods(owner)
     for read in sorted(purity.fields_read(owner, assign.value) - methods):
-        if not fields.made_within(file, owner, read):
+        if not fields.made_within(project, file, owner, read):
             raise refuse(f"{here}: what `self.{read}` holds came from elsewhere, and may change there")
     other = fields.also_defined(project, owner, methods & {*purity.fields_read(owner, assign.value), function.name.value})
     if other is not None:
