@@ -30,6 +30,8 @@ STYLES = {  # steps, then least milliseconds a step that the planted sleeps must
     "work_after_evaluation": (24, {"Fwd": 1.9, "Eval": 0.4, "Other": 4.4}),
     "copies_for_tasks": (24, {"Fwd": 1.2}),
     "copies_for_clients": (23, {"Fwd": 1.3}),
+    "acting_later": (24, {"Data": 2.9}),
+    "texts_to_look_at": (24, {"Fwd": 1.9, "Eval": 1.9}),
     "acting_in_eval_mode": (24, {"Data": 3.9}),
     "accuracy_before_training": (24, {"Fwd": 1.9, "Eval": 0.5}),
     "teacher_first": (24, {"Fwd": 5.9, "Eval": 0.1}),
@@ -41,7 +43,7 @@ STYLES = {  # steps, then least milliseconds a step that the planted sleeps must
     "marked_thread": (24, {"Data": 1.9, "Fwd": 2.9, "Opt": 0.9, "Eval": 0.4}),
     "marks_over_hooks": (24, {"Data": 4.9, "Fwd": 3.9, "Opt": 0.9}),
 }
-QUICK = ("gan_full_batch", "tests_of_a_policy", "work_after_rollouts", "value_learning", "copies_for_tasks", "marks")
+QUICK = ("gan_full_batch", "acting_later", "tests_of_a_policy", "work_after_rollouts", "value_learning", "copies_for_tasks", "marks")
 
 
 def needs(package: str) -> None:

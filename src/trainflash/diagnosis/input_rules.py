@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from trainflash.diagnosis.claims import Claim, at, claim, count, mean_of, milliseconds, percent, shown
 from trainflash.diagnosis.input_signals import Input, WorkerStart, started_in
-from trainflash.diagnosis.lines import lines_in
+from trainflash.diagnosis.lines import running_in
 from trainflash.diagnosis.signals import Signals
 from trainflash.diagnosis.thresholds import Thresholds
 from trainflash.schema import Evidence, LoaderFacts, RepeatedWork
@@ -61,8 +61,7 @@ def _made_by_the_network(signals: Signals, data: Input) -> bool:
     """Whether most of the making is a forward of what is trained: a generator's pictures for its critic, a policy's steps."""
     if data.loader is not None or data.location is None:
         return False
-    computing = {(line.location.file, line.location.function) for line in lines_in(signals.summary, "Fwd")}
-    return (data.location.file, data.location.function) in computing
+    return (data.location.file, data.location.function) in running_in(signals.summary, ("Fwd",))
 
 
 def tail_beside(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from trainflash.diagnosis.calm import COMPUTE, stalled_like_compute
 from trainflash.diagnosis.fetching import calm_input, cpu_share, held_up, without_core
-from trainflash.diagnosis.lines import hottest, lines_in, same_line
+from trainflash.diagnosis.lines import hottest, lines_in, running_in, same_line
 from trainflash.diagnosis.thresholds import Thresholds
 from trainflash.schema import LineCost, LoaderFacts, Location, RepeatedWork, Started, Summary
 
@@ -311,7 +311,7 @@ def _beside_the_loop(summary: Summary, loader: LoaderFacts | None) -> list[LineC
     """Lines that make batches out of what a loader gives, as those of a generator around it: in no function that also trains."""
     if _role(loader) != "main":
         return []
-    training = {(line.location.file, line.location.function) for name in COMPUTE for line in lines_in(summary, name)}
+    training = running_in(summary, COMPUTE)
     return [line for line in lines_in(summary, "Data", "main", "") if (line.location.file, line.location.function) not in training]
 
 

@@ -28,6 +28,20 @@ class Sync:
     on_device: bool
 
 
+STRAY = 0.05  # own: a sample at the border of two phases may fall into the one beside; of a function's samples these are few
+
+
+def running_in(summary: Summary, phases: Iterable[str]) -> set[tuple[str, str]]:
+    """File and name of the owner's functions that run in one of `phases`, by more than stray samples."""
+    whole: dict[tuple[str, str], float] = {}
+    computes: dict[tuple[str, str], float] = {}
+    for line in (each for each in summary.lines if each.role == "main"):
+        key = line.location.file, line.location.function
+        whole[key] = whole.get(key, 0.0) + line.share
+        computes[key] = computes.get(key, 0.0) + line.share * (line.phase in phases)
+    return {key for key, share in computes.items() if share > STRAY * whole[key]}
+
+
 def hottest(lines: Iterable[LineCost]) -> Location | None:
     """The hottest line of the hottest of the owner's functions: one slow line of many cheap ones does not hide it.
 

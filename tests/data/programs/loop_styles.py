@@ -210,6 +210,41 @@ def acting_in_eval_mode():
             optimizer.step()
 
 
+def acting_later():
+    """The first actions are drawn at random, before and behind the first updates; then the network chooses one in each step."""
+    torch.manual_seed(0)
+    agent, environment = nn.Sequential(nn.Linear(8, 2)), Environment()
+    optimizer = torch.optim.Adam(agent.parameters())
+    memory, observation = [torch.rand(1, 8) for _ in range(32)], environment.reset()
+    for step in range(STEPS):
+        action = step % 2
+        if step > 1:
+            with torch.no_grad():
+                action = agent(observation).argmax(1).item()
+        memory.append(observation)
+        observation, _, done = environment.step(action)
+        observation = environment.reset() if done else observation
+        time.sleep(0.003)
+        states = torch.cat(memory[-16:])
+        optimizer.zero_grad()
+        agent(states).logsumexp(1).mean().backward()
+        optimizer.step()
+
+
+def texts_to_look_at():
+    """Now and then the network writes a text, a row at a time, without `.eval()`: no data comes of that."""
+    model, x, y = Slow(), torch.ones(16, 8), torch.ones(16, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    for step in range(STEPS):
+        optimizer.zero_grad()
+        loss_of(model, x, y).backward()
+        optimizer.step()
+        if step % 3 == 0:
+            with torch.no_grad():
+                for _ in range(4):
+                    model(torch.ones(1, 8))
+
+
 def accuracy_before_training():
     """The samples that are trained on are looked at before, in batches as large: no rollout."""
     torch.manual_seed(0)

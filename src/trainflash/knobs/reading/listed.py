@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import libcst as cst
 
 from trainflash.knobs.reading.expressions import given_to, literal
-from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted
+from trainflash.knobs.reading.python_source import PythonFile, base_names, descendants, dotted, sole
 
 DEEPEST = 4  # own: names between a list and what makes it
 DRAWS = ("sample", "choices")  # methods that give a list of samples
@@ -35,7 +35,35 @@ def entries(file: PythonFile, whole: cst.BaseExpression, depth: int = 0) -> list
     if isinstance(whole, cst.Call) and dotted(whole.func) in ("list", "tuple") and len(whole.args) == 1:
         inner = whole.args[0].value
         return _comprehension(file, inner, depth) if isinstance(inner, cst.GeneratorExp) else entries(file, inner, depth + 1)
+    if isinstance(whole, cst.Attribute):
+        return _field(file, whole)
     return _named(file, whole, depth) if isinstance(whole, cst.Name) else None
+
+
+def _field(file: PythonFile, whole: cst.Attribute) -> list[Listed] | None:
+    """The entries of `batch.state` where `batch = Transition(*zip(*samples))`, of a named tuple that the file defines."""
+    around = file.function_around(whole)
+    made = given_to(around, whole.value.value) if around is not None and isinstance(whole.value, cst.Name) else []
+    if len(made) != 1 or not isinstance(call := made[0], cst.Call) or len(call.args) != 1 or call.args[0].star != "*":
+        return None
+    names = _fields_of(file, call.func)
+    if whole.attr.value not in names or not _is_transposed(file, call.args[0].value):
+        return None
+    return [Listed(file, None, names.index(whole.attr.value), sampled=True)]
+
+
+def _fields_of(file: PythonFile, made: cst.BaseExpression) -> list[str]:
+    """Names of the parts of a named tuple; empty for anything else."""
+    if not isinstance(made, cst.Name):
+        return []
+    for value in given_to(file.module, made.value):
+        if isinstance(value, cst.Call) and (file.full_name(value.func) or "").split(".")[-1] == "namedtuple" and len(value.args) == 2:
+            listed = literal(value.args[1].value)
+            return listed.replace(",", " ").split() if isinstance(listed, str) else [str(each) for each in listed or ()]
+    for owner in (each for each in file.module.body if isinstance(each, cst.ClassDef) and each.name.value == made.value):
+        rows = [sole(row) for row in owner.body.body] if "NamedTuple" in base_names(owner) else []
+        return [dotted(each.target) or "" for each in rows if isinstance(each, cst.AnnAssign)]
+    return []
 
 
 def _comprehension(file: PythonFile, whole: cst.ListComp | cst.GeneratorExp, depth: int) -> list[Listed] | None:
@@ -120,10 +148,13 @@ def _transposed(file: PythonFile, around: cst.CSTNode, name: str) -> Listed | No
     place, value = found[0]
     while isinstance(value, cst.Call) and dotted(value.func) in ("list", "tuple", "map") and value.args:
         value = value.args[-1].value
+    return Listed(file, None, place, sampled=True) if _is_transposed(file, value) else None
+
+
+def _is_transposed(file: PythonFile, value: cst.BaseExpression) -> bool:
+    """Whether it is `zip(*samples)`."""
     starred = isinstance(value, cst.Call) and dotted(value.func) == "zip" and len(value.args) == 1 and value.args[0].star == "*"
-    if not starred or not is_samples(file, value.args[0].value):
-        return None
-    return Listed(file, None, place, sampled=True)
+    return starred and is_samples(file, value.args[0].value)  # type: ignore[attr-defined]
 
 
 def is_samples(file: PythonFile, node: cst.BaseExpression) -> bool:

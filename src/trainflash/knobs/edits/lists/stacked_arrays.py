@@ -34,6 +34,7 @@ MAKES = ("torch.tensor", "torch.as_tensor", *TYPED)
 CASTS = ("float", "double", "half", "bfloat16")  # methods that name the type of the tensor at once
 SINGLE = ("len", "int", "float", "bool", "sum")  # calls that give one number
 ARRAY = ("float64", "float32", "whole", "other")
+CLEAR = 0.1  # own: of the time of all such lines, a lower part pays for no condition of its own
 NAMES = ("rows", "arrays")  # for a list that has none
 
 
@@ -45,7 +46,7 @@ def stacked_arrays(edit: StackedArrays, scene: Scene) -> tuple[Target, ...]:
     calls = _calls(scene)
     for file, call, _ in calls:
         try:
-            made = _joined(scene, file, call)
+            made = _joined(scene, file, call, _is_hot(scene, file, call, [each for _, each, _ in calls]))
         except UsageError as bad:
             reasons.append(bad)
             continue
@@ -82,7 +83,16 @@ def _makers(file: PythonFile, within: cst.CSTNode) -> Iterator[cst.Call]:
             yield call  # type: ignore[misc]
 
 
-def _joined(scene: Scene, file: PythonFile, call: cst.Call) -> list[Splice]:
+def _is_hot(scene: Scene, file: PythonFile, call: cst.Call, calls: list[cst.Call]) -> bool:
+    """Whether the run spent a clear part of the time of all `calls` at the line of this one; True where it saw none of their lines."""
+    costs = {id(each): 0.0 for each in calls}
+    for line in scene.summary.lines:
+        for each in calls if line.location.file == file.path else ():
+            costs[id(each)] += line.share * file.covers(file.statement(each) or each, line.location.line)
+    return costs[id(call)] >= CLEAR * sum(costs.values())
+
+
+def _joined(scene: Scene, file: PythonFile, call: cst.Call, hot: bool) -> list[Splice]:
     here, whole, full = file.location(call), call.args[0].value, file.full_name(call.func) or ""
     if full in TYPED and len(call.args) > 1:
         raise refuse(f"{here}: `{file.text(call)}` is given sizes")
@@ -98,7 +108,7 @@ def _joined(scene: Scene, file: PythonFile, call: cst.Call) -> list[Splice]:
     if "single" in kinds:
         raise refuse(f"{here}: `{file.text(whole)}` holds single numbers")
     sampled = all(each.sampled and (each.key is not None or isinstance(each.node, (cst.Name, cst.ListComp, cst.List))) for each in found)
-    if kinds != {"array"} and not (typed and sampled):
+    if kinds != {"array"} and not (typed and sampled and hot):
         raise refuse(f"{here}: whether `{file.text(whole)}` holds arrays is not known")
     if kinds != {"array"}:
         return [*_typed_maker(file, call, full), *_asked(file, call, whole)]
@@ -160,8 +170,8 @@ def _where_arrays(file: PythonFile, whole: cst.BaseExpression, name: str, first:
 
 def _first_asked(file: PythonFile, call: cst.Call, whole: cst.BaseExpression, text: str) -> tuple[str, str]:
     """The name of the list `whole`, which is made by `text`, and what is written where it is asked for first."""
-    if isinstance(whole, cst.Name):
-        return whole.value, whole.value
+    if (known := dotted(whole)) is not None:
+        return known, known
     name = _free_name(file, call)
     return name, f"({name} := {text})"
 

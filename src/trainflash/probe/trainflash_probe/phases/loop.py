@@ -322,12 +322,15 @@ class Loop:
             if self.rolling != rolls:
                 self.close_eval()
             if not rolls:
+                rollouts.goes_on()
                 return
+        opens = not self.evaluating and not self._inside_step()
+        rolls = rolls or (opens and not self.last_serial and rollouts.acts(module, args, self))
         if rolls and not self.evaluating:
             if self.pending:
                 self.boundary()
             self.open_rollouts()
-        elif not self.evaluating and not self._inside_step():
+        elif opens:
             self.open_eval(by_forward=True)
 
     def _inside_step(self) -> bool:

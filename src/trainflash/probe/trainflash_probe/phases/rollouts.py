@@ -2,9 +2,12 @@
 
 A rollout's forward runs a module that is trained, from the same place of the owner's code as before the first update (an update needs what
 it gives); no DataLoader, no data function and no fixed input feeds that loop. In evaluation mode it must be seen besides that what it was
-shown, a little at a time, is what is trained on. A teacher's runs a module that is never trained, before the first update and in each step
-since, a few times in a row at most. So does that of a network whose results another network trains on, as a critic on what a generator
-made, and one that is trained on the very same input afterwards: both are parts of the step, too. All else is an evaluation.
+shown, a little at a time, is what is trained on. Where the first actions are drawn at random, those that a network chooses later are known
+by their rhythm: one forward of one row, from the same place, in ACTED steps of ACTED_WITHIN.
+
+A teacher's runs a module that is never trained, before the first update and in each step since, a few times in a row at most. So does that
+of a network whose results another network trains on, as a critic on what a generator made, and one that is trained on the very same input
+afterwards: both are parts of the step, too. All else is an evaluation.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ MAX_DEPTH = 24  # owner's frames looked at
 MOST_IN_A_ROW = 4  # forwards of a teacher, without another module's between them: several views of a batch; an evaluation has more
 
 MOST_SHOWN, MOST_VALUES, ROWS = 512, 200_000, 16  # forwards and their values that are kept before the first update; rows compared
+ACTED, ACTED_WITHIN = 3, 16  # own: as often no text is generated, nor one sample validated, a row at a time
 SOME = 4  # rows of a result that are compared
 
 _paths: dict = {}  # call path -> (id, mode) of the modules that ran there, before the first update
@@ -29,6 +33,8 @@ _given: dict = {}  # (call path, module, its mode) -> its newest input: until th
 _feeding: dict = {}  # call path -> (id, mode) of the modules of which that is so
 asked = None  # the module that runs without gradients before the first update, whose result is wanted
 _teachers: dict = {}  # id of a module -> [step it ran in last, forwards of that step before it, forwards in a row]
+_single: dict = {}  # call path -> steps in which it showed a trained module one row; None: several in a row
+_opened = None  # the path that opened the evaluation that runs
 impossible = False  # the loop's data is known to come from elsewhere
 
 
@@ -148,6 +154,33 @@ def rule_out() -> None:
 def makes_data(module: object, trained: dict) -> bool:
     """Whether the forward that is about to run is a rollout's."""
     return bool(_paths) and id(module) in trained and (id(module), module.training) in _paths.get(_path(), ())
+
+
+def acts(module: object, args: tuple, loop) -> bool:
+    """Whether the forward that is about to run, and would open an evaluation, is another single action of one that acts in the steps."""
+    global _opened
+    _opened = None
+    if not module.training or id(module) not in loop.trained or not args or not _plain(args[0]):
+        return False
+    if not args[0].dim() or (args[0].dim() > 1 and args[0].shape[0] != 1):
+        return False
+    path = _path()
+    known = _single.setdefault(path, []) if path in _single or len(_single) < MAX_PATHS else None
+    if known is None:
+        return False
+    _opened = path
+    known[:] = [*known[1 - ACTED :], loop.steps]
+    if len(known) < ACTED or known[-1] - known[0] >= ACTED_WITHIN or len(set(known)) < ACTED:
+        return False
+    _paths.setdefault(path, set()).add((id(module), True))
+    return True
+
+
+def goes_on() -> None:
+    """The evaluation that runs has another forward: no single action."""
+    global _opened
+    if _opened is not None:
+        _single[_opened] = _opened = None
 
 
 def teaches(module: object, loop) -> bool:
