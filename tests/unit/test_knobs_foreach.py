@@ -693,3 +693,14 @@ def test_an_operation_on_a_list_is_the_operation_on_each(name, kind):
     if name not in NO_METHOD:
         getattr(torch, f"_foreach_{name}_")(tensors[0], *given)
         assert same(tensors[0], expected)
+
+
+@pytest.mark.parametrize(("elements", "device", "refused"), [(600_000, "cpu", True), (600_000, "cuda:0", False), (900, "cpu", False)])
+def test_large_tensors_on_a_cpu_are_left_one_after_the_other(tmp_path, elements, device, refused):
+    seen = {"device": device, "updates__tensors": 10, "updates__elements": 10 * elements}
+    source = HEAD + FORMS["an optimizer"]
+    if refused:
+        with pytest.raises(UsageError, match="600,000 elements in the mean take longer"):
+            candidate_here(tmp_path, "foreach_operations", source, **seen)
+    else:
+        assert candidate_here(tmp_path, "foreach_operations", source, **seen).diff

@@ -24,12 +24,19 @@ from trainflash.knobs.reading.python_source import PythonFile, descendants, dott
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice, edited
 
+# Measured, one thread, an Adam step whose results go into new lists: 64 tensors of 1,024 elements 1.45 times as fast as one after the other,
+# of 4,096 0.81 times, of 16,384 0.41 times. On a CPU only the calls from Python are saved, and each list of results goes through memory.
+MOST_ELEMENTS = 8192
 NOTHING = "no loop over tensors is here whose turns could be made at once"
 
 
 def foreach_operations(edit: ForeachOperations, scene: Scene) -> tuple[Target, ...]:
     """The innermost loop at the line, else those of its function or of the function that it calls. Raises `UsageError` without one."""
     file, place = scene.source("does the work")
+    updates = scene.facts.get("updates")
+    if scene.facts.get("device") == "cpu" and updates is not None and updates.elements > MOST_ELEMENTS * updates.tensors:
+        mean = updates.elements // updates.tensors
+        raise refuse(f"{place}: on a CPU, lists of tensors of {mean:,} elements in the mean take longer than one after the other")
     reasons: list[UsageError] = []
     for where, node in near(scene.project, file, place.line, (cst.For,)):
         try:
