@@ -10,6 +10,7 @@ import ast
 
 from trainflash.errors import UsageError
 from trainflash.knobs.project import Project
+from trainflash.knobs.reading.read_rarely import read_rarely
 from trainflash.schema import Brief, Finding, Location
 
 AROUND = 15  # lines before and after, where the function is longer than LONGEST or there is none
@@ -43,7 +44,15 @@ def brief(project: Project, finding: Finding, title: str = "", frame: str = "", 
         share=finding.share,
         try_with=TRY.format(kind=finding.kind),
         tried=tried,
+        read_rarely=_read_rarely(project, finding.location),
     )
+
+
+def _read_rarely(project: Project, location: Location | None) -> tuple[str, ...]:
+    try:
+        return read_rarely(project, location) if location is not None and project.owns(location) and location.file.endswith(".py") else ()
+    except UsageError:  # syntax that cannot be parsed
+        return ()
 
 
 def _code(project: Project, location: Location | None) -> str:

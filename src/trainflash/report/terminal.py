@@ -165,5 +165,6 @@ def _risk(risk: str) -> str:
 def _brief(brief: Brief) -> RenderableType:
     head = joined(("For an assistant: ", "bold"), ink(f"{brief.finding} at {figures.place(brief.location)}"))
     lines = [ink(brief.summary), *(ink(f"knobs: {line}") for line in brief.tried)]
+    lines += [ink(each) for each in brief.read_rarely]
     lines += [ink(f"keep the same: {brief.keep_the_same}"), ink(f"judged by: {brief.judged_by}"), ink(brief.try_with)]
     return Padding(Group(head, *(Padding(line, (0, 0, 0, 3)) for line in lines)), (1, 0, 0, 0))

@@ -133,6 +133,7 @@ class Brief:
     share: float | None = None  # of the steady wall time
     try_with: str = ""  # the command that makes an experiment of the patch
     tried: tuple[str, ...] = ()  # what knobs came to here, or why they do not apply
+    read_rarely: tuple[str, ...] = ()  # fields that the line's function sets, and the conditions under which alone they are read
 
 
 @dataclass(frozen=True)
