@@ -16,6 +16,7 @@ from trainflash.knobs import facts
 from trainflash.knobs.edits import imports
 from trainflash.knobs.edits.keeping.by_contents import kept_by_contents
 from trainflash.knobs.edits.keeping.kept_calls import kept_call
+from trainflash.knobs.edits.keeping.kept_figures import is_figure, kept_figures
 from trainflash.knobs.edits.statements import decorating
 from trainflash.knobs.effects import changes, purity
 from trainflash.knobs.kinds import Memoize
@@ -69,9 +70,25 @@ def _works(scene: Scene) -> list[RepeatedWork]:
     return [work for work in ordered if work.location.file == place.file and work.qualname.split(".")[-1] == name]
 
 
+def _kept_result(scene: Scene, work: RepeatedWork) -> Target:
+    """A library's call, or the figures of what an object keeps."""
+    try:
+        return kept_call(scene, work.location)
+    except UsageError as bad:
+        try:
+            return kept_figures(scene, work.location)
+        except UsageError as other:
+            raise other if _has_figures(scene, work) else bad from None
+
+
+def _has_figures(scene: Scene, work: RepeatedWork) -> bool:
+    file = scene.project.python(work.location.file)
+    return any(is_figure(call) and file.covers(call, work.location.line) for call in file.calls)
+
+
 def _target(edit: Memoize, scene: Scene, work: RepeatedWork) -> Target:
     if work.during == "operators":  # nothing is known of a function that could be kept whole
-        return kept_call(scene, work.location)
+        return _kept_result(scene, work)
     if not scene.project.owns(work.location):
         raise refuse(f"{work.qualname} is not in this project's own source")
     file = scene.project.python(work.location.file)
