@@ -46,6 +46,63 @@ def test_figures_at_one_line_become_fields(tmp_path):
     assert old["RESULT"].equal(now["RESULT"])
 
 
+LOOP = """import torch
+data = torch.arange(12.0).reshape(4, 3)
+
+
+def main():
+    rows = torch.arange(24.0).reshape(8, 3)
+    total = 0.0
+    for epoch in range(2):
+        for index in range(8):
+            total += ((rows[index] - rows.mean(0)) / rows.std(0)).sum()  # here
+    return total
+
+
+def scaled(x):
+    return x - data.median()  # there
+
+
+RESULT = main() + scaled(torch.ones(3)).sum()
+"""
+
+
+@pytest.mark.parametrize(
+    ("mark", "gone", "new"),
+    [
+        (
+            "# here",
+            "(rows[index] - rows.mean(0)) / rows.std(0)",
+            {"(rows[index] - rows_mean) / rows_std": 1, "    rows_mean = rows.mean(0)\n    rows_std = rows.std(0)\n    for epoch": 1},
+        ),
+        ("# there", "x - data.median()", {"x - data_median": 1, "reshape(4, 3)\ndata_median = data.median()\n\n\ndef main": 1}),
+    ],
+)
+def test_figures_of_variables_stand_in_front_of_the_loop_or_behind_the_modules_line(tmp_path, mark, gone, new):
+    source = LOOP.replace("# here", "# one").replace("# there", "# two").replace("# one" if mark == "# here" else "# two", "# here")
+    made, candidate = kept(tmp_path, source)
+    made.apply(candidate)
+    after = made.read("train.py")
+    assert gone not in after and {text: after.count(text) for text in new} == new, after
+    old, now = {}, {}
+    exec(compile(source, "train.py", "exec"), old)
+    exec(compile(after, "train.py", "exec"), now)
+    assert old["RESULT"].equal(now["RESULT"])
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("    for epoch", "    rows = rows + 1\n    for epoch"),
+        ("            total +=", "            rows.add_(1)\n            total +="),
+        ("def main():\n    rows = ", "def main(rows=None):\n    rows = rows or "),
+    ],
+)
+def test_figures_of_variables_that_change_are_left_alone(tmp_path, before, after):
+    with pytest.raises(UsageError, match="may be another in each step"):
+        kept(tmp_path, LOOP.replace(before, after, 1))
+
+
 @pytest.mark.parametrize(
     ("before", "after", "told"),
     [

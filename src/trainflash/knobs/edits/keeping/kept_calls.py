@@ -83,7 +83,7 @@ def _of_object(project: Project, file: PythonFile, call: cst.Call, attribute: st
     if owner is None or purity.changed_after(project, file, owner, {attribute}) is not None:
         return False
     values = _given_in_init(owner, attribute)
-    if not values or any(_trained(file, value) for value in values):
+    if not values or any(trained(file, value) for value in values):
         return False
     return not any(_changes(where, attribute) for where in project.parsed(attribute))
 
@@ -106,7 +106,7 @@ def set_once(project: Project, field: str, *, whole: bool = True) -> bool:
     return not set_by_name and not (whole and any(_changes(where, field) for where in project.parsed(field)))
 
 
-def _trained(file: PythonFile, value: cst.BaseExpression) -> bool:
+def trained(file: PythonFile, value: cst.BaseExpression) -> bool:
     """Whether a value is a parameter, a network or an optimizer of torch's."""
     return isinstance(value, cst.Call) and (file.full_name(value.func) or "").startswith(TRAINED)
 
@@ -144,7 +144,7 @@ def _of_module(project: Project, file: PythonFile, call: cst.Call, name: cst.Nam
     declared = {item.name.value for node in file.nodes if isinstance(node, cst.Global) for item in node.names}
     return (
         value is not None
-        and not _trained(file, value)
+        and not trained(file, value)
         and name.value not in declared
         and changes.changed(project, file, file.module, {name.value}) is None
     )

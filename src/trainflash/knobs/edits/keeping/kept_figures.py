@@ -1,17 +1,18 @@
-"""Figures of what an object keeps for good, such as the mean of its data: worked out once, where the object gets it.
+"""Figures of what stays as it is, such as the mean of all data: worked out once, behind the line that sets it or in front of the loop.
 
-`(wave - self.clips.mean()) / self.clips.std()` in each batch, on clips that `__init__` is given and that nothing sets or changes later.
+`(wave - self.clips.mean()) / self.clips.std()` in each batch, on clips that `__init__` is given and that nothing sets or changes later; the
+same of a variable that the loop around does not change, and of one that the module sets once.
 """
 
 from __future__ import annotations
 
 import libcst as cst
 
-from trainflash.knobs.edits.keeping.kept_calls import constant
-from trainflash.knobs.effects import changes
+from trainflash.knobs.edits.keeping.kept_calls import constant, trained
+from trainflash.knobs.effects import changes, given
 from trainflash.knobs.project import Project
-from trainflash.knobs.reading.expressions import refuse
-from trainflash.knobs.reading.python_source import PythonFile, base_names, descendants, dotted, has_slots, targets_of
+from trainflash.knobs.reading.expressions import UNKNOWN, given_to, literal, refuse
+from trainflash.knobs.reading.python_source import PythonFile, base_names, descendants, dotted, has_slots, parameter_names, targets_of
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
 from trainflash.schema import Location
@@ -27,67 +28,94 @@ NETWORKS = ("Module", "LightningModule", "PreTrainedModel")
 def kept_figures(scene: Scene, place: Location) -> Target:
     """All such calls at a line that was seen to give the same again. Raises `UsageError` where there is none, saying why."""
     file = scene.project.python(place.file)
-    function = file.function_at(place)
-    owner = file.class_of(function) if function is not None else None
     calls = [call for call in file.calls if file.covers(call, place.line) and is_figure(call)]
-    if owner is None or not calls:
+    if not calls:
         raise refuse(f"{place}: the work that repeats is in no function and no call whose result could be kept")
-    if has_slots(file, owner):
-        raise refuse(f"{file.location(owner)}: {owner.name.value} has slots")
-    if set(NETWORKS) & base_names(owner):
-        raise refuse(f"{file.location(owner)}: what a network holds may be moved to another device")
     taken = {node.value for where in scene.project.parsed() for node in where.nodes if isinstance(node, cst.Name)}
     splices: list[Splice] = []
     names: dict[str, str] = {}
     for call in calls:
-        splices += _kept(scene.project, file, owner, call, names, taken)
-    shown = ", ".join(dict.fromkeys(names.values()))
-    where = f"`{'` and `'.join(names)}` at {place}, of what the object keeps"
-    return Target(file.location(calls[0]), "off", lambda value: tuple(splices), where, f"self.{shown}")
+        splices += _kept(scene.project, file, call, names, taken)
+    where = f"`{'` and `'.join(names)}` at {place}"
+    return Target(file.location(calls[0]), "off", lambda value: tuple(splices), where, ", ".join(dict.fromkeys(names.values())))
 
 
 def is_figure(call: cst.Call) -> bool:
-    """Whether a method of a field of `self` works out a figure of all of it."""
+    """Whether a method of a variable or of a field of `self` works out a figure of all of it."""
     held = call.func.value if isinstance(call.func, cst.Attribute) and call.func.attr.value in FIGURES else None
-    return isinstance(held, cst.Attribute) and dotted(held.value) == "self"
+    return isinstance(held, cst.Name) or (isinstance(held, cst.Attribute) and dotted(held.value) == "self")
 
 
-def _kept(project: Project, file: PythonFile, owner: cst.ClassDef, call: cst.Call, names: dict[str, str], taken: set[str]) -> list[Splice]:
-    """The call replaced by a field, and on the first time the line that sets it behind the one that sets what it is a figure of."""
-    here, text = file.location(call), file.text(call)
-    held = call.func.value  # type: ignore[union-attr]
-    if not constant(project, file, call, held) or not all(constant(project, file, call, arg.value) for arg in call.args):
-        raise refuse(f"{here}: `{text}` may be another in each step")
+def _kept(project: Project, file: PythonFile, call: cst.Call, names: dict[str, str], taken: set[str]) -> list[Splice]:
+    """The call replaced by a name, and on the first time the line that gives it its value."""
+    here, text, held = file.location(call), file.text(call), call.func.value  # type: ignore[union-attr]
     at = changes.result_changed(project, [(file, call)])
     if at is not None:
         raise refuse(f"{here}: what `{text}` gives is changed at {at}")
+    offset, indent = _place(project, file, call, held)
     splices = []
     if text not in names:
-        field = f"{held.attr.value}_{call.func.attr.value}"  # type: ignore[union-attr]
-        while field in taken:
-            field += "_kept"
-        taken.add(field)
-        names[text] = field
-        line = _set_at(file, owner, dotted(held) or "")
-        end = file.span(line)[1]
-        splices.append(Splice(file.path, end, end, f"{file.newline}{file.indent(line)}self.{field} = {text}"))
-    return [*splices, Splice(file.path, *file.span(call), f"self.{names[text]}")]
+        first = dotted(held) or ""
+        name = f"{first}_{call.func.attr.value}"  # type: ignore[union-attr]
+        while name.removeprefix("self.") in taken:
+            name += "_kept"
+        taken.add(name.removeprefix("self."))
+        names[text] = name
+        before = file.raw[offset - 1 : offset] == b"\n" or file.raw[offset - len(indent) - 1 : offset - len(indent)] in (b"\n", b"")
+        line = f"{name} = {text}{file.newline}{indent}" if before else f"{file.newline}{indent}{name} = {text}"
+        splices.append(Splice(file.path, offset, offset, line))
+    return [*splices, Splice(file.path, *file.span(call), names[text])]
 
 
-def _set_at(file: PythonFile, owner: cst.ClassDef, name: str) -> cst.CSTNode:
-    """The one line of `__init__` that sets the field, under no condition."""
-    inits = [each for each in owner.body.body if isinstance(each, cst.FunctionDef) and each.name.value == "__init__"]
+def _place(project: Project, file: PythonFile, call: cst.Call, held: cst.BaseExpression) -> tuple[int, str]:
+    """Where the figure can be worked out once, and the indent there. Raises `UsageError` where it may be another in each step."""
+    here, text = file.location(call), file.text(call)
+    loop = _loop_that_leaves_it(project, file, call, held) if isinstance(held, cst.Name) else None
+    if loop is not None and all(literal(arg.value) is not UNKNOWN for arg in call.args):
+        return file.span(loop)[0], file.indent(loop)
+    if not constant(project, file, call, held) or not all(constant(project, file, call, arg.value) for arg in call.args):
+        raise refuse(f"{here}: `{text}` may be another in each step")
+    line = _set_at(file, call, held)
+    return file.span(line)[1], file.indent(line)
+
+
+def _loop_that_leaves_it(project: Project, file: PythonFile, call: cst.Call, held: cst.Name) -> cst.For | cst.While | None:
+    """The outermost loop around the call that neither sets nor changes a variable which the function has set in front of it once."""
+    function = file.function_around(call)
+    values = given_to(function or file.module, held.value)
+    if len(values) != 1 or (function is not None and held.value in parameter_names(function)) or trained(file, values[0]):
+        return None
+    found = None
+    for loop in file.loops_around(call):
+        if file.inside(values[0], loop) or held.value in given.bound(loop):
+            break
+        if changes.changed(project, file, loop, {held.value}) is not None:
+            break
+        found = loop if file.span(values[0])[0] < file.span(loop)[0] else found
+    return found
+
+
+def _set_at(file: PythonFile, call: cst.Call, held: cst.BaseExpression) -> cst.CSTNode:
+    """The one line, under no condition, at which `__init__` or the module sets it."""
+    name, owner = dotted(held) or "", file.class_around(call)
+    blocks: list[cst.CSTNode] = [file.module]
+    if isinstance(held, cst.Attribute):
+        if owner is None or set(NETWORKS) & base_names(owner):
+            raise refuse(f"{file.location(call)}: what a network holds may be moved to another device")
+        if has_slots(file, owner):
+            raise refuse(f"{file.location(owner)}: {owner.name.value} has slots")
+        blocks = [each.body for each in owner.body.body if isinstance(each, cst.FunctionDef) and each.name.value == "__init__"]
     lines = [
         line
-        for init in inits
-        for line in init.body.body
+        for block in blocks
+        for line in block.body  # type: ignore[attr-defined]
         if isinstance(line, cst.SimpleStatementLine)
         and any(name in _dotted_names(target) for small in line.body for target in targets_of(small))
     ]
     if len(lines) != 1:
-        raise refuse(f"{file.location(owner)}: `{name}` is not set at one place of `__init__`")
+        raise refuse(f"{file.location(call)}: `{name}` is not set at one place")
     return lines[0]
 
 
 def _dotted_names(target: cst.BaseExpression) -> set[str]:
-    return {dotted(each) or "" for each in descendants(target, cst.Attribute)}
+    return {dotted(each) or "" for each in descendants(target, (cst.Name, cst.Attribute))}
