@@ -1,4 +1,4 @@
-"""Frames of all threads are asked for without a garbage collection inside."""
+"""Frames of all threads are asked for without a garbage collection inside; and the line at which one stands."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ import linecache
 import signal
 import sys
 import threading
+import types
 import weakref
 
 import pytest
 from probe_events import part
 
-frames = part("frames")
+frames, own = part("frames"), part("own")
 
 
 @pytest.fixture
@@ -114,3 +115,24 @@ def test_a_function_that_runs_is_told_by_itself():
     finally:
         signal.signal(signal.SIGUSR1, before)
     assert seen == ["runs"]
+
+
+def test_a_frame_between_lines_stands_at_the_line_in_front():
+    """At the end of a loop's turn Python 3.11 and newer run code that belongs to no line."""
+
+    def work():
+        for each in range(3):
+            if each > 5:
+                continue
+            seen.append(each)
+
+    seen: list = []
+    code = work.__code__
+    lines = [line for _, _, line in code.co_lines() if line]
+    ends = [begin for begin, _, line in code.co_lines() if line is None]
+    frame = types.SimpleNamespace(f_code=code, f_lineno=None, f_lasti=max(begin for begin, _, _ in code.co_lines()))
+    assert own.line_of(frame) in lines[1:]
+    for at in ends:
+        before = [line for begin, _, line in code.co_lines() if begin < at and line]
+        assert own.line_of(types.SimpleNamespace(f_code=code, f_lineno=None, f_lasti=at)) == (before or [code.co_firstlineno])[-1]
+    assert own.line_of(types.SimpleNamespace(f_code=code, f_lineno=7, f_lasti=0)) == 7

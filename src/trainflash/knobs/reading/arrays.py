@@ -61,7 +61,7 @@ def is_array(project: Project, file: PythonFile, node: cst.BaseExpression, depth
     if isinstance(node, cst.UnaryOperation):
         return not isinstance(node.operator, cst.Not) and is_array(project, file, node.expression, depth + 1)
     if isinstance(node, cst.Subscript):
-        return _cut(node) or is_array(project, file, node.value, depth + 1)
+        return _cut(node) or is_array(project, file, node.value, depth)
     if isinstance(node, cst.Name):
         return _name(project, file, node, depth)
     if isinstance(node, cst.Attribute):
@@ -147,8 +147,22 @@ def _attribute(project: Project, file: PythonFile, node: cst.Attribute, depth: i
     if node.attr.value in FIELDS and is_array(project, file, node.value, depth + 1):
         return True
     owner = file.class_around(node)
-    stored = given_to(owner, dotted(node) or "") if owner is not None and (dotted(node) or "").startswith("self.") else []
-    return bool(stored) and all(is_array(project, file, value, depth + 1) for value in stored)
+    if owner is not None and dotted(node.value) == "self":
+        stored = [(file, value) for value in given_to(owner, dotted(node) or "")]
+    else:
+        stored = _of_any_object(project, node.attr.value)
+    return bool(stored) and all(is_array(project, where, value, depth + 1) for where, value in stored)
+
+
+def _of_any_object(project: Project, name: str) -> list[tuple[PythonFile, cst.BaseExpression]]:
+    """What the program gives to attributes of that name, whichever object they are of."""
+    found: list[tuple[PythonFile, cst.BaseExpression]] = []
+    for where in project.parsed(name):
+        for node in where.nodes:
+            if isinstance(node, cst.Attribute) and node.attr.value == name and (full := dotted(node)) is not None:
+                line = where.statement(node)
+                found += [(where, value) for value in (given_to(line, full) if line is not None else ()) if (where, value) not in found]
+    return found
 
 
 # Torch's own tensors --------------------------------------------------------------------------------------------------------------

@@ -44,9 +44,25 @@ def name_of(code) -> str:
     return getattr(code, "co_qualname", code.co_name)
 
 
+def line_of(frame) -> int:
+    """The line at which a frame stands; on its way from one to another, as at the end of a loop's turn, that of the code in front."""
+    line = frame.f_lineno
+    return _line_before(frame.f_code, frame.f_lasti) if line is None else line
+
+
+@functools.lru_cache(maxsize=1024)
+def _line_before(code, at: int) -> int:
+    found = code.co_firstlineno
+    for begin, _, line in code.co_lines():
+        if begin > at:
+            break
+        found = line or found
+    return found
+
+
 def place_of_frame(frame) -> list:
-    """[file, line, function] of a frame; the function's first line while it is between lines."""
-    return [path_of(frame.f_code), frame.f_lineno or frame.f_code.co_firstlineno, name_of(frame.f_code)]
+    """[file, line, function] of a frame."""
+    return [path_of(frame.f_code), line_of(frame), name_of(frame.f_code)]
 
 
 def own_frame(frame, ends=None):

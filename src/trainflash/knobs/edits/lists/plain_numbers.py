@@ -1,7 +1,8 @@
 """Elements of a tensor that a loop asks for one by one: all of them as Python's numbers at once.
 
 `for one in truth: … one.item()` goes over `truth.flatten().tolist()`; `value[t, g].item()` reads `value_numbers[t][g]` of a list that is
-made in front of the outermost loop that leaves the tensor alone. The numbers are the same: `tolist` gives what `item` gives of each.
+made in front of the outermost loop that leaves the tensor alone. The numbers are the same: `tolist` gives what `item` gives of each. A
+condition such as `labels[i] == labels[j]` compares them, too; what an element is compared with must be another one, or a whole number.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
 
 COUNTS = ("range", "reversed", "enumerate")  # loops over these count
+COMPARES = (cst.Equal, cst.NotEqual, cst.LessThan, cst.LessThanEqual, cst.GreaterThan, cst.GreaterThanEqual)
 NUMBERS = ("float", "int", "bool")
 
 
@@ -28,20 +30,23 @@ NUMBERS = ("float", "int", "bool")
 class _Read:
     """One element that is asked for as a number: `node` is the whole expression, `element` what stands for the tensor's element."""
 
-    node: cst.Call
+    node: cst.BaseExpression
     element: cst.BaseExpression
 
     @property
     def plain(self) -> cst.BaseExpression:
         """What is written anew: all of `x.item()`, but only the inner part of `float(x)`."""
-        return self.node if isinstance(self.node.func, cst.Attribute) else self.element
+        called = isinstance(self.node, cst.Call) and not isinstance(self.node.func, cst.Attribute)
+        return self.element if called else self.node
 
 
 def plain_numbers(edit: PlainNumbers, scene: Scene) -> tuple[Target, ...]:
     """The loop whose elements become numbers. Raises `UsageError` where a tensor may change in it, or may be none."""
     file, place = scene.source("does the work")
     reads = [read for call in file.calls if (read := _read(file, call)) is not None]
+    reads += _compared(file)
     here = [read for read in reads if file.covers(file.statement(read.node) or read.node, place.line)]
+    here = here or _of_the_loop_at(file, place.line, reads)
     loops = [loop for read in here for loop in file.loops_around(read.node)]
     here += [read for read in reads if read not in here and any(loop in loops[:1] for loop in file.loops_around(read.node))]
     edits: list[Splice] = []
@@ -72,6 +77,37 @@ def _read(file: PythonFile, call: cst.Call) -> _Read | None:
     else:
         return None
     return _Read(call, element) if isinstance(element, (cst.Name, cst.Subscript)) else None
+
+
+def _compared(file: PythonFile) -> list[_Read]:
+    """Elements that conditions compare with each other, or with whole numbers: of a fraction a tensor's element would be rounded first."""
+    found = []
+    for node in file.nodes:
+        if not isinstance(node, cst.Comparison) or len(node.comparisons) != 1 or not _is_asked(file, node):
+            continue
+        target = node.comparisons[0]
+        sides = [node.left, target.comparator]
+        plain = isinstance(target.operator, COMPARES) and all(isinstance(each, (cst.Subscript, cst.Integer)) for each in sides)
+        found += [_Read(each, each) for each in sides if plain and isinstance(each, cst.Subscript) and _picked(file, each) is not None]
+    return found
+
+
+def _is_asked(file: PythonFile, node: cst.CSTNode) -> bool:
+    """Whether only the truth of a comparison counts."""
+    up = file.parent(node)
+    while isinstance(up, cst.BooleanOperation) or (isinstance(up, cst.UnaryOperation) and isinstance(up.operator, cst.Not)):
+        node, up = up, file.parent(up)
+    return isinstance(up, (cst.If, cst.While, cst.IfExp)) and up.test is node
+
+
+def _of_the_loop_at(file: PythonFile, line: int, reads: list[_Read]) -> list[_Read]:
+    """Those of the innermost loop around a line that has some: where a turn ends, a sample may name another line of the loop."""
+    loops = [node for node in file.nodes if isinstance(node, (cst.For, cst.While)) and file.covers(node, line)]
+    for loop in sorted(loops, key=lambda each: file.lines_of(each)[0], reverse=True):
+        found = [read for read in reads if file.inside(read.node, loop.body)]
+        if found:
+            return found
+    return []
 
 
 # Elements that a loop goes over ---------------------------------------------------------------------------------------------------

@@ -86,7 +86,7 @@ def _note(frame, ns: int) -> None:
             _importing_ns += ns
             return
         frame = frame.f_back
-    key = None if frame is None else (frame.f_code, frame.f_lineno or frame.f_code.co_firstlineno)
+    key = None if frame is None else (frame.f_code, own.line_of(frame))
     if key is None or (key not in _rows and len(_rows) >= MOST_LINES):
         _elsewhere_ns += ns
     else:

@@ -36,7 +36,7 @@ def look() -> None:
         frame = stacks.get(ident)
         frame = None if frame is None or frame.f_code.co_filename.endswith(feeding.IDLE) else own.own_frame(frame)
         if frame is not None:
-            place = (frame.f_code, frame.f_lineno)
+            place = (frame.f_code, own.line_of(frame))
             if place in places or len(places) < MOST_PLACES:
                 places[place] = places.get(place, 0) + 1
     stacks.clear()  # it holds this frame too, and with it all that training holds

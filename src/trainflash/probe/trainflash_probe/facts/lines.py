@@ -161,7 +161,8 @@ def _forked_here(code) -> bool:
 
 def _place(frame, late: bool, waited: bool = False) -> int:
     makes = feeding.makes(frame)
-    key = (frame.f_code, frame.f_lineno, late, True) if makes else (frame.f_code, frame.f_lineno, late)
+    line = own.line_of(frame)
+    key = (frame.f_code, line, late, True) if makes else (frame.f_code, line, late)
     if late:
         closer.late(key[:2], waited, _belongs)
     return _number(key, lambda: own.place_of_frame(frame), makes)
