@@ -187,3 +187,22 @@ def test_a_result_of_which_something_new_is_made_is_kept(tmp_path, rest):
 )
 def test_what_the_function_makes_for_itself_it_may_change(tmp_path, source):
     assert "@functools.lru_cache(maxsize=None, typed=True)" in added(memo(tmp_path, source))
+
+
+IMAGE = """from PIL import Image, ImageDraw
+def read(path):
+    return Image.open(path).convert("RGB").resize((48, 48))
+for path in paths:
+    image = read(path)
+    CHANGE
+    train(image)
+"""
+
+
+@pytest.mark.parametrize(
+    "change", ["image.paste(other)", "image.thumbnail((8, 8))", "ImageDraw.Draw(image).line(xy)", "image.putpixel(xy, 0)"]
+)
+def test_an_image_that_somebody_draws_into_is_not_kept(tmp_path, change):
+    assert memo(tmp_path, IMAGE.replace("    CHANGE\n", ""))
+    with pytest.raises(UsageError, match="its result is changed at"):
+        memo(tmp_path, IMAGE.replace("CHANGE", change))

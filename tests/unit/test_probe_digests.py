@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import io
 import weakref
 from pathlib import PurePath
 from types import SimpleNamespace
@@ -256,3 +257,13 @@ def test_a_window_over_the_calls_of_modules_is_seen_by_the_next_one():
     assert watched.is_watched(torch) and Module()() == 1
     Module.__call__ = own
     assert not watched.is_watched(torch)
+
+
+def test_images_in_memory_are_told_apart_by_their_pixels():
+    image = pytest.importorskip("PIL.Image")
+    one, same, other = (image.new("RGB", (4, 3), color) for color in ("red", "red", "blue"))
+    assert result(one) == result(same) != result(other)
+    assert result(one)[1] == 36 and result(one) != result(one.convert("L"))
+    file = io.BytesIO()
+    one.save(file, "PNG")
+    assert result(image.open(file)) == (None, 0), "nothing of a file is read for us"

@@ -1,5 +1,6 @@
 """Leaf disease classification from photographs (5 classes)."""
 import csv
+import functools
 import os
 import random
 import time
@@ -55,18 +56,15 @@ class LeafDataset(Dataset):
         self.root = root
         with open(os.path.join(root, "labels.csv")) as f:
             self.rows = [(name, CLASSES.index(label)) for name, label in csv.reader(f)]
-        self.kept = {} if os.environ.get("PLANTED_FIX") == "1" else None
+        if os.environ.get("PLANTED_FIX") == "1":
+            self.read = functools.cache(self.read)
 
     def __len__(self):
         return len(self.rows)
 
     def read(self, name):
-        if self.kept is not None and name in self.kept:
-            return self.kept[name]
         img = Image.open(os.path.join(self.root, name)).convert("RGB")
         img = img.resize((INPUT_SIZE, INPUT_SIZE), Image.BICUBIC)
-        if self.kept is not None:
-            self.kept[name] = img
         return img
 
     def __getitem__(self, i):

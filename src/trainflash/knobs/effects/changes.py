@@ -13,6 +13,7 @@ from trainflash.knobs.reading.python_source import PythonFile, descendants, dott
 from trainflash.schema import Location
 
 METHODS = purity.CHANGES | {"fill", "sort", "resize", "put", "reverse", "shuffle", "push", "requires_grad_"}
+METHODS |= {"paste", "putalpha", "putdata", "putpalette", "putpixel", "thumbnail"}  # of an image of Pillow's
 SHUFFLES = ("random.shuffle", "numpy.random.shuffle", "heapq.heappush", "heapq.heappop")
 WHOLE = {
     "eq",

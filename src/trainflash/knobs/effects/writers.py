@@ -29,7 +29,7 @@ REPORTS = {
 SHOWS = ("add_", "assert", "check", "debug", "display", "hist", "imshow", "log", "plot", "print", "save", "scatter", "show", "synchronize")
 SETS = ("close", "disable", "empty", "enable", "init", "manual_seed", "register", "seed", "set_", "use_")  # change the library itself
 SHOWING = ("logging", "matplotlib", "mlflow", "pandas", "rich", "seaborn", "tqdm", "wandb")
-INTO_FIRST = {"copyto", "put", "place", "putmask", "fill_diagonal", "put_along_axis", "shuffle", "setattr", "delattr", "pack_into"}
+INTO_FIRST = {"copyto", "put", "place", "putmask", "fill_diagonal", "put_along_axis", "shuffle", "setattr", "delattr", "pack_into", "Draw"}
 HEAPS = ("heapq.", "bisect.insort")
 COLLECTIVES = "torch.distributed."
 # Of NumPy: how many operands stand in front of the argument that takes the result.

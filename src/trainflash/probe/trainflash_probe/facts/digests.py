@@ -137,6 +137,10 @@ class Digest:
             self.hashable = self.hashable and not keyless
             self._beyond = self._beyond or keyless or depth > 0
             self._feed(b"%d" % id(value), value)
+        elif (type(value).__module__, type(value).__name__) == ("PIL.Image", "Image"):  # in memory; one of a file may not be read yet
+            self.hashable, self._beyond = False, True
+            self._hash.update(repr((value.mode, value.size)).encode())
+            self._content(value.tobytes(), value)
         else:
             raise _TooMuch
 
