@@ -136,7 +136,7 @@ def _made_of_fields(project: Project, file: PythonFile, function: cst.FunctionDe
     for read in sorted(purity.fields_read(owner, assign.value) - methods):
         if not fields.made_within(project, file, owner, read):
             raise refuse(f"{here}: what `self.{read}` holds came from elsewhere, and may change there")
-    other = fields.also_defined(project, owner, methods & {*purity.fields_read(owner, assign.value), function.name.value})
+    other = fields.also_defined(project, file, owner, methods & {*purity.fields_read(owner, assign.value), function.name.value})
     if other is not None:
         raise refuse(f"{other}: another class makes something else of what {owner.name.value} computes")
 
@@ -146,7 +146,7 @@ def _set_with_it(project: Project, file: PythonFile, function: cst.FunctionDef, 
     field, begin = file.text(assign.targets[0].target), file.span(assign)[0]
     starts = [each for call in descendants(assign.value, cst.Call) for each in callees.meant(project, file, call)]  # type: ignore[arg-type]
     asks = {id(each) for _, each in callees.reached(project, starts)}  # they change nothing
-    for where, node in fields.changes(project, owner, purity.fields_read(owner, assign.value) - _methods(owner)):
+    for where, node in fields.changes(project, file, owner, purity.fields_read(owner, assign.value) - _methods(owner)):
         around = where.function_around(node)
         if around is not None and id(around) in asks:
             continue
