@@ -26,9 +26,9 @@ def test_an_evaluation_is_the_function_s_that_still_runs_at_its_forwards(tmp_pat
     assert line_of("return model(rows)") in {place.line for place in found[-1].forwards}
 
 
-def test_an_evaluation_without_helpers_is_placed_where_it_begins(tmp_path):
+def test_an_evaluation_is_placed_at_its_forward(tmp_path):
     where = run_of(tmp_path, "by_itself").evaluations[-1].location
-    assert where.line == line_of("def by_itself") + 1
+    assert where.line == line_of("def by_itself") + 3
 
 
 @pytest.mark.parametrize(
