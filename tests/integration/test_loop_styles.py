@@ -31,6 +31,7 @@ STYLES = {  # steps, then least milliseconds a step that the planted sleeps must
     "copies_for_tasks": (24, {"Fwd": 1.2}),
     "copies_for_clients": (23, {"Fwd": 1.3}),
     "acting_later": (24, {"Data": 2.9}),
+    "acting_later_and_tested": (24, {"Data": 2.9}),
     "texts_to_look_at": (24, {"Fwd": 1.9, "Eval": 1.9}),
     "acting_in_eval_mode": (24, {"Data": 3.9}),
     "accuracy_before_training": (24, {"Fwd": 1.9, "Eval": 0.5}),

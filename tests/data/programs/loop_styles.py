@@ -210,7 +210,7 @@ def acting_in_eval_mode():
             optimizer.step()
 
 
-def acting_later():
+def acting_later(tested=False):
     """The first actions are drawn at random, before and behind the first updates; then the network chooses one in each step."""
     torch.manual_seed(0)
     agent, environment = nn.Sequential(nn.Linear(8, 2)), Environment()
@@ -229,6 +229,16 @@ def acting_later():
         optimizer.zero_grad()
         agent(states).logsumexp(1).mean().backward()
         optimizer.step()
+        if tested and step == 3:  # behind the second action
+            agent.eval()
+            with torch.no_grad():
+                for _ in range(3):
+                    agent(observation)
+            agent.train()
+
+
+def acting_later_and_tested():
+    acting_later(tested=True)
 
 
 def texts_to_look_at():

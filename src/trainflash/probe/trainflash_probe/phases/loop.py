@@ -322,10 +322,11 @@ class Loop:
             if self.rolling != rolls:
                 self.close_eval()
             if not rolls:
-                rollouts.goes_on()
+                if self.eval_by_forward:
+                    rollouts.goes_on()
                 return
         opens = not self.evaluating and not self._inside_step()
-        rolls = rolls or (opens and not self.last_serial and rollouts.acts(module, args, self))
+        rolls = rolls or (opens and rollouts.acts(module, args, self))
         if rolls and not self.evaluating:
             if self.pending:
                 self.boundary()

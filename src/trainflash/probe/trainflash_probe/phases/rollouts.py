@@ -34,7 +34,7 @@ _feeding: dict = {}  # call path -> (id, mode) of the modules of which that is s
 asked = None  # the module that runs without gradients before the first update, whose result is wanted
 _teachers: dict = {}  # id of a module -> [step it ran in last, forwards of that step before it, forwards in a row]
 _single: dict = {}  # call path -> steps in which it showed a trained module one row; None: several in a row
-_opened = None  # the path that opened the evaluation that runs
+_opened = None  # the path that opened the newest evaluation which a forward began
 impossible = False  # the loop's data is known to come from elsewhere
 
 
@@ -160,7 +160,7 @@ def acts(module: object, args: tuple, loop) -> bool:
     """Whether the forward that is about to run, and would open an evaluation, is another single action of one that acts in the steps."""
     global _opened
     _opened = None
-    if not module.training or id(module) not in loop.trained or not args or not _plain(args[0]):
+    if loop.last_serial or not module.training or id(module) not in loop.trained or not args or not _plain(args[0]):
         return False
     if not args[0].dim() or (args[0].dim() > 1 and args[0].shape[0] != 1):
         return False
