@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from trainflash.knobs.effects.read_rarely import read_rarely
 from trainflash.knobs.project import Project
-from trainflash.knobs.reading.read_rarely import read_rarely
 from trainflash.schema import Command, Location
 
 WATCH = """

@@ -34,12 +34,12 @@ STRAY = 0.05  # own: a sample at the border of two phases may fall into the one 
 def running_in(summary: Summary, phases: Iterable[str]) -> set[tuple[str, str]]:
     """File and name of the owner's functions that run in one of `phases`, by more than stray samples."""
     whole: dict[tuple[str, str], float] = {}
-    computes: dict[tuple[str, str], float] = {}
+    inside: dict[tuple[str, str], float] = {}
     for line in (each for each in summary.lines if each.role == "main"):
         key = line.location.file, line.location.function
         whole[key] = whole.get(key, 0.0) + line.share
-        computes[key] = computes.get(key, 0.0) + line.share * (line.phase in phases)
-    return {key for key, share in computes.items() if share > STRAY * whole[key]}
+        inside[key] = inside.get(key, 0.0) + line.share * (line.phase in phases)
+    return {key for key, share in inside.items() if share > STRAY * whole[key]}
 
 
 def hottest(lines: Iterable[LineCost]) -> Location | None:

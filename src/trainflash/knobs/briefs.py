@@ -9,8 +9,8 @@ from __future__ import annotations
 import ast
 
 from trainflash.errors import UsageError
+from trainflash.knobs.effects.read_rarely import read_rarely
 from trainflash.knobs.project import Project
-from trainflash.knobs.reading.read_rarely import read_rarely
 from trainflash.schema import Brief, Finding, Location
 
 AROUND = 15  # lines before and after, where the function is longer than LONGEST or there is none

@@ -43,10 +43,10 @@ SHARING = {"asarray", "as_tensor", "from_numpy", "frombuffer", "memmap"}  # of t
 KEPT = (cst.Assign, cst.AnnAssign, cst.Return, cst.Yield, cst.Element, cst.DictElement, cst.NamedExpr)  # by another name
 
 
-def changes(project: Project, file: PythonFile, owner: cst.ClassDef, names: set[str]) -> Iterator[tuple[PythonFile, cst.Attribute]]:
+def changes(project: Project, owner: cst.ClassDef, names: set[str]) -> Iterator[tuple[PythonFile, cst.Attribute]]:
     """Where an attribute by one of `names` is set, may be changed in place, or gets another name; what unrelated classes do with their own
     attributes of that name is left out."""
-    kin = _related(project, file, owner)
+    kin = own_classes.kin(project, owner)
     for where in project.parsed():
         for node in where.nodes:
             if not isinstance(node, cst.Attribute) or node.attr.value not in names or not _changes(project, where, node):
@@ -79,9 +79,9 @@ def _new(project: Project, file: PythonFile, value: cst.BaseExpression) -> bool:
     return known is not None and own_classes.class_of(project, (file, value)) is None and not handed
 
 
-def also_defined(project: Project, file: PythonFile, owner: cst.ClassDef, names: set[str]) -> Location | None:
+def also_defined(project: Project, owner: cst.ClassDef, names: set[str]) -> Location | None:
     """Where a class that it is derived from, or one derived from it, has a method by one of `names`; None where none has."""
-    kin = _related(project, file, owner)
+    kin = own_classes.kin(project, owner)
     for name in sorted(names):
         for where, function in project.functions(name):
             other = where.class_of(function)
@@ -126,10 +126,3 @@ def _only_looks(project: Project, file: PythonFile, call: cst.Call, arg: cst.Arg
         return True
     known = callees.of_library(project, file, call) and full.startswith(MODULES) and full not in ("torch.save",)
     return known and not writers.writes_into(project, file, call, [list(call.args).index(arg)]) and "optim" not in full
-
-
-def _related(project: Project, file: PythonFile, owner: cst.ClassDef) -> set[str]:
-    """Names of the class, of those it is derived from and of those derived from it."""
-    above = {each.name.value for _, each in own_classes.lineage(project, file, owner)}
-    known = own_classes.classes(project)
-    return above | {each.name.value for where, each in known if any(one is owner for _, one in own_classes.lineage(project, where, each))}

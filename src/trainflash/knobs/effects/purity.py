@@ -17,6 +17,8 @@ from trainflash.knobs.reading.python_source import (
     descendants,
     dotted,
     keyword,
+    methods_of,
+    own_field,
     string_value,
     targets_of,
 )
@@ -116,8 +118,7 @@ def _form(file: PythonFile, function: cst.FunctionDef) -> str | None:
 
 
 def _accessors(owner: cst.ClassDef) -> Iterator[tuple[cst.FunctionDef, str]]:
-    methods = [each for each in owner.body.body if isinstance(each, cst.FunctionDef)]
-    return ((each, way) for each in methods for way in ("setter", "deleter"))
+    return ((each, way) for each in methods_of(owner) for way in ("setter", "deleter"))
 
 
 def _own(function: cst.FunctionDef) -> Iterator[cst.CSTNode]:
@@ -258,7 +259,7 @@ def unhashable(file: PythonFile, function: cst.FunctionDef) -> str | None:
     owner = file.class_of(function)
     if owner is None:
         return None
-    methods = {each.name.value for each in owner.body.body if isinstance(each, cst.FunctionDef)}
+    methods = {each.name.value for each in methods_of(owner)}
     if "__eq__" in methods and "__hash__" not in methods:
         return f"objects of {owner.name.value} are not hashable: it defines __eq__ without __hash__"
     if any((file.full_name(base.value) or "").split(".")[-1] in UNHASHABLE for base in owner.bases):
@@ -273,13 +274,13 @@ def unhashable(file: PythonFile, function: cst.FunctionDef) -> str | None:
 
 def fields_read(owner: cst.ClassDef, part: cst.CSTNode) -> set[str]:
     """Attributes of `self` that a part of a method reads, through the methods of the class that it calls; those are among them."""
-    methods = {each.name.value: each for each in owner.body.body if isinstance(each, cst.FunctionDef)}
+    methods = {each.name.value: each for each in methods_of(owner)}
     found: set[str] = set()
     todo = [part]
     while todo:
         for node in descendants(todo.pop(), cst.Attribute):
-            name = node.attr.value  # type: ignore[attr-defined]
-            if dotted(node.value) == "self" and name not in found:  # type: ignore[attr-defined]
+            name = own_field(node)
+            if name is not None and name not in found:
                 found.add(name)
                 todo += [methods[name]] if name in methods else []
     return found

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from trainflash.knobs.effects import given
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callers
 from trainflash.knobs.reading.expressions import short
@@ -45,17 +46,8 @@ def _reads(project: Project, name: str) -> Iterator[tuple[PythonFile, cst.Attrib
     """Where an attribute of that name is read; what only sets it, or an element of it, is none."""
     for where in project.parsed(name):
         for node in where.nodes:
-            if isinstance(node, cst.Attribute) and node.attr.value == name and not _is_set(where, node):
+            if isinstance(node, cst.Attribute) and node.attr.value == name and not given.stored(where, node):
                 yield where, node
-
-
-def _is_set(file: PythonFile, node: cst.CSTNode) -> bool:
-    up = file.parent(node)
-    while isinstance(up, cst.Subscript) and up.value is node:
-        node, up = up, file.parent(up)
-    while isinstance(up, (cst.Element, cst.Tuple, cst.List)):
-        node, up = up, file.parent(up)
-    return isinstance(up, (cst.AssignTarget, cst.AnnAssign)) and up.target is node
 
 
 def _condition(project: Project, file: PythonFile, node: cst.CSTNode) -> str:

@@ -131,12 +131,12 @@ class Formats:
         if not isinstance(node, cst.Call):
             return False
         module, _, name = (file.full_name(node.func) or "").rpartition(".")
+        typed = keyword(node, "dtype") is not None
         if module == "numpy":
-            if keyword(node, "dtype") is not None or name in FLOATS | FLOATING:
-                return keyword(node, "dtype") is None
-            return any(self.has_fractions(file, each, depth - 1) for each in _sources(node, name))
+            joined = (self.has_fractions(file, each, depth - 1) for each in _sources(node, name))
+            return not typed and (name in FLOATS | FLOATING or any(joined))
         if isinstance(node.func, cst.Attribute) and node.func.attr.value in METHODS - {"sum", "max", "min"}:
-            return keyword(node, "dtype") is None and self.has_fractions(file, node.func.value, depth - 1)
+            return not typed and self.has_fractions(file, node.func.value, depth - 1)
         meant = list(callees.meant(self.project, file, node))
         if len(meant) != 1 or meant[0][1].decorators or any(True for _ in descendants(meant[0][1].body, cst.Yield)):
             return False

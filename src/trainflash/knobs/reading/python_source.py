@@ -227,6 +227,16 @@ def base_names(owner: cst.ClassDef | None) -> set[str]:
     return {(dotted(base.value) or "").split(".")[-1] for base in owner.bases} if owner is not None else set()
 
 
+def methods_of(owner: cst.ClassDef) -> list[cst.FunctionDef]:
+    """The functions that a class itself defines."""
+    return [each for each in owner.body.body if isinstance(each, cst.FunctionDef)]
+
+
+def own_field(node: cst.CSTNode) -> str | None:
+    """`x` of `self.x`; None for anything else."""
+    return node.attr.value if isinstance(node, cst.Attribute) and dotted(node.value) == "self" else None
+
+
 def has_slots(file: PythonFile, owner: cst.ClassDef) -> bool:
     """Whether objects of a class may have no place for another attribute."""
     return "__slots__" in file.text(owner) or any("slots" in file.text(each) for each in owner.decorators)

@@ -19,7 +19,7 @@ from trainflash.knobs.kinds import AskedFirst
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees
 from trainflash.knobs.reading.expressions import conjuncts, plain_names, refuse, short
-from trainflash.knobs.reading.python_source import LOOPS, PythonFile, descendants, dotted, parameter_names, sole, targets_of
+from trainflash.knobs.reading.python_source import LOOPS, PythonFile, descendants, dotted, own_field, parameter_names, sole, targets_of
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
 
@@ -42,7 +42,7 @@ def asked_first(edit: AskedFirst, scene: Scene) -> tuple[Target, ...]:
 def _target(project: Project, file: PythonFile, first: cst.CSTNode) -> Target:
     here = file.location(first)
     work, asking = _work(file, first)
-    names = {name for each in work for name in given.bound(each)} | set(_fields(work))
+    names = {name for each in work for name in given.bound(each)} | _fields(work)
     parts = conjuncts(asking.test)
     asked = [each for each in parts if not _mentions(each, names)]
     if not asked:
@@ -82,7 +82,7 @@ def _work(file: PythonFile, first: cst.CSTNode) -> tuple[list[cst.CSTNode], cst.
             return work, each
         small = sole(each)
         targets = targets_of(small) if isinstance(small, (cst.Assign, cst.AnnAssign)) else []
-        plain = bool(targets) and all(plain_names(target) is not None or _is_field(target) for target in targets)
+        plain = bool(targets) and all(plain_names(target) is not None or own_field(target) is not None for target in targets)
         if not plain:
             break
         for call in descendants(each, cst.Call):
@@ -92,10 +92,10 @@ def _work(file: PythonFile, first: cst.CSTNode) -> tuple[list[cst.CSTNode], cst.
     raise refuse(f"{file.location(first)}: what is computed there is not for a condition straight behind it")
 
 
-def _fields(work: list[cst.CSTNode]) -> list[str]:
+def _fields(work: list[cst.CSTNode]) -> set[str]:
     """Attributes of `self` that the work sets, such as `self.accuracy`."""
     targets = [target for each in work for target in targets_of(sole(each))]  # type: ignore[arg-type]
-    return [name for target in targets if (name := dotted(target)) is not None and _is_field(target)]
+    return {f"self.{name}" for target in targets if (name := own_field(target)) is not None}
 
 
 def _set_before(file: PythonFile, first: cst.CSTNode) -> set[str]:
@@ -112,10 +112,6 @@ def _set_before(file: PythonFile, first: cst.CSTNode) -> set[str]:
             return known | parameter_names(up)
         below = up
     return known
-
-
-def _is_field(target: cst.BaseExpression) -> bool:
-    return isinstance(target, cst.Attribute) and dotted(target.value) == "self"
 
 
 def _mentions(node: cst.CSTNode, names: set[str]) -> bool:

@@ -19,7 +19,17 @@ from trainflash.knobs.kinds import OnReading
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees
 from trainflash.knobs.reading.expressions import is_name, refuse, short
-from trainflash.knobs.reading.python_source import PythonFile, decorator_names, descendants, dotted, has_slots, parameter_names, sole
+from trainflash.knobs.reading.python_source import (
+    PythonFile,
+    decorator_names,
+    descendants,
+    dotted,
+    has_slots,
+    methods_of,
+    own_field,
+    parameter_names,
+    sole,
+)
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
 
@@ -55,8 +65,7 @@ def _within(statement: cst.CSTNode) -> cst.CSTNode:
 def _field(line: cst.CSTNode) -> str | None:
     """The name of the field that a line sets, and nothing else."""
     assign = sole(line)
-    name = dotted(assign.targets[0].target) if isinstance(assign, cst.Assign) and len(assign.targets) == 1 else None
-    return name.removeprefix("self.") if name is not None and name.startswith("self.") and name.count(".") == 1 else None
+    return own_field(assign.targets[0].target) if isinstance(assign, cst.Assign) and len(assign.targets) == 1 else None
 
 
 def _target(project: Project, file: PythonFile, line: cst.CSTNode, field: str) -> Target:
@@ -67,9 +76,14 @@ def _target(project: Project, file: PythonFile, line: cst.CSTNode, field: str) -
     if function is None or owner is None or function.name.value in MAKERS:
         raise refuse(f"{here}: does not stand in a method")
     without = _gradients(file, function, line)
-    _plain_field(project, file, owner, field)
-    _made_of_fields(project, file, function, owner, assign)
-    _set_with_it(project, file, function, owner, assign)
+    methods = {each.name.value for each in methods_of(owner)}
+    read = purity.fields_read(owner, assign.value)
+    _plain_field(project, file, owner, field, methods)
+    _made_of_fields(project, file, function, owner, assign, read - methods)
+    other = fields.also_defined(project, owner, (read & methods) | {function.name.value})
+    if other is not None:
+        raise refuse(f"{other}: another class makes something else of what {owner.name.value} computes")
+    _set_with_it(project, file, function, owner, assign, field, read - methods)
     found = quiet.Quiet(project).look(file, [assign.value])
     if found.told:
         raise refuse(found.told)
@@ -105,48 +119,47 @@ def _called(node: cst.BaseExpression) -> cst.BaseExpression:
     return node.func if isinstance(node, cst.Call) else node
 
 
-def _plain_field(project: Project, file: PythonFile, owner: cst.ClassDef, field: str) -> None:
+def _plain_field(project: Project, file: PythonFile, owner: cst.ClassDef, field: str, methods: set[str]) -> None:
     """Raises `UsageError` where a property of that name would be something else than the field."""
     here = file.location(owner)
     if has_slots(file, owner):
         raise refuse(f"{here}: {owner.name.value} has slots")
     if purity.reached_by_text(project):
         raise refuse(f"{here}: the program reaches fields by other ways than their names")
-    known = _methods(owner)
-    known |= {name for each in owner.body.body if not isinstance(each, (cst.FunctionDef, cst.ClassDef)) for name in given.bound(each)}
-    if field in known:
+    known = {name for each in owner.body.body if not isinstance(each, (cst.FunctionDef, cst.ClassDef)) for name in given.bound(each)}
+    if field in known | methods:
         raise refuse(f"{here}: {owner.name.value} has a `{field}` of its own")
     taken = next((each for each in (f"_{field}", f"_{field}_is_due") if any(True for _ in project.parsed(each))), None)
     if taken is not None:
         raise refuse(f"{here}: the program has a name `{taken}`")
 
 
-def _made_of_fields(project: Project, file: PythonFile, function: cst.FunctionDef, owner: cst.ClassDef, assign: cst.Assign) -> None:
-    """Raises `UsageError` where the value is made of what is not there any more when the field is read."""
+def _made_of_fields(
+    project: Project, file: PythonFile, function: cst.FunctionDef, owner: cst.ClassDef, assign: cst.Assign, held: set[str]
+) -> None:
+    """Raises `UsageError` where the value is made of what is not there any more when the field is read; `held` are the fields among it."""
     here = file.location(assign)
     local = (given.bound(function.body) | parameter_names(function)) - {"self"}
-    name = next((each for each in descendants(assign.value, cst.Name) if each.value in local and is_name(file, each)), None)  # type: ignore[attr-defined]
-    if name is not None:
-        raise refuse(f"{here}: it is made of `{name.value}`, which is gone where the field is read")  # type: ignore[attr-defined]
+    gone = next((each for each in descendants(assign.value, cst.Name) if each.value in local and is_name(file, each)), None)  # type: ignore[attr-defined]
+    if gone is not None:
+        raise refuse(f"{here}: it is made of `{gone.value}`, which is gone where the field is read")  # type: ignore[attr-defined]
     if any(True for _ in descendants(assign.value, (cst.Await, cst.Yield, cst.NamedExpr, cst.Lambda))):
         raise refuse(f"{here}: `{short(file.text(assign.value))}` does more than compute")
-    if not any(dotted(each.value) == "self" for each in descendants(assign.value, cst.Attribute)):  # type: ignore[attr-defined]
+    if not any(own_field(each) is not None for each in descendants(assign.value, cst.Attribute)):
         raise refuse(f"{here}: it is made of nothing that the object holds")
-    methods = _methods(owner)
-    for read in sorted(purity.fields_read(owner, assign.value) - methods):
-        if not fields.made_within(project, file, owner, read):
-            raise refuse(f"{here}: what `self.{read}` holds came from elsewhere, and may change there")
-    other = fields.also_defined(project, file, owner, methods & {*purity.fields_read(owner, assign.value), function.name.value})
-    if other is not None:
-        raise refuse(f"{other}: another class makes something else of what {owner.name.value} computes")
+    for name in sorted(held):
+        if not fields.made_within(project, file, owner, name):
+            raise refuse(f"{here}: what `self.{name}` holds came from elsewhere, and may change there")
 
 
-def _set_with_it(project: Project, file: PythonFile, function: cst.FunctionDef, owner: cst.ClassDef, assign: cst.Assign) -> None:
+def _set_with_it(
+    project: Project, file: PythonFile, function: cst.FunctionDef, owner: cst.ClassDef, assign: cst.Assign, field: str, held: set[str]
+) -> None:
     """Raises `UsageError` where something that the field is made of may change, and the field is not set anew with it."""
-    field, begin = file.text(assign.targets[0].target), file.span(assign)[0]
+    begin = file.span(assign)[0]
     starts = [each for call in descendants(assign.value, cst.Call) for each in callees.meant(project, file, call)]  # type: ignore[arg-type]
     asks = {id(each) for _, each in callees.reached(project, starts)}  # they change nothing
-    for where, node in fields.changes(project, file, owner, purity.fields_read(owner, assign.value) - _methods(owner)):
+    for where, node in fields.changes(project, owner, held):
         around = where.function_around(node)
         if around is not None and id(around) in asks:
             continue
@@ -154,17 +167,13 @@ def _set_with_it(project: Project, file: PythonFile, function: cst.FunctionDef, 
         before = around is function and where.span(node)[0] < begin
         anew = inside and around is not function and (around.name.value in MAKERS or _sets(around, field))  # type: ignore[union-attr,arg-type]
         if not inside or not (before or anew):
-            raise refuse(f"{where.location(node)}: `{where.text(node)}` may change there, and `{field}` is not set anew with it")
+            raise refuse(f"{where.location(node)}: `{where.text(node)}` may change there, and `self.{field}` is not set anew with it")
 
 
 def _sets(function: cst.FunctionDef, field: str) -> bool:
     """Whether each call of a method sets the field."""
     lines = [sole(each) for each in function.body.body]
-    return any(isinstance(each, cst.Assign) and any(dotted(target.target) == field for target in each.targets) for each in lines)
-
-
-def _methods(owner: cst.ClassDef) -> set[str]:
-    return {each.name.value for each in owner.body.body if isinstance(each, cst.FunctionDef)}
+    return any(isinstance(each, cst.Assign) and any(own_field(target.target) == field for target in each.targets) for each in lines)
 
 
 # Writing --------------------------------------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from trainflash.knobs.edits.statements import above_outermost
 from trainflash.knobs.effects import changes, purity
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading.expressions import UNKNOWN, assigned, given_to, is_name, literal, refuse
-from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, string_value, unsubscripted
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, methods_of, string_value, unsubscripted
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
 from trainflash.schema import Location
@@ -113,9 +113,8 @@ def trained(file: PythonFile, value: cst.BaseExpression) -> bool:
 
 def _given_in_init(owner: cst.ClassDef, attribute: str) -> list[cst.BaseExpression]:
     """What `self.attribute = …` and `self.register_buffer("attribute", …)` of `__init__` give."""
-    inits = [each for each in owner.body.body if isinstance(each, cst.FunctionDef) and each.name.value == "__init__"]
     found = []
-    for init in inits:
+    for init in (each for each in methods_of(owner) if each.name.value == "__init__"):
         found += given_to(init, f"self.{attribute}")
         for call in descendants(init.body, cst.Call):
             named = dotted(call.func) == "self.register_buffer" and len(call.args) > 1

@@ -11,8 +11,19 @@ import libcst as cst
 from trainflash.knobs.edits.keeping.kept_calls import constant, trained
 from trainflash.knobs.effects import changes, given
 from trainflash.knobs.project import Project
+from trainflash.knobs.reading import own_classes
 from trainflash.knobs.reading.expressions import UNKNOWN, given_to, literal, refuse
-from trainflash.knobs.reading.python_source import PythonFile, base_names, descendants, dotted, has_slots, parameter_names, targets_of
+from trainflash.knobs.reading.python_source import (
+    PythonFile,
+    base_names,
+    descendants,
+    dotted,
+    has_slots,
+    methods_of,
+    own_field,
+    parameter_names,
+    targets_of,
+)
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
 from trainflash.schema import Location
@@ -22,15 +33,17 @@ FIGURES = {
     "amax", "amin", "argmax", "argmin", "argsort", "cumsum", "logsumexp", "max", "mean", "median", "min", "nanmean", "nanmedian", "nansum",
     "norm", "prod", "ptp", "quantile", "softmax", "std", "sum", "var",
 }  # fmt: skip
-NETWORKS = ("Module", "LightningModule", "PreTrainedModel")
+NETWORKS = {"Module", "LightningModule", "PreTrainedModel"}
 
 
-def kept_figures(scene: Scene, place: Location) -> Target:
-    """All such calls at a line that was seen to give the same again. Raises `UsageError` where there is none, saying why."""
+def kept_figures(scene: Scene, place: Location) -> Target | None:
+    """All such calls at a line that was seen to give the same again; None without one. Raises `UsageError` where one may be another."""
+    if not scene.project.owns(place):
+        return None
     file = scene.project.python(place.file)
-    calls = [call for call in file.calls if file.covers(call, place.line) and is_figure(call)]
+    calls = [call for call in file.calls if file.covers(call, place.line) and _is_figure(call)]
     if not calls:
-        raise refuse(f"{place}: the work that repeats is in no function and no call whose result could be kept")
+        return None
     taken = {node.value for where in scene.project.parsed() for node in where.nodes if isinstance(node, cst.Name)}
     splices: list[Splice] = []
     names: dict[str, str] = {}
@@ -40,10 +53,10 @@ def kept_figures(scene: Scene, place: Location) -> Target:
     return Target(file.location(calls[0]), "off", lambda value: tuple(splices), where, ", ".join(dict.fromkeys(names.values())))
 
 
-def is_figure(call: cst.Call) -> bool:
+def _is_figure(call: cst.Call) -> bool:
     """Whether a method of a variable or of a field of `self` works out a figure of all of it."""
     held = call.func.value if isinstance(call.func, cst.Attribute) and call.func.attr.value in FIGURES else None
-    return isinstance(held, cst.Name) or (isinstance(held, cst.Attribute) and dotted(held.value) == "self")
+    return isinstance(held, cst.Name) or (held is not None and own_field(held) is not None)
 
 
 def _kept(project: Project, file: PythonFile, call: cst.Call, names: dict[str, str], taken: set[str]) -> list[Splice]:
@@ -52,7 +65,7 @@ def _kept(project: Project, file: PythonFile, call: cst.Call, names: dict[str, s
     at = changes.result_changed(project, [(file, call)])
     if at is not None:
         raise refuse(f"{here}: what `{text}` gives is changed at {at}")
-    offset, indent = _place(project, file, call, held)
+    offset, line = _place(project, file, call, held)
     splices = []
     if text not in names:
         first = dotted(held) or ""
@@ -61,22 +74,20 @@ def _kept(project: Project, file: PythonFile, call: cst.Call, names: dict[str, s
             name += "_kept"
         taken.add(name.removeprefix("self."))
         names[text] = name
-        before = file.raw[offset - 1 : offset] == b"\n" or file.raw[offset - len(indent) - 1 : offset - len(indent)] in (b"\n", b"")
-        line = f"{name} = {text}{file.newline}{indent}" if before else f"{file.newline}{indent}{name} = {text}"
-        splices.append(Splice(file.path, offset, offset, line))
+        splices.append(Splice(file.path, offset, offset, line.format(f"{name} = {text}")))
     return [*splices, Splice(file.path, *file.span(call), names[text])]
 
 
 def _place(project: Project, file: PythonFile, call: cst.Call, held: cst.BaseExpression) -> tuple[int, str]:
-    """Where the figure can be worked out once, and the indent there. Raises `UsageError` where it may be another in each step."""
+    """Where the figure can be worked out once, and the form of the line there. Raises `UsageError` where it may be another in each step."""
     here, text = file.location(call), file.text(call)
     loop = _loop_that_leaves_it(project, file, call, held) if isinstance(held, cst.Name) else None
     if loop is not None and all(literal(arg.value) is not UNKNOWN for arg in call.args):
-        return file.span(loop)[0], file.indent(loop)
+        return file.span(loop)[0], f"{{}}{file.newline}{file.indent(loop)}"
     if not constant(project, file, call, held) or not all(constant(project, file, call, arg.value) for arg in call.args):
         raise refuse(f"{here}: `{text}` may be another in each step")
-    line = _set_at(file, call, held)
-    return file.span(line)[1], file.indent(line)
+    line = _set_at(project, file, call, held)
+    return file.span(line)[1], f"{file.newline}{file.indent(line)}{{}}"
 
 
 def _loop_that_leaves_it(project: Project, file: PythonFile, call: cst.Call, held: cst.Name) -> cst.For | cst.While | None:
@@ -95,16 +106,16 @@ def _loop_that_leaves_it(project: Project, file: PythonFile, call: cst.Call, hel
     return found
 
 
-def _set_at(file: PythonFile, call: cst.Call, held: cst.BaseExpression) -> cst.CSTNode:
+def _set_at(project: Project, file: PythonFile, call: cst.Call, held: cst.BaseExpression) -> cst.CSTNode:
     """The one line, under no condition, at which `__init__` or the module sets it."""
     name, owner = dotted(held) or "", file.class_around(call)
     blocks: list[cst.CSTNode] = [file.module]
     if isinstance(held, cst.Attribute):
-        if owner is None or set(NETWORKS) & base_names(owner):
+        if owner is None or any(NETWORKS & base_names(each) for _, each in own_classes.lineage(project, file, owner)):
             raise refuse(f"{file.location(call)}: what a network holds may be moved to another device")
         if has_slots(file, owner):
             raise refuse(f"{file.location(owner)}: {owner.name.value} has slots")
-        blocks = [each.body for each in owner.body.body if isinstance(each, cst.FunctionDef) and each.name.value == "__init__"]
+        blocks = [each.body for each in methods_of(owner) if each.name.value == "__init__"]
     lines = [
         line
         for block in blocks

@@ -16,7 +16,7 @@ from trainflash.knobs import facts
 from trainflash.knobs.edits import imports
 from trainflash.knobs.edits.keeping.by_contents import kept_by_contents
 from trainflash.knobs.edits.keeping.kept_calls import kept_call
-from trainflash.knobs.edits.keeping.kept_figures import is_figure, kept_figures
+from trainflash.knobs.edits.keeping.kept_figures import kept_figures
 from trainflash.knobs.edits.statements import decorating
 from trainflash.knobs.effects import changes, purity
 from trainflash.knobs.kinds import Memoize
@@ -74,16 +74,11 @@ def _kept_result(scene: Scene, work: RepeatedWork) -> Target:
     """A library's call, or the figures of what an object keeps."""
     try:
         return kept_call(scene, work.location)
-    except UsageError as bad:
-        try:
-            return kept_figures(scene, work.location)
-        except UsageError as other:
-            raise other if _has_figures(scene, work) else bad from None
-
-
-def _has_figures(scene: Scene, work: RepeatedWork) -> bool:
-    file = scene.project.python(work.location.file)
-    return any(is_figure(call) and file.covers(call, work.location.line) for call in file.calls)
+    except UsageError:
+        found = kept_figures(scene, work.location)
+        if found is None:
+            raise
+        return found
 
 
 def _target(edit: Memoize, scene: Scene, work: RepeatedWork) -> Target:

@@ -37,13 +37,14 @@ def checkpoint(obj, live):
     keys = sorted(names + [f"{key}:{type(value).__name__}" for key, value in _scalars(plain)])
     ordered = [tensor for _, tensor in sorted(found, key=lambda item: item[0])]
     floating = [tensor for _, tensor in found if tensor.is_floating_point()]
-    undrawn = [tensor for tensor in ordered if not _of_generator(tensor)]
+    drawn = any(_of_generator(tensor) for tensor in ordered)
     plain_values = sorted(f"{key}={value!r}" for key, value in _scalars(plain) if isinstance(value, (bool, int, float, str)))
     pointers = set(live.values())
     numbers = _Numbers()
     numbers.take(plain)
     with torch.no_grad():
-        saved = {tensors.digest([tensor]) for _, tensor in found} if live else set()
+        each = [tensors.digest([tensor]) for tensor in ordered] if live or drawn else []
+        saved = set(each)
         return {
             "keys": hashlib.blake2b("\n".join(keys).encode(), digest_size=8).hexdigest(),
             "names": keys[:400],
@@ -58,9 +59,13 @@ def checkpoint(obj, live):
             "sketch": tensors.sketch(floating),
             "exact": tensors.digest([tensor for tensor in ordered if not tensor.is_floating_point()]),
             "scaled": projected.scaled([tensor for tensor in ordered if tensor.is_floating_point()]),
-            **({"undrawn": tensors.digest(undrawn)} if len(undrawn) < len(ordered) else {}),
+            **({"undrawn": _joined(digest for digest, tensor in zip(each, ordered) if not _of_generator(tensor))} if drawn else {}),
             **numbers.found(),
         }
+
+
+def _joined(digests):
+    return hashlib.blake2b("".join(digests).encode(), digest_size=16).hexdigest()
 
 
 def _of_generator(tensor):
