@@ -345,6 +345,162 @@ def work(x=made(5, 4, 3)):
 """,
         "heads = torch.vmap(lambda x_row: torch.softmax(x_row, -1), in_dims=-1, out_dims=-1)(x)",
     ),
+    "a sum over the places of two dimensions, the second beside numbers": (
+        """
+QUANTILES = [0.1, 0.5, 0.9]
+HORIZON = 4
+
+
+def quantile_loss(pred, target):
+    total = 0.0
+    for h in range(HORIZON):
+        for i, q in enumerate(QUANTILES):
+            err = target[:, h] - pred[:, h, i]
+            total = total + torch.max(q * err, (q - 1) * err).mean()  # here
+    return total / (HORIZON * len(QUANTILES))
+
+
+def work(pred=made(5, 4, 3), target=made(5, 4)):
+    return quantile_loss(pred, target), pred
+""",
+        """    def one_row(target_row, pred_row):
+        total = 0
+        for i, q in enumerate(QUANTILES):
+            err = target_row - pred_row[:, i]
+            total = total + torch.max(q * err, (q - 1) * err).mean()  # here
+        return total
+
+    total = total + torch.vmap(one_row, in_dims=1)(target[:, :HORIZON], pred[:, :HORIZON]).sum(0)
+""",
+    ),
+    "summed and divided by how many": (
+        """
+def all_of(pred, target):
+    losses = []
+    for i in range(pred.size(0)):
+        losses.append(F.mse_loss(pred[i], target[i]))  # here
+    return sum(losses) / len(losses)
+
+
+def work(pred=made(5, 3), target=made(5, 3)):
+    return all_of(pred, target), pred
+""",
+        "    return losses.sum(0) / len(losses)",
+    ),
+    "a layer of torch's at each place": (
+        """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(1)
+        self.head = nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2))
+
+    def forward(self, h):
+        outs = []
+        for t in range(h.size(1)):
+            outs.append(self.head(h[:, t, :]))  # here
+        return torch.stack(outs, dim=1)
+
+
+def work(x=made(3, 5, 4)):
+    return Net()(x), x
+""",
+        "outs = torch.vmap(self.head, in_dims=1, out_dims=1)(h)",
+    ),
+    "numbers between limits": (
+        """
+def work(x=made(5, 3)):
+    feats = []
+    for k in range(1, 4):
+        feats.append((x * k).sin().mean(1))  # here
+    return torch.stack(feats, 1), x
+""",
+        "feats = torch.vmap(lambda k: (x * k).sin().mean(1), out_dims=1)(torch.arange(1, 4, device=x.device))",
+    ),
+    "numbers of a list by the number of the row": (
+        """
+WEIGHTS = (0.5, 1.0, 2.0)
+
+
+def all_of(pred, target):
+    loss = 0.0
+    for i in range(3):
+        loss = loss + WEIGHTS[i] * F.l1_loss(pred[:, i], target[:, i])  # here
+    return loss
+
+
+def work(x=made(4, 3), y=made(4, 3).sin()):
+    return all_of(x, y), x
+""",
+        "(torch.tensor(WEIGHTS[:3], device=pred.device), pred[:, :3], target[:, :3])",
+    ),
+    "numbers of a list beside columns": (
+        """
+QUANTILES = [0.1, 0.5, 0.9]
+
+
+def quantile_loss(pred, target):
+    losses = []
+    for i, q in enumerate(QUANTILES):
+        err = target - pred[:, i]
+        losses.append(torch.max(q * err, (q - 1) * err).mean())  # here
+    return torch.stack(losses).mean()
+
+
+def work(pred=made(5, 3), target=made(5)):
+    return quantile_loss(pred, target), pred
+""",
+        "(torch.tensor(QUANTILES, device=target.device), pred[:, :len(QUANTILES)])",
+    ),
+    "a number that a turn computes with": (
+        """
+def dice(logits, target):
+    probs = logits.softmax(1)
+    total = 0.0
+    for c in range(logits.shape[1]):
+        p = probs[:, c]
+        t = (target == c).float()
+        total += 1 - (2 * (p * t).sum() + 1) / (p.sum() + t.sum() + 1)  # here
+    return total / logits.shape[1]
+
+
+def work(logits=made(2, 3, 4, 4), target=torch.arange(32).view(2, 4, 4) % 3):
+    return dice(logits, target), logits
+""",
+        "torch.vmap(one_row, in_dims=(1, 0))(probs[:, :logits.shape[1]], torch.arange(logits.shape[1], device=probs.device)).sum(0)",
+    ),
+    "columns of a row of another loop": (
+        """
+def work(x=made(2, 3, 5)):
+    outs = []
+    for b in range(x.shape[0]):
+        outs.append(torch.stack([x[b, :, t].softmax(0) for t in range(x.size(2))]))  # here
+    return torch.stack(outs), x
+""",
+        "outs.append(torch.vmap(lambda x_row: x_row[b, :].softmax(0), in_dims=2)(x))",
+    ),
+    "columns by number from the end": (
+        """
+def work(x=made(2, 3, 5)):
+    total = 0
+    for t in range(x.shape[-1]):
+        total += (x[..., 0, t] * x[..., -1, t]).exp().sum()  # here
+    for t in range(3):
+        total += x[..., t, :2].exp().sum()
+    return total, x
+""",
+        "torch.vmap(lambda x_row: (x_row[..., 0] * x_row[..., -1]).exp().sum(), in_dims=-1)(x).sum(0)",
+    ),
+    "fewer rows than there are, by number from the end": (
+        """
+def work(x=made(2, 3, 5)):
+    total = 0
+    for t in range(2):
+        total += x[..., t, :2].exp().sum()  # here
+    return total, x
+""",
+        "torch.vmap(lambda x_row: x_row[..., :2].exp().sum(), in_dims=-2)(x[..., :2, :]).sum(0)",
+    ),
 }  # fmt: skip
 
 
@@ -457,7 +613,7 @@ def work(x):
     "a number that is more than a place": (
         """
 def work(x):
-    return torch.stack([x[i] * i for i in range(len(x))])  # here
+    return torch.stack([x[i] * weight_of(i) for i in range(len(x))])  # here
 """,
         "is used for more than to take a row",
     ),
@@ -479,10 +635,117 @@ def work(x):
     out = []
     for row in x:
         out.append(row.sin())  # here
-    print(len(out))
+    print(out[0])
     return torch.stack(out)
 """,
         "has other uses",
+    ),
+    "a list whose length each turn asks for": (
+        """
+def work(x):
+    out = []
+    for row in x:
+        out.append(row * len(out))  # here
+    return torch.stack(out)
+""",
+        "has other uses",
+    ),
+    "a length of a list that is joined along its rows": (
+        """
+def work(x):
+    out = []
+    for row in x:
+        out.append(row.sin())  # here
+    return torch.cat(out) / len(out)
+""",
+        "joined, has another length",
+    ),
+    "a number that a function of the program gets": (
+        """
+SHARP = {2: 0.5, 4: 2.0}
+
+
+def bent(row, k):
+    return row.sin() * SHARP.get(k, 1.0)
+
+
+def work(x):
+    total = 0.0
+    for i in range(len(x)):
+        total = total + bent(x[i], 2 * i).sum()  # here
+    return total
+""",
+        "is used for more than to take a row",
+    ),
+    "a number that decides": (
+        """
+def work(x):
+    total = 0.0
+    for i in range(len(x)):
+        total = total + (x[i].sum() if i > 1 else x[i].mean())  # here
+    return total
+""",
+        "is used for more than",
+    ),
+    "a number that is the place of a neighbour": (
+        """
+def work(x):
+    total = 0.0
+    for i in range(1, len(x)):
+        total = total + (x[i] - x[i - 1]).abs().sum()  # here
+    return total
+""",
+        "is used for more than to compute",
+    ),
+    "a list of texts by number": (
+        """
+NAMES = ["a", "b"]
+
+
+def work(x):
+    total = 0.0
+    for i in range(2):
+        total = total + x[i].sum() * len(NAMES[i])  # here
+    return total
+""",
+        "is a tensor, and no list of them",
+    ),
+    "a sum that inner loops read": (
+        """
+def work(x):
+    total = 0.0
+    for i in range(len(x)):
+        for j in range(2):
+            total = total + x[i].sum() * total  # here
+    return total
+""",
+        "a turn reads `total`",
+    ),
+    "a sum that the turn goes on with": (
+        """
+def work(x):
+    total = 0.0
+    for i in range(len(x)):
+        first = total
+        for j in range(2):
+            total = total + x[i].sum() * first  # here
+    return total
+""",
+        "a turn reads `total`",
+    ),
+    "what the inner turn before has left": (
+        """
+def work(x):
+    total = 0.0
+    for i in range(len(x)):
+        for j in range(2):
+            if j:
+                total = total + before
+            before = x[i].sum()
+            total = total + before * 2  # here
+    return total
+""",
+        "a turn reads `total`|is read before",
     ),
     "the sum so far": (
         """

@@ -137,13 +137,30 @@ def read_before_set(file: PythonFile, parts: Sequence[cst.CSTNode], known: set[s
     """
     stores = [node for part in parts for node in descendants(part, (*ASSIGNS, cst.For)) if not isinstance(node, cst.AugAssign)]
     targets = [target for node in stores for target in targets_of(node)]
-    own = set().union(*(unpacked(target) for target in targets))
-    done = set(known)
+    return _early(file, parts, set(known), targets, set().union(*(unpacked(target) for target in targets)))
+
+
+def _early(
+    file: PythonFile, parts: Sequence[cst.CSTNode], done: set[str], targets: list[cst.BaseExpression], own: set[str]
+) -> cst.Name | None:
     for part in parts:
-        inner = {name for node in descendants(part, cst.BaseComp) for clause in clauses(node) for name in unpacked(clause.target)}
-        for node in descendants(part, cst.Name):
-            waits = node.value in own - done - inner and is_name(file, node)  # type: ignore[attr-defined,arg-type]
-            if waits and not any(file.inside(node, target) for target in targets):
-                return node  # type: ignore[return-value]
+        if isinstance(part, cst.For) and isinstance(part.body, cst.IndentedBlock):
+            own_turn = done | unpacked(part.target)
+            rest = (part.orelse,) if part.orelse is not None else ()
+            found = _early(file, (part.iter, *rest), set(done), targets, own) or _early(file, part.body.body, own_turn, targets, own)
+        else:
+            found = _waiting(file, part, own - done, targets)
+        if found is not None:
+            return found
         done |= {name for target in targets if file.inside(target, part) for name in unpacked(target)}
+    return None
+
+
+def _waiting(file: PythonFile, part: cst.CSTNode, names: set[str], targets: list[cst.BaseExpression]) -> cst.Name | None:
+    """The first of `names` that `part` reads."""
+    inner = {name for node in descendants(part, cst.BaseComp) for clause in clauses(node) for name in unpacked(clause.target)}
+    for node in descendants(part, cst.Name):
+        waits = node.value in names - inner and is_name(file, node)  # type: ignore[attr-defined,arg-type]
+        if waits and not any(file.inside(node, target) for target in targets):
+            return node  # type: ignore[return-value]
     return None

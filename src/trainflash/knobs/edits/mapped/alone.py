@@ -57,8 +57,8 @@ def only_gives(project: Project, file: PythonFile, turns: Turns) -> None:
             raise refuse(f"{file.location(node)}: `{short(file.text(node))}` belongs to one turn of the loop")
     if isinstance(turns.node, cst.For):
         runs_through(file, turns.node)
-        _leaves_nothing(file, turns.node, bound)
-        early = given.read_before_set(file, turns.front, row)
+        _leaves_nothing(file, turns.node, bound - {turns.begun})
+        early = given.read_before_set(file, turns.front, row | {turns.begun})
         if early is not None:
             raise refuse(f"{file.location(early)}: `{early.value}` is read before the turn sets it")
     else:
@@ -156,6 +156,8 @@ def _runs(project: Project, file: PythonFile, call: cst.Call) -> Sequence[tuple[
         return ()
     if (table := _table(project, file, call)) is not None:
         return table
+    if _layers_of_torch(file, call):
+        return ()
     if not _network(project, file, call):
         raise refuse(f"{here}: what `{short(file.text(call))}` does once for each row is not known")
     return [*callees.forwards(project), *_lambdas(project)]
@@ -176,6 +178,20 @@ def _table(project: Project, file: PythonFile, call: cst.Call) -> list[tuple[Pyt
         return None
     named = [callees.defined(project, dotted(each.value) or "") for each in table.elements]
     return [each for functions in named for each in functions] if all(len(each) == 1 for each in named) else None
+
+
+def _layers_of_torch(file: PythonFile, call: cst.Call) -> bool:
+    """Whether `self.x(…)` calls layers of torch's own, which call nothing of the program's."""
+    name, owner = dotted(call.func) or "", file.class_around(call)
+    made = given_to(owner, name) if owner is not None and name.startswith("self.") else []
+    return bool(made) and all(_layer_of_torch(file, each) for each in made)
+
+
+def _layer_of_torch(file: PythonFile, made: cst.BaseExpression) -> bool:
+    module, _, kind = (file.full_name(made.func) or "").rpartition(".") if isinstance(made, cst.Call) else ("", "", "")
+    if module != "torch.nn":
+        return False
+    return kind != "Sequential" or all(not arg.star and _layer_of_torch(file, arg.value) for arg in made.args)  # type: ignore[attr-defined]
 
 
 def _network(project: Project, file: PythonFile, call: cst.Call) -> bool:

@@ -26,6 +26,9 @@ class Join:
     behind: str = ""
 
 
+SUMMED = Join(behind=".sum(0)")
+
+
 @dataclass(frozen=True)
 class Turns:
     """A loop, what one of its turns does in front of its result, the result, and how results come together.
@@ -40,6 +43,7 @@ class Turns:
     join: Join
     place: cst.BaseExpression | None = None
     into: str = ""  # `out = ` or `total += `
+    begun: str = ""  # the sum that loops in the turn add to, which is the turn's own
     beside: tuple[Splice, ...] = ()
 
     @property
@@ -60,7 +64,7 @@ def _comprehension(file: PythonFile, node: cst.ListComp | cst.GeneratorExp) -> T
         raise refuse(f"{here}: `{file.text(node)}` is no plain comprehension over rows")
     if len(found) > 1:  # a sum of sums: the rows of the innermost clause at once, in each turn of the others
         gone = Splice(file.path, file.outer_span(found[-2].iter)[1], file.outer_span(found[-1].iter)[1], "")
-        return Turns(node, found[-1], (), node.elt, Join(behind=".sum(0)"), place=node.elt, beside=(gone,))
+        return Turns(node, found[-1], (), node.elt, SUMMED, place=node.elt, beside=(gone,))
     place, join, beside = gathered(file, node)
     return Turns(node, found[0], (), node.elt, join, place=place, beside=beside)
 
@@ -74,8 +78,8 @@ def gathered(file: PythonFile, node: cst.BaseExpression) -> tuple[cst.BaseExpres
         return call, join, ()
     up = file.parent(inner)
     if isinstance(up, cst.Assign) and len(up.targets) == 1 and isinstance(up.targets[0].target, cst.Name):
-        call, join = _joined_later(file, up.targets[0].target)
-        return inner, join, (_itself(file, call, up.targets[0].target.value),)
+        _, join, itself = _joined_later(file, up.targets[0].target)
+        return inner, join, (itself,)
     raise refuse(f"{file.location(node)}: its results are not stacked, joined or summed")
 
 
@@ -90,7 +94,7 @@ def _join(file: PythonFile, call: cst.Call) -> Join | None:
     """What `torch.stack(rows, 1)`, `torch.cat(rows)` or `sum(rows)` makes of the rows; None for any other call."""
     name = file.full_name(call.func)
     if name == "sum" and len(call.args) == 1:
-        return Join(behind=".sum(0)")
+        return SUMMED
     if name not in (*STACKED, *JOINED) or len(call.args) > 2 or keyword(call, "out") is not None:
         return None
     given = positional(call, 1) or keyword(call, "dim") or keyword(call, "axis")
@@ -102,16 +106,27 @@ def _join(file: PythonFile, call: cst.Call) -> Join | None:
     return Join(dim, f".flatten({dim}, {dim + 1})") if dim >= 0 else Join(dim - 1, f".flatten({dim - 1}, {dim})")
 
 
-def _joined_later(file: PythonFile, name: cst.Name, filling: cst.Call | None = None) -> tuple[cst.Call, Join]:
-    """The one call that reads the list `name`, which joins it. Raises `UsageError` without one."""
+def _joined_later(file: PythonFile, name: cst.Name, filling: cst.Call | None = None) -> tuple[cst.Call, Join, Splice]:
+    """The one call that joins the list `name`, which else is asked for its length alone, and what becomes of that call.
+
+    Raises `UsageError` without one.
+    """
     owner = file.function_around(name) or file.module
     reads = [each for each in _named(file, owner, name.value) if not isinstance(file.parent(each), cst.AssignTarget)]
     reads = [each for each in reads if _appended(file, each) is not filling or filling is None]
-    call = _call_around(file, reads[0]) if len(reads) == 1 else None
-    join = _join(file, call) if call is not None else None
-    if call is None or join is None or file.span(call)[0] < file.span(name)[0] or len(given_to(owner, name.value)) != 1:
+    calls = [_call_around(file, each) for each in reads]
+    joins = [(call, join) for call in calls if call is not None and (join := _join(file, call)) is not None]
+    lengths = [call for call in calls if call is not None and file.full_name(call.func) == "len"]
+    filled = file.span(filling or name)[1]
+    early = any(file.span(each)[0] < filled for each in reads)
+    if len(joins) != 1 or len(joins) + len(lengths) != len(reads) or early or len(given_to(owner, name.value)) != 1:
         raise refuse(f"{file.location(name)}: the list `{name.value}` has other uses than to be stacked, joined or summed once")
-    return call, join
+    (call, join), text = joins[0], name.value
+    if lengths and join == SUMMED:
+        join, text = Join(), f"{name.value}{SUMMED.behind}"
+    if lengths and join != Join():
+        raise refuse(f"{file.location(lengths[0])}: `{name.value}`, joined, has another length")
+    return call, join, Splice(file.path, *file.span(call), text)
 
 
 def _named(file: PythonFile, owner: cst.CSTNode, name: str) -> Iterator[cst.Name]:
@@ -127,15 +142,12 @@ def _appended(file: PythonFile, name: cst.Name) -> cst.Call | None:
     return call if isinstance(call, cst.Call) and len(call.args) == 1 and isinstance(file.parent(call), cst.Expr) else None
 
 
-def _itself(file: PythonFile, call: cst.Call, name: str) -> Splice:
-    """What joined the list becomes the name alone, which holds the joined rows."""
-    return Splice(file.path, *file.span(call), name)
-
-
 def _statements(file: PythonFile, node: cst.For) -> Turns:
     here = file.location(node)
     if node.asynchronous is not None or node.orelse is not None or not isinstance(node.body, cst.IndentedBlock):
         raise refuse(f"{here}: is no plain loop over rows")
+    if isinstance(node.body.body[-1], cst.For):
+        return _nested(file, node)
     front, last = tuple(node.body.body[:-1]), sole(node.body.body[-1])
     if last is None:
         raise refuse(f"{here}: its last statement does not put a result somewhere")
@@ -151,7 +163,23 @@ def _statements(file: PythonFile, node: cst.For) -> Turns:
     if any(_told(file, part, name) for part in (*front, value)):
         raise refuse(f"{here}: a turn reads `{name}`, the sum so far")
     into = f"{name} += " if added is not None else f"{name} = {name} + "
-    return Turns(node, node, front, value, Join(behind=".sum(0)"), into=into)
+    return Turns(node, node, front, value, SUMMED, into=into)
+
+
+def _nested(file: PythonFile, node: cst.For) -> Turns:
+    """A loop whose turn ends with a loop that ends so, until one adds to a sum: each turn makes a sum of its own."""
+    inner: cst.CSTNode = node
+    while isinstance(inner, cst.For) and inner.orelse is None and isinstance(inner.body, cst.IndentedBlock):
+        inner = inner.body.body[-1]
+    turn = None if isinstance(inner, cst.For) else _statements(file, file.parent(file.parent(inner)))  # type: ignore[arg-type]
+    if turn is None or turn.join != SUMMED or turn.begun or turn.place is not None or turn.beside:
+        raise refuse(f"{file.location(node)}: its innermost loop adds nothing to a sum")
+    name = turn.into.split()[0]
+    front = tuple(node.body.body)
+    read = [each for part in front for each in descendants(part, (cst.Name, cst.Attribute)) if dotted(each) == name]
+    if "." in name or len(read) != turn.into.count(name):
+        raise refuse(f"{file.location(node)}: a turn reads `{name}`, the sum so far")
+    return Turns(node, node, front, read[0], turn.join, into=turn.into, begun=name)  # type: ignore[arg-type]
 
 
 def _added_to(file: PythonFile, last: cst.CSTNode) -> tuple[str | None, cst.BaseExpression | None]:
@@ -184,8 +212,8 @@ def _filled(file: PythonFile, node: cst.For, front: tuple[cst.CSTNode, ...], las
         raise refuse(f"{here}: the list `{name.value}` is not empty in front of the loop and filled by it alone")
     if file.span(line)[0] > file.span(node)[0]:
         raise refuse(f"{here}: the list `{name.value}` is made behind the loop")
-    joined, join = _joined_later(file, name, call)  # type: ignore[arg-type]
+    joined, join, itself = _joined_later(file, name, call)  # type: ignore[arg-type]
     if file.inside(joined, node):
         raise refuse(f"{here}: the list `{name.value}` is joined in the loop that fills it")
-    beside = (*without(file, [begun[0]]), _itself(file, joined, name.value))
+    beside = (*without(file, [begun[0]]), itself)
     return Turns(node, node, front, call.args[0].value, join, into=f"{name.value} = ", beside=beside)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from trainflash.knobs.edits.mapped.over import sized, taken_by
+from trainflash.knobs.edits.mapped.over import everything, sized, taken_by
 from trainflash.knobs.reading.expressions import given_to, is_name, literal, refuse
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, keyword, sole
 
@@ -29,6 +29,7 @@ def placed(file: PythonFile, node: cst.For, last: cst.Assign) -> tuple[str, int,
         or len(found) != 1
         or found[0][0] is not target
         or len(target.slice) != 1 + found[0][1]
+        or not all(everything(each) for each in target.slice[:-1])
     ):  # type: ignore[union-attr]
         raise refuse(f"{here}: `{file.text(target)}` is no row of a tensor")
     dim = found[0][1]

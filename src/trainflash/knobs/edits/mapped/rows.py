@@ -7,6 +7,8 @@ counting calls, is looked for in the source.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import libcst as cst
 
 from trainflash.errors import UsageError
@@ -18,30 +20,42 @@ from trainflash.knobs.edits.statements import kept_comments, top, whole_lines
 from trainflash.knobs.edits.which_loop import is_map, near
 from trainflash.knobs.effects import changes
 from trainflash.knobs.kinds import MappedRows
-from trainflash.knobs.reading.expressions import refuse, short
+from trainflash.knobs.reading.expressions import free_name, refuse, short
 from trainflash.knobs.reading.python_source import PythonFile, dotted
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
 
 LOOPS = (cst.For, cst.ListComp, cst.GeneratorExp, cst.Call)
-MAPPED = "one_row"
+MAPPED = ("one_row", "one_part", "one_piece")  # names for what is done to one row, where one is needed
 
 
 def mapped_rows(edit: MappedRows, scene: Scene) -> tuple[Target, ...]:
-    """The innermost loop over rows at the line, else one near it. Raises `UsageError` with the reason where none can be mapped."""
+    """The innermost loop over rows at the line, or one that ends with it, else one near it.
+
+    Raises `UsageError` with the reason where none can be mapped.
+    """
     file, place = scene.source("does the work")
     reasons: list[UsageError] = []
-    for where, node in near(scene.project, file, place.line, LOOPS):
-        if isinstance(node, cst.Call) and not is_map(where, node):
-            continue
-        try:
-            splices = _at_once(scene, where, node)
-        except UsageError as bad:
-            reasons.append(bad)
-            continue
-        at = where.location(node)
-        return (Target(at, None, lambda value: splices, f"the loop at {at}", "torch.vmap"),)  # noqa: B023 - returned at once
+    for where, inner in near(scene.project, file, place.line, LOOPS):
+        for node in reversed(list(_nest(where, inner))):
+            if isinstance(node, cst.Call) and not is_map(where, node):
+                continue
+            try:
+                splices = _at_once(scene, where, node)
+            except UsageError as bad:
+                reasons.append(bad)
+                continue
+            at = where.location(node)
+            return (Target(at, None, lambda value: splices, f"the loop at {at}", "torch.vmap"),)  # noqa: B023 - returned at once
     raise reasons[0] if reasons else refuse(f"{place}: no loop over rows is here")
+
+
+def _nest(file: PythonFile, loop: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """The loop, and the loops around it whose turns end with it."""
+    yield loop
+    around = file.parent(file.parent(loop)) if isinstance(loop, cst.For) else None
+    if isinstance(around, cst.For) and isinstance(around.body, cst.IndentedBlock) and around.body.body[-1] is loop:
+        yield from _nest(file, around)
 
 
 def _at_once(scene: Scene, file: PythonFile, node: cst.CSTNode) -> tuple[Splice, ...]:
@@ -51,10 +65,11 @@ def _at_once(scene: Scene, file: PythonFile, node: cst.CSTNode) -> tuple[Splice,
     rows = over(scene.project, file, turns.clause.target, turns.clause.iter, turns.parts)
     only_gives(scene.project, file, turns)
     vmap, needed = imports.reach(file, "torch", "vmap")
+    needed = tuple(dict.fromkeys((*needed, *rows.needed)))
     function = _direct(file, turns, rows)
     names = ", ".join(row.name for row in rows.rows)
     if turns.front:
-        function = MAPPED
+        function = free_name(file, node, *MAPPED)
     elif function is None:
         function = f"lambda {names}: {rows.text(file, turns.result)}"
     mapped = _mapped(vmap, function, rows, turns.join)
@@ -63,7 +78,7 @@ def _at_once(scene: Scene, file: PythonFile, node: cst.CSTNode) -> tuple[Splice,
     above, head, behind = _comments(file, node)  # type: ignore[arg-type]
     front, indent = "", file.indent(node)
     if turns.front:
-        front, head = _function(file, turns, rows, f"{indent}def {MAPPED}({names}):{head}"), ""
+        front, head = _function(file, turns, rows, f"{indent}def {function}({names}):{head}"), ""
     old = whole_lines(file, top(file, node), file.span(node)[1])
     text = f"{above}{front}{indent}{turns.into}{mapped}{head}{behind}{file.newline}"
     return (*needed, *kept_comments(file, (Splice(file.path, old.start, old.end, text), *turns.beside)))
@@ -92,21 +107,20 @@ def _comments(file: PythonFile, node: cst.For) -> tuple[str, str, str]:
     """The comments above the loop, behind its head and behind its result."""
     above = file.raw[file.raw.rfind(b"\n", 0, top(file, node)) + 1 : file.raw.rfind(b"\n", 0, file.span(node)[0]) + 1].decode("utf-8")
     body: cst.IndentedBlock = node.body  # type: ignore[assignment]
-    last: cst.SimpleStatementLine = body.body[-1]  # type: ignore[assignment]
-    behind = [body.header.comment, last.trailing_whitespace.comment]
+    last = body.body[-1]
+    behind = [body.header.comment, last.trailing_whitespace.comment if isinstance(last, cst.SimpleStatementLine) else None]
     return above, *(f"  {each.value}" if each is not None else "" for each in behind)  # type: ignore[return-value]
 
 
 def _function(file: PythonFile, turns: joins.Turns, rows: Over, head: str) -> str:
     """The statements of a turn as a function that returns its result; `head` is its first line."""
-    if any(isinstance(each, cst.Name) and each.value == MAPPED for each in file.nodes):
-        raise refuse(f"{file.location(turns.node)}: the name {MAPPED} is taken")
     first, last = turns.front[0], turns.front[-1]
     inner = file.indent(first)
     start = file.raw.rfind(b"\n", 0, top(file, first)) + 1
     end = file.raw.find(b"\n", file.span(last)[1])
     nl = file.newline
-    return f"{head}{nl}{rows.between(file, start, end)}{nl}{inner}return {rows.text(file, turns.result)}{nl}{nl}"
+    begin = f"{inner}{turns.begun} = 0{nl}" if turns.begun else ""
+    return f"{head}{nl}{begin}{rows.between(file, start, end)}{nl}{inner}return {rows.text(file, turns.result)}{nl}{nl}"
 
 
 def _direct(file: PythonFile, turns: joins.Turns, rows: Over) -> str | None:

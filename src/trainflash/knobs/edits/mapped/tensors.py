@@ -29,8 +29,13 @@ DEEPEST = 5  # own: names, calls and parameters between an expression and what s
 
 def tensor(project: Project, file: PythonFile, node: cst.BaseExpression) -> None:
     """Raises `UsageError` where the source does not show that `node` is a tensor."""
-    if isinstance(node, LISTS) or not _shown(project, file, node, DEEPEST):
+    if not shown(project, file, node):
         raise refuse(f"{file.location(node)}: the source does not show that `{short(file.text(node))}` is a tensor, and no list of them")
+
+
+def shown(project: Project, file: PythonFile, node: cst.BaseExpression) -> bool:
+    """Whether the source shows that `node` is a tensor."""
+    return not isinstance(node, LISTS) and _shown(project, file, node, DEEPEST)
 
 
 def _shown(project: Project, file: PythonFile, node: cst.BaseExpression, depth: int) -> bool:
