@@ -56,7 +56,20 @@ def agreed_to(judged: Verdict | None) -> frozenset[str]:
     """The changes in kind that an accepted verdict rests on: the owner has agreed to them."""
     if judged is None or judged.verdict != "accept" or judged.fidelity is None:
         return frozenset()
-    return frozenset(judged.fidelity.changed) | ({"numerics"} if judged.fidelity.verdict == "close" else frozenset())
+    return _changes(judged.fidelity)
+
+
+def _changes(fidelity: Fidelity) -> frozenset[str]:
+    """What changed in kind, rounding among it."""
+    return frozenset(fidelity.changed) | ({"numerics"} if fidelity.verdict == "close" else frozenset())
+
+
+def waits_for(judged: Verdict | None, *, allowed: frozenset[str] = frozenset()) -> frozenset[str]:
+    """The changes in kind for want of whose agreement alone a candidate was refused before it was timed; empty: for another reason."""
+    if judged is None or judged.verdict != "reject" or judged.speedup is not None or judged.fidelity is None:
+        return frozenset()
+    missing = _changes(judged.fidelity) - allowed
+    return missing if may_be_timed(judged.fidelity, allowed=allowed | missing) else frozenset()
 
 
 def may_be_timed(fidelity: Fidelity, *, allowed: frozenset[str] = frozenset()) -> bool:
@@ -107,7 +120,7 @@ def _of_fidelity(fidelity: Fidelity | None, allowed: frozenset[str]) -> tuple[bo
         return False, "fidelity: no losses were compared"
     if fidelity.verdict == "same":
         return (False, f"fidelity: {', '.join(fidelity.changed)} changed, which is not the same") if fidelity.changed else None
-    changed = set(fidelity.changed) | ({"numerics"} if fidelity.verdict == "close" else set())
+    changed = _changes(fidelity)
     agreed = allowed & set(CONSENTS)
     agreed |= {"numerics"} if "precision" in agreed else set()
     if not changed:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from trainflash.schema import Check, Fidelity, Resources, Speedup, SpeedVerdict, WholeRun
-from trainflash.verdict import judge
+from trainflash.verdict import judge, waits_for
 
 FASTER = SpeedVerdict("accept", Speedup(1.3, 1.2, 1.4, 4), "1.300 [1.200, 1.400] over 4 starts")
 SAME = Fidelity("same", (), 0.0, 0.0, 1e-3, 40, ("epoch boundary",), (), (Check("loss", True, "40 equal losses"),))
@@ -117,3 +117,25 @@ def test_what_was_measured_beside_the_step_is_handed_on():
     assert (verdict.unit, verdict.whole_run, verdict.resources) == ("sample", whole, used)
     assert (verdict.least_detectable, verdict.starts_needed) == (1.09, 8)
     assert judge(None, SAME).whole_run is None
+
+
+@pytest.mark.parametrize(
+    ("same", "allowed", "waits"),
+    [
+        (fidelity("close"), (), {"numerics"}),
+        (fidelity("changed", "order", "cadence"), ("order",), {"cadence"}),
+        (fidelity("changed", "order", "updates"), (), set()),
+        (fidelity("inconclusive"), (), set()),
+        (SAME, (), set()),
+    ],
+)
+def test_what_was_refused_for_want_of_an_agreement_alone_says_of_which(same, allowed, waits):
+    allowed = frozenset(allowed)
+    judged = judge(None, same, allowed=allowed)
+    assert waits_for(judged, allowed=allowed) == waits
+
+
+def test_what_was_timed_waits_for_nobody():
+    slower = replace(FASTER, decision="reject", reason="slower")
+    assert waits_for(judge(slower, fidelity("close"), allowed=frozenset({"numerics"}))) == frozenset()
+    assert waits_for(None) == frozenset()

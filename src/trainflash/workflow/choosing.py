@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from trainflash import fidelity
+from trainflash import fidelity, verdict
 from trainflash.schema import Candidate, Experiment
 
 # A knob with several values at one place: so many are tried at most. Each costs minutes, and what the fifth adds to a value that pays
@@ -160,6 +160,8 @@ def essence(diff: str, change: Candidate | Experiment) -> tuple[str, ...]:
     return (*found, *words, *(f"{name}={value}" for name, value in sorted(change.environment.items())))
 
 
-def names(candidates: Iterable[Candidate]) -> str:
-    """`eval_cadence (cadence), …`, each once."""
-    return ", ".join(sorted({f"{each.knob} ({each.risk})" for each in candidates}))
+def waiting(choice: Choice, made: Iterable[Experiment], allowed: frozenset[str]) -> list[str]:
+    """What waits for the owner's agreement alone, `eval_cadence (cadence), …`: candidates, and experiments refused for want of it."""
+    asked = [(each.knob, each.risk) for each in choice.unagreed]
+    asked += [(one.knob, ", ".join(sorted(names))) for one in made if (names := verdict.waits_for(one.verdict, allowed=allowed))]
+    return sorted({f"{knob} ({names})" for knob, names in asked})

@@ -270,8 +270,8 @@ class _Loop:
             return None
         if self.failures:
             return "needs a person", f"the last experiment could not be judged: {self.failures[-1]}"
-        if choice.unagreed:
-            return "needs a person", f"needs the owner's agreement (--allow): {choosing.names(choice.unagreed)}"
+        if waiting := choosing.waiting(choice, map(self.session.experiment, self.search.experiments), self.demands.allowed):
+            return "needs a person", f"needs the owner's agreement (--allow): {', '.join(waiting)}"
         if self.plan and self.plan.briefs:
             kinds = ", ".join(dict.fromkeys(brief.finding for brief in self.plan.briefs))
             what = "no knob is left for" if self.search.experiments else "no knob fits"
