@@ -107,6 +107,15 @@ def test_what_the_owner_agreed_to_is_tried(searched):
     assert with_order.experiments[0].knob == "order" and with_order.experiments[0].decision == "accepted"
 
 
+def test_what_rounds_otherwise_is_said_to_need_an_agreement(found, stage):
+    stage.rounds = {"fused"}
+    came_to = search(found)
+    assert [(one.knob, one.decision) for one in came_to.experiments] == [("cache", "accepted"), ("fused", "rejected")]
+    assert (came_to.ending, "fused (numerics)" in came_to.stopped_because) == ("needs a person", True)
+    with_it = search(found, allowed=["numerics"])
+    assert stage.measured[-1] == "fused=1" and "numerics" not in with_it.stopped_because
+
+
 def test_by_hand_it_may_be_tried_again(searched):
     found, _, _ = searched
     again = next(one for one in found.experiments() if one.knob == "fused")

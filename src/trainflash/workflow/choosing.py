@@ -50,6 +50,7 @@ def choose(
     what an earlier one left open deserves another try, whose starts then count together.
     """
     decided = [one for one in made if one.decision in {"accepted", "rejected", "failed"} or one.n in finished]
+    decided = [one for one in decided if not _agreed_since(one, allowed)]
     essences = {one.n: essence(diff_of(one), one) for one in decided}
     found_open, unagreed, left = [], [], []
     for each in candidates:
@@ -63,6 +64,11 @@ def choose(
         else:
             unagreed.append(each)
     return Choice(tuple(found_open), tuple(unagreed), tuple(left))
+
+
+def _agreed_since(one: Experiment, allowed: frozenset[str]) -> bool:
+    """Whether an experiment was refused for want of an agreement alone, and the owner agrees now."""
+    return bool(verdict.waits_for(one.verdict)) and verdict.may_be_timed(one.verdict.fidelity, allowed=allowed)
 
 
 def _why_not(candidate: Candidate, decided: Sequence[Experiment], essences: dict[int, tuple[str, ...]], tip: str) -> str:
