@@ -434,6 +434,38 @@ def work(x=made(4, 3), y=made(4, 3).sin()):
 """,
         "(torch.tensor(WEIGHTS[:3], device=pred.device), pred[:, :3], target[:, :3])",
     ),
+    "a row of a matrix of pairs": (
+        """
+def overlap(a, b):
+    out = torch.zeros(len(a), len(b))
+    for i in range(len(a)):
+        for j in range(len(b)):
+            low = torch.maximum(a[i, :2], b[j, :2])
+            high = torch.minimum(a[i, 2:], b[j, 2:])
+            out[i, j] = (high - low).clamp(min=0).sum()  # here
+    return out
+
+
+def work(x=made(4, 4), y=made(3, 4)):
+    return overlap(x, y), x, y
+""",
+        "        out[i] = torch.vmap(one_row)(b)  # here",
+    ),
+    "all rows of a matrix, whose columns are done at once": (
+        """
+def distances(x):
+    n = x.size(0)
+    d = torch.zeros(n, n)
+    for i in range(n):
+        d[i] = torch.vmap(lambda x_row: ((x[i] - x_row) ** 2).sum())(x)  # here
+    return d
+
+
+def work(x=made(4, 5)):
+    return distances(x), x
+""",
+        "d = torch.vmap(lambda x_row_: torch.vmap(lambda x_row: ((x_row_ - x_row) ** 2).sum())(x))(x)  # here",
+    ),
     "numbers of a list beside columns": (
         """
 QUANTILES = [0.1, 0.5, 0.9]
@@ -676,6 +708,40 @@ def work(x):
     return total
 """,
         "is used for more than to take a row",
+    ),
+    "a part of a row of a matrix": (
+        """
+def work(x):
+    n = x.size(0)
+    d = torch.zeros(n, n)
+    for i in range(n):
+        for j in range(n - 1):
+            d[i, j] = (x[i] * x[j]).sum()  # here
+    return d
+""",
+        "whether the loop fills all of `d` is not known|may be less than none",
+    ),
+    "a matrix that its own loop reads": (
+        """
+def work(x):
+    n = x.size(0)
+    d = torch.zeros(n, n)
+    for i in range(n):
+        for j in range(n):
+            d[i, j] = (x[i] * x[j]).sum() + d[j, i]  # here
+    return d
+""",
+        "`d` is used before the loop has filled it",
+    ),
+    "drawing in what is mapped already": (
+        """
+def work(x):
+    d = torch.zeros(len(x), len(x))
+    for i in range(len(x)):
+        d[i] = torch.vmap(lambda row: (x[i] * torch.rand_like(row)).sum(), randomness="different")(x)  # here
+    return d
+""",
+        "draws anew for each row",
     ),
     "a number that decides": (
         """

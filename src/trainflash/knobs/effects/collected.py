@@ -9,7 +9,7 @@ import libcst as cst
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees, callers
 from trainflash.knobs.reading.expressions import given_to, is_name, literal, passed, refuse
-from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, parameter, string_value
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, methods_of, parameter, string_value
 
 COLLECT = "gc.collect"
 NEEDS = (  # of `gc`: without automatic collections the program's own are the only ones, and others tell what is left
@@ -54,7 +54,7 @@ def frees_no_handles(project: Project) -> None:
             opens = next(
                 (node for node in given if any(file.full_name(call.func) in OPENS for call in descendants(node.value, cst.Call))), None
             )  # type: ignore[attr-defined]
-            methods = {f"self.{each.name.value}" for each in owner.body.body if isinstance(each, cst.FunctionDef)}
+            methods = {f"self.{each.name.value}" for each in methods_of(owner)}
             itself = next((node for node in given if opens is not None and _holds_itself(file, node.value, methods)), None)  # type: ignore[attr-defined]
             if opens is not None and itself is not None:
                 told = f"`{file.text(itself)}` makes the object hold itself, and what `{file.text(opens)}` opens"

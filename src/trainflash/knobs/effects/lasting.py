@@ -7,7 +7,7 @@ import libcst as cst
 from trainflash.knobs.effects import changes, purity, sharing
 from trainflash.knobs.reading import callees
 from trainflash.knobs.reading.expressions import UNKNOWN, literal
-from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, parameter_names, string_value, targets_of
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, own_method, parameter_names, string_value, targets_of
 
 PLAIN = {"bool", "float", "int", "item", "len", "str", "time", "tolist"}  # what these give is no tensor
 COLLECTS = {"add", "append", "extend", "insert", "put", "register_buffer", "setattr", "setdefault", "update"}
@@ -94,4 +94,4 @@ def _is_cache(file: PythonFile, value: cst.BaseExpression | None) -> bool:
 
 def _is_network(file: PythonFile, function: cst.FunctionDef) -> bool:
     owner = file.class_of(function)
-    return owner is not None and any(isinstance(each, cst.FunctionDef) and each.name.value == "forward" for each in owner.body.body)
+    return owner is not None and own_method(owner, "forward") is not None

@@ -5,7 +5,17 @@ from __future__ import annotations
 import libcst as cst
 
 from trainflash.knobs.reading.expressions import class_values, literal
-from trainflash.knobs.reading.python_source import PythonFile, base_names, descendants, dotted, keyword, parameter, sole, string_value
+from trainflash.knobs.reading.python_source import (
+    PythonFile,
+    base_names,
+    descendants,
+    dotted,
+    keyword,
+    own_method,
+    parameter,
+    sole,
+    string_value,
+)
 
 MAPPINGS = {"dict", "UserDict", "OrderedDict", "SimpleNamespace", "Namespace", "Dict", "EasyDict", "AttrDict"}
 CORES = {"os.cpu_count", "multiprocessing.cpu_count", "torch.multiprocessing.cpu_count", "os.sched_getaffinity", "psutil.cpu_count", "len"}
@@ -80,7 +90,7 @@ def made_by_default(owner: cst.ClassDef, name: str) -> list[tuple[cst.BaseExpres
 
 def saved_hyperparameters(file: PythonFile, owner: cst.ClassDef, name: str) -> cst.Param | cst.BaseExpression | None:
     """What `self.hparams.name` of a Lightning module is: a parameter of `__init__`, or the object that was saved whole."""
-    init = next((each for each in owner.body.body if isinstance(each, cst.FunctionDef) and each.name.value == "__init__"), None)
+    init = own_method(owner, "__init__")
     saves = [call for call in descendants(init, cst.Call) if dotted(call.func) == f"self.{SAVES}"] if init is not None else []  # type: ignore[attr-defined]
     if init is None or len(saves) != 1:
         return None

@@ -232,6 +232,11 @@ def methods_of(owner: cst.ClassDef) -> list[cst.FunctionDef]:
     return [each for each in owner.body.body if isinstance(each, cst.FunctionDef)]
 
 
+def own_method(owner: cst.ClassDef, *names: str) -> cst.FunctionDef | None:
+    """The first function of one of these names that a class itself defines."""
+    return next((each for each in methods_of(owner) if each.name.value in names), None)
+
+
 def own_field(node: cst.CSTNode) -> str | None:
     """`x` of `self.x`; None for anything else."""
     return node.attr.value if isinstance(node, cst.Attribute) and dotted(node.value) == "self" else None

@@ -11,7 +11,7 @@ from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees
 from trainflash.knobs.reading.callees import Function
 from trainflash.knobs.reading.expressions import given_to, passed
-from trainflash.knobs.reading.python_source import PythonFile, base_names, descendants, dotted, keyword
+from trainflash.knobs.reading.python_source import PythonFile, base_names, descendants, dotted, keyword, methods_of
 from trainflash.knobs.training import worker_copies
 
 HANDED = ("collate_fn", "data_collator", "transform", "transforms", "target_transform")
@@ -36,7 +36,7 @@ def classes(project: Project, *, samplers: bool = False) -> Iterator[Owner]:
     ]
     for file in project.parsed("class "):
         for owner in (node for node in file.nodes if isinstance(node, cst.ClassDef)):
-            methods = {each.name.value for each in owner.body.body if isinstance(each, cst.FunctionDef)}
+            methods = {each.name.value for each in methods_of(owner)}
             bases = [(dotted(base.value) or "").split(".")[-1] for base in owner.bases]
             sampler = any(name.endswith("Sampler") for name in (*bases, owner.name.value))
             iterable = "__iter__" in methods and any(base.endswith(("Dataset", "DataPipe")) for base in bases)
@@ -49,7 +49,7 @@ def classes(project: Project, *, samplers: bool = False) -> Iterator[Owner]:
 def starts(project: Project) -> Iterator[Function]:
     """What workers call: methods of data sets, and functions."""
     for file, owner in classes(project):
-        yield from ((file, each) for each in methods(owner) if each.name.value in worker_copies.SAMPLES)
+        yield from ((file, each) for each in methods_of(owner) if each.name.value in worker_copies.SAMPLES)
     yield from functions(project)
 
 
@@ -63,10 +63,6 @@ def functions(project: Project) -> Iterator[Function]:
                 yield from callees.defined(project, called) if called else ()
 
 
-def methods(owner: cst.ClassDef) -> list[cst.FunctionDef]:
-    return [each for each in owner.body.body if isinstance(each, cst.FunctionDef)]
-
-
 def family(project: Project, owner: cst.ClassDef) -> Iterator[Owner]:
     """The class, its bases and what is derived from it, by their names."""
     for file in project.parsed("class "):
@@ -77,14 +73,14 @@ def family(project: Project, owner: cst.ClassDef) -> Iterator[Owner]:
 
 def sampled(project: Project, file: PythonFile, owner: cst.ClassDef) -> list[Function]:
     """The methods of the class, its bases and those derived from it that making a sample runs."""
-    return reached(project, owner, [(file, each) for each in methods(owner) if each.name.value in worker_copies.SAMPLES])
+    return reached(project, owner, [(file, each) for each in methods_of(owner) if each.name.value in worker_copies.SAMPLES])
 
 
 def reached(project: Project, owner: cst.ClassDef, begins: list[Function]) -> list[Function]:
     """The methods `begins` and those of the same object that they call, as methods or as properties."""
     known: dict[str, list[Function]] = {}
     for file, each in family(project, owner):
-        for method in methods(each):
+        for method in methods_of(each):
             known.setdefault(method.name.value, []).append((file, method))
     todo, found = list(begins), []
     while todo:

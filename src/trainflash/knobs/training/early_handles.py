@@ -10,7 +10,7 @@ from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees
 from trainflash.knobs.reading.callees import Function
 from trainflash.knobs.reading.expressions import argument_node, given_to, is_name, refuse
-from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, unsubscripted
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, methods_of, unsubscripted
 from trainflash.knobs.training import data_sets
 
 # What gives something that has a place in a file, or a connection; `mmap` and `memmap` have a place in each process.
@@ -27,7 +27,7 @@ BEGINS = ("__init__", "__post_init__", "__len__")  # the main process runs these
 def none(project: Project, call: cst.Call) -> None:
     """Raises `UsageError` where samples read from something that is open before the workers of the loader `call` begin."""
     for file, owner in data_sets.classes(project):
-        early = data_sets.reached(project, owner, [(file, each) for each in data_sets.methods(owner) if each.name.value in BEGINS])
+        early = data_sets.reached(project, owner, [(file, each) for each in methods_of(owner) if each.name.value in BEGINS])
         inside = data_sets.sampled(project, file, owner)
         for field, (where, opens) in _fields(early).items():
             if _ended(early, field) or _opened_again(project, call, field):

@@ -9,7 +9,7 @@ import libcst as cst
 from trainflash.knobs.effects import harmless, purity
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading.expressions import refuse, short
-from trainflash.knobs.reading.python_source import LOOPS, PythonFile, descendants, keyword
+from trainflash.knobs.reading.python_source import LOOPS, PythonFile, descendants, keyword, own_method
 from trainflash.knobs.training import data_sets
 
 GLOBAL = ("random", "numpy.random", "torch")
@@ -18,7 +18,7 @@ GLOBAL = ("random", "numpy.random", "torch")
 def drawn_at_once(project: Project) -> None:
     """Raises `UsageError` where a sampler draws from a stream of all while it is asked: training may draw from it in between."""
     for file, owner in data_sets.classes(project, samplers=True):
-        if not any(each.name.value == "__iter__" for each in data_sets.methods(owner)):
+        if own_method(owner, "__iter__") is None:
             continue
         if any(each is owner for _, each in data_sets.classes(project)):
             continue  # a data set: workers draw from streams of their own

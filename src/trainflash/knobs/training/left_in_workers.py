@@ -11,7 +11,16 @@ from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees
 from trainflash.knobs.reading.callees import Function
 from trainflash.knobs.reading.expressions import given_to, is_name, passed, refuse, short
-from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, parameter_names, sole, targets_of, unsubscripted
+from trainflash.knobs.reading.python_source import (
+    PythonFile,
+    descendants,
+    dotted,
+    own_method,
+    parameter_names,
+    sole,
+    targets_of,
+    unsubscripted,
+)
 from trainflash.knobs.training import data_sets, worker_copies
 
 ENDS = ("__del__", "__exit__", "__getstate__", "__reduce__", "__setstate__", "close")  # methods that put away what a copy holds itself
@@ -67,7 +76,7 @@ def _read_by_nobody(
 def _lent(project: Project, owner: tuple[PythonFile, cst.ClassDef], field: str) -> Iterator[Place]:
     """Where a variable is read that the data set was handed for `field`, beside the call that hands it over."""
     file, node = owner
-    begins = next((each for each in node.body.body if isinstance(each, cst.FunctionDef) and each.name.value == "__init__"), None)
+    begins = own_method(node, "__init__")
     names = {dotted(value) for value in given_to(begins.body, f"self.{field}")} if begins is not None else set()
     for param in begins.params.params if begins is not None else ():
         for where, call in givers.named(project, node.name.value) if param.name.value in names else ():

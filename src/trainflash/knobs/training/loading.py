@@ -10,7 +10,16 @@ import libcst as cst
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees
 from trainflash.knobs.reading.expressions import assigned, refuse
-from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, has_splat, keyword, positional, string_value
+from trainflash.knobs.reading.python_source import (
+    PythonFile,
+    descendants,
+    dotted,
+    has_splat,
+    keyword,
+    methods_of,
+    positional,
+    string_value,
+)
 
 HOST_ONLY = (
     "multiprocessing_context",
@@ -79,7 +88,7 @@ def _constructors(project: Project, call: cst.Call) -> Iterator[cst.FunctionDef]
     name = (dotted(call.func) or "").split(".")[-1]
     for where in project.parsed(name) if name else ():
         for owner in (node for node in where.nodes if isinstance(node, cst.ClassDef) and node.name.value == name):
-            yield from (each for each in owner.body.body if isinstance(each, cst.FunctionDef) and each.name.value == "__init__")
+            yield from (each for each in methods_of(owner) if each.name.value == "__init__")
 
 
 def _not_spread(project: Project, file: PythonFile, call: cst.Call, argument: str, calls: tuple[str, ...]) -> None:

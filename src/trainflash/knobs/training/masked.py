@@ -9,7 +9,7 @@ import libcst as cst
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees
 from trainflash.knobs.reading.expressions import UNKNOWN, argument_node, given_to, literal, refuse, short
-from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, keyword, targets_of
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, keyword, own_method, targets_of
 
 POOLS = {"amax", "amin", "logsumexp", "max", "mean", "median", "min", "norm", "std", "sum", "var"}
 POSITIONS = (1, -2)  # the dimension of places in rows of numbers, or of vectors
@@ -32,7 +32,7 @@ def leaves_out(project: Project) -> None:
     """Raises `UsageError` where a network takes a mean, or the like, over all places of a row, or its last, and is told of no end."""
     for file in project.parsed("forward"):
         for owner in (node for node in file.nodes if isinstance(node, cst.ClassDef)):
-            forward = next((each for each in owner.body.body if isinstance(each, cst.FunctionDef) and each.name.value == "forward"), None)
+            forward = own_method(owner, "forward")
             if forward is None or _is_told(owner):
                 continue
             for node in _over_places(file, owner, forward):

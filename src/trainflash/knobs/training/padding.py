@@ -8,7 +8,7 @@ from trainflash.errors import UsageError
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import sources
 from trainflash.knobs.reading.expressions import given_to, literal, refuse
-from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, string_value
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, own_method, string_value
 from trainflash.knobs.scene import Scene
 from trainflash.knobs.training import samples, widths
 
@@ -207,6 +207,4 @@ def _whole_table(file: PythonFile, node: cst.Attribute, names: widths.Width) -> 
 def _in_network(file: PythonFile, node: cst.CSTNode) -> bool:
     """Whether `node` stands in a class that has a forward pass."""
     owner = file.class_around(node)
-    return owner is not None and any(
-        isinstance(each, cst.FunctionDef) and each.name.value in ("forward", "training_step") for each in owner.body.body
-    )
+    return owner is not None and own_method(owner, "forward", "training_step") is not None

@@ -10,7 +10,7 @@ from trainflash.knobs.effects import changes, given, givers, purity, sharing
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees
 from trainflash.knobs.reading.expressions import argument_node, given_to, passed, refuse, short
-from trainflash.knobs.reading.python_source import PythonFile, base_names, descendants, dotted, parameter, sole
+from trainflash.knobs.reading.python_source import PythonFile, base_names, descendants, dotted, methods_of, parameter, sole
 from trainflash.knobs.training import data_sets, pass_changes
 
 ITERATORS = (purity.ITERATORS - {"open"}) | {"count", "cycle", "islice", "repeat"}  # files are asked for elsewhere
@@ -20,7 +20,7 @@ MADE_ONCE = ("torch.", "numpy.")  # what makes buffers; a list holds other thing
 def goes_on(project: Project) -> None:
     """Raises `UsageError` where a stream reads from an iterator that it holds: in a worker each pass begins with it as it was at first."""
     for file, owner in data_sets.classes(project):
-        methods = {each.name.value: each for each in data_sets.methods(owner)}
+        methods = {each.name.value: each for each in methods_of(owner)}
         if "__init__" not in methods or "__iter__" not in methods:
             continue
         inside = data_sets.sampled(project, file, owner)

@@ -10,7 +10,16 @@ from trainflash.knobs.effects import changes, given, givers
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees
 from trainflash.knobs.reading.expressions import is_name, refuse, short
-from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, sole, string_value, targets_of, unsubscripted
+from trainflash.knobs.reading.python_source import (
+    PythonFile,
+    descendants,
+    dotted,
+    methods_of,
+    sole,
+    string_value,
+    targets_of,
+    unsubscripted,
+)
 
 SAMPLES = ("__getitem__", "__getitems__", "__call__", "__iter__", "__next__")
 TAKES = {"next", "read", "readline", "readlines", "pop", "popleft", "popitem"}
@@ -26,7 +35,7 @@ def counts_nothing(owner: Owner) -> None:
     that each pass sets anew.
     """
     file, node = owner
-    methods = {each.name.value: each for each in node.body.body if isinstance(each, cst.FunctionDef)}
+    methods = {each.name.value: each for each in methods_of(node)}
     begun = methods.get("__iter__")
     anew = set(_set_anew(begun)) if begun is not None else set()
     seeks = any(callees.method_name(call) == "seek" for call in descendants(node, cst.Call))  # type: ignore[arg-type]
@@ -52,7 +61,7 @@ def handed_over(project: Project, owners: list[Owner]) -> Iterator[tuple[PythonF
 
 def _variables(project: Project, owners: list[Owner]) -> Iterator[tuple[PythonFile, cst.CSTNode]]:
     for file, owner in owners:
-        methods = [each for each in owner.body.body if isinstance(each, cst.FunctionDef) and each.name.value != "__init__"]
+        methods = [each for each in methods_of(owner) if each.name.value != "__init__"]
         inside = [owner.body, *(each.body for _, each in callees.reached(project, [(file, each) for each in methods]))]
         outer = {name.value for each in methods for name in descendants(each.body, cst.Name) if is_name(file, name)}  # type: ignore[attr-defined,arg-type]
         local = {name for each in methods for name in given.bound(each.body)}

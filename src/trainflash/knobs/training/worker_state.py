@@ -19,6 +19,7 @@ from trainflash.knobs.reading.python_source import (
     descendants,
     dotted,
     keyword,
+    methods_of,
     sole,
     string_value,
     targets_of,
@@ -49,7 +50,7 @@ def changed(project: Project, *, samplers: bool = False) -> Iterator[tuple[Pytho
         for where, node, name in changes:
             if name in read and not where.inside(node, owner) and not _of_others(project, where, node, own):
                 yield where, node, f"`{where.text(node)}` changes what {owner.name.value} reads"
-        for method in (each for each in owner.body.body if isinstance(each, cst.FunctionDef)):
+        for method in methods_of(owner):
             set_there = read & _changed(method)
             if not set_there or method.name.value.startswith("__"):
                 continue
@@ -89,7 +90,7 @@ def _gone_through_once(file: PythonFile, made: cst.CSTNode) -> bool:
 def told_nothing(project: Project) -> None:
     """Raises `UsageError` where a stream changes itself while it is read: with workers the next pass begins with it as it was at first."""
     for file, owner in data_sets.classes(project):
-        methods = [each for each in owner.body.body if isinstance(each, cst.FunctionDef) and each.name.value != "__init__"]
+        methods = [each for each in methods_of(owner) if each.name.value != "__init__"]
         begins = next((each for each in methods if each.name.value == "__iter__"), None)
         if begins is None:
             continue
@@ -135,7 +136,7 @@ def _read(file: PythonFile, owner: cst.ClassDef) -> set[str]:
         if isinstance(method, cst.FunctionDef) and method.name.value not in ("__init__", "__len__")
         for node in descendants(method.body, cst.Attribute)
         if dotted(node.value) == "self" and not isinstance(file.parent(node), (cst.AssignTarget, cst.AnnAssign))
-    } - {each.name.value for each in owner.body.body if isinstance(each, cst.FunctionDef)}
+    } - {each.name.value for each in methods_of(owner)}
 
 
 def _changes(project: Project) -> Iterator[tuple[PythonFile, cst.CSTNode, str]]:

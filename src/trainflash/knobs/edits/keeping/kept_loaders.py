@@ -28,6 +28,7 @@ from trainflash.knobs.reading.python_source import (
     has_slots,
     has_splat,
     keyword,
+    own_method,
     sole,
 )
 from trainflash.knobs.scene import Scene, Target
@@ -197,7 +198,7 @@ def _can_be_key(scene: Scene, here: object, dataset: str) -> None:
         raise refuse(f"{here}: a {dataset} cannot be the key of a cache")
     for file in scene.project.parsed(f"class {dataset}"):
         for owner in (node for node in file.nodes if isinstance(node, cst.ClassDef) and node.name.value == dataset):
-            compared = any(isinstance(each, cst.FunctionDef) and each.name.value in ("__eq__", "__hash__") for each in owner.body.body)
+            compared = own_method(owner, "__eq__", "__hash__") is not None
             if compared or any("dataclass" in name or name == "?" for name in decorator_names(file, owner)):
                 raise refuse(f"{here}: whether two objects of {dataset} are the same is decided by the class")
 

@@ -14,7 +14,16 @@ from trainflash.knobs.edits.which_loop import near
 from trainflash.knobs.kinds import JoinedCalls
 from trainflash.knobs.reading import callees
 from trainflash.knobs.reading.expressions import given_to, literal, refuse, short
-from trainflash.knobs.reading.python_source import PythonFile, clauses, descendants, dotted, placed_parameters, sole, string_value
+from trainflash.knobs.reading.python_source import (
+    PythonFile,
+    clauses,
+    descendants,
+    dotted,
+    methods_of,
+    placed_parameters,
+    sole,
+    string_value,
+)
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
 
@@ -77,7 +86,7 @@ def _for_all(scene: Scene, file: PythonFile, call: cst.Call) -> str:
     through = _first_of(where, one)
     if owner is None or through is None or not _public(one):
         raise refuse(f"{where.location(one)}: {one.name.value} does not ask for a list of its one key")
-    methods = [each for each in owner.body.body if isinstance(each, cst.FunctionDef) and each is not one]
+    methods = [each for each in methods_of(owner) if each is not one]
     asked = through.removeprefix("self.")
     found = [each.name.value for each in methods if _public(each) and each.name.value == asked]
     found = found or [each.name.value for each in methods if _public(each) and _of_all(where, each) == through]

@@ -20,6 +20,7 @@ from trainflash.knobs.reading.python_source import (
     dotted,
     is_docstring,
     keyword,
+    methods_of,
     sole,
     string_value,
 )
@@ -149,7 +150,7 @@ class _Fields:
     def _own_length(self) -> tuple[str, int] | None:
         """What `__len__` of the class says: the length of one field."""
         owner = self.file.class_of(self.function)
-        methods = [each for each in owner.body.body if isinstance(each, cst.FunctionDef)] if owner is not None else []
+        methods = methods_of(owner) if owner is not None else []
         said = next((each for each in methods if each.name.value == "__len__"), None)
         returned = _returned(said) if said is not None else None
         if said is None or returned is None or said.decorators:
@@ -181,7 +182,7 @@ class _Fields:
 
 def _kept(file: PythonFile, owner: cst.ClassDef) -> dict[str, str]:
     """The attribute that keeps each parameter of the constructor; empty where it does more than that."""
-    methods = {each.name.value: each for each in owner.body.body if isinstance(each, cst.FunctionDef)}
+    methods = {each.name.value: each for each in methods_of(owner)}
     made = methods.get("__init__")
     if made is None:
         lines = [sole(line) for line in owner.body.body if isinstance(line, cst.SimpleStatementLine)]

@@ -45,6 +45,7 @@ METHODS = GIVE | frozenset(MORE.split())
 HERE_ONLY = {"requires_grad", "grad_fn", "is_leaf"}  # what torch says of a mapped tensor is not what it says of its row
 AGAIN = "is done once for each row"
 
+Function = tuple[PythonFile, cst.FunctionDef | cst.Lambda]
 Part = tuple[PythonFile, cst.CSTNode, set[str]]  # and the names that are its own
 
 
@@ -71,14 +72,18 @@ def only_gives(project: Project, file: PythonFile, turns: Turns) -> None:
 def called_only_gives(project: Project, file: PythonFile, function: cst.BaseExpression) -> None:
     """The same of what `map` calls for each row: a function of the program's or of torch's, or a lambda."""
     not_caught(file, function)
+    meant = _handed(project, file, function)
+    _makes_only(project, [(where, each.body, _bound(each.body) | {param.name.value for param in _params(each)}) for where, each in meant])
+
+
+def _handed(project: Project, file: PythonFile, function: cst.BaseExpression) -> Sequence[Function]:
+    """What of the program runs for each row where `function` is handed to `map` or `torch.vmap`."""
     if isinstance(function, cst.Lambda):
-        _makes_only(project, [(file, function.body, {each.name.value for each in _params(function)})])
-        return
-    meant = list(callees.behind(project, file, function))
-    full = file.full_name(function) or ""
+        return [(file, function)]
+    meant, full = list(callees.behind(project, file, function)), file.full_name(function) or ""
     if not meant and (not full.startswith("torch.") or full.split(".")[-1] in purity.RANDOM_TORCH):
         raise refuse(f"{file.location(function)}: what `{short(file.text(function))}` does once for each row is not known")
-    _makes_only(project, [(where, each.body, _bound(each.body) | {param.name.value for param in _params(each)}) for where, each in meant])
+    return meant
 
 
 def _makes_only(project: Project, parts: list[Part]) -> None:
@@ -141,13 +146,15 @@ def _reached(project: Project, parts: list[Part]) -> Iterator[Part]:
                     yield todo[-1]
 
 
-def _runs(project: Project, file: PythonFile, call: cst.Call) -> Sequence[tuple[PythonFile, cst.FunctionDef | cst.Lambda]]:
+def _runs(project: Project, file: PythonFile, call: cst.Call) -> Sequence[Function]:
     """What of the program `call` may run."""
     here, full, name = file.location(call), file.full_name(call.func) or "", callees.called_name(call)
     if full.startswith("torch."):
         if name in purity.RANDOM_TORCH:
             raise refuse(f"{here}: `{short(file.text(call))}` draws anew for each row")
         return ()
+    if isinstance(call.func, cst.Call) and file.full_name(call.func.func) == "torch.vmap" and call.func.args:
+        return _handed(project, file, call.func.args[0].value)
     own = list(callees.meant(project, file, call))
     if own:
         return own
@@ -163,7 +170,7 @@ def _runs(project: Project, file: PythonFile, call: cst.Call) -> Sequence[tuple[
     return [*callees.forwards(project), *_lambdas(project)]
 
 
-def _table(project: Project, file: PythonFile, call: cst.Call) -> list[tuple[PythonFile, cst.FunctionDef | cst.Lambda]] | None:
+def _table(project: Project, file: PythonFile, call: cst.Call) -> list[Function] | None:
     """The functions of a constant table, where `call` calls one after the other of them; None for any other call."""
     name = call.func.value if isinstance(call.func, cst.Name) else None
     over = [each.iter for up in file.ancestors(call) for each in clauses(up) if dotted(each.target) == name]

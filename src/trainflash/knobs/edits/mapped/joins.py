@@ -154,8 +154,9 @@ def _statements(file: PythonFile, node: cst.For) -> Turns:
     if isinstance(last, cst.Expr):
         return _filled(file, node, front, last)
     if isinstance(last, cst.Assign) and isinstance(last.targets[0].target, cst.Subscript):
-        name, dim, made = placed(file, node, last)
-        return Turns(node, node, front, last.value, Join(dim), into=f"{name} = ", beside=without(file, [made]))
+        into = placed(file, node, last)
+        beside = without(file, [into.made]) if into.made is not None else ()
+        return Turns(node, node, front, last.value, Join(into.dim), into=f"{into.whole} = ", beside=beside)
     added = last if isinstance(last, cst.AugAssign) and isinstance(last.operator, cst.AddAssign) else None
     name, value = (dotted(added.target), added.value) if added is not None else _added_to(file, last)
     if name is None or value is None:

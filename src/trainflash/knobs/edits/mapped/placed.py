@@ -1,6 +1,8 @@
-"""A loop that puts each result into its row of a tensor made in front of it: `out[i] = f(x[i])`."""
+"""A loop that puts each result into its row of a tensor made in front of it, `out[i] = f(x[i])`, or of a part of one, `out[i, j]`."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import libcst as cst
 
@@ -13,42 +15,49 @@ MADE_BY = ("new_zeros", "new_empty", "new_ones", "new_full")
 LIKE = ("torch.zeros_like", "torch.empty_like", "torch.ones_like")
 
 
-def placed(file: PythonFile, node: cst.For, last: cst.Assign) -> tuple[str, int, cst.Assign]:
-    """The tensor's name, the dimension of its rows, and the assignment that makes it, which nothing else needs.
+@dataclass(frozen=True)
+class Placed:
+    """Where the results of all turns belong: the text of what holds them, and the dimension of their rows in it.
 
-    Raises `UsageError` where the loop does not fill all of it, row by row.
+    `made` is the assignment that makes all of it, which nothing else needs; None where only a part of it is filled.
     """
+
+    whole: str
+    dim: int
+    made: cst.Assign | None
+
+
+def placed(file: PythonFile, node: cst.For, last: cst.Assign) -> Placed:
+    """Where the loop puts its results. Raises `UsageError` where it does not fill all of that, row by row."""
     here, target = file.location(node), last.targets[0].target
     name = dotted(target.value) if isinstance(target, cst.Subscript) else None
     number = _number(node)
     found = [taken_by(file, each) for each in descendants(target, cst.Name) if number is not None and each.value == number]  # type: ignore[attr-defined,arg-type]
-    if (
-        name is None
-        or "." in name
-        or len(last.targets) != 1
-        or len(found) != 1
-        or found[0][0] is not target
-        or len(target.slice) != 1 + found[0][1]
-        or not all(everything(each) for each in target.slice[:-1])
-    ):  # type: ignore[union-attr]
+    single = len(last.targets) == len(found) == 1 and found[0][0] is target
+    if name is None or "." in name or not single or len(target.slice) != 1 + found[0][1]:  # type: ignore[union-attr]
         raise refuse(f"{here}: `{file.text(target)}` is no row of a tensor")
-    dim = found[0][1]
+    dim, before = found[0][1], target.slice[:-1]  # type: ignore[union-attr]
+    part = bool(before) and all(isinstance(each.slice, cst.Index) for each in before)
+    if not part and not all(everything(each) for each in before):
+        raise refuse(f"{here}: `{file.text(target)}` is no row of a tensor")
     owner = file.function_around(node) or file.module
     made = given_to(owner, name)
     assign = file.parent(made[0]) if len(made) == 1 else None
     line = file.statement(made[0]) if len(made) == 1 else None
     if not isinstance(assign, cst.Assign) or line is None or sole(line) is not assign or len(assign.targets) != 1:
         raise refuse(f"{here}: what `{name}` holds in front of the loop is not known")
-    if file.parent(line) is not file.parent(node) or file.span(line)[0] > file.span(node)[0]:
+    if file.span(line)[0] > file.span(node)[0] or not (part or file.parent(line) is file.parent(node)):
         raise refuse(f"{here}: `{name}` is not made in front of the loop")
-    uses = [each for each in descendants(owner, cst.Name) if each.value == name and is_name(file, each)]  # type: ignore[attr-defined,arg-type]
-    for each in uses:
-        between = file.span(line)[1] <= file.span(each)[0] < file.span(node)[1]
-        if between and each is not target.value:  # type: ignore[attr-defined]
+    begin = file.span(node)[0] if part else file.span(line)[1]
+    for each in descendants(owner, cst.Name):
+        used = each.value == name and is_name(file, each) and each is not target.value  # type: ignore[attr-defined,arg-type,union-attr]
+        if used and begin <= file.span(each)[0] < file.span(node)[1]:
             raise refuse(f"{file.location(each)}: `{name}` is used before the loop has filled it")
     if not _as_many(file, node, made[0], dim):
         raise refuse(f"{here}: whether the loop fills all of `{name}` is not known")
-    return name, dim, assign
+    if part:
+        return Placed(f"{name}[{', '.join(file.text(each).rstrip(', ') for each in before)}]", 0, None)
+    return Placed(name, dim, assign)
 
 
 def _number(node: cst.For) -> str | None:

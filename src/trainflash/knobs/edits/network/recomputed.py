@@ -11,7 +11,16 @@ from trainflash.knobs.effects import changes
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees, sources
 from trainflash.knobs.reading.expressions import argument_node, given_to, literal, passed, refuse, short
-from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, keyword, parameter, targets_of, unsubscripted
+from trainflash.knobs.reading.python_source import (
+    PythonFile,
+    descendants,
+    dotted,
+    keyword,
+    methods_of,
+    parameter,
+    targets_of,
+    unsubscripted,
+)
 
 WRAPPERS = ("torch.utils.checkpoint.checkpoint", "torch.utils.checkpoint.checkpoint_sequential")
 SWITCHES = ("gradient_checkpointing", "gradient_checkpointing_enable", "set_grad_checkpointing", "apply_activation_checkpointing")
@@ -146,7 +155,7 @@ def _meant(project: Project, file: PythonFile, node: cst.CSTNode) -> Iterator[Pa
         owner = file.class_around(node)
         given = given_to(owner, name) if owner is not None else []
         yield from ((file, each) for each in given)
-        methods = [each for each in owner.body.body if isinstance(each, cst.FunctionDef)] if owner is not None and not given else []
+        methods = methods_of(owner) if owner is not None and not given else []
         yield from ((file, each) for each in methods if each.name.value == tail)
         return
     for where in project.parsed(tail) if tail else ():

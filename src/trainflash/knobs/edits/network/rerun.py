@@ -8,7 +8,7 @@ from trainflash.knobs.edits.network import recomputed
 from trainflash.knobs.edits.statements import called
 from trainflash.knobs.kinds import OwnCheckpoint
 from trainflash.knobs.reading.expressions import given_to, refuse, short
-from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, methods_of
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
 
@@ -75,7 +75,7 @@ def _ahead_of_inputs(file: PythonFile, owner: cst.ClassDef) -> int:
 
     0 unless forward gives what the function makes of the inputs, and backward calls it again to differentiate it.
     """
-    methods = {each.name.value: each for each in owner.body.body if isinstance(each, cst.FunctionDef)}
+    methods = {each.name.value: each for each in methods_of(owner)}
     forward, backward = methods.get("forward"), methods.get("backward")
     if not any(file.full_name(base.value) == FUNCTION for base in owner.bases) or forward is None or backward is None:
         return 0

@@ -9,7 +9,7 @@ import libcst as cst
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees
 from trainflash.knobs.reading.expressions import literal, refuse, short
-from trainflash.knobs.reading.python_source import ASSIGNS, PythonFile, descendants, dotted, targets_of
+from trainflash.knobs.reading.python_source import ASSIGNS, PythonFile, descendants, dotted, methods_of, targets_of
 
 BARE = re.compile(
     r"(.*Loss|.*Dropout.*|\w*ReLU\w*|GELU|SiLU|Tanh|Sigmoid|Softmax|LogSoftmax|Identity|Flatten|\w+Pool\dd|Upsample|\w+Pad\dd)$"
@@ -49,7 +49,7 @@ def _bare(value: cst.BaseExpression) -> bool:
 
 def _methods(owner: cst.ClassDef | None, forward: cst.FunctionDef) -> list[cst.FunctionDef]:
     """Other methods of the network that its forward calls, however deep."""
-    known = {each.name.value: each for each in owner.body.body if isinstance(each, cst.FunctionDef)} if owner is not None else {}
+    known = {each.name.value: each for each in methods_of(owner)} if owner is not None else {}
     found: list[cst.FunctionDef] = []
     todo = [forward]
     while todo:

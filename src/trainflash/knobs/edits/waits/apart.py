@@ -10,7 +10,16 @@ from trainflash.knobs.effects import changes, given, givers, outside, quiet, sha
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees, own_classes
 from trainflash.knobs.reading.expressions import given_to, is_name, refuse, short
-from trainflash.knobs.reading.python_source import ASSIGNS, LOOPS, PythonFile, descendants, dotted, parameter_names, targets_of
+from trainflash.knobs.reading.python_source import (
+    ASSIGNS,
+    LOOPS,
+    PythonFile,
+    descendants,
+    dotted,
+    own_method,
+    parameter_names,
+    targets_of,
+)
 
 MAKING = ("__init__", "__post_init__", "__new__", "__setstate__")
 TRAINED = {"parameters", "named_parameters", "load_state_dict", "state_dict", "zero_grad"}
@@ -153,9 +162,7 @@ def _is_network(project: Project, file: PythonFile, value: cst.BaseExpression) -
     """Whether a value is one of torch's layers, or an object of a class of the program that has a `forward`."""
     layer = isinstance(value, cst.Call) and (file.full_name(value.func) or "").startswith("torch.nn.")
     owner = own_classes.class_of(project, (file, value), any_class=True)
-    return layer or (
-        owner is not None and any(isinstance(each, cst.FunctionDef) and each.name.value == "forward" for each in owner[1].body.body)
-    )
+    return layer or (owner is not None and own_method(owner[1], "forward") is not None)
 
 
 def _changes(project: Project) -> Iterator[tuple[PythonFile, cst.CSTNode, str]]:

@@ -10,7 +10,16 @@ from trainflash.knobs.effects import changes
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees, callers
 from trainflash.knobs.reading.expressions import passed, refuse, short
-from trainflash.knobs.reading.python_source import PythonFile, base_names, descendants, dotted, parameter, targets_of
+from trainflash.knobs.reading.python_source import (
+    PythonFile,
+    base_names,
+    descendants,
+    dotted,
+    methods_of,
+    own_method,
+    parameter,
+    targets_of,
+)
 
 OF_NETWORKS = {"children", "eval", "modules", "named_parameters", "parameters", "register_forward_hook", "requires_grad_", "train"}
 KEPT_WITH_HISTORY = {"parametrize", "register_forward_hook", "register_forward_pre_hook", "spectral_norm", "weight_norm"}
@@ -93,7 +102,7 @@ def _keeping(project: Project) -> Iterator[tuple[PythonFile, cst.CSTNode]]:
             if isinstance(node, cst.Name) and node.value in KEPT_WITH_HISTORY:
                 yield file, node
         for owner in (node for node in file.nodes if isinstance(node, cst.ClassDef)):
-            methods = [each for each in owner.body.body if isinstance(each, cst.FunctionDef)]
+            methods = methods_of(owner)
             if not any(each.name.value == "forward" for each in methods) and "Module" not in base_names(owner):
                 continue
             for method in methods:
@@ -131,7 +140,7 @@ def _is_network(project: Project, file: PythonFile, node: cst.BaseExpression, de
     tail = (dotted(node) or "").removesuffix(".module").split(".")[-1]
     owner = file.class_around(node) if tail == "self" else None
     if owner is not None:
-        return any(isinstance(each, cst.FunctionDef) and each.name.value == "forward" for each in owner.body.body)
+        return own_method(owner, "forward") is not None
     for where in project.parsed(tail):
         for call in where.calls:
             held = call.func.value if isinstance(call.func, cst.Attribute) else None

@@ -16,7 +16,7 @@ from trainflash.knobs.kinds import NoDelay
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees
 from trainflash.knobs.reading.expressions import argument_node, refuse
-from trainflash.knobs.reading.python_source import PythonFile, base_names, descendants, dotted, is_docstring
+from trainflash.knobs.reading.python_source import PythonFile, base_names, descendants, dotted, is_docstring, own_method
 from trainflash.knobs.scene import Scene, Target, at_all
 from trainflash.knobs.splices import Splice
 
@@ -136,7 +136,7 @@ def _handled(file: PythonFile, of_connections: bool) -> Iterator[Place]:
         if "StreamRequestHandler" in bases:
             yield owner.name, (_first(file, owner.body, "disable_nagle_algorithm = True"),)
         elif "BaseRequestHandler" in bases and of_connections:
-            handle = next((each for each in owner.body.body if isinstance(each, cst.FunctionDef) and each.name.value == "handle"), None)
+            handle = own_method(owner, "handle")
             if handle is not None and isinstance(handle.body, cst.IndentedBlock):
                 yield owner.name, _begins(file, handle.body, "self.request")
 

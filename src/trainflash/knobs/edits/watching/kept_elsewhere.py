@@ -11,14 +11,14 @@ from trainflash.knobs.effects import changes, given, harmless, writers
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees
 from trainflash.knobs.reading.expressions import class_values, given_to, is_name, refuse
-from trainflash.knobs.reading.python_source import PythonFile, descendants, parameter_names, targets_of
+from trainflash.knobs.reading.python_source import PythonFile, descendants, methods_of, parameter_names, targets_of
 
 STORES = (cst.Assign, cst.AugAssign, cst.AnnAssign, cst.Del)
 
 
 def read_by_nobody(project: Project, file: PythonFile, owner: cst.ClassDef) -> None:
     """Raises `UsageError` where a variable that the mode sets or fills, by itself or by a function that it calls, is read elsewhere."""
-    methods = [(file, each) for each in owner.body.body if isinstance(each, cst.FunctionDef)]
+    methods = [(file, each) for each in methods_of(owner)]
     reached = list(callees.reached(project, methods))
     for where, function in reached:
         for name in _filled(project, where, function):
@@ -60,7 +60,7 @@ def _only_looks(call: cst.Call) -> bool:
 def _of_class(file: PythonFile, owner: cst.ClassDef) -> set[str]:
     """Attributes of the class itself that its methods set or fill: whoever knows the class reads them."""
     found = set()
-    for function in (each for each in owner.body.body if isinstance(each, cst.FunctionDef)):
+    for function in methods_of(owner):
         params = parameter_names(function)
         for node in descendants(function.body, (*STORES, cst.Call)):
             filled = [node.func.value] if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) else targets_of(node)

@@ -13,7 +13,7 @@ from trainflash.knobs.effects import changes, writers
 from trainflash.knobs.kinds import WatchingMode
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading.expressions import given_to, refuse
-from trainflash.knobs.reading.python_source import PythonFile, base_names, descendants, dotted, placed_parameters
+from trainflash.knobs.reading.python_source import PythonFile, base_names, descendants, dotted, own_method, placed_parameters
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
 
@@ -83,7 +83,7 @@ def _hook(owner: cst.CSTNode) -> cst.FunctionDef | None:
     """The method by which a mode sees each operation; None where `owner` is none."""
     assert isinstance(owner, cst.ClassDef)
     names = {MODES[base] for base in base_names(owner) & set(MODES)}
-    return next((each for each in owner.body.body if isinstance(each, cst.FunctionDef) and each.name.value in names), None)
+    return own_method(owner, *names)
 
 
 def _changing(project: Project, file: PythonFile, owner: cst.ClassDef) -> Exception | None:
