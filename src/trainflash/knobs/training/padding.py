@@ -5,10 +5,20 @@ from __future__ import annotations
 import libcst as cst
 
 from trainflash.errors import UsageError
+from trainflash.knobs.effects import given
 from trainflash.knobs.project import Project
-from trainflash.knobs.reading import sources
-from trainflash.knobs.reading.expressions import given_to, literal, refuse
-from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, own_method, string_value
+from trainflash.knobs.reading import callers, sources
+from trainflash.knobs.reading.expressions import given_to, is_name, literal, refuse
+from trainflash.knobs.reading.python_source import (
+    PythonFile,
+    descendants,
+    dotted,
+    own_field,
+    own_method,
+    string_value,
+    targets_of,
+    unsubscripted,
+)
 from trainflash.knobs.scene import Scene
 from trainflash.knobs.training import samples, widths
 
@@ -120,30 +130,54 @@ def _typed(project: Project, file: PythonFile, node: cst.BaseExpression) -> int 
     return source.value if source is not None and source.write is not None and type(source.value) is int else None
 
 
-def _always_cut(file: PythonFile, call: cst.Call, names: widths.Width) -> bool:
-    """Whether `call` makes a field, such as a table of positions, that is only read as far as the batch is wide."""
-    owner = file.class_around(call)
-    field = _field(file, call)
-    if owner is None or field is None:
+def _always_cut(file: PythonFile, node: cst.CSTNode, names: widths.Width, seen: frozenset[tuple[int, str]] = frozenset()) -> bool:
+    """Whether `node` goes into fields alone, such as a table of positions, that are only read as far as the batch is wide.
+
+    On its way there it may have names of its own (`seen`: those that were followed), and be what a function returns.
+    """
+    function = file.function_around(node)
+    for up in (node, *file.ancestors(node)):
+        if isinstance(up, cst.Call) and _tail(up) == "register_buffer" and up.args:
+            return _cut_field(file, up, string_value(up.args[0].value) or "", names)
+        if isinstance(up, (cst.Assign, cst.AnnAssign, cst.AugAssign)):
+            targets = [unsubscripted(each) for target in targets_of(up) for each in _parts(target)]
+            return bool(targets) and all(_cut_target(file, function, target, names, seen) for target in targets)
+        if isinstance(up, cst.Return) and function is not None:
+            calls = list(callers.sites(names.project, file, function))
+            return bool(calls) and len(seen) < widths.DEEPEST and all(_always_cut(*call, names, seen) for call in calls)
+        if isinstance(up, cst.BaseCompoundStatement):
+            return False
+    return False
+
+
+def _parts(target: cst.BaseExpression) -> list[cst.BaseExpression]:
+    return [each.value for each in target.elements] if isinstance(target, (cst.Tuple, cst.List)) else [target]
+
+
+def _cut_target(
+    file: PythonFile, function: cst.FunctionDef | None, target: cst.BaseExpression, names: widths.Width, seen: frozenset[tuple[int, str]]
+) -> bool:
+    if (name := own_field(target)) is not None:
+        return _cut_field(file, target, name, names)
+    if not isinstance(target, cst.Name) or function is None:
         return False
+    key = (id(function), target.value)
     reads = [
         node
-        for node in descendants(owner, cst.Attribute)
-        if dotted(node) == f"self.{field}" and not isinstance(file.parent(node), cst.AssignTarget) and not _initialises(file, node)
+        for node in descendants(function.body, cst.Name)
+        if node.value == target.value and is_name(file, node) and not given.stored(file, node)  # type: ignore[attr-defined,arg-type]
     ]
-    return bool(reads) and all(_cut(file, node, names) for node in reads)
+    return key in seen or (bool(reads) and all(_always_cut(file, node, names, seen | {key}) for node in reads))
 
 
-def _field(file: PythonFile, call: cst.Call) -> str | None:
-    """`name` of `self.name = … call …` and of `self.register_buffer("name", … call …)`."""
-    for up in (call, *file.ancestors(call)):
-        if isinstance(up, cst.Call) and _tail(up) == "register_buffer" and up.args:
-            return string_value(up.args[0].value)
-        if isinstance(up, cst.Assign) and len(up.targets) == 1:
-            return (dotted(up.targets[0].target) or "").removeprefix("self.") or None
-        if isinstance(up, cst.BaseCompoundStatement):
-            return None
-    return None
+def _cut_field(file: PythonFile, node: cst.CSTNode, name: str, names: widths.Width) -> bool:
+    owner = file.class_around(node)
+    reads = [
+        each
+        for each in (descendants(owner, cst.Attribute) if owner is not None else ())
+        if own_field(each) == name and not isinstance(file.parent(each), cst.AssignTarget) and not _initialises(file, each)
+    ]
+    return bool(reads) and all(_cut(file, each, names) for each in reads)
 
 
 def _initialises(file: PythonFile, node: cst.CSTNode) -> bool:
