@@ -434,6 +434,63 @@ def work(x=made(4, 3), y=made(4, 3).sin()):
 """,
         "(torch.tensor(WEIGHTS[:3], device=pred.device), pred[:, :3], target[:, :3])",
     ),
+    "two results of one call, one of whole numbers": (
+        """
+def overlap(a, b):
+    low = torch.maximum(a[:, None, :2], b[None, :, :2])
+    high = torch.minimum(a[:, None, 2:], b[None, :, 2:])
+    return (high - low).clamp(min=0).sum(-1)
+
+
+def match(anchors, boxes):
+    best = torch.zeros(len(anchors))
+    place = torch.zeros(len(anchors), dtype=torch.long)
+    for i, anchor in enumerate(anchors):
+        found = overlap(anchor[None], boxes)[0]
+        best[i], place[i] = found.max(0)  # here
+    return best + place
+
+
+def work(x=made(5, 4).detach(), y=made(3, 4)):
+    return match(x + 1, y), y
+""",
+        """    def one_row(anchor):
+        found = overlap(anchor[None], boxes)[0]
+        return found.max(0)
+
+    best[:], place[:] = torch.vmap(one_row)(anchors)  # here
+""",
+    ),
+    "two rows that a turn places": (
+        """
+def ends(x):
+    top = torch.zeros(x.shape[0])
+    low = torch.zeros(x.shape[0])
+    for i in range(x.shape[0]):
+        top[i] = x[i].max()
+        low[i] = x[i].min()  # here
+    return top - low
+
+
+def work(x=made(5, 4)):
+    return ends(x), x
+""",
+        "    top[:], low[:] = torch.vmap(lambda x_row: (x_row.max(), x_row.min()))(x)  # here",
+    ),
+    "rows of whole numbers": (
+        """
+def places(x):
+    out = torch.zeros(len(x), dtype=torch.long)
+    for i in range(len(x)):
+        out[i] = x[i].sum() * 3  # here
+    return x.sum() * out
+
+
+def work(x=made(5, 4)):
+    return places(x), x
+""",
+        "    out[:] = torch.vmap(lambda x_row: x_row.sum() * 3)(x)  # here",
+    ),
     "a row of a matrix of pairs": (
         """
 def overlap(a, b):
@@ -875,15 +932,17 @@ def work(x):
 """,
         "is used before the loop has filled it",
     ),
-    "rows of whole numbers": (
+    "rows that read what the turn has placed": (
         """
 def work(x):
-    out = torch.zeros(len(x), 4, dtype=torch.long)
-    for i in range(len(x)):
-        out[i] = x[i] * 3  # here
-    return out
+    top = torch.zeros(x.shape[0])
+    low = torch.zeros(x.shape[0])
+    for i in range(x.shape[0]):
+        top[i] = x[i].max()
+        low[i] = top[i] - 1  # here
+    return top - low
 """,
-        "whether the loop fills all",
+        "`top` is used before the loop has filled it",
     ),
     "a list that a caller passes": (
         """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import libcst as cst
@@ -31,7 +31,7 @@ SUMMED = Join(behind=".sum(0)")
 
 @dataclass(frozen=True)
 class Turns:
-    """A loop, what one of its turns does in front of its result, the result, and how results come together.
+    """A loop, what one of its turns does in front of its results, the results, and how those of all turns come together.
 
     `place` is the expression that becomes the joined result, None for a loop of statements, whose last one puts the result `into` a name.
     """
@@ -39,7 +39,7 @@ class Turns:
     node: cst.For | cst.ListComp | cst.GeneratorExp
     clause: cst.For | cst.CompFor
     front: tuple[cst.CSTNode, ...]
-    result: cst.BaseExpression
+    results: tuple[cst.BaseExpression, ...]
     join: Join
     place: cst.BaseExpression | None = None
     into: str = ""  # `out = ` or `total += `
@@ -48,7 +48,7 @@ class Turns:
 
     @property
     def parts(self) -> tuple[cst.CSTNode, ...]:
-        return (*self.front, self.result)
+        return (*self.front, *self.results)
 
 
 def turns(file: PythonFile, node: cst.CSTNode) -> Turns:
@@ -64,9 +64,9 @@ def _comprehension(file: PythonFile, node: cst.ListComp | cst.GeneratorExp) -> T
         raise refuse(f"{here}: `{file.text(node)}` is no plain comprehension over rows")
     if len(found) > 1:  # a sum of sums: the rows of the innermost clause at once, in each turn of the others
         gone = Splice(file.path, file.outer_span(found[-2].iter)[1], file.outer_span(found[-1].iter)[1], "")
-        return Turns(node, found[-1], (), node.elt, SUMMED, place=node.elt, beside=(gone,))
+        return Turns(node, found[-1], (), (node.elt,), SUMMED, place=node.elt, beside=(gone,))
     place, join, beside = gathered(file, node)
-    return Turns(node, found[0], (), node.elt, join, place=place, beside=beside)
+    return Turns(node, found[0], (), (node.elt,), join, place=place, beside=beside)
 
 
 def gathered(file: PythonFile, node: cst.BaseExpression) -> tuple[cst.BaseExpression, Join, tuple[Splice, ...]]:
@@ -153,10 +153,8 @@ def _statements(file: PythonFile, node: cst.For) -> Turns:
         raise refuse(f"{here}: its last statement does not put a result somewhere")
     if isinstance(last, cst.Expr):
         return _filled(file, node, front, last)
-    if isinstance(last, cst.Assign) and isinstance(last.targets[0].target, cst.Subscript):
-        into = placed(file, node, last)
-        beside = without(file, [into.made]) if into.made is not None else ()
-        return Turns(node, node, front, last.value, Join(into.dim), into=f"{into.whole} = ", beside=beside)
+    if _places(last):
+        return _placed(file, node)
     added = last if isinstance(last, cst.AugAssign) and isinstance(last.operator, cst.AddAssign) else None
     name, value = (dotted(added.target), added.value) if added is not None else _added_to(file, last)
     if name is None or value is None:
@@ -164,7 +162,37 @@ def _statements(file: PythonFile, node: cst.For) -> Turns:
     if any(_told(file, part, name) for part in (*front, value)):
         raise refuse(f"{here}: a turn reads `{name}`, the sum so far")
     into = f"{name} += " if added is not None else f"{name} = {name} + "
-    return Turns(node, node, front, value, SUMMED, into=into)
+    return Turns(node, node, front, (value,), SUMMED, into=into)
+
+
+def _places(line: cst.CSTNode | None) -> bool:
+    """`out[i] = x` and `a[i], b[i] = x`."""
+    targets = list(each.target for each in line.targets) if isinstance(line, cst.Assign) else []
+    return len(targets) == 1 and all(isinstance(each, cst.Subscript) for each in _apart(targets[0]))
+
+
+def _apart(target: cst.BaseExpression) -> list[cst.BaseExpression]:
+    return [each.value for each in target.elements] if isinstance(target, cst.Tuple) else [target]
+
+
+def _placed(file: PythonFile, node: cst.For) -> Turns:
+    """A loop whose turns end with assignments to rows of tensors."""
+    lines: Sequence[cst.CSTNode] = node.body.body
+    first = len(lines)
+    while first and _places(sole(lines[first - 1])):
+        first -= 1
+    assigns: list[cst.Assign] = [sole(line) for line in lines[first:]]  # type: ignore[misc]
+    targets = [each for assign in assigns for each in _apart(assign.targets[0].target)]
+    into = [placed(file, node, target, beside=len(targets) > 1) for target in targets]
+    if len(into) > 1 and any(each.dim for each in into):
+        raise refuse(f"{file.location(node)}: its results are columns of several tensors")
+    if len(assigns) > 1 and len(targets) > len(assigns):
+        raise refuse(f"{file.location(node)}: its results are put into rows in several ways")
+    beside = without(file, [each.made for each in into if each.made is not None])
+    results = tuple(assign.value for assign in assigns)
+    return Turns(
+        node, node, tuple(lines[:first]), results, Join(into[0].dim), into=f"{', '.join(each.whole for each in into)} = ", beside=beside
+    )
 
 
 def _nested(file: PythonFile, node: cst.For) -> Turns:
@@ -180,7 +208,7 @@ def _nested(file: PythonFile, node: cst.For) -> Turns:
     read = [each for part in front for each in descendants(part, (cst.Name, cst.Attribute)) if dotted(each) == name]
     if "." in name or len(read) != turn.into.count(name):
         raise refuse(f"{file.location(node)}: a turn reads `{name}`, the sum so far")
-    return Turns(node, node, front, read[0], turn.join, into=turn.into, begun=name)  # type: ignore[arg-type]
+    return Turns(node, node, front, (read[0],), turn.join, into=turn.into, begun=name)  # type: ignore[arg-type]
 
 
 def _added_to(file: PythonFile, last: cst.CSTNode) -> tuple[str | None, cst.BaseExpression | None]:
@@ -217,4 +245,4 @@ def _filled(file: PythonFile, node: cst.For, front: tuple[cst.CSTNode, ...], las
     if file.inside(joined, node):
         raise refuse(f"{here}: the list `{name.value}` is joined in the loop that fills it")
     beside = (*without(file, [begun[0]]), itself)
-    return Turns(node, node, front, call.args[0].value, join, into=f"{name.value} = ", beside=beside)
+    return Turns(node, node, front, (call.args[0].value,), join, into=f"{name.value} = ", beside=beside)

@@ -19,7 +19,7 @@ LIKE = ("torch.zeros_like", "torch.empty_like", "torch.ones_like")
 class Placed:
     """Where the results of all turns belong: the text of what holds them, and the dimension of their rows in it.
 
-    `made` is the assignment that makes all of it, which nothing else needs; None where only a part of it is filled.
+    `made` is the assignment that makes all of it, which nothing else needs; None where the whole, or a part of it, is filled as it stands.
     """
 
     whole: str
@@ -27,14 +27,16 @@ class Placed:
     made: cst.Assign | None
 
 
-def placed(file: PythonFile, node: cst.For, last: cst.Assign) -> Placed:
-    """Where the loop puts its results. Raises `UsageError` where it does not fill all of that, row by row."""
-    here, target = file.location(node), last.targets[0].target
+def placed(file: PythonFile, node: cst.For, target: cst.BaseExpression, *, beside: bool = False) -> Placed:
+    """Where the loop puts its results; `beside`: with others in one assignment.
+
+    Raises `UsageError` where it does not fill all of that, row by row.
+    """
+    here = file.location(node)
     name = dotted(target.value) if isinstance(target, cst.Subscript) else None
     number = _number(node)
     found = [taken_by(file, each) for each in descendants(target, cst.Name) if number is not None and each.value == number]  # type: ignore[attr-defined,arg-type]
-    single = len(last.targets) == len(found) == 1 and found[0][0] is target
-    if name is None or "." in name or not single or len(target.slice) != 1 + found[0][1]:  # type: ignore[union-attr]
+    if name is None or "." in name or len(found) != 1 or found[0][0] is not target or len(target.slice) != 1 + found[0][1]:  # type: ignore[union-attr]
         raise refuse(f"{here}: `{file.text(target)}` is no row of a tensor")
     dim, before = found[0][1], target.slice[:-1]  # type: ignore[union-attr]
     part = bool(before) and all(isinstance(each.slice, cst.Index) for each in before)
@@ -55,6 +57,8 @@ def placed(file: PythonFile, node: cst.For, last: cst.Assign) -> Placed:
             raise refuse(f"{file.location(each)}: `{name}` is used before the loop has filled it")
     if not _as_many(file, node, made[0], dim):
         raise refuse(f"{here}: whether the loop fills all of `{name}` is not known")
+    if not part and (beside or keyword(made[0], "dtype") is not None):  # type: ignore[arg-type]
+        return Placed(f"{name}[:]", dim, None)
     if part:
         return Placed(f"{name}[{', '.join(file.text(each).rstrip(', ') for each in before)}]", 0, None)
     return Placed(name, dim, assign)
@@ -72,7 +76,7 @@ def _number(node: cst.For) -> str | None:
 def _as_many(file: PythonFile, node: cst.For, made: cst.BaseExpression, dim: int) -> bool:
     """Whether the tensor that `made` makes has as many rows as the loop has turns."""
     call: cst.Call = node.iter  # type: ignore[assignment]
-    if len(call.args) != 1 or not isinstance(made, cst.Call) or keyword(made, "dtype") is not None or keyword(made, "out") is not None:
+    if len(call.args) != 1 or not isinstance(made, cst.Call) or keyword(made, "out") is not None:
         return False
     count, rows = call.args[0].value, (file.text(call.args[0].value), 0)
     counted = dotted(call.func) == "range"

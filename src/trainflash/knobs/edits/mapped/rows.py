@@ -71,7 +71,7 @@ def _at_once(scene: Scene, file: PythonFile, node: cst.CSTNode) -> tuple[Splice,
     if turns.front:
         function = free_name(file, node, *MAPPED)
     elif function is None:
-        function = f"lambda {names}: {rows.text(file, turns.result)}"
+        function = f"lambda {names}: {_results(file, turns, rows, '({})')}"
     mapped = _mapped(vmap, function, rows, turns.join)
     if turns.place is not None:
         return (*needed, *kept_comments(file, (Splice(file.path, *file.span(turns.place), mapped), *turns.beside)))
@@ -120,13 +120,25 @@ def _function(file: PythonFile, turns: joins.Turns, rows: Over, head: str) -> st
     end = file.raw.find(b"\n", file.span(last)[1])
     nl = file.newline
     begin = f"{inner}{turns.begun} = 0{nl}" if turns.begun else ""
-    return f"{head}{nl}{begin}{rows.between(file, start, end)}{nl}{inner}return {rows.text(file, turns.result)}{nl}{nl}"
+    return f"{head}{nl}{begin}{rows.between(file, start, end)}{nl}{inner}return {_results(file, turns, rows)}{nl}{nl}"
+
+
+def _results(file: PythonFile, turns: joins.Turns, rows: Over, several: str = "{}") -> str:
+    """The text of what a turn gives, several results as `several` says."""
+    texts = [rows.text(file, each) for each in turns.results]
+    return texts[0] if len(texts) == 1 else several.format(", ".join(texts))
 
 
 def _direct(file: PythonFile, turns: joins.Turns, rows: Over) -> str | None:
     """The function itself, where a turn only calls it with its rows in their order."""
-    call, names = turns.result, [row.name for row in rows.rows]
-    if turns.front or not isinstance(call, cst.Call) or dotted(call.func) is None or changes.root(call.func) in names:
+    call, names = turns.results[0], [row.name for row in rows.rows]
+    if (
+        turns.front
+        or len(turns.results) > 1
+        or not isinstance(call, cst.Call)
+        or dotted(call.func) is None
+        or changes.root(call.func) in names
+    ):
         return None
     given = [rows.text(file, arg.value) for arg in call.args if arg.keyword is None and not arg.star]
     return file.text(call.func) if given == names and len(given) == len(call.args) else None
