@@ -74,7 +74,7 @@ def _filling(scene: Scene, file: PythonFile, function: cst.FunctionDef) -> tuple
 def _spots(batch: samples.Batch) -> tuple[list[cst.BaseExpression], list[samples.Length]]:
     """Where the width stands: in what allocates rows, and in `WIDTH - len(x)`; and the lengths of what is padded."""
     lengths, places = _fills(batch)
-    allocated = [width for call in descendants(batch.function.body, cst.Call) if (width := _width(batch, call, places)) is not None]  # type: ignore[arg-type]
+    allocated = [width for call in descendants(batch.function.body, cst.Call) for width in _widths(batch, call, places)]  # type: ignore[arg-type]
     if not allocated:
         lengths = []
     for node in descendants(batch.function.body, cst.BinaryOperation):
@@ -86,23 +86,30 @@ def _spots(batch: samples.Batch) -> tuple[list[cst.BaseExpression], list[samples
     return allocated, lengths
 
 
-def _width(batch: samples.Batch, call: cst.Call, places: set[int]) -> cst.BaseExpression | None:
-    """The filled dimension of `torch.zeros(n, WIDTH)`, `torch.full((n, WIDTH), x)` and the like, where it is a plain name or number."""
+def _widths(batch: samples.Batch, call: cst.Call, fills: dict[str, set[int]]) -> list[cst.BaseExpression]:
+    """The filled dimensions of `torch.zeros(n, WIDTH)`, `torch.full((n, WIDTH), x)` and the like, where each is a plain name or number.
+
+    `fills`: along which dimensions each tensor's rows are filled.
+    """
     if batch.file.full_name(call.func) not in MAKERS:
-        return None
+        return []
     sizes: list[Any] = [arg.value for arg in call.args if arg.keyword is None]
     if sizes and isinstance(sizes[0], (cst.Tuple, cst.List)):
         sizes = [element.value for element in sizes[0].elements]
     elif (batch.file.full_name(call.func) or "").endswith("full"):
-        return None
-    if len(sizes) < 2 or not _counts(batch, sizes[0]) or not places:
-        return None
-    if len(sizes) > 2 and len(places) > 1:
-        raise refuse(f"{batch.file.location(call)}: rows are filled along different dimensions")
-    filled = min(places) if len(sizes) > 2 else 1
-    width = sizes[filled] if filled < len(sizes) else None
-    known = isinstance(width, (*FIXED, cst.Call)) and dotted(getattr(width, "func", None)) not in ("max", "min")
-    return width if known else None
+        return []
+    if len(sizes) < 2 or not _counts(batch, sizes[0]) or not fills:
+        return []
+    assign = batch.file.parent(call)
+    places = fills.get(dotted(assign.targets[0].target) or "") if isinstance(assign, cst.Assign) else None
+    if places is None or len(sizes) == 2:
+        places = set().union(*fills.values())
+        if len(sizes) > 2 and len(places) > 1:
+            raise refuse(f"{batch.file.location(call)}: rows are filled along different dimensions")
+        places = {min(places) if len(sizes) > 2 else 1}
+    widths = [sizes[place] for place in sorted(places) if place < len(sizes)]
+    known = all(isinstance(each, (*FIXED, cst.Call)) and dotted(getattr(each, "func", None)) not in ("max", "min") for each in widths)
+    return widths if known else []
 
 
 def _counts(batch: samples.Batch, size: cst.BaseExpression) -> bool:
@@ -115,22 +122,29 @@ def _counts(batch: samples.Batch, size: cst.BaseExpression) -> bool:
     return isinstance(size, cst.Call) and dotted(size.func) == "len"
 
 
-def _fills(batch: samples.Batch) -> tuple[list[samples.Length], set[int]]:
-    """The lengths to which rows are filled, as in `row[: len(x)] = …` and `rows[i, : len(x)] = …`, and along which dimensions."""
-    lengths, places = [], set()
+def _fills(batch: samples.Batch) -> tuple[list[samples.Length], dict[str, set[int]]]:
+    """The lengths to which rows are filled, as in `row[: len(x)] = …` and `rows[i, : len(x)] = …`, and along which dimensions, by names."""
+    lengths: list[samples.Length] = []
+    fills: dict[str, set[int]] = {}
     made = [each for each in descendants(batch.function.body, cst.Assign) if isinstance(each.value, cst.Call)]
     whole = {dotted(each.targets[0].target) for each in made if batch.file.full_name(each.value.func) in MAKERS}  # type: ignore[union-attr]
     for assign in descendants(batch.function.body, cst.Assign):
-        for target in assign.targets:
-            last = target.target.slice[-1].slice if isinstance(target.target, cst.Subscript) else None
+        for target in (each.target for each in assign.targets if isinstance(each.target, cst.Subscript)):
+            name, last = dotted(target.value) or "", target.slice[-1].slice
             if isinstance(last, cst.Slice) and last.lower is None and last.upper is not None:
-                length = batch.length(last.upper)
-                place = len(target.target.slice) - 1 + (0 if dotted(target.target.value) in whole else 1)  # type: ignore[union-attr]
-                lengths += [] if length is None else [length]
-                places |= set() if length is None else {place}
-            elif isinstance(last, cst.Index) and dotted(target.target.value) in whole:  # type: ignore[union-attr]
-                _columns(batch, assign, target.target)  # type: ignore[arg-type]
-    return lengths, places
+                found = [(place, batch.length(end)) for place, part in enumerate(target.slice) if (end := _end(part)) is not None]
+                same = [(place, length) for place, length in found if length is not None and length == found[-1][1]]
+                lengths += [length for _, length in same[-1:]]
+                if same:
+                    fills.setdefault(name, set()).update(place + (0 if name in whole else 1) for place, _ in same)
+            elif isinstance(last, cst.Index) and name in whole:
+                _columns(batch, assign, target)
+    return lengths, fills
+
+
+def _end(part: cst.SubscriptElement) -> cst.BaseExpression | None:
+    """`n` of `[: n]`."""
+    return part.slice.upper if isinstance(part.slice, cst.Slice) and part.slice.lower is None else None
 
 
 def _columns(batch: samples.Batch, assign: cst.Assign, target: cst.Subscript) -> None:
