@@ -68,3 +68,27 @@ def test_padded_inputs_may_hold_the_labels_too():
     assert row(9) == row(4)
     pictures = torch.full((2, 4), 156, dtype=torch.uint8)
     assert tensors.rows([pictures], trim=True) != tensors.rows([pictures[:, :2]], trim=True), "a byte that looks like -100 is none"
+
+
+def test_squares_are_the_same_however_far_both_their_sides_are_padded():
+    tensors = part("record.tensors")
+    generator = torch.Generator().manual_seed(3)
+    squares = [torch.randint(0, 3, (size, size), generator=generator) for size in (4, 2, 6)]
+
+    def padded_to(width, squares=squares, kind=torch.int64, fill=0):
+        made = torch.full((len(squares), width, width), fill, dtype=kind)
+        for row, square in zip(made, squares, strict=True):
+            row[: len(square), : len(square)] = square
+        return made
+
+    for kind in (torch.int64, torch.float32, torch.bool, torch.bfloat16, torch.complex64):
+        assert tensors.rows([padded_to(9, kind=kind)], trim=True) == tensors.rows([padded_to(6, kind=kind)], trim=True)
+        assert tensors.rows([padded_to(9, kind=kind)]) != tensors.rows([padded_to(6, kind=kind)])
+    assert tensors.rows([padded_to(9, fill=-100)], trim=True) == tensors.rows([padded_to(6, fill=-100)], trim=True)
+    turned = [square.T.contiguous() for square in squares]
+    assert tensors.rows([padded_to(9, turned)], trim=True) != tensors.rows([padded_to(6)], trim=True)
+    nothing = torch.zeros(2, 5, 5)
+    assert tensors.rows([nothing], trim=True) == tensors.rows([nothing[:, :2, :3]], trim=True)
+    shifted = torch.zeros(1, 5, 5)
+    shifted[0, 1:3, 1:3] = 1
+    assert tensors.rows([shifted], trim=True) != tensors.rows([shifted[:, 1:, 1:]], trim=True), "what is in front counts"

@@ -49,13 +49,13 @@ def _children(obj):
 
 
 class Raw:
-    """The bytes of a tensor: `view` is valid as long as this object lives."""
+    """The bytes of a tensor: `view` is valid as long as this object lives. `tensor` holds them."""
 
     def __init__(self, tensor):
         with torch_module().no_grad():
-            self._tensor = dense(tensor).resolve_conj().resolve_neg().cpu().contiguous()
-        size = self._tensor.numel() * self._tensor.element_size()
-        address = self._tensor.data_ptr()
+            self.tensor = dense(tensor).resolve_conj().resolve_neg().cpu().contiguous()
+        size = self.tensor.numel() * self.tensor.element_size()
+        address = self.tensor.data_ptr()
         if size and not address:
             raise ValueError("its values lie elsewhere")
         self.view = memoryview((ctypes.c_char * size).from_address(address)).cast("B") if size else memoryview(b"")
@@ -81,8 +81,8 @@ def digest(tensors):
 def rows(tensors, trim=False, ignored=None):
     """One hash a sample over all `tensors` that share the leading dimension of the first; one hash in all if it has none.
 
-    With `trim` without the zeros at the end of each sample's tensors, nor the index that losses leave out: a padded sample is the same
-    however far it is padded. With `ignored` without that whole number at the end, and nothing else.
+    With `trim` without the zeros at the end of each sample's tensors, along each of their dimensions, nor the index that losses leave out:
+    a padded sample is the same however far it is padded. With `ignored` without that whole number at the end, and nothing else.
     """
     lead = tensors[0].shape[0] if tensors and tensors[0].dim() and not scattered(tensors[0]) else 0
     if not lead:
@@ -93,12 +93,26 @@ def rows(tensors, trim=False, ignored=None):
         raw = Raw(tensor)
         width = len(raw.view) // lead
         padding = _whole(tensor, IGNORED if trim else ignored)
+        several = trim and tensor.dim() > 2 and not tensor.is_quantized
         for index, row in enumerate(hashes):
-            part = bytes(raw.view[index * width : (index + 1) * width])
+            kept = Raw(_unpadded(raw.tensor[index])) if several else None
+            part = bytes(raw.view[index * width : (index + 1) * width] if kept is None else kept.view)
             if padding:
                 part = _without_end(part, padding)
             row.update(part.rstrip(b"\0") + b"\1" if trim else part)
     return [row.digest() for row in hashes]
+
+
+def _unpadded(sample):
+    """`sample` without what only zeros, or only the index that losses leave out, fill at the end of a dimension."""
+    torch = torch_module()
+    with torch.no_grad():
+        for fill in (IGNORED, 0) if sample.dtype in (torch.int32, torch.int64) else (0,):
+            for dim in range(sample.dim()):
+                if sample.shape[dim] and bool((sample.select(dim, -1) == fill).all()):
+                    held = (sample != fill).movedim(dim, 0).flatten(1).any(1).nonzero()
+                    sample = sample.narrow(dim, 0, int(held[-1]) + 1 if len(held) else 0)
+    return sample
 
 
 def _without_end(part, padding):
