@@ -196,6 +196,7 @@ def _in_vain(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
     if share < limits.listed:
         return ()
     first = found[0]
+    nobody = "are thrown away before their optimizer steps" if first.held else "no optimizer takes"
     return (
         claim(
             "recompute",
@@ -203,7 +204,7 @@ def _in_vain(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
             signals.computed_on,
             share,
             limits,
-            summary=f"backward goes through modules whose gradients no optimizer takes, for {shown(share)} of the time{at(first.location)}",
+            summary=f"backward goes through modules whose gradients {nobody}, for {shown(share)} of the time{at(first.location)}",
             evidence=(
                 percent("their backward, estimated share of wall time", share),
                 count("calls that record for it, per step", sum(each.per_step for each in found)),

@@ -60,12 +60,16 @@ class Recompute:
 
 @dataclass(frozen=True)
 class InVain:
-    """Trained modules whose gradients no optimizer takes, called with inputs that need none: a teacher that nobody froze."""
+    """Trained modules whose gradients no optimizer takes, called with inputs that need none: a teacher that nobody froze.
+
+    `held`: one takes others of them, and those of these calls are thrown away: a GAN's generator, called for its critic.
+    """
 
     location: Location | None  # the owner's line that calls them
     direct: bool  # it calls them itself, not a module that holds them
     per_step: float  # such calls
     share: float  # what backward does for them ÷ steady wall time, as their part of the time in modules that record
+    held: bool = False
 
 
 @dataclass(frozen=True)

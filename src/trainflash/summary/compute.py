@@ -161,7 +161,7 @@ def _forward_repeats(seen: ComputeTrace, phases: dict[str, PhaseStat]) -> tuple[
 
 def _in_vain(seen: ComputeTrace, phases: dict[str, PhaseStat]) -> tuple[InVain, ...]:
     backward = phases["Bwd"].share if "Bwd" in phases else 0.0
-    return tuple(InVain(each.location, each.direct, each.per_step, each.recorded * backward) for each in seen.in_vain)
+    return tuple(InVain(each.location, each.direct, each.per_step, each.recorded * backward, each.held) for each in seen.in_vain)
 
 
 def _started(seen: ComputeTrace, part: Steady, grown: _Growth) -> tuple[Started, ...]:

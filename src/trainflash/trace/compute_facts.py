@@ -111,8 +111,8 @@ def _in_vain(facts: Facts) -> tuple[InVainTrace, ...]:
     windows = [window for window in facts.all("again") if window.get("in_vain") is not None]
     recorded = sum(int(window.get("recorded_ns", 0)) for window in windows)
     return tuple(
-        InVainTrace(facts.location(place), direct, calls / len(windows), ns / recorded)
-        for (place, direct), (calls, ns) in _sums([{"rows": window["in_vain"]} for window in windows], 2)
+        InVainTrace(facts.location(place), direct, held, calls / len(windows), ns / recorded)
+        for (place, direct, held), (calls, ns) in _sums([{"rows": window["in_vain"]} for window in windows], 3)
         if recorded
     )
 

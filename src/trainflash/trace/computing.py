@@ -79,6 +79,7 @@ class InVainTrace:
 
     location: Location | None
     direct: bool  # it calls them itself, not a module that holds them
+    held: bool  # an optimizer has their parameters, but gets these gradients in updates of others alone and throws them away
     per_step: float  # such calls
     recorded: float  # of all time in modules that record for a backward pass
 

@@ -1,7 +1,8 @@
 """A network that nobody trains records for no backward pass: the statement that calls it comes under `torch.no_grad()`.
 
-The run saw that its inputs need no gradient and that no optimizer holds a parameter of it. So nothing in the statement may need one but the
-call: around it stand parts, methods and functions of torch with literal arguments alone.
+The run saw that its inputs need no gradient and that no optimizer holds a parameter of it, or that the gradients of this very call were
+always thrown away. So nothing in the statement may need one but the call: around it stand parts, methods and functions of torch with
+literal arguments alone.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from trainflash.knobs.reading.python_source import PythonFile, descendants, dott
 from trainflash.knobs.scene import Scene, Target
 from trainflash.schema import Location
 
-LATER = ("add_param_group", "register_full_backward_hook", "register_full_backward_pre_hook", "register_backward_hook")
+HOOKS = ("register_full_backward_hook", "register_full_backward_pre_hook", "register_backward_hook")
+LATER = ("add_param_group", *HOOKS)
 OF_TENSORS = {"bool", "clone", "contiguous", "cpu", "cuda", "detach", "double", "flatten", "float", "half", "long", "permute", "repeat"}
 OF_TENSORS |= {"reshape", "size", "squeeze", "to", "transpose", "type", "unsqueeze", "view"}
 WITHOUT = ("torch.no_grad", "torch.inference_mode")
@@ -36,7 +38,7 @@ def frozen_call(edit: FrozenCall, scene: Scene) -> tuple[Target, ...]:
     call = _called(file, value)
     if any(_records_nothing(file, up) for up in file.ancestors(statement)):
         raise refuse(f"{file.location(statement)}: it is called without gradients already")
-    _stays_frozen(scene.project)
+    _stays_frozen(scene.project, held=seen is not None and seen.held)
     if long_text(file, statement) is not None:
         raise refuse(f"{file.location(statement)}: a text in it goes over several lines")
     spelled, needed = imports.reach(file, "torch", "no_grad")
@@ -116,16 +118,19 @@ def _of_result(call: cst.Call) -> bool:
     return isinstance(node, cst.Call)
 
 
-def _stays_frozen(project: Project) -> None:
-    """Raises `UsageError` where the program may train later what it does not train now, or looks at all gradients of a backward pass."""
+def _stays_frozen(project: Project, *, held: bool) -> None:
+    """Raises `UsageError` where the program may train later what it does not train now, or looks at all gradients of a backward pass.
+
+    `held`: it is trained, with the gradients of other calls.
+    """
     for file in project.parsed():
         for call in file.calls:
             name = callees.method_name(call) or (dotted(call.func) or "").split(".")[-1]
             on = name == "requires_grad_" and (not call.args or literal(call.args[0].value) is not False)
-            on = on and keyword(call, "requires_grad") is None
-            if name in LATER or on:
+            on = on and keyword(call, "requires_grad") is None and not held
+            if name in (HOOKS if held else LATER) or on:
                 raise refuse(f"{file.location(call)}: `{short(file.text(call))}` may ask for gradients later")
         for assign in (node for node in file.nodes if isinstance(node, cst.Assign)):
             sets = any(isinstance(each.target, cst.Attribute) and each.target.attr.value == "requires_grad" for each in assign.targets)
-            if sets and literal(assign.value) is not False:
+            if sets and literal(assign.value) is not False and not held:
                 raise refuse(f"{file.location(assign)}: `{short(file.text(assign))}` may ask for gradients later")

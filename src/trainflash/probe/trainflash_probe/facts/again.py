@@ -8,7 +8,8 @@ did not, the earlier one was for nothing. What a module without a gradient gets 
 the module gets something new as well. Inputs on a device are not compared.
 
 Beside that, the outermost modules that record for a backward pass though no optimizer holds a parameter of theirs, and their inputs need no
-gradient: a teacher that nobody froze. All that backward does there is in vain.
+gradient: a teacher that nobody froze. All that backward does there is in vain. So it is in front of the update of another optimizer than
+theirs, where such gradients are always thrown away.
 """
 
 from __future__ import annotations
@@ -29,13 +30,14 @@ from ..writer import fact
 from . import compiles
 from .askers import asker
 from .digests import digest_of
+from .thrown import Thrown
 from .watched import is_watched, watching
 
 AT_STEPS = (17, 26, 29)  # completed steps; other windows have 2 to 7, 9, 11, 12, 14, 16, 19, 21, 22, 24
 MOST_LATE = 1  # steps by which a window may begin later
 MAX_OVERHEAD_NS = 200_000_000  # our own work in one window
 MAX_CALLS = 5_000  # of modules in one window
-REMEMBERS, COUNTS = "remembers", "counts"
+REMEMBERS, COUNTS, WAITS = "remembers", "counts", "waits"
 
 _clock = time.perf_counter_ns
 
@@ -57,6 +59,7 @@ class Again(Observer):
         self._plan = list(AT_STEPS)
         self._call = None  # torch's own and ours
         self._state = None
+        self.thrown = Thrown()
         self._forget()
         os.register_at_fork(after_in_child=self.on_exit)
         compiled.on_call.append(self.on_exit)
@@ -65,8 +68,12 @@ class Again(Observer):
         self._made: dict = {}  # (module, digest of its inputs) -> its last call
         self._rows: list = []  # (module, place, ns, whether it records, whether the first call was remembered only)
         self._new: set = set()  # modules that got something new
-        self._in_vain: list = []  # calls that record for gradients that nobody takes: (place, whether it calls the module itself), (1, ns)
-        self._untrained: dict = {}  # module -> whether all its gradients are such
+        # Calls that record for gradients that nobody takes: (place, whether it calls the module itself, whether an optimizer holds them),
+        # (1, ns), and, where one holds them, the number of the update that follows in the window, and that optimizer.
+        self._in_vain: list = []
+        self._untrained: dict = {}  # module -> None: it is trained; 0: no optimizer holds it; the one that throws its gradients away
+        self._owners: dict = {}  # parameter -> that optimizer
+        self._updates: list = []  # the optimizers that have stepped in the window
         self._depth = self._calls = self._step = self._overhead = self._backwards = 0
         self._total_ns = self._recorded_ns = 0  # of outermost calls
 
@@ -79,7 +86,7 @@ class Again(Observer):
 
     def _at_boundary(self) -> None:
         if self._state is not None:  # a step without a backward, or the second one of the window
-            if loop.steps > self._step + 1 or self._state == REMEMBERS:
+            if loop.steps > self._step + 1 or self._state == REMEMBERS or self._state == WAITS:
                 self._close(write=False)
         elif self._plan and loop.steps >= self._plan[0]:
             in_time = loop.steps <= self._plan[0] + MOST_LATE
@@ -117,20 +124,41 @@ class Again(Observer):
         self._call = module.__call__, self._wrapped(module.__call__)
         module.__call__ = self._call[1]
         loop.on_backward.append(self._backward_begins)
+        self._owners = self.thrown.owners()
+        if self._owners:
+            loop.on_update.append(self._stepped)
         for step in (loop.steps, loop.steps + 1):
             fact("slowed", step=step)
 
     def _close(self, write: bool) -> None:
         if self._state is None:
             return
+        if self._state == WAITS:
+            self._end(write)
+            return
         self._state = None
         module = self._torch.nn.Module
         if module.__call__ is self._call[1]:
             module.__call__ = self._call[0]
         loop.on_backward = [method for method in loop.on_backward if method != self._backward_begins]
+        if write and self._owners and any(update and update[0] >= len(self._updates) for _, _, update in self._in_vain):
+            self._state = WAITS  # for the update that the last calls were made for
+            return
+        self._end(write)
+
+    def _stepped(self, optimizer: object) -> None:
+        self._updates.append(id(optimizer))
+        if self._state == WAITS:
+            self._end(write=True)
+
+    def _end(self, write: bool) -> None:
+        self._state = None
+        loop.on_update = [method for method in loop.on_update if method != self._stepped]
         if write:
             self._write()
         self._forget()
+        if not self._plan:
+            self.thrown.stop()
 
     # --- calls
 
@@ -161,7 +189,7 @@ class Again(Observer):
         if not self._depth and self._state == COUNTS:
             self._total_ns += ns
             self._recorded_ns += ns * records
-        if records and self._state == COUNTS and loop.in_vain:
+        if records and self._state == COUNTS and (loop.in_vain or self._owners):
             self._recorded(module, vain, frame, (args, kwargs), ns)
         if key is not None:
             self._returned(key, rows, frame, result, ns, records)
@@ -171,15 +199,24 @@ class Again(Observer):
     def _recorded(self, module, before: int, frame, given: tuple, ns: int) -> None:
         """Note a call that recorded for nothing, in place of those inside it."""
         try:
-            known = self._untrained.get(module)
-            if known is None:
-                graded = [id(each) for each in module.parameters() if each.requires_grad]
-                known = self._untrained[module] = bool(graded) and loop.in_vain.issuperset(graded)
-            if known and not needs_grad(given):
+            if module not in self._untrained:
+                self._untrained[module] = self._optimizer_of([id(each) for each in module.parameters() if each.requires_grad])
+            known = self._untrained[module]
+            if known is not None and not needs_grad(given):
                 del self._in_vain[before:]
-                self._in_vain.append(((asker(frame), own.is_own(frame.f_code)), (1, ns)))
+                key = asker(frame), own.is_own(frame.f_code), bool(known)
+                self._in_vain.append((key, (1, ns), (len(self._updates), known) if known else None))
         except Exception as error:
             swallow("again", error)
+
+    def _optimizer_of(self, graded: list) -> "int | None":
+        """What is kept in `_untrained` of a module with these parameters."""
+        if not graded:
+            return None
+        if loop.in_vain and loop.in_vain.issuperset(graded):
+            return 0
+        owners = {self._owners.get(each) for each in graded}
+        return owners.pop() if len(owners) == 1 else None
 
     def _key(self, module, args: tuple, kwargs: dict):
         self._calls += 1
@@ -220,8 +257,13 @@ class Again(Observer):
             for module, place, ns, records, remembered in self._rows
             if records or not remembered or module in self._new
         )
-        in_vain = None if loop.in_vain is None else [] if loop.by_hand else _added_up(self._in_vain)
+        vain = [(key, figures) for key, figures, update in self._in_vain if update is None or self._another(*update)]
+        in_vain = None if loop.in_vain is None else [] if loop.by_hand else _added_up(vain)
         fact("again", total_ns=self._total_ns, recorded_ns=self._recorded_ns, rows=rows, in_vain=in_vain)
+
+    def _another(self, number: int, owner: int) -> bool:
+        """Whether another optimizer than `owner` made that update of the window."""
+        return number < len(self._updates) and self._updates[number] != owner
 
 
 def _added_up(rows) -> list:
@@ -237,4 +279,5 @@ def install(torch) -> None:
     """Plan the windows."""
     watch = Again(torch)
     loop.add(watch)
+    loop.add(watch.thrown)
     watch.plan_next()

@@ -116,6 +116,8 @@ def _learning_call(original):
             result = _without_parts(original, self, *args, **kwargs)
             if rollouts.asked is self:
                 _give(self, result)
+            if loop.on_forward_end and not loop.rolling:
+                loop.tell(loop.on_forward_end, self, result)
             return result
         if grad and owner:
             _note_trained(self)

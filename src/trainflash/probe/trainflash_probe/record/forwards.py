@@ -2,7 +2,8 @@
 
 A forward is a training forward if a backward depends on it, whatever mode its module is in: the autograd graph of the loss is
 searched for nodes that were made during the forward. All others are evaluation, and so is what backward reaches in vain: a network
-of which no optimizer holds a parameter, with inputs that need no gradient, such as a teacher that nobody froze.
+of which no optimizer holds a parameter, with inputs that need no gradient, such as a teacher that nobody froze; and one whose optimizer is
+not among those that step behind that backward, such as a GAN's generator where its critic learns.
 """
 
 from __future__ import annotations
@@ -13,11 +14,14 @@ _ROWS_LIMIT = 1024  # samples of one update whose hashes are listed one by one
 
 
 class Forward:
-    """Fingerprint of the inputs of one root forward. `owns`: the module has parameters (else it is a criterion)."""
+    """Fingerprint of the inputs of one root forward. `owns`: the module has parameters (else it is a criterion).
 
-    def __init__(self, module, args, kwargs, owns, evaluating, updates):
+    `made`: where the results of networks lie that other optimizers train; they are no data, with gradients or without.
+    """
+
+    def __init__(self, module, args, kwargs, owns, evaluating, updates, made=frozenset()):
         found = [tensor for _, tensor in tensors.leaves([args, kwargs])]
-        given = [tensor for tensor in found if not tensor.requires_grad]
+        given = [tensor for tensor in found if not tensor.requires_grad and not (made and tensors.address(tensor) in made)]
         self.owns, self.evaluating, self.updates, self.module = owns, evaluating, updates, id(module)
         self.rows = tensors.rows(given)
         self.trimmed = tensors.rows(given, trim=True) if owns and any(tensor.dim() > 1 for tensor in given) else self.rows
@@ -31,8 +35,9 @@ class Forward:
         self.marker = state.graph_marker()
         self.end = None  # the marker of the forward after it
         self.look = None  # of a criterion's: what it was given
-        self.free = owns and len(given) == len(found)  # nothing behind it could want its gradient but its parameters
+        self.free = owns and not any(tensor.requires_grad for tensor in found)  # nobody could want its gradient but its parameters
         self.unheld = None  # reference to the module, where backward reaches it in vain
+        self.others = False  # whether its network is trained by one of several optimizers: which one steps next decides
         self.net = self.mode[0]  # which network it is of: see `Evaluations.net`
         self._line = None
 
@@ -43,7 +48,7 @@ class Forward:
 
     @property
     def may_evaluate(self):
-        return self.owns and (self.without_gradients or not self.mode[1])
+        return self.owns and (self.without_gradients or self.others or not self.mode[1])
 
     @property
     def line(self):
@@ -106,6 +111,11 @@ class Forwards:
     def in_vain(self):
         """Those of the update that is about to be told that no optimizer trains."""
         return [forward for forward in self._used if forward.unheld is not None]
+
+    @property
+    def maybe_in_vain(self):
+        """Those of it that may be of networks which other optimizers train."""
+        return [forward for forward in self._used if forward.others]
 
     def set_aside(self, forwards):
         """These are none of the update."""

@@ -80,6 +80,8 @@ class Recorder(Observer):
         self._keys: list = []  # (loader, keys of one batch)
         self._logs = 0
         self._optimizers: list = []  # (weak reference, steps, last settings, what its steps change)
+        self._results: dict = {}  # of networks that other optimizers may train, since the last update: address -> tensor, which keeps it
+        self._line: dict | None = None  # of the newest update, until it is known which one follows
         self._last = None  # (optimizer, ordinal): alive until the end, for the last weights
         self._last_weights = 0
         self._roots: dict = {}
@@ -111,15 +113,18 @@ class Recorder(Observer):
         owns = first is not None
         if owns and self._nudged is not None and tensors.torch_module().is_grad_enabled():
             state.nudge(module, self._nudged)
-        forward = self._try(Forward, module, args, kwargs, owns, self._evaluating, self._updates)
+        forward = self._try(Forward, module, args, kwargs, owns, self._evaluating, self._updates, frozenset(self._results))
         if forward is None:
             return
         if owns:
             self._roots[id(module)] = weakref.ref(module)
-            if forward.marker is not None and forward.free and self._try(self._unheld, module):
-                forward.unheld = weakref.ref(module)
+            if forward.free:
+                if forward.marker is not None and self._try(self._unheld, module):
+                    forward.unheld = weakref.ref(module)
+                else:
+                    forward.others = bool(self._try(self._of_one, module))
             forward.net = self._try(self._evaluations.net, module) or forward.net
-            self._newest = forward if forward.may_evaluate else None
+            self._newest = forward if forward.may_evaluate and not forward.others else None
         elif forward.marker is not None and type(module).__module__ != "torch.nn.modules.loss":  # these call a function that is watched
             forward.look = self._try(self._look_at, args, kwargs)
         self._running = forward
@@ -129,13 +134,16 @@ class Recorder(Observer):
                 self._weigh_evaluated(forward, module)  # an average of weights, evaluated without no_grad
         elif owns:
             self._evaluations.add(forward)
-            self._weigh_evaluated(forward, module)
+            if not forward.others:  # else its weights are told where they are trained
+                self._weigh_evaluated(forward, module)
 
     def on_forward_end(self, module, result):
         forward, self._running = self._running, None
         if forward is None or not forward.may_evaluate:
             return
         self._try(forward.returned, result)
+        if forward.others:
+            self._results.update({tensors.address(tensor): tensor for _, tensor in tensors.leaves(result)})
 
     def on_backward(self, tensors_, grad_tensors):
         self._look()
@@ -166,6 +174,7 @@ class Recorder(Observer):
 
     def _look(self):
         """Something of the next update begins: lines of the program may have made one since."""
+        self._settle()
         if self._inline is None:
             return
         if loop.clock.knows_optimizers():
@@ -182,6 +191,7 @@ class Recorder(Observer):
     def on_update_begin(self, optimizer):
         if self._tries_out(optimizer):
             return
+        self._settle(optimizer)
         entry, parameters = self._optimizers[self._ordinal(optimizer)], self._parameters(optimizer)
         self._gradients = self._try(state.gradients, optimizer, parameters)
         self._try(entry[3].begin, parameters)
@@ -192,11 +202,12 @@ class Recorder(Observer):
             return
         self._updates += 1
         self._newest = None
+        self._results = {}
         ordinal = self._ordinal(optimizer)
         entry = self._optimizers[ordinal]
         entry[1] += 1
         line = {"k": "update", "n": self._updates, "optimizer": ordinal, "class": type(optimizer).__name__, "epoch": self._epochs.count}
-        line.update(self._taken())
+        line.update(self._begun_line())
         settings = self._try(state.settings, optimizer)
         if settings != entry[2]:
             entry[2] = line["settings"] = settings
@@ -205,9 +216,9 @@ class Recorder(Observer):
         if self._updates == 1:
             line["seeded"], line["given"] = self._seeds.seen, seeding.made.own
         line.update(grad_norm=None if norm is None else norm.hex(), grads=count, grad_elements=elements)
-        self._write(line)
-        self._given = {n: each for n, each in self._given.items() if n > self._updates - _KNOWN} | {self._updates: self._forwards.given}
-        self._last = (optimizer, ordinal)
+        self._line, self._last = line, (optimizer, ordinal)
+        if not self._try(self._others, optimizer):
+            self._settle()
         if _sampled(entry[1]):
             self._weigh(optimizer, ordinal)
         self._before = self._gradients = None
@@ -257,6 +268,13 @@ class Recorder(Observer):
         held = self._held()
         return bool(held) and all(id(each) not in held for each in module.parameters())
 
+    def _of_one(self, module):
+        """Whether one of several optimizers trains the module, and another has no part in it."""
+        trained = {id(each) for each in module.parameters() if each.requires_grad}
+        made = [made for made in loop.clock.living() if getattr(made, "param_groups", None)]
+        parts = [trained & {id(each) for group in optimizer.param_groups for each in group["params"]} for optimizer in made]
+        return bool(trained) and any(parts) and not all(parts)
+
     def _set_aside(self):
         """Forwards that backward reaches in vain are none of the update, where the optimizers hold parameters of other networks."""
         found = self._forwards.in_vain
@@ -269,7 +287,36 @@ class Recorder(Observer):
             if (module := forward.unheld()) is not None:
                 self._weigh_evaluated(forward, module)
 
-    def _taken(self):
+    def _others(self, optimizer):
+        """Forwards of the update's backward whose networks other optimizers train: these may step next, for the same backward."""
+        own = {id(each) for each in self._parameters(optimizer)}
+        return [each for each in self._forwards.maybe_in_vain if own.isdisjoint(map(id, self._trained_by(each.module)))]
+
+    def _trained_by(self, key):
+        """Parameters with gradients of a root."""
+        module = self._roots[key]() if key in self._roots else None
+        return [] if module is None else [each for each in module.parameters() if each.requires_grad]
+
+    def _settle(self, optimizer=None):
+        """The newest update is told, now that it is known what comes behind it: a step of `optimizer`, or anything else."""
+        line, self._line = self._line, None
+        if line is None:
+            return
+        self._try(self._set_aside_of_others, optimizer)
+        line.update(self._forwards.taken())
+        self._write(line)
+        self._given = {n: each for n, each in self._given.items() if n > line["n"] - _KNOWN} | {line["n"]: self._forwards.given}
+
+    def _set_aside_of_others(self, optimizer):
+        found = self._others(self._last[0]) if self._last and self._forwards.maybe_in_vain else []
+        if optimizer is not None:
+            steps = {id(each) for each in self._parameters(optimizer)}
+            found = [each for each in found if steps.isdisjoint(map(id, self._trained_by(each.module)))]
+        self._forwards.set_aside(found)
+        for forward in found:
+            self._evaluations.add(forward)
+
+    def _begun_line(self):
         self._try(self._set_aside)
         line = {
             "losses": [loss.hex() for loss in self._losses],
@@ -277,7 +324,6 @@ class Recorder(Observer):
             "batches": self._batches,
             "keys": self._trained_keys(),
             "logs": self._logs,
-            **self._forwards.taken(),
         }
         self._losses, self._loss_types, self._batches, self._keys, self._logs = [], set(), [], [], 0
         self._scaled.clear()
