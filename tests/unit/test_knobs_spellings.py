@@ -247,6 +247,7 @@ def test_argument_in_every_spelling(tmp_path, knob, edit, how):
     old, new, value = values(knob, edit)
     call = CALLS.get(edit.calls[0], edit.calls[0].replace("*.", "net."))
     files, command, where = spellings(call, STARTS.get(call.split(".")[-1], ""), edit.argument, old, new)[how]
+    files = {name: text + "".join(f"# {word}\n" for word in edit.beside if name == "train.py") for name, text in files.items()}
     made = written(tmp_path, files, command or "python train.py")
     facts = facts_for(edit, old)
     if where == "refused":

@@ -49,6 +49,7 @@ class CallArgument(Edit):
     rivals: tuple[str, ...] = ()  # settings that decide the same, as of `insert_call`
     asked: tuple[str, ...] = ()  # as of `insert_call`
     unless: tuple[str, ...] = ()  # texts of the program's Python files, as typed, beside which it is refused
+    beside: tuple[str, ...] = ()  # such texts of which one must be there: what the argument is about
     symbol: str | None = None
     around: str = "{}"  # what is written around the symbol
     written: str | None = None

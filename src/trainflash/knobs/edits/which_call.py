@@ -119,6 +119,9 @@ def _alone(edit: Placed, scene: Scene) -> None:
     for word in edit.unless if isinstance(edit, CallArgument) else ():
         for file in scene.project.parsed(word):
             raise refuse(f"{file.path}: `{word}` needs it as it is")
+    about = edit.beside if isinstance(edit, CallArgument) else ()
+    if about and not any(True for word in about for _ in scene.project.parsed(word)):
+        raise refuse(f"the program has no {' or '.join(about)}, which the argument is about")
 
 
 def _calls_of(names: tuple[str, ...], scene: Scene) -> list[tuple[PythonFile, cst.Call]]:
