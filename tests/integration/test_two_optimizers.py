@@ -51,7 +51,6 @@ for number in range(STEPS):
     print(judge(data[torch.randint(400, (32,))], torch.randn(32, 8)).item(), flush=True)
     if number % 3 == 2:
         print(make(torch.randn(32, 8)).item(), flush=True)
-torch.save([maker.state_dict(), critic.state_dict()], "last.pt")
 """
 JOINT = """
 import torch
@@ -78,7 +77,7 @@ for number in range(90):
 FAKE, MADE = "fake = maker(z)", "loss = -critic(maker(z)).mean()"
 DETACHED = (FAKE, "fake = maker(z).detach()")
 UNDER = (FAKE, "with torch.no_grad():\n        fake = maker(z)")
-PROGRAM = ADVERSARIAL.replace("STEPS", "90")
+PROGRAM = ADVERSARIAL.replace("STEPS", "90") + 'torch.save([maker.state_dict(), critic.state_dict()], "last.pt")\n'
 OTHER = {
     "a maker that learns nothing": (MADE, "loss = -critic(maker(z).detach()).mean()"),
     "other noise for the critic": (FAKE, "fake = maker(z * 1.5).detach()"),
