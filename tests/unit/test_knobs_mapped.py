@@ -491,6 +491,60 @@ def work(x=made(5, 4)):
 """,
         "    out[:] = torch.vmap(lambda x_row: x_row.sum() * 3)(x)  # here",
     ),
+    "the hardest of those that masks take": (
+        """
+def batch_hard(emb, labels, margin=1.0):
+    dist = torch.cdist(emb, emb, compute_mode="donot_use_mm_for_euclid_dist")
+    losses = []
+    for i in range(len(labels)):
+        pos = labels == labels[i]
+        neg = ~pos
+        pos[i] = False
+        hardest_pos = dist[i][pos].max()
+        hardest_neg = dist[i][neg].min()
+        losses.append(F.relu(hardest_pos - hardest_neg + margin))  # here
+    return torch.stack(losses).mean()
+
+
+def work(x=made(9, 4), y=torch.arange(9) % 3):
+    return batch_hard(x, y), x
+""",
+        """        pos[i] = False
+        hardest_pos = dist_row.masked_fill(~pos.view_as(dist_row), float("-inf")).max()
+        hardest_neg = dist_row.masked_fill(~neg.view_as(dist_row), float("inf")).min()
+""",
+    ),
+    "means of those that masks take": (
+        """
+def per_class(x, y):
+    total = 0.0
+    for c in range(3):
+        mine = (y == c) & (x > -3)
+        total = total + x[mine].mean() * 2 * x[y == c].sum()  # here
+    return total
+
+
+def work(x=made(9), y=torch.arange(9) % 3):
+    return per_class(x, y.long()), x
+""",
+        "(x.masked_fill(~mine.view_as(x), 0).sum() / mine.sum()) * 2 * x.masked_fill(~(y == c).view_as(x), 0).sum()",
+    ),
+    "an element of what the turn has made": (
+        """
+def contrast(z1, z2):
+    sim = z1 @ z2.T
+    loss = 0.0
+    for i in range(sim.shape[0]):
+        logits = sim[i] / 0.1
+        loss = loss + (torch.logsumexp(logits, 0) - logits[i])  # here
+    return loss / sim.shape[0]
+
+
+def work(x=made(4, 5), y=made(5, 4)):
+    return contrast(x, y.T), x, y
+""",
+        "        return (torch.logsumexp(logits, 0) - logits[i])",
+    ),
     "a row of a matrix of pairs": (
         """
 def overlap(a, b):
@@ -799,6 +853,16 @@ def work(x):
     return d
 """,
         "draws anew for each row",
+    ),
+    "elements that a mask takes, row by row": (
+        """
+def work(x):
+    total = 0.0
+    for c in range(3):
+        total = total + x[x > c].std()  # here
+    return total
+""",
+        "takes another number of elements in each row",
     ),
     "a number that decides": (
         """
@@ -1172,3 +1236,17 @@ def test_turns_that_do_more_than_their_row_stay(tmp_path, form):
     source = re.sub(r"def (work|forward)\((self, )?x\b", r"def \1(\2x: torch.Tensor", source)
     with pytest.raises(UsageError, match=reason):
         candidate_here(tmp_path, "vmap_rows", HEAD + source)
+
+
+def test_a_mask_with_fewer_dimensions_fails_where_it_would_fill_others(tmp_path):
+    source = """
+def work(x=made(4, 4, 4), y=torch.arange(4) % 2):
+    total = 0.0
+    for i in range(len(x)):
+        mine = y == y[i]
+        total = total + x[i][mine].max()  # here
+    return total, x
+"""
+    after = applied(tmp_path, candidate_here(tmp_path, "vmap_rows", HEAD + source).diff)["train.py"]
+    with pytest.raises(RuntimeError, match="shape"):
+        run(after, tmp_path)

@@ -168,6 +168,8 @@ class _Taking:
         file, met = self.file, False
         for up in file.ancestors(node):
             test = up.test if isinstance(up, (cst.If, cst.IfExp, cst.While, cst.CompIf)) else None
+            if isinstance(up, cst.SubscriptElement) and isinstance(up.slice, cst.Index) and isinstance(up.slice.value, cst.Comparison):
+                return True  # a mask
             if isinstance(up, DECIDES) or (test is not None and file.inside(node, test)):
                 return False
             sides = [up.left, up.right] if isinstance(up, cst.BinaryOperation) else []
@@ -199,6 +201,9 @@ class _Taking:
             taken, dim = taken_by(file, node)
             if taken is None and self._computes_with(node):
                 computed = True
+                continue
+            if taken is not None and len(taken.slice) == 1 and isinstance(taken.value, cst.Name) and taken.value.value in own:
+                computed = True  # an element of what the turn has made
                 continue
             stored = taken is None or isinstance(file.parent(taken), (cst.AssignTarget, cst.AugAssign))
             if stored or changes.root(taken.value) in ("", number) or changes.root(taken.value) in own:

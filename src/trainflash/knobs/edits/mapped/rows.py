@@ -8,12 +8,13 @@ counting calls, is looked for in the source.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import libcst as cst
 
 from trainflash.errors import UsageError
 from trainflash.knobs.edits import imports
-from trainflash.knobs.edits.mapped import joins
+from trainflash.knobs.edits.mapped import joins, masks
 from trainflash.knobs.edits.mapped.alone import called_only_gives, only_gives
 from trainflash.knobs.edits.mapped.over import Over, over, together
 from trainflash.knobs.edits.statements import kept_comments, top, whole_lines
@@ -63,6 +64,7 @@ def _at_once(scene: Scene, file: PythonFile, node: cst.CSTNode) -> tuple[Splice,
         return _of_map(scene, file, node)
     turns = joins.turns(file, node)
     rows = over(scene.project, file, turns.clause.target, turns.clause.iter, turns.parts)
+    rows = replace(rows, renamed=(*rows.renamed, *masks.filled(file, turns.parts, rows)))
     only_gives(scene.project, file, turns)
     vmap, needed = imports.reach(file, "torch", "vmap")
     needed = tuple(dict.fromkeys((*needed, *rows.needed)))
