@@ -20,7 +20,7 @@ class AdamW(Optimizer):
                     state["v"] = torch.zeros_like(p)
                 state["t"] += 1
                 state["m"] = beta1 * state["m"] + (1 - beta1) * p.grad
-                state["v"] = beta2 * state["v"] + (1 - beta2) * p.grad ** 2
+                state["v"] = beta2 * state["v"] + (1 - beta2) * p.grad**2
                 m_hat = state["m"] / (1 - beta1 ** state["t"])
                 v_hat = state["v"] / (1 - beta2 ** state["t"])
                 update = m_hat / (torch.sqrt(v_hat) + group["eps"])

@@ -1,4 +1,5 @@
 """Learn a dynamics model of a two-link arm for model predictive control."""
+
 import argparse
 import os
 import time
@@ -16,15 +17,24 @@ def arm_step(state, torque, dt=0.05):
     c = torch.cos(q[..., 1])
     m11, m12, m22 = 2.0 + c, 0.5 + 0.5 * c, torch.full_like(c, 0.5)
     bias = 0.5 * torch.sin(q[..., 1])
-    force = torch.stack([
-        torque[..., 0] + bias * (2 * qd[..., 0] * qd[..., 1] + qd[..., 1] ** 2),
-        torque[..., 1] - bias * qd[..., 0] ** 2,
-    ], -1) - 0.3 * qd
-    det = m11 * m22 - m12 ** 2
-    acc = torch.stack([
-        (m22 * force[..., 0] - m12 * force[..., 1]) / det,
-        (m11 * force[..., 1] - m12 * force[..., 0]) / det,
-    ], -1)
+    force = (
+        torch.stack(
+            [
+                torque[..., 0] + bias * (2 * qd[..., 0] * qd[..., 1] + qd[..., 1] ** 2),
+                torque[..., 1] - bias * qd[..., 0] ** 2,
+            ],
+            -1,
+        )
+        - 0.3 * qd
+    )
+    det = m11 * m22 - m12**2
+    acc = torch.stack(
+        [
+            (m22 * force[..., 0] - m12 * force[..., 1]) / det,
+            (m11 * force[..., 1] - m12 * force[..., 0]) / det,
+        ],
+        -1,
+    )
     qd = (qd + dt * acc).clamp(-6, 6)
     return torch.cat([q + dt * qd, qd], -1)
 

@@ -1,4 +1,5 @@
 """Matrix factorisation with side MLP on implicit feedback, BPR loss."""
+
 import argparse
 import math
 import os

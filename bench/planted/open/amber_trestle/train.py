@@ -42,7 +42,7 @@ def make_recordings():
         wave = rng.normal(0, rng.uniform(0.2, 0.5), CALLS_PER_RECORDING * CLIP_SAMPLES)
         for i in range(CALLS_PER_RECORDING):
             label = int(rng.integers(len(SPECIES)))
-            wave[i * CLIP_SAMPLES:(i + 1) * CLIP_SAMPLES] += synth_call(label)
+            wave[i * CLIP_SAMPLES : (i + 1) * CLIP_SAMPLES] += synth_call(label)
             clips.append((number, i * CLIP_SAMPLES, label))
         recordings.append(torch.from_numpy(wave.astype(np.float32)))
     return recordings, clips
@@ -102,7 +102,7 @@ class BirdCalls(Dataset):
 
     def __getitem__(self, idx):
         number, first, label = self.clips[idx]
-        wave = recordings[number][first:first + CLIP_SAMPLES]
+        wave = recordings[number][first : first + CLIP_SAMPLES]
         floor = noise_floor(number)
         if self.augment:
             wave = wave.roll(int(torch.randint(0, len(wave), ())))

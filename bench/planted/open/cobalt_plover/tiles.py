@@ -1,4 +1,5 @@
 """Land-cover tiles: RGB uint8 image + class mask, packed in npz shards."""
+
 import functools
 import os
 from pathlib import Path

@@ -1,4 +1,5 @@
 """Train a small U-Net on land-cover tiles."""
+
 import argparse
 import os
 import time

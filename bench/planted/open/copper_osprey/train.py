@@ -2,6 +2,7 @@
 
 Expects photos/<class>/<nnnn>.png; a synthetic set is drawn there when the folder is missing.
 """
+
 import argparse
 import os
 import random
@@ -73,22 +74,18 @@ class LeafPhotos(Dataset):
                 x = x.flip(-1)
             pad = F.pad(x, (4, 4, 4, 4))
             top, left = torch.randint(0, 9, (2,)).tolist()
-            x = pad[:, top:top + self.image_size, left:left + self.image_size]
+            x = pad[:, top : top + self.image_size, left : left + self.image_size]
         return x, label
 
 
 def conv_block(cin, cout):
-    return nn.Sequential(
-        nn.Conv2d(cin, cout, 3, padding=1, bias=False), nn.BatchNorm2d(cout), nn.ReLU(inplace=True), nn.MaxPool2d(2)
-    )
+    return nn.Sequential(nn.Conv2d(cin, cout, 3, padding=1, bias=False), nn.BatchNorm2d(cout), nn.ReLU(inplace=True), nn.MaxPool2d(2))
 
 
 class LeafNet(nn.Module):
     def __init__(self, width, num_classes):
         super().__init__()
-        self.features = nn.Sequential(
-            conv_block(3, width), conv_block(width, 2 * width), conv_block(2 * width, 4 * width)
-        )
+        self.features = nn.Sequential(conv_block(3, width), conv_block(width, 2 * width), conv_block(2 * width, 4 * width))
         self.head = nn.Linear(4 * width, num_classes)
 
     def forward(self, x):

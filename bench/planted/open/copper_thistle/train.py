@@ -1,4 +1,5 @@
 """Route support tickets to queues: python train.py [--config config.json]"""
+
 import argparse
 import json
 import os
@@ -30,8 +31,7 @@ def main():
     texts, labels = make_tickets(cfg)
     loader, vocab = build_loader(texts, labels, cfg)
     model = TicketClassifier(len(vocab), cfg)
-    print(f"{len(texts)} tickets, vocabulary {len(vocab)}, "
-          f"{sum(p.numel() for p in model.parameters()):,} parameters")
+    print(f"{len(texts)} tickets, vocabulary {len(vocab)}, {sum(p.numel() for p in model.parameters()):,} parameters")
     Trainer(model, loader, cfg).fit()
 
 

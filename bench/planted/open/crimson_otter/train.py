@@ -1,4 +1,5 @@
 """DQN for a small grid courier: pick up parcels, avoid the dogs."""
+
 import argparse
 import os
 import random
@@ -22,11 +23,11 @@ class CourierEnv:
         self.rng = np.random.default_rng(seed)
 
     def reset(self):
-        cells = self.rng.permutation(self.size ** 2)[: 1 + self.n_parcels + self.n_dogs]
+        cells = self.rng.permutation(self.size**2)[: 1 + self.n_parcels + self.n_dogs]
         cells = [divmod(int(c), self.size) for c in cells]
         self.courier = cells[0]
-        self.parcels = set(cells[1: 1 + self.n_parcels])
-        self.dogs = set(cells[1 + self.n_parcels:])
+        self.parcels = set(cells[1 : 1 + self.n_parcels])
+        self.dogs = set(cells[1 + self.n_parcels :])
         self.t = 0
         return self.observe()
 

@@ -1,4 +1,5 @@
 """Keyword spotting on one-second clips with a log-mel front end and a small CNN."""
+
 import os
 import time
 from dataclasses import dataclass
@@ -32,18 +33,17 @@ def make_clips(cfg):
     t = np.arange(cfg.sample_rate) / cfg.sample_rate
     words = []
     for _ in range(cfg.n_words):
-        words.append(dict(pitch=rng.uniform(90, 280), formants=rng.uniform(300, 3200, 3),
-                          glide=rng.uniform(-200, 200, 3)))
+        words.append(dict(pitch=rng.uniform(90, 280), formants=rng.uniform(300, 3200, 3), glide=rng.uniform(-200, 200, 3)))
     clips = np.zeros((cfg.n_clips, cfg.sample_rate), dtype=np.float32)
     labels = rng.integers(cfg.n_words, size=cfg.n_clips)
     for n, k in enumerate(labels):
         w = words[k]
         voice = np.sign(np.sin(2 * np.pi * w["pitch"] * rng.uniform(0.9, 1.1) * t)) * 0.1
         for f, g in zip(w["formants"], w["glide"]):
-            phase = 2 * np.pi * (f * rng.uniform(0.97, 1.03) * t + g * t ** 2 / 2)
+            phase = 2 * np.pi * (f * rng.uniform(0.97, 1.03) * t + g * t**2 / 2)
             voice += 0.3 * np.sin(phase)
         centre = rng.uniform(0.35, 0.65)
-        envelope = np.exp(-((t - centre) / 0.18) ** 2)
+        envelope = np.exp(-(((t - centre) / 0.18) ** 2))
         clips[n] = voice * envelope + rng.normal(0, 0.03, len(t))
     return torch.from_numpy(clips), torch.from_numpy(labels)
 
@@ -67,7 +67,7 @@ class ClipSampler:
     def next(self):
         if len(self.queue) < self.batch_size:
             self.queue = torch.randperm(len(self.clips), generator=self.gen)
-        idx, self.queue = self.queue[:self.batch_size], self.queue[self.batch_size:]
+        idx, self.queue = self.queue[: self.batch_size], self.queue[self.batch_size :]
         shift = int(torch.randint(-800, 800, (1,), generator=self.gen))
         wave = torch.roll(self.clips[idx], shift, dims=1)
         return self.normalize(wave), self.labels[idx]

@@ -1,4 +1,5 @@
 """Click-through-rate model with entity embeddings. Settings are in config.yaml."""
+
 import os
 import sys
 

@@ -1,4 +1,5 @@
 """DDPG on a planar reaching task with short episodes."""
+
 import argparse
 import copy
 import gc

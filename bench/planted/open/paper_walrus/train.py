@@ -1,4 +1,5 @@
 """Tiny GPT-2 on generated recipes, character level, with the Hugging Face Trainer."""
+
 import os
 import random
 import time
@@ -11,11 +12,25 @@ BLOCK = 64
 SEED = 17
 STEPS = int(os.environ.get("PLANTED_STEPS", 800))
 
-FOODS = ["carrots", "leeks", "butter", "barley", "white fish", "mushrooms", "apples", "rye flour",
-         "cream", "eggs", "spinach", "lentils", "potatoes", "thyme", "onions"]
+FOODS = [
+    "carrots",
+    "leeks",
+    "butter",
+    "barley",
+    "white fish",
+    "mushrooms",
+    "apples",
+    "rye flour",
+    "cream",
+    "eggs",
+    "spinach",
+    "lentils",
+    "potatoes",
+    "thyme",
+    "onions",
+]
 VERBS = ["chop", "fry", "boil", "whisk", "roast", "steam", "fold in", "season", "rinse"]
-PLACES = ["in a deep pan", "over low heat", "until golden", "for ten minutes", "in salted water",
-          "on a baking tray", "with a wooden spoon"]
+PLACES = ["in a deep pan", "over low heat", "until golden", "for ten minutes", "in salted water", "on a baking tray", "with a wooden spoon"]
 
 
 def make_text(n_lines):

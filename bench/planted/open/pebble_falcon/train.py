@@ -1,4 +1,5 @@
 """Credit default model: embeddings for the categorical columns, MLP on top."""
+
 import json
 import os
 import time
@@ -71,7 +72,7 @@ def batches(tensors, batch_size, generator):
     while True:
         order = torch.randperm(n, generator=generator)
         for i in range(0, n - batch_size + 1, batch_size):
-            pick = order[i:i + batch_size]
+            pick = order[i : i + batch_size]
             yield [t[pick] for t in tensors]
 
 

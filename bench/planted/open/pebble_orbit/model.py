@@ -1,4 +1,5 @@
 """Dynamic graph CNN for point clouds."""
+
 import os
 
 import torch

@@ -9,7 +9,7 @@ def sample_shapes(count, points, seed):
     u, v, w = torch.rand(3, count, points, generator=g)
     a = 2 * math.pi * u
     z = 2 * v - 1
-    sphere = torch.stack([(1 - z ** 2).sqrt() * a.cos(), (1 - z ** 2).sqrt() * a.sin(), z], -1)
+    sphere = torch.stack([(1 - z**2).sqrt() * a.cos(), (1 - z**2).sqrt() * a.sin(), z], -1)
     cylinder = torch.stack([0.7 * a.cos(), 0.7 * a.sin(), z], -1)
     b = 2 * math.pi * v
     torus = torch.stack([(0.7 + 0.3 * b.cos()) * a.cos(), (0.7 + 0.3 * b.cos()) * a.sin(), 0.3 * b.sin()], -1)

@@ -1,4 +1,5 @@
 """Classify point clouds with DGCNN.  Settings: config.json"""
+
 import json
 import os
 import time

@@ -1,4 +1,5 @@
 """Metric learning: projection head on a pretrained trunk, supervised contrastive loss."""
+
 import argparse
 import logging
 import os
@@ -48,8 +49,8 @@ class PKSampler(Sampler):
 
     def __iter__(self):
         for _ in range(self.batches):
-            ids = torch.randperm(self.num_ids)[:self.p]
-            pick = torch.rand(self.p, self.views).argsort(1)[:, :self.k]
+            ids = torch.randperm(self.num_ids)[: self.p]
+            pick = torch.rand(self.p, self.views).argsort(1)[:, : self.k]
             yield (ids[:, None] * self.views + pick).flatten().tolist()
 
 
@@ -60,8 +61,12 @@ def conv_block(cin, cout, stride):
 def pretrained_trunk(width, seed):
     torch.manual_seed(seed)
     return nn.Sequential(
-        conv_block(3, width, 2), conv_block(width, 2 * width, 1), conv_block(2 * width, 2 * width, 2),
-        conv_block(2 * width, 4 * width, 2), nn.AdaptiveAvgPool2d(2), nn.Flatten(),
+        conv_block(3, width, 2),
+        conv_block(width, 2 * width, 1),
+        conv_block(2 * width, 2 * width, 2),
+        conv_block(2 * width, 4 * width, 2),
+        nn.AdaptiveAvgPool2d(2),
+        nn.Flatten(),
     )
 
 
@@ -121,8 +126,15 @@ def main():
     data = ProductImages(args.ids, args.views, args.image_size, args.seed)
     loader = DataLoader(data, batch_sampler=PKSampler(args.ids, args.views, args.p, args.k, steps))
     model = Embedder(args)
-    trainer = L.Trainer(max_steps=steps, accelerator="cpu", devices=1, logger=False, enable_checkpointing=False,
-                        enable_progress_bar=False, enable_model_summary=False)
+    trainer = L.Trainer(
+        max_steps=steps,
+        accelerator="cpu",
+        devices=1,
+        logger=False,
+        enable_checkpointing=False,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+    )
     trainer.fit(model, loader)
     print(f"{steps} steps in {model.elapsed:.2f} s, loss {model.last_loss.item():.6f}")
 

@@ -1,4 +1,5 @@
 """Day-ahead load forecasting for a group of electricity meters (convolution, then seq2seq GRU)."""
+
 import os
 import time
 import tomllib
@@ -57,8 +58,8 @@ class LoadWindows(Dataset):
 
     def __getitem__(self, i):
         m, t = self.index[i]
-        past = self.features[m, t:t + self.context]
-        future = self.features[m, t + self.context:t + self.context + self.horizon]
+        past = self.features[m, t : t + self.context]
+        future = self.features[m, t + self.context : t + self.context + self.horizon]
         return past, future[:, 1:], future[:, 0]
 
 

@@ -1,4 +1,5 @@
 """Denoising diffusion on 16x16 glyphs."""
+
 import math
 import os
 import time
@@ -32,7 +33,7 @@ def make_glyphs(cfg):
     cx, cy = torch.randint(4, s - 4, (2, cfg.num_images, 1, 1), generator=g).float()
     r = torch.randint(2, 5, (cfg.num_images, 1, 1), generator=g).float()
     dx, dy = (axis.view(1, 1, s) - cx).abs(), (axis.view(1, s, 1) - cy).abs()
-    disc = (dx ** 2 + dy ** 2 <= r ** 2).float()
+    disc = (dx**2 + dy**2 <= r**2).float()
     square = (torch.maximum(dx, dy) <= r).float()
     cross = ((torch.minimum(dx, dy) <= 1) & (torch.maximum(dx, dy) <= r)).float()
     kind = torch.randint(3, (cfg.num_images, 1, 1), generator=g)

@@ -1,4 +1,5 @@
 """Probabilistic load forecasting: 7 quantiles for the next 24 hours from the last 168."""
+
 import os
 import time
 
@@ -62,7 +63,7 @@ class Forecaster(nn.Module):
     def __init__(self, channels=16):
         super().__init__()
         self.inp = nn.Conv1d(3, channels, 1)
-        self.blocks = nn.Sequential(*[TCNBlock(channels, 2 ** i) for i in range(3)])
+        self.blocks = nn.Sequential(*[TCNBlock(channels, 2**i) for i in range(3)])
         self.out = nn.Linear(channels, HORIZON * len(QUANTILES))
 
     def forward(self, x):

@@ -1,4 +1,5 @@
 """Character-level GPT on generated recipes, trained with Lightning."""
+
 import argparse
 import os
 import random
@@ -23,8 +24,7 @@ def write_recipes(count, seed):
         for _ in range(rng.randint(3, 6)):
             food = rng.choice(FOODS)
             lines.append(
-                f"{rng.choice(VERBS)} {rng.randint(1, 9) * 50} g of {food} in the {rng.choice(TOOLS)}"
-                f" for {rng.randint(1, 12) * 5} minutes."
+                f"{rng.choice(VERBS)} {rng.randint(1, 9) * 50} g of {food} in the {rng.choice(TOOLS)} for {rng.randint(1, 12) * 5} minutes."
             )
         lines.append(f"serve {rng.choice(['hot', 'cold', 'warm'])} with {rng.choice(FOODS)}.\n")
     return "\n".join(lines)
@@ -40,7 +40,7 @@ class CharBlocks(Dataset):
 
     def __getitem__(self, i):
         first = i * self.block_size
-        chunk = self.ids[first:first + self.block_size + 1]
+        chunk = self.ids[first : first + self.block_size + 1]
         return chunk[:-1], chunk[1:]
 
 

@@ -1,4 +1,5 @@
 """Graph regression on small molecule-like graphs with a dense GCN."""
+
 import argparse
 import os
 import time
@@ -88,7 +89,7 @@ def main():
     for step in range(1, steps + 1):
         if at + args.batch_size > args.graphs:
             perm, at = torch.randperm(args.graphs), 0
-        idx = perm[at:at + args.batch_size]
+        idx = perm[at : at + args.batch_size]
         at += args.batch_size
 
         pred = net(feats[idx], adj[idx], mask[idx])

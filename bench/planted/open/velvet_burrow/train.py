@@ -1,4 +1,5 @@
 """Leaf disease classification from photographs (5 classes)."""
+
 import csv
 import functools
 import os
@@ -16,8 +17,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 DATA = os.path.join(HERE, "photos")
 CLASSES = ["healthy", "rust", "scab", "mildew", "blight"]
 SPOTS = {"healthy": 0, "rust": 14, "scab": 8, "mildew": 20, "blight": 5}
-TINT = {"healthy": (0, 0, 0), "rust": (180, 90, 20), "scab": (60, 40, 20),
-        "mildew": (225, 225, 215), "blight": (90, 70, 10)}
+TINT = {"healthy": (0, 0, 0), "rust": (180, 90, 20), "scab": (60, 40, 20), "mildew": (225, 225, 215), "blight": (90, 70, 10)}
 
 N_PHOTOS = 320
 PHOTO_SIZE = (384, 288)

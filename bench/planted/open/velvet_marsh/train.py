@@ -1,4 +1,5 @@
 """Route customer tickets to one of six desks with a small BERT trained from scratch."""
+
 import os
 import random
 import time
@@ -82,9 +83,7 @@ class TicketDataset(Dataset):
         padding = "max_length"
         if os.environ.get("PLANTED_FIX") == "1":
             padding = False
-        self.encodings = tokenizer(
-            ["[CLS] " + t for t in texts], truncation=True, padding=padding, max_length=max_length
-        )
+        self.encodings = tokenizer(["[CLS] " + t for t in texts], truncation=True, padding=padding, max_length=max_length)
         self.labels = labels
 
     def __len__(self):

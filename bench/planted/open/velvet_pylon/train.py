@@ -1,4 +1,5 @@
 """Churn model: residual MLP over numeric and categorical columns."""
+
 import os
 import time
 import tomllib
@@ -85,7 +86,7 @@ class Trainer:
         while True:
             perm = torch.randperm(len(self.table))
             for i in range(0, len(perm) - bs + 1, bs):
-                yield perm[i:i + bs]
+                yield perm[i : i + bs]
 
     def fit(self, steps):
         self.net.train()

@@ -54,7 +54,7 @@ class Collator:
             length = max(len(ids) for ids, _ in batch)
         input_ids = torch.full((len(batch), length), PAD, dtype=torch.long)
         for row, (ids, _) in enumerate(batch):
-            input_ids[row, :len(ids)] = torch.tensor(ids)
+            input_ids[row, : len(ids)] = torch.tensor(ids)
         labels = torch.tensor([label for _, label in batch])
         return {"input_ids": input_ids, "mask": input_ids != PAD, "labels": labels}
 
@@ -62,6 +62,5 @@ class Collator:
 def build_loader(texts, labels, cfg):
     vocab = build_vocab(texts, cfg["vocab_size"])
     dataset = TicketDataset(texts, labels, vocab, cfg["max_len"])
-    loader = DataLoader(dataset, batch_size=cfg["batch_size"], shuffle=True,
-                        drop_last=True, collate_fn=Collator(cfg["max_len"]))
+    loader = DataLoader(dataset, batch_size=cfg["batch_size"], shuffle=True, drop_last=True, collate_fn=Collator(cfg["max_len"]))
     return loader, vocab

@@ -8,8 +8,7 @@ class TicketClassifier(nn.Module):
         dim = cfg["dim"]
         self.tokens = nn.Embedding(n_tokens + 2, dim, padding_idx=0)
         self.positions = nn.Embedding(cfg["max_len"], dim)
-        layer = nn.TransformerEncoderLayer(dim, cfg["heads"], dim * 4, dropout=0.0,
-                                           batch_first=True, norm_first=True)
+        layer = nn.TransformerEncoderLayer(dim, cfg["heads"], dim * 4, dropout=0.0, batch_first=True, norm_first=True)
         self.encoder = nn.TransformerEncoder(layer, cfg["layers"], enable_nested_tensor=False)
         self.norm = nn.LayerNorm(dim)
         self.head = nn.Linear(dim, cfg["n_queues"])

@@ -9,10 +9,8 @@ class Trainer:
         self.model = model
         self.loader = loader
         self.cfg = cfg
-        self.optimizer = torch.optim.AdamW(model.parameters(), lr=cfg["lr"],
-                                           weight_decay=cfg["weight_decay"])
-        self.scheduler = torch.optim.lr_scheduler.LambdaLR(
-            self.optimizer, lambda s: min(1.0, (s + 1) / 50))
+        self.optimizer = torch.optim.AdamW(model.parameters(), lr=cfg["lr"], weight_decay=cfg["weight_decay"])
+        self.scheduler = torch.optim.lr_scheduler.LambdaLR(self.optimizer, lambda s: min(1.0, (s + 1) / 50))
         self.step = 0
         self.last_loss = float("nan")
 
@@ -37,10 +35,8 @@ class Trainer:
             loss = self.train_step(batch)
             self.step += 1
             if self.step % self.cfg["log_every"] == 0:
-                print(f"step {self.step} loss {loss.item():.4f} "
-                      f"lr {self.scheduler.get_last_lr()[0]:.2e}")
+                print(f"step {self.step} loss {loss.item():.4f} lr {self.scheduler.get_last_lr()[0]:.2e}")
             if self.step >= self.cfg["steps"]:
                 break
         self.last_loss = loss.item()
-        print(f"{self.step} steps in {time.perf_counter() - start:.2f} s, "
-              f"loss {self.last_loss:.6f}")
+        print(f"{self.step} steps in {time.perf_counter() - start:.2f} s, loss {self.last_loss:.6f}")

@@ -23,10 +23,12 @@ class Trainer:
             self.save_every = 500
 
     def state(self):
-        return {"step": self.step,
-                "model": self.model.state_dict(),
-                "optimizers": {k: o.state_dict() for k, o in self.optimizers.items()},
-                "config": self.cfg}
+        return {
+            "step": self.step,
+            "model": self.model.state_dict(),
+            "optimizers": {k: o.state_dict() for k, o in self.optimizers.items()},
+            "config": self.cfg,
+        }
 
     def save(self, name):
         path = os.path.join(self.out_dir, name)

@@ -13,7 +13,7 @@ class ProductShapes:
         for c in range(num_classes):
             for _ in range(per_class):
                 top, left = torch.randint(0, 9, (2,), generator=g).tolist()
-                view = base[c, :, top:top + image_size, left:left + image_size]
+                view = base[c, :, top : top + image_size, left : left + image_size]
                 gain = 0.7 + 0.6 * torch.rand((), generator=g)
                 images.append(gain * view + 0.8 * torch.randn(view.shape, generator=g))
                 labels.append(c)
