@@ -37,7 +37,7 @@ class Forward:
         self.look = None  # of a criterion's: what it was given
         self.free = owns and not any(tensor.requires_grad for tensor in found)  # nobody could want its gradient but its parameters
         self.unheld = None  # reference to the module, where backward reaches it in vain
-        self.others = False  # whether its network is trained by one of several optimizers: which one steps next decides
+        self.others = frozenset()  # parameters of its network, if one of several optimizers trains it: which one steps next decides
         self.net = self.mode[0]  # which network it is of: see `Evaluations.net`
         self._line = None
 
@@ -48,7 +48,7 @@ class Forward:
 
     @property
     def may_evaluate(self):
-        return self.owns and (self.without_gradients or self.others or not self.mode[1])
+        return self.owns and (self.without_gradients or bool(self.others) or not self.mode[1])
 
     @property
     def line(self):

@@ -81,6 +81,7 @@ class Recorder(Observer):
         self._logs = 0
         self._optimizers: list = []  # (weak reference, steps, last settings, what its steps change)
         self._results: dict = {}  # of networks that other optimizers may train, since the last update: address -> tensor, which keeps it
+        self._foreign: list = []  # forwards of the newest update whose networks other optimizers train
         self._line: dict | None = None  # of the newest update, until it is known which one follows
         self._last = None  # (optimizer, ordinal): alive until the end, for the last weights
         self._last_weights = 0
@@ -122,7 +123,7 @@ class Recorder(Observer):
                 if forward.marker is not None and self._try(self._unheld, module):
                     forward.unheld = weakref.ref(module)
                 else:
-                    forward.others = bool(self._try(self._of_one, module))
+                    forward.others = self._try(self._of_one, module) or frozenset()
             forward.net = self._try(self._evaluations.net, module) or forward.net
             self._newest = forward if forward.may_evaluate and not forward.others else None
         elif forward.marker is not None and type(module).__module__ != "torch.nn.modules.loss":  # these call a function that is watched
@@ -217,7 +218,9 @@ class Recorder(Observer):
             line["seeded"], line["given"] = self._seeds.seen, seeding.made.own
         line.update(grad_norm=None if norm is None else norm.hex(), grads=count, grad_elements=elements)
         self._line, self._last = line, (optimizer, ordinal)
-        if not self._try(self._others, optimizer):
+        own = _parameter_ids(optimizer)
+        self._foreign = [each for each in self._forwards.maybe_in_vain if each.others.isdisjoint(own)]
+        if not self._foreign:
             self._settle()
         if _sampled(entry[1]):
             self._weigh(optimizer, ordinal)
@@ -269,11 +272,10 @@ class Recorder(Observer):
         return bool(held) and all(id(each) not in held for each in module.parameters())
 
     def _of_one(self, module):
-        """Whether one of several optimizers trains the module, and another has no part in it."""
-        trained = {id(each) for each in module.parameters() if each.requires_grad}
-        made = [made for made in loop.clock.living() if getattr(made, "param_groups", None)]
-        parts = [trained & {id(each) for group in optimizer.param_groups for each in group["params"]} for optimizer in made]
-        return bool(trained) and any(parts) and not all(parts)
+        """Ids of the trained parameters of the module, where one of several optimizers trains it and another has no part in it."""
+        trained = frozenset(id(each) for each in module.parameters() if each.requires_grad)
+        parts = [trained & _parameter_ids(made) for made in loop.clock.living() if getattr(made, "param_groups", None)]
+        return trained if any(parts) and not all(parts) else frozenset()
 
     def _set_aside(self):
         """Forwards that backward reaches in vain are none of the update, where the optimizers hold parameters of other networks."""
@@ -287,34 +289,21 @@ class Recorder(Observer):
             if (module := forward.unheld()) is not None:
                 self._weigh_evaluated(forward, module)
 
-    def _others(self, optimizer):
-        """Forwards of the update's backward whose networks other optimizers train: these may step next, for the same backward."""
-        own = {id(each) for each in self._parameters(optimizer)}
-        return [each for each in self._forwards.maybe_in_vain if own.isdisjoint(map(id, self._trained_by(each.module)))]
-
-    def _trained_by(self, key):
-        """Parameters with gradients of a root."""
-        module = self._roots[key]() if key in self._roots else None
-        return [] if module is None else [each for each in module.parameters() if each.requires_grad]
-
     def _settle(self, optimizer=None):
-        """The newest update is told, now that it is known what comes behind it: a step of `optimizer`, or anything else."""
+        """The newest update is told, now that it is known what comes behind it: a step of `optimizer`, or anything else.
+
+        Forwards of networks that other optimizers train are none of it, unless one of these steps next, for the same backward.
+        """
         line, self._line = self._line, None
         if line is None:
             return
-        self._try(self._set_aside_of_others, optimizer)
-        line.update(self._forwards.taken())
-        self._write(line)
-        self._given = {n: each for n, each in self._given.items() if n > line["n"] - _KNOWN} | {line["n"]: self._forwards.given}
-
-    def _set_aside_of_others(self, optimizer):
-        found = self._others(self._last[0]) if self._last and self._forwards.maybe_in_vain else []
-        if optimizer is not None:
-            steps = {id(each) for each in self._parameters(optimizer)}
-            found = [each for each in found if steps.isdisjoint(map(id, self._trained_by(each.module)))]
+        found = [each for each in self._foreign if optimizer is None or each.others.isdisjoint(_parameter_ids(optimizer))]
         self._forwards.set_aside(found)
         for forward in found:
             self._evaluations.add(forward)
+        line.update(self._forwards.taken())
+        self._write(line)
+        self._given = {n: each for n, each in self._given.items() if n > line["n"] - _KNOWN} | {line["n"]: self._forwards.given}
 
     def _begun_line(self):
         self._try(self._set_aside)
@@ -437,6 +426,10 @@ class Recorder(Observer):
             self._file = Kept(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
             self._file.write(json.dumps(_start()).encode() + b"\n")
         self._file.write(json.dumps(line, separators=(",", ":")).encode() + b"\n")
+
+
+def _parameter_ids(optimizer):
+    return {id(each) for group in getattr(optimizer, "param_groups", ()) for each in group["params"]}
 
 
 def _start():
