@@ -24,7 +24,7 @@ triu type_as unflatten unfold unsqueeze view view_as new_zeros new_ones new_empt
 GIVE = frozenset(SAME.split())  # methods of a tensor that give one
 GIVE_MORE = {"RNN", "LSTM", "GRU", "LSTMCell", "MultiheadAttention", "AdaptiveLogSoftmaxWithLoss", "ModuleList", "ModuleDict", "Module"}
 OWN = GIVE - {"to", "float", "half", "double"} | {"shape", "size", "dim", "ndim", "numel", "dtype", "grad", "requires_grad", "T", "mT"}
-DEEPEST = 5  # own: names, calls and parameters between an expression and what shows it to be a tensor
+DEEPEST = 9  # own: names, calls and parameters between an expression and what shows it to be a tensor
 
 
 def tensor(project: Project, file: PythonFile, node: cst.BaseExpression) -> None:
