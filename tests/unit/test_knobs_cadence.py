@@ -86,7 +86,8 @@ def test_a_share_of_the_whole_grows_only_while_it_is_one(tmp_path, knob, kind, c
 
 
 def test_once_an_epoch_becomes_rarer_by_whole_epochs(tmp_path):
-    made = program(tmp_path, train_py="from lightning import Trainer\nmade = Trainer(val_check_interval=1.0)\n")
+    net = "class Net:\n    def validation_step(self, batch, number):\n        return self.loss(batch)\n"
+    made = program(tmp_path, train_py=f"from lightning import Trainer\n{net}made = Trainer(val_check_interval=1.0)\n")
     candidate = made.propose("eval_cadence", summary(), value="5", findings=(finding("evaluation"),))
     assert added(candidate) == ["made = Trainer(val_check_interval=1.0, check_val_every_n_epoch=5)"]
 
@@ -98,3 +99,36 @@ def test_a_run_that_was_cut_off_is_as_long_as_another_saw_it(tmp_path):
     cost = replace(finding("checkpoint", line, ["checkpoint_cadence"]), share=0.6)
     plans = [made.plan(run, cost, whole_steps=steps)[0] for steps in (None, 120)]
     assert [next(each.value for each in plan if each.knob == "checkpoint_cadence") for plan in plans] == ["200", "80"]
+
+
+GALLERY = """import lightning
+
+
+class Net(lightning.LightningModule):
+    def forward(self, x):
+        return self.layers(x)
+
+
+class Gallery(lightning.Callback):
+    def __init__(self, every_n_steps):
+        self.every_n_steps = every_n_steps
+
+    def on_train_batch_end(self, trainer, module, outputs, batch, number):
+        if trainer.global_step % self.every_n_steps:
+            return
+        draw(module(self.held), trainer.global_step)
+
+
+trainer = lightning.Trainer(callbacks=[Gallery(every_n_steps=10)])
+trainer.fit(Net(), data)
+"""
+
+
+def test_what_calls_the_forward_of_an_evaluation_is_asked_for_its_interval_too(tmp_path):
+    """The evaluation stands at the forward, which a callback calls through the trainer; the finding at the callback's costliest line."""
+    made = program(tmp_path, train_py=GALLERY)
+    run = summary(activities=(activity("Eval", made.line("train.py", "return self.layers"), count=250),))
+    (first, *_), _, _ = made.plan(run, finding("evaluation", made.line("train.py", "draw("), ["eval_cadence"]))
+    assert first.knob == "eval_cadence" and added(first)[0].startswith("trainer = lightning.Trainer(callbacks=[Gallery(every_n_steps=")
+    _, refused, _ = made.plan(run, finding("evaluation", made.line("train.py", "return self.layers"), ["eval_cadence"]))
+    assert any("guards it" in each.reason for each in refused if each.knob == "eval_cadence")

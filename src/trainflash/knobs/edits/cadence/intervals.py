@@ -29,6 +29,9 @@ def interval(edit: Interval, scene: Scene) -> tuple[Target, ...]:
     ran = _costly(scene, facts.activity(scene.summary, edit.phase))
     file, place = scene.source("causes it", ran.location if ran is not None else None)
     guard = _guard(scene, file, place, 0)
+    costliest = scene.finding.location if scene.finding is not None and scene.at is None else None
+    if guard is None and ran is not None and costliest is not None and scene.project.owns(costliest):
+        guard = _guard(scene, scene.project.python(costliest.file), costliest, 0)  # `ran` may be a forward that a callback calls
     if guard is None:
         raise refuse(f"{place}: no condition of the form `step % N == 0` guards it")
     where, number, test, body = guard
