@@ -126,6 +126,13 @@ def test_what_somebody_takes_or_nobody_computes(tmp_path, edit):
     assert seen(tmp_path, ADVERSARIAL.replace("STEPS", "160").replace(*edit)).in_vain == ()
 
 
+def test_networks_live_no_longer_than_without_the_probe(tmp_path):
+    """The first forward of all is one without gradients, as of a generator for its critic."""
+    text = ADVERSARIAL.replace("STEPS", "40").replace(*UNDER)
+    text += "import weakref\nleft = weakref.ref(maker), weakref.ref(critic)\ndel maker, critic, judge, make\n"
+    seen(tmp_path, text + "print([each() is None for each in left])\n")
+
+
 @pytest.mark.full
 def test_one_backward_for_two_optimizers_is_nothing_in_vain(tmp_path):
     assert seen(tmp_path, JOINT.replace("range(90)", "range(60)")).in_vain == ()

@@ -31,7 +31,7 @@ _shown: list = []  # (call path, module, its input): in evaluation mode, until t
 _made: list = []  # (call path, module, its mode, rows that it gave): until the first update shows whether another network trained on it
 _given: dict = {}  # (call path, module, its mode) -> its newest input: until the first update shows whether that is trained on
 _feeding: dict = {}  # call path -> (id, mode) of the modules of which that is so
-asked = None  # the module that runs without gradients before the first update, whose result is wanted
+asked = None  # id of the module that runs without gradients before the first update, whose result is wanted
 _teachers: dict = {}  # id of a module -> [step it ran in last, forwards of that step before it, forwards in a row]
 _single: dict = {}  # call path -> steps in which it showed a trained module one row; None: several in a row
 _opened = None  # the path that opened the newest evaluation which a forward began
@@ -44,7 +44,7 @@ def note(module: object, args: tuple, loop) -> None:
     _teachers[id(module)] = [0, 0, 1]
     if impossible or len(_paths) >= MAX_PATHS:
         return
-    asked = module
+    asked = id(module)
     if args and _plain(args[0]):
         key = _path(), id(module), module.training
         if key in _given or len(_given) < MAX_PATHS:
