@@ -8,6 +8,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from trainflash.schema import Summary
+from trainflash.summary import summarize
 from trainflash.trace import RankTrace, Trace, load
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -51,6 +53,15 @@ def probed(run_dir: Path, program: str, *arguments: str, capture: str = "timing"
     command = [sys.executable, *launcher, PROGRAMS / program, *arguments]
     done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=120)
     return Run(run_dir, done.returncode, done.stdout + done.stderr)
+
+
+def diagnosed(tmp_path: Path, program: Path) -> Summary:
+    """What a diagnosis sees of the program, whose output is as without it, and of which the probe swallowed no error of its own."""
+    run = probed(tmp_path / "run", program, capture="diagnose", TRAINFLASH_OWN=str(tmp_path))
+    assert run.returncode == 0 and run.output == plain(program), run.output
+    found = summarize(run.trace, run="run", project=str(tmp_path))
+    assert found.swallowed == {}
+    return found
 
 
 def steady_ms(rank: RankTrace, first: int = 5) -> dict[str, float]:

@@ -5,10 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from probed import plain, probed
-
-from trainflash.schema import Summary
-from trainflash.summary import summarize
+from probed import diagnosed
 
 LOOP = """
 import copy
@@ -50,17 +47,9 @@ def program(tmp_path: Path, body: str, before: str = "") -> Path:
     return path
 
 
-def seen(tmp_path: Path, path: Path) -> Summary:
-    run = probed(tmp_path / "run", path, capture="diagnose", TRAINFLASH_OWN=str(tmp_path))
-    assert run.returncode == 0 and run.output == plain(path), run.output
-    found = summarize(run.trace, run="run", project=str(tmp_path))
-    assert found.swallowed == {}
-    return found
-
-
 def test_a_teacher_that_nobody_froze(tmp_path):
     path = program(tmp_path, f"target = teacher(x)\n{TAUGHT}")
-    found = seen(tmp_path, path)
+    found = diagnosed(tmp_path, path)
     (vain,) = found.in_vain
     line = next(number for number, row in enumerate(path.read_text().splitlines(), 1) if "target = teacher" in row)
     assert (vain.location.line, vain.direct, vain.per_step) == (line, True, 1.0)
@@ -69,7 +58,7 @@ def test_a_teacher_that_nobody_froze(tmp_path):
 
 def test_a_part_of_what_is_called(tmp_path):
     path = program(tmp_path, "loss = whole(x).square().mean()", "whole = nn.Sequential(net(), nn.Linear(4, 16), student)")
-    (vain,) = seen(tmp_path, path).in_vain
+    (vain,) = diagnosed(tmp_path, path).in_vain
     assert not vain.direct and vain.per_step == 1.0
 
 
@@ -91,7 +80,7 @@ def test_a_part_of_what_is_called(tmp_path):
     ],
 )
 def test_gradients_that_somebody_takes_or_nobody_computes(tmp_path, body, before):
-    assert seen(tmp_path, program(tmp_path, body, before)).in_vain == ()
+    assert diagnosed(tmp_path, program(tmp_path, body, before)).in_vain == ()
 
 
 CLOSURE = """
@@ -108,6 +97,6 @@ return loss
 def test_what_an_optimizer_calls_itself(tmp_path):
     """As Lightning trains: forward and backward run in a closure, inside the update."""
     path = program(tmp_path, CLOSURE.strip(), "")
-    (vain,) = seen(tmp_path, path).in_vain
+    (vain,) = diagnosed(tmp_path, path).in_vain
     assert vain.direct and vain.per_step == 1.0
     assert "teacher(x)" in path.read_text().splitlines()[vain.location.line - 1]

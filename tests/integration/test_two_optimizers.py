@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 from edited_program import judged, sandbox_of
-from probed import plain, probed
+from probed import diagnosed
 
 from trainflash.schema import Summary
-from trainflash.summary import summarize
 
 ADVERSARIAL = """
 import torch
@@ -94,11 +93,7 @@ OTHER = {
 def seen(tmp_path: Path, text: str) -> Summary:
     path = tmp_path / "train.py"
     path.write_text(text, encoding="utf-8")
-    run = probed(tmp_path / "run", path, capture="diagnose", TRAINFLASH_OWN=str(tmp_path))
-    assert run.returncode == 0 and run.output == plain(path), run.output
-    found = summarize(run.trace, run="run", project=str(tmp_path))
-    assert found.swallowed == {}
-    return found
+    return diagnosed(tmp_path, path)
 
 
 @pytest.mark.parametrize(

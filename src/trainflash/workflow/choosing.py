@@ -49,8 +49,8 @@ def choose(
     `hopeless` are findings too small to show a gain. `finished` are experiments of this search, for which an open answer counts too:
     what an earlier one left open deserves another try, whose starts then count together.
     """
-    decided = [one for one in made if one.decision in {"accepted", "rejected", "failed"} or one.n in finished]
-    decided = [one for one in decided if not _agreed_since(one, allowed)]
+    over = [one for one in made if one.decision in {"accepted", "rejected", "failed"} or one.n in finished]
+    decided = [one for one in over if not _agreed_since(one, allowed)]
     essences = {one.n: essence(diff_of(one), one) for one in decided}
     found_open, unagreed, left = [], [], []
     for each in candidates:

@@ -14,6 +14,7 @@ from trainflash.knobs.reading.python_source import (
     PythonFile,
     descendants,
     dotted,
+    elements_of,
     has_splat,
     keyword,
     placed_parameters,
@@ -168,7 +169,7 @@ def conjuncts(test: cst.BaseExpression) -> list[cst.BaseExpression]:
 
 def plain_names(target: cst.BaseExpression) -> list[str] | None:
     """The variables that an assignment to `target` gives a value; None where it also gives one to something else."""
-    each = [element.value for element in target.elements] if isinstance(target, (cst.Tuple, cst.List)) else [target]
+    each = elements_of(target)
     return [one.value for one in each] if all(isinstance(one, cst.Name) for one in each) else None  # type: ignore[attr-defined]
 
 

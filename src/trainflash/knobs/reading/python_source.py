@@ -337,6 +337,11 @@ def unsubscripted(node: cst.BaseExpression) -> cst.BaseExpression:
     return node
 
 
+def elements_of(node: cst.BaseExpression) -> list[cst.BaseExpression]:
+    """`x` and `y` of `x, y` and `[x, y]`; `node` itself for anything else."""
+    return [each.value for each in node.elements] if isinstance(node, (cst.Tuple, cst.List)) else [node]
+
+
 def targets_of(node: cst.CSTNode) -> list[cst.BaseExpression]:
     """What an assignment, `del`, `as` or a loop gives a value to, or takes it from; nothing for any other node."""
     if isinstance(node, cst.Assign):

@@ -13,6 +13,7 @@ from trainflash.knobs.reading.python_source import (
     PythonFile,
     descendants,
     dotted,
+    elements_of,
     own_field,
     own_method,
     string_value,
@@ -140,7 +141,7 @@ def _always_cut(file: PythonFile, node: cst.CSTNode, names: widths.Width, seen: 
         if isinstance(up, cst.Call) and _tail(up) == "register_buffer" and up.args:
             return _cut_field(file, up, string_value(up.args[0].value) or "", names)
         if isinstance(up, (cst.Assign, cst.AnnAssign, cst.AugAssign)):
-            targets = [unsubscripted(each) for target in targets_of(up) for each in _parts(target)]
+            targets = [unsubscripted(each) for target in targets_of(up) for each in elements_of(target)]
             return bool(targets) and all(_cut_target(file, function, target, names, seen) for target in targets)
         if isinstance(up, cst.Return) and function is not None:
             calls = list(callers.sites(names.project, file, function))
@@ -148,10 +149,6 @@ def _always_cut(file: PythonFile, node: cst.CSTNode, names: widths.Width, seen: 
         if isinstance(up, cst.BaseCompoundStatement):
             return False
     return False
-
-
-def _parts(target: cst.BaseExpression) -> list[cst.BaseExpression]:
-    return [each.value for each in target.elements] if isinstance(target, (cst.Tuple, cst.List)) else [target]
 
 
 def _cut_target(

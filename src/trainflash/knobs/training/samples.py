@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import libcst as cst
 
 from trainflash.knobs.reading.expressions import UNKNOWN, literal, refuse
-from trainflash.knobs.reading.python_source import PythonFile, clauses, descendants, dotted
+from trainflash.knobs.reading.python_source import PythonFile, clauses, descendants, dotted, elements_of
 from trainflash.knobs.reading.sizes import size_of
 
 DEEPEST = 6  # own: local names between a sample and what is filled in
@@ -310,17 +310,13 @@ def _bounded(node: cst.BaseExpression) -> bool:
 
 def _pairs(target: cst.BaseExpression, source: cst.BaseExpression) -> list[tuple[cst.BaseExpression, cst.BaseExpression]]:
     """What goes through what: each target of `enumerate` and `zip`, also of one in the other, with its own list."""
-    plain = _split(target)
+    plain = elements_of(target)
     if not isinstance(source, cst.Call) or dotted(source.func) not in ("enumerate", "zip"):
         return [(target, source)]
     given = [arg.value for arg in source.args if arg.keyword is None and not arg.star]
     if dotted(source.func) == "enumerate":
         return _pairs(plain[1], given[0]) if len(plain) == 2 and given else []
     return [pair for part, inner in zip(plain, given, strict=False) for pair in _pairs(part, inner)] if len(plain) > 1 else []
-
-
-def _split(target: cst.BaseExpression) -> list[cst.BaseExpression]:
-    return [element.value for element in target.elements] if isinstance(target, (cst.Tuple, cst.List)) else [target]
 
 
 def _names(target: cst.BaseExpression) -> set[str]:

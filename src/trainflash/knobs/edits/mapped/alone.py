@@ -12,7 +12,7 @@ import libcst as cst
 
 from trainflash.knobs.edits.foreach.apart import not_caught, runs_through
 from trainflash.knobs.edits.mapped.joins import Turns
-from trainflash.knobs.edits.mapped.tensors import GIVE
+from trainflash.knobs.edits.mapped.tensors import GIVE, layer_of_torch
 from trainflash.knobs.effects import changes, given, purity
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees
@@ -191,14 +191,12 @@ def _layers_of_torch(file: PythonFile, call: cst.Call) -> bool:
     """Whether `self.x(…)` calls layers of torch's own, which call nothing of the program's."""
     name, owner = dotted(call.func) or "", file.class_around(call)
     made = given_to(owner, name) if owner is not None and name.startswith("self.") else []
-    return bool(made) and all(_layer_of_torch(file, each) for each in made)
+    return bool(made) and all(_of_torch_alone(file, each) for each in made)
 
 
-def _layer_of_torch(file: PythonFile, made: cst.BaseExpression) -> bool:
-    module, _, kind = (file.full_name(made.func) or "").rpartition(".") if isinstance(made, cst.Call) else ("", "", "")
-    if module != "torch.nn":
-        return False
-    return kind != "Sequential" or all(not arg.star and _layer_of_torch(file, arg.value) for arg in made.args)  # type: ignore[attr-defined]
+def _of_torch_alone(file: PythonFile, made: cst.BaseExpression) -> bool:
+    kind = layer_of_torch(file, made)
+    return bool(kind) and (kind != "Sequential" or all(not arg.star and _of_torch_alone(file, arg.value) for arg in made.args))  # type: ignore[attr-defined]
 
 
 def _network(project: Project, file: PythonFile, call: cst.Call) -> bool:

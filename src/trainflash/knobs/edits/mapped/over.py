@@ -18,7 +18,7 @@ from trainflash.knobs.effects.given import bound, unpacked
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading.expressions import given_to, is_name, literal, place_in, plain_names, refuse, short
 from trainflash.knobs.reading.plain_values import PlainValues
-from trainflash.knobs.reading.python_source import ASSIGNS, PythonFile, clauses, descendants, dotted, targets_of
+from trainflash.knobs.reading.python_source import ASSIGNS, PythonFile, clauses, descendants, dotted, elements_of, targets_of
 from trainflash.knobs.reading.sizes import size_of, sizes_of
 from trainflash.knobs.splices import Splice
 from trainflash.schema import Location
@@ -289,14 +289,17 @@ def _one_dimension(file: PythonFile, element: cst.SubscriptElement) -> bool:
     if isinstance(part.value, cst.Name):
         heads = [up for up in file.ancestors(element) if isinstance(up, cst.For)]
         heads += [clause for up in file.ancestors(element) for clause in clauses(up)]
-        return any(_counts(file, each, part.value.value) for each in heads)
+        return any(counter(file, each) == part.value.value for each in heads)
     return isinstance(literal(part.value), int) and not isinstance(literal(part.value), bool)
 
 
-def _counts(file: PythonFile, head: cst.For | cst.CompFor, name: str) -> bool:
-    """Whether a loop counts by `name`."""
-    called = file.full_name(head.iter.func) if isinstance(head.iter, cst.Call) else None
-    return (called == "range" and dotted(head.target) == name) or (called == "enumerate" and place_in(head.target, name) == 0)
+def counter(file: PythonFile, head: cst.For | cst.CompFor) -> str | None:
+    """The name by which a loop counts: that of `range`, or the first one of `enumerate`."""
+    counts = file.full_name(head.iter.func) if isinstance(head.iter, cst.Call) else None
+    if counts == "enumerate":
+        name = dotted(elements_of(head.target)[0])
+        return name if name is not None and place_in(head.target, name) == 0 else None
+    return dotted(head.target) if counts == "range" else None
 
 
 def everything(element: cst.SubscriptElement) -> bool:
@@ -326,8 +329,7 @@ def _given_once(owner: cst.CSTNode, name: str) -> bool:
 
 
 def _told(target: cst.BaseExpression) -> set[str | None]:
-    parts = [each.value for each in target.elements] if isinstance(target, (cst.Tuple, cst.List)) else [target]
-    return {dotted(each) for each in parts}
+    return {dotted(each) for each in elements_of(target)}
 
 
 def _unpacked(file: PythonFile, owner: cst.CSTNode, name: str) -> tuple[str, int] | None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from trainflash.knobs.edits.mapped.over import everything, sized, taken_by
+from trainflash.knobs.edits.mapped.over import counter, everything, sized, taken_by
 from trainflash.knobs.reading.expressions import given_to, is_name, literal, refuse
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, keyword, sole
 
@@ -34,7 +34,7 @@ def placed(file: PythonFile, node: cst.For, target: cst.BaseExpression, *, besid
     """
     here = file.location(node)
     name = dotted(target.value) if isinstance(target, cst.Subscript) else None
-    number = _number(node)
+    number = counter(file, node)
     found = [taken_by(file, each) for each in descendants(target, cst.Name) if number is not None and each.value == number]  # type: ignore[attr-defined,arg-type]
     if name is None or "." in name or len(found) != 1 or found[0][0] is not target or len(target.slice) != 1 + found[0][1]:  # type: ignore[union-attr]
         raise refuse(f"{here}: `{file.text(target)}` is no row of a tensor")
@@ -62,15 +62,6 @@ def placed(file: PythonFile, node: cst.For, target: cst.BaseExpression, *, besid
     if part:
         return Placed(f"{name}[{', '.join(file.text(each).rstrip(', ') for each in before)}]", 0, None)
     return Placed(name, dim, assign)
-
-
-def _number(node: cst.For) -> str | None:
-    """The name by which the loop counts: that of `range`, or the first one of `enumerate`."""
-    counts = dotted(node.iter.func) if isinstance(node.iter, cst.Call) else None
-    target = node.target
-    if counts == "enumerate" and isinstance(target, cst.Tuple) and target.elements:
-        return dotted(target.elements[0].value)
-    return dotted(target) if counts == "range" else None
 
 
 def _as_many(file: PythonFile, node: cst.For, made: cst.BaseExpression, dim: int) -> bool:

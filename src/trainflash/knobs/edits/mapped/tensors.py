@@ -82,9 +82,15 @@ def _layer(file: PythonFile, called: cst.BaseExpression) -> bool:
     return bool(made) and all(_gives_one(file, each) for each in made)
 
 
-def _gives_one(file: PythonFile, made: cst.BaseExpression) -> bool:
+def layer_of_torch(file: PythonFile, made: cst.BaseExpression) -> str:
+    """`Linear` of `nn.Linear(…)`; empty for anything but a layer of torch's own."""
     module, _, kind = (file.full_name(made.func) or "").rpartition(".") if isinstance(made, cst.Call) else ("", "", "")
-    if module != "torch.nn" or kind in GIVE_MORE:
+    return kind if module == "torch.nn" else ""
+
+
+def _gives_one(file: PythonFile, made: cst.BaseExpression) -> bool:
+    kind = layer_of_torch(file, made)
+    if not kind or kind in GIVE_MORE:
         return False
     return kind != "Sequential" or (bool(made.args) and not made.args[-1].star and _gives_one(file, made.args[-1].value))  # type: ignore[attr-defined]
 

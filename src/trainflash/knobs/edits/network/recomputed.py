@@ -15,6 +15,7 @@ from trainflash.knobs.reading.python_source import (
     PythonFile,
     descendants,
     dotted,
+    elements_of,
     keyword,
     methods_of,
     parameter,
@@ -244,7 +245,7 @@ def _variable(project: Project, file: PythonFile, name: cst.Name, depth: int) ->
 def _runs(project: Project, owner: str) -> Iterator[tuple[PythonFile, cst.Call]]:
     """Calls of what is made of the class: of fields and variables that are given it."""
     for file in project.parsed(owner):
-        bound = {name for each in descendants(file.module, cst.AssignTarget) for name in map(dotted, _flat(each.target)) if name}  # type: ignore[attr-defined]
+        bound = {name for each in descendants(file.module, cst.AssignTarget) for name in map(dotted, elements_of(each.target)) if name}  # type: ignore[attr-defined]
         names = {
             name
             for name in bound
@@ -252,7 +253,3 @@ def _runs(project: Project, owner: str) -> Iterator[tuple[PythonFile, cst.Call]]
             if any(callees.called_name(call) == owner for call in descendants(value, cst.Call))  # type: ignore[arg-type]
         }
         yield from ((file, call) for call in file.calls if dotted(unsubscripted(call.func)) in names)
-
-
-def _flat(target: cst.BaseExpression) -> list[cst.BaseExpression]:
-    return [each.value for each in target.elements] if isinstance(target, (cst.Tuple, cst.List)) else [target]

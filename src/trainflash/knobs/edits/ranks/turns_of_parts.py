@@ -9,7 +9,7 @@ import libcst as cst
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees
 from trainflash.knobs.reading.expressions import literal, refuse, short
-from trainflash.knobs.reading.python_source import ASSIGNS, PythonFile, descendants, dotted, methods_of, targets_of
+from trainflash.knobs.reading.python_source import ASSIGNS, PythonFile, descendants, dotted, elements_of, methods_of, targets_of
 
 BARE = re.compile(
     r"(.*Loss|.*Dropout.*|\w*ReLU\w*|GELU|SiLU|Tanh|Sigmoid|Softmax|LogSoftmax|Identity|Flatten|\w+Pool\dd|Upsample|\w+Pad\dd)$"
@@ -37,8 +37,7 @@ def _parts(owner: cst.ClassDef) -> set[str]:
         if not any(isinstance(value, (cst.Call, cst.IfExp, cst.ListComp, cst.List)) and not _bare(value) for value in values):
             continue
         for target in targets_of(line):
-            inner = [each.value for each in target.elements] if isinstance(target, (cst.Tuple, cst.List)) else [target]
-            made |= {name.removeprefix("self.") for each in inner if (name := dotted(each) or "").startswith("self.")}
+            made |= {name.removeprefix("self.") for each in elements_of(target) if (name := dotted(each) or "").startswith("self.")}
     return made
 
 

@@ -86,7 +86,7 @@ class Again(Observer):
 
     def _at_boundary(self) -> None:
         if self._state is not None:  # a step without a backward, or the second one of the window
-            if loop.steps > self._step + 1 or self._state == REMEMBERS or self._state == WAITS:
+            if loop.steps > self._step + 1 or self._state != COUNTS:
                 self._close(write=False)
         elif self._plan and loop.steps >= self._plan[0]:
             in_time = loop.steps <= self._plan[0] + MOST_LATE
@@ -157,8 +157,6 @@ class Again(Observer):
         if write:
             self._write()
         self._forget()
-        if not self._plan:
-            self.thrown.stop()
 
     # --- calls
 

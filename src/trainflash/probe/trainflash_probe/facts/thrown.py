@@ -14,7 +14,7 @@ from ..phases.loop import loop
 from ..phases.observer import Observer
 
 ALL_MADE = 8  # steps after which a program with one optimizer is not looked at any more
-LAST_STEP = 32  # after that nobody asks
+LAST_STEP = 32  # after that nobody asks: the last window of `again` has begun
 
 
 class _Grads:
@@ -62,6 +62,7 @@ class Thrown(Observer):
         made = loop.clock.living()
         if loop.steps > (ALL_MADE if len(made) < 2 else LAST_STEP):
             self.stop()
+            return
         if len(made) < 2:
             return
         for each in made:

@@ -8,6 +8,7 @@ not among those that step behind that backward, such as a GAN's generator where 
 
 from __future__ import annotations
 
+from ..phases.matching import memory_of
 from . import aims, evaluations, state, tensors
 
 _ROWS_LIMIT = 1024  # samples of one update whose hashes are listed one by one
@@ -19,9 +20,9 @@ class Forward:
     `made`: where the results of networks lie that other optimizers train; they are no data, with gradients or without.
     """
 
-    def __init__(self, module, args, kwargs, owns, evaluating, updates, made=frozenset()):
+    def __init__(self, module, args, kwargs, owns, evaluating, updates, made=()):
         found = [tensor for _, tensor in tensors.leaves([args, kwargs])]
-        given = [tensor for tensor in found if not tensor.requires_grad and not (made and tensors.address(tensor) in made)]
+        given = [tensor for tensor in found if not tensor.requires_grad and memory_of(tensor) not in made]
         self.owns, self.evaluating, self.updates, self.module = owns, evaluating, updates, id(module)
         self.rows = tensors.rows(given)
         self.trimmed = tensors.rows(given, trim=True) if owns and any(tensor.dim() > 1 for tensor in given) else self.rows

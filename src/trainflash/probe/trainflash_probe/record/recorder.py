@@ -32,6 +32,7 @@ from ..files import Kept
 from ..nested import plain
 from ..phases import losses
 from ..phases.loop import loop
+from ..phases.matching import memory_of
 from ..phases.observer import Observer
 from . import aims, contents, drawn, inline, projected, saves, scaled, scores, state, tensors, values, variation, workers
 from .epochs import Epochs
@@ -114,7 +115,7 @@ class Recorder(Observer):
         owns = first is not None
         if owns and self._nudged is not None and tensors.torch_module().is_grad_enabled():
             state.nudge(module, self._nudged)
-        forward = self._try(Forward, module, args, kwargs, owns, self._evaluating, self._updates, frozenset(self._results))
+        forward = self._try(Forward, module, args, kwargs, owns, self._evaluating, self._updates, self._results)
         if forward is None:
             return
         if owns:
@@ -144,7 +145,7 @@ class Recorder(Observer):
             return
         self._try(forward.returned, result)
         if forward.others:
-            self._results.update({tensors.address(tensor): tensor for _, tensor in tensors.leaves(result)})
+            self._results.update({place: tensor for _, tensor in tensors.leaves(result) if (place := memory_of(tensor))})
 
     def on_backward(self, tensors_, grad_tensors):
         self._look()
@@ -264,7 +265,7 @@ class Recorder(Observer):
     # ---------------------------------------------------------------- parts
 
     def _held(self):
-        return {id(each) for made in loop.clock.living() for group in made.param_groups for each in group["params"]}
+        return set().union(*map(_parameter_ids, loop.clock.living()))
 
     def _unheld(self, module):
         """Whether optimizers train something, and no parameter of the module."""
@@ -273,8 +274,11 @@ class Recorder(Observer):
 
     def _of_one(self, module):
         """Ids of the trained parameters of the module, where one of several optimizers trains it and another has no part in it."""
+        several = [made for made in loop.clock.living() if getattr(made, "param_groups", None)]
+        if len(several) < 2:
+            return frozenset()
         trained = frozenset(id(each) for each in module.parameters() if each.requires_grad)
-        parts = [trained & _parameter_ids(made) for made in loop.clock.living() if getattr(made, "param_groups", None)]
+        parts = [trained & _parameter_ids(made) for made in several]
         return trained if any(parts) and not all(parts) else frozenset()
 
     def _set_aside(self):

@@ -61,14 +61,6 @@ class Raw:
         self.view = memoryview((ctypes.c_char * size).from_address(address)).cast("B") if size else memoryview(b"")
 
 
-def address(tensor):
-    """Where the values of `tensor` lie, which its views and what is detached from it share; None where that has no place."""
-    try:
-        return tensor.untyped_storage().data_ptr() or None
-    except Exception:  # sparse, wrapped and the like
-        return None
-
-
 def describe(tensor):
     """Data type and shape of one sample (without the leading dimension), such as `float32[3,32,32]`."""
     kind = str(tensor.dtype).replace("torch.", "")
