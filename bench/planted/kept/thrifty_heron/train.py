@@ -20,8 +20,8 @@ class Config:
     heads: int = 4
     batch_size: int = 24
     micro_batch_size: int = 24 if os.environ.get("PLANTED_FIX") == "1" else 1
-    lr: float = 2e-3
-    min_lr: float = 2e-4
+    lr: float = 1e-3
+    min_lr: float = 1e-4
     warmup: int = 20
     weight_decay: float = 0.1
     grad_clip: float = 1.0
