@@ -176,14 +176,17 @@ def _notes(baseline: Record, candidate: Record) -> tuple[str, ...]:
     return tuple(dict.fromkeys(notes))
 
 
-def only_drifts(found: Fidelity, baseline: Record, candidate: Record, nudged: Record | None) -> bool:
+def only_drifts(
+    found: Fidelity, baseline: Record, candidate: Record, nudged: Record | None, agreed: frozenset[str] = frozenset()
+) -> bool:
     """Whether the candidate begins with rounding of the nudge's size and no update stands out, and yet ends farther off than the nudge.
 
-    Where activations meet a kink, two of the same size or sums that cancel out, a unit in the last place moves a training for good.
-    Whether one nudge of the weights meets such a place is chance.
+    `agreed` are changes in kind that the owner agrees to, beside which it may drift. Where activations meet a kink, two of the same size
+    or sums that cancel out, a unit in the last place moves a training for good. Whether one nudge of the weights meets such a place is
+    chance.
     """
-    failed = {check.name for check in found.checks if check.ok is False}
-    pairs = _pairs(baseline, candidate)
+    failed = {check.name for check in found.checks if check.ok is False and _CHANGE.get(check.name) not in agreed}
+    pairs = _pairs(baseline, candidate, agreed)
     if not failed or not failed <= _DRIFTS or pairs is None or nudged is None:
         return False
     courses = measure_noise(baseline, None, nudged).courses

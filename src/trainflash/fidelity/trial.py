@@ -26,7 +26,7 @@ from trainflash.schema import Check, Command, Fidelity, Sandbox
 
 # Differences that nobody can have meant: such a candidate is not trained any further.
 _HOPELESS = frozenset({"mode", "optimizer", "coverage", "targets", "evaluation", "checkpoint"})
-# Differences that rounding cannot make: then the nudge has nothing to explain.
+# Differences that rounding cannot make: then the nudge has nothing to explain, unless the owner agrees to them and the rest may be rounding.
 _NEVER_ROUNDING = frozenset({"updates", "batch", "shape", "mode", "optimizer", "coverage"})
 # What differs from run to run of a program that does not repeat itself may differ in the candidate too; `spread` judges these.
 _BY_CHANCE = frozenset({"loss", "gradients", "weights", "numerics"})
@@ -174,11 +174,11 @@ class _Trial:
     def _beyond_noise(self, found: Fidelity, sides: _Sides, kept: dict[str, Run]) -> Fidelity:
         """Compared again beside the baseline's own noise; and as whole runs, where single updates cannot be compared."""
         nudge = "nudged-bfloat16" if "precision" in found.changed else "nudged"
-        runs = self._runs(("rerun", nudge) if not _NEVER_ROUNDING & set(found.changed) else ("rerun",), sides, kept)
+        runs = self._runs(("rerun", nudge) if not (_NEVER_ROUNDING - self.allowed) & set(found.changed) else ("rerun",), sides, kept)
         known = {name.removesuffix("-bfloat16"): run.record for name, run in runs.items()}
         found = self._compare(sides, known)
         unsteady = "rerun" in known and judgement.unsteady(sides.baseline.record, known["rerun"], self.tolerance)
-        if not unsteady and judgement.only_drifts(found, sides.baseline.record, sides.candidate.record, known.get("nudged")):
+        if not unsteady and judgement.only_drifts(found, sides.baseline.record, sides.candidate.record, known.get("nudged"), self.allowed):
             return self._compare(sides, known | {name: run.record for name, run in self._runs(_OTHER_NUDGES, sides, kept).items()})
         changed = set(found.changed) - {"numerics"}
         if unsteady and changed <= self.allowed | _BY_CHANCE:

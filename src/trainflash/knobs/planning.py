@@ -143,7 +143,7 @@ def _demand(knob: Knob, scene: Scene) -> None:
 
 
 def _at_target(knob: Knob, scene: Scene, target: Target, kind: Kind, wanted: Any) -> list[Candidate]:
-    values = [scene.facts.evaluate(each, target.current) for each in knob.values] if wanted is None else [wanted]
+    values = [target.within(scene.facts.evaluate(each, target.current)) for each in knob.values] if wanted is None else [wanted]
     known = [value for value in values if value is not None]
     if not known:
         raise UsageError("what its value depends on was not measured in this run", "give a value: try KNOB=VALUE")

@@ -63,10 +63,15 @@ class Target:
     label: str = ""  # shown as the candidate's value, where the value alone says nothing
     risk: Change | None = None  # where this place may change more than the knob says
     because: str = ""
+    most: int | None = None  # a number of steps or epochs beyond this would never come; the knob's own values end here
 
     def also(self, *more: Splice) -> Target:
         """The same target, whose edit makes these changes too."""
         return replace(self, write=lambda value: (*self.write(value), *more))
+
+    def within(self, value: Any) -> Any:
+        """`value`, or what it may be at most."""
+        return min(value, self.most) if type(value) is int and self.most is not None else value
 
 
 def at_all(places: Sequence[tuple[Location, tuple[Splice, ...]]], shown: str, label: str) -> Target:

@@ -172,13 +172,27 @@ def without_element(file: PythonFile, element: cst.Element) -> tuple[Splice, ...
     owner = file.parent(element)
     if not isinstance(owner, (cst.List, cst.Set)):
         raise refuse(f"{file.location(element)}: `{file.text(element)}` stands in no list")
-    at = next(number for number, each in enumerate(owner.elements) if each is element)
-    start, end = file.outer_span(element.value)
+    return (_without_part(file, owner.elements, element),)
+
+
+def without_argument(file: PythonFile, call: cst.Call, given: cst.Arg) -> Splice:
+    """The edit that takes an argument out of a call."""
+    return _without_part(file, call.args, given)
+
+
+def _without_part(file: PythonFile, parts: Sequence[cst.BaseElement | cst.Arg], part: cst.BaseElement | cst.Arg) -> Splice:
+    """The edit that takes one of `parts`, between commas, out."""
+    at = next(number for number, each in enumerate(parts) if each is part)
+    start, end = _begin(file, part), file.outer_span(part.value)[1]
     if at:
-        start = file.outer_span(owner.elements[at - 1].value)[1]
-    elif len(owner.elements) > 1:
-        end = file.outer_span(owner.elements[1].value)[0]
-    return (Splice(file.path, start, end, ""),)
+        start = file.outer_span(parts[at - 1].value)[1]
+    elif len(parts) > 1:
+        end = _begin(file, parts[1])
+    return Splice(file.path, start, end, "")
+
+
+def _begin(file: PythonFile, part: cst.BaseElement | cst.Arg) -> int:
+    return min(file.span(part)[0], file.outer_span(part.value)[0])
 
 
 def called(file: PythonFile, function: cst.BaseExpression, arguments: Sequence[cst.Arg]) -> str:

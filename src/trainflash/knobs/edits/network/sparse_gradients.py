@@ -11,12 +11,14 @@ import libcst as cst
 
 from trainflash.errors import UsageError
 from trainflash.knobs.edits import calls
+from trainflash.knobs.edits.statements import without_argument
 from trainflash.knobs.kinds import CallArgument, SparseGradients
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees, lookups, sources
 from trainflash.knobs.reading.expressions import argument_node, literal, refuse, short
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, has_splat, keyword, string_value, targets_of
 from trainflash.knobs.scene import Scene, Target
+from trainflash.knobs.splices import Edit, Splice
 
 TABLES = ("torch.nn.Embedding", "torch.nn.EmbeddingBag")
 ARGUMENT = CallArgument(TABLES, "sparse", position=6, default=False, local="literal", conflicts=("max_norm", "scale_grad_by_freq"))
@@ -25,6 +27,7 @@ LAZY = ("SGD", "Adagrad")  # move no row without a gradient; SparseAdam does not
 FAILS = ("Adagrad",)  # with an error where sparse gradients meet weight decay
 MOVES = ("momentum", "weight_decay", "dampening", "nesterov")  # what moves such rows all the same, above zero
 DENSE = ("fused", "foreach", "differentiable")  # implementations that take no sparse gradients
+CHOSEN = ("fused", "foreach")  # for their speed alone
 READS = {"clip_grad_norm_", "clip_grad_value_", "DistributedDataParallel", "FullyShardedDataParallel", "fully_shard", "prepare"}
 READS |= {"register_hook", "register_post_accumulate_grad_hook", "add_param_group", "compile"}  # what may not take or send sparse ones
 DERIVES = ("torch.autograd.grad", "torch.autograd.functional.", "torch.func.", "functorch.")
@@ -35,7 +38,7 @@ PREPARES = ("copy_", "uniform_", "normal_", "zero_", "fill_", "data", "requires_
 def sparse_gradients(edit: SparseGradients, scene: Scene) -> tuple[Target, ...]:
     """All large tables at once. Raises `UsageError` where their rows may be moved, or their gradients read, in another way."""
     project = scene.project
-    _moves_looked_up_rows_alone(scene)
+    dense_alone = _moves_looked_up_rows_alone(scene)
     _nobody_reads_gradients(project)
     found, reasons = [], []
     for file, call in _tables(project):
@@ -51,7 +54,11 @@ def sparse_gradients(edit: SparseGradients, scene: Scene) -> tuple[Target, ...]:
         raise reasons[0] if reasons else refuse(f"no embedding table of {LEAST_ROWS} rows and more is made in this project's own source")
     first = dense[0]
     where = "; ".join(dict.fromkeys(target.where for target in dense))
-    return (Target(first.location, first.current, lambda value: tuple(each for target in dense for each in target.write(value)), where),)
+
+    def write(value: bool) -> tuple[Edit, ...]:
+        return tuple(dict.fromkeys((*(each for target in dense for each in target.write(value)), *dense_alone)))
+
+    return (Target(first.location, first.current, write, where),)
 
 
 def _rates_alone(groups: cst.BaseExpression | None) -> bool:
@@ -65,7 +72,9 @@ def _rates_alone(groups: cst.BaseExpression | None) -> bool:
     return bool(written) and all(isinstance(group, cst.Dict) for group in written) and set(keys) <= {"params", "lr"}
 
 
-def _moves_looked_up_rows_alone(scene: Scene) -> None:
+def _moves_looked_up_rows_alone(scene: Scene) -> tuple[Splice, ...]:
+    """The edits that take out of the optimizer's call what chooses an implementation that takes no sparse gradients. Raises `UsageError`
+    where rows may be moved that were not looked up."""
     updates = scene.facts.get("updates")
     kind, place = (updates.optimizer, updates.location) if updates is not None else (None, None)
     if kind not in LAZY:
@@ -83,15 +92,21 @@ def _moves_looked_up_rows_alone(scene: Scene) -> None:
     call = made[0]
     if any(arg.keyword is None for arg in call.args[2:]):
         raise refuse(f"{place}: arguments of {kind} stand without their names")
+    dense_alone = []
     for name in (*MOVES, *DENSE):
         given = keyword(call, name)
-        if given is not None and not _nothing(scene.project, file, given.value):
+        if given is None or _nothing(scene.project, file, given.value):
+            continue
+        if name in CHOSEN and literal(given.value) is True:
+            dense_alone.append(without_argument(file, call, given))
+        else:
             raise refuse(f"{place}: `{name}={short(file.text(given.value))}` does not go together with sparse gradients")
     first = call.args[0].value if call.args else None
     handed = kind in FAILS and isinstance(first, cst.Name)  # settings of a group that do not go together with it fail at once
     if not handed and not _rates_alone(first) and (not isinstance(first, cst.Call) or callees.method_name(first) != "parameters"):
         raise refuse(f"{place}: groups of parameters may have settings of their own")
     _alone(scene.project, call, updates.optimizers > 1)  # type: ignore[union-attr]
+    return tuple(dense_alone)
 
 
 def _alone(project: Project, made: cst.Call, several: bool) -> None:
@@ -174,12 +189,12 @@ def _only_looked_up(project: Project, file: PythonFile, call: cst.Call) -> None:
     """Raises `UsageError` where the program uses the table's weight as a matrix, too: its gradient would be dense all the same."""
     up = file.parent(call)
     name = dotted(up.targets[0].target) if isinstance(up, cst.Assign) and len(up.targets) == 1 else None
-    if name is None:
-        raise refuse(f"{file.location(call)}: what the table is called cannot be told")
-    last = name.split(".")[-1]
-    for where in project.parsed(last):
+    last = name.split(".")[-1] if name is not None else None  # None: in a list, say; any weight may be the table's
+    for where in project.parsed("weight"):
         for node in where.nodes:
-            if not isinstance(node, cst.Attribute) or node.attr.value != "weight" or (dotted(node.value) or "").split(".")[-1] != last:
+            if not isinstance(node, cst.Attribute) or node.attr.value != "weight":
+                continue
+            if last is not None and (dotted(node.value) or "").split(".")[-1] != last:
                 continue
             around = where.parent(node)
             prepared = isinstance(around, cst.Attribute) and around.attr.value in PREPARES
