@@ -176,9 +176,7 @@ def _notes(baseline: Record, candidate: Record) -> tuple[str, ...]:
     return tuple(dict.fromkeys(notes))
 
 
-def only_drifts(
-    found: Fidelity, baseline: Record, candidate: Record, nudged: Record | None, agreed: frozenset[str] = frozenset()
-) -> bool:
+def only_drifts(found: Fidelity, baseline: Record, candidate: Record, nudged: Record | None, agreed: frozenset[str] = frozenset()) -> bool:
     """Whether the candidate begins with rounding of the nudge's size and no update stands out, and yet ends farther off than the nudge.
 
     `agreed` are changes in kind that the owner agrees to, beside which it may drift. Where activations meet a kink, two of the same size

@@ -26,7 +26,7 @@ from trainflash.schema import Check, Command, Fidelity, Sandbox
 
 # Differences that nobody can have meant: such a candidate is not trained any further.
 _HOPELESS = frozenset({"mode", "optimizer", "coverage", "targets", "evaluation", "checkpoint"})
-# Differences that rounding cannot make: then the nudge has nothing to explain, unless the owner agrees to them and the rest may be rounding.
+# Differences that rounding cannot make: the nudge has nothing to explain, unless the owner agrees to them and the rest may be rounding.
 _NEVER_ROUNDING = frozenset({"updates", "batch", "shape", "mode", "optimizer", "coverage"})
 # What differs from run to run of a program that does not repeat itself may differ in the candidate too; `spread` judges these.
 _BY_CHANCE = frozenset({"loss", "gradients", "weights", "numerics"})
