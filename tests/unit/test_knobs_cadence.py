@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from knob_scenes import activity, added, finding, program, summary
+from knob_scenes import activity, added, finding, loader, program, summary
 
 from trainflash.knobs.cadence import LARGEST_SHARE, happens, times_too_often
 
@@ -83,6 +83,15 @@ def test_a_share_of_the_whole_grows_only_while_it_is_one(tmp_path, knob, kind, c
     candidates, _, _ = made.plan(summary(), replace(finding(kind, made.line("train.py", "made ="), [knob]), share=0.03))
     before = call.split("=")[-1].rstrip(")")
     assert [added(each) for each in candidates if each.knob == knob] == [[f"made = {call.replace(before, value)}"] for value in after]
+
+
+def test_a_trainers_interval_ends_with_the_epoch(tmp_path):
+    source = "from lightning import Trainer\nmade = Trainer(max_epochs=9, val_check_interval=10)\n"
+    made = program(tmp_path, train_py=source)
+    cost = replace(finding("evaluation", made.line("train.py", "made ="), ["eval_cadence"]), share=0.03)
+    run = summary(loaders=(loader("train", dataset_len=1000, batch_size=32),))
+    values = [[each.value for each in made.plan(each, cost)[0]] for each in (run, replace(run, ranks=2), summary())]
+    assert values == [["31", "20"], ["15"], ["50", "20"]]
 
 
 def test_once_an_epoch_becomes_rarer_by_whole_epochs(tmp_path):
