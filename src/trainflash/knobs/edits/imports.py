@@ -14,7 +14,7 @@ from trainflash.knobs.splices import Splice
 
 WITH_TORCH = (
     *("torch.nn.functional", "torch.nn", "torch.optim", "torch.utils.data", "torch.backends.cudnn"),
-    *("torch.amp", "torch.autograd", "torch.profiler"),
+    *("torch.amp", "torch.autograd", "torch.linalg", "torch.profiler"),
 )
 ENVIRONMENT = ("environ", "putenv", "load_dotenv")
 CHANGES = ("os.putenv", "os.unsetenv", *(f"os.environ.{name}" for name in ("setdefault", "update", "pop", "clear", "__setitem__")))

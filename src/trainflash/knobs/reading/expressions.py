@@ -122,6 +122,15 @@ def assigned(file: PythonFile, target: cst.CSTNode) -> cst.BaseExpression | None
     return None
 
 
+def value_of(file: PythonFile, node: cst.BaseExpression) -> cst.BaseExpression:
+    """What a name was assigned, if once; the node itself otherwise."""
+    if not isinstance(node, cst.Name):
+        return node
+    scope = file.scope(node)
+    found = [assigned(file, each.node) for each in (scope[node.value] if scope is not None else ()) if hasattr(each, "node")]
+    return found[0] if len(found) == 1 and found[0] is not None else node
+
+
 def index_of(file: PythonFile, function: cst.FunctionDef, param: cst.Param) -> int | None:
     """Position of `param` in a call, the object itself not counted; None for keyword-only ones and the object."""
     ordered = placed_parameters(function)

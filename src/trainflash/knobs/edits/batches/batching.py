@@ -11,7 +11,7 @@ from trainflash.knobs.edits.batches.collating import LOADER
 from trainflash.knobs.edits.which_call import the_call
 from trainflash.knobs.kinds import BatchedSampling
 from trainflash.knobs.reading import callees
-from trainflash.knobs.reading.expressions import assigned, literal, refuse
+from trainflash.knobs.reading.expressions import literal, refuse, value_of
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, has_splat, keyword, positional, string_value
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
@@ -115,7 +115,7 @@ def loader_is_only_iterated(scene: Scene) -> None:
 def _items_are_reads(scene: Scene, file: PythonFile, call: cst.Call, data: cst.BaseExpression) -> str:
     """An expression with the length of the data set; raises `UsageError` unless its items are plain reads of tensors."""
     loader = scene.facts.get("train_loader")
-    made = _value_of(file, data)
+    made = value_of(file, data)
     if isinstance(made, cst.Call) and file.full_name(made.func) == TENSORS and (loader is None or loader.dataset == "TensorDataset"):
         if isinstance(data, cst.Name):
             return data.value
@@ -134,15 +134,6 @@ def _items_are_reads(scene: Scene, file: PythonFile, call: cst.Call, data: cst.B
     if not isinstance(data, cst.Name):
         raise refuse(f"{file.location(call)}: the data set has no name, so its length cannot be asked for")
     return data.value
-
-
-def _value_of(file: PythonFile, node: cst.BaseExpression) -> cst.BaseExpression:
-    """What a name was assigned, if once; the node itself otherwise."""
-    if not isinstance(node, cst.Name):
-        return node
-    scope = file.scope(node)
-    found = [assigned(file, each.node) for each in (scope[node.value] if scope is not None else ()) if hasattr(each, "node")]
-    return found[0] if len(found) == 1 and found[0] is not None else node
 
 
 def _only_reads(file: PythonFile, owner: cst.ClassDef, function: cst.FunctionDef) -> None:

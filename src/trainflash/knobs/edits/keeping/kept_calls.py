@@ -186,15 +186,21 @@ def cached_maker(file: PythonFile, call: cst.Call, *, typed: bool = False) -> tu
     With `typed` arguments that are equal but of two types have results of their own. Raises `UsageError` where the module does not know
     what is called there yet.
     """
+    tail = call.func.attr.value if isinstance(call.func, cst.Attribute) else file.text(call.func)
+    name = tail.lower() if tail[:1].isupper() else (file.full_name(call.func) or tail).split(".")[-1]
+    known_above(file, call.func, above_outermost(file, call))
+    return cache_of(file, call, file.text(call.func), name, typed=typed)
+
+
+def cache_of(file: PythonFile, node: cst.CSTNode, function: str, name: str, *, typed: bool = False) -> tuple[str, str, tuple[Splice, ...]]:
+    """`cached_maker` for a `function` that the module knows, above `node`, under `_name` where that is free."""
     spelled, needed = imports.reach(file, "functools", "lru_cache" if typed else "cache")
     spelled += "(maxsize=None, typed=True)" if typed else ""
-    tail = call.func.attr.value if isinstance(call.func, cst.Attribute) else file.text(call.func)
-    name = "_" + tail.lower() if tail[:1].isupper() else "_" + (file.full_name(call.func) or tail).split(".")[-1]
+    name = f"_{name}"
     while any(isinstance(node, cst.Name) and node.value == name for node in file.nodes):
         name += "_kept"
-    start = above_outermost(file, call)
-    known_above(file, call.func, start)
-    line = f"{name} = {spelled}({file.text(call.func)}){file.newline}"
+    start = above_outermost(file, node)
+    line = f"{name} = {spelled}({function}){file.newline}"
     return name, spelled, (*needed, Splice(file.path, start, start, line + 2 * file.newline))
 
 

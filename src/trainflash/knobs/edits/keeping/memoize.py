@@ -16,6 +16,7 @@ from trainflash.knobs import facts
 from trainflash.knobs.edits import imports
 from trainflash.knobs.edits.keeping.by_contents import kept_by_contents
 from trainflash.knobs.edits.keeping.kept_calls import kept_call
+from trainflash.knobs.edits.keeping.kept_factors import kept_factors
 from trainflash.knobs.edits.keeping.kept_figures import kept_figures
 from trainflash.knobs.edits.statements import decorating
 from trainflash.knobs.effects import changes, purity
@@ -30,6 +31,7 @@ from trainflash.schema import LoaderFacts, RepeatedWork
 MOST_PLACES = 3  # own: functions inside each other repeat together; the costliest few say it all
 UNSIZED_ENTRIES = 64  # own: results of unknown size are kept only if there are few
 TEXTS = ("str", "bytes", "pathlib.Path")
+INFERENCE = "a tensor that is made under inference_mode would be kept, and training cannot use it"
 BOUNDED_ABOVE = 1024  # own: beyond so many results the cache gets an explicit bound
 
 
@@ -71,11 +73,14 @@ def _works(scene: Scene) -> list[RepeatedWork]:
 
 
 def _kept_result(scene: Scene, work: RepeatedWork) -> Target:
-    """A library's call, or the figures of what an object keeps."""
+    """A library's call, the figures of what an object keeps, or the factors of a matrix."""
+    inference = any(True for _ in scene.project.parsed("inference_mode"))
     try:
+        if inference:
+            raise refuse(f"{work.location}: {INFERENCE}")
         return kept_call(scene, work.location)
     except UsageError:
-        found = kept_figures(scene, work.location)
+        found = kept_figures(scene, work.location) or (None if inference else kept_factors(scene, work.location))
         if found is None:
             raise
         return found
@@ -92,7 +97,7 @@ def _target(edit: Memoize, scene: Scene, work: RepeatedWork) -> Target:
     if purity.cached_already(file, function):
         raise refuse(f"{name} is cached already")
     if any(True for _ in scene.project.parsed("inference_mode")) and _makes_tensors(scene, file, function):
-        raise refuse(f"{name}: a tensor that is made under inference_mode would be kept, and training cannot use it")
+        raise refuse(f"{name}: {INFERENCE}")
     keyless = purity.unhashable(file, function) is not None
     held = _property(file, function) if keyless else None
     if held is None and not work.hashable and (keyless or not work.containers):

@@ -1,9 +1,9 @@
 """Looks into some early steps for operators and frozen modules that do equal work again: masks, tables of positions, constant features.
 
 From a step's begin to its backward the public functions of torch, the methods of tensors and the calls of modules are watched, for what
-the owner's lines call without a gradient: digests of arguments and result, and the time. Passes over the data are looked at in the same
-places, because a frozen network sees equal batches again one pass later. Calls of one module on the parts of a batch, one by one, are
-counted too. Never in a program that compiles.
+the owner's lines call without a gradient: digests of arguments and result, and the time; where equations are solved, of the matrix alone.
+Passes over the data are looked at in the same places, because a frozen network sees equal batches again one pass later. Calls of one
+module on the parts of a batch, one by one, are counted too. Never in a program that compiles.
 """
 
 from __future__ import annotations
@@ -52,6 +52,7 @@ boolean_dispatch assert_int_or_pair untyped_storage storage storage_offset stora
 reinforce_type unify_type_list import_ir_module parse_ir parse_schema fork wait
 """
 _LEFT_ALONE = frozenset(_NO_WORK.split())
+_SOLVE = "linalg_solve"
 _NOT_WORK = ("_", "is_", "get_", "set_", "use_", "empty", "new_empty", "as_", "sym_", "quantize", "cudnn_", "mkldnn_", "miopen_")
 
 _clock = time.perf_counter_ns
@@ -212,6 +213,8 @@ class PureWork(Observer):
         if self._overhead > MAX_OVERHEAD_NS or len(self._rows) >= MAX_ROWS:
             return
         try:
+            if name == _SOLVE and len(args) == 2 and not needs_grad(args[0]):
+                args, result = args[:1], None  # that the matrix is factorised is the work, whatever it is solved for
             if not needs_grad(result) and not needs_grad(args) and not is_of_module(frame):
                 place = asker(frame)
                 given = digest_of((name, args, kwargs), by_identity=True) if place is not None else None
