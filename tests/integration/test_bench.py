@@ -115,9 +115,12 @@ def leftovers(directory):
 def test_one_start_within_a_small_budget(box, tmp_path):
     """The budget buys one start or two: they are measured in turns and kept, and nothing is claimed."""
     edit(box, "candidate", LESS_WORK)
-    progress = []
-    runs, verdict = compare(box, tmp_path / "bench", 8.0, on_progress=lambda *seen: progress.append(seen))
-    assert verdict.decision == "inconclusive"
+    for budget_s in (8.0, 16.0, 32.0):  # the least that a start takes on a machine as busy as this one
+        progress, directory = [], tmp_path / f"bench-{budget_s:.0f}"
+        runs, verdict = compare(box, directory, budget_s, on_progress=lambda *seen: progress.append(seen))  # noqa: B023
+        assert verdict.decision == "inconclusive"
+        if runs.starts:
+            break
     assert "of at least 4 starts" in verdict.reason
     assert len(runs.starts) < 4
     start = runs.starts[0]
@@ -129,13 +132,13 @@ def test_one_start_within_a_small_budget(box, tmp_path):
         assert start.steps >= 20
         assert start.baseline_startup_s > 0
         assert start.baseline_cpu_s > start.candidate_cpu_s
-    assert [to_plain(each) for each in runs.starts] == lines(tmp_path / "bench")
-    assert read_document(Runs, tmp_path / "bench" / "runs.json") == runs
+    assert [to_plain(each) for each in runs.starts] == lines(directory)
+    assert read_document(Runs, directory / "runs.json") == runs
     slices = progress[0][2]  # fewer where the first ones took longer
     assert progress[0] == ("speed: start 1, slices", 0, slices) and 4 <= slices <= 12
     assert progress[-1][1:] == (slices, slices)
-    assert not list((tmp_path / "bench").rglob("events-*.bin"))
-    assert leftovers(tmp_path / "bench") == []
+    assert not list(directory.rglob("events-*.bin"))
+    assert leftovers(directory) == []
 
 
 def test_a_candidate_that_cannot_start_is_rejected(box, tmp_path):

@@ -172,7 +172,7 @@ def _begun_anew(start: WorkerStart, signals: Signals, limits: Thresholds) -> Cla
             count("workers", loader.num_workers),
         ),
         location=start.location or loader.location,
-        knobs=("persistent_workers",) if loader.num_workers > 0 and not loader.persistent_workers else (),
+        knobs=("kept_iterator", *(("persistent_workers",) if loader.num_workers > 0 and not loader.persistent_workers else ())),
     )
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any
 
-from trainflash.fidelity import aims
+from trainflash.fidelity import aims, drawn_by_step
 from trainflash.fidelity.outcome import Outcome, has_inputs, no_inputs, some
 from trainflash.fidelity.pairing import SAME_WORK, Pair, epoch_starts
 from trainflash.fidelity.record import Stream, Update
@@ -62,6 +62,8 @@ def samples(pair: Pair) -> Outcome:
         return Outcome(True, f"the same samples in each of {len(epochs)} whole epochs, in another order from update {first.n} on")
     if dealt_otherwise(pair):
         return Outcome(True, f"all ranks together see the same samples in each of {len(epochs)} whole epochs, dealt out in another way")
+    if (by_step := drawn_by_step.drawn(pair)) is not None:
+        return by_step
     drawn = _drawn(pair) if pair.keys is not None else None
     if drawn is not None and drawn.ok and other[0] == 0 and pair.same_keys and not pair.rebatched and _same_streams(pair):
         return Outcome(False, f"update {first.n}: the same keys and the same random streams give other samples")

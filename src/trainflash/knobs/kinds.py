@@ -215,6 +215,11 @@ class KeptLoader(Edit):
 
 
 @dataclass(frozen=True)
+class KeptIterator(Edit):
+    """Keep one iterator of the loader that each step begins anew for one batch."""
+
+
+@dataclass(frozen=True)
 class JoinedExchange(Edit):
     """Exchange the tensors of a loop by one collective, in place of one for each."""
 

@@ -126,10 +126,11 @@ INPUT = (
                 "persistent_workers",
             ),
             Fix(
-                "build the loader or the pool once, before the loop; keep one iterator and begin it again at its end",
+                "build the loader or the pool once, before the loop",
                 "the order from the second epoch on, where shuffling draws from the global generator",
                 "loader_before_loop",
             ),
+            Fix("keep one iterator and begin it again at its end", "which samples come together, each once in a pass", "kept_iterator"),
             Fix("do not reload Lightning's loaders after each epoch", "what a data module gives anew", "reload_dataloaders_off"),
             ALONE,
             Fix("fewer workers", "random numbers drawn in workers", "dataloader_workers"),

@@ -12,6 +12,7 @@ from ..guard import swallow
 from ..objects import is_a, is_tensor
 
 _LIMIT = 4096  # keys of one batch that are kept
+_NUMBERS = 12  # digits of a number that is its own key: far fewer than a digest has, so that it is told from one
 
 
 class Drawn:
@@ -81,7 +82,14 @@ def _keys(index):
     if kind is not None and kind.__len__(index) > _LIMIT:
         return None
     words = [_word(key) for key in ([index] if kind is None else kind.__iter__(index))]
-    return None if None in words else [hashlib.blake2b(word.encode(), digest_size=8).hexdigest() for word in words]
+    return None if None in words else [_key(word) for word in words]
+
+
+def _key(word):
+    """16 hexadecimal digits: a number as it is, a digest of anything else."""
+    if word.isdigit() and len(word) <= _NUMBERS:
+        return f"{int(word):016x}"
+    return hashlib.blake2b(word.encode(), digest_size=8).hexdigest()
 
 
 def _word(key):

@@ -1,0 +1,106 @@
+"""Batches that each step draws anew from the whole data set, as `next(iter(loader))` does: no pass over the data can be compared.
+
+Which samples come is then chance, on one side or on both. What is not chance: that they are samples of the same data set, each the same
+under its key; that no part of it is drawn more often, or left out; that as many different ones come; and that neighbours in a batch are
+no neighbours in the data set.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from trainflash.fidelity.outcome import Outcome
+from trainflash.fidelity.pairing import Pair, epoch_starts
+from trainflash.fidelity.record import Stream
+
+_ANEW = 0.5  # passes for each update, from which on a pass is no pass
+_LEAST_KNOWN = 20  # own: samples that both sides must have shown under one key
+_NUMBERS = 10**12  # larger keys are digests
+# Own: false alarms of one in 100,000 draws. Of the Kolmogorov-Smirnov statistic times the root of nm / (n + m), and in standard deviations.
+_KOLMOGOROV, _DEVIATIONS = 2.47, 4.4
+_MODULI = (2, 3, 5, 7)  # a data set thinned out at regular places
+_NEIGHBOURS = 0.8  # of the mean distance of neighbouring keys: of 100 draws it scatters by a tenth
+
+
+def drawn(pair: Pair) -> Outcome | None:
+    """Whether the candidate draws from the data set as the baseline does; None where the baseline has passes, or keys cannot tell."""
+    if pair.rebatched or pair.keys is None or not _draws_anew(pair.baseline, pair.length):
+        return None
+    old, new = ([int(key, 16) for key in keys] for keys in pair.keys)
+    if len(old) != len(new) or max((*old, *new)) >= _NUMBERS:
+        return None
+    known = [_values(stream, pair.length) for stream in (pair.baseline, pair.candidate)]
+    if None in known:
+        return None
+    before, after = known
+    assert before is not None and after is not None
+    shared = before.keys() & after.keys()
+    if len(shared) < _LEAST_KNOWN:
+        return None
+    if other := sum(before[key] != after[key] for key in shared):
+        return Outcome(False, f"{other} of {len(shared)} samples that both sides draw have other values or targets")
+    if reason := _drawn_otherwise(old, new):
+        return Outcome(False, reason)
+    counts = f"{len(set(old))} → {len(set(new))} different ones"
+    return Outcome(True, f"each step of the baseline draws its samples anew, and the candidate draws of the same data set: {counts}")
+
+
+def _draws_anew(stream: Stream, length: int) -> bool:
+    """Whether the loader begins anew for about each update, after the first samples of what it could give."""
+    starts = epoch_starts(stream, length)
+    first = {key for update in stream.updates[: starts[1]] for key in update.keys or ()} if len(starts) > 1 else set()
+    every = {key for update in stream.updates[:length] for key in update.keys or ()}
+    return len(starts) >= _ANEW * length and len(every) > len(first)
+
+
+def _values(stream: Stream, length: int) -> dict[str, tuple[str, str | None]] | None:
+    """Content and target of each sample by its key; None where one key gives several, as augmentation does, or they are not listed."""
+    found: dict[str, tuple[str, str | None]] = {}
+    for update in stream.updates[:length]:
+        keys, rows, targets = update.keys, update.rows, update.target_rows
+        if keys is None or rows is None or len(keys) != len(rows):
+            return None
+        beside: Sequence[str | None] = targets if targets is not None and len(targets) == len(rows) else [None] * len(rows)
+        for key, value in zip(keys, zip(rows, beside, strict=True), strict=True):
+            if found.setdefault(key, value) != value:
+                return None
+    return found
+
+
+def _drawn_otherwise(old: Sequence[int], new: Sequence[int]) -> str:
+    """In what the candidate's draws differ from the baseline's by more than chance; empty where they do not."""
+    if _furthest(old, new) * math.sqrt(len(old) * len(new) / (len(old) + len(new))) > _KOLMOGOROV:
+        return "the candidate draws other parts of the data set"
+    for modulus in _MODULI:
+        for rest in range(modulus):
+            before, after = (sum(key % modulus == rest for key in keys) for keys in (old, new))
+            if abs(before - after) > _DEVIATIONS * math.sqrt(before + after):
+                return f"of {len(old)} samples at every {modulus}th place of the data set {before} → {after}"
+    distinct = len(set(old)), len(set(new))
+    if distinct[1] < distinct[0] - _DEVIATIONS * math.sqrt(max(1, len(old) - distinct[0])):
+        return f"distinct samples {distinct[0]} → {distinct[1]}"
+    steps = [math.fsum(abs(b - a) for a, b in pairwise(keys)) for keys in (old, new)]
+    if steps[1] < _NEIGHBOURS * steps[0]:
+        return "the candidate's samples come in the order of the data set"
+    return ""
+
+
+def _furthest(old: Sequence[int], new: Sequence[int]) -> float:
+    """The Kolmogorov-Smirnov statistic: how far the two empirical distributions are apart at most."""
+    far = 0.0
+    for left, right in _shares(sorted(old), sorted(new)):
+        far = max(far, abs(left / len(old) - right / len(new)))
+    return far
+
+
+def _shares(old: Sequence[int], new: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """At each value how many of either side, both in order, are no greater."""
+    left = right = 0
+    for value in sorted({*old, *new}):
+        while left < len(old) and old[left] <= value:
+            left += 1
+        while right < len(new) and new[right] <= value:
+            right += 1
+        yield left, right
