@@ -215,6 +215,11 @@ class KeptLoader(Edit):
 
 
 @dataclass(frozen=True)
+class KeptArchive(Edit):
+    """Read all arrays of an archive of NumPy's once, which reads the one that it is asked for each time."""
+
+
+@dataclass(frozen=True)
 class KeptIterator(Edit):
     """Keep one iterator of the loader that each step begins anew for one batch."""
 

@@ -17,6 +17,7 @@ from trainflash.knobs.edits.formats import kept_layout, single_precision
 from trainflash.knobs.edits.keeping import (
     drawn_weights,
     hoisting,
+    kept_archives,
     kept_contents,
     kept_handles,
     kept_iterators,
@@ -81,6 +82,7 @@ FINDERS: dict[type, Callable[[Any, Scene], tuple[Target, ...]]] = {
     of.CountedOnce: counters.counted_once,
     of.WatchingMode: watching_modes.watching_mode,
     of.KeptLink: kept_links.kept_link,
+    of.KeptArchive: kept_archives.kept_archive,
     of.KeptIterator: kept_iterators.kept_iterator,
     of.KeptLoader: kept_loaders.kept_loader,
     of.KeptHandle: kept_handles.kept_handle,

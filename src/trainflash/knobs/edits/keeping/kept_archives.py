@@ -1,0 +1,117 @@
+"""NumPy's archive of several arrays reads an array from the file each time that it is asked for it: all of them read once.
+
+`self.archive = np.load("train.npz")` becomes `self.archive = dict(np.load("train.npz"))`, where calls ask it for an array by name again and
+again. An archive gives a new array each time; so a part that somebody may change is copied where it is taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from trainflash.knobs.edits.keeping.kept_calls import set_once
+from trainflash.knobs.effects import changes, sharing
+from trainflash.knobs.kinds import KeptArchive
+from trainflash.knobs.project import Project
+from trainflash.knobs.reading.expressions import given_to, refuse, short, value_of
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, keyword, string_value
+from trainflash.knobs.reading.whole_files import ARCHIVE, values_given
+from trainflash.knobs.scene import Scene, Target
+from trainflash.knobs.splices import Splice
+
+ASKS = ("keys", "items", "values", "get")  # what a dictionary can be asked, too
+LOOKS = ("len", "list", "sorted", "set", "tuple", "print")
+SUFFIX = ".npz"
+
+
+def kept_archive(edit: KeptArchive, scene: Scene) -> tuple[Target, ...]:
+    """The archive that the function at the finding's line asks. Raises `UsageError` where it is none, or asked for more than arrays."""
+    file, place = scene.source("reads")
+    function = file.function_at(place)
+    found = list(_asked(scene.project, file, function)) if function is not None else []
+    if len({id(loaded) for _, loaded, _ in found}) != 1:
+        raise refuse(f"{place}: no archive of arrays is asked for one again near this line")
+    where, loaded, name = found[0]
+    here = where.location(loaded)
+    if name.startswith("self.") and not set_once(scene.project, name.split(".")[1], whole=False):
+        raise refuse(f"{here}: {name} may be another archive later")
+    splices = [Splice(where.path, *(where.span(loaded)[0],) * 2, "dict("), Splice(where.path, *(where.span(loaded)[1],) * 2, ")")]
+    for other, taken in _uses(scene.project, where, name):
+        splices += _copied(scene.project, other, taken)
+    return (Target(here, None, lambda value: tuple(splices), f"the arrays of `{short(where.text(loaded))}` at {here}", "read once"),)
+
+
+def _asked(project: Project, file: PythonFile, function: cst.FunctionDef) -> Iterator[tuple[PythonFile, cst.Call, str]]:
+    """Archives that the function asks by a name, where each is loaded, and what it is called."""
+    for node in descendants(function.body, cst.Subscript):
+        name = dotted(node.value)  # type: ignore[attr-defined]
+        if _key(node) is None or name is None or name.removeprefix("self.").count("."):  # type: ignore[arg-type]
+            continue
+        owner = file.class_of(function) if name.startswith("self.") else file.module
+        values = given_to(owner, name) if owner is not None else []
+        if len(values) == 1 and isinstance(values[0], cst.Call) and _is_archive(file, values[0]):
+            yield file, values[0], name
+
+
+def _key(node: cst.Subscript) -> str | None:
+    index = node.slice[0].slice
+    return string_value(index.value) if len(node.slice) == 1 and isinstance(index, cst.Index) else None
+
+
+def _is_archive(file: PythonFile, call: cst.Call) -> bool:
+    """Whether a call loads an archive, as its path says, and does not map it."""
+    if file.full_name(call.func) != ARCHIVE or keyword(call, "mmap_mode") is not None or not call.args or len(call.args) > 1 + _named(call):
+        return False
+    path = call.args[0].value
+    return any(SUFFIX in file.text(each) for each in (path, value_of(file, path), *values_given(file, call, path)))
+
+
+def _named(call: cst.Call) -> int:
+    return sum(arg.keyword is not None for arg in call.args)
+
+
+def _uses(project: Project, file: PythonFile, name: str) -> Iterator[tuple[PythonFile, cst.Subscript]]:
+    """All places that ask the archive for an array. Raises `UsageError` where it is used otherwise than a dictionary can be."""
+    word, own = name.removeprefix("self."), name.startswith("self.")
+    for where in project.parsed(word) if own else (file,):
+        for node in where.nodes:
+            if not (
+                isinstance(node, cst.Attribute) and node.attr.value == word if own else isinstance(node, cst.Name) and node.value == word
+            ):
+                continue
+            up = where.parent(node)
+            if isinstance(up, (cst.AssignTarget, cst.AnnAssign)) or (isinstance(up, cst.Attribute) and up.attr is node):
+                continue
+            if isinstance(up, cst.Subscript) and up.value is node:
+                if isinstance(where.parent(up), (cst.AssignTarget, cst.AugAssign, cst.Del)):
+                    raise refuse(f"{where.location(up)}: `{where.text(up)}` is set")
+                yield where, up
+            elif not _as_dictionary(where, node, up):
+                raise refuse(f"{where.location(node)}: `{short(where.text(up or node))}` asks an archive for more than its arrays")
+
+
+def _as_dictionary(file: PythonFile, node: cst.CSTNode, up: cst.CSTNode | None) -> bool:
+    if isinstance(up, cst.Arg):
+        call = file.parent(up)
+        return isinstance(call, cst.Call) and dotted(call.func) in LOOKS
+    if isinstance(up, cst.Attribute):
+        return up.attr.value in ASKS
+    return isinstance(up, (cst.ComparisonTarget, cst.For, cst.CompFor))
+
+
+def _copied(project: Project, file: PythonFile, taken: cst.Subscript) -> list[Splice]:
+    """The edit that copies the part that is taken, where somebody may change it. Raises `UsageError` where that is the whole array."""
+    around = file.function_around(taken) or file.module
+    inner = sharing.Shared(project, file, set(), frozenset({id(taken)})).within(around)
+    handed = any(
+        each.value is not None and (inner.holds(each.value) or inner.wraps(each.value))  # type: ignore[attr-defined]
+        for each in descendants(around, (cst.Return, cst.Yield))
+    )
+    if not handed and changes.result_changed(project, [(file, taken)]) is None:
+        return []
+    part = file.parent(taken)
+    if not (isinstance(part, cst.Subscript) and part.value is taken):
+        raise refuse(f"{file.location(taken)}: the whole array that `{file.text(taken)}` gives may be changed")
+    end = file.span(part)[1]
+    return [Splice(file.path, end, end, ".copy()")]
