@@ -22,6 +22,7 @@ SAVE = Location("keep.py", 20, "Keeper.save")
 LOOP = Location("train.py", 60, "main")
 POOL = Location("data.py", 9, "draw")
 SENDS = Location("rollout.py", 20, "Crew.send")
+SCORES = Location("train.py", 20, "scores")
 HOOK = Location("watch.py", 14, "Norms.hook")
 MODE = Location("watch.py", 8, "Watch.__torch_dispatch__")
 FEED = Location("train.py", 31, "batch_loss")
@@ -207,6 +208,22 @@ def test_a_hook_that_steps_an_optimizer_is_not_accused_of_that():
 def test_hooks_below_a_bottleneck_and_functions_that_are_no_hooks_are_healthy():
     assert first(hooked(DEFAULT.dominant - 0.01)).kind == "compute"
     assert first(replace(hooked(), hooks=())).kind == "compute"
+
+
+def scored(share: float, in_library: float) -> Summary:
+    lines = (LineCost("main", "Fwd", SCORES, share, "", in_library), LineCost("main", "Fwd", FEED, 0.3))
+    return replace(s.run(), lines=lines)
+
+
+def test_other_libraries_inside_the_network_are_host_code_for_as_long_as_they_work():
+    found = first(scored(0.35, 0.3))
+    assert (found.kind, found.phase, found.location) == ("host_code", "Fwd", SCORES)
+    assert found.share == pytest.approx(0.3) and "other libraries than torch" in found.summary
+
+
+def test_a_line_of_the_network_that_hardly_calls_them_is_healthy():
+    assert first(scored(0.35, 0.0)).kind == "compute"
+    assert first(scored(0.35, DEFAULT.dominant - 0.01)).kind == "compute"
 
 
 def watched(per_step: float, body: float = 0.0) -> Summary:

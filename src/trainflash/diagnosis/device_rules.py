@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from trainflash.diagnosis.calm import COMPUTE
 from trainflash.diagnosis.census import explained, fixed_costs, mean_operator_us, usual_each_us
 from trainflash.diagnosis.claims import Claim, at, claim, count, megabytes, milliseconds, percent, shown
@@ -138,11 +140,11 @@ def launch_overhead(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
 def python_in_network(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
     """host_code inside forward or backward: hooks and Python that no operator explains.
 
-    Samples of the owner's hooks, where they reach a bottleneck's share. Else computing − operators − 50 µs of Python for each of them;
-    that abstains without a census or lines, on a GPU, with several ranks (backward waits for them) and with torch.compile, whose kernels
-    the census does not see.
+    Samples of the owner's hooks, or of libraries without tensors, where they reach a bottleneck's share. Else computing − operators −
+    50 µs of Python for each of them; that abstains without a census or lines, on a GPU, with several ranks (backward waits for them) and
+    with torch.compile, whose kernels the census does not see.
     """
-    return _hooks(signals, limits) or _unexplained(signals, limits)
+    return _hooks(signals, limits) or _libraries(signals, limits) or _unexplained(signals, limits)
 
 
 def _hooks(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
@@ -171,6 +173,30 @@ def _hooks(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
                 count("modules and parameters that the hook hangs on", places[(where.file, where.function)]),
                 Evidence("hottest line", str(where)),
             ),
+            location=where,
+        ),
+    )
+
+
+def _libraries(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
+    if signals.on_gpu and signals.host_bound is not True:
+        return ()
+    called = [line for line in signals.summary.lines if line.role == "main" and line.phase in ("Fwd", "Bwd") and line.in_library]
+    lines = [replace(line, share=line.in_library) for line in called]
+    where, share = hottest(lines), sum(line.share for line in lines)
+    if where is None or share < limits.dominant:
+        return ()
+    return (
+        claim(
+            "host_code",
+            "Fwd",
+            "host",
+            share,
+            limits,
+            phases=("Fwd", "Bwd"),
+            summary=f"work of other libraries than torch, inside the network or on its way to the loss, takes {shown(share)} of the time"
+            + at(where),
+            evidence=(percent("samples in such libraries, share of wall time", share), Evidence("hottest line", str(where))),
             location=where,
         ),
     )

@@ -11,7 +11,8 @@ from trainflash.trace import PARTS, Samples, Trace
 MOST_LINES = 200
 LEAST_LINE_SHARE = 0.001  # a line below a thousandth of the time explains nothing
 
-Costs = dict[tuple[str, str, Location], int]  # (phase, part of making a batch, line) -> nanoseconds
+# (phase, part of making a batch, line) -> nanoseconds, and how many of them in a library that the line calls
+Costs = dict[tuple[str, str, Location], tuple[int, int]]
 
 
 def line_costs(samples: Samples, role: str, kept: np.ndarray) -> tuple[tuple[LineCost, ...], int]:
@@ -28,8 +29,8 @@ def worker_lines(trace: Trace, pid: int, part: Steady) -> tuple[LineCost, ...]:
         if worker.parent == pid:
             cost, sampled = _costs(worker.samples, part.holds(worker.samples.t_ns))
             whole += sampled
-            for key, weight in cost.items():
-                together[key] = together.get(key, 0) + weight
+            for key, spent in cost.items():
+                _add(together, key, *spent)
     return _ordered(together, "worker", whole)
 
 
@@ -38,14 +39,19 @@ def _costs(samples: Samples, kept: np.ndarray) -> tuple[Costs, int]:
     parts = samples.part[owned] if samples.part is not None else np.zeros(int(owned.sum()), dtype=np.int64)
     cost: Costs = {}
     for place, phase, part, weight in zip(samples.place[owned], samples.phase[owned], parts, samples.weight_ns[owned], strict=True):
-        key = (PHASES[phase], PARTS[part], samples.locations[place])
-        cost[key] = cost.get(key, 0) + int(weight)
+        library = int(weight) if samples.libraries and samples.libraries[place] else 0
+        _add(cost, (PHASES[phase], PARTS[part], samples.locations[place]), int(weight), library)
     return cost, int(samples.weight_ns[kept].sum())
+
+
+def _add(cost: Costs, key: tuple[str, str, Location], ns: int, in_library: int) -> None:
+    before = cost.get(key, (0, 0))
+    cost[key] = before[0] + ns, before[1] + in_library
 
 
 def _ordered(cost: Costs, role: str, whole: int) -> tuple[LineCost, ...]:
     if whole == 0:
         return ()
-    lines = [LineCost(role, phase, location, weight / whole, part) for (phase, part, location), weight in cost.items()]
+    lines = [LineCost(role, phase, at, ns / whole, part, inside / whole) for (phase, part, at), (ns, inside) in cost.items()]
     lines.sort(key=lambda line: -line.share)
     return tuple(line for line in lines[:MOST_LINES] if line.share >= LEAST_LINE_SHARE)

@@ -35,6 +35,7 @@ class Sampled:
     number: np.ndarray
     place: np.ndarray
     locations: tuple[Location, ...]
+    libraries: tuple[str, ...] = ()  # see `Samples`
 
 
 @dataclass(frozen=True)

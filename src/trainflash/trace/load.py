@@ -229,13 +229,16 @@ def _read_samples(process: _Process) -> Sampled:
     t, number = words.t_ns[sampled], words.code[sampled] - codes["sample_of"]
     due = _due(t, facts)
     places = {int(fact["id"]): facts.location(fact.get("at")) for fact in facts.all("place")}
+    libraries = {int(fact["id"]): str(fact.get("library", "")) for fact in facts.all("place")}
     known = sorted(number for number, location in places.items() if location is not None)
     index = np.full(4096, -1, dtype=np.int64)
     index[known] = np.arange(len(known))
     weight = np.diff(t, prepend=t[:1])
     if len(weight) > 1:
         weight[0] = int(np.median(weight[1:]))
-    return Sampled(due, weight, number, index[number], tuple(places[number] for number in known))
+    return Sampled(
+        due, weight, number, index[number], tuple(places[number] for number in known), tuple(libraries[number] for number in known)
+    )
 
 
 def _due(t: np.ndarray, facts: Facts) -> np.ndarray:
@@ -265,7 +268,7 @@ def _samples(
     if generated is not None:
         phase = generated.phase_of_samples(t, phase)
     part = input_facts.parts(process.words, process.codes, t, worker=marks is None)
-    return Samples(t, sampled.weight_ns, sampled.place, phase, step_of(t, step_start), sampled.locations, part)
+    return Samples(t, sampled.weight_ns, sampled.place, phase, step_of(t, step_start), sampled.locations, part, sampled.libraries)
 
 
 def _worker(process: _Process, parents: dict[int, Facts], repeats: tuple[RepeatedCall, ...]) -> WorkerTrace:

@@ -46,6 +46,7 @@ class Samples:
     step: np.ndarray
     locations: tuple[Location, ...]
     part: np.ndarray | None = None
+    libraries: tuple[str, ...] = ()  # by place: the library that the line had called, which knows nothing of tensors; "" else
 
 
 @dataclass(frozen=True)

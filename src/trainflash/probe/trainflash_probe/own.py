@@ -12,6 +12,12 @@ PROBE = os.path.dirname(os.path.abspath(__file__))
 _CWD = os.getcwd()
 _FOREIGN = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 _given = [entry for entry in os.environ.get("TRAINFLASH_OWN", "").split(os.pathsep) if entry] or [_CWD]
+# Own: common ones that compute on arrays, tables, texts and pictures, and never with tensors of torch.
+_LIBRARIES = """
+numpy scipy sklearn pandas polars statsmodels networkx numba joblib PIL cv2 skimage imageio matplotlib seaborn plotly bokeh librosa
+soundfile nltk sacrebleu rouge_score jiwer seqeval editdistance Levenshtein rapidfuzz pycocotools shapely pyarrow h5py xgboost lightgbm
+"""
+LIBRARIES = frozenset(_LIBRARIES.split())
 _RESUME = bytes((opcode.opmap["RESUME"], 0)) if "RESUME" in opcode.opmap else None  # of a function's beginning; Python 3.11 and newer
 _LONGEST_ENTRY = 1024  # bytes: cells of closures are made before it, two bytes each
 _roots = tuple({os.path.join(path, "") for entry in _given for path in (os.path.abspath(entry), os.path.realpath(entry))})
@@ -74,6 +80,17 @@ def own_frame(frame, ends=None):
             return None
         frame = frame.f_back
     return None
+
+
+def library_below(frame, owner) -> str:
+    """The library that the owner's frame has called, where from there to the leaf `frame` nothing of torch runs; "" for one that may."""
+    below = ""
+    while frame is not None and frame is not owner:
+        below = str(dict.get(frame.f_globals, "__name__", "")).partition(".")[0]
+        if below == "torch":
+            return ""
+        frame = frame.f_back
+    return below if below in LIBRARIES else ""
 
 
 def was_running(frame, ends=None):

@@ -18,6 +18,7 @@ from trainflash.schema import Location
 
 HIGHEST = 3  # own: calls between the costly line and the statement that leads to it
 STATEMENTS = (cst.SimpleStatementLine, cst.BaseCompoundStatement)
+EVALUATIONS = ("eval", "valid", "test", "predict")  # how the names of functions begin that a step of training does not run
 ACTIVITIES = ("evaluation", "checkpoint", "logging")
 
 
@@ -34,7 +35,8 @@ class Level:
 def of_finding(scene: Scene) -> list[Level]:
     """From the finding's line outwards. Raises `UsageError` where no line is known, or where one of them is done now and then already."""
     file, place = scene.source("causes it", _place(scene))
-    levels = list(_from(scene.project, file, place))
+    evaluates = scene.finding is None or scene.finding.phase == "Eval"
+    levels = list(_from(scene.project, file, place, evaluates))
     for level in levels:  # what it leads to is a part of it: half of what is done now and then must not be done more rarely
         _every_step(level)
     if not levels:
@@ -49,8 +51,8 @@ def _place(scene: Scene) -> Location | None:
     return scene.finding.location or (ran.location if ran is not None else None)
 
 
-def _from(project: Project, file: PythonFile, place: Location) -> Iterator[Level]:
-    """From the line outwards, over calls that can mean nothing but the function around it."""
+def _from(project: Project, file: PythonFile, place: Location, evaluates: bool) -> Iterator[Level]:
+    """From the line outwards, over calls that can mean nothing but the function around it; evaluations' only where it `evaluates`."""
     function = file.function_at(place)
     nodes: list[cst.CSTNode] = _statement_at(file, place)
     for _ in range(HIGHEST + 1):
@@ -63,6 +65,7 @@ def _from(project: Project, file: PythonFile, place: Location) -> Iterator[Level
         if loop is not None or function is None:
             return
         sites = [site for site in callers.sites(project, file, function) if not _once(project, *site)]
+        sites = [site for site in sites if evaluates or not _evaluates(*site)]
         around = {where.function_around(call) for where, call in sites}
         if len(around) != 1 or any(len(list(callees.meant(project, *site))) != 1 or _one_of_several(*site) for site in sites):
             return
@@ -75,6 +78,12 @@ def _once(project: Project, file: PythonFile, call: cst.Call) -> bool:
         return False
     around = file.function_around(call) or file.module
     return any(_trains(project, file, loop) for loop in descendants(around, LOOPS))
+
+
+def _evaluates(file: PythonFile, call: cst.Call) -> bool:
+    """Whether a call stands in a function that evaluates, as its name says."""
+    function = file.function_around(call)
+    return function is not None and function.name.value.lstrip("_").startswith(EVALUATIONS)
 
 
 def _one_of_several(file: PythonFile, call: cst.Call) -> bool:

@@ -32,7 +32,7 @@ _SIGNAL_OFFSET = 9  # SIGRTMIN + 9: the first ones are taken by thread libraries
 
 _timer = None
 _libc = None
-_places: dict = {}  # (code, line, late), and True where a generator that makes batches led there -> place id
+_places: dict = {}  # (code, line, late), True where a generator that makes batches led there, a library that it called -> place id
 _interval_ns = 0
 _armed_ns = _newest_ns = 0
 _thread = 0
@@ -145,12 +145,14 @@ def _sample(signo, frame) -> None:
         if not is_open():
             return
         beside.look()
-        frame = own.was_running(own.own_frame(frame, _forked_here), _forked_here)
+        leaf, frame = frame, own.was_running(own.own_frame(frame, _forked_here), _forked_here)
         tick = _armed_ns + ((before - _armed_ns) // _interval_ns + 1) * _interval_ns
         if feeding.waiting is not None:
             emit(codes.SAMPLE_OF + _place_of_maker(feeding.waiting, frame))
             return
-        emit(codes.SAMPLE_OF + (0 if frame is None else _place(frame, closer.is_late(now - tick, waited), waited)))
+        late = closer.is_late(now - tick, waited)
+        library = "" if frame is None or late else own.library_below(leaf, frame)
+        emit(codes.SAMPLE_OF + (0 if frame is None else _place(frame, late, waited, library)))
     except Exception as error:
         swallow("sample", error)
 
@@ -159,22 +161,22 @@ def _forked_here(code) -> bool:
     return code.co_name == _within
 
 
-def _place(frame, late: bool, waited: bool = False) -> int:
+def _place(frame, late: bool, waited: bool = False, library: str = "") -> int:
     makes = feeding.makes(frame)
     line = own.line_of(frame)
     key = (frame.f_code, line, late, True) if makes else (frame.f_code, line, late)
     if late:
         closer.late(key[:2], waited, _belongs)
-    return _number(key, lambda: own.place_of_frame(frame), makes)
+    return _number((*key, library) if library else key, lambda: own.place_of_frame(frame), makes, library)
 
 
-def _number(key: tuple, at, makes: bool = False) -> int:
+def _number(key: tuple, at, makes: bool = False, library: str = "") -> int:
     place = _places.get(key)
     if place is None:
         if len(_places) >= codes.MAX_PLACE:
             return 0
         place = _places[key] = len(_places) + 1
-        fact("place", id=place, at=at(), makes=makes)
+        fact("place", id=place, at=at(), makes=makes, **({"library": library} if library else {}))
     return place
 
 
