@@ -86,6 +86,12 @@ def test_what_the_source_shows_at_the_line_comes_before_what_the_evidence_allows
     assert names(made.sorted(offers)) == ["joined_once", "one_request", "dataloader_workers"]
 
 
+def test_rows_of_tensors_are_fetched_whole_before_they_are_kept_one_by_one():
+    made = order(worth("input_cpu", 2.0, "memoize_function", "dataloader_workers"))
+    offers = [offered(name, "input_cpu") for name in ("memoize_function", "dataloader_workers", "batched_sampling")]
+    assert names(made.sorted(offers)) == ["batched_sampling", "memoize_function", "dataloader_workers"]
+
+
 def test_rounding_without_agreement_has_a_smaller_chance():
     found = worth("optimizer", 1.5, "optimizer_fused")
     alone, agreed = order(found), order(found, allowed=frozenset({"numerics"}))
