@@ -18,19 +18,26 @@ from trainflash.knobs.scene import Scene, Target
 LENGTHS = {"check_val_every_n_epoch": "max_epochs", "val_check_interval": "max_steps", "eval_steps": "max_steps", "save_steps": "max_steps"}
 # Lightning ends with an error where the first is more than an epoch's batches, unless the second is None: then it counts all batches.
 WITHIN_EPOCH = {"val_check_interval": "check_val_every_n_epoch"}
+PARTS = ("limit_train_batches", "overfit_batches")  # of an epoch
 
 
 def within(edit: CallArgument, scene: Scene, file: PythonFile, call: cst.Call, target: Target) -> Target:
     """`target`, which ends with the run that the same call is told, where somebody typed how long that is, and with the epoch."""
     limits = []
+    if edit.argument in WITHIN_EPOCH.values() and _counts_all(file, call, edit.argument):
+        raise refuse(f"{target.where}: it counts batches over the end of an epoch, and no epochs")
     length = LENGTHS.get(edit.argument)
     if length is not None and (typed := _typed(scene, file, call, length)) is not None and typed >= 1:
         limits.append((typed, f"{length} is {typed}"))
-    if edit.argument in WITHIN_EPOCH and not _counts_all(file, call, WITHIN_EPOCH[edit.argument]) and (batches := _batches(scene)):
+    other = WITHIN_EPOCH.get(edit.argument)
+    counted = other is not None and type(target.current) is int and not _counts_all(file, call, other)
+    if counted and (batches := _batches(scene, file, call)):
         limits.append((batches, f"an epoch has {batches} batches"))
     if not limits:
         return target
     most, why = min(limits)
+    if type(target.current) is int and target.current >= most:
+        raise refuse(f"{target.where}: {why}, so there is no room to grow")
 
     def write(value: Any) -> tuple[Any, ...]:
         if type(value) is int and value > most:
@@ -41,13 +48,16 @@ def within(edit: CallArgument, scene: Scene, file: PythonFile, call: cst.Call, t
 
 
 def _counts_all(file: PythonFile, call: cst.Call, name: str) -> bool:
-    """Whether the call says that it counts on over the end of an epoch, or may say so."""
+    """Whether the call says that it counts on over the end of an epoch."""
     given = argument_node(file, call, name, None)
-    return given is not None and type(literal(given)) is not int
+    return given is not None and literal(given) is None
 
 
-def _batches(scene: Scene) -> int | None:
-    """Whole batches that a rank trains on in an epoch; None where that was not seen."""
+def _batches(scene: Scene, file: PythonFile, call: cst.Call) -> int | None:
+    """Whole batches that a rank trains on in an epoch; None where that was not seen. Raises `UsageError` where the call takes a part."""
+    for name in PARTS:
+        if argument_node(file, call, name, None) is not None:
+            raise refuse(f"{file.location(call)}: {name} says how many batches an epoch has")
     loader = scene.facts.get("train_loader")
     if loader is None or loader.iterable or not loader.dataset_len or not loader.batch_size:
         return None

@@ -188,6 +188,8 @@ def _without_part(file: PythonFile, parts: Sequence[cst.BaseElement | cst.Arg], 
         start = file.outer_span(parts[at - 1].value)[1]
     elif len(parts) > 1:
         end = _begin(file, parts[1])
+    if b"#" in file.raw[start:end]:
+        raise refuse(f"{file.location(part)}: a comment stands beside `{file.text(part).rstrip(', ')}`")
     return Splice(file.path, start, end, "")
 
 

@@ -11,17 +11,17 @@ from collections.abc import Iterator
 import libcst as cst
 
 from trainflash.knobs.edits.keeping.kept_calls import set_once
-from trainflash.knobs.effects import changes, sharing
 from trainflash.knobs.kinds import KeptArchive
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading.expressions import given_to, refuse, short, value_of
-from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, keyword, string_value
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, string_value
 from trainflash.knobs.reading.whole_files import ARCHIVE, values_given
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
 
-ASKS = ("keys", "items", "values", "get")  # what a dictionary can be asked, too
-LOOKS = ("len", "list", "sorted", "set", "tuple", "print")
+LOOKS = ("len", "list", "sorted", "set", "tuple", "print")  # at the names of its arrays
+NEW = ("int", "float", "bool", "str", "torch.tensor", "numpy.array", "torch.FloatTensor", "torch.LongTensor")  # never what they are given
+ANEW = ("astype", "copy", "tolist", "item", "mean", "sum", "std", "max", "min", "argmax")  # methods that never give what they are called on
 SUFFIX = ".npz"
 
 
@@ -37,9 +37,15 @@ def kept_archive(edit: KeptArchive, scene: Scene) -> tuple[Target, ...]:
     if name.startswith("self.") and not set_once(scene.project, name.split(".")[1], whole=False):
         raise refuse(f"{here}: {name} may be another archive later")
     splices = [Splice(where.path, *(where.span(loaded)[0],) * 2, "dict("), Splice(where.path, *(where.span(loaded)[1],) * 2, ")")]
-    for other, taken in _uses(scene.project, where, name):
-        splices += _copied(scene.project, other, taken)
+    uses = list(_uses(scene.project, where, name))
+    keys = [_key(taken) for _, taken in uses]
+    for (other, taken), key in zip(uses, keys, strict=True):
+        splices += _copied(other, taken, alone=keys.count(key) == 1 and None not in keys and _made_once(other, taken, _owner(other, taken)))
     return (Target(here, None, lambda value: tuple(splices), f"the arrays of `{short(where.text(loaded))}` at {here}", "read once"),)
+
+
+def _owner(file: PythonFile, node: cst.CSTNode) -> cst.CSTNode | None:
+    return file.module if file.function_around(node) is None else file.class_around(node)
 
 
 def _asked(project: Project, file: PythonFile, function: cst.FunctionDef) -> Iterator[tuple[PythonFile, cst.Call, str]]:
@@ -50,7 +56,7 @@ def _asked(project: Project, file: PythonFile, function: cst.FunctionDef) -> Ite
             continue
         owner = file.class_of(function) if name.startswith("self.") else file.module
         values = given_to(owner, name) if owner is not None else []
-        if len(values) == 1 and isinstance(values[0], cst.Call) and _is_archive(file, values[0]):
+        if len(values) == 1 and isinstance(values[0], cst.Call) and _is_archive(file, values[0]) and _made_once(file, values[0], owner):
             yield file, values[0], name
 
 
@@ -60,15 +66,18 @@ def _key(node: cst.Subscript) -> str | None:
 
 
 def _is_archive(file: PythonFile, call: cst.Call) -> bool:
-    """Whether a call loads an archive, as its path says, and does not map it."""
-    if file.full_name(call.func) != ARCHIVE or keyword(call, "mmap_mode") is not None or not call.args or len(call.args) > 1 + _named(call):
+    """Whether a call loads an archive of arrays, as its path says, and neither maps it nor finds objects in it."""
+    if file.full_name(call.func) != ARCHIVE or [arg.keyword is None for arg in call.args] != [True]:
         return False
     path = call.args[0].value
     return any(SUFFIX in file.text(each) for each in (path, value_of(file, path), *values_given(file, call, path)))
 
 
-def _named(call: cst.Call) -> int:
-    return sum(arg.keyword is not None for arg in call.args)
+def _made_once(file: PythonFile, call: cst.Call, owner: cst.CSTNode | None) -> bool:
+    """Whether an archive is loaded by the module, or by the `__init__` of its object, and in no loop."""
+    around = file.function_around(call)
+    alone = not any(True for _ in file.loops_around(call))
+    return alone and (around is None if owner is file.module else around is not None and around.name.value == "__init__")
 
 
 def _uses(project: Project, file: PythonFile, name: str) -> Iterator[tuple[PythonFile, cst.Subscript]]:
@@ -96,22 +105,31 @@ def _as_dictionary(file: PythonFile, node: cst.CSTNode, up: cst.CSTNode | None) 
         call = file.parent(up)
         return isinstance(call, cst.Call) and dotted(call.func) in LOOKS
     if isinstance(up, cst.Attribute):
-        return up.attr.value in ASKS
+        return up.attr.value == "keys"
     return isinstance(up, (cst.ComparisonTarget, cst.For, cst.CompFor))
 
 
-def _copied(project: Project, file: PythonFile, taken: cst.Subscript) -> list[Splice]:
-    """The edit that copies the part that is taken, where somebody may change it. Raises `UsageError` where that is the whole array."""
-    around = file.function_around(taken) or file.module
-    inner = sharing.Shared(project, file, set(), frozenset({id(taken)})).within(around)
-    handed = any(
-        each.value is not None and (inner.holds(each.value) or inner.wraps(each.value))  # type: ignore[attr-defined]
-        for each in descendants(around, (cst.Return, cst.Yield))
-    )
-    if not handed and changes.result_changed(project, [(file, taken)]) is None:
-        return []
+def _copied(file: PythonFile, taken: cst.Subscript, alone: bool) -> list[Splice]:
+    """The edit that copies the part that is taken, unless it is made new at once. Raises `UsageError` where that is the whole array.
+
+    An array that one place alone asks for, while the object is made, is that place's.
+    """
     part = file.parent(taken)
-    if not (isinstance(part, cst.Subscript) and part.value is taken):
+    node = part if isinstance(part, cst.Subscript) and part.value is taken else taken
+    if _made_new(file, node) or (node is taken and alone):
+        return []
+    if node is taken:
         raise refuse(f"{file.location(taken)}: the whole array that `{file.text(taken)}` gives may be changed")
-    end = file.span(part)[1]
+    end = file.span(node)[1]
     return [Splice(file.path, end, end, ".copy()")]
+
+
+def _made_new(file: PythonFile, node: cst.CSTNode) -> bool:
+    """Whether what stands around a part of an array makes another one of it, and does nothing else with it."""
+    up = file.parent(node)
+    if isinstance(up, (cst.BinaryOperation, cst.UnaryOperation, cst.Comparison)):
+        return True
+    call = file.parent(up) if up is not None else None
+    if isinstance(up, cst.Arg) and isinstance(call, cst.Call):
+        return file.full_name(call.func) in NEW
+    return isinstance(up, cst.Attribute) and isinstance(call, cst.Call) and call.func is up and up.attr.value in ANEW and not call.args[1:]

@@ -82,7 +82,7 @@ def _of_object(project: Project, file: PythonFile, call: cst.Call, attribute: st
     owner = file.class_of(function) if function is not None else None
     if owner is None or purity.changed_after(project, file, owner, {attribute}) is not None:
         return False
-    values = _given_in_init(owner, attribute)
+    values = given_in_init(owner, attribute)
     if not values or any(trained(file, value) for value in values):
         return False
     return not any(_changes(where, attribute) for where in project.parsed(attribute))
@@ -111,7 +111,7 @@ def trained(file: PythonFile, value: cst.BaseExpression) -> bool:
     return isinstance(value, cst.Call) and (file.full_name(value.func) or "").startswith(TRAINED)
 
 
-def _given_in_init(owner: cst.ClassDef, attribute: str) -> list[cst.BaseExpression]:
+def given_in_init(owner: cst.ClassDef, attribute: str) -> list[cst.BaseExpression]:
     """What `self.attribute = …` and `self.register_buffer("attribute", …)` of `__init__` give."""
     found = []
     for init in (each for each in methods_of(owner) if each.name.value == "__init__"):
@@ -169,7 +169,7 @@ def _may_be_numbers(file: PythonFile, call: cst.Call) -> bool:
     for node in (each for arg in call.args for each in descendants(arg.value, cst.Attribute)):
         name = dotted(node) or ""
         if name.startswith("self.") and name not in buffers:
-            values = _given_in_init(owner, name.removeprefix("self."))
+            values = given_in_init(owner, name.removeprefix("self."))
             libraries = [(file.full_name(each.func) or "").split(".")[0] for each in values if isinstance(each, cst.Call)]
             if not values or len(libraries) < len(values) or not set(libraries) <= set(LIBRARIES):
                 return True

@@ -1,23 +1,27 @@
 """Factorise a matrix that never changes once: `torch.linalg.solve(A, B)` becomes `torch.linalg.lu_solve(*_lu_factor(A), B)`.
 
 `_lu_factor = functools.cache(torch.linalg.lu_factor)` keeps the factors of what `kept_calls` can keep. `solve` does the same two steps
-inside; it also takes a vector, which `lu_solve` does not, so that the source must show a matrix.
+inside; it also takes a vector, or several, which `lu_solve` does not, so that the source must show a matrix.
 """
 
 from __future__ import annotations
 
+import re
+
 import libcst as cst
 
 from trainflash.knobs.edits import imports
-from trainflash.knobs.edits.keeping.kept_calls import cache_of, constant
-from trainflash.knobs.reading.expressions import literal, refuse, value_of
+from trainflash.knobs.edits.keeping.kept_calls import cache_of, constant, given_in_init
+from trainflash.knobs.reading.expressions import given_to, literal, refuse, value_of
+from trainflash.knobs.reading.python_source import PythonFile, dotted
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
 from trainflash.schema import Location
 
 SOLVE = "torch.linalg.solve"
-TURNED = ("T", "mT", "H", "mH")  # of matrices
-TURNS = ("t", "transpose", "unsqueeze")
+TURNED = ("T", "mT")  # of several vectors; of one it gives that vector
+PLANE = {"eye", "diag"}  # make one matrix
+BATCHED = {"stack", "unsqueeze", "expand", "repeat", "diag_embed", "None", "reshape", "view", "bmm"}
 
 
 def kept_factors(scene: Scene, place: Location) -> Target | None:
@@ -36,7 +40,9 @@ def kept_factors(scene: Scene, place: Location) -> Target | None:
     matrix, right = (arg.value for arg in call.args[:2])
     if not constant(scene.project, file, call, matrix):
         raise refuse(f"{here}: `{file.text(matrix)}` may be another matrix in each step")
-    if not _is_matrix(value_of(file, right)):
+    solved = value_of(file, right)
+    turned = isinstance(solved, cst.Attribute) and solved.attr.value in TURNED
+    if not _adds_dimension(solved) and not (turned and _is_one(file, call, matrix)):
         raise refuse(f"{here}: the source does not show that `{file.text(right)}` is no vector")
     factor, needed = imports.reach(file, "torch.linalg", "lu_factor")
     solve, more = imports.reach(file, "torch.linalg", "lu_solve")
@@ -50,11 +56,23 @@ def kept_factors(scene: Scene, place: Location) -> Target | None:
     return Target(here, "off", lambda value: splices, where, f"{spelled} on {factor}", "close")
 
 
-def _is_matrix(node: cst.BaseExpression) -> bool:
-    """Whether an expression is a matrix or several: turned, or with one more dimension."""
-    if isinstance(node, cst.Attribute):
-        return node.attr.value in TURNED
+def _adds_dimension(node: cst.BaseExpression) -> bool:
+    """Whether an expression gives each vector a dimension more: `x.unsqueeze(-1)`, `x[..., None]`, `x[:, None]`."""
     if isinstance(node, cst.Call):
-        return isinstance(node.func, cst.Attribute) and node.func.attr.value in TURNS
-    indices = [each.slice for each in node.slice] if isinstance(node, cst.Subscript) else []
-    return any(isinstance(each, cst.Index) and literal(each.value) is None for each in indices)
+        last = node.args[0].value if len(node.args) == 1 else None
+        return isinstance(node.func, cst.Attribute) and node.func.attr.value == "unsqueeze" and last is not None and literal(last) == -1
+    if not isinstance(node, cst.Subscript) or len(node.slice) < 2:
+        return False
+    final = node.slice[-1].slice
+    return isinstance(final, cst.Index) and literal(final.value) is None
+
+
+def _is_one(file: PythonFile, call: cst.Call, matrix: cst.BaseExpression) -> bool:
+    """Whether the source shows that the matrix is one, and not several."""
+    name, owner = dotted(matrix) or "", file.class_around(call)
+    if name.startswith("self."):
+        values = given_in_init(owner, name.removeprefix("self.")) if owner is not None else []
+    else:
+        values = given_to(file.module, name)
+    words = [set(re.findall(r"\w+", file.text(value))) for value in values]
+    return bool(words) and all(each & PLANE and not each & BATCHED for each in words)
