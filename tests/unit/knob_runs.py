@@ -68,7 +68,7 @@ def run_for(knob: Knob, here: Location, optimizer: Location | None = None, **fac
             parts[root] = dataclasses.replace(parts[root], **{field: value})
         elif root in whole or name in SEEN:
             whole[root] = value
-        elif name == "steps_a_pass":
+        elif name == "batches_a_pass":
             parts["loader"] = dataclasses.replace(parts["loader"], epochs=(summary().steps + summary().warmup_steps) // value)
         elif name.replace(".", "__") in facts and not root.startswith(ELSEWHERE):
             raise KeyError(f"no run here can have seen {name}")

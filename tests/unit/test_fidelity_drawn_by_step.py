@@ -68,15 +68,47 @@ HALF = range(DATA // 2)
         (anew(1, HALF), "other parts of the data set"),
         (kept(1, range(0, DATA, 2)), "at every 2th place"),
         (kept(1, range(0, DATA, 7)), "at every 7th place"),
-        (kept(1, shuffle=False), "order of the data set"),
+        (kept(1, shuffle=False), "batches of the same samples"),
         (anew(1)[:1] * STEPS, "distinct samples"),
-        (anew(1)[:20] * (STEPS // 20), "distinct samples"),
+        (anew(1)[:20] * (STEPS // 20), "batches of the same samples"),
     ],
     ids=["half, kept", "half, anew", "every second", "every seventh", "not shuffled", "one batch", "twenty batches"],
 )
 def test_a_part_of_the_data_or_its_own_order_is_other_samples(draws, reason):
     found = samples(run(anew(0)), run(draws, passes=lambda n: 1 + n // 60, salt=1))
     assert found.ok is False and reason in found.evidence
+
+
+def some(share: float) -> list[int]:
+    return sorted(random.Random(5).sample(range(DATA), int(share * DATA)))
+
+
+@pytest.mark.parametrize(
+    ("draws", "reason"),
+    [
+        ([batch for batch in kept(1)[: STEPS // 2] for _ in range(2)], "come again within"),
+        ([batch for batch in anew(1)[: STEPS // 4] for _ in range(4)], "come again within"),
+        (kept(1)[: DATA // BATCH] * 2, "batches of the same samples"),
+        ([2 * batch[: BATCH // 2] for batch in kept(1)], "twice in one batch"),
+        (kept(1, some(0.9)), "the first sample comes again after"),
+        (kept(1, some(0.7)), "the first sample comes again after"),
+        (kept(1, [key for key in range(DATA) if key % 11]), "the first sample comes again after"),
+        (anew(1, some(0.8)), "distinct samples"),
+    ],
+    ids=["each twice", "each four times", "the first pass again", "half a batch", "90 %", "70 %", "no eleventh", "80 %, anew"],
+)
+def test_samples_that_are_used_again_or_never_come_are_other_samples(draws, reason):
+    found = samples(run(anew(0)), run(draws, passes=lambda n: 1 + n // 60, salt=1))
+    assert found.ok is False and reason in found.evidence, found.evidence
+
+
+@pytest.mark.parametrize("size", [60, 200, 1000, 3000])
+@pytest.mark.parametrize("seed", range(4))
+def test_honest_draws_of_any_data_set_are_another_order(size, seed):
+    baseline = run(anew(seed, range(size)))
+    for draws in (kept(seed + 50, range(size)), anew(seed + 50, range(size))):
+        found = samples(baseline, run(draws, passes=lambda n: 1 + n // 60, salt=1))
+        assert found.ok, found.evidence
 
 
 def test_other_values_or_targets_under_the_same_key_are_other_samples():
@@ -90,10 +122,11 @@ def test_other_values_or_targets_under_the_same_key_are_other_samples():
     "baseline",
     [
         run(kept(0), passes=lambda n: 1 + n // 60),  # goes through the data set in passes
+        run(kept(0), passes=lambda n: 1 + n // 2),  # in short ones
         run(anew(0), content=lambda key: random.randrange(10**9)),  # draws each sample anew
         run([[key * 10**9 for key in keys] for keys in anew(0)]),  # its keys are no places
     ],
-    ids=["passes", "augmented", "digests"],
+    ids=["passes", "short passes", "augmented", "digests"],
 )
 def test_where_keys_cannot_tell_other_samples_stay_other_samples(baseline):
     other = run(anew(7, range(DATA, 2 * DATA)), salt=1)

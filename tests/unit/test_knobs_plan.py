@@ -268,7 +268,7 @@ def test_a_loader_that_each_step_iterates_anew_gets_no_workers(tmp_path):
     head = "from torch.utils.data import DataLoader\nbatches = DataLoader(data, batch_size=8)\n"
     made = program(tmp_path, train_py=f"{head}for step in range(100):\n    use(next(iter(batches)))\n")
     anew = summary(steps=95, warmup_steps=5, loaders=(loader("train", made.line("train.py", "batches ="), epochs=100),))
-    with pytest.raises(UsageError, match="iterated anew for about each step"):
+    with pytest.raises(UsageError, match="about one batch is taken of each pass"):
         made.propose("dataloader_workers", anew)
     once = dataclasses.replace(anew, loaders=(dataclasses.replace(anew.loaders[0], epochs=4),))
     assert added(made.propose("dataloader_workers", once, value="2")) == ["batches = DataLoader(data, batch_size=8, num_workers=2)"]

@@ -6,7 +6,7 @@ Facts: `train_loader.*`, `eval_loader.*` and `loader.*` (fields of `LoaderFacts`
 `memory.*`, `operators.*`, `communication.*`, `compilation.*`, `collections.*`; of `recompute`, `in_vain`, `attention`, `sync_points` the
 one that the finding names, else the costliest), single figures such as `padding_share` and `input_shapes`, the finding's own
 `finding.location` and `finding.times_too_often`, `memory_used` (most of the device's memory or, on a CPU, of the host's, as a share) and
-`host_memory_used`, `steps_a_pass` (over the training loader), and in expressions `value`, what the edited place says now. None means not
+`host_memory_used`, `batches_a_pass` (over the training loader), and in expressions `value`, what the edited place says now. None means not
 measured. A text in an expression stands in quotes of its own.
 """
 
@@ -39,7 +39,7 @@ LISTS = ("recompute", "attention", "sync_points", "in_vain")
 FIGURES = ("padding_share", "common_padding_share", "input_shapes", "listed_numbers", "epochs", "steps")
 ROOTS = (
     "train_loader", "eval_loader", "loader", "evaluation", "checkpoint", "logging", "threads", "settings", "device", "torch", "cpus",
-    "ranks", "value", "finding", "memory_used", "host_memory_used", "steps_a_pass", *PARTS, *LISTS, *FIGURES,
+    "ranks", "value", "finding", "memory_used", "host_memory_used", "batches_a_pass", *PARTS, *LISTS, *FIGURES,
 )  # fmt: skip
 _KINDS: dict[str, type] = {
     **dict.fromkeys(("train_loader", "eval_loader", "loader"), LoaderFacts),
@@ -160,9 +160,7 @@ class Facts:
             "finding": lambda: self.finding,
             "memory_used": lambda: memory_used(summary),
             "host_memory_used": lambda: memory_used(summary, host=True),
-            "steps_a_pass": lambda: (
-                (summary.steps + summary.warmup_steps) / loader.epochs if loader is not None and loader.epochs else None
-            ),
+            "batches_a_pass": lambda: None if loader is None else summary.batches_a_pass(loader),
         }
         if root in PARTS or root in FIGURES:
             return getattr(summary, root)

@@ -328,6 +328,12 @@ class Summary:
     stopped: bool = False  # ended by us at a step boundary: `wall_s` is not the program's own
     steady: bool | None = None  # False: step times never settled within the first half; None: too few steps to tell
 
+    def batches_a_pass(self, loader: LoaderFacts) -> float | None:
+        """About how many batches training takes of each pass over `loader`: those made in its own process, or else one for each step."""
+        steps = self.steps + self.warmup_steps
+        alone = loader.getitem_ms.n / max(1, self.steps) if loader.getitem_ms is not None and not loader.num_workers else 0.0
+        return steps * max(1.0, alone) / loader.epochs if loader.epochs and steps else None
+
     def busiest_loader(self, role: str) -> LoaderFacts | None:
         """Of several loaders of `role` the one that was waited for most; where that was not timed, the one iterated over most samples."""
         found = [loader for loader in self.loaders if loader.role == role]
