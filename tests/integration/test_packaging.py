@@ -107,7 +107,7 @@ def test_the_installed_tool_diagnoses_a_program(tool, tmp_path):
 
 def test_scripts_run_from_an_unpacked_source_distribution(built, tmp_path):
     with tarfile.open(built[1]) as archive:
-        archive.extractall(tmp_path, filter="data")
+        archive.extractall(tmp_path, **({"filter": "data"} if hasattr(tarfile, "data_filter") else {}))  # from Python 3.11.4 on
     [unpacked] = tmp_path.iterdir()
     for script in sorted((unpacked / "scripts").glob("*.py")):
         said = _run([sys.executable, str(script), "--help"], cwd=tmp_path)

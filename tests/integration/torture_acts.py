@@ -134,7 +134,7 @@ open(R + '/disk', 'w').close()
         "echo x > \"$ORIGINAL/train.py\"' || "
         "echo x > \"$ORIGINAL/train.py\"", mounts=True, shell=True),
     Act("enter the machine's namespace", "nsenter -t $PPID -m sh -c 'echo x > \"$ORIGINAL/train.py\"'", shell=True, root=True),
-    Act("chroot", "chroot /proc/$PPID/root sh -c 'echo x > \"$ORIGINAL/train.py\"'", shell=True, root=True),
+    Act("chroot", "PATH=$PATH:/usr/sbin:/sbin chroot /proc/$PPID/root sh -c 'echo x > \"$ORIGINAL/train.py\"'", shell=True, root=True),
     # imports that lead back
     Act("editable install by a path file", """
 import site, sys
