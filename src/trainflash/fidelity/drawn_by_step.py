@@ -8,7 +8,8 @@ no neighbours in the data set.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Sequence
 from itertools import pairwise
 
 from trainflash.fidelity.outcome import Outcome
@@ -30,7 +31,8 @@ def drawn(pair: Pair) -> Outcome | None:
     """Whether the candidate draws from the data set as the baseline does; None where the baseline has passes, or keys cannot tell."""
     if pair.rebatched or pair.keys is None or not _draws_anew(pair.baseline, pair.length):
         return None
-    old, new = ([int(key, 16) for key in keys] for keys in pair.keys)
+    batches = [_batches(stream, pair.length) for stream in (pair.baseline, pair.candidate)]
+    old, new = ([key for batch in side for key in batch] for side in batches)
     if len(old) != len(new) or max((*old, *new)) >= _NUMBERS:
         return None
     known = [_values(stream, pair.length) for stream in (pair.baseline, pair.candidate)]
@@ -43,7 +45,7 @@ def drawn(pair: Pair) -> Outcome | None:
         return None
     if other := sum(before[key] != after[key] for key in shared):
         return Outcome(False, f"{other} of {len(shared)} samples that both sides draw have other values or targets")
-    if reason := _drawn_otherwise(*(_batches(stream, pair.length) for stream in (pair.baseline, pair.candidate))):
+    if reason := _drawn_otherwise(*batches):
         return Outcome(False, reason)
     counts = f"{len(set(old))} → {len(set(new))} different ones"
     return Outcome(True, f"each step of the baseline draws its samples anew, and the candidate draws of the same data set: {counts}")
@@ -131,18 +133,5 @@ def _least_distinct(size: int, draws: int) -> float:
 
 def _furthest(old: Sequence[int], new: Sequence[int]) -> float:
     """The Kolmogorov-Smirnov statistic: how far the two empirical distributions are apart at most."""
-    far = 0.0
-    for left, right in _shares(sorted(old), sorted(new)):
-        far = max(far, abs(left / len(old) - right / len(new)))
-    return far
-
-
-def _shares(old: Sequence[int], new: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """At each value how many of either side, both in order, are no greater."""
-    left = right = 0
-    for value in sorted({*old, *new}):
-        while left < len(old) and old[left] <= value:
-            left += 1
-        while right < len(new) and new[right] <= value:
-            right += 1
-        yield left, right
+    left, right = sorted(old), sorted(new)
+    return max(abs(bisect_right(left, key) / len(left) - bisect_right(right, key) / len(right)) for key in {*left, *right})

@@ -29,27 +29,28 @@ def kept_archive(edit: KeptArchive, scene: Scene) -> tuple[Target, ...]:
     """The archive that the function at the finding's line asks. Raises `UsageError` where it is none, or asked for more than arrays."""
     file, place = scene.source("reads")
     function = file.function_at(place)
-    found = list(_asked(scene.project, file, function)) if function is not None else []
-    if len({id(loaded) for _, loaded, _ in found}) != 1:
+    found = list(_asked(file, function)) if function is not None else []
+    if len({id(loaded) for loaded, _ in found}) != 1:
         raise refuse(f"{place}: no archive of arrays is asked for one again near this line")
-    where, loaded, name = found[0]
-    here = where.location(loaded)
+    loaded, name = found[0]
+    here = file.location(loaded)
     if name.startswith("self.") and not set_once(scene.project, name.split(".")[1], whole=False):
         raise refuse(f"{here}: {name} may be another archive later")
-    splices = [Splice(where.path, *(where.span(loaded)[0],) * 2, "dict("), Splice(where.path, *(where.span(loaded)[1],) * 2, ")")]
-    uses = list(_uses(scene.project, where, name))
+    start, end = file.span(loaded)
+    splices = [Splice(file.path, start, start, "dict("), Splice(file.path, end, end, ")")]
+    uses = list(_uses(scene.project, file, name))
     keys = [_key(taken) for _, taken in uses]
     for (other, taken), key in zip(uses, keys, strict=True):
         splices += _copied(other, taken, alone=keys.count(key) == 1 and None not in keys and _made_once(other, taken, _owner(other, taken)))
-    return (Target(here, None, lambda value: tuple(splices), f"the arrays of `{short(where.text(loaded))}` at {here}", "read once"),)
+    return (Target(here, None, lambda value: tuple(splices), f"the arrays of `{short(file.text(loaded))}` at {here}", "read once"),)
 
 
 def _owner(file: PythonFile, node: cst.CSTNode) -> cst.CSTNode | None:
     return file.module if file.function_around(node) is None else file.class_around(node)
 
 
-def _asked(project: Project, file: PythonFile, function: cst.FunctionDef) -> Iterator[tuple[PythonFile, cst.Call, str]]:
-    """Archives that the function asks by a name, where each is loaded, and what it is called."""
+def _asked(file: PythonFile, function: cst.FunctionDef) -> Iterator[tuple[cst.Call, str]]:
+    """The call that loads each archive that the function asks by a name, and what the archive is called."""
     for node in descendants(function.body, cst.Subscript):
         name = dotted(node.value)  # type: ignore[attr-defined]
         if _key(node) is None or name is None or name.removeprefix("self.").count("."):  # type: ignore[arg-type]
@@ -57,7 +58,7 @@ def _asked(project: Project, file: PythonFile, function: cst.FunctionDef) -> Ite
         owner = file.class_of(function) if name.startswith("self.") else file.module
         values = given_to(owner, name) if owner is not None else []
         if len(values) == 1 and isinstance(values[0], cst.Call) and _is_archive(file, values[0]) and _made_once(file, values[0], owner):
-            yield file, values[0], name
+            yield values[0], name
 
 
 def _key(node: cst.Subscript) -> str | None:

@@ -23,6 +23,7 @@ from trainflash.knobs.reading.python_source import (
     PythonFile,
     descendants,
     dotted,
+    elements_of,
     has_splat,
     keyword,
     methods_of,
@@ -147,8 +148,8 @@ def _sets(node: cst.CSTNode, said: str) -> bool:
     if isinstance(node, cst.While):
         return False
     targets = [node.name] if isinstance(node, cst.AsName) else targets_of(node)
-    parts = [part.value for each in targets if isinstance(each, (cst.Tuple, cst.List)) for part in each.elements]
-    return any(said == name or said.startswith(f"{name}.") for each in (*targets, *parts) if (name := dotted(each)) is not None)
+    names = [dotted(part) for each in targets for part in elements_of(each)]  # type: ignore[arg-type]
+    return any(said == name or said.startswith(f"{name}.") for name in names)
 
 
 def _stays(scene: Scene, file: PythonFile, loop: cst.For | cst.While, made: _Made) -> None:
