@@ -18,6 +18,7 @@ from trainflash.schema import (
     Communication,
     Compilation,
     Finding,
+    IgnoredTargets,
     InVain,
     Location,
     Memory,
@@ -34,7 +35,7 @@ from trainflash.schema import (
 GB = 1_000_000_000
 
 
-LISTS = ("recompute", "attention", "in_vain", "sync_points")  # parts of a run of which there may be several
+LISTS = ("recompute", "attention", "ignored_targets", "in_vain", "sync_points")  # parts of a run of which there may be several
 SEEN = {field.name for field in dataclasses.fields(Summary)}
 ELSEWHERE = ("no_loader", "role", "threads", "settings")  # facts that are read below
 
@@ -56,6 +57,7 @@ def run_for(knob: Knob, here: Location, optimizer: Location | None = None, **fac
         "recompute": Recompute(here, 2.0, 0.2),
         "attention": Attention("hand_written", here, 0.4, 2.0, (2, 4, 64, 64)),
         "in_vain": InVain(here, True, 1.0, 0.4),
+        "ignored_targets": IgnoredTargets(here, 0.5, 0.8, 1.0, (256, 64)),
         "sync_points": SyncPoint(here, "item", 100, 0.5, 0.2, True),
     }  # fmt: skip
     padded, padded_by = facts.pop("padded", {"input_ids": 0, "attention_mask": 0}), facts.pop("padded_by", None)

@@ -72,6 +72,7 @@ FILES = (
     "knob_convolutions.yaml",  # convolutions in numpy
     "knob_draws.yaml",  # draws with weights
     "knob_frozen.yaml",  # networks that nobody trains, called with gradients
+    "knob_counted.yaml",  # predictions that the loss ignores
     "knob_network.yaml",  # the network, attention in it and its compiler
 )
 

@@ -10,7 +10,7 @@ import pytest
 import scenarios as s
 
 from trainflash.diagnosis import DEFAULT, diagnose
-from trainflash.schema import Compilation, Finding, InVain, LineCost, Location, Summary, ThinProducts
+from trainflash.schema import Compilation, Finding, IgnoredTargets, InVain, LineCost, Location, Summary, ThinProducts
 
 
 def kinds(summary: Summary) -> list[str]:
@@ -496,6 +496,23 @@ def test_gradients_of_whole_lookup_tables():
     assert told(0.05, **lazy) is None and told(None, **lazy) is None
     assert told(0.5, optimizer="Adam", elements=5_000_000) is None  # moves all rows
     assert told(0.5, optimizer="SGD", elements=1000) is None
+
+
+def test_predictions_that_the_loss_ignores():
+    place = Location("objective.py", 30, "objective")
+
+    def run(share: float, ignored: float, padded: float | None = None) -> Summary:
+        seen = (IgnoredTargets(place, share, ignored, 2.0, (768, 8000)),)
+        return replace(s.run(Fwd=0.4, Bwd=0.5), ignored_targets=seen, padding_share=padded)
+
+    found = first(run(0.5, 0.8))
+    assert (found.kind, found.phase, found.location, found.knobs) == ("padding", "Fwd", place, ("counted_targets",))
+    assert found.share == pytest.approx(0.4)
+    for nothing in (run(0.5, DEFAULT.padding - 0.01), run(DEFAULT.listed, 0.8), run(0.5, 0.4, padded=0.2)):
+        assert "padding" not in kinds(nothing)
+    beside = [each for each in diagnose(run(0.6, 0.95, padded=0.5)).findings if each.kind == "padding"]
+    assert [each.knobs[-1] for each in beside] == ["group_by_length", "counted_targets"]
+    assert beside[1].share == pytest.approx(0.6 * 0.45)
 
 
 @pytest.mark.parametrize(("direct", "knobs"), [(True, ("frozen_call",)), (False, ())])

@@ -19,7 +19,44 @@ OF_REASON = {
 
 
 def padding(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
-    """Forward and backward work on padding. Abstains where inputs were not looked at."""
+    """Forward and backward work on what does not count: padding in the inputs, and predictions whose targets the loss ignores.
+
+    Abstains where inputs, or targets, were not looked at.
+    """
+    return (*_padded_inputs(signals, limits), *_ignored_targets(signals, limits))
+
+
+def _ignored_targets(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
+    """Where inputs are padded, their padding's part of the targets is what the other claim says already."""
+    padded = signals.summary.padding_share or 0.0
+    found = [each for each in signals.summary.ignored_targets if each.ignored - padded >= limits.padding]
+    share = sum(each.share * (each.ignored - padded) for each in found)
+    if share < limits.listed:
+        return ()
+    first = found[0]
+    return (
+        claim(
+            "padding",
+            "Fwd",
+            signals.computed_on,
+            share,
+            limits,
+            phases=BOTH,
+            summary=f"the loss ignores {shown(first.ignored)} of the targets, and predictions for them take {shown(share)} of the time"
+            + at(first.location),
+            evidence=(
+                percent("targets that the loss ignores", first.ignored),
+                percent("all predictions and their loss, estimated share of wall time", sum(each.share for each in found)),
+                Evidence("predictions", " × ".join(str(size) for size in first.shape)),
+                count("losses per step", sum(each.per_step for each in found)),
+            ),
+            location=first.location,
+            knobs=("counted_targets",),
+        ),
+    )
+
+
+def _padded_inputs(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
     padded, work, summary = signals.summary.padding_share, signals.fwd_bwd, signals.summary
     if padded is None or work is None or padded < limits.padding or padded * work < limits.dominant:
         return ()

@@ -3,11 +3,11 @@
 Facts: `train_loader.*`, `eval_loader.*` and `loader.*` (fields of `LoaderFacts`; the last is the one that the finding names),
 `evaluation.*`, `checkpoint.*`, `logging.*` (`Activity`, and `times_too_often`, see `cadence`), `threads.*` (`Threads`), `settings.NAME`,
 `device` ("cpu" or "cuda"), `torch` (2.13 is 213), `cpus`, `ranks`, the other parts of a summary by their names (`updates.*`, `numerics.*`,
-`memory.*`, `operators.*`, `communication.*`, `compilation.*`, `collections.*`; of `recompute`, `in_vain`, `attention`, `sync_points` the
-one that the finding names, else the costliest), single figures such as `padding_share` and `input_shapes`, the finding's own
-`finding.location` and `finding.times_too_often`, `memory_used` (most of the device's memory or, on a CPU, of the host's, as a share) and
-`host_memory_used`, `batches_a_pass` (over the training loader), and in expressions `value`, what the edited place says now. None means not
-measured. A text in an expression stands in quotes of its own.
+`memory.*`, `operators.*`, `communication.*`, `compilation.*`, `collections.*`; of `recompute`, `in_vain`, `attention`, `ignored_targets`,
+`sync_points` the one that the finding names, else the costliest), single figures such as `padding_share` and `input_shapes`, the finding's
+own `finding.location` and `finding.times_too_often`, `memory_used` (most of the device's memory or, on a CPU, of the host's, as a share)
+and `host_memory_used`, `batches_a_pass` (over the training loader), and in expressions `value`, what the edited place says now. None means
+not measured. A text in an expression stands in quotes of its own.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ OPERATORS: dict[type, Callable[[Any, Any], Any]] = {
 FUNCTIONS: dict[str, Callable[..., Any]] = {"min": min, "max": max, "floor": math.floor}
 EXPRESSIONS = "use numbers, quoted text, facts, + - * //, min, max and floor"
 PARTS = ("updates", "numerics", "memory", "operators", "communication", "compilation", "collections", "data_function")
-LISTS = ("recompute", "attention", "sync_points", "in_vain")
+LISTS = ("recompute", "attention", "sync_points", "in_vain", "ignored_targets")
 FIGURES = ("padding_share", "common_padding_share", "input_shapes", "listed_numbers", "epochs", "steps")
 ROOTS = (
     "train_loader", "eval_loader", "loader", "evaluation", "checkpoint", "logging", "threads", "settings", "device", "torch", "cpus",

@@ -413,6 +413,11 @@ class FourDimensions(Edit):
 
 
 @dataclass(frozen=True)
+class CountedTargets(Edit):
+    """Select the positions whose target the loss at the run's place counts, in front of the layer that predicts for it."""
+
+
+@dataclass(frozen=True)
 class UnreadWeights(Edit):
     """Pass `need_weights=False` to the attention module at the run's place, where nothing reads its second result."""
 

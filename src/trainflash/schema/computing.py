@@ -133,6 +133,17 @@ class Attention:
 
 
 @dataclass(frozen=True)
+class IgnoredTargets:
+    """Predictions of classes that the loss ignores, as it does where a target is its `ignore_index`. Seen on the host only."""
+
+    location: Location | None  # the owner's line that compares predictions with targets
+    share: float  # estimated: of the steady wall time, forward and backward of all these predictions and their loss
+    ignored: float  # part of the targets
+    per_step: float  # calls of the loss
+    shape: tuple[int, ...]  # of the predictions
+
+
+@dataclass(frozen=True)
 class ThinProducts:
     """Products of two matrices of which the smallest side is `rows`, up to 16: what the other two sides hold takes the time."""
 

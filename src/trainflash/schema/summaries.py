@@ -13,6 +13,7 @@ from trainflash.schema.computing import (
     Collections,
     Compilation,
     ForwardRepeat,
+    IgnoredTargets,
     InVain,
     Memory,
     Numerics,
@@ -314,6 +315,7 @@ class Summary:
     undone_layout: UndoneLayout | None = None
     memory: Memory | None = None
     attention: tuple[Attention, ...] = ()
+    ignored_targets: tuple[IgnoredTargets, ...] = ()  # costliest first
     operators: Operators | None = None
     updates: Updates | None = None
     parts: Parts | None = None

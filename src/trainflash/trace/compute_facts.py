@@ -21,6 +21,8 @@ from trainflash.trace.computing import (
     SizeTrace,
     StartTrace,
     SyncTrace,
+    TargetCall,
+    TargetLine,
 )
 from trainflash.trace.facts import Facts
 
@@ -41,6 +43,7 @@ def read_computing(facts: Facts) -> ComputeTrace:
         memory=_memory(facts),
         censuses=_censuses(facts),
         attention_lines=_attention_lines(facts),
+        target_lines=_target_lines(facts),
         double_at=_double_at(facts),
         undone_layout=_undone_layout(facts),
         convolution_setups=tuple((int(each["set_up"]), int(each["ns"])) for each in facts.all("convolution_setup")),
@@ -198,19 +201,35 @@ def _censuses(facts: Facts) -> tuple[CensusTrace, ...]:
     found, since = [], steps_from(facts)
     for fact in facts.all("census"):
         if all(name in fact for name in CENSUS_FIGURES) and int(fact["step"]) >= since:
-            attention = tuple(
-                AttentionCall(str(kind), tuple(int(size) for size in shape), int(calls), int(forward), None if back is None else int(back))
-                for kind, shape, calls, forward, back in fact.get("attention", [])
-            )
+            attention = tuple(AttentionCall(str(kind), *_regions(row)) for kind, *row in fact.get("attention", []))
+            targets = tuple(TargetCall(*_regions(row)) for row in fact.get("targets", []))
             figures = {name: int(fact[name]) for name in CENSUS_FIGURES} | {name: int(fact.get(name, 0)) for name in LATER_FIGURES}
             thin = tuple((int(rows), int(ns)) for rows, ns in fact.get("thin", []))
-            found.append(CensusTrace(step=int(fact["step"]), attention=attention, thin=thin, **figures))
+            found.append(CensusTrace(step=int(fact["step"]), attention=attention, targets=targets, thin=thin, **figures))
     return tuple(found)
+
+
+def _regions(row: list) -> tuple[tuple[int, ...], int, int, int | None]:
+    """Shape, calls, nanoseconds forward and backward of what several operators make together."""
+    shape, calls, forward, back = row
+    return _shape(shape), int(calls), int(forward), None if back is None else int(back)
+
+
+def _shape(sizes: list) -> tuple[int, ...]:
+    return tuple(int(size) for size in sizes)
+
+
+def _target_lines(facts: Facts) -> tuple[TargetLine, ...]:
+    return tuple(
+        TargetLine(facts.location(place), _shape(shape), int(calls), int(targets), int(ignored))
+        for fact in facts.all("target_lines")
+        for place, shape, calls, targets, ignored in fact.get("rows", [])
+    )
 
 
 def _attention_lines(facts: Facts) -> tuple[AttentionLine, ...]:
     return tuple(
-        AttentionLine(str(kind), facts.location(place), tuple(int(size) for size in shape), str(reason), int(calls))
+        AttentionLine(str(kind), facts.location(place), _shape(shape), str(reason), int(calls))
         for fact in facts.all("attention_lines")
         for kind, place, shape, reason, calls in fact.get("rows", [])
     )

@@ -131,6 +131,27 @@ class AttentionLine:
 
 
 @dataclass(frozen=True)
+class TargetCall:
+    """Predictions of classes in one census: their product, what else is done with them, their loss."""
+
+    shape: tuple[int, ...]  # of the predictions
+    calls: int
+    forward_ns: int
+    backward_ns: int | None
+
+
+@dataclass(frozen=True)
+class TargetLine:
+    """Calls of a loss over classes by the owner's line, in one step, and how many of their targets it ignores. Seen on the host only."""
+
+    location: Location | None
+    shape: tuple[int, ...]
+    calls: int
+    targets: int
+    ignored: int
+
+
+@dataclass(frozen=True)
 class CensusTrace:
     """Operators of one step up to its last update. Times are nanoseconds on the host.
 
@@ -156,6 +177,7 @@ class CensusTrace:
     table_ns: int = 0
     thin: tuple[tuple[int, int], ...] = ()
     attention: tuple[AttentionCall, ...] = ()
+    targets: tuple[TargetCall, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -187,6 +209,7 @@ class ComputeTrace:
     memory: MemoryTrace | None = None
     censuses: tuple[CensusTrace, ...] = ()
     attention_lines: tuple[AttentionLine, ...] = ()
+    target_lines: tuple[TargetLine, ...] = ()
     double_at: Location | None = None  # where a step goes over to float64
     undone_layout: UndoneLayout | None = None
     convolution_setups: tuple[tuple[int, int], ...] = ()  # of one step each: convolutions that were set up, and nanoseconds of that

@@ -10,9 +10,11 @@ SAME_BATCH = "nothing in the sum of gradients, if the loss is weighted alike; ro
 COMPUTING = (
     Explanation(
         "padding",
-        "the network computes on padding",
-        "sequences of very different length are padded to the longest, or to a fixed length",
-        "trailing runs of equal values in sampled inputs, times forward and backward",
+        "the network computes on padding, or predicts what nobody compares",
+        "sequences of very different length are padded to the longest, or to a fixed length; a loss ignores targets, such as those of "
+        "words that are not masked or of a prompt, and the last layer predicts them all the same",
+        "trailing runs of equal values in sampled inputs, times forward and backward; targets of one early step that equal the loss's "
+        "ignore_index, times what predictions and loss take",
         (
             Fix(
                 "pad to the longest of the batch instead of a fixed length",
@@ -23,6 +25,11 @@ COMPUTING = (
                 "cut the columns that are padding in the whole batch, where samples come padded",
                 "nothing, if the padding is masked everywhere",
                 "cut_common_padding",
+            ),
+            Fix(
+                "predict only where a target counts: select those positions in front of the last layer",
+                "rounding, where that layer treats each position by itself",
+                "counted_targets",
             ),
             Fix("put sequences of like length together", "the order of the samples: needs the owner's agreement"),
             Fix("pack several sequences into one row", "what the network sees: needs the owner's agreement"),

@@ -36,7 +36,16 @@ from trainflash.knobs.edits.lists import (
     stacked_arrays,
 )
 from trainflash.knobs.edits.mapped import rows as mapped_rows
-from trainflash.knobs.edits.network import compiled_blocks, evaluation, frozen_calls, own_optimizers, rerun, sparse_gradients, trained
+from trainflash.knobs.edits.network import (
+    compiled_blocks,
+    counted_targets,
+    evaluation,
+    frozen_calls,
+    own_optimizers,
+    rerun,
+    sparse_gradients,
+    trained,
+)
 from trainflash.knobs.edits.padding import buckets, columns, longest, rounded
 from trainflash.knobs.edits.padding import settings as padding_settings
 from trainflash.knobs.edits.ranks import dealt_rows, joined_exchange, skip_sync
@@ -102,6 +111,7 @@ FINDERS: dict[type, Callable[[Any, Scene], tuple[Target, ...]]] = {
     of.FusedAttention: fused.fused_attention,
     of.UnreadWeights: weights.unread_weights,
     of.FourDimensions: dimensions.four_dimensions,
+    of.CountedTargets: counted_targets.counted_targets,
     of.ConcurrentReads: concurrent_reads.concurrent_reads,
     of.SearchedList: searched_lists.searched_list,
     of.SparseGradients: sparse_gradients.sparse_gradients,

@@ -2,10 +2,11 @@
 
 Torch's own recorder for that (the autograd profiler without Kineto) is switched on at a step boundary and off after the step's last
 update, on the training thread: it starts no device activity, so it never waits for a device, and prints nothing. The reader is told the
-steps, and leaves them out of all statistics. Where attention was seen that does not run in a fused kernel, float64 or convolutions, the
-step after a census shows more: their entry points are wrapped for that one step. A network of functions alone may be seen first when its
-backward begins, with its forward behind the update before: there both go from update to update. Neither happens in a program that uses a
-profiler of its own, nor while something compiles or traces; nothing is wrapped in a program that compiles, for its guards would see it.
+steps, and leaves them out of all statistics. Where attention was seen that does not run in a fused kernel, float64, convolutions or a loss
+over classes, the step after a census shows more: their entry points are wrapped for that one step. A network of functions alone may be
+seen first when its backward begins, with its forward behind the update before: there both go from update to update. Neither happens in a
+program that uses a profiler of its own, nor while something compiles or traces; nothing is wrapped in a program that compiles, for its
+guards would see it.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from .attention_lines import AttentionLines
 from .convolution_setup import ConvolutionSetup
 from .double_lines import DoubleLines, numbers_of_double
 from .operators import CLOCK, FETCH, read
+from .target_lines import TargetLines
 
 AT_STEPS = (6, 24)  # completed steps
 TRIES = 3  # steps to wait for a quiet one
@@ -34,7 +36,7 @@ LONGEST_STEP_S = 5.0  # a longer one may hold more operators than may be recorde
 MOST_COST_S = 0.2  # no second census where the first one cost more
 
 running = None  # the census whose recorder is on
-showing = False  # the lines of attention or of float64 are looked at
+showing = False  # the lines of attention, of float64 and the like are looked at
 
 _clock = time.perf_counter
 
@@ -234,7 +236,7 @@ class Census(Observer):
         counted = read(self._stop(), self._outside, self._since_us, self._double) or {}
         fact("census", step=self._step, ns=int(1e9 * (now - self._began_s)), **counted)
         if not compiles.source.used:
-            shown = {AttentionLines: "attention", DoubleLines: "double_ns", ConvolutionSetup: "convs"}
+            shown = {AttentionLines: "attention", DoubleLines: "double_ns", ConvolutionSetup: "convs", TargetLines: "targets"}
             self._lines = [kind(self._torch) for kind, figure in shown.items() if counted.get(figure)]
         if self._behind and self._lines:
             self._show()

@@ -1,15 +1,15 @@
-"""Reads what torch's recorder noted in one step: counts and times of operators, and attention that runs in pieces."""
+"""Reads what torch's recorder noted in one step: counts and times of operators."""
 
 from __future__ import annotations
 
 from ..guard import swallow
+from .regions import PRODUCTS_OF_TWO, Regions
 
 MAX_RECORDS = 400_000  # begin and end marks; more are not read
 SMALL_NS = 20_000  # an operator below that is mostly the cost of calling it
 RECORDED_NS = 1_700  # what recording one operator inside it adds to an operator's time: measured 1.7 to 2.3 µs
 OF_ROWS = ("aten::select_backward", "aten::slice_backward")  # fill a whole tensor for the gradient of one row that a loop took
 FIRST = 50  # marks in front of the clock's
-MAX_REGION = 300  # operators between the two products of one attention
 
 MATMULS = frozenset(
     f"aten::{name}" for name in ("mm", "addmm", "bmm", "baddbmm", "mv", "addmv", "dot", "mkldnn_linear", "_scaled_mm", "_addmm_activation")
@@ -18,7 +18,6 @@ CONVOLUTIONS = frozenset(f"aten::{name}" for name in ("convolution", "_convoluti
 COPIES = frozenset(f"aten::{name}" for name in ("copy_", "_foreach_copy_"))
 WHOLE_TABLES = frozenset({"aten::embedding_dense_backward"})  # gradients of a few rows as large as all of them
 CLASSES = (("matmul", MATMULS), ("conv", CONVOLUTIONS), ("copy", COPIES), ("table", WHOLE_TABLES))
-PRODUCTS_OF_TWO = ("aten::mm", "aten::addmm")
 THIN = 16  # rows, up to which a product with a matrix takes its time for the matrix rather than for the rows
 ACCUMULATES = "torch::autograd::AccumulateGrad"
 FIGURES = (
@@ -36,14 +35,9 @@ FIGURES = (
     "double_ns",
     "table_ns",
 )
-PRODUCTS = ("aten::bmm", "aten::baddbmm")
-EXPONENTIALS = ("aten::exp", "aten::exp_", "aten::exp2")
-SUMS = ("aten::sum", "aten::logsumexp")
-AFTER = 6  # operators after the second product, in which a sum of exponentials still divides what it made
 BACKWARD = "autograd::engine::evaluate_function"
 CLOCK = "trainflash_probe#clock"  # recorded when the spans' clock began
 FETCH = "enumerate(DataLoader)"  # what torch names a fetch
-MATH = "aten::_scaled_dot_product_attention_math"
 MODE = "PythonDispatchMode"  # what torch names a mode's look at one operator
 _NOT_OPERATORS = ("autograd::", "torch::autograd::")
 
@@ -113,13 +107,15 @@ def read(records: list, outside: list, since: float, double: "set | frozenset" =
     clock = next((event for events in records for event in events[:FIRST] if event.kind() == "push" and event.name() == CLOCK), None)
     for events in records:
         counted.walk(events, clock)
-    attention = []
-    try:
-        attention = counted.attention()
-    except Exception as error:
-        swallow("attention", error)
+    regions = Regions(counted.forward, counted.outers, counted.backward)
+    found: dict = {"attention": [], "targets": []}
+    for name, rows in (("attention", regions.attention), ("targets", regions.targets)):
+        try:
+            found[name] = rows()
+        except Exception as error:
+            swallow(name, error)
     counted.figures["double_ns"] = counted.in_double(double)
-    return {**counted.figures, "attention": attention, "thin": sorted(counted.thin.items())}
+    return {**counted.figures, **found, "thin": sorted(counted.thin.items())}
 
 
 class _Counted:
@@ -211,76 +207,6 @@ class _Counted:
         outers = {id(call.outer): call.outer.ns for call in self.forward if call.sequence in double}
         return sum(outers.values()) + sum(ns for number, ns in self.backward.items() if number in double)
 
-    # --- attention
-
-    def attention(self) -> list:
-        """[kind, shape of the scores, calls, forward ns, backward ns or None] by kind and shape."""
-        self._owner_of_sequence = {call.sequence: call for call in self.forward if call.sequence >= 0}  # the newest one makes the node
-        found: dict = {}
-        taken: set = set()  # indices of the second products of attentions
-        products = [call for call in self.forward if call.name in PRODUCTS]
-        for call in sorted(self.forward, key=lambda call: call.name in EXPONENTIALS):
-            shape = region = None
-            kind = "hand_written"
-            if call.outer is call and (call.name == "aten::softmax" or call.name in EXPONENTIALS):
-                shape = call.shapes()[0]
-                region = self._region(call, shape, products)
-                if region and call.name in EXPONENTIALS and (region[-1].index in taken or not self._normalised(region, shape)):
-                    region = None
-                if region:
-                    taken.add(region[-1].index)
-            elif call.name == MATH:
-                kind = "math_fallback"
-                query, key = call.shapes()[:2]
-                shape, region = [*query[:-1], key[-2]], [call.outer]
-            if region:
-                entry = found.setdefault((kind, tuple(shape)), [0, 0, 0, False])
-                backward = self._backward_of(region)
-                entry[0] += 1
-                entry[1] += sum(each.ns for each in region)
-                entry[2] += backward or 0
-                entry[3] |= backward is not None
-        return [[kind, list(shape), calls, ns, back if seen else None] for (kind, shape), (calls, ns, back, seen) in found.items()]
-
-    def _region(self, softmax: _Call, shape: list, products: list):
-        """The operators from the product that makes the scores to the one that uses them; None where softmax is no attention."""
-        if len(shape) < 3 or shape[-1] < 2:
-            return None
-        size = _size(shape)
-        before = after = None
-        for product in products:
-            sides = product.shapes()[-2:] if product.name == "aten::bmm" else product.shapes()[1:3]
-            if len(sides) != 2 or len(sides[0]) != 3 or len(sides[1]) != 3:
-                continue
-            left, right = sides
-            made = [left[0], left[1], right[2]]
-            if product.began < softmax.began:
-                if _size(made) == size and shape[-1] in made[1:]:
-                    before = product
-            elif (_size(left) == size and left[2] == shape[-1]) or (_size(right) == size and right[1] == shape[-1]):
-                after = product
-                break
-        if before is None or after is None or after.outer.index - before.outer.index > MAX_REGION:
-            return None
-        between = self.outers[before.outer.index + 1 : after.outer.index]
-        on_scores = [call for call in between if any(_size(given) == size for given in call.shapes() if given)]
-        return [before.outer, *on_scores, after.outer]
-
-    def _normalised(self, region: list, shape: list) -> bool:
-        """Whether exponentials of that shape are summed: between the products, or soon after the second one."""
-        around = self.outers[region[0].index + 1 : region[-1].index + AFTER]
-        size = _size(shape)
-        return any(call.name in SUMS and call.shapes() and call.shapes()[0] and _size(call.shapes()[0]) == size for call in around)
-
-    def _backward_of(self, region: list):
-        outers = {id(call) for call in region}
-        times = [
-            self.backward[number]
-            for number, call in self._owner_of_sequence.items()
-            if id(call.outer) in outers and number in self.backward
-        ]
-        return sum(times) if times else None
-
 
 def _rows(call: _Call):
     """The smallest side of a product of two matrices, where it is so small that a matrix takes the time, not its rows."""
@@ -289,12 +215,3 @@ def _rows(call: _Call):
     sides = [shape for shape in call.shapes() if len(shape) == 2][-2:]
     least = min(*sides[0], sides[1][1]) if len(sides) == 2 else THIN + 1
     return least if least <= THIN else None
-
-
-def _size(shape: list) -> int:
-    size = 1
-    for length in shape:
-        if isinstance(length, list):
-            return -1
-        size *= length
-    return size

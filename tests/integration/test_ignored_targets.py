@@ -1,0 +1,79 @@
+"""Predictions that the loss ignores: seen where there are some, with the time that they take, and the edit computes the same."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from probed import diagnosed
+
+from trainflash.diagnosis import diagnose
+
+LOOP = """
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+torch.manual_seed(0)
+torch.set_num_threads(1)
+WORDS = 3000
+
+
+class Masked(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Sequential(nn.Embedding(WORDS, 32), nn.Linear(32, 32), nn.Tanh())
+        self.head = nn.Linear(32, WORDS)
+
+    def forward(self, ids, labels):
+        hidden = self.body(ids)
+        BODY
+        return loss
+
+
+model = Masked()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+for number in range(40):
+    ids = torch.randint(WORDS, (8, 16))
+    labels = torch.where(torch.rand(8, 16) < COUNTED, ids, -100)
+    loss = model(ids, labels)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    print(loss.item().hex())
+"""
+PLAIN = "logits = self.head(hidden)\nloss = F.cross_entropy(logits.view(-1, WORDS), labels.view(-1))"
+BY_HAND = "logits = F.log_softmax(self.head(hidden), -1)\nloss = F.nll_loss(logits.transpose(1, 2), labels)"
+AN_OBJECT = "logits = self.head(hidden)\nloss = nn.CrossEntropyLoss()(logits.transpose(1, 2), labels)"
+SELECTED = "counted = labels != -100\nlogits = self.head(hidden[counted])\nloss = F.cross_entropy(logits, labels[counted])"
+
+
+def program(tmp_path: Path, body: str, counted: float = 0.15) -> Path:
+    path = tmp_path / "train.py"
+    path.write_text(LOOP.replace("BODY", body.replace("\n", "\n        ")).replace("COUNTED", str(counted)), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("body", [PLAIN, BY_HAND, AN_OBJECT])
+def test_words_that_are_not_masked(tmp_path, body):
+    path = program(tmp_path, body)
+    found = diagnosed(tmp_path, path)
+    (seen,) = found.ignored_targets
+    line = next(number for number, row in enumerate(path.read_text().splitlines(), 1) if "loss = " in row)
+    assert (seen.location.line, seen.per_step) == (line, 1.0)
+    assert 0.7 < seen.ignored < 0.95
+    assert 0.3 < seen.share < 1.0  # nearly all of the network's work
+    (told,) = [each for each in diagnose(replace(found, startup=None)).findings if each.kind == "padding"]
+    assert (told.location, told.knobs) == (seen.location, ("counted_targets",))
+
+
+@pytest.mark.parametrize(("body", "counted"), [(SELECTED, 0.15), (PLAIN, 1.1)])
+def test_all_targets_count(tmp_path, body, counted):
+    assert diagnosed(tmp_path, program(tmp_path, body, counted)).ignored_targets == ()
+
+
+def test_few_ignored_ones_are_seen_and_no_finding(tmp_path):
+    found = diagnosed(tmp_path, program(tmp_path, PLAIN, 0.9))
+    assert 0 < found.ignored_targets[0].ignored < 0.25
+    assert "padding" not in {each.kind for each in diagnose(found).findings}
