@@ -266,3 +266,11 @@ def _derived(file: PythonFile, call: cst.Call, tails: set[str]) -> bool:
         return call.func.value in derived
     owner = file.class_around(call)
     return owner is not None and owner.name.value in derived and file.text(call.func) == "super().__init__"
+
+
+def only_call(file: PythonFile, place: Location, wanted: Callable[[cst.Call], bool], what: str) -> cst.Call:
+    """The one `wanted` call at the line. Raises `UsageError`, which says `what` it is, where there is none, or more than one."""
+    found = [call for call in file.calls if file.lines_of(call)[0] <= place.line <= file.lines_of(call)[1] and wanted(call)]
+    if len(found) != 1:
+        raise refuse(f"{place}: {'no' if not found else 'more than one'} call {what} at this line")
+    return found[0]

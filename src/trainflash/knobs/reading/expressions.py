@@ -24,6 +24,7 @@ from trainflash.knobs.reading.python_source import (
 )
 
 BY_HAND = "make this change by hand, or name another place with --at FILE:LINE"
+ATOMS = (cst.Name, cst.Attribute, cst.Call, cst.Integer, cst.Float, cst.Subscript)  # what a method can be called on as it stands
 
 
 class _Unknown:
@@ -222,3 +223,21 @@ def environment(file: PythonFile, node: cst.BaseExpression) -> tuple[str, cst.Ba
 def short(text: str) -> str:
     line = " ".join(text.split())
     return line if len(line) <= 60 else line[:57] + "…"
+
+
+def operand(file: PythonFile, node: cst.BaseExpression) -> str:
+    """Source in a form that a method can be called on, or a sign be put in front of."""
+    text = file.outer_text(node)
+    return text if isinstance(node, ATOMS) or node.lpar else f"({text})"
+
+
+def made_as(file: PythonFile, node: cst.BaseExpression) -> cst.Call | None:
+    """The call that makes what `self.name`, or a variable, holds; None where there is no or more than one."""
+    name = dotted(node) or ""
+    if name.startswith("self."):
+        owner = file.class_around(node)
+        given = [] if owner is None else given_to(owner, name)
+        made = given[0] if len(given) == 1 else None
+    else:
+        made = value_of(file, node)
+    return made if isinstance(made, cst.Call) and made is not node else None

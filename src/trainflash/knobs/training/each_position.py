@@ -6,7 +6,7 @@ import libcst as cst
 
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees, own_classes
-from trainflash.knobs.reading.expressions import UNKNOWN, given_to, literal, value_of
+from trainflash.knobs.reading.expressions import UNKNOWN, literal, made_as
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, placed_parameters, sole
 
 FUNCTIONS = "torch.nn.functional."
@@ -14,6 +14,7 @@ LAYERS = {
     "Linear", "LayerNorm", "RMSNorm", "Identity", "ReLU", "ReLU6", "LeakyReLU", "ELU", "SELU", "CELU", "GELU", "SiLU", "Mish", "Sigmoid",
     "Tanh", "Softplus", "Softsign", "Hardtanh", "Hardswish", "Hardsigmoid",
 }  # fmt: skip
+NORMS = ("LayerNorm", "RMSNorm")  # over the last dimension, or over several that are listed
 ELEMENTWISE = {"relu", "relu6", "leaky_relu", "elu", "selu", "celu", "gelu", "silu", "mish", "sigmoid", "tanh", "softplus", "hardswish"}
 NUMBERS = {"float", "half", "bfloat16", "double", "contiguous"}  # methods that leave values where they are
 TURNED = {"t", "T", "mT"}
@@ -45,7 +46,7 @@ class EachPosition:
         """Whether the value of `node` is such a module."""
         if depth > DEEPEST or self._hooked:
             return False
-        made = _made(file, node)
+        made = made_as(file, node)
         if made is not None and (file.full_name(made.func) or "").startswith("torch.nn."):
             return self._layer(file, made, depth)
         owner = own_classes.class_of(self._project, (file, node))
@@ -55,7 +56,8 @@ class EachPosition:
         """Of torch's own: one of `LAYERS`, or a sequence of such."""
         name = (file.full_name(made.func) or "").removeprefix("torch.nn.").removeprefix("modules.")
         if name != "Sequential":
-            return name in LAYERS
+            over = made.args[0].value if name in NORMS and made.args else None
+            return name in LAYERS and not isinstance(over, (cst.List, cst.Tuple))
         parts = [arg.value for arg in made.args if not arg.star and arg.keyword is None]
         of_torch = all(isinstance(part, cst.Call) and (file.full_name(part.func) or "").startswith("torch.nn.") for part in parts)
         return len(parts) == len(made.args) and of_torch and all(self._layer(file, part, depth + 1) for part in parts)  # type: ignore[arg-type]
@@ -103,17 +105,6 @@ class EachPosition:
             return bool(node.args) and plain and self._follows(file, node.args[0].value, known, depth)
         given = self.of_call(file, node) if depth < DEEPEST else None
         return given is not None and self._follows(file, given, known, depth + 1)
-
-
-def _made(file: PythonFile, node: cst.BaseExpression) -> cst.Call | None:
-    """The only call that makes what `self.name` or a variable holds."""
-    if isinstance(node, cst.Attribute) and dotted(node.value) == "self":
-        owner = file.class_around(node)
-        given = [] if owner is None else given_to(owner.body, f"self.{node.attr.value}")
-        made = given[0] if len(given) == 1 else None
-    else:
-        made = value_of(file, node)
-    return made if isinstance(made, cst.Call) else None
 
 
 def _is_weight(node: cst.BaseExpression) -> bool:

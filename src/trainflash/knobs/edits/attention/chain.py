@@ -7,16 +7,8 @@ from typing import Any
 
 import libcst as cst
 
-from trainflash.knobs.reading.expressions import refuse
+from trainflash.knobs.reading.expressions import ATOMS, operand, refuse
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, sole
-
-ATOMS = (cst.Name, cst.Attribute, cst.Call, cst.Integer, cst.Float, cst.Subscript)
-
-
-def operand(file: PythonFile, node: cst.BaseExpression) -> str:
-    """Source in a form that a method can be called on, or a sign be put in front of."""
-    text = file.outer_text(node)
-    return text if isinstance(node, ATOMS) or node.lpar else f"({text})"
 
 
 def atom(text: str) -> str:
@@ -155,13 +147,3 @@ def alone(step: cst.CSTNode | None) -> cst.CSTNode | None:
 def stores(file: PythonFile, node: cst.Name) -> bool:
     """Whether `node` is written there, not read."""
     return isinstance(file.parent(node), (cst.AssignTarget, cst.AnnAssign, cst.AugAssign, cst.Param))
-
-
-def made_as(file: PythonFile, call: cst.Call) -> cst.Call | None:
-    """Of a call of `self.name(…)` the call that its class makes that module with; None where there is no or more than one."""
-    name = dotted(call.func) or ""
-    owner = file.class_around(call)
-    if owner is None or not name.startswith("self."):
-        return None
-    made = [node.value for node in descendants(owner, cst.Assign) if any(dotted(target.target) == name for target in node.targets)]
-    return made[0] if len(made) == 1 and isinstance(made[0], cst.Call) else None

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import libcst as cst
 
-from trainflash.knobs.edits.attention.chain import operand, stores, wide_mask
-from trainflash.knobs.edits.attention.place import attention_place, only_call
+from trainflash.knobs.edits.attention.chain import stores, wide_mask
+from trainflash.knobs.edits.attention.place import attention_place
+from trainflash.knobs.edits.which_call import only_call
 from trainflash.knobs.kinds import FourDimensions
 from trainflash.knobs.project import Project
-from trainflash.knobs.reading.expressions import given_to, refuse, short
+from trainflash.knobs.reading.expressions import given_to, operand, refuse, short
 from trainflash.knobs.reading.python_source import PythonFile, descendants, has_splat, keyword, positional
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice

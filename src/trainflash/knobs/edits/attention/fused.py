@@ -13,11 +13,11 @@ import libcst as cst
 
 from trainflash.knobs.edits import imports
 from trainflash.knobs.edits.attention import einsum, scores, softmax
-from trainflash.knobs.edits.attention.chain import Chain, atom, made_as, stores
+from trainflash.knobs.edits.attention.chain import Chain, atom, stores
 from trainflash.knobs.edits.attention.place import attention_place
 from trainflash.knobs.edits.statements import whole_lines
 from trainflash.knobs.kinds import FusedAttention
-from trainflash.knobs.reading.expressions import refuse
+from trainflash.knobs.reading.expressions import made_as, refuse
 from trainflash.knobs.reading.python_source import descendants, dotted, keyword
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
@@ -112,7 +112,7 @@ def _drop(chain: Chain, call: cst.Call, arg: cst.Arg) -> None:
             raise refuse(f"{file.location(call)}: `{file.text(call)}` does not say its p and training")
         chain.dropout = f"{chain.text(chance.value)} if {file.text(training.value)} else 0.0"
         return
-    made = made_as(file, call)
+    made = made_as(file, call.func)
     if len(call.args) != 1 or made is None or file.full_name(made.func) != "torch.nn.Dropout":
         raise refuse(f"{file.location(call)}: `{file.text(call.func)}` is not known to be a dropout")
     chain.dropout = f"{dotted(call.func)}.p if self.training else 0.0"

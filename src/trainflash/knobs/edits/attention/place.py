@@ -1,10 +1,6 @@
-"""Where a run saw attention: the file and the line, and the one call there."""
+"""Where a run saw attention: the file and the line."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
-
-import libcst as cst
 
 from trainflash.knobs.reading.expressions import refuse
 from trainflash.knobs.reading.python_source import PythonFile
@@ -22,11 +18,3 @@ def attention_place(scene: Scene, otherwise: str, kind: str = "") -> tuple[Pytho
         raise refuse(otherwise)
     second_order.none(scene.project)
     return scene.project.python(place.file), place
-
-
-def only_call(file: PythonFile, place: Location, wanted: Callable[[cst.Call], bool], what: str) -> cst.Call:
-    """The one `wanted` call at the line. Raises `UsageError`, which says `what` it is, where there is none, or more than one."""
-    found = [call for call in file.calls if file.lines_of(call)[0] <= place.line <= file.lines_of(call)[1] and wanted(call)]
-    if len(found) != 1:
-        raise refuse(f"{place}: {'no' if not found else 'more than one'} call {what} at this line")
-    return found[0]

@@ -6,8 +6,8 @@ from typing import Any
 
 import libcst as cst
 
-from trainflash.knobs.edits.attention.chain import Chain, made_as
-from trainflash.knobs.reading.expressions import literal, refuse
+from trainflash.knobs.edits.attention.chain import Chain
+from trainflash.knobs.reading.expressions import literal, made_as, refuse
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, keyword, sole
 
 SOFTMAX = ("torch.softmax", "torch.nn.functional.softmax")
@@ -22,7 +22,7 @@ def softmaxes(file: PythonFile, around: cst.CSTNode, rank: int | None) -> list[c
 def softmax_of(file: PythonFile, call: cst.Call, rank: int | None) -> cst.BaseExpression | None:
     """The scores that `call` takes the softmax of over the last dimension; None when it does something else."""
     rest: list[cst.Arg] = list(call.args)
-    made = made_as(file, call)
+    made = made_as(file, call.func)
     if file.full_name(call.func) in SOFTMAX and rest:
         scores = rest.pop(0).value
     elif made is not None and len(rest) == 1 and file.full_name(made.func) == "torch.nn.Softmax":

@@ -7,10 +7,9 @@ from collections.abc import Iterator
 import libcst as cst
 
 from trainflash.knobs.edits.attention import masks
-from trainflash.knobs.edits.attention.chain import made_as
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees, derived
-from trainflash.knobs.reading.expressions import conjuncts, given_to, literal, refuse, short
+from trainflash.knobs.reading.expressions import conjuncts, given_to, literal, made_as, refuse, short
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, keyword, placed_parameters, positional
 
 MODULE = "torch.nn.MultiheadAttention"
@@ -71,7 +70,7 @@ def _named_otherwise(up: cst.CSTNode | None, node: cst.CSTNode) -> bool:
 
 def by_subclasses(project: Project, file: PythonFile, call: cst.Call) -> None:
     """Raises `UsageError` where the module may be one of the program's own class, which sees the weights before it gives them."""
-    made = made_as(file, call)
+    made = made_as(file, call.func)
     if made is not None and file.full_name(made.func) == MODULE:
         return
     for where, owner in derived.classes(project, (MODULE, "torch.nn.modules.activation.MultiheadAttention")):

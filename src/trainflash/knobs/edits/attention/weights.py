@@ -8,7 +8,8 @@ import libcst as cst
 
 from trainflash.knobs.edits import calls
 from trainflash.knobs.edits.attention import masks, unseen
-from trainflash.knobs.edits.attention.place import attention_place, only_call
+from trainflash.knobs.edits.attention.place import attention_place
+from trainflash.knobs.edits.which_call import only_call
 from trainflash.knobs.effects import changes
 from trainflash.knobs.kinds import CallArgument, UnreadWeights
 from trainflash.knobs.project import Project

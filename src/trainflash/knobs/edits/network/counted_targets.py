@@ -10,12 +10,11 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from trainflash.knobs.edits.attention.chain import operand
-from trainflash.knobs.edits.attention.place import only_call
 from trainflash.knobs.edits.statements import without
+from trainflash.knobs.edits.which_call import only_call
 from trainflash.knobs.kinds import CountedTargets
-from trainflash.knobs.reading.expressions import argument_node, free_name, literal, refuse, short, value_of
-from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, has_splat, keyword, parameter, sole, string_value
+from trainflash.knobs.reading.expressions import argument_node, free_name, literal, made_as, operand, refuse, short
+from trainflash.knobs.reading.python_source import PythonFile, descendants, has_splat, keyword, parameter, sole, string_value
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
 from trainflash.knobs.training.each_position import EachPosition
@@ -88,16 +87,8 @@ def _made(file: PythonFile, call: cst.Call) -> cst.Call | None:
     """The call that says what a loss ignores: `call` itself, or the one that made the object that is called; None for no such loss."""
     if file.full_name(call.func) == LOSS:
         return call
-    if isinstance(call.func, cst.Call):
-        made: cst.BaseExpression = call.func
-    elif isinstance(call.func, cst.Attribute) and dotted(call.func.value) == "self":
-        owner, name = file.class_around(call), dotted(call.func)
-        nodes = [] if owner is None else descendants(owner, cst.Assign)
-        given = [node.value for node in nodes if any(dotted(target.target) == name for target in node.targets)]  # type: ignore[attr-defined]
-        made = given[0] if len(given) == 1 else call
-    else:
-        made = value_of(file, call.func)
-    return made if isinstance(made, cst.Call) and file.full_name(made.func) == OBJECT else None
+    made = call.func if isinstance(call.func, cst.Call) else made_as(file, call.func)
+    return made if made is not None and file.full_name(made.func) == OBJECT else None
 
 
 def _ignored(file: PythonFile, loss: cst.Call) -> str:
