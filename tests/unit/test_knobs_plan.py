@@ -117,6 +117,7 @@ def test_brief_where_no_knob_fits(tmp_path):
         "foreach_operations",
         "joined_once",
         "stacked_arrays",
+        "uncompressed_arrays",
         "kept_link",
         "one_request",
         "reload_dataloaders_off",

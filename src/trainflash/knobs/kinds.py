@@ -73,6 +73,22 @@ class ReplaceCall(Edit):
 
 
 @dataclass(frozen=True)
+class SiblingCall(Edit):
+    """Call `to`, a function of the same module, in place of one of `calls`, with the same arguments.
+
+    `at` is a fact that holds a place: the call at that line is meant, or the only one of its function and what that calls; where it is
+    unknown, the only one of the program. `path` names the first argument, where that must be the path of a file or one that `open` gave.
+    Refused where the same function names `to` already, and so chooses.
+    """
+
+    calls: tuple[str, ...]
+    to: str
+    at: str = "program"
+    path: str | None = None
+    unless: tuple[str, ...] = ()  # as of `call_argument`
+
+
+@dataclass(frozen=True)
 class InsertCall(Edit):
     """Insert a statement behind the imports of the entry script; refused where `absent` or one of `rivals` is set already.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trainflash.diagnosis.explanations.parts import FOREACH, JOIN_ONCE, NOTHING, SETS, TUNING, VMAP, Explanation, Fix
+from trainflash.diagnosis.explanations.parts import FOREACH, JOIN_ONCE, NOTHING, SETS, STORED, TUNING, VMAP, Explanation, Fix
 
 INTERRUPTIONS = (
     Explanation(
@@ -14,6 +14,7 @@ INTERRUPTIONS = (
         (
             Fix("log every n-th step", "which steps the log shows", "logging_cadence"),
             Fix("log at a higher level", "messages for debugging are no longer written", "log_level"),
+            STORED,
             Fix("collect on the device and read once per log line", NOTHING),
         ),
         TUNING,
@@ -26,6 +27,7 @@ INTERRUPTIONS = (
         "phase Ckpt, times, rhythm, mean time, size and rate of writing; code between the phases that was seen to write what "
         "looks like the parameters",
         (
+            STORED,
             Fix("write less often", "how much work is lost after a crash", "checkpoint_cadence"),
             Fix("write to a local disk and copy later", "where the newest checkpoint lies after a crash"),
             Fix("write a copy in the background", "memory for the copy; never alias live weights"),
@@ -61,6 +63,7 @@ INTERRUPTIONS = (
             Fix("do it for whole batches at once", "rounding, if the order of sums changes"),
             Fix("ask the logger whether anybody listens before a message is put together", NOTHING, "log_guard"),
             Fix("replace Python loops over elements by tensor operations", "rounding, if the order of sums changes"),
+            STORED,
             JOIN_ONCE,
             SETS,
             FOREACH,

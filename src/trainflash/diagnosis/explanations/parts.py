@@ -61,6 +61,7 @@ KEEP_READ = Fix("read a file once that every sample reads whole", NOTHING + ", a
 SETS = Fix("look things up in a set instead of a list", NOTHING, "set_lookups")
 AHEAD = Fix("make the next batches in a thread, where a generator makes them", NOTHING, "made_ahead")
 JOIN_ONCE = Fix("join parts once instead of one after the other", NOTHING, "joined_once")
+STORED = Fix("write arrays without compressing them", "what files hold is the same; they are larger", "uncompressed_arrays")
 VMAP = Fix("torch.vmap of what is done to one row, in place of a loop over rows", "rounding", "vmap_rows")
 FOREACH = Fix(
     "torch's operations on lists of tensors in place of a loop over them", "nothing on a CPU; rounding on a GPU", "foreach_operations"

@@ -7,7 +7,7 @@ from typing import Any
 
 from trainflash.errors import UsageError
 from trainflash.knobs import kinds as of
-from trainflash.knobs.edits import calls, calls_gone, collecting, guards, other_choice, settings
+from trainflash.knobs.edits import calls, calls_gone, collecting, guards, other_choice, settings, sibling_calls
 from trainflash.knobs.edits.attention import dimensions, fused, weights
 from trainflash.knobs.edits.batches import batching, cut_batches
 from trainflash.knobs.edits.batches import exchange as exchanging
@@ -59,6 +59,7 @@ from trainflash.knobs.surfaces import shell
 FINDERS: dict[type, Callable[[Any, Scene], tuple[Target, ...]]] = {
     of.CallArgument: calls.call_argument,
     of.ReplaceCall: lambda edit, scene: (evaluation.replace_within if edit.at == "evaluation" else calls.replace_call)(edit, scene),
+    of.SiblingCall: sibling_calls.sibling_call,
     of.InsertCall: settings.insert_call,
     of.AssignedAttribute: settings.assigned_attribute,
     of.Environment: shell.environment,

@@ -17,6 +17,7 @@ from trainflash.knobs.kinds import (
     RemoveCall,
     ReplaceCall,
     ShownProfile,
+    SiblingCall,
     UnwrapCall,
 )
 from trainflash.knobs.project import Project
@@ -28,7 +29,7 @@ from trainflash.schema import Location
 
 OF_LOADERS = ("train_loader", "eval_loader", "loader")
 Found = TypeVar("Found")
-Placed = CallArgument | ReplaceCall | RemoveCall | ReleasedObjects | UnwrapCall | GuardSetting | ShownProfile | CountedOnce
+Placed = CallArgument | ReplaceCall | SiblingCall | RemoveCall | ReleasedObjects | UnwrapCall | GuardSetting | ShownProfile | CountedOnce
 
 
 def wanted_location(edit: Placed, scene: Scene) -> Location | None:
