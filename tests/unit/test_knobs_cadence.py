@@ -141,3 +141,43 @@ def test_what_calls_the_forward_of_an_evaluation_is_asked_for_its_interval_too(t
     assert first.knob == "eval_cadence" and added(first)[0].startswith("trainer = lightning.Trainer(callbacks=[Gallery(every_n_steps=")
     _, refused, _ = made.plan(run, finding("evaluation", made.line("train.py", "return self.layers"), ["eval_cadence"]))
     assert any("guards it" in each.reason for each in refused if each.knob == "eval_cadence")
+
+
+SHOWN = """import json
+import sys
+
+PASSES = 40
+
+
+def keep(losses):
+    with open("losses.json", "w") as file:
+        json.dump(losses, file)
+
+
+losses = []
+for epoch in range({passes}):
+    for batch in batches:
+        loss = model(batch).mean()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    keep(losses)
+"""
+
+
+@pytest.mark.parametrize(("passes", "values"), [("PASSES", ["40", "10"]), ("int(sys.argv[1])", ["50", "100", "10"])])
+def test_what_is_done_once_a_pass_is_not_made_rarer_than_the_passes(tmp_path, passes, values):
+    made = program(tmp_path, train_py=SHOWN.format(passes=passes))
+    found = finding("logging", made.line("train.py", "    keep(losses)"), ["every_nth"])
+    candidates, _, _ = made.plan(summary(), found)
+    assert [each.value for each in candidates if each.knob == "every_nth"] == values
+
+
+def test_what_answers_two_findings_is_tried_once(tmp_path):
+    made = program(tmp_path, train_py=SHOWN.format(passes="PASSES"))
+    here = made.line("train.py", "    keep(losses)")
+    found = [finding(kind, here, ["every_nth"]) for kind in ("checkpoint", "logging")]
+    candidates, _, _ = made.plan(summary(), *found)
+    tried = [(each.value, each.finding) for each in candidates if each.knob == "every_nth"]
+    assert len(tried) == len({value for value, _ in tried}) and {kind for _, kind in tried} == {"checkpoint"}
+    assert "(epoch + 1) %" in candidates[0].diff  # the last one of a run is kept

@@ -12,7 +12,7 @@ from trainflash.knobs.edits.statements import long_text, under
 from trainflash.knobs.effects import given, guarded, writers
 from trainflash.knobs.kinds import Seldom
 from trainflash.knobs.project import Project
-from trainflash.knobs.reading import callees
+from trainflash.knobs.reading import callees, sources
 from trainflash.knobs.reading.expressions import refuse, short
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, sole
 from trainflash.knobs.scene import Scene, Target
@@ -52,7 +52,21 @@ def _target(scene: Scene, level: every_step.Level) -> Target:
     def write(value: Any) -> tuple[Splice, ...]:
         return (*counter.needed, *_guard(file, block, f"{number} % {value} == 0", counter.before))
 
-    return Target(here, 1, write, f"`{short(file.text(first).splitlines()[0])}` at {here}, in every step")
+    what = f"`{short(file.text(first).splitlines()[0])}` at {here}, in every step"
+    return Target(here, 1, write, what, most=_passes(scene.project, level))
+
+
+def _passes(project: Project, level: every_step.Level) -> int | None:
+    """How often the loop runs whose body holds the statement, where that is a number that it says: beyond it, nothing would be done."""
+    loop = level.loop
+    call = loop.iter if isinstance(loop, cst.For) else None
+    if not isinstance(call, cst.Call) or not isinstance(call.func, cst.Name) or call.func.value != "range" or len(call.args) != 1:
+        return None
+    try:
+        found = sources.Resolver(project).source(level.file, call.args[0].value)
+    except UsageError:
+        return None
+    return found.value if found is not None and type(found.value) is int and found.value > 0 else None
 
 
 def _block(project: Project, file: PythonFile, first: cst.CSTNode) -> list[cst.CSTNode]:
