@@ -57,3 +57,17 @@ def test_so_does_a_plan_that_is_made_again(diagnosed):
     workers = [each for each in made.candidates if each.knob == "dataloader_workers"]
     assert workers
     assert {row[:13] for each in workers for row in added(each)} == {"train = DataL"}
+
+
+def test_a_knob_that_was_accepted_is_refused_as_such(diagnosed):
+    candidate = optimizing.propose(diagnosed, "dataloader_workers", "2", None, COMMAND)
+    made = optimizing.make(diagnosed, candidate, COMMAND, Demands())
+    diagnosed.save(replace(made, decision="accepted"))
+    diagnosed.rest()
+    (run,) = (diagnosed.directory / "runs").glob("diagnose-*")
+    known = diagnosed.diagnosis(run.name)
+    one_core = replace(known[1], threads=replace(known[1].threads, cpus=1.0))
+    planned, _ = optimizing.plan(diagnosed, known[0], one_core, COMMAND)
+    reasons = {each.knob: each.reason for each in planned.refused}
+    assert reasons["dataloader_workers"].startswith(f"accepted already, as experiment {made.n}; beyond that: ")
+    assert not any(reason.startswith("accepted") for knob, reason in reasons.items() if knob != "dataloader_workers")

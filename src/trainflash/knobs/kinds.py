@@ -1,8 +1,9 @@
 """Kinds of edits that a knob file may name. A new knob of one of these needs no code; what each takes stands in its docstring.
 
 `at` says which place is meant: a role (`train_loader`, `eval_loader`, `loader`, `threads`, `setting`, `evaluation`, `program`) or a fact
-that holds a place, such as `updates.location` (where the optimizer was made) or `recompute.location`. Where such a fact is unknown, the
-only call of that name in the program is meant.
+that holds a place, such as `updates.location` (where the optimizer was made), `recompute.location` or `finding.location`. The call at that
+line is meant, or the only one in the functions that the line calls. Where such a fact is unknown, the only call of that name in the
+program is meant.
 """
 
 from __future__ import annotations

@@ -76,11 +76,19 @@ def plan(
         run=diagnosis.run,
         created_utc=now_utc(),
         candidates=tuple(each for each in candidates if each in choice.open or each in choice.unagreed),
-        refused=(*refused, *left),
+        refused=tuple(_beyond(session, (*refused, *left))),
         briefs=tuple(_briefs(project, diagnosis, written, (*refused, *left), choice)),
     )
     write_document(session.plan_path, replace(made, briefs=tuple(replace(one, code=redact.text(one.code)) for one in made.briefs)))
     return made, choice
+
+
+def _beyond(session: Session, refused: Iterable[Refusal]) -> Iterator[Refusal]:
+    """`refused`, where that of a knob which was accepted says so: what it refuses is to do more of it."""
+    done = {each.knob: each.n for each in session.accepted()}
+    for each in refused:
+        known = f"accepted already, as experiment {done[each.knob]}; beyond that: " if each.knob in done else ""
+        yield replace(each, reason=f"{known}{each.reason}")
 
 
 def _briefs(
