@@ -71,3 +71,42 @@ def test_all_targets_count(tmp_path, body, counted):
 def test_few_ignored_ones(tmp_path):
     found = diagnosed(tmp_path, program(tmp_path, PLAIN, 0.9))
     assert 0 < found.ignored_targets[0].ignored < 0.25
+
+
+HEADS = """logits = self.head(hidden)
+        other = self.other(hidden.detach())
+        loss = F.cross_entropy(logits.view(-1, WORDS), labels.view(-1))
+        loss = loss + F.cross_entropy(other.view(-1, WORDS), ids.view(-1))"""
+VARIED = "hidden, labels = hidden[:, : 4 + number % 12], labels[:, : 4 + number % 12].contiguous()\n" + PLAIN
+
+
+def test_each_of_two_heads_has_its_own_product(tmp_path):
+    path = program(tmp_path, "HEADS")
+    wide = "self.head = nn.Linear(32, WORDS)\n        self.other = nn.Sequential(nn.Linear(32, 512), nn.Linear(512, WORDS))"
+    path.write_text(path.read_text().replace("HEADS", HEADS).replace("self.head = nn.Linear(32, WORDS)", wide), encoding="utf-8")
+    (seen,) = diagnosed(tmp_path, path).ignored_targets
+    assert seen.per_step == 1.0 and 0.7 < seen.ignored < 0.95
+
+
+def test_batches_of_another_length_in_each_step(tmp_path):
+    (seen,) = diagnosed(tmp_path, program(tmp_path, VARIED)).ignored_targets
+    assert 0.05 < seen.share <= 1.0 and 0.7 < seen.ignored < 0.95
+
+
+CLASSED = "logits = self.head(hidden).view(-1, WORDS)\nloss = F.cross_entropy(logits, labels.view(-1).as_subclass(Counted))"
+
+
+def test_no_code_of_a_tensor_of_the_program_s_own_is_run(tmp_path):
+    path = program(tmp_path, CLASSED)
+    own = """class Counted(torch.Tensor):
+    asked = 0
+
+    @classmethod
+    def __torch_function__(cls, *given, **more):
+        cls.asked += 1
+        return super().__torch_function__(*given, **more)
+
+
+model = Masked()"""
+    path.write_text(path.read_text().replace("model = Masked()", own) + "print(Counted.asked)\n", encoding="utf-8")
+    assert diagnosed(tmp_path, path).ignored_targets == ()

@@ -91,19 +91,29 @@ def attention(seen: ComputeTrace, phases: dict[str, PhaseStat]) -> tuple[Attenti
 
 
 def ignored_targets(seen: ComputeTrace, phases: dict[str, PhaseStat]) -> tuple[IgnoredTargets, ...]:
-    """By line and shape, where some are ignored. Lines whose predictions have one shape share its time by their calls."""
+    """By line and number of classes, where some are ignored: rows may be more or fewer in each step.
+
+    Lines whose predictions have as many classes share the time of these by the rows that they had.
+    """
     if not seen.censuses:
         return ()
     calm, found = _calmest(seen.censuses), []
-    for (place, shape), lines in _grouped(seen.target_lines).items():
-        beside = sum(line.calls for line in seen.target_lines if line.shape == shape)
-        portion = sum(line.calls for line in lines) / beside
-        made = [call for call in calm.targets if call.shape == shape]
-        share = sum(map(_ns, made)) / max(1, calm.ns) * _stands_for(phases) * portion
-        ignored = sum(line.ignored for line in lines) / sum(line.targets for line in lines)
+    grouped: dict[tuple[Location | None, int], list[TargetLine]] = {}
+    for line in seen.target_lines:
+        grouped.setdefault((line.location, line.shape[1]), []).append(line)
+    for (place, classes), lines in grouped.items():
+        beside = [line for line in seen.target_lines if line.shape[1] == classes]
+        made = [call for call in calm.targets if call.shape[1] == classes]
+        share = sum(map(_ns, made)) / max(1, calm.ns) * _stands_for(phases) * _targets(lines) / _targets(beside)
+        calls = sum(call.calls for call in made) * sum(line.calls for line in lines) / sum(line.calls for line in beside)
+        ignored = sum(line.ignored for line in lines) / _targets(lines)
         if ignored > 0 and share > 0:
-            found.append(IgnoredTargets(place, min(1.0, share), ignored, sum(call.calls for call in made) * portion, shape))
+            found.append(IgnoredTargets(place, min(1.0, share), ignored, calls, lines[-1].shape))
     return tuple(sorted(found, key=lambda each: -each.share * each.ignored))
+
+
+def _targets(lines: list[TargetLine]) -> int:
+    return sum(line.targets for line in lines)
 
 
 def _portions(lines: list[AttentionLine]) -> list[tuple[AttentionLine | None, float]]:
@@ -116,13 +126,6 @@ def _portions(lines: list[AttentionLine]) -> list[tuple[AttentionLine | None, fl
         first.setdefault(key, line)
     whole = sum(calls.values())
     return [(first[key], count / whole) for key, count in calls.items()] if whole else [(None, 1.0)]
-
-
-def _grouped(lines: tuple[TargetLine, ...]) -> dict[tuple[Location | None, tuple[int, ...]], list[TargetLine]]:
-    found: dict[tuple[Location | None, tuple[int, ...]], list[TargetLine]] = {}
-    for line in lines:
-        found.setdefault((line.location, line.shape), []).append(line)
-    return found
 
 
 def _calmest(censuses: tuple[CensusTrace, ...]) -> CensusTrace:

@@ -8,6 +8,8 @@ import sys
 from .objects import MOST, held_in, is_array, is_tensor, of_class
 from .parts import parameters_in
 
+_STAND_INS = ("torch._subclasses.fake_tensor", "torch._subclasses.functional_tensor")
+
 
 def plain(tensor):
     """The tensor inside the wrappers of torch.func."""
@@ -17,13 +19,19 @@ def plain(tensor):
     return tensor
 
 
+def stands_in(value: object) -> bool:
+    """Whether it is one of torch's tensors, or modes, that only reckon with shapes: such a tensor says that it lies on the host, and has no
+    values there."""
+    return type(value).__module__ in _STAND_INS
+
+
 def memory_of(tensor):
     """The memory of a dense tensor on the host as an array, valid as long as the tensor lives; raises where there is none.
 
     `Tensor.numpy()` is not used: it marks the storage as one that can't be resized any more, and FSDP and `resize_` refuse it then.
     """
     kind = sys.modules["numpy"].dtype(str(tensor.dtype).partition(".")[2])  # TypeError for those that NumPy has not
-    if tensor.is_conj() or tensor.is_neg():
+    if stands_in(tensor) or tensor.is_conj() or tensor.is_neg():
         raise ValueError("its values are not what lies in memory")
     shape, strides = tuple(tensor.shape), tuple([kind.itemsize * stride for stride in tensor.stride()])
     if not tensor.numel():
@@ -63,5 +71,6 @@ def arrays_in(value: object) -> list:
 
 
 def needs_grad(value: object) -> bool:
-    """Whether a gradient is wanted of one of its tensors."""
-    return any(tensor.requires_grad for tensor in tensors_in(value))
+    """Whether a gradient is wanted of one of its tensors. A class of the program's own is not asked."""
+    with sys.modules["torch"]._C.DisableTorchFunctionSubclass():
+        return any(tensor.requires_grad for tensor in tensors_in(value))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from ..nested import named_tensors
+from ..nested import named_tensors, stands_in
 from ..objects import MOST, attributes_of, is_a, is_tensor
 from ..phases.loop import loop
 from ..phases.observer import Observer
@@ -89,7 +89,7 @@ class BatchFacts(Observer):
 
     def _look_at(self, named: list) -> None:
         tensor = main_input(named)
-        if tensor is None:
+        if tensor is None or stands_in(tensor):
             return
         shape = tuple(tensor.shape)
         if any(type(size) is not int for size in shape):

@@ -52,14 +52,17 @@ class Regions:
         done with so many numbers, and their loss."""
         found: dict = {}
         products = [call for call in self.forward if call.name in (*PRODUCTS_OF_TWO, *PRODUCTS)]
-        for call in self.outers:
-            shape = call.shapes()[0] if call.name in LOSSES else None
-            if shape is None or len(shape) < 2:
+        losses = [(call, call.shapes()[0]) for call in self.outers if call.name in LOSSES]
+        losses = [(call, shape) for call, shape in losses if len(shape) > 1]
+        for number, (call, shape) in enumerate(losses):
+            size, left = _size(shape), sum(other == shape for _, other in losses[number:])
+            made = [each for each in products if each.began < call.began and _makes(each, size, shape[1])]
+            if not made:
                 continue
-            size = _size(shape)
-            made = [each for each in products if each.began < call.began and _size(_made(each)) == size]
-            if made and call.index - made[-1].outer.index <= MAX_REGION:
-                self._count(found, tuple(shape), self._on_size(made[-1].outer, call, size))
+            product = made[0] if len(made) == left else made[-1]  # of as many heads as losses, each loss has its own, in their order
+            products.remove(product)
+            if call.index - product.outer.index <= MAX_REGION:
+                self._count(found, tuple(shape), self._on_size(product.outer, call, size))
         return [[list(shape), *figures] for shape, figures in _times(found)]
 
     def _count(self, found: dict, key: tuple, region: list) -> None:
@@ -126,6 +129,12 @@ def _made(product) -> list:
     """The shape of what a product makes."""
     sides = _sides(product)
     return [*sides[0][:-1], sides[1][-1]] if len(sides) == 2 and sides[0] and sides[1] else []
+
+
+def _makes(product, size: int, classes: int) -> bool:
+    """Whether a product makes so many numbers, rows of so many classes."""
+    made = _made(product)
+    return _size(made) == size and bool(made) and made[-1] == classes
 
 
 def _size(shape: list) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from ..guard import swallow
 from ..nested import memory_of
-from ..objects import is_tensor
 from ..writer import fact
 from .askers import asker
 from .entry_points import EntryPoints
@@ -19,6 +18,7 @@ class TargetLines:
 
     def __init__(self, torch) -> None:
         self._functional = torch.nn.functional
+        self._tensor = torch.Tensor  # of another class, the program's own code might answer
         self._points = EntryPoints(torch)
         self._rows: dict = {}  # (place, shape of the predictions) -> [calls, targets, ignored ones]
 
@@ -30,22 +30,24 @@ class TargetLines:
     def _noted(self, original, args: tuple, kwargs: dict, caller) -> object:
         made = original(*args, **kwargs)
         try:
-            if made.requires_grad:
-                self._note({**dict(zip(PLACES, args)), **kwargs}, caller)
+            self._note({**dict(zip(PLACES, args)), **kwargs}, caller)
         except Exception as error:
             swallow("targets", error)
         return made
 
     def _note(self, given: dict, frame) -> None:
+        """Targets that are probabilities of classes count, all of them."""
         predicted, target = given["input"], given["target"]
-        if not is_tensor(target) or target.device.type != "cpu" or target.is_floating_point() or not target.numel():
+        if type(predicted) is not self._tensor or type(target) is not self._tensor or not predicted.requires_grad:
             return
-        place = asker(frame)
-        key = None if place is None else tuple(place), tuple(predicted.shape)
-        row = self._rows.setdefault(key, [0, 0, 0])
+        if target.device.type != "cpu" or predicted.dim() < 2 or not predicted.numel():
+            return
+        place, classes = asker(frame), predicted.shape[1]
+        row = self._rows.setdefault((None if place is None else tuple(place), tuple(predicted.shape)), [0, 0, 0])
         row[0] += 1
-        row[1] += target.numel()
-        row[2] += int((memory_of(target) == given.get("ignore_index", IGNORED)).sum())
+        row[1] += predicted.numel() // classes
+        if not target.is_floating_point():
+            row[2] += int((memory_of(target) == given.get("ignore_index", IGNORED)).sum())
 
     def end(self, step: int) -> None:
         """Put everything back, and write."""

@@ -6,7 +6,7 @@ after the other, from the one that cannot be wrong to the one that can. No value
 
 from __future__ import annotations
 
-from ..nested import arrays_in, tensors_in
+from ..nested import arrays_in, stands_in, tensors_in
 from ..objects import held_in, is_array, is_tensor
 
 LEAST_NUMBERS = 32  # of an input that is told by their count; own: fewer may be anything
@@ -88,6 +88,8 @@ def _shares(made, given) -> bool:
 def memory_of(tensor) -> int:
     """Address of the values; 0 for a tensor that has none of its own."""
     try:
+        if stands_in(tensor):
+            return 0
         return (tensor._values() if tensor.is_sparse else tensor).untyped_storage().data_ptr()
     except (RuntimeError, NotImplementedError):
         return 0  # another sparse layout, or a wrapper of torch.func

@@ -16,7 +16,7 @@ from threading import get_ident
 
 from .. import codes, own
 from ..guard import swallow
-from ..nested import plain
+from ..nested import plain, stands_in
 from ..parts import parameters_in
 from ..writer import emit, fact
 from .brackets import exchange, functions_of
@@ -74,7 +74,7 @@ class _Memory:
     def of(cls, tensor):
         """None for a tensor without memory on the host."""
         try:
-            return cls(tensor.untyped_storage()) if tensor.device.type == "cpu" else None
+            return cls(tensor.untyped_storage()) if tensor.device.type == "cpu" and not stands_in(tensor) else None
         except (RuntimeError, NotImplementedError):
             return None
 

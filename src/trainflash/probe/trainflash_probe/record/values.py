@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import sys
 
+from ..nested import stands_in
 from ..phases import unseen
 
 LARGEST = 1 << 24  # values of a sparse tensor that is still made dense
-_STAND_INS = ("torch._subclasses.fake_tensor", "torch._subclasses.functional_tensor")
 
 
 def imagined(tensor):
     """Whether it is of a dry run: it has a shape and never had values."""
-    return type(tensor).__module__ in _STAND_INS or bool(tensor.is_meta) or sys.modules["torch"]._is_functional_tensor(tensor)
+    return stands_in(tensor) or bool(tensor.is_meta) or sys.modules["torch"]._is_functional_tensor(tensor)
 
 
 def dry_run(tensor):
     """Whether the program only tries shapes out: around what it computes with `tensor` values are made up."""
-    return any(type(mode).__module__ in _STAND_INS for mode in unseen.hidden) or (tensor is not None and imagined(tensor))
+    return any(stands_in(mode) for mode in unseen.hidden) or (tensor is not None and imagined(tensor))
 
 
 def hollow(tensor):
