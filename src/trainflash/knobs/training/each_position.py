@@ -6,8 +6,8 @@ import libcst as cst
 
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees, own_classes
-from trainflash.knobs.reading.expressions import UNKNOWN, literal, made_as
-from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, placed_parameters, sole
+from trainflash.knobs.reading.expressions import UNKNOWN, literal, made_as, value_of
+from trainflash.knobs.reading.python_source import PythonFile, dotted, keyword, placed_parameters, sole
 
 FUNCTIONS = "torch.nn.functional."
 LAYERS = {
@@ -19,7 +19,7 @@ ELEMENTWISE = {"relu", "relu6", "leaky_relu", "elu", "selu", "celu", "gelu", "si
 NUMBERS = {"float", "half", "bfloat16", "double", "contiguous"}  # methods that leave values where they are
 TURNED = {"t", "T", "mT"}
 OPERATORS = (cst.Add, cst.Subtract, cst.Multiply, cst.Divide)
-HOOKS = ("register_forward_hook", "register_forward_pre_hook", "register_full_backward_hook", "register_module_forward_hook")
+HOOKED = ("forward", "backward")  # words in the names of methods that hang hooks on modules
 DEEPEST = 4  # own: modules inside each other
 
 
@@ -28,13 +28,13 @@ class EachPosition:
 
     def __init__(self, project: Project) -> None:
         self._project = project
-        self._hooked = any(callees.method_name(call) in HOOKS for file in project.parsed("hook") for call in file.calls)
+        self._hooked = any(_hangs_hook(call) for file in project.parsed("hook") for call in file.calls)
 
     def of_call(self, file: PythonFile, call: cst.BaseExpression) -> cst.BaseExpression | None:
         """The input of `call`, if that is `module(input)`, `linear(input, weight, …)` or `input @ weight`, and each of its positions is
         treated by itself; None otherwise."""
         if isinstance(call, cst.BinaryOperation) and isinstance(call.operator, cst.MatrixMultiply):
-            return call.left if _is_weight(call.right) else None
+            return call.left if _is_matrix(call.right) else None
         if not isinstance(call, cst.Call) or not call.args or call.args[0].keyword is not None or call.args[0].star:
             return None
         first, more = call.args[0].value, call.args[1:]
@@ -56,8 +56,8 @@ class EachPosition:
         """Of torch's own: one of `LAYERS`, or a sequence of such."""
         name = (file.full_name(made.func) or "").removeprefix("torch.nn.").removeprefix("modules.")
         if name != "Sequential":
-            over = made.args[0].value if name in NORMS and made.args else None
-            return name in LAYERS and not isinstance(over, (cst.List, cst.Tuple))
+            over = value_of(file, made.args[0].value) if name in NORMS and made.args else None
+            return name in LAYERS and not isinstance(over, (cst.List, cst.Tuple)) and not _in_place(made)
         parts = [arg.value for arg in made.args if not arg.star and arg.keyword is None]
         of_torch = all(isinstance(part, cst.Call) and (file.full_name(part.func) or "").startswith("torch.nn.") for part in parts)
         return len(parts) == len(made.args) and of_torch and all(self._layer(file, part, depth + 1) for part in parts)  # type: ignore[arg-type]
@@ -92,8 +92,8 @@ class EachPosition:
         if isinstance(node, cst.BinaryOperation):
             left, right = self._follows(file, node.left, known, depth), self._follows(file, node.right, known, depth)
             if isinstance(node.operator, cst.MatrixMultiply):
-                return left and _is_weight(node.right)
-            beside = (left or _is_weight(node.left)) and (right or _is_weight(node.right))
+                return left and _is_matrix(node.right)
+            beside = (left or _is_number(node.left)) and (right or _is_number(node.right))
             return isinstance(node.operator, OPERATORS) and (left or right) and beside
         if not isinstance(node, cst.Call):
             return False
@@ -102,14 +102,37 @@ class EachPosition:
         full = file.full_name(node.func) or ""
         if full.rpartition(".")[2] in ELEMENTWISE and full.startswith("torch."):
             plain = all(arg.keyword is not None and literal(arg.value) is not UNKNOWN for arg in node.args[1:])
-            return bool(node.args) and plain and self._follows(file, node.args[0].value, known, depth)
+            return bool(node.args) and plain and not _in_place(node) and self._follows(file, node.args[0].value, known, depth)
         given = self.of_call(file, node) if depth < DEEPEST else None
         return given is not None and self._follows(file, given, known, depth + 1)
 
 
+def _hangs_hook(call: cst.Call) -> bool:
+    name = callees.method_name(call)
+    return name.startswith("register_") and name.endswith("hook") and any(word in name for word in HOOKED)
+
+
+def _in_place(call: cst.Call) -> bool:
+    """Whether a layer or function may write over its input."""
+    given = keyword(call, "inplace")
+    return (given is not None and literal(given.value) is not False) or any(
+        arg.keyword is None and isinstance(literal(arg.value), bool) for arg in call.args
+    )
+
+
+def _is_number(node: cst.BaseExpression) -> bool:
+    return isinstance(literal(node), (int, float))
+
+
 def _is_weight(node: cst.BaseExpression) -> bool:
-    """Whether it is a number, or an attribute of an object as weights are, perhaps turned."""
+    """Whether it is an attribute of an object, as the weights are that `linear` is given: torch takes no others than matrices and rows."""
+    return isinstance(node, cst.Attribute) and dotted(node) is not None
+
+
+def _is_matrix(node: cst.BaseExpression) -> bool:
+    """Whether it is a layer's or table's `weight`, turned: `x @ self.words.weight.t()`."""
     if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value in TURNED and not node.args:
         node = node.func.value
-    plain = not any(True for _ in descendants(node, (cst.Call, cst.Subscript)))
-    return literal(node) is not UNKNOWN or (plain and isinstance(node, cst.Attribute) and dotted(node) is not None)
+    elif isinstance(node, cst.Attribute) and node.attr.value in TURNED:
+        node = node.value
+    return isinstance(node, cst.Attribute) and node.attr.value == "weight" and dotted(node) is not None

@@ -6,172 +6,126 @@ nothing but the loss reads what it predicts, the others need no predictions.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import libcst as cst
 
+from trainflash.knobs.edits.keeping.kept_calls import set_once
+from trainflash.knobs.edits.network import class_losses
+from trainflash.knobs.edits.network.predicted import FLAT, Predicted
 from trainflash.knobs.edits.statements import without
 from trainflash.knobs.edits.which_call import only_call
 from trainflash.knobs.kinds import CountedTargets
-from trainflash.knobs.reading.expressions import argument_node, free_name, literal, made_as, operand, refuse, short
-from trainflash.knobs.reading.python_source import PythonFile, descendants, has_splat, keyword, parameter, sole, string_value
+from trainflash.knobs.project import Project
+from trainflash.knobs.reading import own_classes
+from trainflash.knobs.reading.expressions import argument_node, free_name, given_to, operand, refuse, short
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, sole
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
 from trainflash.knobs.training.each_position import EachPosition
 
-LOSS, OBJECT = "torch.nn.functional.cross_entropy", "torch.nn.CrossEntropyLoss"
-POSITIONS = {LOSS: 4, OBJECT: 2}  # where `ignore_index` stands
-SUMMED = ("mean", "sum")
-FLAT = ("view", "reshape", "flatten", "ravel")  # positions in a row, which those that are selected are anyway
-CLASSES_LAST = ((1, 2), (2, 1), (1, -1), (-1, 1), (-1, -2), (-2, -1))  # dimensions exchanged, so that classes come second, as losses want
-CASTS = ("float", "double")
+OF_TARGETS = ("view", "reshape", "flatten", "ravel", "contiguous", "long")
+ASKS = ("size", "dim", "numel")
 NAMES = ("counted", "compared", "counts")
-
-
-@dataclass(frozen=True)
-class _Predicted:
-    """What leads from the last layer to the loss: the call of that layer, and what is done with what it gives."""
-
-    head: cst.BaseExpression
-    name: str | None  # what the call's value is called; None: it stands in the loss itself
-    between: tuple[cst.Assign, ...]  # statements that give it other forms, in their order
-    taken: str  # what is taken of its positions, such as "[:, :-1]"
-    casts: str  # methods that change the format of numbers, such as ".float()"
+# What sees the predictions, or puts another module in the layer's place, or cannot have as many rows as a mask says.
+CHANGES = ("get_peft_model", "prepare_qat", "convert_to_float8", "register_parametrization", "quantize_", "inject_adapter")
+CHANGES += ("vmap", "CUDAGraph", "cuda.graph", "make_graphed_callables")
+UNDER = (cst.Lambda, cst.IfExp, cst.BooleanOperation, cst.ListComp, cst.GeneratorExp, cst.SetComp, cst.DictComp)
 
 
 def counted_targets(edit: CountedTargets, scene: Scene) -> tuple[Target, ...]:
     """The loss at the line that the run saw. Raises `UsageError` where more than the loss reads the predictions, or positions are mixed."""
-    seen = scene.facts.get("ignored_targets")
+    project, seen = scene.project, scene.facts.get("ignored_targets")
     file, place = scene.source("compares predictions with targets", seen.location if seen is not None else None)
-    loss = only_call(file, place, lambda call: _made(file, call) is not None, "of cross_entropy or of a CrossEntropyLoss")
-    ignored = _ignored(file, loss)
+    kinds = "of cross_entropy or of a CrossEntropyLoss"
+    loss = only_call(file, place, lambda call: class_losses.made(project, file, call) is not None, kinds)
+    class_losses.summed(project, file, loss)
+    line = _line(file, loss)
+    _nothing_changes(project)
     predictions, targets = argument_node(file, loss, "input", 0), argument_node(file, loss, "target", 1)
     if predictions is None or targets is None:
         raise refuse(f"{file.location(loss)}: `{short(file.text(loss))}` is not given predictions and targets")
-    found = _predicted(file, loss, predictions)
-    begin = file.statement(found.head)
-    selected = EachPosition(scene.project).of_call(file, found.head)
-    if selected is None or begin is None:
-        raise refuse(f"{file.location(found.head)}: `{short(file.text(found.head))}` may not treat each position by itself")
-    small = sole(begin)
-    if found.name is not None and not isinstance(small, (cst.Assign, cst.AnnAssign)):
-        raise refuse(f"{file.location(found.head)}: other statements stand on this line")
-    told, kept = _told(file, targets, begin)
+    found = Predicted(file, line, [predictions])
+    head = found.follow(predictions)
+    selected = EachPosition(project).of_call(file, head)
+    if selected is None:
+        raise refuse(f"{file.location(head)}: `{short(file.text(head))}` may not treat each position by itself")
+    if isinstance(head, cst.Call):
+        _stays(project, file, head)
+    told = _told(found, targets)
     if any(_selects(node) for node in (selected, _unshaped(targets))):
         raise refuse(f"{file.location(loss)}: positions are selected already")
+    ignored = class_losses.ignored(project, file, loss, lambda node: _reads_early(found, node))
     name = free_name(file, loss, *NAMES)
-    at = file.span(begin)[0]
-    base = found.name or _head(file, found, selected, name)
-    splices = [
-        Splice(file.path, at, at, f"{name} = {told} != {ignored}{file.newline}{file.indent(begin)}"),
-        Splice(file.path, *file.outer_span(predictions), f"{base}{found.casts}"),
-        Splice(file.path, *file.outer_span(targets), f"{kept}[{name}]"),
-    ]
-    if found.name is not None:
-        splices.append(Splice(file.path, *file.outer_span(selected), f"{operand(file, selected)}{found.taken}[{name}]"))
-    if found.between:
-        splices += without(file, found.between)
-    what = f"the targets of `{short(file.text(loss.func))}` at {file.location(loss)}"
-    return (Target(file.location(loss), None, lambda value: tuple(splices), what, "positions selected"),)
+    return (Target(file.location(loss), None, _edit(found, head, selected, targets, told, ignored, name), *_words(file, loss)),)
 
 
-def _head(file: PythonFile, found: _Predicted, selected: cst.BaseExpression, name: str) -> str:
-    """Source of the last layer's call, of the selected positions."""
-    start, end = file.span(found.head)
+def _words(file: PythonFile, loss: cst.Call) -> tuple[str, str]:
+    return f"the targets of `{short(file.text(loss.func))}` at {file.location(loss)}", "positions selected"
+
+
+def _edit(
+    found: Predicted,
+    head: cst.BaseExpression,
+    selected: cst.BaseExpression,
+    targets: cst.BaseExpression,
+    told: str,
+    ignored: str,
+    name: str,
+):
+    """What makes the edit: the mask in front of the layer's call, its input and the targets selected, other forms of predictions gone."""
+    file, at = found.file, found.file.span(found.begin)[0]
+    given = f"{operand(file, selected)}{found.taken}{'.flatten(0, -2)' if found.flat else ''}[{name}]"
+    start, end = file.span(head)
     first, last = file.outer_span(selected)
-    text = file.raw[start:first].decode() + f"{operand(file, selected)}{found.taken}[{name}]" + file.raw[last:end].decode()
-    return f"({text})" if found.casts and not isinstance(found.head, cst.Call) else text
+    called = file.raw[start:first].decode() + given + file.raw[last:end].decode()
+    splices = [
+        Splice(file.path, at, at, f"{name} = {told} != {ignored}{file.newline}{file.indent(found.begin)}"),
+        Splice(file.path, *file.outer_span(targets), f"{operand(file, targets)}[{name}]"),
+    ]
+    predicted = found.readable[0]
+    if not found.assigns:
+        wrapped = f"({called})" if found.casts and not isinstance(head, cst.Call) else called
+        splices.append(Splice(file.path, *file.outer_span(predicted), f"{wrapped}{found.casts}"))  # type: ignore[arg-type]
+        return lambda value: tuple(splices)
+    inner = found.assigns[-1]
+    splices.append(Splice(file.path, *file.outer_span(predicted), f"{inner.targets[0].target.value}{found.casts}"))  # type: ignore[arg-type,attr-defined]
+    if inner.value is head:
+        splices.append(Splice(file.path, first, last, given))
+    else:
+        splices.append(Splice(file.path, *file.outer_span(inner.value), called))
+    if found.assigns[:-1]:
+        splices += without(file, found.assigns[:-1])
+    return lambda value: tuple(splices)
 
 
-def _made(file: PythonFile, call: cst.Call) -> cst.Call | None:
-    """The call that says what a loss ignores: `call` itself, or the one that made the object that is called; None for no such loss."""
-    if file.full_name(call.func) == LOSS:
-        return call
-    made = call.func if isinstance(call.func, cst.Call) else made_as(file, call.func)
-    return made if made is not None and file.full_name(made.func) == OBJECT else None
-
-
-def _ignored(file: PythonFile, loss: cst.Call) -> str:
-    """Source of the value that the loss ignores."""
-    made = _made(file, loss)
-    full = "" if made is None else file.full_name(made.func) or ""
-    if made is None or has_splat(made, "*") or has_splat(made, "**") or has_splat(loss, "*") or has_splat(loss, "**"):
-        raise refuse(f"{file.location(loss)}: what the loss is given cannot be told")
-    if any(keyword(made, old) is not None for old in ("size_average", "reduce")):
-        raise refuse(f"{file.location(made)}: how the loss is summed is said in a way that torch has given up")
-    reduction = keyword(made, "reduction")
-    if (reduction is not None and string_value(reduction.value) not in SUMMED) or sum(arg.keyword is None for arg in made.args) > 5:
-        raise refuse(f"{file.location(made)}: the loss is not summed over its targets, or is not known to be")
-    if made is not loss and not isinstance(loss.func, cst.Call):
-        return f"{file.text(loss.func)}.ignore_index"
-    given = argument_node(file, made, "ignore_index", POSITIONS[full])
-    if given is None:
-        return "-100"
-    if not isinstance(given, (cst.Name, cst.Attribute)) and type(literal(given)) is not int:
-        raise refuse(f"{file.location(given)}: `{short(file.text(given))}` would be computed twice")
-    return file.text(given)
-
-
-def _predicted(file: PythonFile, loss: cst.Call, predictions: cst.BaseExpression) -> _Predicted:
-    """Raises `UsageError` where it cannot be followed, or where something else reads what stands between."""
-    here, node = file.location(loss), predictions
-    line, between, taken, casts, name = file.statement(loss), [], "", "", None
-    readable: list[cst.CSTNode] = [predictions]
-    while True:
-        if isinstance(node, cst.Name):
-            name, assign = node.value, _only_assignment(file, node)
-            if assign is None or line is None or file.parent(file.parent(assign)) is not file.parent(line):  # type: ignore[arg-type]
-                raise refuse(f"{here}: where `{name}` comes from cannot be told, or it is made under another condition")
-            _nobody_else(file, name, assign, readable)
-            readable.append(assign.value)
-            between.append(assign)
-            node = assign.value
-        elif isinstance(node, cst.Subscript):
-            taken = _positions(file, node) + taken
-            node = node.value
-        elif _is_form(node):
-            if taken and node.func.attr.value not in (*CASTS, "contiguous"):  # type: ignore[union-attr]
-                raise refuse(f"{here}: positions are taken of the predictions in another form than the layer's")
-            casts = f".{node.func.attr.value}(){casts}" if node.func.attr.value in CASTS else casts  # type: ignore[union-attr]
-            node = node.func.value  # type: ignore[union-attr]
-        else:
+def _line(file: PythonFile, loss: cst.Call) -> cst.SimpleStatementLine:
+    """The statement of the loss. Raises `UsageError` where it has none of its own, or is computed under a condition inside it."""
+    line = file.statement(loss)
+    if line is None:
+        raise refuse(f"{file.location(loss)}: other statements stand on this line")
+    for up in file.ancestors(loss):
+        if up is line:
             break
-    if not between or between[-1].value is not node:  # the layer's call stands inside of a larger expression
-        if between:
-            raise refuse(f"{file.location(node)}: the call of the last layer is part of a larger expression")
-        return _Predicted(node, None, (), taken, casts)
-    return _Predicted(node, name, tuple(reversed(between[:-1])), taken, casts)
+        if isinstance(up, UNDER):
+            raise refuse(f"{file.location(loss)}: the loss is computed under a condition, or more than once, in this statement")
+    return line
 
 
-def _only_assignment(file: PythonFile, node: cst.Name) -> cst.Assign | None:
-    """The only statement that gives the name its value, `name = …`."""
-    scope = file.scope(node)
-    bound = [each for each in (scope[node.value] if scope is not None else ())]
-    nodes = [file.parent(getattr(each, "node", None)) for each in bound]  # type: ignore[arg-type]
-    assign = file.parent(nodes[0]) if len(nodes) == 1 and isinstance(nodes[0], cst.AssignTarget) else None
-    if not isinstance(assign, cst.Assign) or len(assign.targets) != 1:
-        return None
-    return assign if sole(file.parent(assign)) is assign else None
+def _nothing_changes(project: Project) -> None:
+    for word in CHANGES:
+        for file in project.parsed(word):
+            raise refuse(f"{file.path}: `{word}` may change the last layer, or see what it predicts")
 
 
-def _nobody_else(file: PythonFile, name: str, assign: cst.Assign, readable: list[cst.CSTNode]) -> None:
-    """Raises `UsageError` where the variable is read outside of the parts `readable`."""
-    scope = file.scope(assign.targets[0].target)
-    for access in (access for each in (scope[name] if scope is not None else ()) for access in getattr(each, "references", ())):
-        if not any(file.inside(access.node, part) for part in readable):
-            raise refuse(f"{file.location(access.node)}: `{name}` of all positions is read beside the loss")
-
-
-def _positions(file: PythonFile, node: cst.Subscript) -> str:
-    """Source of a subscript that takes positions, and leaves the classes as they are. Raises `UsageError` for another one."""
-    parts = [each.slice for each in node.slice]
-    plain = [isinstance(part, cst.Slice) or (isinstance(part, cst.Index) and _is_place(part.value)) for part in parts]
-    dots = [at for at, part in enumerate(parts) if isinstance(part, cst.Index) and isinstance(part.value, cst.Ellipsis)]
-    last = parts[-1]
-    whole = isinstance(last, cst.Slice) and last.lower is None and last.upper is None and last.step is None
-    if not all(plain) or ((dots or len(parts) > 2) and not (whole or dots == [len(parts) - 1])):
-        raise refuse(f"{file.location(node)}: `{short(file.text(node))}` takes more than positions, or is not known not to")
-    return file.text(node)[len(file.text(node.value)) :]
+def _stays(project: Project, file: PythonFile, head: cst.Call) -> None:
+    """Raises `UsageError` where the layer that `head` calls may be another one than its class makes: set from outside, or by its kin."""
+    name = dotted(head.func) or ""
+    if not name.startswith("self."):
+        return
+    field_name, owner = name.removeprefix("self."), file.class_around(head)
+    kin = own_classes.kin(project, owner) - {owner.name.value} if owner is not None else set()
+    others = [each for _, each in own_classes.classes(project) if each.name.value in kin and given_to(each.body, name)]
+    if "." in field_name or others or not set_once(project, field_name, whole=False):
+        raise refuse(f"{file.location(head)}: `{name}` may be another layer than the one that its class makes")
 
 
 def _selects(node: cst.BaseExpression) -> bool:
@@ -180,75 +134,71 @@ def _selects(node: cst.BaseExpression) -> bool:
     return isinstance(index, cst.Index) and isinstance(index.value, (cst.Name, cst.Attribute, cst.Comparison, cst.UnaryOperation))
 
 
-def _is_place(node: cst.BaseExpression) -> bool:
-    return isinstance(node, cst.Ellipsis) or type(literal(node)) is int
+def _told(found: Predicted, targets: cst.BaseExpression) -> str:
+    """Source of the targets in front of the layer's statement. Raises `UsageError` where they are not known yet, or change behind it."""
+    file, core, forms, also = found.file, _unshaped(targets), _forms(targets), None
+    if isinstance(core, cst.Name) and not _reads_early(found, core):
+        also = Predicted(file, found.line, [])
+        also.made(core, found.line)
+        forms, core = forms | _forms(also.assigns[0].value), _unshaped(also.assigns[0].value)
+    if not _is_read(core) or not _reads_early(found, core):
+        raise refuse(f"{file.location(targets)}: `{short(file.text(targets))}` is made behind the predictions, or would be computed twice")
+    if found.pairs and not (isinstance(core, cst.Subscript) and len(core.slice) > 1):
+        raise refuse(f"{file.location(targets)}: whether `{found.taken}` takes positions or classes cannot be told")
+    _nothing_between(found, also.assigns[0] if also is not None else None, core)
+    if also is None:
+        return file.text(targets)
+    return operand(file, core) + (".long()" if "long" in forms else "") + (".flatten()" if forms & {*FLAT, "ravel"} else "")
 
 
-def _is_form(node: cst.BaseExpression) -> bool:
-    """Whether it is a method's call that gives predictions another form, or format."""
-    if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute):
-        return False
-    name, given = node.func.attr.value, tuple(literal(arg.value) for arg in node.args)
-    if name in ("transpose", "swapaxes"):
-        return given in CLASSES_LAST
-    if name == "permute":
-        return given in ((0, 2, 1), (0, 3, 1, 2))
-    if name == "movedim":
-        return given in ((-1, 1), (2, 1), (3, 1))
-    if name in (*CASTS, "contiguous"):
-        return not node.args
-    return name in FLAT and (name in ("flatten", "ravel") or len(node.args) == 2)
+def _nothing_between(found: Predicted, also: cst.Assign | None, core: cst.BaseExpression) -> None:
+    """Raises `UsageError` where a statement between the layer and the loss may change the targets, or leave."""
+    rows = found.rows
+    names = {each.value for each in descendants(core, cst.Name)}  # type: ignore[attr-defined]
+    for row in rows[rows.index(found.begin) + 1 : rows.index(found.line)]:
+        small = sole(row)
+        if small is not None and (small is also or small in found.assigns):
+            continue
+        plain = isinstance(small, cst.Assign) and all(isinstance(each.target, (cst.Name, cst.Tuple)) for each in small.targets)
+        calls = [] if not plain else [each for each in descendants(small.value, cst.Call)]  # type: ignore[union-attr]
+        told = plain and not names & {each.value for target in small.targets for each in descendants(target, cst.Name)}  # type: ignore[union-attr,attr-defined]
+        if not told or not all(_only_asks(found.file, call) for call in calls):  # type: ignore[arg-type]
+            raise refuse(f"{found.file.location(row)}: what stands between the predictions and their loss may change the targets")
 
 
-def _told(file: PythonFile, targets: cst.BaseExpression, begin: cst.CSTNode) -> tuple[str, str]:
-    """Source of the targets in front of the statement `begin`, and at the loss: in the form that they have there, not in a row."""
-    core = _unshaped(targets)
-    if isinstance(core, cst.Name) and not _bound_before(file, core, begin):
-        made = _only_assignment(file, core)
-        inner = None if made is None else _unshaped(made.value)
-        if made is None or inner is None or not _is_read(inner) or _rowed(made.value) or not _reads_early(file, inner, begin):
-            raise refuse(f"{file.location(core)}: `{core.value}` is made behind the predictions")
-        return operand(file, inner), core.value
-    if not _is_read(core) or not _reads_early(file, core, begin):
-        raise refuse(f"{file.location(targets)}: `{short(file.text(targets))}` would be computed twice")
-    return operand(file, core), operand(file, core)
+def _only_asks(file: PythonFile, call: cst.Call) -> bool:
+    """Whether a call makes the loss's object, or asks for sizes."""
+    return file.full_name(call.func) == class_losses.OBJECT or (isinstance(call.func, cst.Attribute) and call.func.attr.value in ASKS)
 
 
 def _unshaped(node: cst.BaseExpression) -> cst.BaseExpression:
-    while isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value in (*FLAT, "contiguous", "long"):
+    while isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value in OF_TARGETS:
         if node.func.attr.value in ("view", "reshape") and len(node.args) != 1:
             break
         node = node.func.value
     return node
 
 
-def _rowed(node: cst.BaseExpression) -> bool:
-    """Whether the form of targets is given up on the way."""
-    return any(isinstance(call.func, cst.Attribute) and call.func.attr.value in FLAT for call in descendants(node, cst.Call))  # type: ignore[attr-defined]
+def _forms(node: cst.BaseExpression) -> set[str]:
+    return {call.func.attr.value for call in descendants(node, cst.Call) if isinstance(call.func, cst.Attribute)}  # type: ignore[attr-defined]
 
 
 def _is_read(node: cst.BaseExpression) -> bool:
     """Whether it only names something, or a part of it."""
-    return not any(True for _ in descendants(node, (cst.Call, cst.Await, cst.NamedExpr, cst.BinaryOperation))) and isinstance(
-        node, (cst.Name, cst.Attribute, cst.Subscript)
-    )
+    made = any(True for _ in descendants(node, (cst.Call, cst.Await, cst.NamedExpr, cst.BinaryOperation)))
+    return not made and isinstance(node, (cst.Name, cst.Attribute, cst.Subscript))
 
 
-def _reads_early(file: PythonFile, node: cst.BaseExpression, begin: cst.CSTNode) -> bool:
-    names = [each for each in descendants(node, cst.Name) if not _is_attribute(file, each)]
-    return all(_bound_before(file, each, begin) for each in names)  # type: ignore[arg-type]
-
-
-def _is_attribute(file: PythonFile, node: cst.CSTNode) -> bool:
-    up = file.parent(node)
-    return isinstance(up, cst.Attribute) and up.attr is node
-
-
-def _bound_before(file: PythonFile, node: cst.Name, begin: cst.CSTNode) -> bool:
-    """Whether the name has its value, and keeps it, in front of the statement `begin` already."""
-    scope = file.scope(node)
-    bound = [getattr(each, "node", None) for each in (scope[node.value] if scope is not None else ())]
-    function, start = file.function_around(node), file.span(begin)[0]
-    if parameter(function, node.value) is not None:
-        return all(isinstance(each, cst.Param) or (each is not None and file.span(each)[0] < start) for each in bound)
-    return bool(bound) and all(each is not None and file.span(each)[0] < start for each in bound)
+def _reads_early(found: Predicted, node: cst.BaseExpression) -> bool:
+    """Whether the names in it have their values, and keep them, in front of the layer's statement already."""
+    file, start = found.file, found.file.span(found.begin)[0]
+    for each in descendants(node, cst.Name):
+        up = file.parent(each)
+        if isinstance(up, cst.Attribute) and up.attr is each:
+            continue
+        scope = file.scope(each)
+        bound = [getattr(one, "node", None) for one in (scope[each.value] if scope is not None else ())]  # type: ignore[attr-defined]
+        inside = [one for one in bound if one is not None and file.function_around(one) is file.function_around(each)]
+        if not bound or any(file.span(one)[0] >= start for one in inside):
+            return False
+    return True
