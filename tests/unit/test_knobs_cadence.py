@@ -165,7 +165,15 @@ for epoch in range({passes}):
 """
 
 
-@pytest.mark.parametrize(("passes", "values"), [("PASSES", ["40", "10"]), ("int(sys.argv[1])", ["50", "100", "10"])])
+@pytest.mark.parametrize(
+    ("passes", "values"),
+    [
+        ("PASSES", ["40", "10"]),
+        ("1, PASSES + 1", ["40", "10"]),
+        ("3, PASSES", ["37", "10"]),
+        ("int(sys.argv[1])", ["50", "100", "10"]),
+    ],
+)
 def test_what_is_done_once_a_pass_is_not_made_rarer_than_the_passes(tmp_path, passes, values):
     made = program(tmp_path, train_py=SHOWN.format(passes=passes))
     found = finding("logging", made.line("train.py", "    keep(losses)"), ["every_nth"])
@@ -181,3 +189,21 @@ def test_what_answers_two_findings_is_tried_once(tmp_path):
     tried = [(each.value, each.finding) for each in candidates if each.knob == "every_nth"]
     assert len(tried) == len({value for value, _ in tried}) and {kind for _, kind in tried} == {"checkpoint"}
     assert "(epoch + 1) %" in candidates[0].diff  # the last one of a run is kept
+
+
+def test_the_last_checkpoint_of_a_run_is_kept(tmp_path):
+    made = program(tmp_path, train_py=SHOWN.format(passes="PASSES"))
+    found = finding("checkpoint", made.line("train.py", "    keep(losses)"), ["every_nth"])
+    tests = {each.value: added(each)[0].strip() for each in made.plan(summary(), found)[0] if each.knob == "every_nth"}
+    assert tests == {"40": "if (epoch + 1) % 40 == 0:", "10": "if (epoch + 1) % 10 == 0:"}
+    made = program(tmp_path / "more", train_py=SHOWN.format(passes="PASSES").replace("40", "90"))
+    tests = {each.value: added(each)[0].strip() for each in made.plan(summary(), found)[0] if each.knob == "every_nth"}
+    assert tests["50"] == "if (epoch + 1) % 50 == 0 or epoch + 1 == PASSES:"
+
+
+def test_of_two_findings_the_checkpoints_decides_which_is_kept(tmp_path):
+    made = program(tmp_path, train_py=SHOWN.format(passes="PASSES"))
+    here = made.line("train.py", "    keep(losses)")
+    candidates, _, _ = made.plan(summary(), *(finding(kind, here, ["every_nth"]) for kind in ("logging", "checkpoint")))
+    tried = [each for each in candidates if each.knob == "every_nth"]
+    assert [each.finding for each in tried] == ["checkpoint"] * len({each.value for each in tried})

@@ -79,7 +79,7 @@ class SiblingCall(Edit):
 
     `at` is a fact that holds a place: the call at that line is meant, or the only one of its function and what that calls; where it is
     unknown, the only one of the program. `path` names the first argument, where that must be the path of a file or one that `open` gave.
-    Refused where the same function names `to` already, and so chooses.
+    Refused where the program names `to` already, and may choose, or calls the other one under a condition with one of the words `asked`.
     """
 
     calls: tuple[str, ...]
@@ -87,6 +87,7 @@ class SiblingCall(Edit):
     at: str = "program"
     path: str | None = None
     unless: tuple[str, ...] = ()  # as of `call_argument`
+    asked: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -64,10 +64,13 @@ def plan(
             except Exception as fault:  # one knob that stumbles over a program must not cost the others; its refusal tells of it
                 reason = f"TrainFlash itself failed on this program ({type(fault).__name__}: {fault}); the other knobs were tried"
                 refusals.setdefault((knob.name, reason), Refusal(knob.name, finding.kind, reason))
-        known = {(each.knob, each.value, each.location) for each in candidates.values()}  # the same for another finding is nothing new
-        fresh = [each for each in made if (each.knob, each.value, each.location) not in known]
-        for candidate in sorted(fresh, key=lambda each: RISKS.index(each.risk)):
-            candidates.setdefault((candidate.diff, candidate.words, tuple(candidate.environment.items())), candidate)
+        before = {(each.knob, each.value, each.location): key for key, each in candidates.items()}
+        for candidate in sorted(made, key=lambda each: RISKS.index(each.risk)):
+            twin = before.get((candidate.knob, candidate.value, candidate.location))  # the same for another finding is nothing new
+            if twin is None:
+                candidates.setdefault((candidate.diff, candidate.words, tuple(candidate.environment.items())), candidate)
+            elif candidate.finding == "checkpoint":  # of the two it keeps a run's end
+                candidates[twin] = candidate
         if finding.kind not in UNANSWERED and (not made or frames):
             unanswered += [briefs.brief(project, finding, knob.title, frame) for knob, frame in frames] or [briefs.brief(project, finding)]
     return tuple(candidates.values()), tuple(refusals.values()), tuple(unanswered)

@@ -10,9 +10,9 @@ from trainflash.knobs.edits import imports
 from trainflash.knobs.edits.which_call import near, the_call, wanted_location
 from trainflash.knobs.kinds import SiblingCall
 from trainflash.knobs.project import Project
-from trainflash.knobs.reading.expressions import refuse
+from trainflash.knobs.reading.expressions import argument_node, refuse, short
 from trainflash.knobs.reading.file_paths import needs_path
-from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, keyword, positional
+from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, keyword, positional, string_value
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
 
@@ -29,8 +29,11 @@ def sibling_call(edit: SiblingCall, scene: Scene) -> tuple[Target, ...]:
         for other in scene.project.parsed(word):
             raise refuse(f"{other.path}: `{word}` may look at what is written")
     module, _, former = edit.calls[0].rpartition(".")
-    for node in _references(file, f"{module}.{edit.to}", file.function_around(call)):
-        raise refuse(f"{file.location(node)}: the program calls {edit.to} here, and chooses between it and {former} itself")
+    for where, node in _references(scene.project, f"{module}.{edit.to}"):
+        raise refuse(f"{where.location(node)}: the program calls {edit.to} here, and may choose between it and {former} itself")
+    for up in file.ancestors(call):
+        if isinstance(up, (cst.If, cst.IfExp)) and any(word in file.text(up.test).lower() for word in edit.asked):
+            raise refuse(f"{file.location(up)}: the program asks `{short(file.text(up.test))}` before it calls {former}")
     if edit.path is not None:
         _of_a_plain_file(edit.path, scene.project, file, call)
     return (Target(here, None, lambda value: _written(edit, file, call, module), f"the call at {here}", edit.to),)
@@ -47,12 +50,13 @@ def _place(edit: SiblingCall, scene: Scene) -> tuple[PythonFile, cst.Call]:
     return near(scene.project, scene.project.python(place.file), place, find, f"call of {edit.calls[0].rpartition('.')[2]}")
 
 
-def _references(file: PythonFile, name: str, function: cst.FunctionDef | None) -> Iterator[cst.CSTNode]:
-    """Where the same function, or what stands outside of all, names the sibling already."""
-    for node in file.nodes:
-        named = isinstance(node, (cst.Name, cst.Attribute)) and not isinstance(file.parent(node), (cst.Attribute, cst.ImportAlias))
-        if named and file.full_name(node) == name and file.function_around(node) in (function, None):  # type: ignore[arg-type]
-            yield node
+def _references(project: Project, name: str) -> Iterator[tuple[PythonFile, cst.CSTNode]]:
+    """Where the program names the sibling already."""
+    for file in project.parsed(name.rpartition(".")[2]):
+        for node in file.nodes:
+            named = isinstance(node, (cst.Name, cst.Attribute)) and not isinstance(file.parent(node), (cst.Attribute, cst.ImportAlias))
+            if named and file.full_name(node) == name:  # type: ignore[arg-type]
+                yield file, node
 
 
 def _of_a_plain_file(name: str, project: Project, file: PythonFile, call: cst.Call) -> None:
@@ -72,6 +76,9 @@ def _opened(file: PythonFile, node: cst.BaseExpression) -> cst.BaseExpression | 
         for item in up.items if isinstance(up, cst.With) else ():
             bound = item.asname is not None and dotted(item.asname.name) == dotted(node) is not None
             if bound and isinstance(item.item, cst.Call) and item.item.args:
+                mode = argument_node(file, item.item, "mode", 1)
+                if mode is None or string_value(mode) != "wb":
+                    return None
                 alone = sum(dotted(each) == dotted(node) for each in descendants(up.body, cst.Name)) == 1
                 return item.item.args[0].value if alone and file.full_name(item.item.func) in OPENS else None
     return None

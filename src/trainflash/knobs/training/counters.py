@@ -76,6 +76,18 @@ def _numbered(loop: cst.For) -> Counter | None:
     return None
 
 
+def ends(loop: cst.For) -> tuple[cst.BaseExpression, int] | None:
+    """Where `for step in range(…)` ends, that number not included, and where it begins, behind a bar of progress or not."""
+    call: cst.BaseExpression = loop.iter
+    while isinstance(call, cst.Call) and callees.called_name(call) in SHOWN_BY - {"trange"} and call.args:
+        call = call.args[0].value
+    if not isinstance(call, cst.Call) or callees.called_name(call) not in ("range", "trange"):
+        return None
+    given = [arg.value for arg in call.args if arg.keyword is None and not arg.star]
+    first = 0 if len(given) == 1 else _whole(given[0]) if len(given) == 2 else None
+    return None if first is None else (given[-1], first)
+
+
 def kept(file: PythonFile, block: cst.BaseSuite, statement: cst.CSTNode) -> Counter | None:
     """`step += 1` straight in the block of `statement`."""
     for line in block.body:

@@ -13,7 +13,7 @@ from trainflash.knobs.effects import given, guarded, writers
 from trainflash.knobs.kinds import Seldom
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees, sources
-from trainflash.knobs.reading.expressions import refuse, short
+from trainflash.knobs.reading.expressions import literal, refuse, short
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, sole
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice
@@ -48,25 +48,34 @@ def _target(scene: Scene, level: every_step.Level) -> Target:
         raise refuse(f"{here}: nothing there counts the steps")
     saves = scene.finding is not None and scene.finding.kind == "checkpoint" and counter.first == 0
     number = f"({counter.text} + 1)" if saves else counter.text  # the last of N steps, so that a run's end is kept
+    passes, end = _passes(scene.project, level)
 
     def write(value: Any) -> tuple[Splice, ...]:
-        return (*counter.needed, *_guard(file, block, f"{number} % {value} == 0", counter.before))
+        ends = f" or {counter.text} + 1 == {end}" if saves and passes is not None and passes % value and end else ""
+        return (*counter.needed, *_guard(file, block, f"{number} % {value} == 0{ends}", counter.before))
 
     what = f"`{short(file.text(first).splitlines()[0])}` at {here}, in every step"
-    return Target(here, 1, write, what, most=_passes(scene.project, level))
+    return Target(here, 1, write, what, most=passes)
 
 
-def _passes(project: Project, level: every_step.Level) -> int | None:
-    """How often the loop runs whose body holds the statement, where that is a number that it says: beyond it, nothing would be done."""
+def _passes(project: Project, level: every_step.Level) -> tuple[int | None, str]:
+    """How often the loop runs whose body holds the statement, where it says so: beyond it, nothing would be done. And where it ends, in
+    words that can be read again; empty where that is not to be had."""
     loop = level.loop
-    call = loop.iter if isinstance(loop, cst.For) else None
-    if not isinstance(call, cst.Call) or not isinstance(call.func, cst.Name) or call.func.value != "range" or len(call.args) != 1:
-        return None
+    told = counters.ends(loop) if isinstance(loop, cst.For) else None
+    if told is None:
+        return None, ""
+    stop, first = told
+    more = literal(stop.right) if isinstance(stop, cst.BinaryOperation) and isinstance(stop.operator, cst.Add) else 0
+    node = stop.left if isinstance(stop, cst.BinaryOperation) else stop
     try:
-        found = sources.Resolver(project).source(level.file, call.args[0].value)
+        found = sources.Resolver(project).source(level.file, node)
     except UsageError:
-        return None
-    return found.value if found is not None and type(found.value) is int and found.value > 0 else None
+        return None, ""
+    if found is None or type(found.value) is not int or type(more) is not int or found.value + more <= first:
+        return None, ""
+    read = first == 0 and isinstance(stop, (cst.Name, cst.Attribute, cst.Integer))
+    return found.value + more - first, level.file.text(stop) if read else ""
 
 
 def _block(project: Project, file: PythonFile, first: cst.CSTNode) -> list[cst.CSTNode]:
@@ -158,6 +167,7 @@ def _guard(file: PythonFile, block: list[cst.CSTNode], test: str, before: str = 
     above = f"{before}{file.newline}{indent}" if before else ""
     if len(block) == 1 and isinstance(only, cst.If) and only.orelse is None:
         span = file.outer_span(only.test)
+        test = f"({test})" if " or " in test else test
         weak = isinstance(only.test, (cst.IfExp, cst.Lambda, cst.NamedExpr)) or _is_or(only.test)
         left, right = ("(", ")") if weak and not only.test.lpar else ("", "")
         asked = (Splice(file.path, span[0], span[0], f"{test} and {left}"), Splice(file.path, span[1], span[1], right))
