@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import json
 import os
-import sys
 import time
 
 from . import process
@@ -69,7 +67,6 @@ class Limits(Observer):
                 json.dump({"schema": "trainflash-stopped.v1", "step": step, "because": because, "rank": process.rank()}, out)
             if self._ranks > 1:
                 self._wait_for_ranks()
-                atexit.register(_leave_groups)
         if self._raised > INSIST:
             os._exit(0)
         raise TrainFlashStop(0)
@@ -93,11 +90,3 @@ class Limits(Observer):
                     header = json.load(file)
                     found += header["role"] == "main" and header["host"] == host
         return min(self._ranks, max(1, found))
-
-
-def _leave_groups() -> None:
-    """gloo's threads must end before the process does, or they abort it; a program that was stopped does not end them itself."""
-    distributed = sys.modules.get("torch.distributed")
-    with contextlib.suppress(Exception):
-        if distributed is not None and distributed.is_initialized() and distributed.get_backend() == "gloo":
-            distributed.destroy_process_group()
