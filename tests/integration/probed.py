@@ -15,6 +15,8 @@ from trainflash.trace import RankTrace, Trace, load
 ROOT = Path(__file__).resolve().parents[2]
 PROBE = ROOT / "src" / "trainflash" / "probe"
 PROGRAMS = ROOT / "tests" / "data" / "programs"
+ABORTED = "terminate called without an active exception"  # of gloo's threads, at the end of a rank on a busy machine
+STARTS = 3
 
 
 @dataclass(frozen=True)
@@ -38,8 +40,12 @@ def environment(**extra: str) -> dict[str, str]:
 
 
 def plain(program: str, *arguments: str) -> str:
-    """Output of the program without the probe."""
-    done = subprocess.run([sys.executable, PROGRAMS / program, *arguments], env=environment(), capture_output=True, text=True, timeout=120)
+    """Output of the program without the probe; of another start where torch's own threads aborted one."""
+    command = [sys.executable, PROGRAMS / program, *arguments]
+    for _ in range(STARTS):
+        done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=120)
+        if done.returncode == 0 or ABORTED not in done.stderr:
+            break
     assert done.returncode == 0, done.stderr
     return done.stdout
 
