@@ -207,3 +207,9 @@ def test_of_two_findings_the_checkpoints_decides_which_is_kept(tmp_path):
     candidates, _, _ = made.plan(summary(), *(finding(kind, here, ["every_nth"]) for kind in ("logging", "checkpoint")))
     tried = [each for each in candidates if each.knob == "every_nth"]
     assert [each.finding for each in tried] == ["checkpoint"] * len({each.value for each in tried})
+
+
+def test_an_interval_of_nothing_is_the_program_s_own_failure(tmp_path):
+    made = program(tmp_path, train_py=SHOWN.format(passes="PASSES"))
+    found = finding("checkpoint", made.line("train.py", "    keep(losses)"), ["every_nth"])
+    assert added(made.propose("every_nth", summary(), value="0", findings=(found,)))[0].strip() == "if (epoch + 1) % 0 == 0:"

@@ -57,11 +57,16 @@ def in_function(project: Project, file: PythonFile, function: cst.FunctionDef, s
     )
 
 
+def _behind_a_bar(node: cst.BaseExpression) -> cst.BaseExpression:
+    """What a bar of progress goes through, or the node itself."""
+    while isinstance(node, cst.Call) and callees.called_name(node) in SHOWN_BY - {"trange"} and node.args:
+        node = node.args[0].value
+    return node
+
+
 def _numbered(loop: cst.For) -> Counter | None:
     """`for step in range(…)`, `for step, x in enumerate(…)` and the same with `zip(range(…), …)`, behind a bar of progress or not."""
-    call: cst.BaseExpression = loop.iter
-    while isinstance(call, cst.Call) and callees.called_name(call) in SHOWN_BY - {"trange"} and call.args:
-        call = call.args[0].value
+    call = _behind_a_bar(loop.iter)
     if not isinstance(call, cst.Call):
         return None
     name = callees.called_name(call)
@@ -78,9 +83,7 @@ def _numbered(loop: cst.For) -> Counter | None:
 
 def ends(loop: cst.For) -> tuple[cst.BaseExpression, int] | None:
     """Where `for step in range(…)` ends, that number not included, and where it begins, behind a bar of progress or not."""
-    call: cst.BaseExpression = loop.iter
-    while isinstance(call, cst.Call) and callees.called_name(call) in SHOWN_BY - {"trange"} and call.args:
-        call = call.args[0].value
+    call = _behind_a_bar(loop.iter)
     if not isinstance(call, cst.Call) or callees.called_name(call) not in ("range", "trange"):
         return None
     given = [arg.value for arg in call.args if arg.keyword is None and not arg.star]

@@ -51,7 +51,7 @@ def _target(scene: Scene, level: every_step.Level) -> Target:
     passes, end = _passes(scene.project, level)
 
     def write(value: Any) -> tuple[Splice, ...]:
-        ends = f" or {counter.text} + 1 == {end}" if saves and passes is not None and passes % value and end else ""
+        ends = f" or {counter.text} + 1 == {end}" if saves and end and passes and value and passes % value else ""
         return (*counter.needed, *_guard(file, block, f"{number} % {value} == 0{ends}", counter.before))
 
     what = f"`{short(file.text(first).splitlines()[0])}` at {here}, in every step"

@@ -55,37 +55,34 @@ def counted_targets(edit: CountedTargets, scene: Scene) -> tuple[Target, ...]:
         raise refuse(f"{file.location(loss)}: positions are selected already")
     ignored = class_losses.ignored(project, file, loss, lambda node: _reads_early(found, node))
     name = free_name(file, loss, *NAMES)
-    return (Target(file.location(loss), None, _edit(found, head, selected, targets, told, ignored, name), *_words(file, loss)),)
+    splices = _splices(found, head, selected, targets, f"{name} = {told} != {ignored}", name)
+    what = f"the targets of `{short(file.text(loss.func))}` at {file.location(loss)}"
+    return (Target(file.location(loss), None, lambda value: splices, what, "positions selected"),)
 
 
-def _words(file: PythonFile, loss: cst.Call) -> tuple[str, str]:
-    return f"the targets of `{short(file.text(loss.func))}` at {file.location(loss)}", "positions selected"
-
-
-def _edit(
+def _splices(
     found: Predicted,
     head: cst.BaseExpression,
     selected: cst.BaseExpression,
     targets: cst.BaseExpression,
-    told: str,
-    ignored: str,
+    mask: str,
     name: str,
-):
-    """What makes the edit: the mask in front of the layer's call, its input and the targets selected, other forms of predictions gone."""
+) -> tuple[Splice, ...]:
+    """The statement `mask` in front of the layer's call, its input and the targets selected, other forms of predictions gone."""
     file, at = found.file, found.file.span(found.begin)[0]
     given = f"{operand(file, selected)}{found.taken}{'.flatten(0, -2)' if found.flat else ''}[{name}]"
     start, end = file.span(head)
     first, last = file.outer_span(selected)
     called = file.raw[start:first].decode() + given + file.raw[last:end].decode()
     splices = [
-        Splice(file.path, at, at, f"{name} = {told} != {ignored}{file.newline}{file.indent(found.begin)}"),
+        Splice(file.path, at, at, f"{mask}{file.newline}{file.indent(found.begin)}"),
         Splice(file.path, *file.outer_span(targets), f"{operand(file, targets)}[{name}]"),
     ]
     predicted = found.readable[0]
     if not found.assigns:
         wrapped = f"({called})" if found.casts and not isinstance(head, cst.Call) else called
         splices.append(Splice(file.path, *file.outer_span(predicted), f"{wrapped}{found.casts}"))  # type: ignore[arg-type]
-        return lambda value: tuple(splices)
+        return tuple(splices)
     inner = found.assigns[-1]
     splices.append(Splice(file.path, *file.outer_span(predicted), f"{inner.targets[0].target.value}{found.casts}"))  # type: ignore[arg-type,attr-defined]
     if inner.value is head:
@@ -94,7 +91,7 @@ def _edit(
         splices.append(Splice(file.path, *file.outer_span(inner.value), called))
     if found.assigns[:-1]:
         splices += without(file, found.assigns[:-1])
-    return lambda value: tuple(splices)
+    return tuple(splices)
 
 
 def _line(file: PythonFile, loss: cst.Call) -> cst.SimpleStatementLine:
