@@ -8,6 +8,7 @@ import compute_scenarios as c
 import machine_scenarios as m
 import pytest
 import scenarios as s
+import site_scenarios as sites
 
 from trainflash.diagnosis import DEFAULT, diagnose
 from trainflash.diagnosis.rules import REPORTED, RULES
@@ -71,6 +72,9 @@ POSITIVE = {
     "throttling": m.stopped_by_quota(),
     "memory_pressure": m.emptying_the_cache(),
     "garbage_collection": m.collecting(),
+    "slow_operator": sites.calling("norm", 0.6, dim=0),
+    "callback": sites.called_back(0.3),
+    "growth": sites.growing(),
 }
 JUST_BELOW = {
     "input_cpu": s.slow_getitem(DEFAULT.listed - 0.001),
@@ -104,6 +108,10 @@ JUST_BELOW = {
     "throttling": m.stopped_by_quota(DEFAULT.listed - 0.001),
     "memory_pressure": m.stalled_for_memory(DEFAULT.listed - 0.001),
     "garbage_collection": m.collecting(DEFAULT.listed - 0.001),
+    "slow_operator": sites.calling("norm", 2 * DEFAULT.dominant - 0.01, dim=0),
+    "callback": sites.called_back(DEFAULT.dominant - 0.001),
+    "growth": sites.growing(6.0 * DEFAULT.grown - 0.01),
+    "worker_memory": sites.copying_workers(DEFAULT.worker_grown_mb - 1),
 }
 UNMEASURED = {
     "input_cpu": without_phase(s.slow_getitem(), "Data"),
@@ -137,6 +145,10 @@ UNMEASURED = {
     "throttling": m.stopped_by_quota(None),
     "memory_pressure": m.stalled_for_memory(None),
     "garbage_collection": replace(m.collecting(), collections=None),
+    "slow_operator": replace(sites.calling("norm", 0.6, dim=0), sites=()),
+    "callback": replace(sites.called_back(0.3), sites=()),
+    "growth": replace(sites.growing(), trend=None),
+    "worker_memory": replace(sites.copying_workers(), worker_memory=None),
 }
 
 
@@ -158,7 +170,7 @@ def test_without_its_signal_a_rule_abstains(kind):
 
 
 def test_every_kind_that_is_reported_is_tried_three_ways():
-    assert set(REPORTED) == set(POSITIVE) | {"repeated_work"} == set(JUST_BELOW) == set(UNMEASURED)
+    assert set(REPORTED) == set(POSITIVE) | {"repeated_work", "worker_memory"} == set(JUST_BELOW) == set(UNMEASURED)
     assert set(REPORTED) <= set(KINDS)
 
 
@@ -225,8 +237,10 @@ def test_busy_workers_that_share_their_cores_still_compute():
 def test_workers_of_an_evaluation_that_start_each_time():
     facts = s.loader(id=1, role="eval", num_workers=2, start_ms=s.spread(200.0, 8), first_batch_ms=s.spread(20.0, 8))
     evaluating = s.evaluating()
-    finding = diagnose(replace(evaluating, loaders=(*evaluating.loaders, facts))).findings[1]
-    assert (finding.kind, finding.phase) == ("worker_startup", "Eval")
+    alone = diagnose(evaluating).findings[0]
+    started, evaluated = diagnose(replace(evaluating, loaders=(*evaluating.loaders, facts))).findings[:2]
+    assert (started.kind, started.phase, evaluated.kind) == ("worker_startup", "Eval", "evaluation")  # the cause before its symptom
+    assert evaluated.share == pytest.approx(alone.share - started.share)
 
 
 def test_input_without_cpu_figures_is_named_and_says_what_is_unknown():

@@ -14,7 +14,7 @@ import scenarios as s
 import traces as t
 
 from trainflash.diagnosis import DEFAULT, diagnose
-from trainflash.schema import Finding, Hook, LineCost, Location, Operators, Parts, Setting, Started, Summary, Written
+from trainflash.schema import Finding, LineCost, Location, Operators, Parts, Setting, Started, Summary, Written
 from trainflash.summary import steady_part
 from trainflash.summary.repeats import repeated_work
 
@@ -23,7 +23,6 @@ LOOP = Location("train.py", 60, "main")
 POOL = Location("data.py", 9, "draw")
 SENDS = Location("rollout.py", 20, "Crew.send")
 SCORES = Location("train.py", 20, "scores")
-HOOK = Location("watch.py", 14, "Norms.hook")
 MODE = Location("watch.py", 8, "Watch.__torch_dispatch__")
 FEED = Location("train.py", 31, "batch_loss")
 
@@ -184,30 +183,6 @@ def test_workers_that_persist_in_loaders_that_do_not(starts, kind):
 
 
 # --- hooks and modes
-
-
-def hooked(share: float = 0.3, places: int = 24) -> Summary:
-    lines = (LineCost("main", "Fwd", replace(HOOK, line=17), share), LineCost("main", "Fwd", FEED, 0.05))
-    return replace(s.run(), hooks=(Hook(HOOK, places),), lines=lines)
-
-
-def test_hooks_that_work_are_host_code_inside_the_network():
-    found = first(hooked())
-    assert (found.kind, found.phase, found.location.line) == ("host_code", "Fwd", 17)
-    assert found.share == pytest.approx(0.3)
-
-
-def test_a_hook_that_steps_an_optimizer_is_not_accused_of_that():
-    stepping = replace(hooked(), lines=tuple(replace(line, location=HOOK) for line in hooked().lines))
-    updating = replace(stepping, lines=(*stepping.lines, LineCost("main", "Opt", HOOK, 0.05)))
-    assert first(stepping).kind == "host_code" and "host_code" not in findings(updating)
-    beside = replace(updating, lines=(*updating.lines, LineCost("main", "Bwd", replace(HOOK, line=15), 0.2)))
-    assert first(beside).location.line == 15 and first(beside).share == pytest.approx(0.2)
-
-
-def test_hooks_below_a_bottleneck_and_functions_that_are_no_hooks_are_healthy():
-    assert first(hooked(DEFAULT.dominant - 0.01)).kind == "compute"
-    assert first(replace(hooked(), hooks=())).kind == "compute"
 
 
 def scored(share: float, in_library: float) -> Summary:

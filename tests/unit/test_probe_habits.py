@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import importlib.util
 import sys
 import warnings
@@ -87,24 +86,6 @@ def test_a_file_is_state_by_its_size(saved_state, tmp_path):
         (tmp_path / "net.bin").write_bytes(bytes(size))
         assert saved_state.file_holds_state(str(tmp_path / "net.bin")) is state
     assert not saved_state.file_holds_state(str(tmp_path / "gone.bin"))
-
-
-class Watcher:
-    def __call__(self, *args):
-        return None
-
-    def hook(self, *args):
-        return None
-
-
-def test_the_code_of_a_hook_is_found_behind_methods_partials_and_decorators():
-    code_of = part("facts.hooks")._code_of
-    plain = Watcher.hook.__code__
-    assert code_of(Watcher().hook) is plain
-    assert code_of(functools.partial(functools.partial(Watcher.hook, None), 1)) is plain
-    assert code_of(functools.wraps(Watcher.hook)(lambda: None)) is plain
-    assert code_of(Watcher()) is Watcher.__call__.__code__
-    assert code_of(print) is None and code_of(torch.relu) is None
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from trainflash.diagnosis.calm import COMPUTE
 from trainflash.diagnosis.census import explained, fixed_costs, mean_operator_us, usual_each_us
 from trainflash.diagnosis.claims import Claim, at, claim, count, megabytes, milliseconds, percent, shown
 from trainflash.diagnosis.input_rules import BESIDE
-from trainflash.diagnosis.lines import Sync, hottest, lines_in, messages_for_nobody, same_line
+from trainflash.diagnosis.lines import Sync, hottest, messages_for_nobody, same_line
 from trainflash.diagnosis.signals import Signals
 from trainflash.diagnosis.thresholds import Thresholds
 from trainflash.schema import Evidence, GpuStat
@@ -138,44 +138,13 @@ def launch_overhead(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
 
 
 def python_in_network(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
-    """host_code inside forward or backward: hooks and Python that no operator explains.
+    """host_code inside forward or backward: Python that no operator explains.
 
-    Samples of the owner's hooks, or of libraries without tensors, where they reach a bottleneck's share. Else computing − operators −
+    Samples of libraries without tensors, where they reach a bottleneck's share. Else computing − operators −
     50 µs of Python for each of them; that abstains without a census or lines, on a GPU, with several ranks (backward waits for them) and
     with torch.compile, whose kernels the census does not see.
     """
-    return _hooks(signals, limits) or _libraries(signals, limits) or _unexplained(signals, limits)
-
-
-def _hooks(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
-    if signals.on_gpu and signals.host_bound is not True:
-        return ()
-    places = {(hook.location.file, hook.location.function): hook.places for hook in signals.summary.hooks}
-    lines = [line for line in signals.summary.lines if line.role == "main" and line.phase in ("Fwd", "Bwd")]
-    lines = [line for line in lines if (line.location.file, line.location.function) in places]
-    updates = [line.location for line in lines_in(signals.summary, "Opt")]  # a hook's line that steps an optimizer is the optimizer's
-    lines = [line for line in lines if not any(same_line(line.location, update) for update in updates)]
-    where, share = hottest(lines), sum(line.share for line in lines)
-    if where is None or share < limits.dominant:
-        return ()
-    phase = max(("Fwd", "Bwd"), key=lambda name: sum(line.share for line in lines if line.phase == name))
-    return (
-        claim(
-            "host_code",
-            phase,
-            "host",
-            share,
-            limits,
-            phases=("Fwd", "Bwd"),
-            summary=f"hooks of the program's own take {shown(share)} of the time inside forward and backward{at(where)}",
-            evidence=(
-                percent("samples in hooks, share of wall time", share),
-                count("modules and parameters that the hook hangs on", places[(where.file, where.function)]),
-                Evidence("hottest line", str(where)),
-            ),
-            location=where,
-        ),
-    )
+    return _libraries(signals, limits) or _unexplained(signals, limits)
 
 
 def _libraries(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:

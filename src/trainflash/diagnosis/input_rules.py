@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trainflash.diagnosis.claims import Claim, at, claim, count, mean_of, milliseconds, percent, shown
+from trainflash.diagnosis.claims import Claim, at, claim, count, mean_of, megabytes, milliseconds, percent, shown
 from trainflash.diagnosis.input_signals import Input, WorkerStart, started_in
 from trainflash.diagnosis.lines import running_in
 from trainflash.diagnosis.signals import Signals
@@ -20,6 +20,7 @@ def input_cost(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
     least = limits.listed if data is None or not data.receives else limits.handing_over
     if data is None or signals.exposed(data.calm) < least or _made_by_the_network(signals, data):
         return ()
+    in_evaluation = made_in_evaluations(signals, limits)
     memoizable = data.name in ("input_cpu", "input_io", "collate") and bool(_memoizable(signals, limits))
     knobs = ("memoize_function",) if memoizable else ()
     anew = signals.worker_start is not None and signals.worker_start.anew  # workers would be started for each step
@@ -33,14 +34,64 @@ def input_cost(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
             data.name,
             "Data",
             "io" if data.name == "input_io" else "input",
-            data.share,
+            data.share + in_evaluation,
             limits,
-            weight=signals.exposed(data.calm),
-            at_most=signals.exposed(data.share),
-            summary=_input_sentence(data),
+            weight=signals.exposed(data.calm + in_evaluation),
+            at_most=signals.exposed(data.share + in_evaluation),
+            phases=("Data", "Eval") if in_evaluation else ("Data",),
+            summary=_input_sentence(data) + (f"; evaluations spend {shown(in_evaluation)} more on the same" if in_evaluation else ""),
             evidence=_input_evidence(signals, data, limits),
             location=data.location,
             knobs=knobs,
+        ),
+    )
+
+
+def made_in_evaluations(signals: Signals, limits: Thresholds) -> float:
+    """What evaluations spend on making batches as training does, where training waits for those too: one cause, and no evaluation's."""
+    seen = signals.summary.evaluation_input
+    return seen.making if seen is not None and signals.data is not None and min(seen.making, signals.data.share) >= limits.listed else 0.0
+
+
+def started_in_evaluations(signals: Signals, limits: Thresholds) -> float:
+    """What evaluations spend on starting workers for their passes, where worker_startup says it."""
+    start = signals.worker_start
+    return start.in_evaluations if start is not None and _restarts(start, limits) else 0.0
+
+
+def _restarts(start: WorkerStart, limits: Thresholds) -> bool:
+    return start.share >= limits.listed and start.times >= 2
+
+
+def worker_memory(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
+    """Workers copy page after page of the data set's objects for themselves (T22). Abstains without workers that were read twice.
+
+    `share` is what training waits for batches × the workers' time in the kernel, where pages are copied.
+    """
+    memory, data = signals.summary.worker_memory, signals.data
+    if memory is None or data is None or data.loader is None:
+        return ()
+    grown = memory.last_bytes - memory.first_bytes
+    if grown < limits.worker_grown_mb * 1e6:
+        return ()
+    share = data.share * min(1.0, memory.system_share)
+    return (
+        claim(
+            "worker_memory",
+            "Data",
+            "host",
+            share,
+            limits,
+            summary=f"each of {memory.workers} data workers copies memory of the data set for itself: {grown / 1e6:.0f} MB more than first"
+            + at(data.loader.dataset_location),
+            evidence=(
+                megabytes("private memory of a worker, first", memory.first_bytes),
+                megabytes("last", memory.last_bytes),
+                count("page faults per batch", memory.faults_per_batch),
+                percent("workers' time in the kernel", memory.system_share),
+            ),
+            location=data.loader.dataset_location or data.location,
+            inside=data.name,
         ),
     )
 
@@ -69,9 +120,10 @@ def tail_beside(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
     data, tail = signals.data, signals.summary.input_tail
     if data is None or tail is None or data.name == "input_tail" or data.loader is None or not data.loader.slow_samples:
         return ()
-    if tail.late_share < limits.listed or data.calm < limits.listed:
+    collected = signals.summary.collections.share if signals.summary.collections is not None and not data.loader.num_workers else 0.0
+    share = min(tail.late_share - collected, data.share)  # a sample that a full collection came in is slow for that alone
+    if share < limits.listed or data.calm < limits.listed:
         return ()
-    share = min(tail.late_share, data.share)
     return (
         claim(
             "input_tail",
@@ -123,7 +175,7 @@ def worker_startup(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
 
 def _loader_startup(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
     start = signals.worker_start
-    if start is None or start.share < limits.listed or start.times < 2:
+    if start is None or not _restarts(start, limits):
         return ()
     loader = start.loader
     if start.anew:
@@ -135,6 +187,9 @@ def _loader_startup(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
             "input",
             start.share,
             limits,
+            phases=tuple(
+                name for name, share in (("Data", start.share - start.in_evaluations), ("Eval", start.in_evaluations)) if share > 0
+            ),
             summary=f"{loader.num_workers} data workers are started again for each pass over the data: "
             f"{start.each_ms:.0f} ms, {start.times} times",
             evidence=(
@@ -146,7 +201,6 @@ def _loader_startup(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
             ),
             location=loader.location,
             knobs=(*(() if loader.persistent_workers else ("persistent_workers",)), *_workers(loader, limits)),
-            inside="evaluation" if loader.role == "eval" else None,
         ),
     )
 

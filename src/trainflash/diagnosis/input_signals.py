@@ -45,6 +45,7 @@ class WorkerStart:
     anew: bool = False  # for each step, though a pass has more batches than one
     beside: float = 0.0  # part of `share` that lies in Other: letting go of the iterator
     location: Location | None = None  # the line that begins it, where that is known
+    in_evaluations: float = 0.0  # part of `share` that lies in evaluations
 
 
 def phase_of(work: RepeatedWork, summary: Summary) -> str:
@@ -64,7 +65,7 @@ def phase_of(work: RepeatedWork, summary: Summary) -> str:
 
 
 def worker_start(summary: Summary, limits: Thresholds) -> WorkerStart | None:
-    """Worker start-up of the loader where it costs most, its share bounded by the phase that it is a part of.
+    """Worker start-up of all loaders, at the one where it costs most; each loader's share is bounded by the phase that it is a part of.
 
     Loaders that are built again at the same line count as one; those whose workers persist, where they were started again all the same.
     One that is iterated anew in each step goes before all: its workers are the smaller part of that, and more of them no help.
@@ -73,6 +74,7 @@ def worker_start(summary: Summary, limits: Thresholds) -> WorkerStart | None:
     best: WorkerStart | None = max((start for start in anew if start is not None), key=lambda start: start.share, default=None)
     if best is not None:
         return best
+    whole = in_evaluations = 0.0
     groups: dict[tuple[Location | None, str], list[LoaderFacts]] = {}
     for loader in summary.loaders:
         if loader.num_workers > 0:
@@ -86,9 +88,11 @@ def worker_start(summary: Summary, limits: Thresholds) -> WorkerStart | None:
             continue
         each = sum(number * ms for number, ms, _ in spent) / times
         share = min(bound.share, sum(number * ms / (1000 * span_s) for number, ms, span_s in spent if span_s > 0))
+        whole += share
+        in_evaluations += share if built[0].role == "eval" else 0.0
         if best is None or share > best.share:
             best = WorkerStart(built[0], share, each, sum(loader.epochs for loader in built))
-    return best
+    return best and replace(best, share=whole, in_evaluations=in_evaluations)
 
 
 def _begun_each_step(loader: LoaderFacts, summary: Summary, limits: Thresholds) -> bool:
@@ -144,7 +148,7 @@ def read_input(summary: Summary, start: WorkerStart | None, limits: Thresholds) 
     if stat is None:
         return None
     loader = summary.busiest_loader("train")
-    starting = start.share - start.beside if start is not None and start.loader.role == "train" else 0.0
+    starting = start.share - start.beside - start.in_evaluations if start is not None else 0.0
     starting += sum(each.share for each in started_in(summary, "Data", limits))
     share = max(0.0, stat.share - starting)
     usual, late = _tail(summary, share)

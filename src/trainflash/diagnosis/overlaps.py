@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from trainflash.diagnosis.calm import COMPUTE
-from trainflash.diagnosis.claims import MOST_SHARE, Claim, bound, severity
+from trainflash.diagnosis.claims import MOST_SHARE, Claim, bound, severity, shown
 from trainflash.diagnosis.input_signals import made_among_threads
 from trainflash.diagnosis.lines import enclosing
 from trainflash.diagnosis.rank_rules import RARE, late_rank
@@ -26,13 +26,16 @@ SLOWS_OPERATORS = (
     "attention_kernel",
     "recompute",
     "host_code",
+    "slow_operator",
+    "callback",
+    "growth",
 )
 
 
 def settle(signals: Signals, claims: Iterable[Claim], limits: Thresholds) -> list[Claim]:
     """The claims without what is counted twice. Claims that fall below `limits.listed` are dropped."""
     settled = list(claims)
-    for step in (_crowded, _constant, _beginning, _straggling, _waiting, _exchanging, _collecting, _debugged, _launching, _capped):
+    for step in (_crowded, _constant, _beginning, _straggling, _waiting, _exchanging, _collecting, _debugged, _placed, _launching, _capped):
         settled = step(signals, settled, limits)
     return settled
 
@@ -63,7 +66,8 @@ def together(signals: Signals, claims: list[Claim]) -> Ceiling | None:
 def weighed(claim: Claim, taken: float, limits: Thresholds) -> Claim:
     """The claim less `taken` of the wall time, with everything that follows from its share."""
     share = max(0.0, claim.finding.share - taken)
-    finding = replace(claim.finding, share=share, severity=severity(share, limits), ceiling=bound(share))
+    said = claim.finding.summary.replace(shown(claim.finding.share), shown(share), 1)
+    finding = replace(claim.finding, share=share, severity=severity(share, limits), ceiling=bound(share), summary=said)
     return replace(claim, finding=finding, weight=max(0.0, claim.weight - taken))
 
 
@@ -176,6 +180,36 @@ def _debugged(signals: Signals, claims: list[Claim], limits: Thresholds) -> list
 def _inflated(claim: Claim) -> bool:
     in_network = claim.finding.kind == "host_code" and claim.finding.phase in COMPUTE
     return claim.inside is None and (in_network or claim.finding.kind in INFLATED_BY_DEBUGGING)
+
+
+def _placed(signals: Signals, claims: list[Claim], limits: Thresholds) -> list[Claim]:
+    """One place is claimed once: what grows there, what calls it back, the operator, and then Python that nothing else explains."""
+    grown = signals.summary.trend.location if signals.summary.trend is not None else None
+    for leader in ("growth", "callback", "slow_operator"):
+        places = [claim.finding.location for claim in claims if claim.finding.kind == leader]
+        lines = {(place.file, place.line) for place in places + ([grown] if leader == "growth" and places else []) if place is not None}
+        if lines:
+            claims = [replace(claim, inside=leader) if _general(claim, leader, lines) else claim for claim in claims]
+    named = {claim.finding.kind for claim in claims if claim.finding.kind in ("precision", "memory_format", "attention_kernel")}
+    return [
+        replace(claim, inside=next(iter(sorted(named)))) if claim.finding.kind == "slow_operator" and _says(claim, named) else claim
+        for claim in claims
+    ]
+
+
+def _general(claim: Claim, leader: str, lines: set[tuple[str, int]]) -> bool:
+    """Whether a claim of less to say stands at a leader's line, or is what Python in the network cannot explain beside it."""
+    found = claim.finding
+    if found.kind == leader or claim.inside is not None or found.kind in ("growth", "memory_pressure"):
+        return False
+    here = found.location is not None and (found.location.file, found.location.line) in lines
+    inside_network = found.phase in COMPUTE and found.kind in ("host_code", "callback", "slow_operator", "sync_point", "launch_overhead")
+    return inside_network and (here or found.kind == "host_code")
+
+
+def _says(claim: Claim, named: set[str]) -> bool:
+    forms = {"float64": "precision", "convolutions and pooling in NCHW on a CPU": "memory_format"}
+    return any(forms.get(str(row.value)) in named for row in claim.finding.evidence if row.name == "form")
 
 
 def _launching(signals: Signals, claims: list[Claim], limits: Thresholds) -> list[Claim]:

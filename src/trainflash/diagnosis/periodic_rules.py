@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from trainflash.diagnosis.calm import COMPUTE
 from trainflash.diagnosis.claims import Claim, at, bound, claim, count, megabytes, milliseconds, percent, shown
+from trainflash.diagnosis.input_rules import made_in_evaluations, started_in_evaluations
 from trainflash.diagnosis.lines import hottest, lines_in, messages_for_nobody
 from trainflash.diagnosis.signals import Signals
 from trainflash.diagnosis.thresholds import Thresholds
@@ -22,6 +23,7 @@ def evaluation(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
         return ()
     writing = _writing_inside(whole, signals, limits)
     share = whole - sum(each.finding.share for each in writing)
+    share -= made_in_evaluations(signals, limits) + started_in_evaluations(signals, limits)
     if share < limits.listed:
         return writing
     knobs: tuple[str, ...] = ()

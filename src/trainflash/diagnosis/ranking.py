@@ -46,6 +46,7 @@ def diagnose(summary: Summary, limits: Thresholds = DEFAULT) -> Diagnosis:
         phases=dict(summary.phases),
         findings=findings,
         abstained=None if why is None or _stands_alone(claims, limits) else why.reason,
+        sites=summary.sites[: limits.sites],
         notes=notes(signals, rivals(claims) if why is None else [], all_gone, limits),
         together=all_gone,
         advice=() if why is None else why.advice,

@@ -8,7 +8,7 @@ from trainflash.diagnosis.claims import Claim
 from trainflash.diagnosis.compute_rules import attention_kernel, padding, recompute, small_microbatch
 from trainflash.diagnosis.device_rules import h2d, launch_overhead, python_in_network, sync_point
 from trainflash.diagnosis.format_rules import memory_format, precision
-from trainflash.diagnosis.input_rules import collate_beside, input_cost, repeated_work, tail_beside, worker_startup
+from trainflash.diagnosis.input_rules import collate_beside, input_cost, repeated_work, tail_beside, worker_memory, worker_startup
 from trainflash.diagnosis.lock_rules import lock_held_beside
 from trainflash.diagnosis.optimizer_rules import optimizer, whole_tables
 from trainflash.diagnosis.periodic_rules import checkpoint, evaluation, host_code, logging, startup, unheard
@@ -16,6 +16,7 @@ from trainflash.diagnosis.rank_rules import communication, rank_straggler
 from trainflash.diagnosis.settings_rules import debug_api
 from trainflash.diagnosis.shape_rules import recompilation, shape_instability
 from trainflash.diagnosis.signals import Signals
+from trainflash.diagnosis.site_rules import callback, growth, slow_operator
 from trainflash.diagnosis.system_rules import garbage_collection, memory_pressure, thread_oversubscription, throttling
 from trainflash.diagnosis.thresholds import Thresholds
 from trainflash.schema import KINDS
@@ -27,6 +28,7 @@ RULES: tuple[Rule, ...] = (
     tail_beside,
     collate_beside,
     worker_startup,
+    worker_memory,
     repeated_work,
     h2d,
     sync_point,
@@ -47,6 +49,9 @@ RULES: tuple[Rule, ...] = (
     communication,
     rank_straggler,
     host_code,
+    slow_operator,
+    callback,
+    growth,
     optimizer,
     whole_tables,
     padding,

@@ -10,6 +10,8 @@ from trainflash.diagnosis.signals import Signals
 from trainflash.diagnosis.thresholds import Thresholds
 from trainflash.schema import Evidence, GpuStat, HostStat, Memory
 
+MOSTLY = 0.7  # own: of the long collections' time, before a phase is theirs
+
 
 def thread_oversubscription(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
     """More compute threads than cores, or several that keep losing theirs (T3). Abstains when threads or the CPU budget are unknown.
@@ -174,18 +176,28 @@ def garbage_collection(signals: Signals, limits: Thresholds) -> tuple[Claim, ...
                 count("full collections", found.full),
                 count("called by the program", found.called),
                 milliseconds("mean each", found.mean_ms),
+                *(percent(f"long ones in {each.phase}{at(each.location)}", each.share) for each in found.struck if each.share >= 0.01),
             ),
-            location=found.location,
+            location=found.location or (found.struck[0].location if found.struck else None),
             knobs=("gc_collect_off",) if found.called else ("gc_settings_off", "gc_threshold"),
         ),
     )
 
 
 def collections_phase(signals: Signals) -> str | None:
-    """The phase that the program's own `gc.collect()` lies in, by samples of its line; None: unknown."""
+    """The phase that collections lie in: the program's own `gc.collect()` by samples of its line, others where most long ones came.
+
+    None: unknown, or in no phase more than in others.
+    """
     found = signals.summary.collections
-    if found is None or found.location is None:
+    if found is None:
         return None
+    if found.location is None:
+        phases: dict[str, float] = {}
+        for each in found.struck:
+            phases[each.phase] = phases.get(each.phase, 0.0) + each.share
+        most = max(phases, key=lambda phase: phases[phase], default=None)
+        return most if most is not None and phases[most] >= MOSTLY * found.share else None
     here = [
         line
         for line in signals.summary.lines

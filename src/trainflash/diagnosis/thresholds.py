@@ -19,6 +19,7 @@ class Thresholds:
     dominant_together: float = 0.25  # own: many small costs that add up to a quarter are no healthy program
     high: float = 0.30  # own: a third of the wall time, a gain of up to 1.4
     tie: float = 0.03  # measured: attribution of a whole run is right within 1 point, lines within 1.8; twice that is a tie
+    sites: int = 5  # own: so many places stand in each diagnosis
     clear_lead: float = 0.15  # own: an unsteady run still names its bottleneck when it leads by five times the tie
 
     # When to abstain.
@@ -50,6 +51,8 @@ class Thresholds:
     repeated_calls: float = 0.2  # own: first calls of the few passes that a run shows count against it; later ones all repeat
     constant: float = 0.6  # own: of an input's cost: the larger part of it, clear of what the estimate may err
     repeated_times: int = 3  # own: fewer may be chance; work done once a step is traced in a few early steps only
+
+    worker_grown_mb: float = 30.0  # own: of private memory; a worker that only begins to work takes 5 to 20 MB
 
     # Compute and settings.
     anomaly_factor: float = 1.5  # measured: 1.2 (Linear 512) to 4.9 (Linear 64) on forward and backward; low on purpose
@@ -95,6 +98,15 @@ class Thresholds:
     micro_conv_us: float = 100.0  # measured: of convolutions of 16 channels 130 µs of 190 forward and 340 of 460 backward stay at 2 rows
     unheld: float = 0.2  # own: with fewer elements in vain, backward would hardly be shorter without them
     batches_each: float = 1.5  # own: an update that takes this many batches or more accumulates
+
+    far_above_floor: float = 10.0  # measured: healthy products, softmax, normalisation and convolutions take 1.2 to 6 times their floor
+    operator_ms: float = 0.1  # own: a shorter call is mostly the cost of calling it
+    grown: float = 1.25  # own: of a step, first to last third; more than the bench's noise between thirds of a quiet run
+    grown_cpu: float = 1.15  # own: CPU time is read seconds apart, and knows nothing of waiting
+    rising: float = 0.7  # own: 11 of 15 pairs of sixths in order; chance gives that in 7 runs of 100, and seldom in one place alone
+    rising_alone: float = 0.9  # own: where only wall time is known; chance gives that in 1 run of 700
+    grown_stays: float = 0.8  # own: of the longest part, that the last one has to be; else it was a while of other work on the machine
+    grown_place: float = 0.5  # own: most of the growth is one place's
 
     # Device and launching.
     host_bound_lag: float = 0.05  # own: the device ends its step within a twentieth of a step after the host: it waits for the host

@@ -37,6 +37,7 @@ class Recording:
     min_steps: int | None = None
     seed: int | None = None
     sample_hz: float | None = None
+    peaks: str | None = None  # numbers of threads, joined by commas, with which this machine's peaks are known
     updates: str | None = None  # functions of the owner's that update the parameters, in JSON: see `own_updates`
     replay: str | None = None  # a what-if replay: its specification in JSON, see the probe's `replay` module
     profile: str | None = None  # a window of torch's profiler: its specification in JSON, see the probe's `profiler` module
@@ -71,6 +72,7 @@ def program_environment(
         "TRAINFLASH_MIN_STEPS": recording.min_steps,
         "TRAINFLASH_SEED": recording.seed,
         "TRAINFLASH_SAMPLE_HZ": recording.sample_hz,
+        "TRAINFLASH_PEAKS": recording.peaks,
         "TRAINFLASH_PACE": pace_dir,
         "TRAINFLASH_UPDATES": recording.updates,
         "TRAINFLASH_REPLAY": recording.replay,

@@ -43,11 +43,13 @@ from trainflash.schema.computing import (
     Parts,
     Recompute,
     Started,
+    Struck,
     SyncPoint,
     ThinProducts,
     UndoneLayout,
     Updates,
 )
+from trainflash.schema.sites import CallNode, CallTree, MachinePeaks, Operand, Peaks, Site, SiteOperator, Trend
 from trainflash.schema.machinery import (
     Communication,
     DeviceTime,
@@ -59,7 +61,7 @@ from trainflash.schema.machinery import (
 )
 from trainflash.schema.summaries import (
     Activity,
-    Hook,
+    EvaluationInput,
     InputTail,
     LineCost,
     LoaderFacts,
@@ -74,6 +76,7 @@ from trainflash.schema.summaries import (
     ThreadBeside,
     Threads,
     WhatIf,
+    WorkerMemory,
     Written,
 )
 from trainflash.schema.timelines import Timeline
@@ -110,6 +113,14 @@ __all__ = [
     "CONSENTS",
     "KINDS",
     "PHASES",
+    "CallNode",
+    "CallTree",
+    "MachinePeaks",
+    "Peaks",
+    "Operand",
+    "Site",
+    "SiteOperator",
+    "Trend",
     "Activity",
     "Approval",
     "Attention",
@@ -131,10 +142,10 @@ __all__ = [
     "Finding",
     "ForwardRepeat",
     "GpuStat",
-    "Hook",
     "HostStat",
     "IgnoredTargets",
     "InVain",
+    "EvaluationInput",
     "InputTail",
     "Kind",
     "Lack",
@@ -170,6 +181,7 @@ __all__ = [
     "Speedup",
     "Spread",
     "Started",
+    "Struck",
     "Start",
     "Summary",
     "SyncPoint",
@@ -182,6 +194,7 @@ __all__ = [
     "Updates",
     "Verdict",
     "WhatIf",
+    "WorkerMemory",
     "WholeRun",
     "WordChange",
     "Worth",

@@ -38,6 +38,16 @@ class Compilation:
 
 
 @dataclass(frozen=True)
+class Struck:
+    """Where training stood when long garbage collections came: what allocated last, which need not be what made them necessary."""
+
+    phase: str
+    location: Location | None
+    times: int  # in the whole run
+    share: float  # of the steady wall time, estimated
+
+
+@dataclass(frozen=True)
 class Collections:
     """Python's garbage collector while training."""
 
@@ -47,6 +57,7 @@ class Collections:
     mean_ms: float
     called: int  # by gc.collect() of the program
     location: Location | None  # the owner's line that calls gc.collect()
+    struck: tuple[Struck, ...] = ()  # costliest first
 
 
 @dataclass(frozen=True)

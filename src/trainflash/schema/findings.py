@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, get_args
 
 from trainflash.schema.runs import Location, WordChange
+from trainflash.schema.sites import Site
 from trainflash.schema.summaries import PhaseStat
 
-KINDS = (
-    "input_cpu", "input_io", "input_tail", "collate", "worker_startup", "repeated_work", "h2d", "sync_point", "launch_overhead",
-    "logging", "checkpoint", "evaluation", "padding", "shape_instability", "recompilation", "thread_oversubscription",
-    "small_microbatch", "optimizer", "debug_api", "recompute", "attention_kernel", "precision", "memory_format", "communication",
-    "rank_straggler", "throttling", "memory_pressure", "garbage_collection", "host_code", "startup", "hung", "compute",
-)  # fmt: skip
 Kind = Literal[
     "input_cpu", "input_io", "input_tail", "collate", "worker_startup", "repeated_work", "h2d", "sync_point", "launch_overhead",
     "logging", "checkpoint", "evaluation", "padding", "shape_instability", "recompilation", "thread_oversubscription",
     "small_microbatch", "optimizer", "debug_api", "recompute", "attention_kernel", "precision", "memory_format", "communication",
-    "rank_straggler", "throttling", "memory_pressure", "garbage_collection", "host_code", "startup", "hung", "compute",
+    "rank_straggler", "throttling", "memory_pressure", "worker_memory", "garbage_collection", "host_code", "slow_operator", "callback",
+    "growth", "startup", "hung", "compute",
 ]  # fmt: skip
+KINDS: tuple[Kind, ...] = get_args(Kind)
 
 
 @dataclass(frozen=True)
@@ -71,6 +68,7 @@ class Diagnosis:
     findings: tuple[Finding, ...]
     abstained: str | None
     notes: tuple[str, ...] = ()
+    sites: tuple[Site, ...] = ()  # the five largest, healthy or not
     together: Ceiling | None = None  # without all the costs that were found
     advice: tuple[str, ...] = ()  # after an abstention: what would make a diagnosis possible
 

@@ -33,6 +33,7 @@ from trainflash.schema.machinery import (
     Telemetry,
 )
 from trainflash.schema.runs import Location
+from trainflash.schema.sites import Site, Trend
 
 
 @dataclass(frozen=True)
@@ -131,6 +132,24 @@ class LoaderFacts:
 
 
 @dataclass(frozen=True)
+class EvaluationInput:
+    """Of the steady wall time, inside evaluations: making batches with the functions that training's are made with."""
+
+    making: float
+
+
+@dataclass(frozen=True)
+class WorkerMemory:
+    """Memory that data workers no longer share with their parent, and what copying it costs them; in the mean of the workers."""
+
+    workers: int
+    first_bytes: float  # private, when they were asked first
+    last_bytes: float  # and last
+    faults_per_batch: float
+    system_share: float  # of their time in the kernel, where pages are copied
+
+
+@dataclass(frozen=True)
 class RepeatedWork:
     """A function of the owner's, or torch's operators in it, seen called again with equal arguments and equal result."""
 
@@ -165,14 +184,6 @@ class Setting:
     value: str
     location: Location | None
     share: float | None = None  # time in the aid's own calls between the steps ÷ wall time of training, where it makes any
-
-
-@dataclass(frozen=True)
-class Hook:
-    """A function of the owner's that torch calls while the network runs: a hook of modules, parameters or of all of them."""
-
-    location: Location  # the `def` line
-    places: int  # modules and parameters that it hangs on
 
 
 @dataclass(frozen=True)
@@ -304,7 +315,8 @@ class Summary:
     data_function: Location | None = None  # the owner's function whose tensors enter the network, where there is no DataLoader
     written: tuple[Written, ...] = ()
     started: tuple[Started, ...] = ()
-    hooks: tuple[Hook, ...] = ()
+    evaluation_input: EvaluationInput | None = None  # None: no stacks, or no evaluation
+    worker_memory: WorkerMemory | None = None  # None: no workers, or no two readings of any
     input_tail: InputTail | None = None
     sync_points: tuple[SyncPoint, ...] = ()  # costliest first
     compilation: Compilation | None = None
@@ -328,6 +340,8 @@ class Summary:
     what_if: tuple[WhatIf, ...] = ()
     startup: StartUp | None = None
     stopped: bool = False  # ended by us at a step boundary: `wall_s` is not the program's own
+    sites: tuple[Site, ...] = ()  # costliest first
+    trend: Trend | None = None  # None: too few steps
     steady: bool | None = None  # False: step times never settled within the first half; None: too few steps to tell
 
     def batches_a_pass(self, loader: LoaderFacts) -> float | None:

@@ -1,7 +1,8 @@
 """Trace → `Summary`: one run's steady part, phase by phase, with what the run was seen to do; and its steps in order."""
 
 from trainflash.summary.build import summarize
+from trainflash.summary.sites import call_tree
 from trainflash.summary.steady import Steady, steady_part
 from trainflash.summary.timeline import timeline
 
-__all__ = ["Steady", "steady_part", "summarize", "timeline"]
+__all__ = ["Steady", "call_tree", "steady_part", "summarize", "timeline"]

@@ -14,24 +14,36 @@ from typing import Any
 import numpy as np
 
 from trainflash import stats
-from trainflash.schema import PHASES, Activity, Location, PhaseStat, Spread, Summary, Telemetry, ThreadBeside, Threads
+from trainflash.schema import PHASES, Activity, Location, Peaks, PhaseStat, Spread, Summary, Telemetry, ThreadBeside, Threads
 from trainflash.summary import device
 from trainflash.summary.compute import compute_facts
-from trainflash.summary.input import input_tail, loader_facts
+from trainflash.summary.evaluating import evaluation_input
+from trainflash.summary.input import input_tail, loader_facts, worker_memory
 from trainflash.summary.lines import line_costs, worker_lines
 from trainflash.summary.rank_what_if import rank_what_if
 from trainflash.summary.ranks import communication, rank_stats
 from trainflash.summary.repeats import repeated_work
+from trainflash.summary.sites import cost_sites
 from trainflash.summary.steady import NS_PER_MS, NS_PER_S, Steady, spread, steady_part
+from trainflash.summary.trends import trend
 from trainflash.trace import Beside, CpuReading, RankTrace, Trace
 
 MOST_OF_IT = 0.5  # own: readings that span half of the steady part stand for it; what came before may be quite other work
 
 
-def summarize(trace: Trace, *, run: str, project: str, warmup: int | None = None, telemetry: Telemetry | None = None) -> Summary:
+def summarize(
+    trace: Trace,
+    *,
+    run: str,
+    project: str,
+    warmup: int | None = None,
+    telemetry: Telemetry | None = None,
+    peaks: Peaks | None = None,
+) -> Summary:
     """The summary of `trace`. Raises `Inconclusive` when the trace holds no complete step.
 
-    `warmup` steps are left out instead of those that look like warm-up. `telemetry` is what machine and GPUs did during the steady part.
+    `warmup` steps are left out instead of those that look like warm-up. `telemetry` is what machine and GPUs did during the steady part,
+    `peaks` what the machine can do at most where this run did not measure it.
     """
     rank = trace.ranks[0]
     part = steady_part(rank, warmup)
@@ -41,7 +53,9 @@ def summarize(trace: Trace, *, run: str, project: str, warmup: int | None = None
     for process in processes:
         for place, times in process.swallowed.items():
             swallowed[place] = swallowed.get(place, 0) + times
-    main_lines, sampled_ns = line_costs(rank.samples, "main", part.keeps(rank.samples.step))
+    found = cost_sites(trace, rank, part, rank.peaks or peaks)
+    sites = found.sites
+    main_lines, sampled_ns = line_costs(rank.samples, "main", part.keeps(rank.samples.step), found.loops)
     return Summary(
         run=run,
         project=project,
@@ -61,9 +75,10 @@ def summarize(trace: Trace, *, run: str, project: str, warmup: int | None = None
         lines=main_lines + worker_lines(trace, rank.pid, part),
         loaders=tuple(loader_facts(loader, trace, rank, part) for loader in rank.loaders),
         repeated=repeated_work(trace, rank, part, {name: stat.share for name, stat in phases.items()}),
+        evaluation_input=evaluation_input(rank.samples, part.keeps(rank.samples.step)),
+        worker_memory=worker_memory(trace, rank),
         settings=tuple(dict.fromkeys(setting for each in trace.ranks for setting in each.settings)),
         written=rank.written,
-        hooks=rank.hooks,
         startup=rank.startup,
         activities=_activities(rank),
         threads=_threads(rank, part),
@@ -85,6 +100,8 @@ def summarize(trace: Trace, *, run: str, project: str, warmup: int | None = None
         communication=communication(trace, rank, part),
         rank_stats=rank_stats(trace, part),
         rank_what_if=rank_what_if(trace, part),
+        sites=sites,
+        trend=trend(rank, part, sites),
         stopped=trace.stopped,
         steady=part.settled,
         **compute_facts(rank, part, phases),

@@ -17,12 +17,13 @@ from trainflash.schema import (
     PhaseStat,
     Recompute,
     Started,
+    Struck,
     SyncPoint,
 )
 from trainflash.summary import census
 from trainflash.summary.steady import NS_PER_MS, Steady
 from trainflash.trace import RankTrace
-from trainflash.trace.computing import ComputeTrace, Counter, StartTrace
+from trainflash.trace.computing import ComputeTrace, Counter, GcTrace, StartTrace
 
 MOST_POINTS = 50
 MOST_REASONS = 5
@@ -134,7 +135,15 @@ def _collections(seen: ComputeTrace, part: Steady, grown: _Growth) -> Collection
         mean_ms=ns / count / NS_PER_MS if count >= 0.5 else 0.0,
         called=round(called),
         location=done.location if called >= 0.5 else None,
+        struck=_struck(done, ns / part.wall_ns),
     )
+
+
+def _struck(done: GcTrace, share: float) -> tuple[Struck, ...]:
+    """The places that long collections came at, as parts of all collections' share."""
+    whole = sum(ns for _, _, _, ns in done.struck)
+    found = [Struck(phase, location, times, share * ns / whole) for phase, location, times, ns in done.struck if whole]
+    return tuple(sorted(found, key=lambda each: -each.share)[:MOST_REASONS])
 
 
 def _recompute(seen: ComputeTrace, part: Steady, grown: _Growth) -> tuple[Recompute, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from trainflash.schema import InputTail, LoaderFacts, SlowSample, Spread
+from trainflash.schema import InputTail, LoaderFacts, SlowSample, Spread, WorkerMemory
 from trainflash.summary.steady import NS_PER_MS, NS_PER_S, Steady, spread
 from trainflash.trace import Fetches, LoaderTrace, RankTrace, SampleTimes, Trace
 
@@ -149,3 +149,18 @@ def _steady_fetches(fetches: Iterable[Fetches], part: Steady) -> Fetches:
     if not kept.any():
         kept = np.ones_like(kept)
     return Fetches(*(column[kept] for column in (*joined, np.concatenate(unknown))))
+
+
+def worker_memory(trace: Trace, rank: RankTrace) -> WorkerMemory | None:
+    """How the memory of this rank's workers grew while they made batches; of those that were asked twice at least."""
+    seen = [worker.memory for worker in trace.workers if worker.parent == rank.pid and len(worker.memory) > 1]
+    seen = [(readings[0], readings[-1]) for readings in seen if readings[-1].batches > readings[0].batches]
+    if not seen:
+        return None
+    return WorkerMemory(
+        workers=len(seen),
+        first_bytes=float(np.mean([first.private for first, _ in seen])),
+        last_bytes=float(np.mean([last.private for _, last in seen])),
+        faults_per_batch=float(np.mean([(last.faults - first.faults) / (last.batches - first.batches) for first, last in seen])),
+        system_share=float(np.mean([(last.system_ns - first.system_ns) / (last.t_ns - first.t_ns) for first, last in seen])),
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from trainflash.schema import PHASES, LineCost, Location
+from trainflash.summary.sites import anchor
 from trainflash.summary.steady import Steady
 from trainflash.trace import PARTS, Samples, Trace
 
@@ -15,9 +16,12 @@ LEAST_LINE_SHARE = 0.001  # a line below a thousandth of the time explains nothi
 Costs = dict[tuple[str, str, Location], tuple[int, int]]
 
 
-def line_costs(samples: Samples, role: str, kept: np.ndarray) -> tuple[tuple[LineCost, ...], int]:
-    """Costs of the owner's lines among the `kept` samples, costliest first, and the sampled time in ns."""
-    cost, whole = _costs(samples, kept)
+def line_costs(samples: Samples, role: str, kept: np.ndarray, loops: frozenset[Location] = frozenset()) -> tuple[tuple[LineCost, ...], int]:
+    """Costs of the owner's lines among the `kept` samples, costliest first, and the sampled time in ns.
+
+    A line of `loops` stands for a loop inside a library: its time is that of the library's lines (see `sites`).
+    """
+    cost, whole = _costs(samples, kept, loops)
     return _ordered(cost, role, whole), whole
 
 
@@ -34,13 +38,19 @@ def worker_lines(trace: Trace, pid: int, part: Steady) -> tuple[LineCost, ...]:
     return _ordered(together, "worker", whole)
 
 
-def _costs(samples: Samples, kept: np.ndarray) -> tuple[Costs, int]:
+def _costs(samples: Samples, kept: np.ndarray, loops: frozenset[Location] = frozenset()) -> tuple[Costs, int]:
     owned = kept & (samples.place >= 0)
     parts = samples.part[owned] if samples.part is not None else np.zeros(int(owned.sum()), dtype=np.int64)
+    stacks = samples.stack[owned] if samples.stack is not None else np.full(int(owned.sum()), -1)
     cost: Costs = {}
-    for place, phase, part, weight in zip(samples.place[owned], samples.phase[owned], parts, samples.weight_ns[owned], strict=True):
+    for place, phase, part, weight, stack in zip(
+        samples.place[owned], samples.phase[owned], parts, samples.weight_ns[owned], stacks, strict=True
+    ):
         library = int(weight) if samples.libraries and samples.libraries[place] else 0
-        _add(cost, (PHASES[phase], PARTS[part], samples.locations[place]), int(weight), library)
+        location = samples.locations[place]
+        if location in loops and stack >= 0:
+            location = anchor(samples.stacks[stack], loops) or location
+        _add(cost, (PHASES[phase], PARTS[part], location), int(weight), library)
     return cost, int(samples.weight_ns[kept].sum())
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from trainflash.schema.runs import PHASES, Location
 from trainflash.trace.accounting import OTHER, Spans, with_spans
 from trainflash.trace.facts import Facts
+from trainflash.trace.stacks import Stack
 from trainflash.trace.words import Codes
 
 FWD, OPT = PHASES.index("Fwd"), PHASES.index("Opt")
@@ -36,6 +37,8 @@ class Sampled:
     place: np.ndarray
     locations: tuple[Location, ...]
     libraries: tuple[str, ...] = ()  # see `Samples`
+    stack: np.ndarray | None = None
+    stacks: tuple[Stack, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -114,6 +117,11 @@ def _with_forwards(
     code, phase = (np.repeat(pair, (len(event), count)) for pair in ((codes["Opt"], codes["Fwd"]), (OPT, FWD)))
     order = np.lexsort((begins, at))
     return with_spans(marks, at[order], code[order], phase[order], begins[order], ends[order])
+
+
+def forward_lines(facts: Facts) -> frozenset[Location]:
+    """The owner's lines outside the phases that were seen to make a part of the graph."""
+    return _lines(facts, facts.all("between"), "forward_lines")
 
 
 def _lines(facts: Facts, windows: list[dict], name: str) -> frozenset[Location]:

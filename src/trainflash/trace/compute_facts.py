@@ -174,6 +174,7 @@ def _collections(facts: Facts) -> GcTrace | None:
         ns=_counter(points, lambda point: point["ns"]),
         called=_counter(points, lambda point: point["called"]),
         location=facts.location(points[-1].get("at")),
+        struck=tuple((str(phase), facts.location(at), int(times), int(ns)) for phase, at, times, ns in points[-1].get("struck", ())),
     )
 
 

@@ -51,6 +51,7 @@ class GcTrace:
     ns: Counter
     called: Counter
     location: Location | None
+    struck: tuple[tuple[str, Location | None, int, int], ...] = ()  # phase, the owner's line, long ones that came there, their ns
 
 
 @dataclass(frozen=True)

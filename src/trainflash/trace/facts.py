@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from trainflash.schema.runs import Location
-from trainflash.schema.summaries import Hook, PaddedField, Setting, StartUp, Written
+from trainflash.schema.summaries import PaddedField, Setting, StartUp, Written
 from trainflash.trace.model import (
     BatchTrace,
     Beside,
@@ -166,12 +166,6 @@ def startup(facts: Facts) -> StartUp | None:
     rows = [(facts.location(row[:3]), int(row[3])) for row in found.get("rows", []) if len(row) == 4]
     lines = tuple((location, ns / 1e9) for location, ns in rows if location is not None)
     return StartUp(own_s=int(found["own_ns"]) / 1e9, importing_s=int(found["importing_ns"]) / 1e9, lines=lines)
-
-
-def hooks(facts: Facts) -> tuple[Hook, ...]:
-    """The owner's functions that torch calls by itself."""
-    rows = [(facts.location(at), int(places)) for fact in facts.all("hooks") for at, places in fact.get("rows", [])]
-    return tuple(Hook(location, places) for location, places in rows if location is not None)
 
 
 def data_functions(facts: Facts) -> tuple[DataFunction, ...]:

@@ -10,7 +10,7 @@ import numpy as np
 from trainflash.schema import Location
 from trainflash.trace import repeats
 from trainflash.trace.facts import Facts
-from trainflash.trace.model import PARTS, LoaderTrace, SampleTimes
+from trainflash.trace.model import PARTS, LoaderTrace, SampleTimes, WorkerMemoryReading
 from trainflash.trace.words import Codes, Words
 
 
@@ -73,3 +73,12 @@ def parts(words: Words, codes: Codes, t_ns: np.ndarray, worker: bool) -> np.ndar
     after = {codes["fetch"]: PARTS.index("getitem"), codes["collate"]: PARTS.index("collate"), codes["fetched"]: outside}
     begins = np.array([outside, *(after[int(code)] for code in words.code[marks])], dtype=np.int64)
     return begins[np.searchsorted(words.t_ns[marks], t_ns, side="right")]
+
+
+def worker_memory(facts: Facts) -> tuple[WorkerMemoryReading, ...]:
+    """What a worker read of its own memory; none where the kernel does not say."""
+    return tuple(
+        WorkerMemoryReading(*(int(fact[name]) for name in ("t", "batches", "private", "faults", "system_ns", "cpu_ns")))
+        for fact in facts.all("worker_memory")
+        if fact.get("private") is not None
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from bisect import bisect_left
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import numpy as np
 from trainflash.errors import ProgramFailed, UsageError
 from trainflash.schema.notices import refused
 from trainflash.schema.runs import PHASES
-from trainflash.trace import between, compute_facts, device, generators, input_facts, trainings, unused_forwards
+from trainflash.trace import between, compute_facts, device, generators, input_facts, stack_facts, trainings, unused_forwards
 from trainflash.trace import facts as typed
 from trainflash.trace import ranks as together
 from trainflash.trace.accounting import Spans, occurrences, spans, step_of, steps, with_calls
@@ -194,7 +195,6 @@ def _rank(process: _Process, repeats: tuple[RepeatedCall, ...]) -> RankTrace:
         data_functions=typed.data_functions(facts),
         settings=typed.settings(facts),
         written=typed.written(facts),
-        hooks=typed.hooks(facts),
         startup=typed.startup(facts),
         evaluations=typed.evaluations(facts, spent["Eval"], unused),
         saves=typed.saves(facts),
@@ -207,6 +207,9 @@ def _rank(process: _Process, repeats: tuple[RepeatedCall, ...]) -> RankTrace:
         steps_from=compute_facts.steps_from(facts),
         left_out=tuple(sorted({*compute_facts.left_out(facts), *input_facts.slowed(facts)})),
         computing=compute_facts.read_computing(facts),
+        calls=stack_facts.calls(facts),
+        peaks=stack_facts.peaks(facts),
+        forward_lines=between.forward_lines(facts),
         host=str(header.get("host", "")),
         sources=facts.newest("sources").get("files", {}),
         collectives=together.collectives(words, codes, marks, found.start_ns, facts),
@@ -236,8 +239,20 @@ def _read_samples(process: _Process) -> Sampled:
     weight = np.diff(t, prepend=t[:1])
     if len(weight) > 1:
         weight[0] = int(np.median(weight[1:]))
+    known_stacks = stack_facts.stacks(facts)
+    ids = sorted(known_stacks)
+    of_place = np.full(4096, -1, dtype=np.int64)
+    for fact in facts.all("place"):
+        of_place[int(fact["id"])] = -1 if fact.get("stack") not in known_stacks else bisect_left(ids, fact["stack"])
     return Sampled(
-        due, weight, number, index[number], tuple(places[number] for number in known), tuple(libraries[number] for number in known)
+        due,
+        weight,
+        number,
+        index[number],
+        tuple(places[number] for number in known),
+        tuple(libraries[number] for number in known),
+        of_place[number],
+        tuple(known_stacks[each] for each in ids),
     )
 
 
@@ -268,7 +283,18 @@ def _samples(
     if generated is not None:
         phase = generated.phase_of_samples(t, phase)
     part = input_facts.parts(process.words, process.codes, t, worker=marks is None)
-    return Samples(t, sampled.weight_ns, sampled.place, phase, step_of(t, step_start), sampled.locations, part, sampled.libraries)
+    return Samples(
+        t,
+        sampled.weight_ns,
+        sampled.place,
+        phase,
+        step_of(t, step_start),
+        sampled.locations,
+        part,
+        sampled.libraries,
+        sampled.stack,
+        sampled.stacks,
+    )
 
 
 def _worker(process: _Process, parents: dict[int, Facts], repeats: tuple[RepeatedCall, ...]) -> WorkerTrace:
@@ -292,4 +318,5 @@ def _worker(process: _Process, parents: dict[int, Facts], repeats: tuple[Repeate
         joined_at=input_facts.joined(process.facts).get(-1),
         swallowed=process.swallowed,
         dropped_events=process.words.dropped,
+        memory=input_facts.worker_memory(process.facts),
     )

@@ -9,8 +9,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from trainflash.schema.runs import Location
-from trainflash.schema.summaries import Hook, PaddedField, Setting, StartUp, Written
+from trainflash.schema.sites import Peaks
+from trainflash.schema.summaries import PaddedField, Setting, StartUp, Written
 from trainflash.trace.computing import ComputeTrace
+from trainflash.trace.stacks import CallTrace, Stack
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,8 @@ class Samples:
     locations: tuple[Location, ...]
     part: np.ndarray | None = None
     libraries: tuple[str, ...] = ()  # by place: the library that the line had called, which knows nothing of tensors; "" else
+    stack: np.ndarray | None = None  # index into `stacks`, -1 where it is not known; None in older recordings
+    stacks: tuple[Stack, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -351,7 +355,6 @@ class RankTrace:
     data_functions: tuple[DataFunction, ...] = ()
     settings: tuple[Setting, ...] = ()
     written: tuple[Written, ...] = ()
-    hooks: tuple[Hook, ...] = ()
     startup: StartUp | None = None
     evaluations: tuple[EvalTrace, ...] = ()
     saves: tuple[SaveTrace, ...] = ()
@@ -368,6 +371,9 @@ class RankTrace:
     steps_from: int = 0  # the steps before this one may be parts of steps
     left_out: tuple[int, ...] = ()  # steps that the probe slowed, because it looked closer
     computing: ComputeTrace | None = None
+    calls: tuple[CallTrace, ...] = ()  # steps whose calls of torch were recorded with their lines
+    peaks: Peaks | None = None  # of the machine; None: not measured in this run
+    forward_lines: frozenset[Location] = frozenset()  # the owner's lines between the phases that were seen to make a part of the graph
     device_timeline: DeviceTimeline | None = None  # None: no CUDA events
 
     @property
@@ -379,6 +385,18 @@ class RankTrace:
     def wall_ns(self) -> np.ndarray:
         """Wall time of each step."""
         return np.diff(self.step_start_ns)
+
+
+@dataclass(frozen=True)
+class WorkerMemoryReading:
+    """Of one worker, since it began: batches made, page faults, CPU time, that in the kernel; `private`: bytes that it shares with none."""
+
+    t_ns: int
+    batches: int
+    private: int
+    faults: int
+    system_ns: int
+    cpu_ns: int
 
 
 @dataclass(frozen=True)
@@ -398,6 +416,7 @@ class WorkerTrace:
     joined_at: Location | None = None
     swallowed: dict[str, int] = field(default_factory=dict)
     dropped_events: int = 0
+    memory: tuple[WorkerMemoryReading, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,9 @@ from trainflash import launch, redact, telemetry, trace
 from trainflash.diagnosis import diagnose as find
 from trainflash.errors import ProgramFailed, UsageError
 from trainflash.schema import Command, Diagnosis, LogEntry, RunRecord, Summary, as_changed, read_document, write_document
-from trainflash.summary import steady_part, summarize, timeline
+from trainflash.summary import call_tree, steady_part, summarize, timeline
 from trainflash.workflow import ceilings as what_ifs
-from trainflash.workflow import moving, ordering, run_notes
+from trainflash.workflow import moving, ordering, peaks, run_notes
 from trainflash.workflow.session import Session, now_utc
 
 # A diagnosis wants an epoch boundary, an evaluation and a repeated sample; a minute shows them in most programs, and
@@ -64,6 +64,7 @@ def diagnose(
             online=online,
             writable=writable,
             sample_hz=sample_hz,
+            peaks=peaks.named(session.directory.parent),
             timeout=give_up_s + seconds,
             redact=redact.text,
             on_step=lambda done: session.on_progress(label, done, steps or 0),
@@ -120,7 +121,8 @@ def from_run(session: Session, run_dir: Path, *, warmup: int | None = None) -> t
         raise UsageError(f"a warm-up of {warmup} steps leaves nothing of the run's {steps}", mend)
     part = steady_part(recorded.ranks[0], warmup)
     measured = telemetry.derive(telemetry.read(run_dir / telemetry.FILE), part.from_ns, part.to_ns)
-    summary = summarize(recorded, run=run_dir.name, project=session.sandbox.project, warmup=warmup, telemetry=measured)
+    machine = peaks.of(session.directory.parent, recorded.ranks[0])
+    summary = summarize(recorded, run=run_dir.name, project=session.sandbox.project, warmup=warmup, telemetry=measured, peaks=machine)
     measured_ceilings = what_ifs.recorded(run_dir)
     if measured_ceilings is not None:
         summary = replace(summary, what_if=measured_ceilings.what_if)
@@ -128,6 +130,7 @@ def from_run(session: Session, run_dir: Path, *, warmup: int | None = None) -> t
     diagnosis = replace(diagnosis, notes=(*recorded.others, *diagnosis.notes, *run_notes.of(run_dir), *what_ifs.notes(measured_ceilings)))
     diagnosis = ordering.with_knobs(diagnosis, summary, session.log_entries())
     write_document(run_dir / "summary.json", summary)
+    write_document(run_dir / "call_tree.json", call_tree(recorded, run=run_dir.name, warmup=warmup))
     write_document(run_dir / "timeline.json", timeline(recorded, run=run_dir.name, warmup=warmup))
     write_document(run_dir / "findings.json", diagnosis)
     return diagnosis, summary

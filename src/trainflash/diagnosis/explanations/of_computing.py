@@ -9,6 +9,23 @@ SAME_BATCH = "nothing in the sum of gradients, if the loss is weighted alike; ro
 
 COMPUTING = (
     Explanation(
+        "slow_operator",
+        "one call of torch takes much of the step, and far longer than its bytes and FLOPs need",
+        "the form in which it is called: a reduction over a dimension of two, drawing without replacement, strided operands, a layout that "
+        "the CPU's kernels dislike, float64, a dense product of what is mostly zeros",
+        "the calls of some early and late steps with their lines, their backward by the sequence numbers of the graph's nodes; its floor: "
+        "bytes over the bandwidth and FLOPs over the peak that were measured on this machine with the threads of the program; or a form "
+        "that is known to be slow",
+        (
+            Fix("write the call in the form that the finding names", "rounding, where sums are split differently"),
+            Fix("order dimensions so that the last one is read in its order, or make the operand contiguous once", NOTHING),
+            Fix("read only the part that is used, instead of copying all", NOTHING),
+            Fix("torch.compile, where many such calls follow each other", "rounding"),
+        ),
+        "https://docs.pytorch.org/docs/stable/profiler.html",
+        "T15",
+    ),
+    Explanation(
         "padding",
         "the network computes on padding, or predicts what nobody compares",
         "sequences of very different length are padded to the longest, or to a fixed length; a loss ignores targets, such as those of "

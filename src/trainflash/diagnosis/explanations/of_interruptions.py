@@ -52,6 +52,35 @@ INTERRUPTIONS = (
         "https://docs.pytorch.org/docs/stable/notes/autograd.html#locally-disabling-gradient-computation",
     ),
     Explanation(
+        "callback",
+        "forward, backward or the update take long, and the network is not why",
+        "hooks, metrics or trackers run inside them, at each step",
+        "samples whose stack goes through torch's calling of hooks, or into a library of metrics or trackers, add up to a bottleneck's "
+        "share inside forward, backward and step",
+        (
+            Fix("compute and log every n-th step", "which steps the record shows"),
+            Fix("update a metric with detached values each step, and compute it once a pass", "when its value is known"),
+            Fix("take away what nobody reads", "the record itself"),
+        ),
+        "https://lightning.ai/docs/torchmetrics/stable/pages/overview.html",
+        "T23",
+    ),
+    Explanation(
+        "growth",
+        "each step takes longer than the one before",
+        "something is kept from step to step: a metric that is never reset, a list of tensors, hooks that are registered again, numbers "
+        "that become subnormal",
+        "the medians of six parts of the steady steps rise, CPU time rises with them, and one place takes most of the difference while "
+        "the others stay as they were",
+        (
+            Fix("reset the metric, or empty the list, at each pass", "over which samples the metric is computed"),
+            Fix("keep numbers (detached, by item()) instead of tensors with their graphs", NOTHING),
+            Fix("register hooks once; call operators without a derivative under torch.no_grad()", NOTHING),
+            Fix("torch.set_flush_denormal(True) where numbers become subnormal", "numbers below 1e-38 become zero"),
+        ),
+        "https://docs.pytorch.org/docs/stable/notes/faq.html#my-model-reports-cuda-runtime-error-2-out-of-memory",
+    ),
+    Explanation(
         "host_code",
         "time passes between the phases, in the project's own Python",
         "metrics, callbacks, hooks, sampling or bookkeeping run in the training loop",

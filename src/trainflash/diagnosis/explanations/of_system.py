@@ -45,6 +45,20 @@ SYSTEM = (
         "T2",
     ),
     Explanation(
+        "worker_memory",
+        "the memory of data workers grows with each batch",
+        "the data set holds Python objects (lists, dictionaries, strings): reading one counts a reference, which copies its page of memory "
+        "into each forked worker",
+        "private memory of the workers and their page faults, read now and then while they make batches",
+        (
+            Fix("hold the samples in arrays (numpy, torch, pyarrow) instead of lists of Python objects", NOTHING),
+            Fix("gc.freeze() before the workers are started", NOTHING),
+            Fix("fewer workers, or persistent ones that are not copied anew for each pass", "random numbers drawn in workers"),
+        ),
+        "https://docs.pytorch.org/docs/stable/data.html#multi-process-data-loading",
+        "T22",
+    ),
+    Explanation(
         "memory_pressure",
         "steps stall while memory is found",
         "empty_cache() in the loop, an allocator that frees and asks again, a control group at its limit, swapping",

@@ -187,3 +187,6 @@ def _at_exit() -> None:
     swallowed = counts()
     if swallowed:
         writer.fact("swallowed", places=swallowed)
+    peaks = sys.modules.get("trainflash_probe.facts.peaks")
+    if peaks is not None:
+        peaks.tell()

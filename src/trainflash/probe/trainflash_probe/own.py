@@ -93,6 +93,11 @@ def library_below(frame, owner) -> str:
     return below if below in LIBRARIES else ""
 
 
+def ran(frame):
+    """The frame that ran until now: the one outside `frame` where that has only just been entered; see `was_running`."""
+    return frame.f_back or frame if frame is not None and _just_entered(frame) else frame
+
+
 def was_running(frame, ends=None):
     """The owner's frame that ran until now: the one outside `frame` where that has only just been entered, and nothing of it has run.
 

@@ -3,7 +3,8 @@
 Torch's own recorder for that (the autograd profiler without Kineto) is switched on at a step boundary and off after the step's last
 update, on the training thread: it starts no device activity, so it never waits for a device, and prints nothing. The reader is told the
 steps, and leaves them out of all statistics. Where attention was seen that does not run in a fused kernel, float64, convolutions or a loss
-over classes, the step after a census shows more: their entry points are wrapped for that one step. A network of functions alone may be
+over classes, the step after a census shows more: their entry points are wrapped for that one step. Other steps, early and late ones, show
+the lines of all calls (see `op_lines`). A network of functions alone may be
 seen first when its backward begins, with its forward behind the update before: there both go from update to update. Neither happens in a
 program that uses a profiler of its own, nor while something compiles or traces; nothing is wrapped in a program that compiles, for its
 guards would see it.
@@ -27,13 +28,18 @@ from . import compiles
 from .attention_lines import AttentionLines
 from .convolution_setup import ConvolutionSetup
 from .double_lines import DoubleLines, numbers_of_double
-from .operators import CLOCK, FETCH, read
+from .op_lines import OperatorLines
+from .operators import CLOCK, FETCH, backwards, read
 from .target_lines import TargetLines
 
 AT_STEPS = (6, 24)  # completed steps
+LINES_AT = (15, 28, 60, 240, 960, 3840, 15360, 61440)  # completed steps; far apart, for what they show may change over a run
+WATCHED_NS = 15_000  # own: what watching a call and recording what it does adds to a step, about
+UNNOTICED = 0.02  # part of a step; one that was slowed by less stays a usual one
 TRIES = 3  # steps to wait for a quiet one
 LONGEST_STEP_S = 5.0  # a longer one may hold more operators than may be recorded
 MOST_COST_S = 0.2  # no second census where the first one cost more
+MOST_LINES_COST_S = 1.0  # the same for lines, which come ever more seldom
 
 running = None  # the census whose recorder is on
 showing = False  # the lines of attention, of float64 and the like are looked at
@@ -47,7 +53,8 @@ class Census(Observer):
     def __init__(self, torch) -> None:
         self._torch = torch
         self._native = torch._C._autograd
-        self._plan = list(AT_STEPS)
+        self._plan = _plan(0)
+        self._calls = None  # lines of all calls, where the step that is recorded shows them
         self._tries = 0
         self._last = 0.0
         self._step = -1
@@ -65,7 +72,7 @@ class Census(Observer):
     def _begin_anew(self) -> None:
         """What was taken for steps may have been parts of them."""
         if not self.forbidden and loop.steps > AT_STEPS[0]:
-            self._plan = [loop.steps + step for step in AT_STEPS]
+            self._plan = _plan(loop.steps)
             loop.listen(self.on_boundary, self.on_exit)
 
     # --- switching on and off
@@ -88,18 +95,22 @@ class Census(Observer):
             loop.remove(self.on_boundary, self.on_exit)
             return
         length, self._last = now - self._last, now
-        if step >= self._plan[0]:
+        if step >= self._plan[0][0]:
             if self._quiet() and length < LONGEST_STEP_S:
-                self._next()
+                shows_lines = self._next()
+                if shows_lines and compiles.source.used:
+                    return
+                self._calls = OperatorLines(self._torch) if shows_lines else None
                 self._plan_begin(step)
                 return
             self._tries += 1
             if self._tries >= TRIES:
                 self._next()
 
-    def _next(self) -> None:
-        self._plan.pop(0)
+    def _next(self) -> bool:
+        """Go on to the next plan; whether this one shows lines."""
         self._tries = 0
+        return self._plan.pop(0)[1]
 
     def on_exit(self) -> None:
         """The program ends inside a census: a part of a step says nothing."""
@@ -175,6 +186,8 @@ class Census(Observer):
             self._began_s, self._late_s = _clock(), 0.0
         self._outside, self._since_us, self._double = [], self._from(0.0), set()
         loop.around_data = self._making_a_batch
+        if self._calls is not None:
+            self._calls.begin()
         loop.on_forward.append(self.on_forward)
         loop.on_backward.append(self.on_backward)
 
@@ -207,6 +220,8 @@ class Census(Observer):
         loop.around_data = None
         loop.remove(self.on_forward, self.on_backward)
         self._release()
+        if self._calls is not None:
+            self._calls.end()
         return self._native._disable_profiler_legacy()
 
     def abort(self) -> None:
@@ -216,7 +231,7 @@ class Census(Observer):
                 self._stop()
             except Exception as error:
                 swallow("census", error)
-            fact("census", step=self._step)
+            fact("slowed" if self._calls is not None else "census", step=self._step)
             self._behind = False
         if showing and loop.tid == get_ident():  # inside the step that is looked at
             self._end_lines(loop.steps + 1)
@@ -233,6 +248,9 @@ class Census(Observer):
             self._read(_clock())
 
     def _read(self, now: float) -> None:
+        if self._calls is not None:
+            self._read_lines(now)
+            return
         counted = read(self._stop(), self._outside, self._since_us, self._double) or {}
         fact("census", step=self._step, ns=int(1e9 * (now - self._began_s)), **counted)
         if not compiles.source.used:
@@ -244,7 +262,20 @@ class Census(Observer):
         else:
             self._behind = False
         if _clock() - now > MOST_COST_S:
-            self._plan = []
+            self._plan = [each for each in self._plan if each[1]]
+
+    def _read_lines(self, now: float) -> None:
+        self._behind = False
+        spent = backwards(self._stop())
+        ns = int(1e9 * (now - self._began_s))
+        if spent is not None:
+            self._calls.write(self._step, ns, *spent)
+        cost_s = _clock() - now
+        if WATCHED_NS * self._calls.count + 1e9 * cost_s > UNNOTICED * ns:
+            fact("slowed", step=self._step)
+        self._calls = None
+        if cost_s > MOST_LINES_COST_S:
+            self._plan = [each for each in self._plan if not each[1]]
 
     def forbid(self, original):
         """An entry point of the program's own profilers: from its first use on there is no census."""
@@ -256,6 +287,11 @@ class Census(Observer):
             return original(*args, **kwargs)
 
         return begins
+
+
+def _plan(since: int) -> list:
+    """(completed steps, whether the step shows lines) in order."""
+    return sorted([(since + step, False) for step in AT_STEPS] + [(since + step, True) for step in LINES_AT])
 
 
 def _config(torch):

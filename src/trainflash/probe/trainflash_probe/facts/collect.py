@@ -10,13 +10,13 @@ from ..phases import logs
 from ..phases.loop import loop
 from ..phases.observer import Observer
 from ..writer import fact
-from . import ahead, collectives, compute, lines, sources, tokenized, wrappers, written
+from . import ahead, collectives, compute, lines, peaks, sources, tokenized, wrappers, written  # noqa: F401 (the end of the process asks for `peaks`)
 from .batches import BatchFacts
 from .beside import Beside
 from .between import Between
 from .closer import CloserLook
 from .forwards import ForwardWatch
-from .hooks import HookFacts
+from .modes import ModeFacts
 from .settings import SettingFacts
 from .settings import install as install_settings
 from .threads import ThreadFacts
@@ -77,6 +77,6 @@ def install(torch) -> None:
     wrappers.install(torch)
     written.install()
     tokenized.install()
-    collectors = (Once(), logs.tally, BatchFacts(), SettingFacts(torch), HookFacts(torch), ThreadFacts(torch), Beside(), ForwardWatch())
+    collectors = (Once(), logs.tally, BatchFacts(), SettingFacts(torch), ModeFacts(torch), ThreadFacts(torch), Beside(), ForwardWatch())
     for observer in (*collectors, Between(torch), CloserLook(), compute.install(torch)):
         loop.add(observer)

@@ -6,13 +6,18 @@ import gc
 import os
 import sys
 import time
+from _thread import get_ident
 
 from .. import own
 from ..guard import swallow
 from ..patches import like
+from ..phases.loop import loop
 from ..writer import fact
 
 _COMPILES = os.path.join("torch", "_dynamo", "")
+
+LONG_NS = 2_000_000  # of a collection whose place is told
+MOST_PLACES = 64
 
 _clock = time.monotonic_ns
 
@@ -24,6 +29,7 @@ class Collections:
         self.counts = [0, 0, 0]
         self.ns = 0
         self.called: dict = {}  # the owner's place -> [calls, ns]
+        self.struck: dict = {}  # (phase, the owner's place or None) -> [long collections, ns]
         self._began = 0
 
     def __call__(self, phase: str, info: dict) -> None:
@@ -31,11 +37,35 @@ class Collections:
         if phase == "start":
             self._began = _clock()
         elif self._began:
-            self.ns += _clock() - self._began
+            ns = _clock() - self._began
+            self.ns += ns
             self._began = 0
+            if ns >= LONG_NS:
+                self._strikes(ns)
             generation = info.get("generation", 0)
             if 0 <= generation < 3:
                 self.counts[generation] += 1
+
+    def _strikes(self, ns: int) -> None:
+        """Where training stood when a long one came: what allocated last, which may be anything."""
+        try:
+            if loop.tid != get_ident() or len(self.struck) >= MOST_PLACES:
+                return
+            frame = own.own_frame(sys._getframe(2))
+            if loop.evaluating or loop.eval_depth:
+                phase = "Eval"
+            elif loop.in_bwd:
+                phase = "Bwd"
+            elif loop.in_fwd:
+                phase = "Fwd"
+            else:
+                phase = "Opt" if loop.in_opt else "Data" if loop.in_data else "Other"
+            key = phase, None if frame is None else tuple(own.place_of_frame(frame))
+            row = self.struck.setdefault(key, [0, 0])
+            row[0] += 1
+            row[1] += ns
+        except Exception as error:
+            swallow("collections", error)
 
     def wrap(self, original):
         """`gc.collect`, with the line that calls it noted."""
@@ -66,7 +96,15 @@ class Collections:
         """Cumulative figures."""
         place = max(self.called, key=lambda key: self.called[key][1], default=None)
         called = sum(calls for calls, _ in self.called.values())
-        fact("gc", t=_clock(), counts=self.counts, ns=self.ns, called=called, at=place)
+        fact(
+            "gc",
+            t=_clock(),
+            counts=self.counts,
+            ns=self.ns,
+            called=called,
+            at=place,
+            struck=[[*key, *row] for key, row in self.struck.items()],
+        )
 
 
 def install(torch) -> Collections:

@@ -32,6 +32,7 @@ class EntryPoints:
     def __init__(self, torch) -> None:
         self._is_compiling = torch.compiler.is_compiling
         self._watched: dict = {}  # function of torch -> what runs it
+        self._everything = None  # what runs all others
         self._patches: list = []
         self._mode = None
 
@@ -42,6 +43,14 @@ class EntryPoints:
     def watch_all(self, functions: list, watched) -> None:
         """`watch` for functions and methods that are at hand."""
         self._watched.update(dict.fromkeys(functions, watched))
+        self._begin()
+
+    def watch_everything(self, watched) -> None:
+        """`watch` for whatever of torch is called."""
+        self._everything = watched
+        self._begin()
+
+    def _begin(self) -> None:
         if self._mode is None:
             self._mode = _mode_class()(self)
             _put_on(self._mode)
@@ -65,14 +74,14 @@ class EntryPoints:
         for patch in self._patches:
             patch.off()
         self._patches.clear()
-        mode, self._mode = self._mode, None
+        mode, self._mode, self._everything = self._mode, None, None
         self._watched.clear()
         if mode is not None and not _taken_off(mode):
             loop.call_at(loop.steps + 1, lambda: _taken_off(mode))  # it is off while what it handles runs, and comes back after that
 
     def run(self, function, args: tuple, kwargs: dict, caller) -> object:
         """`function(*args, **kwargs)`, watched or not."""
-        watched = self._watched.get(function) if type(function).__hash__ else None  # a library may tell a mode of objects
+        watched = self._watched.get(function, self._everything) if type(function).__hash__ else None  # a library may tell of objects
         if watched is None or loop.tid != get_ident() or loop.evaluating or self._is_compiling() or unseen.recorded():
             return function(*args, **kwargs)
         return watched(function, args, kwargs, caller)

@@ -23,7 +23,7 @@ from ..guard import swallow
 from ..patches import like
 from ..phases import feeding
 from ..writer import emit, fact, is_open
-from . import ahead, beside, closer
+from . import ahead, beside, closer, stacks
 
 _SIGEV_THREAD_ID = 4
 _CLOCK_MONOTONIC = 1
@@ -32,7 +32,9 @@ _SIGNAL_OFFSET = 9  # SIGRTMIN + 9: the first ones are taken by thread libraries
 
 _timer = None
 _libc = None
-_places: dict = {}  # (code, line, late), True where a generator that makes batches led there, a library that it called -> place id
+MOST_OF_STACKS = codes.MAX_PLACE - 512  # places that differ by their stacks; later ones are lines alone
+
+_places: dict = {}  # (code, line, late, a generator that makes batches led there, a library that it called, stack) -> place id
 _interval_ns = 0
 _armed_ns = _newest_ns = 0
 _thread = 0
@@ -145,14 +147,14 @@ def _sample(signo, frame) -> None:
         if not is_open():
             return
         beside.look()
-        leaf, frame = frame, own.was_running(own.own_frame(frame, _forked_here), _forked_here)
+        leaf, frame = own.ran(frame), own.was_running(own.own_frame(frame, _forked_here), _forked_here)
         tick = _armed_ns + ((before - _armed_ns) // _interval_ns + 1) * _interval_ns
         if feeding.waiting is not None:
             emit(codes.SAMPLE_OF + _place_of_maker(feeding.waiting, frame))
             return
         late = closer.is_late(now - tick, waited)
         library = "" if frame is None or late else own.library_below(leaf, frame)
-        emit(codes.SAMPLE_OF + (0 if frame is None else _place(frame, late, waited, library)))
+        emit(codes.SAMPLE_OF + _place(frame, late, waited, library, stacks.number(leaf, _forked_here)))
     except Exception as error:
         swallow("sample", error)
 
@@ -161,29 +163,31 @@ def _forked_here(code) -> bool:
     return code.co_name == _within
 
 
-def _place(frame, late: bool, waited: bool = False, library: str = "") -> int:
+def _place(frame, late: bool, waited: bool = False, library: str = "", stack: int = 0) -> int:
+    if frame is None:
+        return _number((None, 0, False, False, "", stack), lambda: None, stack=stack) if stack else 0
     makes = feeding.makes(frame)
     line = own.line_of(frame)
-    key = (frame.f_code, line, late, True) if makes else (frame.f_code, line, late)
     if late:
-        closer.late(key[:2], waited, _belongs)
-    return _number((*key, library) if library else key, lambda: own.place_of_frame(frame), makes, library)
+        closer.late((frame.f_code, line), waited, _belongs)
+    key = (frame.f_code, line, late, makes, library, stack if len(_places) < MOST_OF_STACKS else 0)
+    return _number(key, lambda: own.place_of_frame(frame), makes=makes, library=library, stack=key[-1])
 
 
-def _number(key: tuple, at, makes: bool = False, library: str = "") -> int:
+def _number(key: tuple, at, **more) -> int:
     place = _places.get(key)
     if place is None:
         if len(_places) >= codes.MAX_PLACE:
             return 0
         place = _places[key] = len(_places) + 1
-        fact("place", id=place, at=at(), makes=makes, **({"library": library} if library else {}))
+        fact("place", id=place, at=at(), **{name: value for name, value in more.items() if value or name == "makes"})
     return place
 
 
 def _place_of_maker(made, frame) -> int:
     """Where what the training thread waits for at `frame` is made: in another process, in another thread, or nobody knows."""
     if made:
-        return _number(tuple(made), lambda: made)
+        return _number(tuple(made), lambda: made, makes=False)
     mine = feeding.frame_of_maker(_thread)
     return _place(frame if mine is None else mine, late=False) if mine is not None or frame is not None else 0
 
@@ -191,10 +195,10 @@ def _place_of_maker(made, frame) -> int:
 def _belongs(place: tuple, truth: tuple) -> None:
     """The late samples at `place` are those of the line `truth`: a reader takes the newest fact about a place."""
     code, line = truth
-    for key in ((*place, True), (*place, True, True)):
-        if key in _places:
-            makes = len(key) > 3 or code in feeding.running
-            fact("place", id=_places[key], at=[own.path_of(code), line, own.name_of(code)], makes=makes)
+    for key, number_of_place in list(_places.items()):
+        if key[:3] == (*place, True) and len(key) > 3:
+            makes = key[3] or code in feeding.running
+            fact("place", id=number_of_place, at=[own.path_of(code), line, own.name_of(code)], makes=makes, stack=key[-1])
 
 
 def _interrupt(may: bool) -> None:
@@ -228,4 +232,5 @@ def after_fork() -> None:
     _places.clear()
     ahead.after_fork()
     closer.after_fork()
+    stacks.after_fork()
     beside.after_fork()

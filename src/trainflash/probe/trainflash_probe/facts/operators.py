@@ -118,6 +118,39 @@ def read(records: list, outside: list, since: float, double: "set | frozenset" =
     return {**counted.figures, **found, "thin": sorted(counted.thin.items())}
 
 
+def backwards(records: list):
+    """(ns of each node of the graph that the engine came to, by its sequence number; ns that the engine spent beside nodes, as in hooks).
+
+    Adding up a parameter's gradient, which has no number, counts for the node in front of it. None where there is too much to read.
+    """
+    if sum(len(events) for events in records) > MAX_RECORDS:
+        return None
+    spent: dict = {}
+    beside = 0
+    for events in records:
+        stack: list = []  # [handle, mark, sequence number, ns of the node itself] of what the engine is at, and of nodes
+        newest = -1
+        for event in events:
+            if event.kind() == "push":
+                name = event.name()
+                if name.startswith(BACKWARD):
+                    stack.append([event.handle(), event, None, 0])
+                elif stack and event.scope() == 1:
+                    stack.append([event.handle(), event, event.sequence_nr(), 0])
+            elif event.kind() == "pop" and stack and event.handle() == stack[-1][0]:
+                _, began, number, inside = stack.pop()
+                ns = int(1000 * began.cpu_elapsed_us(event))
+                if number is None:
+                    beside += max(0, ns - inside)
+                else:
+                    newest = number if number >= 0 else newest
+                    spent[newest] = spent.get(newest, 0) + ns - inside
+                if stack:
+                    stack[-1][3] += ns
+    spent.pop(-1, None)
+    return spent, beside
+
+
 class _Counted:
     def __init__(self, outside: list, since: float) -> None:
         self._outside, self._since = outside, since

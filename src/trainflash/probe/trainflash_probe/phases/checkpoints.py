@@ -191,4 +191,7 @@ def _size(target: object):
     if isinstance(target, (str, os.PathLike)):
         return os.path.getsize(target) if os.path.exists(target) else None
     tell = getattr(target, "tell", None)
-    return tell() if tell is not None else None
+    try:
+        return tell() if tell is not None else None
+    except OSError:  # a member of an archive, a pipe
+        return None

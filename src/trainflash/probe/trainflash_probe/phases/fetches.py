@@ -11,7 +11,7 @@ from types import FunctionType
 
 from .. import codes, process
 from ..environment import diagnose
-from ..facts import closer, samples
+from ..facts import closer, samples, worker_memory
 from ..facts.calls import Window
 from ..guard import counts, swallow
 from ..lengths import length_of
@@ -95,6 +95,8 @@ def _fetch(original, run):
             return original(self, possibly_batched_index)
         record = self.__dict__.get("_trainflash_record") or _adopt(self)
         number = record.fetches = record.fetches + 1
+        if number & 15 == 1 and process.role == "worker":
+            worker_memory.look(number)
         if closer.wanted and process.role == "worker":
             return _traced_by_lines(original, self, possibly_batched_index)
         if number <= record.close_until or record.usual >= samples.LONG_SAMPLE_NS or not number % samples.CLOSE_EVERY:

@@ -1,4 +1,4 @@
-"""Small adapters for trainers that hide the loop: Hugging Face's, accelerate's, Lightning's and DeepSpeed's.
+"""Small adapters for libraries that hide the loop: by the function of theirs that runs, its phase.
 
 Where a library puts its own call in the place of torch's (backward, the optimizer's step, the next batch), what it does around that is
 part of the phase: the loop waits for all of it.
@@ -19,9 +19,27 @@ from .logs import logged
 from .loop import loop
 from .spans import bracket, each_batch
 
+# (module, class or "" for a function of the module, method, phase); what a library derives from such a class is seen with it.
+_FUNCTIONS = (
+    ("stable_baselines3.common.on_policy_algorithm", "OnPolicyAlgorithm", "collect_rollouts", "Data"),
+    ("stable_baselines3.common.off_policy_algorithm", "OffPolicyAlgorithm", "collect_rollouts", "Data"),
+    ("stable_baselines3.common.buffers", "ReplayBuffer", "sample", "Data"),
+    ("stable_baselines3.common.evaluation", "", "evaluate_policy", "Eval"),
+    ("torchrl.data.replay_buffers.replay_buffers", "ReplayBuffer", "sample", "Data"),
+    ("torchrl.envs.common", "EnvBase", "rollout", "Data"),
+    ("tianshou.data.collector", "BaseCollector", "collect", "Data"),
+    ("fastai.learner", "Learner", "_do_epoch_validate", "Eval"),
+    ("composer.trainer.trainer", "Trainer", "_eval_loop", "Eval"),
+    ("speechbrain.core", "Brain", "_fit_valid", "Eval"),
+    ("pytorch_tabnet.abstract_model", "TabModel", "_predict_epoch", "Eval"),
+    ("pytorch_metric_learning.testers.base_tester", "BaseTester", "test", "Eval"),
+)
+
 
 def install() -> None:
     """Register the adapters; each runs when the program imports its framework."""
+    for name, owner, method, phase in _FUNCTIONS:
+        imports.after(name, functools.partial(_bracketed, owner, method, phase))
     imports.after("transformers.trainer", _hugging_face)
     imports.after("accelerate.data_loader", _accelerate)
     imports.after("accelerate.accelerator", lambda module: bracket(module.Accelerator, "backward", "Bwd"))
@@ -35,6 +53,10 @@ def install() -> None:
         imports.after(f"{package}.trainer.trainer", lambda module: saver_method(module.Trainer, "save_checkpoint"))
         imports.after(f"{package}.core.module", lambda module: _log_method(module.LightningModule, "log"))
         imports.after(f"{package}.strategies.strategy", lambda module: bracket(module.Strategy, "training_step", "Fwd"))
+
+
+def _bracketed(owner: str, method: str, phase: str, module) -> None:
+    bracket(getattr(module, owner, None) if owner else module, method, phase)
 
 
 def _hugging_face(module) -> None:

@@ -1,0 +1,187 @@
+"""Rules that read cost sites: slow_operator, callback, growth."""
+
+from __future__ import annotations
+
+from trainflash.diagnosis.claims import Claim, at, claim, count, milliseconds, percent, shown
+from trainflash.diagnosis.signals import Signals
+from trainflash.diagnosis.slow_forms import known_form
+from trainflash.diagnosis.thresholds import Thresholds
+from trainflash.schema import Evidence, Site, SiteOperator, Trend
+
+BOTH = ("Fwd", "Bwd")
+WITHOUT_DERIVATIVE = ("torch/distributed/", "torch/_ops.py", "torch/library.py")  # what calls operators that may have none
+CALLED_BACK = {
+    "hook": "hooks",
+    "metric": "metrics",
+    "tracker": "trackers and profilers",
+    "engine": "what autograd calls beside the nodes of the graph, such as hooks,",
+}
+
+
+def slow_operator(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
+    """A call of torch that takes far longer than its bytes and FLOPs need on this machine, or that has a form known to be faster.
+
+    Abstains without recorded calls. Calls of a device are not seen: the host only launches them.
+    """
+    if signals.on_gpu:
+        return ()
+    claims = []
+    for site in signals.summary.sites:
+        for operator in site.operators if not site.called_back else ():
+            found = _slow(site, operator, limits)
+            if found is not None:
+                claims.append(found)
+    return tuple(claims)
+
+
+def _slow(site: Site, operator: SiteOperator, limits: Thresholds) -> Claim | None:
+    took_ms = operator.ms + operator.backward_ms
+    form = known_form(operator)
+    saved = form.saves if form is not None else 0.0
+    by_floor = 1 - min(1.0, operator.floor_ms / took_ms) if operator.floor_ms is not None and took_ms > 0 else None
+    far = by_floor is not None and by_floor >= 1 - 1 / limits.far_above_floor and took_ms / operator.calls >= limits.operator_ms
+    if by_floor is not None:
+        saved = max(saved, by_floor) if far or saved else 0.0
+    elif not saved:
+        return None
+    weight = operator.share * saved
+    if weight < limits.dominant or (form is None and not far):
+        return None
+    rows = [
+        percent("share of wall time, with its backward", operator.share),
+        count("calls per step", operator.calls),
+        milliseconds("per step", took_ms),
+        *(Evidence("given", _operand(each)) for each in operator.given[:2]),
+    ]
+    if operator.floor_ms is not None:
+        rows.append(milliseconds("what its bytes and FLOPs need on this machine at least", operator.floor_ms))
+    if form is not None:
+        rows += [Evidence("form", form.name), Evidence("faster", form.instead)]
+    times = f", {took_ms / operator.floor_ms:.0f} times what its bytes and FLOPs need" if far and operator.floor_ms else ""
+    return claim(
+        "slow_operator",
+        "Fwd" if site.phase == "Fwd" else site.phase,
+        "host",
+        operator.share,
+        limits,
+        weight=weight,
+        phases=BOTH if site.phase == "Fwd" else (site.phase,),
+        summary=f"{operator.name} takes {shown(operator.share)} of the time{at(site.location)}{times}"
+        + (f": {form.name}" if form is not None else ""),
+        evidence=rows,
+        location=site.location,
+    )
+
+
+def _operand(operand) -> str:
+    layout = "" if operand.layout == "contiguous" else f", {operand.layout}"
+    return f"{' × '.join(map(str, operand.shape)) or 'a number'}, {operand.dtype}{layout}"
+
+
+def callback(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
+    """Hooks, metrics, trackers that run inside forward, backward or step. Abstains without stacks."""
+    claims = []
+    for kind, name in CALLED_BACK.items():
+        found = [
+            site for site in signals.summary.sites if site.called_back == kind and site.role == "main" and site.phase in ("Fwd", "Opt")
+        ]
+        share = sum(site.share for site in found)
+        if not found or share < limits.dominant:
+            continue
+        first = found[0]
+        rows = [
+            percent("share of wall time", share),
+            Evidence("hottest line", str(first.location)),
+            *(Evidence("calls", f"{place.function} ({place})") for place in first.path[-1:]),
+        ]
+        backward = sum(site.backward for site in found) > 0.5 * share
+        claims.append(
+            claim(
+                "callback",
+                "Bwd" if backward else "Fwd",
+                "host",
+                share,
+                limits,
+                weight=signals.exposed(share),
+                phases=("Fwd", "Bwd", "Opt"),
+                summary=f"{name} inside forward, backward or step take {shown(share)} of the time{at(first.location)}",
+                evidence=rows,
+                location=first.location,
+            )
+        )
+    return tuple(claims)
+
+
+def growth(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
+    """Steps take longer and longer, and one place is where. Abstains without enough steps, and where all places slow down alike.
+
+    A machine that slows down, or other programs, slow all places and the wall clock; a program's own growth is one place's, and is there
+    in CPU time too, where that was read.
+    """
+    trend = signals.summary.trend
+    if trend is None or trend.location is None or not grows(trend, limits):
+        return ()
+    site = next((each for each in signals.summary.sites if each.location == trend.location), None)
+    if site is None or not _of_one_place(trend, limits):
+        return ()
+    share = max(site.share, 1 - trend.early_ms / trend.late_ms)
+    where = _registers(signals, site) or site
+    rows = [
+        milliseconds("a step in the first third of the steady steps", trend.early_ms),
+        milliseconds("in the last third", trend.late_ms),
+        milliseconds("of it this place, first third", trend.site_early_ms or 0.0),
+        milliseconds("last third", trend.site_late_ms or 0.0),
+    ]
+    if trend.cpu_early_ms is not None and trend.cpu_late_ms is not None:
+        rows += [
+            milliseconds("CPU time a step, first third", trend.cpu_early_ms),
+            milliseconds("last third", trend.cpu_late_ms),
+        ]
+    return (
+        claim(
+            "growth",
+            site.phase if site.phase != "Fwd" or site.forward >= site.backward else "Bwd",
+            "host",
+            site.share,
+            limits,
+            at_most=share,
+            phases=BOTH if site.phase == "Fwd" else (site.phase,),
+            summary=f"steps take longer and longer: {trend.early_ms:.1f} ms in the first third, {trend.late_ms:.1f} ms in the last; what "
+            f"grows is at {where.location}" + (f", in what backward calls for it at {site.location}" if where is not site else ""),
+            evidence=rows,
+            location=where.location,
+        ),
+    )
+
+
+def grows(trend: Trend, limits: Thresholds) -> bool:
+    """Whether steps grow all along, by more than a busy machine's ups and downs: in wall time, and in CPU time.
+
+    Where that was not read, wall time has to grow in nearly every part.
+    """
+    parts = trend.parts_ms
+    pairs = [(first, second) for place, first in enumerate(parts) for second in parts[place + 1 :]]
+    rising = sum(second > first for first, second in pairs) / max(1, len(pairs))
+    stays = parts[-1] >= limits.grown_stays * max(parts)
+    by_cpu = trend.cpu_early_ms is not None and trend.cpu_late_ms is not None
+    if by_cpu and trend.cpu_late_ms < limits.grown_cpu * trend.cpu_early_ms:
+        return False
+    return stays and trend.late_ms >= limits.grown * trend.early_ms and rising >= (limits.rising if by_cpu else limits.rising_alone)
+
+
+def _of_one_place(trend: Trend, limits: Thresholds) -> bool:
+    early, late = trend.site_early_ms or 0.0, trend.site_late_ms or 0.0
+    rest_early, rest_late = trend.early_ms - early, trend.late_ms - late
+    alone = late - early >= limits.grown_place * (trend.late_ms - trend.early_ms)
+    faster = late * max(rest_early, 1e-9) >= limits.grown * early * max(rest_late, 1e-9)
+    return alone and faster
+
+
+def _registers(signals: Signals, site: Site) -> Site | None:
+    """Of what the engine calls beside nodes the line that most likely left it there: it calls an operator that has no derivative."""
+    if site.called_back != "engine":
+        return None
+    found = [
+        each for each in signals.summary.sites if each is not site and any(place.file.startswith(WITHOUT_DERIVATIVE) for place in each.path)
+    ]
+    return max(found, key=lambda each: each.share, default=None)

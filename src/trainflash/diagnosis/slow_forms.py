@@ -1,0 +1,117 @@
+"""An open table of calls of torch that are slow in the form in which they are made, each with the form that is known to be faster.
+
+A row says when it applies, by what the call was given (see `Operand`), and what to write instead. Figures are of one core and torch 2.13.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from trainflash.schema import SiteOperator
+
+SMALL_DIMENSION = 8
+MANY_CATEGORIES = 512
+_REDUCTIONS = frozenset({"norm", "vector_norm", "var", "std", "prod", "logsumexp", "median"})
+_CONVOLVES = frozenset(
+    {"conv2d", "max_pool2d", "_max_pool2d", "avg_pool2d", "adaptive_avg_pool2d", "batch_norm", "interpolate", "conv_transpose2d"}
+)
+_PRODUCTS = frozenset({"matmul", "__matmul__", "mm", "bmm", "linear", "addmm"})
+
+
+@dataclass(frozen=True)
+class Form:
+    """`applies` tells whether a call is of this form; `instead` what is faster, and `saves` the least part of its time that saves."""
+
+    name: str
+    applies: Callable[[SiteOperator], bool]
+    instead: str
+    saves: float  # 0: as much as the floor says
+
+
+def known_form(operator: SiteOperator) -> Form | None:
+    """The first row that applies."""
+    return next((form for form in FORMS if operator.given and form.applies(operator)), None)
+
+
+def _argument(operator: SiteOperator, *names: str) -> str | None:
+    return next((value for name, value in operator.arguments if name in names), None)
+
+
+def _over_small_dimension(operator: SiteOperator) -> bool:
+    """Measured: `norm(dim=0)` of 2 × 512 × 256 takes 18 ms, `torch.hypot` of its halves 0.3."""
+    shape, dim = operator.given[0].shape, _argument(operator, "dim", "2" if operator.name == "norm" else "1")
+    try:
+        size = shape[int(str(dim).strip("[]()"))]
+    except (TypeError, ValueError, IndexError):
+        return False
+    return operator.name in _REDUCTIONS and size <= SMALL_DIMENSION and math.prod(shape) >= 1024 * size
+
+
+def _drawn_without_replacement(operator: SiteOperator) -> bool:
+    """Measured: 8 of 8,000 for each of 128 rows take 35 ms, and with another way to draw a step of 64 ms becomes one of 8."""
+    replacement = _argument(operator, "replacement", "2")
+    return operator.name == "multinomial" and replacement in (None, "False") and operator.given[0].shape[-1] >= MANY_CATEGORIES
+
+
+def _in_double(operator: SiteOperator) -> bool:
+    return operator.given[0].dtype in ("float64", "complex128")
+
+
+def _dense_gradient(operator: SiteOperator) -> bool:
+    """Measured: the dense gradient of 6,144 rows of a table of 4,096 × 48 takes 7 ms, ten times what the forward takes."""
+    return operator.name == "embedding" and operator.backward_ms > 3 * operator.ms and _argument(operator, "sparse") != "True"
+
+
+def _in_nchw(operator: SiteOperator) -> bool:
+    """Measured: pooling and convolutions of 16 to 64 channels take 1.5 to 1.9 times as long in NCHW as in NHWC on a CPU."""
+    first = operator.given[0]
+    return (
+        operator.name in _CONVOLVES
+        and len(first.shape) == 4
+        and first.layout == "contiguous"
+        and first.device == "cpu"
+        and first.shape[1] > 3
+    )
+
+
+def _strided(operator: SiteOperator) -> bool:
+    return operator.name not in _PRODUCTS and any(each.layout == "strided" and math.prod(each.shape) >= 65_536 for each in operator.given)
+
+
+FORMS: tuple[Form, ...] = (
+    Form(
+        "a reduction over a dimension of a few elements",
+        _over_small_dimension,
+        "write the reduction out over the few elements (torch.hypot for the norm of two, or the square root of a sum of squares), or move "
+        "that dimension last",
+        0.5,
+    ),
+    Form(
+        "drawing without replacement from many categories",
+        _drawn_without_replacement,
+        "draw with replacement=True and redraw the few repeats, draw by torch.searchsorted in cumulated weights that are made once, or "
+        "draw once for several steps",
+        0.5,
+    ),
+    Form("float64", _in_double, "compute in float32 where the result does not need 16 digits", 0.4),
+    Form(
+        "the dense gradient of an embedding",
+        _dense_gradient,
+        "nn.Embedding(..., sparse=True) with an optimizer that takes sparse gradients, or fewer distinct rows",
+        0.0,
+    ),
+    Form(
+        "strided operands",
+        _strided,
+        "make the operand contiguous once, where it is made, or order the dimensions so that the last one is read in its order",
+        0.0,
+    ),
+    Form(
+        "convolutions and pooling in NCHW on a CPU",
+        _in_nchw,
+        "model.to(memory_format=torch.channels_last), and the inputs likewise",
+        0.3,
+    ),
+)

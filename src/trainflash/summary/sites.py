@@ -1,0 +1,361 @@
+"""Samples and recorded calls → cost sites: the owner's lines with what lies below them.
+
+A sample's time counts for the owner's deepest line on its stack. Backward runs in C: what no Python frame explains there is divided among
+the lines of the forward as the recorded steps tell (the nearest one to the sample's step). A line under which whole steps run stands for a
+loop inside a library; its time is that of the library's deepest lines, where no torch and no arithmetic library begins.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from trainflash.schema import PHASES, CallNode, CallTree, Location, Peaks, Site, SiteOperator
+from trainflash.summary import callbacks
+from trainflash.summary.call_tree import Node, owners, root
+from trainflash.summary.floors import with_floors
+from trainflash.summary.steady import NS_PER_MS, Steady, steady_part
+from trainflash.trace import RankTrace, Samples, Trace
+from trainflash.trace.stacks import CallTrace, Stack
+
+MOST_SITES = 60
+LEAST_SHARE = 0.002  # own: two thousandths of the time explain nothing
+MOST_OPERATORS = 6
+NETWORK = "Fwd"  # a forward with its backward
+OF_LOOP = ("Data", "Fwd", "Bwd", "Opt")
+LOOP_SHARE = 0.01  # own: of the time in each of two such phases, before a line stands for a loop
+RARE = 0.05  # own: what was seen in so few of the steps comes now and then
+# Libraries that compute on arrays, tables, texts, pictures: called by a line, never the place that one would look at.
+_ARITHMETIC = """
+numpy scipy sklearn pandas polars statsmodels networkx numba joblib PIL cv2 skimage imageio matplotlib tqdm rich librosa soundfile
+pyarrow h5py msgpack yaml requests urllib3 tensorboard wandb
+"""
+LEAVES = frozenset(_ARITHMETIC.split())
+BESIDE = 0.3  # own: of backward, before what the engine does beside nodes is more than adding up gradients
+_ENGINE = ("torch/autograd/graph.py", "_engine_run_backward")
+ENGINE = "engine"
+
+
+@dataclass
+class _Place:
+    """What is known of one site while it is put together."""
+
+    tree: Node
+    forward_ns: int = 0
+    backward_ns: int = 0
+    steps: Counter = field(default_factory=Counter)  # ns by step
+    phases: Counter = field(default_factory=Counter)
+    called_back: Counter = field(default_factory=Counter)
+    under: Location | None = None
+
+
+@dataclass(frozen=True)
+class _Weighed:
+    """A stack with its time: of one sample, or of what one sample of backward is divided into."""
+
+    stack: Stack
+    phase: str  # NETWORK for both ways
+    backward: bool
+    ns: float
+    step: int
+    beside: bool = False  # in backward, beside nodes
+
+
+@dataclass(frozen=True)
+class CostSites:
+    """The sites, costliest first, the call tree that they were read from, and the owner's lines that stand for a loop in a library."""
+
+    sites: tuple[Site, ...]
+    tree: tuple[CallNode, ...]
+    loops: frozenset[Location] = frozenset()
+
+
+def cost_sites(trace: Trace, rank: RankTrace, part: Steady, peaks: Peaks | None = None) -> CostSites:
+    """The sites of the training thread and of its workers; none where stacks were not recorded.
+
+    With `peaks` of the machine their operators have floors.
+    """
+    samples = rank.samples
+    if samples.stack is None or not samples.stacks:
+        return CostSites((), ())
+    kept = part.keeps(samples.step) & (samples.stack >= 0)
+    weighed = list(_weighed(samples, kept, rank, part))
+    whole = int(samples.weight_ns[part.keeps(samples.step)].sum())
+    if not whole:
+        return CostSites((), ())
+    run = _run_shares(rank)
+    loops = _loops(weighed, whole)
+    places, trees = _placed(weighed, loops)
+    seen = len(np.unique(samples.step[kept]))
+    thirds = np.array_split(part.kept, 3)
+    sites = [_site(key, place, whole, "main", run, seen, thirds) for key, place in places.items()]
+    sites = _with_operators(sites, rank.calls, loops)
+    sites = [replace(site, operators=with_floors(site.operators, peaks)) for site in _with_functions(sites)]
+    sites += _of_workers(trace, rank, part)
+    sites.sort(key=lambda site: -site.share)
+    chosen = tuple(site for site in sites if site.share >= LEAST_SHARE)[:MOST_SITES]
+    drawn = sorted((tree.drawn(whole) for tree in trees.values()), key=lambda node: -node.share)
+    return CostSites(chosen, tuple(drawn), loops)
+
+
+def call_tree(trace: Trace, *, run: str, warmup: int | None = None) -> CallTree:
+    """The call tree of rank 0's training thread. `warmup` is the one that the summary was made with."""
+    rank = trace.ranks[0]
+    return CallTree(run, cost_sites(trace, rank, steady_part(rank, warmup)).tree)
+
+
+def _weighed(samples: Samples, kept: np.ndarray, rank: RankTrace, part: Steady) -> Iterator[_Weighed]:
+    backward = PHASES.index("Bwd")
+    divided = _Divided(rank.calls, _in_python(samples, kept & (samples.phase == backward)))
+    for index in np.flatnonzero(kept):
+        stack, phase = samples.stacks[samples.stack[index]], PHASES[samples.phase[index]]
+        ns, step = int(samples.weight_ns[index]), int(samples.step[index])
+        if phase == "Bwd":
+            inside = _behind_engine(stack)
+            if inside == () and divided:
+                yield from divided.of(stack, ns, step)
+            else:
+                yield _Weighed(stack, NETWORK, True, ns, step)
+            continue
+        if phase == "Other" and rank.forward_lines:
+            own = owners(stack)
+            alone = own is not None and not any(frame.kind == "library" for frame in stack[own + 1 :])
+            if alone and stack[own].location in rank.forward_lines:  # a library's call there may be anything
+                phase = NETWORK
+        yield _Weighed(stack, phase, False, ns, step)
+
+
+def _in_python(samples: Samples, backward: np.ndarray) -> float:
+    """Part of backward's time in Python that the engine called."""
+    whole = int(samples.weight_ns[backward].sum())
+    called = [index for index in np.flatnonzero(backward) if _behind_engine(samples.stacks[samples.stack[index]])]
+    return int(samples.weight_ns[called].sum()) / whole if whole else 0.0
+
+
+class _Divided:
+    """What a moment in the engine is divided into: lines of the forward, by the recorded step that is nearest to its step."""
+
+    def __init__(self, calls: tuple[CallTrace, ...], in_python: float) -> None:
+        self._known = [(call.step, found, _beside(call, in_python)) for call in calls if (found := _backwards(call))]
+        self._steps = np.array([step for step, _, _ in self._known])
+
+    def __bool__(self) -> bool:
+        return bool(self._known)
+
+    def of(self, stack: Stack, ns: int, step: int) -> Iterator[_Weighed]:
+        """`ns` at the call of backward with that stack, in pieces."""
+        _, portions, beside = self._known[int(np.argmin(np.abs(self._steps - step)))]
+        if beside:
+            yield _Weighed(stack, NETWORK, True, beside * ns, step, beside=True)
+        for other, portion in portions.items():
+            yield _Weighed(other, NETWORK, True, (1 - beside) * portion * ns, step)
+
+
+def _beside(call: CallTrace, in_python: float) -> float:
+    """Of what backward spends in C, the part that lies beside nodes; 0 where that is no more than usual."""
+    whole = call.beside_ns + sum(row.backward_ns for row in call.rows)
+    beside = max(0.0, call.beside_ns / whole - in_python) if whole else 0.0
+    return beside / (1 - in_python) if beside >= BESIDE and in_python < 1 else 0.0
+
+
+def _backwards(call: CallTrace) -> dict[Stack, float]:
+    """Part of backward's time by the stack of what it goes back through."""
+    whole = sum(row.backward_ns for row in call.rows if row.phase != "Bwd")
+    found: dict[Stack, float] = defaultdict(float)
+    for row in call.rows:
+        if row.backward_ns and row.phase != "Bwd" and row.stack:
+            found[row.stack] += row.backward_ns / whole
+    return found
+
+
+def _behind_engine(stack: Stack) -> Stack | None:
+    """The frames that autograd's engine called; None where it is not on the stack."""
+    for place in reversed(range(len(stack))):
+        location = stack[place].location
+        if location.file.endswith(_ENGINE[0]) and location.function.endswith(_ENGINE[1]):
+            return stack[place + 1 :]
+    return None
+
+
+def _loops(weighed: list[_Weighed], whole: int) -> frozenset[Location]:
+    """The owner's lines that stand for a loop inside a library: whole parts of steps of several kinds run below them."""
+    spent: dict[Location, Counter] = defaultdict(Counter)
+    for each in weighed:
+        own = owners(each.stack)
+        if own is not None and own + 1 < len(each.stack):
+            phase = "Bwd" if each.backward else each.phase
+            if phase in OF_LOOP and any(frame.kind == "library" and frame.package not in LEAVES for frame in each.stack[own + 1 :]):
+                spent[each.stack[own].location][phase] += each.ns
+    return frozenset(
+        line for line, phases in spent.items() if sum(ns >= LOOP_SHARE * whole for phase, ns in phases.items() if phase != "Bwd") >= 2
+    )
+
+
+def anchor(stack: Stack, loops: frozenset[Location]) -> Location | None:
+    """Where the time of a stack counts; None where none of its frames is the owner's or a library's."""
+    place, _ = _anchor(stack, loops)
+    return None if place is None else stack[place].location
+
+
+def _anchor(stack: Stack, loops: frozenset[Location]) -> tuple[int | None, Location | None]:
+    """(place in the stack of the frame that the time counts for, the owner's line of the loop above it where that frame is a library's)."""
+    own = owners(stack)
+    if own is None or stack[own].location in loops:
+        under = None if own is None else stack[own].location
+        for place in reversed(range(len(stack))):
+            if own is not None and place <= own:
+                break
+            if stack[place].kind == "library" and stack[place].package not in LEAVES:
+                return place, under
+    return own, None
+
+
+def _placed(weighed: list[_Weighed], loops: frozenset[Location]) -> tuple[dict[tuple[str, Location], _Place], dict[str, Node]]:
+    places: dict[tuple[str, Location], _Place] = {}
+    trees: dict[str, Node] = {}
+    for each in weighed:
+        tree = trees.get(each.phase)
+        if tree is None:
+            tree = trees[each.phase] = root(each.phase)
+        tree.add(each.stack, int(each.ns))
+        at, under = _anchor(each.stack, loops)
+        if at is None:
+            continue
+        frame = each.stack[at]
+        key = each.phase, frame.location
+        place = places.get(key)
+        if place is None:
+            place = places[key] = _Place(Node(frame), under=under)
+        place.tree.add(each.stack[at + 1 :], int(each.ns))
+        place.steps[each.step] += int(each.ns)
+        kind = ENGINE if each.beside else callbacks.kind_of(each.stack, each.phase == NETWORK, each.backward)
+        place.called_back[kind] += int(each.ns)
+        if each.backward:
+            place.backward_ns += int(each.ns)
+        else:
+            place.forward_ns += int(each.ns)
+    return places, trees
+
+
+def _site(key: tuple[str, Location], place: _Place, whole: int, role: str, run: dict[Location, float], seen: int, thirds: list) -> Site:
+    phase, location = key
+    ns = place.tree.ns
+    kind, most = place.called_back.most_common(1)[0] if place.called_back else ("", 0)
+    return Site(
+        role=role,  # type: ignore[arg-type]
+        phase=phase,
+        location=location,
+        share=ns / whole,
+        run_share=run.get(location, 0.0),
+        function_share=ns / whole,
+        forward=place.forward_ns / whole,
+        backward=place.backward_ns / whole,
+        under=place.under,
+        path=tuple(frame.location for frame in place.tree.way_down()),
+        called_back=kind if most >= 0.5 * ns else "",
+        often=_often(place.steps, seen),
+        early_ms=_in_step(place.steps, thirds[0]) if thirds else None,
+        late_ms=_in_step(place.steps, thirds[-1]) if thirds else None,
+    )
+
+
+def _in_step(steps: Counter, chosen: np.ndarray) -> float | None:
+    """Milliseconds a step in the chosen ones."""
+    return sum(steps[int(step)] for step in chosen) / len(chosen) / NS_PER_MS if len(chosen) else None
+
+
+def _often(steps: Counter, seen: int) -> str:
+    """Whether a site's time lies in few of the `seen` steps that have samples."""
+    return "now and then" if steps and len(steps) <= RARE * seen else "step"
+
+
+def _run_shares(rank: RankTrace) -> dict[Location, float]:
+    """Share of the whole run's wall time by the owner's deepest line."""
+    samples, wall = rank.samples, max(1, rank.end_ns - rank.process_start_ns)
+    found: dict[Location, float] = defaultdict(float)
+    if samples.stack is None:
+        return found
+    for index in np.flatnonzero(samples.stack >= 0):
+        stack = samples.stacks[samples.stack[index]]
+        own = owners(stack)
+        if own is not None:
+            found[stack[own].location] += int(samples.weight_ns[index]) / wall
+    return found
+
+
+def _with_functions(sites: list[Site]) -> list[Site]:
+    whole: dict[tuple[str, str, str], float] = defaultdict(float)
+    for site in sites:
+        whole[(site.phase, site.location.file, site.location.function)] += site.share
+    return [replace(site, function_share=whole[(site.phase, site.location.file, site.location.function)]) for site in sites]
+
+
+def _with_operators(sites: list[Site], calls: tuple[CallTrace, ...], loops: frozenset[Location]) -> list[Site]:
+    """The sites with what their lines asked torch for, in the mean of the recorded steps.
+
+    A recorded step says how forward's time is divided among calls, the samples how much there is of it.
+    """
+    found: dict[Location, dict[str, list]] = defaultdict(dict)
+    forward_ns = 0
+    for call in calls:
+        for row in call.rows:
+            at = anchor(row.stack, loops)
+            if at is None or row.name == "backward" or row.phase in ("Bwd", "Opt", "Data"):
+                continue
+            forward_ns += row.ns
+            spent = found[at].setdefault(row.name, [0, 0, 0, None])
+            spent[0] += row.calls
+            spent[1] += row.ns
+            spent[2] += row.backward_ns
+            if row.given and (spent[3] is None or row.ns / row.calls > spent[3].ns / spent[3].calls):
+                spent[3] = row
+    forward = sum(site.forward for site in sites if site.phase == NETWORK and not site.called_back)
+    each = forward / forward_ns if forward_ns else 0.0
+    return [_asking(site, found.get(site.location, {}), len(calls), each) if site.phase == NETWORK else site for site in sites]
+
+
+def _asking(site: Site, found: dict[str, list], steps: int, each: float) -> Site:
+    """A site with its operators; `each`: share of the time for a recorded nanosecond of forward."""
+    whole = sum(ns for _, ns, _, _ in found.values())
+    backward = sum(backward_ns for _, _, backward_ns, _ in found.values())
+    there = min(each, site.forward / whole) if whole else 0.0
+    back = site.backward / backward if backward else 0.0
+    operators = []
+    for name, (count, ns, backward_ns, longest) in found.items():
+        given, made, plain = (longest.given, longest.made, longest.arguments) if longest is not None else ((), (), ())
+        share = min(site.share, there * ns + back * backward_ns)
+        operators.append(
+            SiteOperator(name, count / steps, ns / steps / NS_PER_MS, backward_ns / steps / NS_PER_MS, share, given, made, plain)
+        )
+    operators.sort(key=lambda operator: -operator.share)
+    return replace(site, operators=tuple(operators[:MOST_OPERATORS]))
+
+
+def _of_workers(trace: Trace, rank: RankTrace, part: Steady) -> list[Site]:
+    """Lines of all worker processes together, as shares of the time sampled in them."""
+    places: dict[tuple[str, Location], _Place] = {}
+    whole = 0
+    for worker in trace.workers:
+        samples = worker.samples
+        if worker.parent != rank.pid or samples.stack is None:
+            continue
+        kept = part.holds(samples.t_ns)
+        whole += int(samples.weight_ns[kept].sum())
+        for index in np.flatnonzero(kept & (samples.stack >= 0)):
+            stack = samples.stacks[samples.stack[index]]
+            at, under = _anchor(stack, frozenset())
+            if at is None:
+                at = _deepest_library(stack)
+            if at is None:
+                continue
+            key = "Data", stack[at].location
+            place = places.setdefault(key, _Place(Node(stack[at]), under=under))
+            place.tree.add(stack[at + 1 :], int(samples.weight_ns[index]))
+    return [_site(key, place, whole, "worker", {}, 0, []) for key, place in places.items()] if whole else []
+
+
+def _deepest_library(stack: Stack) -> int | None:
+    return next((place for place in reversed(range(len(stack))) if stack[place].kind == "library"), None)

@@ -1,0 +1,80 @@
+"""Fact lines about call stacks → stacks, and calls of torch."""
+
+from __future__ import annotations
+
+import re
+
+from trainflash.schema.runs import Location
+from trainflash.schema.sites import Operand, Peaks
+from trainflash.trace.facts import Facts
+from trainflash.trace.stacks import CallRow, CallTrace, Stack, StackFrame
+
+_INSTALLED = re.compile(r"^.*[/\\](?:site|dist)-packages[/\\]")
+_PYTHON = re.compile(r"^.*[/\\]lib(?:64)?[/\\]python\d+\.\d+[/\\]")
+
+
+def stacks(facts: Facts) -> dict[int, Stack]:
+    """The stacks of one process by their numbers."""
+    frames = {int(fact["id"]): _frame(facts, fact) for fact in facts.all("frame")}
+    return {
+        int(fact["id"]): tuple(frame for each in fact.get("frames", ()) if (frame := frames.get(each)) is not None)
+        for fact in facts.all("stack")
+    }
+
+
+def _frame(facts: Facts, fact: dict) -> StackFrame | None:
+    location = facts.location(fact.get("at"))
+    if location is None:
+        return None
+    if fact.get("own"):
+        return StackFrame(location, "own")
+    file = location.file
+    installed = _INSTALLED.match(file)
+    if installed:
+        file = file[installed.end() :]
+        kind = "torch" if file.startswith("torch/") else "library"
+        return StackFrame(Location(file, location.line, location.function), kind, str(fact.get("text", "")))
+    of_python = _PYTHON.match(file)
+    if of_python or file.startswith("<") or not file.endswith(".py"):
+        return StackFrame(Location(file[of_python.end() :] if of_python else file, location.line, location.function), "python")
+    return StackFrame(location, "torch" if "/torch/" in file and "/torch/nn/" in file else "library")
+
+
+def calls(facts: Facts) -> tuple[CallTrace, ...]:
+    """The steps whose calls were recorded."""
+    known = stacks(facts)
+    found = []
+    for fact in facts.all("op_lines"):
+        rows = [_row(known.get(row[0], ()), row) for row in fact.get("rows", ()) if len(row) == 7]
+        found.append(CallTrace(int(fact["step"]), int(fact["ns"]), tuple(rows), int(fact.get("beside_ns", 0))))
+    return tuple(found)
+
+
+def _row(stack: Stack, row: list) -> CallRow:
+    _, phase, name, count, ns, backward_ns, described = row
+    given, made, plain = described or ((), (), ())
+    return CallRow(
+        stack,
+        str(phase),
+        str(name),
+        int(count),
+        int(ns),
+        int(backward_ns),
+        tuple(map(_operand, given)),
+        tuple(map(_operand, made)),
+        tuple((str(key), str(value)) for key, value in plain),
+    )
+
+
+def _operand(told: list) -> Operand:
+    shape, dtype, layout, requires_grad, device = told
+    return Operand(tuple(map(int, shape)), str(dtype), str(layout), bool(requires_grad), str(device))
+
+
+def peaks(facts: Facts) -> Peaks | None:
+    """What the machine was measured to do at most; None where it was not measured in this run."""
+    told = facts.newest("peaks")
+    if not told:
+        return None
+    rates = [{str(name): float(rate) for name, rate in told.get(kind, {}).items()} for kind in ("bytes_per_s", "flops_per_s")]
+    return Peaks(int(told.get("threads", 1)), *rates)

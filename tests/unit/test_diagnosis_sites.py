@@ -1,0 +1,140 @@
+"""Rules that read cost sites: slow operators, callbacks, growth; and what a healthy program may be called."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import scenarios as s
+import site_scenarios as c
+
+from trainflash.diagnosis import DEFAULT, diagnose
+from trainflash.diagnosis.slow_forms import known_form
+from trainflash.schema import Finding, Location, Summary
+
+
+def first(summary: Summary) -> Finding:
+    return diagnose(summary).findings[0]
+
+
+def kinds(summary: Summary) -> list[str]:
+    return [finding.kind for finding in diagnose(summary).findings]
+
+
+def test_the_five_largest_sites_stand_in_a_healthy_diagnosis_too():
+    sites = tuple(c.site(Location("model.py", line, "Net.forward"), 0.12 - 0.01 * line) for line in range(1, 8))
+    found = diagnose(replace(s.healthy(), sites=sites))
+    assert found.findings[0].kind == "compute"
+    assert found.sites == sites[:5]
+
+
+# --- slow operators
+
+
+def test_a_call_far_above_its_floor_is_named_with_its_line_shape_and_floor():
+    found = first(c.calling("logcumsumexp", 0.7, floor=40))
+    assert (found.kind, found.location, found.phase) == ("slow_operator", c.NORM, "Fwd")
+    assert found.share == pytest.approx(0.7)
+    assert any("2 × 512 × 256, float32" in str(row.value) for row in found.evidence)
+    assert any("at least" in row.name for row in found.evidence)
+    assert found.ceiling.speedup == pytest.approx(1 / 0.3, rel=0.01)  # without all of it: an upper bound
+
+
+def test_a_call_near_its_floor_or_of_an_unknown_one_is_no_finding():
+    assert first(c.calling("linear", 0.7, floor=3)).kind == "compute"
+    assert first(c.calling("gru", 0.7, floor=None)).kind == "compute"
+
+
+@pytest.mark.parametrize(
+    ("name", "more"),
+    [
+        ("norm", {"dim": 0}),
+        ("multinomial", {"shape": (128, 8000), "replacement": False}),
+        ("mul", {"dtype": "float64", "shape": (512, 512), "floor": 2}),
+        ("max_pool2d", {"shape": (32, 16, 24, 24)}),
+    ],
+)
+def test_a_form_that_is_known_to_be_slow_is_named_with_the_faster_one(name, more):
+    found = first(c.calling(name, 0.6, **more))
+    assert found.kind == "slow_operator"
+    assert any(row.name == "faster" for row in found.evidence)
+
+
+@pytest.mark.parametrize(
+    ("name", "more"),
+    [
+        ("norm", {"dim": 1}),  # over 512
+        ("multinomial", {"shape": (128, 8000), "replacement": True}),
+        ("multinomial", {"shape": (128, 10), "replacement": False}),
+        ("conv2d", {"shape": (32, 16, 24, 24), "layout": "channels_last"}),
+        ("conv2d", {"shape": (32, 3, 24, 24)}),  # pictures as they come
+    ],
+)
+def test_other_forms_of_the_same_calls_are_not(name, more):
+    found = c.calling(name, 0.6, **more)
+    assert known_form(found.sites[0].operators[0]) is None
+    assert first(found).kind == "compute"
+
+
+# --- callbacks
+
+
+@pytest.mark.parametrize("kind", ["metric", "hook", "tracker", "engine"])
+def test_what_is_called_back_is_no_network(kind):
+    found = first(c.called_back(0.3, kind))
+    assert (found.kind, found.location) == ("callback", c.METRIC)
+    assert found.share == pytest.approx(0.3)
+
+
+def test_a_bound_is_no_less_than_what_goes_away_without_the_callback():
+    found = first(c.called_back(0.5))
+    assert found.ceiling.how == "bound" and found.ceiling.speedup >= 1 / (1 - 0.5) - 1e-3
+
+
+# --- growth
+
+
+def test_growth_is_named_at_the_place_that_grows():
+    found = first(c.growing())
+    assert (found.kind, found.location) == ("growth", c.METRIC)
+    assert "6.0 ms" in found.summary and "15.0 ms" in found.summary
+
+
+def test_a_machine_that_slows_all_places_is_no_growth():
+    assert "growth" not in kinds(c.growing(place=0.3))
+
+
+def test_a_while_of_other_work_is_no_growth():
+    assert "growth" not in kinds(c.growing(parts=(6.0, 7.0, 9.0, 15.0, 13.0, 7.0)))
+
+
+def test_growth_of_the_wall_clock_alone_has_to_be_steady():
+    uneven = (6.0, 9.0, 7.0, 8.5, 13.0, 15.0)
+    assert "growth" in kinds(c.growing(parts=uneven))
+    assert "growth" not in kinds(c.growing(parts=uneven, cpu=False))
+    assert "growth" in kinds(c.growing(cpu=False))
+
+
+def test_what_grows_and_is_called_back_is_claimed_once():
+    both = replace(c.growing(), sites=(c.site(c.METRIC, 0.6, called_back="metric"),))
+    found = diagnose(both)
+    assert [finding.kind for finding in found.findings][:2] == ["growth", "callback"]
+    assert found.together.speedup <= 1 / (1 - 0.6) + 0.01
+
+
+def test_hooks_that_an_operator_leaves_in_the_engine_are_told_at_its_line():
+    backward, sends = Location("train.py", 48, "main"), Location("train.py", 25, "synchronize")
+    engine = c.site(backward, 0.5, called_back="engine", forward=0.0, backward=0.5)
+    sender = c.site(sends, 0.1, phase="Other", path=(Location("torch/distributed/distributed_c10d.py", 3145, "broadcast"),))
+    grown = c.growing()
+    found = first(replace(grown, sites=(engine, sender), trend=replace(grown.trend, location=backward, in_hooks=True)))
+    assert (found.kind, found.location) == ("growth", sends)
+
+
+# --- memory of workers
+
+
+def test_memory_that_workers_copy_stands_beside_the_input():
+    found = kinds(c.copying_workers())
+    assert found[0] == "input_cpu" and "worker_memory" in found
+    assert "worker_memory" not in kinds(c.copying_workers(DEFAULT.worker_grown_mb - 1))
