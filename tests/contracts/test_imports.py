@@ -13,7 +13,7 @@ SOURCE = Path(__file__).resolve().parents[2] / "src" / "trainflash"
 
 CORE = {
     "sandbox", "view", "launch", "bench", "fidelity", "verdict", "tuning_log", "writeback", "knobs", "diagnosis", "summary", "trace",
-    "telemetry", "live", "stats", "redact", "resources", "config", "schema", "errors", "install", "report", "profile", "gate",
+    "telemetry", "live", "stats", "stacks", "redact", "resources", "config", "schema", "errors", "install", "report", "profile", "gate",
 }  # fmt: skip
 MAY_IMPORT = {
     "errors": set(),
@@ -22,10 +22,11 @@ MAY_IMPORT = {
     "redact": set(),
     "resources": {"errors"},
     "stats": {"schema", "errors"},
-    "trace": {"schema", "errors"},
+    "stacks": {"schema"},
+    "trace": {"schema", "errors", "stacks"},
     "telemetry": {"schema", "errors"},
-    "live": {"schema", "telemetry", "errors"},
-    "summary": {"schema", "stats", "trace"},
+    "live": {"schema", "telemetry", "errors", "stacks"},
+    "summary": {"schema", "stats", "trace", "stacks"},
     "diagnosis": {"schema", "stats", "errors"},
     "knobs": {"schema", "resources", "errors"},
     "sandbox": {"schema", "errors"},

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from trainflash.schema import PHASES, EvaluationInput
+from trainflash.stacks import Stack
 from trainflash.trace import Samples
-from trainflash.trace.stacks import Stack
 
 _LOADER = "torch/utils/data/dataloader.py"
 _FETCHES = ("__next__",)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from trainflash.schema import PHASES, LineCost, Location
-from trainflash.summary.sites import anchor
+from trainflash.stacks import anchor
 from trainflash.summary.steady import Steady
 from trainflash.trace import PARTS, Samples, Trace
 

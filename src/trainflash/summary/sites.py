@@ -14,26 +14,18 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from trainflash.schema import PHASES, CallNode, CallTree, Location, Peaks, Site, SiteOperator
+from trainflash.stacks import Node, Stack, anchor, anchored, loop_lines, owners, root
 from trainflash.summary import callbacks
-from trainflash.summary.call_tree import Node, owners, root
 from trainflash.summary.floors import with_floors
 from trainflash.summary.steady import NS_PER_MS, Steady, steady_part
 from trainflash.trace import RankTrace, Samples, Trace
-from trainflash.trace.stacks import CallTrace, Stack
+from trainflash.trace.calls import CallTrace
 
 MOST_SITES = 60
 LEAST_SHARE = 0.002  # own: two thousandths of the time explain nothing
 MOST_OPERATORS = 6
 NETWORK = "Fwd"  # a forward with its backward
-OF_LOOP = ("Data", "Fwd", "Bwd", "Opt")
-LOOP_SHARE = 0.01  # own: of the time in each of two such phases, before a line stands for a loop
 RARE = 0.05  # own: what was seen in so few of the steps comes now and then
-# Libraries that compute on arrays, tables, texts, pictures: called by a line, never the place that one would look at.
-_ARITHMETIC = """
-numpy scipy sklearn pandas polars statsmodels networkx numba joblib PIL cv2 skimage imageio matplotlib tqdm rich librosa soundfile
-pyarrow h5py msgpack yaml requests urllib3 tensorboard wandb
-"""
-LEAVES = frozenset(_ARITHMETIC.split())
 BESIDE = 0.3  # own: of backward, before what the engine does beside nodes is more than adding up gradients
 _ENGINE = ("torch/autograd/graph.py", "_engine_run_backward")
 ENGINE = "engine"
@@ -87,7 +79,7 @@ def cost_sites(trace: Trace, rank: RankTrace, part: Steady, peaks: Peaks | None 
     if not whole:
         return CostSites((), ())
     run = _run_shares(rank)
-    loops = _loops(weighed, whole)
+    loops = loop_lines((each.stack, "Bwd" if each.backward else each.phase, each.ns) for each in weighed)
     places, trees = _placed(weighed, loops)
     seen = len(np.unique(samples.step[kept]))
     thirds = np.array_split(part.kept, 3)
@@ -180,39 +172,6 @@ def _behind_engine(stack: Stack) -> Stack | None:
     return None
 
 
-def _loops(weighed: list[_Weighed], whole: int) -> frozenset[Location]:
-    """The owner's lines that stand for a loop inside a library: whole parts of steps of several kinds run below them."""
-    spent: dict[Location, Counter] = defaultdict(Counter)
-    for each in weighed:
-        own = owners(each.stack)
-        if own is not None and own + 1 < len(each.stack):
-            phase = "Bwd" if each.backward else each.phase
-            if phase in OF_LOOP and any(frame.kind == "library" and frame.package not in LEAVES for frame in each.stack[own + 1 :]):
-                spent[each.stack[own].location][phase] += each.ns
-    return frozenset(
-        line for line, phases in spent.items() if sum(ns >= LOOP_SHARE * whole for phase, ns in phases.items() if phase != "Bwd") >= 2
-    )
-
-
-def anchor(stack: Stack, loops: frozenset[Location]) -> Location | None:
-    """Where the time of a stack counts; None where none of its frames is the owner's or a library's."""
-    place, _ = _anchor(stack, loops)
-    return None if place is None else stack[place].location
-
-
-def _anchor(stack: Stack, loops: frozenset[Location]) -> tuple[int | None, Location | None]:
-    """(place in the stack of the frame that the time counts for, the owner's line of the loop above it where that frame is a library's)."""
-    own = owners(stack)
-    if own is None or stack[own].location in loops:
-        under = None if own is None else stack[own].location
-        for place in reversed(range(len(stack))):
-            if own is not None and place <= own:
-                break
-            if stack[place].kind == "library" and stack[place].package not in LEAVES:
-                return place, under
-    return own, None
-
-
 def _placed(weighed: list[_Weighed], loops: frozenset[Location]) -> tuple[dict[tuple[str, Location], _Place], dict[str, Node]]:
     places: dict[tuple[str, Location], _Place] = {}
     trees: dict[str, Node] = {}
@@ -221,7 +180,7 @@ def _placed(weighed: list[_Weighed], loops: frozenset[Location]) -> tuple[dict[t
         if tree is None:
             tree = trees[each.phase] = root(each.phase)
         tree.add(each.stack, int(each.ns))
-        at, under = _anchor(each.stack, loops)
+        at, under = anchored(each.stack, loops)
         if at is None:
             continue
         frame = each.stack[at]
@@ -346,7 +305,7 @@ def _of_workers(trace: Trace, rank: RankTrace, part: Steady) -> list[Site]:
         whole += int(samples.weight_ns[kept].sum())
         for index in np.flatnonzero(kept & (samples.stack >= 0)):
             stack = samples.stacks[samples.stack[index]]
-            at, under = _anchor(stack, frozenset())
+            at, under = anchored(stack, frozenset())
             if at is None:
                 at = _deepest_library(stack)
             if at is None:

@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from trainflash.schema.runs import PHASES, Location
+from trainflash.stacks import Stack
 from trainflash.trace.accounting import OTHER, Spans, with_spans
 from trainflash.trace.facts import Facts
-from trainflash.trace.stacks import Stack
 from trainflash.trace.words import Codes
 
 FWD, OPT = PHASES.index("Fwd"), PHASES.index("Opt")

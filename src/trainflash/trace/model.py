@@ -11,8 +11,9 @@ import numpy as np
 from trainflash.schema.runs import Location
 from trainflash.schema.sites import Peaks
 from trainflash.schema.summaries import PaddedField, Setting, StartUp, Written
+from trainflash.stacks import Stack
+from trainflash.trace.calls import CallTrace
 from trainflash.trace.computing import ComputeTrace
-from trainflash.trace.stacks import CallTrace, Stack
 
 
 @dataclass(frozen=True)

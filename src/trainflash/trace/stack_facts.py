@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import re
-
-from trainflash.schema.runs import Location
 from trainflash.schema.sites import Operand, Peaks
+from trainflash.stacks import Stack, StackFrame, frame_at
+from trainflash.trace.calls import CallRow, CallTrace
 from trainflash.trace.facts import Facts
-from trainflash.trace.stacks import CallRow, CallTrace, Stack, StackFrame
-
-_INSTALLED = re.compile(r"^.*[/\\](?:site|dist)-packages[/\\]")
-_PYTHON = re.compile(r"^.*[/\\]lib(?:64)?[/\\]python\d+\.\d+[/\\]")
 
 
 def stacks(facts: Facts) -> dict[int, Stack]:
@@ -24,20 +19,7 @@ def stacks(facts: Facts) -> dict[int, Stack]:
 
 def _frame(facts: Facts, fact: dict) -> StackFrame | None:
     location = facts.location(fact.get("at"))
-    if location is None:
-        return None
-    if fact.get("own"):
-        return StackFrame(location, "own")
-    file = location.file
-    installed = _INSTALLED.match(file)
-    if installed:
-        file = file[installed.end() :]
-        kind = "torch" if file.startswith("torch/") else "library"
-        return StackFrame(Location(file, location.line, location.function), kind, str(fact.get("text", "")))
-    of_python = _PYTHON.match(file)
-    if of_python or file.startswith("<") or not file.endswith(".py"):
-        return StackFrame(Location(file[of_python.end() :] if of_python else file, location.line, location.function), "python")
-    return StackFrame(location, "torch" if "/torch/" in file and "/torch/nn/" in file else "library")
+    return None if location is None else frame_at(location, bool(fact.get("own")), str(fact.get("text", "")))
 
 
 def calls(facts: Facts) -> tuple[CallTrace, ...]:

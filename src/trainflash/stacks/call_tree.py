@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from trainflash.schema import CallNode, Location
-from trainflash.trace.stacks import Stack, StackFrame
+from trainflash.stacks.frames import StackFrame
 
 LEAST_SHARE = 0.005  # own: a node below half a percent of the time is not drawn
 HOTTEST = 0.5  # own: a way down goes on where most of what is there goes one way
@@ -79,8 +79,3 @@ def hands_on(frame: StackFrame) -> bool:
 def root(phase: str) -> Node:
     """A tree of one phase."""
     return Node(StackFrame(Location(phase, 0, phase), "phase"))
-
-
-def owners(stack: Stack) -> int | None:
-    """Place of the owner's deepest frame in a stack; None where there is none."""
-    return next((place for place in reversed(range(len(stack))) if stack[place].kind == "own"), None)

@@ -1,28 +1,11 @@
-"""Call stacks, and calls of torch with theirs."""
+"""Calls of torch with their stacks."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from trainflash.schema.runs import Location
 from trainflash.schema.sites import Operand
-
-
-@dataclass(frozen=True)
-class StackFrame:
-    """One frame: its line, and whose code it is."""
-
-    location: Location  # of a library: the file below the folder of installed packages
-    kind: str  # own, torch, library, python (its own library, and generated code)
-    text: str = ""  # of a line of torch's that calls modules and hooks
-
-    @property
-    def package(self) -> str:
-        """The library's name as it is imported, "" for the owner's and Python's own."""
-        return self.location.file.replace("\\", "/").partition("/")[0].removesuffix(".py") if self.kind in ("library", "torch") else ""
-
-
-Stack = tuple[StackFrame, ...]  # from the outermost frame to the leaf
+from trainflash.stacks import Stack
 
 
 @dataclass(frozen=True)

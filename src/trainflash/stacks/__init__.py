@@ -1,0 +1,6 @@
+"""Call stacks: whose code a frame is, where a stack's time counts, and the call tree that stacks make."""
+
+from trainflash.stacks.call_tree import Node, root
+from trainflash.stacks.frames import LEAVES, Stack, StackFrame, anchor, anchored, frame_at, loop_lines, owners
+
+__all__ = ["LEAVES", "Node", "Stack", "StackFrame", "anchor", "anchored", "frame_at", "loop_lines", "owners", "root"]

@@ -1,0 +1,94 @@
+"""Call stacks: whose code each frame is, and which of its frames a stack's time counts for."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from trainflash.schema import Location
+
+OF_LOOP = ("Data", "Fwd", "Bwd", "Opt")
+LOOP_SHARE = 0.01  # own: of the time in each of two such phases, before a line stands for a loop
+_ARITHMETIC = """
+numpy scipy sklearn pandas polars statsmodels networkx numba joblib PIL cv2 skimage imageio matplotlib tqdm rich librosa soundfile
+pyarrow h5py msgpack yaml requests urllib3 tensorboard wandb
+"""
+LEAVES = frozenset(_ARITHMETIC.split())  # libraries that a line calls for arrays, tables, texts, pictures: never the place to look at
+_INSTALLED = re.compile(r"^.*[/\\](?:site|dist)-packages[/\\]")
+_PYTHON = re.compile(r"^.*[/\\]lib(?:64)?[/\\]python\d+\.\d+[/\\]")
+
+
+@dataclass(frozen=True)
+class StackFrame:
+    """One frame: its line, and whose code it is."""
+
+    location: Location  # of a library: the file below the folder of installed packages
+    kind: str  # own, torch, library, python (its own library, and generated code)
+    text: str = ""  # of a line of torch's that calls modules and hooks
+
+    @property
+    def package(self) -> str:
+        """The library's name as it is imported, "" for the owner's and Python's own."""
+        return self.location.file.replace("\\", "/").partition("/")[0].removesuffix(".py") if self.kind in ("library", "torch") else ""
+
+
+Stack = tuple[StackFrame, ...]  # from the outermost frame to the leaf
+
+
+def frame_at(location: Location, own: bool, text: str = "") -> StackFrame:
+    """The frame at a place, by the file that it lies in."""
+    file = location.file
+    if own:
+        return StackFrame(location, "own")
+    installed = _INSTALLED.match(file)
+    if installed:
+        file = file[installed.end() :]
+        return StackFrame(Location(file, location.line, location.function), "torch" if file.startswith("torch/") else "library", text)
+    of_python = _PYTHON.match(file)
+    if of_python or file.startswith("<") or not file.endswith(".py"):
+        return StackFrame(Location(file[of_python.end() :] if of_python else file, location.line, location.function), "python")
+    return StackFrame(location, "library")
+
+
+def owners(stack: Stack) -> int | None:
+    """Place of the owner's deepest frame in a stack; None where there is none."""
+    return next((place for place in reversed(range(len(stack))) if stack[place].kind == "own"), None)
+
+
+def loop_lines(weighed: Iterable[tuple[Stack, str, float]]) -> frozenset[Location]:
+    """The owner's lines that stand for a loop inside a library: parts of steps of several kinds run below them. (stack, phase, time)."""
+    spent: dict[Location, Counter] = defaultdict(Counter)
+    whole = 0.0
+    for stack, phase, time in weighed:
+        whole += time
+        own = owners(stack)
+        if own is not None and phase in OF_LOOP and any(_of_trainer(frame) for frame in stack[own + 1 :]):
+            spent[stack[own].location][phase] += time  # type: ignore[assignment]
+    return frozenset(
+        line for line, phases in spent.items() if sum(time >= LOOP_SHARE * whole for phase, time in phases.items() if phase != "Bwd") >= 2
+    )
+
+
+def anchored(stack: Stack, loops: frozenset[Location]) -> tuple[int | None, Location | None]:
+    """(place in the stack of the frame that its time counts for, the owner's line of the loop above it where that frame is a library's).
+
+    That is the owner's deepest frame; where there is none, or it stands for a loop, the deepest one of a library that trains.
+    """
+    own = owners(stack)
+    if own is not None and stack[own].location not in loops:
+        return own, None
+    behind = -1 if own is None else own
+    found = next((place for place in reversed(range(behind + 1, len(stack))) if _of_trainer(stack[place])), None)
+    return (own, None) if found is None else (found, None if own is None else stack[own].location)
+
+
+def anchor(stack: Stack, loops: frozenset[Location]) -> Location | None:
+    """Where the time of a stack counts; None where none of its frames is the owner's or a library's."""
+    place, _ = anchored(stack, loops)
+    return None if place is None else stack[place].location
+
+
+def _of_trainer(frame: StackFrame) -> bool:
+    return frame.kind == "library" and frame.package not in LEAVES
