@@ -8,17 +8,22 @@ import re
 import shutil
 import subprocess
 import tarfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import report_scenarios as scenarios
+import report_sites as shown
 
 from trainflash import report
 
 _BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 pytestmark = [pytest.mark.full, pytest.mark.skipif(_BROWSER is None, reason="no headless browser is installed")]
 AXE = "axe-core@4.14.1"
-PAGE = report.html(scenarios.TUNED, scenarios.LOG, scenarios.PLAN, scenarios.STEPS)
+_TUNED = replace(
+    scenarios.TUNED, before=replace(scenarios.BEFORE, sites=shown.SITES), after=replace(scenarios.AFTER, sites=shown.SITES[1:])
+)
+PAGE = report.html(_TUNED, scenarios.LOG, scenarios.PLAN, scenarios.STEPS, report.Calls(shown.TREE, shown.deep(20, 2)))
 PAGES = {"tuned": PAGE, "nothing": report.html(scenarios.NOTHING, (), None)}
 
 # The page lies in a frame as wide as a phone's screen: headless windows are never that narrow.
@@ -41,6 +46,14 @@ frame.onload = async () => {{
     background: view.getComputedStyle(inside.body).backgroundColor,
     requests: view.performance.getEntriesByType("resource").length,
   }};
+  const field = inside.querySelector(".icicle input"), icicle = inside.querySelector(".icicle");
+  seen.searches = [];
+  for (const wanted of field ? ["METRIC.py", "_call_impl", "no such file", ""] : []) {{
+    field.value = wanted;
+    field.dispatchEvent(new view.Event("input"));
+    seen.searches.push([icicle.querySelector("output").textContent, icicle.querySelectorAll(".wide .hit").length]);
+  }}
+  seen.offered = field ? field.checkVisibility() : null;
   if (view.axe) {{
     const found = await view.axe.run(inside);
     seen.passes = found.passes.length;
@@ -100,6 +113,18 @@ def test_a_page_that_is_too_wide_and_says_errors_is_caught(tmp_path: Path) -> No
     seen = _seen(tmp_path, page, 390)
     assert seen["wanted"] != seen["has"]
     assert any("Content Security Policy" in line for line in seen["console"])
+
+
+def test_the_call_tree_is_searched_and_each_second_counts_once(tmp_path: Path) -> None:
+    seen = _seen(tmp_path, PAGE, 1200)
+    assert seen["offered"] is True
+    assert seen["searches"] == [["67.0 % of the time in 3 boxes", 3], ["79.0 % of the time in 2 boxes", 2], ["nothing", 0], ["", 0]]
+
+
+def test_without_a_script_the_picture_stands_alone(tmp_path: Path) -> None:
+    seen = _seen(tmp_path, re.sub(r"sha256-[^']*", "sha256-none", PAGE), 1200)
+    assert seen["offered"] is False
+    assert seen["clipped"] == []
 
 
 def test_dark_and_light_differ(tmp_path: Path) -> None:

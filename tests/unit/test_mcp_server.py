@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import inspect
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import report_scenarios as scenarios
+import report_sites as shown
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -22,6 +25,7 @@ from trainflash.mcp_server.roots import Roots, chosen
 from trainflash.mcp_server.schemas import output_schema
 from trainflash.mcp_server.server import build
 from trainflash.mcp_server.verbs import VERBS, answer
+from trainflash.workflow import answers
 from trainflash.workflow.shapes import SHAPES
 
 
@@ -136,6 +140,20 @@ def test_answers_match_their_schema(root, verb, arguments):
     shape = next(each.shape for each in VERBS if each.name == verb)
     document = json.loads(json.dumps(answer(verb, arguments, Roots((root,)), lambda *_: None)))
     Draft202012Validator(output_schema(shape)).validate(document)
+
+
+def test_diagnoses_and_briefs_tell_where_the_time_goes():
+    found = replace(scenarios.BEFORE, sites=shown.SITES)
+    made = replace(scenarios.PLAN, briefs=(replace(scenarios.PLAN.briefs[0], sites=shown.SITES),))
+    for name, document in (("diagnose", answers.diagnosis(found, "/s", "mount")), ("optimize_plan", answers.plan(made))):
+        sent = json.loads(json.dumps(document))
+        holder = sent if name == "diagnose" else sent["briefs"][0]
+        assert [each["location"]["line"] for each in holder["sites"]] == [29, 27, 48, 212, 12]
+        Draft202012Validator(output_schema(name)).validate(sent)
+        holder["sites"][0]["share"] = "much"
+        with pytest.raises(Exception, match="much"):
+            Draft202012Validator(output_schema(name)).validate(sent)
+    assert "sites" in output_schema("phase_summary")["properties"]
 
 
 @pytest.mark.parametrize("verb", [each.name for each in VERBS])

@@ -38,7 +38,7 @@ def abstention(signals: Signals, rivals: list[Claim], limits: Thresholds) -> Abs
 
 def _too_few(signals: Signals, limits: Thresholds) -> Abstention | None:
     summary = signals.summary
-    if summary.steps >= limits.min_steps:
+    if summary.steps >= limits.min_steps or few_but_long(signals, limits):
         return None
     why = "let it run longer" if summary.stopped else "the program ended by itself: give it more steps or epochs"
     reason = f"only {summary.steps} steps after warm-up, at least {limits.min_steps} are needed; {why}"
@@ -47,6 +47,13 @@ def _too_few(signals: Signals, limits: Thresholds) -> Abstention | None:
     return Abstention(
         reason, (f"run the program with more steps or epochs: {_steps(signals, limits)} steps show a usual one and its tails",)
     )
+
+
+def few_but_long(signals: Signals, limits: Thresholds) -> bool:
+    """Whether so few steps are long enough for their lines to be sampled well: places need samples, not steps."""
+    summary = signals.summary
+    long = summary.sampled_s is not None and summary.sampled_s >= limits.few_steps_s
+    return limits.fewest_steps <= summary.steps < limits.min_steps and long
 
 
 def _unknown_loop(signals: Signals, rivals: list[Claim], limits: Thresholds) -> Abstention | None:

@@ -140,9 +140,9 @@ def launch_overhead(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
 def python_in_network(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
     """host_code inside forward or backward: Python that no operator explains.
 
-    Samples of libraries without tensors, where they reach a bottleneck's share. Else computing − operators −
-    50 µs of Python for each of them; that abstains without a census or lines, on a GPU, with several ranks (backward waits for them) and
-    with torch.compile, whose kernels the census does not see.
+    Samples of libraries without tensors, where they reach a bottleneck's share. Else computing − operators − 50 µs of Python for each of
+    them, no more than recorded calls leave; that abstains without a census or lines, on a GPU, with several ranks (backward waits for
+    them) and with torch.compile, whose kernels the census does not see.
     """
     return _libraries(signals, limits) or _unexplained(signals, limits)
 
@@ -182,7 +182,7 @@ def _unexplained(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
         return ()
     where = hottest(lines)
     phase = max(COMPUTE, key=lambda name: sum(line.share for line in lines if line.phase == name and same_line(line.location, where)))
-    share = min(compute * (1 - known), signals.share(phase) or 0.0)
+    share = min(compute * (1 - known), signals.share(phase) or 0.0, 1.0 if summary.python_in_network is None else summary.python_in_network)
     if share < limits.python_inside:
         return ()
     return (

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 
+from trainflash.diagnosis.abstention import few_but_long
 from trainflash.diagnosis.claims import Claim, shown
 from trainflash.diagnosis.memory import memory_used
 from trainflash.diagnosis.signals import Signals
 from trainflash.diagnosis.thresholds import Thresholds
 from trainflash.schema import Ceiling
 
+SAMPLED_HZ = 50.0  # the probe's own rate
+
 
 def notes(signals: Signals, rivals: list[Claim], together: Ceiling | None, limits: Thresholds) -> tuple[str, ...]:
     """Sentences, most important first."""
     return (
+        *_few_steps(signals, limits),
         *_all_costs(rivals, together),
         *_unused_gradients(signals, limits),
         *_start(signals, limits),
@@ -23,6 +27,17 @@ def notes(signals: Signals, rivals: list[Claim], together: Ceiling | None, limit
         *_machine(signals, limits),
         *_losses(signals),
     )
+
+
+def _few_steps(signals: Signals, limits: Thresholds) -> list[str]:
+    """How sure a diagnosis of few long steps is: twice the standard error of a share of a half among its samples."""
+    if not few_but_long(signals, limits) or not signals.summary.sampled_s:
+        return []
+    points = 100 / (SAMPLED_HZ * signals.summary.sampled_s) ** 0.5
+    return [
+        f"only {signals.summary.steps} steps after warm-up: shares of lines are within about {points:.0f} points, and what comes once in "
+        "many steps (evaluation, checkpoints, a slow sample) may be missing or too large"
+    ]
 
 
 def _all_costs(rivals: list[Claim], together: Ceiling | None) -> list[str]:

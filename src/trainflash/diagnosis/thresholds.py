@@ -23,6 +23,8 @@ class Thresholds:
     clear_lead: float = 0.15  # own: an unsteady run still names its bottleneck when it leads by five times the tie
 
     # When to abstain.
+    few_steps_s: float = 8.0  # own: 400 samples, which place a share of a half within 5 points
+    fewest_steps: int = 2  # own: one step may be a first one of something
     min_steps: int = 10  # rule of the bench: its warm-up finder reads windows of ten steps
     unexplained: float = 0.25  # own: time in no phase and in no line that could turn the order of the findings over
     explained: float = 0.5  # own: host_code must find at least half of Other in the owner's lines

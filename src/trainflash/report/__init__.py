@@ -10,6 +10,7 @@ from trainflash.report import gates, profiles
 from trainflash.report.asking import explanation, proposal
 from trainflash.report.health import health
 from trainflash.report.history import log
+from trainflash.report.icicles import Calls
 from trainflash.report.live import live
 from trainflash.report.outcomes import experiments, fidelity, tune_result, verdict
 from trainflash.report.page import html
@@ -19,6 +20,7 @@ from trainflash.report.terminal import diagnosis, diff, error, plan, sandbox
 from trainflash.report.tune import Headline, TuneView, headline, next_step
 
 __all__ = [
-    "Headline", "Steps", "TuneView", "diagnosis", "diff", "error", "experiments", "explanation", "fidelity", "gates", "headline", "health",
-    "html", "live", "log", "markdown", "next_step", "plan", "profiles", "proposal", "sandbox", "tune_result", "verdict",
+    "Calls", "Headline", "Steps", "TuneView", "diagnosis", "diff", "error", "experiments", "explanation", "fidelity", "gates",
+    "headline", "health", "html", "live", "log", "markdown", "next_step", "plan", "profiles", "proposal", "sandbox", "tune_result",
+    "verdict",
 ]  # fmt: skip

@@ -27,6 +27,7 @@ _POINTS = 10.5
 # Colours that stand for a CSS variable each; the page says what they look like in light and dark.
 _STANDS_FOR = {
     **{f"#0000{n:02x}": f"--phase-{name.lower()}" for n, name in enumerate(PHASES, 0x10)},
+    **{f"#0000{n:02x}": f"--kind-{name}" for n, name in enumerate(("own", "library", "torch", "python"), 0x20)},
     "#000030": "--good",
     "#000031": "--bad",
     "#000032": "--unsure",

@@ -13,10 +13,10 @@ from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
 
-from trainflash.report import figures
+from trainflash.report import figures, sites
 from trainflash.report.ink import PHASE_STYLES, Fitted, bar, bullets, explained, ink, joined, mark, table
 from trainflash.report.tune import phase_names
-from trainflash.schema import Brief, Candidate, Diagnosis, Finding, PhaseStat, Plan, Sandbox
+from trainflash.schema import Brief, Candidate, Diagnosis, Finding, PhaseStat, Plan, Sandbox, Site
 
 _WIDE = 96
 _NARROW = 60
@@ -43,8 +43,10 @@ def sandbox(box: Sandbox, lines: Sequence[str] = ()) -> RenderableType:
 
 
 def diagnosis(found: Diagnosis) -> RenderableType:
-    """The bottleneck first, then where the time of a step goes, then all findings with what they rest on."""
+    """The bottleneck first, then where the time of a step goes: its phases, its lines; then all findings with what they rest on."""
     parts: list[RenderableType] = [_answer(found), Text(), Fitted(lambda width: _phases(found, width))]
+    if found.sites:
+        parts.append(Fitted(lambda width: _sites(found.sites, width)))
     parts += [finding(n, each) for n, each in enumerate(found.findings, 1)]
     parts += bullets(found.notes, "Note:")
     return Group(*parts)
@@ -122,6 +124,22 @@ def _tail(stat: PhaseStat, column: str) -> float | None:
     return {"p50 ms": stat.p50_ms, "p95 ms": stat.p95_ms, "p99 ms": stat.p99_ms}[column]
 
 
+def _sites(shown: Sequence[Site], width: int) -> RenderableType:
+    wide = width >= _WIDE
+    columns = (*(("Phase",) if width >= _NARROW else ()), "Line", *(("Hottest below it",) if wide else ()))
+    made = table("Share", *columns, right=("Share",), title="Where the time goes")
+    for site in shown:
+        row: list[RenderableType] = [figures.percent(site.share)]
+        if width >= _NARROW:
+            row.append(Text(sites.phase(site), style=PHASE_STYLES.get(sites.main_phase(site), "")))
+        below = ink("\n".join(sites.below(site)), "bright_black")
+        line = ink(sites.place(site))
+        made.add_row(*row, *([line, below] if wide else [joined(line, "\n", below) if below.plain else line]))
+    if any(site.role == "worker" for site in shown):
+        made.caption, made.caption_justify = sites.WORKERS_NOTE, "left"
+    return made
+
+
 def finding(n: int, finding: Finding) -> RenderableType:
     """One finding with what it rests on, where it is, and what could be tried."""
     style = {"high": "red", "medium": "yellow", "low": "cyan"}.get(finding.severity, "green")
@@ -166,5 +184,6 @@ def _brief(brief: Brief) -> RenderableType:
     head = joined(("For an assistant: ", "bold"), ink(f"{brief.finding} at {figures.place(brief.location)}"))
     lines = [ink(brief.summary), *(ink(f"knobs: {line}") for line in brief.tried)]
     lines += [ink(each) for each in brief.read_rarely]
+    lines += [ink(f"where the time goes: {sites.briefly(brief.sites)}")] if brief.sites else []
     lines += [ink(f"keep the same: {brief.keep_the_same}"), ink(f"judged by: {brief.judged_by}"), ink(brief.try_with)]
     return Padding(Group(head, *(Padding(line, (0, 0, 0, 3)) for line in lines)), (1, 0, 0, 0))

@@ -1,4 +1,7 @@
-"""What was found and what could be tried: `findings.v1`, `plan.v1`. History: v1, first version; `precision` as a risk came later."""
+"""What was found and what could be tried: `findings.v1`, `plan.v1`.
+
+History: v1, first version; `precision` as a risk came later, then `sites` of diagnoses and briefs.
+"""
 
 from __future__ import annotations
 
@@ -132,6 +135,7 @@ class Brief:
     try_with: str = ""  # the command that makes an experiment of the patch
     tried: tuple[str, ...] = ()  # what knobs came to here, or why they do not apply
     read_rarely: tuple[str, ...] = ()  # fields that the line's function sets, and the conditions under which alone they are read
+    sites: tuple[Site, ...] = ()  # those of the diagnosis, of each only the end of its path and its costliest operator
 
 
 @dataclass(frozen=True)

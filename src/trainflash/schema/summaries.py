@@ -341,6 +341,7 @@ class Summary:
     startup: StartUp | None = None
     stopped: bool = False  # ended by us at a step boundary: `wall_s` is not the program's own
     sites: tuple[Site, ...] = ()  # costliest first
+    python_in_network: float | None = None  # share of Python inside forward, backward and update, at most; None: not recorded
     trend: Trend | None = None  # None: too few steps
     steady: bool | None = None  # False: step times never settled within the first half; None: too few steps to tell
 

@@ -19,6 +19,7 @@ _HANDS_ON = (
     ("torch/optim/optimizer.py", ("wrapper", "_use_grad", "maybe_fallback", "profile_hook_step")),
     ("contextlib.py", ("inner", "__enter__", "__exit__")),
 )
+_PIECES = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>", "<lambda>")  # which Python runs as functions of their own
 
 
 @dataclass
@@ -73,7 +74,7 @@ def _time(nodes: list[Node]) -> int:
 def hands_on(frame: StackFrame) -> bool:
     """Whether a frame is only on the way: torch's calling of modules, decorators."""
     file, name = frame.location.file, frame.location.function.rpartition(".")[2]
-    return any(file.endswith(end) and name in names for end, names in _HANDS_ON)
+    return name in _PIECES or any(file.endswith(end) and name in names for end, names in _HANDS_ON)
 
 
 def root(phase: str) -> Node:

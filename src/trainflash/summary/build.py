@@ -101,6 +101,7 @@ def summarize(
         rank_stats=rank_stats(trace, part),
         rank_what_if=rank_what_if(trace, part),
         sites=sites,
+        python_in_network=found.python,
         trend=trend(rank, part, sites),
         stopped=trace.stopped,
         steady=part.settled,

@@ -48,7 +48,7 @@ def floor_ms(operator: SiteOperator, peaks: Peaks) -> float | None:
         return None
     read, made = sum(map(_bytes, operator.given)), sum(map(_bytes, operator.made))
     if operator.name in _GATHERS:
-        read = made + sum(_bytes(each) for each in operator.given[1:])
+        read = made + read - max(map(_bytes, operator.given))
     both = read + made
     seconds = both / _bandwidth(both, peaks)
     backward = seconds if operator.backward_ms > 0 else 0.0

@@ -28,7 +28,9 @@ NETWORK = "Fwd"  # a forward with its backward
 RARE = 0.05  # own: what was seen in so few of the steps comes now and then
 BESIDE = 0.3  # own: of backward, before what the engine does beside nodes is more than adding up gradients
 _ENGINE = ("torch/autograd/graph.py", "_engine_run_backward")
+LONG_NS = 100_000_000  # own: five samples in one step are no chance
 ENGINE = "engine"
+WATCHED_NS = 15_000  # measured: what watching a call adds to its step, for the most part outside of the call's own time
 
 
 @dataclass
@@ -63,6 +65,7 @@ class CostSites:
     sites: tuple[Site, ...]
     tree: tuple[CallNode, ...]
     loops: frozenset[Location] = frozenset()
+    python: float | None = None  # share of Python inside forward, backward and update, at most; None: no recorded calls
 
 
 def cost_sites(trace: Trace, rank: RankTrace, part: Steady, peaks: Peaks | None = None) -> CostSites:
@@ -90,7 +93,7 @@ def cost_sites(trace: Trace, rank: RankTrace, part: Steady, peaks: Peaks | None 
     sites.sort(key=lambda site: -site.share)
     chosen = tuple(site for site in sites if site.share >= LEAST_SHARE)[:MOST_SITES]
     drawn = sorted((tree.drawn(whole) for tree in trees.values()), key=lambda node: -node.share)
-    return CostSites(chosen, tuple(drawn), loops)
+    return CostSites(chosen, tuple(drawn), loops, _python(rank, part, samples, kept))
 
 
 def call_tree(trace: Trace, *, run: str, warmup: int | None = None) -> CallTree:
@@ -125,6 +128,28 @@ def _in_python(samples: Samples, backward: np.ndarray) -> float:
     whole = int(samples.weight_ns[backward].sum())
     called = [index for index in np.flatnonzero(backward) if _behind_engine(samples.stacks[samples.stack[index]])]
     return int(samples.weight_ns[called].sum()) / whole if whole else 0.0
+
+
+def _python(rank: RankTrace, part: Steady, samples: Samples, kept: np.ndarray) -> float | None:
+    """What calls of torch leave of forward and update in the recorded step where that is least, and what the engine calls in backward."""
+    if not rank.calls:
+        return None
+    whole = 0.0
+    for phase in ("Fwd", "Opt"):
+        spent = rank.phase_ns.get(phase)
+        if spent is None or not part.wall_ns:
+            continue
+        left = []
+        for call in rank.calls:
+            rows = [row for row in call.rows if row.phase == phase]
+            took = float(spent[call.step]) if call.step < len(spent) else 0.0
+            known = sum(row.ns + WATCHED_NS * row.calls for row in rows)
+            left.append(max(0.0, 1 - known / took) if took > 0 else 0.0)
+        whole += min(left, default=0.0) * float(spent[part.kept].sum()) / part.wall_ns
+    backward = kept & (samples.phase == PHASES.index("Bwd"))
+    bwd = rank.phase_ns.get("Bwd")
+    of_backward = float(bwd[part.kept].sum()) / part.wall_ns if bwd is not None else 0.0
+    return whole + _in_python(samples, backward) * of_backward
 
 
 class _Divided:
@@ -215,7 +240,7 @@ def _site(key: tuple[str, Location], place: _Place, whole: int, role: str, run: 
         under=place.under,
         path=tuple(frame.location for frame in place.tree.way_down()),
         called_back=kind if most >= 0.5 * ns else "",
-        often=_often(place.steps, seen),
+        often=_often(phase, place.steps, seen),
         early_ms=_in_step(place.steps, thirds[0]) if thirds else None,
         late_ms=_in_step(place.steps, thirds[-1]) if thirds else None,
     )
@@ -226,9 +251,12 @@ def _in_step(steps: Counter, chosen: np.ndarray) -> float | None:
     return sum(steps[int(step)] for step in chosen) / len(chosen) / NS_PER_MS if len(chosen) else None
 
 
-def _often(steps: Counter, seen: int) -> str:
-    """Whether a site's time lies in few of the `seen` steps that have samples."""
-    return "now and then" if steps and len(steps) <= RARE * seen else "step"
+def _often(phase: str, steps: Counter, seen: int) -> str:
+    """Whether a site's time lies in few of the `seen` steps that have samples: a part of a step each time, not a sample by chance."""
+    if phase in ("Eval", "Ckpt"):
+        return "now and then"
+    long = bool(steps) and sum(steps.values()) / len(steps) >= LONG_NS
+    return "now and then" if long and len(steps) <= RARE * seen else "step"
 
 
 def _run_shares(rank: RankTrace) -> dict[Location, float]:

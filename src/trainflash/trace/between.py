@@ -1,9 +1,10 @@
 """Divides the gaps between phases where lines of the owner's belong to one of their neighbours, as traced steps have shown.
 
 A gap after a forward and before the next one or backward is made longer or shorter by what the owner wrote there: an expression that makes
-the loss is forward, a metric is not. A gap after backward may hold an update without a function. Each gap is known by its place in the step
-(the first after a forward, the one before backward, …); of the gaps at one place the same part is given away as in the traced steps. A gap
-far longer than those at its place is judged by its own samples.
+the loss is forward, a metric is not. What a method computes for the graph before it calls its first module is forward, too. A gap after
+backward may hold an update without a function. Each gap is known by its place in the step (the first after a forward, the one before
+backward, …); of the gaps at one place the same part is given away as in the traced steps. A gap far longer than those at its place is
+judged by its own samples.
 """
 
 from __future__ import annotations
@@ -95,18 +96,22 @@ def divide(marks: Spans, codes: Codes, facts: Facts, sampled: Sampled) -> tuple[
     seen = bool((marks.code == codes["Fwd"]).any())
     beside = _after_forward(marks, codes) if seen else _before_backward(marks, codes)
     begins, ends = _parts(beside, _shares_of_forward(beside, windows), sampled, lines[FWD])
-    divided = _divided((beside, ends > begins), (behind, updates), lines)
-    if seen:
-        t = marks.t_ns.copy()
-        t[beside.event] = ends  # the end of the forward
-        return with_spans(replace(marks, t_ns=t), event, codes["Opt"], OPT, from_ns[updates], to_ns[updates]), divided
-    return _with_forwards(marks, codes, beside, ends - begins, (event, from_ns[updates], to_ns[updates])), divided
+    changed = event, from_ns[updates], to_ns[updates]
+    if not seen:
+        return _with_forwards(marks, codes, beside, ends - begins, changed), _divided((beside, ends > begins), (behind, updates), lines)
+    t = marks.t_ns.copy()
+    t[beside.event] = ends  # the end of the forward
+    longer = replace(marks, t_ns=t)
+    ahead = _before_forward(longer, codes)
+    since, until = _parts(ahead, _shares_of_forward(ahead, windows), sampled, lines[FWD])
+    divided = _divided((beside, ends > begins), (ahead, until > since), (behind, updates), lines)
+    return _with_forwards(longer, codes, ahead, until - since, changed), divided
 
 
 def _with_forwards(
     marks: Spans, codes: Codes, ahead: _Gaps, length: np.ndarray, updates: tuple[np.ndarray, np.ndarray, np.ndarray]
 ) -> Spans:
-    """The updates, and a forward of that `length` at the end of each gap in front of backward: of a network of functions alone."""
+    """The updates, and a forward of that `length` at the end of each gap that is `ahead` of a forward or backward."""
     event, from_ns, to_ns = updates
     updated = np.zeros(len(marks.t_ns), dtype=np.int64)
     updated[event] = to_ns
@@ -153,6 +158,14 @@ def _after_backward(marks: Spans, codes: Codes) -> _Gaps:
     chosen = marks.code[index] == codes["Bwd"] + 1
     index, following = index[chosen], following[chosen]
     return _Gaps(OPT, index, np.zeros(len(index), dtype=np.int64), marks.t_ns[index], marks.t_ns[following])
+
+
+def _before_forward(marks: Spans, codes: Codes) -> _Gaps:
+    """Gaps in front of a forward, behind no other one and behind no backward: a method may compute before it calls its first module."""
+    index, following = _gaps(marks)
+    chosen = (marks.code[following] == codes["Fwd"]) & ~np.isin(marks.code[index], (codes["Fwd"] + 1, codes["Bwd"] + 1))
+    index, following = index[chosen], following[chosen]
+    return _Gaps(FWD, index, np.zeros(len(index), dtype=np.int64), marks.t_ns[index], marks.t_ns[following])
 
 
 def _before_backward(marks: Spans, codes: Codes) -> _Gaps:

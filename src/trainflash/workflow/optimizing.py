@@ -100,9 +100,10 @@ def _briefs(
         known = {each.finding for each in told}
         if finding.kind not in {*choice.answered, *known, *NOTHING_TO_MEND, *hopeless(diagnosis)}:
             told.append(briefs.brief(project, finding))
+    sites = tuple(replace(site, path=site.path[-1:], operators=site.operators[:1]) for site in diagnosis.sites)
     for brief in told:
         tried = tuple(f"{each.knob}: {each.reason}" for each in refused if each.finding == brief.finding)
-        yield replace(brief, tried=tried, code=redact.text(brief.code))
+        yield replace(brief, tried=tried, code=redact.text(brief.code), sites=sites)
 
 
 def hopeless(diagnosis: Diagnosis) -> frozenset[str]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from trainflash import redact, report, sandbox
 from trainflash.errors import Rejected, UsageError
-from trainflash.schema import Diagnosis, Experiment, Plan, Timeline, read_document, write_atomically
+from trainflash.schema import CallTree, Diagnosis, Experiment, Plan, Timeline, read_document, write_atomically
 from trainflash.workflow import approving
 from trainflash.workflow.session import Session
 
@@ -58,7 +58,8 @@ def write_report(session: Session, shown: report.TuneView) -> None:
     """Write `report.html`, one self-contained page."""
     plan = session.plan()
     steps = report.Steps(*(_timeline(session, diagnosis) for diagnosis in (shown.before, shown.after)))
-    page = report.html(shown, session.log_entries(), _plan_without_secrets(plan) if plan else None, steps)
+    calls = report.Calls(*(_call_tree(session, diagnosis) for diagnosis in (shown.before, shown.after)))
+    page = report.html(shown, session.log_entries(), _plan_without_secrets(plan) if plan else None, steps, calls)
     write_atomically(session.report_path, page)
 
 
@@ -66,6 +67,12 @@ def _timeline(session: Session, diagnosis: Diagnosis | None) -> Timeline | None:
     """The steps of a diagnosis' run; None where they were not kept."""
     path = session.directory / "runs" / diagnosis.run / "timeline.json" if diagnosis else None
     return read_document(Timeline, path) if path and path.is_file() else None
+
+
+def _call_tree(session: Session, diagnosis: Diagnosis | None) -> CallTree | None:
+    """The call tree of a diagnosis' run; None where there is none."""
+    path = session.directory / "runs" / diagnosis.run / "call_tree.json" if diagnosis else None
+    return read_document(CallTree, path) if path and path.is_file() else None
 
 
 def _without_secrets(experiment: Experiment) -> Experiment:

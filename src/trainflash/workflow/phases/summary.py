@@ -78,6 +78,7 @@ def _undiagnosed(session: PhaseSession, found: marked.Marked) -> dict[str, Any]:
         "findings": [],
         "abstained": NO_STEP if found.events else "no event was sent yet",
         "notes": [],
+        "sites": [],
         "together": None,
         "advice": ["send start and end of each phase with the number of the step, a few dozen steps at least"],
         "step_ms": None,

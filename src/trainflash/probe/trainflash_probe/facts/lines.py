@@ -38,6 +38,7 @@ _places: dict = {}  # (code, line, late, a generator that makes batches led ther
 _interval_ns = 0
 _armed_ns = _newest_ns = 0
 _thread = 0
+_taking = False  # a sample is being taken
 _prepared = False
 _unwanted = False  # the program waits for any signal
 _within = ""  # name of the function that the sampled work runs in: frames outside it are not its cause
@@ -135,10 +136,11 @@ def _arm(hertz: float) -> None:
 
 
 def _sample(signo, frame) -> None:
-    global _newest_ns
+    global _newest_ns, _taking
+    if _timer is None or _taking:  # a look at a deep stack may take longer than the timer's interval
+        return
+    _taking = True
     try:
-        if _timer is None:
-            return
         waited = _thread != threading.get_ident()
         if waited:
             frame = frames.of_threads().get(_thread)
@@ -157,6 +159,8 @@ def _sample(signo, frame) -> None:
         emit(codes.SAMPLE_OF + _place(frame, late, waited, library, stacks.number(leaf, _forked_here)))
     except Exception as error:
         swallow("sample", error)
+    finally:
+        _taking = False
 
 
 def _forked_here(code) -> bool:

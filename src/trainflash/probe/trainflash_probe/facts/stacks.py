@@ -12,7 +12,8 @@ import os
 from .. import own
 from ..writer import fact
 
-DEEPEST = 160  # frames, from the leaf outwards; recursion may go on for thousands
+DEEPEST = 160  # frames that are told, from the leaf outwards
+FOLDED = 48  # from so many on, a line that stands on the stack already is left out: recursion may go on for thousands
 MOST = 20_000  # stacks; what comes after is no stack
 
 _TOLD_BY_TEXT = (os.path.join("torch", "nn", "modules", "module.py"), os.path.join("torch", "optim", "optimizer.py"))
@@ -27,13 +28,17 @@ _stacks: dict = {}  # numbers of frames, the leaf first -> number of the stack
 def number(frame, ends=None) -> int:
     """Number of the stack from `frame` outwards, as far as a code of which `ends` says that it begins there; 0 where there are too many."""
     found = []
-    while frame is not None and len(found) < DEEPEST:
+    for _ in range(own.DEEPEST):
+        if frame is None or len(found) >= DEEPEST:
+            break
         code = frame.f_code
         if ends is not None and ends(code):
             break
         if not code.co_filename.startswith(own.PROBE):
             key = id(code), frame.f_lasti
-            found.append(_frames.get(key) or _frame(key, frame))
+            line = _frames.get(key) or _frame(key, frame)
+            if len(found) < FOLDED or line not in found:
+                found.append(line)
         frame = frame.f_back
     key = tuple(found)
     stack = _stacks.get(key)
