@@ -9,14 +9,10 @@ Scores are computed from the raw results each time, so a corrected manifest need
 """
 
 import argparse
-import json
 import os
 import shlex
-import signal
-import subprocess
 import sys
 import tempfile
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -26,25 +22,10 @@ from score import Score, score
 sys.path.append(str(HERE.parent))
 
 from kept_results import KeptResults
+from owners_project import answer, make_repository
 
 RESULTS = HERE.parent / "results" / "planted.json"
 KEPT_KEYS = ("kind", "phase", "location", "share", "severity", "bound_by", "evidence")
-
-
-def make_repository(folder: Path) -> None:
-    """The owner's project: one commit of everything."""
-    identity = ["-c", "user.name=owner", "-c", "user.email=owner@example.org", "-c", "commit.gpgsign=false"]
-    (folder / ".gitignore").write_text("__pycache__/\ncheckpoints/\n")
-    for command in (["init", "-q"], ["add", "-A"], [*identity, "commit", "-q", "-m", "start"]):
-        subprocess.run(["git", *command], cwd=folder, check=True, capture_output=True)
-
-
-def last_document(text: str) -> dict:
-    """The JSON document on stdout, whether it is one line or several."""
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError:
-        return json.loads(text.strip().splitlines()[-1])
 
 
 def diagnose(program: Program, trainflash: list[str], limit_s: float) -> dict:
@@ -55,30 +36,12 @@ def diagnose(program: Program, trainflash: list[str], limit_s: float) -> dict:
         env = {k: v for k, v in os.environ.items() if not k.startswith("PLANTED_")}
         env |= environment() | {"XDG_STATE_HOME": str(Path(base, "state"))}
         command = [*trainflash, "diagnose", "--json", "--", *command_of(program)]
-        began = time.perf_counter()
-        process = subprocess.Popen(
-            command, cwd=folder, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
-        )
-        try:
-            out, err = process.communicate(timeout=limit_s)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.communicate()
-            return {"error": f"no answer within {limit_s:.0f} s"}
-        wall = round(time.perf_counter() - began, 1)
-        try:
-            document = last_document(out)
-        except (json.JSONDecodeError, IndexError):
-            return {"error": f"exit {process.returncode}, no JSON: {err[-1500:]}", "wall_s": wall}
-        if document.get("status") == "error" or "findings" not in document:
-            return {"error": f"exit {process.returncode}: {document.get('error') or err[-1500:]}", "wall_s": wall}
+        document = answer(command, folder, env, limit_s)
+        if "error" in document:
+            return document
         return {
             "findings": [{k: f.get(k) for k in KEPT_KEYS} for f in document["findings"]],
-            "abstained": document.get("abstained"),
-            "steps": document.get("steps"),
-            "coverage": document.get("coverage"),
-            "exit": process.returncode,
-            "wall_s": wall,
+            **{key: document.get(key) for key in ("abstained", "steps", "coverage", "exit", "wall_s")},
         }
 
 

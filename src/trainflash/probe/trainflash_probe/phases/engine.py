@@ -21,6 +21,9 @@ def install(torch) -> None:
     enter, leave = _backward(in_dynamo, is_compiling)
     inside.hook(torch.autograd.backward, enter, leave, ("tensors", "grad_tensors"))
     inside.hook(torch.autograd.grad, _by_hand(enter), leave, ("outputs",))
+    for name in ("clip_grad_norm_", "clip_grad_value_"):
+        clip = getattr(torch.nn.utils, name)
+        inside.hook(getattr(clip, "__wrapped__", clip), *_clipping(in_dynamo))
     transforms = sys.modules.get("torch._functorch.eager_transforms")
     if hasattr(transforms, "grad_and_value_impl"):
         transforms.grad_and_value_impl = _functional_gradient(transforms.grad_and_value_impl, is_compiling)
@@ -70,6 +73,18 @@ def _backward(in_dynamo, is_compiling) -> tuple:
             loop.mark_update()
 
     return enter, leave
+
+
+def _clipping(in_dynamo) -> tuple:
+    """Clipping gradients is a part of the update that follows."""
+
+    def enter():
+        if in_dynamo() or not loop.started or loop.in_opt or loop.in_bwd or loop.tid != get_ident():
+            return False
+        emit(codes.OPT)
+        return True
+
+    return enter, lambda entered: emit(codes.OPT_END)
 
 
 def _by_hand(enter):
