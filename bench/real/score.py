@@ -109,7 +109,7 @@ def _places(site: dict, by_library: bool) -> list[tuple[str, int | None, int | N
 
 def _lies(at: dict, places: list[tuple[str, int | None, int | None]]) -> bool:
     return any(
-        at["file"].endswith(file) and (first is None or first - 1 <= at["line"] <= (last if last is not None else first) + 1)
+        at["file"].endswith(file) and (first is None or first <= at["line"] <= (last if last is not None else first))
         for file, first, last in places
     )
 

@@ -27,12 +27,97 @@ from trainflash.workflow import watching
 PATIENCE_S = 60
 
 
+# A library as it is installed, and programs that use it. It computes long enough for samples of a busy machine.
+AUGMENTS = """
+class Elastic:
+    def __call__(self, index):
+        value = float(index)
+        for power in range(20000):
+            value = (value * 1.0001 + power) % 97.0
+        return value
+"""
+TRAINS = """
+class Trainer:
+    def fit(self, model, optimizer, batches):
+        for epoch in range(10**9):
+            for x, y in batches:
+                loss = ((model(x) - y) ** 2).mean()
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                if epoch == 0:
+                    print("ready", flush=True)
+"""
+USES = """
+import sys
+import threading
+
+import torch
+from augmentlib.transforms import Elastic
+from torch import nn
+from torch.utils.data import DataLoader, Dataset
+from trainerlib.trainer import Trainer
+
+torch.set_num_threads(1)
+
+
+class Points(Dataset):
+    def __init__(self, change):
+        self.change = change
+
+    def __len__(self):
+        return 16
+
+    def __getitem__(self, index):
+        return torch.full((8,), self.change(index) / 97.0), torch.ones(1)
+
+
+def deeper(index, left):
+    return deeper(index, left - 1) if left else Elastic()(index)
+
+
+def deep(index):
+    sys.setrecursionlimit(20_000)
+    return deeper(index, int(sys.argv[2]))
+
+
+def main(change, workers=0):
+    model = nn.Linear(8, 1)
+    optimizer = torch.optim.Adam(model.parameters())
+    batches = DataLoader(Points(change), batch_size=4, num_workers=workers, persistent_workers=workers > 0)
+    Trainer().fit(model, optimizer, batches)
+
+
+mode = sys.argv[1]
+if mode == "thread":
+    thread = threading.Thread(target=main, args=(Elastic(),), daemon=True)
+    thread.start()
+    thread.join()
+elif mode == "string":
+    exec("main(lambda index: Elastic()(index))")
+else:
+    main(deep if mode == "deep" else Elastic(), int(mode == "worker"))
+"""
+
+
+@pytest.fixture
+def using(tmp_path):
+    """Starts the program that uses the library, with these arguments."""
+    for name, text in (("augmentlib/transforms.py", AUGMENTS), ("trainerlib/trainer.py", TRAINS)):
+        file = tmp_path / "site-packages" / name
+        file.parent.mkdir(parents=True)
+        file.write_text(text)
+    (tmp_path / "train.py").write_text(USES)
+    path = os.pathsep.join(filter(None, [str(tmp_path / "site-packages"), os.environ.get("PYTHONPATH")]))
+    return lambda *words: running(sys.executable, tmp_path / "train.py", *words, cwd=tmp_path, PYTHONPATH=path)
+
+
 @contextlib.contextmanager
-def running(*command: object, quiet: bool = False, words: int = 1, **extra: str) -> Iterator[int]:
+def running(*command: object, quiet: bool = False, words: int = 1, cwd: Path = PROGRAMS, **extra: str) -> Iterator[int]:
     """A process that has said `ready` so many times; with `quiet`, none of its tree computes any more."""
     started = subprocess.Popen(
         [str(word) for word in command],
-        cwd=PROGRAMS,
+        cwd=cwd,
         env=environment(**extra),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -250,6 +335,7 @@ def test_without_permission_the_rest_is_still_said(tmp_path, monkeypatch):
     assert found.abstained == "no stacks could be taken"
     assert {process.role for process in found.processes} == {"training", "worker"}
     assert all(process.samples == 0 and process.cpu >= 0 for process in found.processes)
+    assert found.sites == ()
 
 
 @pytest.mark.full
@@ -269,3 +355,83 @@ def test_a_lock_taken_twice_said_by_the_command_line(tmp_path):
     assert [each for each in finding["evidence"] if str(pid) in each["name"] and "live.py" in each["value"]]
     assert "watching" in done.stderr
     assert sorted(Path(tmp_path).iterdir()) == []
+
+
+def used(text: str) -> int:
+    """The line of the program that uses the library."""
+    [number] = [n for n, each in enumerate(USES.splitlines(), 1) if each.strip() == text]
+    return number
+
+
+def names_the_transform(site) -> bool:
+    return [place.file for place in site.path][-1:] == ["augmentlib/transforms.py"]
+
+
+TRANSFORM = "return torch.full((8,), self.change(index) / 97.0), torch.ones(1)"
+
+
+def test_a_librarys_transform_below_the_owners_line_is_named(using):
+    with using("serial") as pid:
+        found = watched(pid)
+    site, finding = found.sites[0], first(found)
+    assert (site.role, site.phase, site.location.line) == ("main", "Data", used(TRANSFORM))
+    assert names_the_transform(site) and site.path[-1].function.endswith("__call__")
+    assert (finding.kind, finding.location) == ("input_cpu", site.location)
+    assert "(augmentlib/transforms.py:" in finding.summary and finding.evidence[-1].name == "calls"
+
+
+@pytest.mark.full
+def test_a_librarys_trainer_runs_the_loop(using):
+    with using("serial") as pid:
+        found = watched(pid, 10)
+    inside = {site.location.file for site in found.sites if site.under}
+    assert inside <= {"trainerlib/trainer.py"}
+    assert {site.under.line for site in found.sites if site.under} <= {used("Trainer().fit(model, optimizer, batches)")}
+    assert inside, [str(site.location) for site in found.sites]
+
+
+@pytest.mark.full
+def test_a_librarys_transform_in_a_worker_is_named(using):
+    with using("worker") as pid:
+        found = watched(pid)
+    [worker] = [site for site in found.sites if site.role == "worker" and site.location.line == used(TRANSFORM)]
+    assert names_the_transform(worker)
+    finding = first(found)
+    assert (finding.kind, finding.location) == ("input_cpu", worker.location)
+    assert finding.summary.endswith("of the workers' time.")
+
+
+@pytest.mark.full
+def test_a_training_in_a_thread_beside_the_main_one(using):
+    with using("thread") as pid:
+        found = watched(pid)
+    [process] = found.processes
+    assert process.beside not in (None, pid) and process.still is False
+    assert first(found).kind == "input_cpu", "the main thread, which waits for it, is not looked at"
+    assert found.sites[0].location.line == used(TRANSFORM) and names_the_transform(found.sites[0])
+
+
+@pytest.mark.full
+def test_recursion_thousands_deep(using):
+    with using("deep", 3000) as pid:
+        found = watched(pid)
+    site = found.sites[0]
+    assert (site.phase, site.location.function, site.under) == ("Data", "deeper", None)
+    assert names_the_transform(site) and len(site.path) == 1
+
+
+@pytest.mark.full
+def test_recursion_deeper_than_stacks_are_read_is_said(using):
+    with using("deep", 9000) as pid:
+        found = watched(pid)
+    assert found.lacks and "4,096 frames" in found.lacks[0].why + found.lacks[0].mend
+    [process] = found.processes
+    assert process.role == "training" and process.cpu > 0
+
+
+@pytest.mark.full
+def test_code_without_a_file(using):
+    with using("string") as pid:
+        found = watched(pid)
+    assert first(found).kind == "input_cpu"
+    assert found.sites[0].location.line == used(TRANSFORM) and names_the_transform(found.sites[0])

@@ -50,8 +50,7 @@ def test_a_call_near_its_floor_or_of_an_unknown_one_is_no_finding():
     [
         ("norm", {"dim": 0}),
         ("multinomial", {"shape": (128, 8000), "replacement": False}),
-        ("mul", {"dtype": "float64", "shape": (512, 512), "floor": 2}),
-        ("max_pool2d", {"shape": (32, 16, 24, 24)}),
+        ("mul", {"layout": "strided", "shape": (512, 512), "floor": 20}),
     ],
 )
 def test_a_form_that_is_known_to_be_slow_is_named_with_the_faster_one(name, more):
@@ -74,6 +73,15 @@ def test_other_forms_of_the_same_calls_are_not(name, more):
     found = c.calling(name, 0.6, **more)
     assert known_form(found.sites[0].operators[0]) is None
     assert first(found).kind == "compute"
+
+
+def test_one_form_in_several_places_is_one_cause_with_the_fields_word():
+    places = [c.calling("conv2d", 0.25, shape=(32, 16, 24, 24)).sites[0], c.calling("max_pool2d", 0.2, shape=(32, 16, 24, 24)).sites[0]]
+    other = replace(places[1], location=Location("model.py", 30, "Net.forward"))
+    found = diagnose(c.with_sites(places[0], other)).findings
+    assert [finding.kind for finding in found] == ["memory_format"]
+    assert found[0].share == pytest.approx(0.45) and found[0].location == c.NORM
+    assert any("model.py:30" in str(row.value) for row in found[0].evidence)
 
 
 # --- callbacks

@@ -8,18 +8,22 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from rich.console import Console
 from test_telemetry import tree
 
+from trainflash import report
 from trainflash.cli import diagnose as command
 from trainflash.cli import main
 from trainflash.errors import UsageError
-from trainflash.live import permission, places, target
+from trainflash.live import answer, permission, places, target, threads
 from trainflash.live import window as watching_window
+from trainflash.live.naming import named
 from trainflash.live.places import Place
+from trainflash.live.sites import DEEPEST, cost_sites, frames_of
 from trainflash.live.stacks import Frame, find_spy
 from trainflash.live.triage import triage
 from trainflash.live.window import Counters, Watched, Window
-from trainflash.schema import GpuStat, HostStat, Telemetry
+from trainflash.schema import GpuStat, HostStat, Live, Telemetry
 from trainflash.telemetry import processes
 from trainflash.workflow import watching
 
@@ -243,7 +247,228 @@ def test_a_tie_is_called_one():
     assert (found.kind, found.tied_with) == ("input_cpu", ("checkpoint",))
 
 
+# Cost sites.
+
+STEP = Frame("/owner/train.py", 20, "main")
+ITEM = Frame("/owner/data.py", 31, "Images.__getitem__")
+WORKER = (f"{SITE}/torch/utils/data/_utils/worker.py", "_worker_loop")
+WAITS = [(f"{STDLIB}/multiprocessing/queues.py", "Queue.get"), (LOADER, "_MultiProcessingDataLoaderIter._try_get_data")]
+ELASTIC = (f"{SITE}/augmentlib/transforms.py", "Elastic.__call__")
+SORT = (f"{SITE}/numpy/_core/fromnumeric.py", "sort")
+CALL = (f"{SITE}/torch/nn/modules/module.py", "Module._call_impl")
+LINEAR = (f"{SITE}/torch/nn/modules/linear.py", "Linear.forward")
+ENGINE = (f"{SITE}/torch/autograd/graph.py", "_engine_run_backward")
+ADAM = (f"{SITE}/torch/optim/adam.py", "Adam.step")
+
+
+def sampled(pid: int, *stacks: tuple[Frame, ...], role="training", **values) -> Watched:
+    """A process with these stacks of its main thread."""
+    tell = places.worker_place if role == "worker" else places.place
+    each = watched(pid, *(tell(each) for each in stacks), role=role, **values)
+    each.stacks = {pid: list(stacks)}
+    return each
+
+
+def sites(*each: Watched):
+    return [cost.site for cost in cost_sites(seen(*each))[0]]
+
+
+def test_a_site_names_the_library_below_its_line_and_not_the_arithmetic_that_that_calls():
+    makes = stack(SORT, ELASTIC, ITEM, (FETCH, "_MapDatasetFetcher.fetch"), (LOADER, "__next__"), TRAIN)
+    [first, second] = sites(sampled(10, *[makes] * 9, stack(LINEAR, CALL, STEP)))
+    assert (str(first.location), first.phase, first.share, first.run_share) == ("data.py:31", "Data", 0.9, 0.9)
+    assert [(place.file, place.function) for place in first.path] == [("augmentlib/transforms.py", "Elastic.__call__")]
+    assert (second.phase, str(second.location)) == ("Fwd", "train.py:20")
+
+
+def test_phases_of_the_owners_own_code_come_from_what_it_runs_in():
+    forward = Frame("/owner/model.py", 5, "Net.forward")
+    hook = Frame("/owner/watch.py", 8, "record")
+    update = Frame("/owner/optim.py", 9, "Own.step")
+    closure = Frame("/owner/train.py", 40, "closure")
+    wrapper = (f"{SITE}/torch/optim/optimizer.py", "Optimizer.profile_hook_step.<locals>.wrapper")
+    found = sites(
+        sampled(
+            10,
+            stack(forward, CALL, STEP),
+            stack(hook, ENGINE, STEP),
+            stack(update, wrapper, STEP),
+            stack(closure, ADAM, wrapper, STEP),
+            stack(LINEAR, CALL, Frame("/owner/again.py", 3, "again"), ENGINE, STEP),
+        )
+    )
+    assert {site.location.file: (site.phase, site.called_back) for site in found} == {
+        "model.py": ("Fwd", ""),
+        "watch.py": ("Bwd", "hook"),
+        "optim.py": ("Opt", ""),
+        "train.py": ("Other", ""),
+        "again.py": ("Bwd", "hook"),
+    }
+    assert {site.location.file: site.backward for site in found if site.backward} == {"watch.py": 0.2, "again.py": 0.2}
+
+
+def test_a_line_that_calls_modules_is_in_forward_while_it_stands_in_an_operator():
+    [site] = sites(sampled(10, stack(LINEAR, CALL, STEP), stack(STEP)))
+    assert (site.phase, site.share) == ("Fwd", 1.0)
+    found = sites(sampled(10, stack(LINEAR, CALL, STEP), stack((f"{SITE}/tokenslib/words.py", "split"), STEP)))
+    assert {site.phase for site in found} == {"Fwd", "Other"}, "a library's call there may be anything"
+
+
+def test_a_loop_in_a_library_has_the_librarys_lines():
+    loop = [Frame(f"{SITE}/trainerlib/loop.py", line, "Trainer.fit") for line in (30, 31, 32, 33)]
+    stacks = (
+        stack((FETCH, "fetch"), (LOADER, "__next__"), loop[0], STEP),
+        stack(LINEAR, CALL, loop[1], STEP),
+        stack(ENGINE, loop[2], STEP),
+        stack(ADAM, loop[3], STEP),
+    )
+    found = sites(sampled(10, *stacks))
+    assert {(site.location.line, site.phase, str(site.under)) for site in found} == {
+        (30, "Data", "train.py:20"), (31, "Fwd", "train.py:20"), (32, "Bwd", "train.py:20"), (33, "Opt", "train.py:20"),
+    }  # fmt: skip
+
+
+def test_a_forked_worker_does_not_have_its_parents_lines():
+    waits = stack(
+        (f"{STDLIB}/selectors.py", "select"), (f"{STDLIB}/multiprocessing/queues.py", "Queue.get"), WORKER, (LOADER, "__init__"), TRAIN
+    )
+    makes = stack(SORT, ELASTIC, (FETCH, "fetch"), WORKER, (LOADER, "__init__"), TRAIN)
+    main = sampled(10, *[stack(*WAITS, TRAIN)] * 4)
+    worker = sampled(20, *[makes] * 3, waits, role="worker", parent=10)
+    found = sites(main, worker)
+    assert [(site.role, site.phase, str(site.location), site.share) for site in found] == [
+        ("main", "Data", "train.py:12", 1.0),
+        ("worker", "Data", "augmentlib/transforms.py:7", 0.75),
+    ]
+    assert found[0].path[-1].function.endswith("_try_get_data"), "what it waits in is no place"
+
+
+def test_thousands_of_frames_leave_the_leaf_and_the_owners_line():
+    one, other = (f"{SITE}/parselib/grammar.py", "rule"), (f"{SITE}/parselib/grammar.py", "term")
+    found = frames_of(stack(SORT, *[one, other] * 2000, STEP, *[TRAIN] * 3000), "/owner")
+    assert len(found) <= DEEPEST + 1
+    assert (found[-1].location.function, str(found[0].location)) == ("sort", "train.py:20")
+    assert len(frames_of(stack(SORT, *[one] * 2000, STEP), "/owner")) == 3, "recursion is one frame"
+    [site] = sites(sampled(10, *[stack(SORT, *[one, other] * n, STEP) for n in (3, 900, 2000)]))
+    assert sorted(place.function for place in site.path) == ["rule", "term"]
+
+
+def test_generated_code_has_no_line_of_the_owners():
+    made = ("<string>", "<lambda>")
+    [site] = sites(sampled(10, stack(made, STEP), stack(Frame("", 0, ""), STEP)))
+    assert (str(site.location), site.share) == ("train.py:20", 1.0)
+    assert sites(sampled(10, stack(made), stack(made, CALL))) == []
+    assert cost_sites(seen(watched(10, at(12, "data")))) == (), "without stacks"
+
+
+def told(*each: Watched):
+    window = seen(*each)
+    findings, abstained = triage(window)
+    assert abstained is None
+    return named(findings, cost_sites(window))[0]
+
+
+def test_a_finding_at_the_line_of_a_loader_names_what_the_library_does_there():
+    makes = stack(SORT, ELASTIC, (FETCH, "fetch"), (LOADER, "__next__"), TRAIN)
+    finding = told(sampled(10, *[makes] * 90, *[stack(LINEAR, CALL, STEP)] * 10, cpu=1.0, switches=9))
+    assert (finding.kind, str(finding.location)) == ("input_cpu", "train.py:12")
+    assert finding.summary.endswith("Elastic.__call__ (augmentlib/transforms.py:7) below that line takes 90.0 % of the time.")
+    assert finding.evidence[-1].value == "Elastic.__call__ (augmentlib/transforms.py:7)"
+
+
+def test_a_finding_about_workers_without_own_lines_names_their_library():
+    main = sampled(10, *[stack(*WAITS, TRAIN)] * 100, cpu=0.1, switches=9)
+    worker = sampled(20, *[stack(ELASTIC, (FETCH, "fetch"), WORKER, TRAIN)] * 100, role="worker", parent=10, cpu=1.0)
+    finding = told(main, worker)
+    assert (finding.kind, str(finding.location)) == ("input_cpu", "train.py:12")
+    assert finding.summary.endswith("Elastic.__call__ (augmentlib/transforms.py:7) below that line takes 100.0 % of the workers' time.")
+
+
+def test_a_finding_at_the_line_of_a_trainer_names_the_part_of_its_phase():
+    saves = stack((f"{SITE}/torch/serialization.py", "save"), (f"{SITE}/trainerlib/saving.py", "Saver.save"), STEP)
+    loop = Frame(f"{SITE}/trainerlib/loop.py", 31, "Trainer.fit")
+    steps = [stack(LINEAR, CALL, loop, STEP), stack(ADAM, loop, STEP)] * 40
+    finding = told(sampled(10, *[saves] * 20, *steps, cpu=1.0, switches=9))
+    assert (finding.kind, str(finding.location)) == ("checkpoint", "train.py:20")
+    assert "Saver.save (trainerlib/saving.py:7) below that line takes 20.0 % of the time." in finding.summary
+
+
+def test_one_small_function_of_many_does_not_stand_for_a_finding():
+    many = [stack((f"{SITE}/trainerlib/part{n}.py", "work"), (FETCH, "fetch"), (LOADER, "__next__"), TRAIN) for n in range(9)]
+    step = Frame(f"{SITE}/trainerlib/loop.py", 31, "Trainer.fit")
+    finding = told(sampled(10, *many * 9, *[stack(LINEAR, CALL, step, TRAIN), stack(ADAM, step, TRAIN)] * 9, cpu=1.0, switches=9))
+    assert finding.evidence[-1].name == "calls" and "below that line" not in finding.summary
+
+
+def test_what_stands_at_the_line_itself_names_nothing():
+    finding = told(sampled(10, *[stack(ITEM, (FETCH, "fetch"), (LOADER, "__next__"), TRAIN)] * 90, cpu=1.0, switches=9))
+    assert finding.kind == "input_cpu" and "below that line" not in finding.summary
+    waits = told(
+        sampled(10, *[stack(*WAITS, TRAIN)] * 90, cpu=0.1, switches=9),
+        sampled(20, *[stack(ITEM, (FETCH, "fetch"), WORKER)] * 90, role="worker", parent=10, cpu=1.0),
+    )
+    assert waits.kind == "input_cpu" and "below that line" not in waits.summary
+
+
+def test_hooks_within_backward_are_a_finding_of_their_own():
+    hook = stack(Frame("/owner/watch.py", 8, "record"), ENGINE, STEP)
+    finding = told(sampled(10, *[hook] * 60, *[stack(LINEAR, CALL, STEP)] * 40, cpu=1.0, switches=9))
+    assert (finding.kind, finding.phase, str(finding.location), finding.share) == ("callback", "Bwd", "watch.py:8", 0.6)
+    assert told(sampled(10, *[hook] * 5, *[stack(LINEAR, CALL, STEP)] * 95, cpu=1.0, switches=9)).kind == "compute"
+
+
+def beside(each: Watched) -> int | None:
+    return threads.trains_beside(each.pid, each.stacks, each.thread_cpu)
+
+
+def test_the_thread_that_trains_is_taken_where_the_main_one_does_not():
+    each = watched(10, cpu=0.5, threads=3)
+    joins = stack((f"{STDLIB}/threading.py", "Thread.join"), TRAIN)
+    forward, backward = stack(LINEAR, CALL, STEP), stack(ENGINE, STEP)
+    each.stacks = {10: [joins] * 9, 11: [forward] * 9, 12: [forward] * 8 + [backward] * 2}
+    assert beside(each) == 12
+    each.stacks[10].append(backward)
+    assert beside(each) is None, "the main thread trains too"
+    each.stacks = {10: [joins] * 9, 11: [joins] * 9, 12: [forward, *[joins] * 9]}
+    assert beside(each) is None, "one stack may be torn"
+    each.stacks[12].append(forward)
+    assert beside(each) is None, "a module beside a main thread that computes no less"
+    each.after[12] = Counters("serves", 9.0, 0.0, 0)
+    assert beside(each) == 12
+
+
+def test_a_thread_that_trains_is_not_hung_because_the_main_one_waits_for_it():
+    each = sampled(10, *[stack((f"{STDLIB}/threading.py", "Thread.join"), TRAIN)] * 100)
+    assert told(each).kind == "hung"
+    trains = [stack(LINEAR, CALL, STEP)] * 90 + [stack(ENGINE, STEP)] * 10
+    each.stacks[11] = trains
+    each.after[11] = Counters("trains", 9.0, 0.0, 500)
+    each.beside = beside(each)
+    each.doing = tuple(places.place(one) for one in each.main_stacks)
+    assert told(each).kind == "compute"
+
+
+def test_the_answer_has_five_sites_at_most_and_the_terminal_shows_them(monkeypatch, capsys):
+    lines = [stack(LINEAR, CALL, Frame("/owner/train.py", line, "main")) for line in range(20, 29)]
+    makes = stack(SORT, ELASTIC, (FETCH, "fetch"), (LOADER, "__next__"), TRAIN)
+    window = seen(sampled(10, *lines, *[makes] * 60, cpu=1.0, switches=9))
+    monkeypatch.setattr(answer, "resolve", lambda pid: window.target)
+    monkeypatch.setattr(answer, "watch", lambda *_: window)
+    found = answer.diagnose(10, 10.0, lambda *_: None)
+    assert isinstance(found, Live) and len(found.sites) == 5
+    assert found.findings[0].evidence[-1].name == "calls"
+    Console(width=120).print(report.live(found))
+    shown = capsys.readouterr().out
+    assert "train.py:12 in main" in shown and "Elastic.__call__ (augmentlib/transforms.py:7)" in shown
+    document = watching.answer(found)
+    assert document["sites"][0]["path"][-1]["function"] == "Elastic.__call__"
+
+
 # Permission.
+
+
+def test_stacks_that_were_lost_are_said():
+    assert "30 of 40 stacks of process 7" in permission.unread(7, 30, 10).why
 
 
 @pytest.mark.parametrize(

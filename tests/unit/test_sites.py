@@ -9,11 +9,11 @@ import pytest
 import traces as t
 from stack_scenarios import ENGINE, samples, stack
 
-from trainflash.schema import Location, Operand, Peaks, SiteOperator
+from trainflash.schema import Location, Operand, Peaks
 from trainflash.stacks import Node, anchor, frame_at, loop_lines, root
 from trainflash.summary import steady_part
 from trainflash.summary.callbacks import kind_of
-from trainflash.summary.floors import floor_ms
+from trainflash.summary.floors import floor_s
 from trainflash.summary.sites import cost_sites
 from trainflash.summary.trends import trend
 from trainflash.trace.calls import CallRow, CallTrace
@@ -141,34 +141,39 @@ def test_what_is_called_back_is_known_by_who_calls_it(words, backward, kind):
 # --- operators and floors
 
 
-def operator(name: str, *shapes: tuple[int, ...], backward: bool = False, made: tuple[int, ...] | None = None, **more) -> SiteOperator:
+def asked(name: str, *shapes: tuple[int, ...], backward: bool = False, made: tuple[int, ...] | None = None, **more) -> CallRow:
     given = tuple(Operand(shape, "float32", requires_grad=backward, **more) for shape in shapes)
-    return SiteOperator(name, 1.0, 1.0, 1.0 if backward else 0.0, 0.5, given, (Operand(made or shapes[0], "float32"),))
+    return CallRow((), "Fwd", name, 1, 10**6, 10**6 if backward else 0, given, (Operand(made or shapes[0], "float32"),))
+
+
+def floor_ms(row: CallRow) -> float | None:
+    seconds = floor_s(row, PEAKS)
+    return None if seconds is None else 1e3 * seconds
 
 
 def test_a_product_needs_its_flops_and_what_reads_memory_its_bytes():
-    product = operator("linear", (512, 1024), (2048, 1024), made=(512, 2048))
-    assert floor_ms(product, PEAKS) == pytest.approx(1e3 * 2 * 512 * 1024 * 2048 / 100e9)
-    large = operator("mul", (4096, 4096))
-    assert floor_ms(large, PEAKS) == pytest.approx(1e3 * 2 * 4 * 4096**2 / 10e9)
-    small = operator("mul", (64, 64))
-    assert floor_ms(small, PEAKS) == pytest.approx(1e3 * 2 * 4 * 64**2 / 60e9)
+    product = asked("linear", (512, 1024), (2048, 1024), made=(512, 2048))
+    assert floor_ms(product) == pytest.approx(1e3 * 2 * 512 * 1024 * 2048 / 100e9)
+    large = asked("mul", (4096, 4096))
+    assert floor_ms(large) == pytest.approx(1e3 * 2 * 4 * 4096**2 / 10e9)
+    small = asked("mul", (64, 64))
+    assert floor_ms(small) == pytest.approx(1e3 * 2 * 4 * 64**2 / 60e9)
 
 
 def test_backward_multiplies_once_for_each_operand_that_needs_a_gradient():
-    both = floor_ms(operator("mm", (256, 256), (256, 256), backward=True), PEAKS)
-    assert both == pytest.approx(3 * floor_ms(operator("mm", (256, 256), (256, 256)), PEAKS))
+    both = floor_ms(asked("mm", (256, 256), (256, 256), backward=True))
+    assert both == pytest.approx(3 * floor_ms(asked("mm", (256, 256), (256, 256))))
 
 
 def test_a_gather_reads_as_many_rows_as_it_makes():
-    table = operator("embedding", (1000,), (1_000_000, 64), made=(1000, 64))
-    assert floor_ms(table, PEAKS) < 1e3 * 4 * 1_000_000 * 64 / 10e9 / 10
+    table = asked("embedding", (1000,), (1_000_000, 64), made=(1000, 64))
+    assert floor_ms(table) < 1e3 * 4 * 1_000_000 * 64 / 10e9 / 10
 
 
 @pytest.mark.parametrize("name", ["multinomial", "sort", "gru", "view"])
 def test_work_that_does_not_follow_from_shapes_has_no_floor(name):
-    assert floor_ms(operator(name, (4096, 4096)), PEAKS) is None
-    assert floor_ms(operator("mul", (4096, 4096), device="cuda"), PEAKS) is None
+    assert floor_ms(asked(name, (4096, 4096))) is None
+    assert floor_ms(asked("mul", (4096, 4096), device="cuda")) is None
 
 
 def test_operators_take_their_part_of_the_time_that_was_sampled():

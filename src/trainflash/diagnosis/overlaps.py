@@ -190,11 +190,8 @@ def _placed(signals: Signals, claims: list[Claim], limits: Thresholds) -> list[C
         lines = {(place.file, place.line) for place in places + ([grown] if leader == "growth" and places else []) if place is not None}
         if lines:
             claims = [replace(claim, inside=leader) if _general(claim, leader, lines) else claim for claim in claims]
-    named = {claim.finding.kind for claim in claims if claim.finding.kind in ("precision", "memory_format", "attention_kernel")}
-    return [
-        replace(claim, inside=next(iter(sorted(named)))) if claim.finding.kind == "slow_operator" and _says(claim, named) else claim
-        for claim in claims
-    ]
+    layouts = sorted((claim for claim in claims if claim.finding.kind == "memory_format"), key=lambda claim: -claim.weight)
+    return [replace(claim, inside="memory_format") if claim in layouts[1:] else claim for claim in claims]
 
 
 def _general(claim: Claim, leader: str, lines: set[tuple[str, int]]) -> bool:
@@ -205,11 +202,6 @@ def _general(claim: Claim, leader: str, lines: set[tuple[str, int]]) -> bool:
     here = found.location is not None and (found.location.file, found.location.line) in lines
     inside_network = found.phase in COMPUTE and found.kind in ("host_code", "callback", "slow_operator", "sync_point", "launch_overhead")
     return inside_network and (here or found.kind == "host_code")
-
-
-def _says(claim: Claim, named: set[str]) -> bool:
-    forms = {"float64": "precision", "convolutions and pooling in NCHW on a CPU": "memory_format"}
-    return any(forms.get(str(row.value)) in named for row in claim.finding.evidence if row.name == "form")
 
 
 def _launching(signals: Signals, claims: list[Claim], limits: Thresholds) -> list[Claim]:

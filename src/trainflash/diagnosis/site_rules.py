@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from trainflash.diagnosis.claims import Claim, at, claim, count, milliseconds, percent, shown
 from trainflash.diagnosis.signals import Signals
-from trainflash.diagnosis.slow_forms import known_form
+from trainflash.diagnosis.slow_forms import Form, known_form
 from trainflash.diagnosis.thresholds import Thresholds
 from trainflash.schema import Evidence, Site, SiteOperator, Trend
 
@@ -25,51 +27,70 @@ def slow_operator(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
     """
     if signals.on_gpu:
         return ()
-    claims = []
+    groups: dict[object, list[_Slow]] = {}
     for site in signals.summary.sites:
         for operator in site.operators if not site.called_back else ():
-            found = _slow(site, operator, limits)
-            if found is not None:
-                claims.append(found)
-    return tuple(claims)
+            slow = _slow(site, operator, limits)
+            if slow is not None:
+                groups.setdefault(slow.form.name if slow.form is not None else (site.location, operator.name), []).append(slow)
+    return tuple(
+        _claimed(found, limits) for found in groups.values() if sum(each.operator.share * each.saved for each in found) >= limits.dominant
+    )
 
 
-def _slow(site: Site, operator: SiteOperator, limits: Thresholds) -> Claim | None:
-    took_ms = operator.ms + operator.backward_ms
-    form = known_form(operator)
-    saved = form.saves if form is not None else 0.0
-    by_floor = 1 - min(1.0, operator.floor_ms / took_ms) if operator.floor_ms is not None and took_ms > 0 else None
-    far = by_floor is not None and by_floor >= 1 - 1 / limits.far_above_floor and took_ms / operator.calls >= limits.operator_ms
-    if by_floor is not None:
-        saved = max(saved, by_floor) if far or saved else 0.0
-    elif not saved:
-        return None
-    weight = operator.share * saved
-    if weight < limits.dominant or (form is None and not far):
-        return None
+@dataclass(frozen=True)
+class _Slow:
+    """A call that takes longer than it has to; `saved`: the part of its time that a better form saves."""
+
+    site: Site
+    operator: SiteOperator
+    form: Form | None
+    saved: float
+    times: float | None  # of its floor, where that is far below
+
+    @property
+    def share(self) -> float:
+        return self.operator.share
+
+
+def _slow(site: Site, operator: SiteOperator, limits: Thresholds) -> _Slow | None:
+    took_ms, floor, form = operator.ms + operator.backward_ms, operator.floor_ms, known_form(operator)
+    far = bool(floor) and took_ms >= limits.far_above_floor * floor and took_ms >= limits.operator_ms * operator.calls
+    saved = max(form.saves if form is not None else 0.0, 1 - floor / took_ms if far and floor else 0.0)
+    return _Slow(site, operator, form, saved, took_ms / floor if far and floor else None) if saved > 0 else None
+
+
+def _claimed(found: list[_Slow], limits: Thresholds) -> Claim:
+    """One form in several places is one cause, told at the costliest of them."""
+    first = max(found, key=lambda each: each.share)
+    share, operator, form, phase = sum(each.share for each in found), first.operator, first.form, first.site.phase
     rows = [
-        percent("share of wall time, with its backward", operator.share),
+        percent("share of wall time, with its backward", share),
         count("calls per step", operator.calls),
-        milliseconds("per step", took_ms),
+        milliseconds("per step", operator.ms + operator.backward_ms),
         *(Evidence("given", _operand(each)) for each in operator.given[:2]),
     ]
     if operator.floor_ms is not None:
         rows.append(milliseconds("what its bytes and FLOPs need on this machine at least", operator.floor_ms))
     if form is not None:
         rows += [Evidence("form", form.name), Evidence("faster", form.instead)]
-    times = f", {took_ms / operator.floor_ms:.0f} times what its bytes and FLOPs need" if far and operator.floor_ms else ""
+    if len(found) > 1:
+        others = (f"{each.site.location} ({shown(each.share)})" for each in found if each is not first)
+        rows.append(Evidence("in other places too", ", ".join(others)))
+    times = f", {first.times:.0f} times what its bytes and FLOPs need" if first.times is not None else ""
+    names = " and ".join(dict.fromkeys(each.operator.name for each in sorted(found, key=lambda each: -each.share)[:2]))
     return claim(
-        "slow_operator",
-        "Fwd" if site.phase == "Fwd" else site.phase,
+        form.kind if form is not None else "slow_operator",
+        phase,
         "host",
-        operator.share,
+        share,
         limits,
-        weight=weight,
-        phases=BOTH if site.phase == "Fwd" else (site.phase,),
-        summary=f"{operator.name} takes {shown(operator.share)} of the time{at(site.location)}{times}"
+        weight=sum(each.share * each.saved for each in found),
+        phases=BOTH if phase == "Fwd" else (phase,),
+        summary=f"{names} {'take' if ' and ' in names else 'takes'} {shown(share)} of the time{at(first.site.location)}{times}"
         + (f": {form.name}" if form is not None else ""),
         evidence=rows,
-        location=site.location,
+        location=first.site.location,
     )
 
 

@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 
 from trainflash.live import places
 from trainflash.live.hung import still
+from trainflash.live.naming import named
+from trainflash.live.sites import MOST_SITES, cost_sites
 from trainflash.live.target import resolve
 from trainflash.live.thresholds import DEFAULT
 from trainflash.live.triage import triage
@@ -29,6 +31,7 @@ def diagnose(pid: int, seconds: float, on_progress: OnProgress, clean: Clean = t
     target = resolve(pid)
     window = watch(target, seconds, on_progress)
     findings, abstained = triage(window)
+    costs = cost_sites(window)
     order = {"training": 0, "worker": 1, "launcher": 2, "helper": 3}
     shown = sorted(window.watched, key=lambda each: (order[each.role], each.rank or 0, each.pid))
     return Live(
@@ -36,11 +39,12 @@ def diagnose(pid: int, seconds: float, on_progress: OnProgress, clean: Clean = t
         taken=tuple(each.pid for each in shown if each.role == "training"),
         seconds=round(window.seconds, 1),
         processes=tuple(_process(each, clean) for each in shown),
-        findings=findings,
+        findings=named(findings, costs),
         abstained=abstained,
         lacks=window.lacks,
         notes=target.notes,
         telemetry=window.telemetry,
+        sites=tuple(cost.site for cost in costs[0][:MOST_SITES]) if costs else (),
     )
 
 
@@ -62,6 +66,7 @@ def _process(each: Watched, clean: Clean) -> LiveProcess:
         lines=_lines(each),
         waits_for=each.waits_for[1],
         read_mb_s=None if reads is None else round(reads / 1e6, 3),
+        beside=each.beside,
     )
 
 

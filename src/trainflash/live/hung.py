@@ -14,8 +14,8 @@ _TOGETHER = (places.COLLECTIVE, places.BACKWARD)  # DDP reduces gradients inside
 
 
 def still(each: Watched, limits: Thresholds) -> bool | None:
-    """Whether the main thread neither moved nor computed; None for too short a look or missing counters."""
-    cpu, switches = each.thread_cpu(each.pid), each.switches_s(each.pid)
+    """Whether the thread that trains neither moved nor computed; None for too short a look or missing counters."""
+    cpu, switches = each.thread_cpu(each.thread), each.switches_s(each.thread)
     if each.seconds < limits.least_still_s or cpu is None or switches is None:
         return None
     if each.doing:
@@ -26,7 +26,7 @@ def still(each: Watched, limits: Thresholds) -> bool | None:
 
 
 def spins(each: Watched, window: Window, limits: Thresholds) -> bool:
-    """Whether the main thread stands at one place that waits for a busy GPU and computes meanwhile: the driver may spin."""
+    """Whether that thread stands at one place that waits for a busy GPU and computes meanwhile: the driver may spin."""
     gpus = window.telemetry.gpus if window.telemetry else ()
     if len(each.doing) < limits.device_still_samples or not any((gpu.busy or 0.0) >= limits.gpu_busy for gpu in gpus):
         return False
@@ -49,7 +49,7 @@ def hung(window: Window, limits: Thresholds) -> Finding | None:
     cpu = sum(each.cpu for each in (*training, *workers))
     return Finding(
         kind="hung",
-        phase=_PHASES.get(place.doing if place else "", "Other"),
+        phase=places.PHASES.get(place.doing if place else "", "Other"),
         bound_by=bound_by,
         share=1.0,
         severity="high",
@@ -73,7 +73,7 @@ def moves(each: Watched, limits: Thresholds) -> bool:
 
 
 def main_place(each: Watched) -> Place | None:
-    """Where the main thread was seen most."""
+    """Where the thread that trains was seen most."""
     if not each.doing:
         return None
     return max(Counter(each.doing).items(), key=lambda item: item[1])[0]
@@ -153,7 +153,7 @@ def _others(main: Watched) -> str:
     """The owner's places of other threads that stand still too, such as the other half of a deadlock."""
     found = []
     for tid, stacks in main.stacks.items():
-        own = next((frame for frame in stacks[-1] if places.is_own(frame)), None) if stacks and tid != main.pid else None
+        own = next((frame for frame in stacks[-1] if places.is_own(frame)), None) if stacks and tid != main.thread else None
         if own is not None:
             found.append(f"thread {main.after[tid].name if tid in main.after else tid} at {places.location(own, main.cwd)}")
     return f" (beside it: {', '.join(found[:3])})" if found else ""
@@ -190,9 +190,3 @@ def _names(group: list[Watched]) -> str:
     if len(known) == len(group):
         return f"rank {known[0]}" if len(known) == 1 else f"ranks {', '.join(known)}"
     return ", ".join(f"process {each.pid}" for each in group)
-
-
-_PHASES = {
-    places.DATA: "Data", places.WAITS_FOR_DATA: "Data", places.STARTING: "Data", places.FORWARD: "Fwd", places.BACKWARD: "Bwd",
-    places.OPTIMIZER: "Opt", places.CHECKPOINT: "Ckpt", places.LOGGING: "Log",
-}  # fmt: skip

@@ -10,6 +10,7 @@ from trainflash.schema.live import Lack
 from trainflash.telemetry.reading import HOST, text
 
 STACKS = "stacks of the program"
+DEEPEST = 4096  # py-spy 0.4: it reads no deeper stack
 _SYS_PTRACE = 1 << 19
 
 
@@ -18,12 +19,22 @@ def no_spy() -> Lack:
     return Lack(STACKS, "py-spy was not found beside trainflash or on PATH", f"{sys.executable} -m pip install 'py-spy>=0.4,<0.5'")
 
 
+def unread(pid: int, lost: int, samples: int) -> Lack:
+    """py-spy read some stacks and lost others."""
+    return Lack(
+        STACKS,
+        f"py-spy lost {lost} of {lost + samples} stacks of process {pid}: they changed meanwhile or were deeper than {DEEPEST:,} frames",
+        "take the shares as those of the stacks that it could read; watch longer with --seconds",
+    )
+
+
 def refused(pid: int, said: str, root: Path = HOST, platform: str = sys.platform, uid: int | None = None) -> Lack:
     """py-spy answered `said` instead of stacks."""
     again = f"trainflash diagnose --pid {pid}"
     denied = "permission denied" in said.lower() or "not permitted" in said.lower()
     if not denied:
-        return Lack(STACKS, f"py-spy could not read process {pid}: {said}", "check that its Python is CPython 3.8 to 3.14; the rest stands")
+        mend = f"check that its Python is CPython 3.8 to 3.14 and recurses no deeper than {DEEPEST:,} frames; the rest stands"
+        return Lack(STACKS, f"py-spy could not read process {pid}: {said}", mend)
     if platform == "darwin":
         return Lack(STACKS, "macOS lets only root read the memory of another process", f"sudo {again}")
     scope = text(root / "proc/sys/kernel/yama/ptrace_scope")

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 _THREAD = re.compile(r"^Thread (\d+)")
+_UNREAD = re.compile(r"Errors: (\d+)")
 _DUMP_S = 10.0
 _END_S = 10.0
 
@@ -68,10 +69,11 @@ def look(spy: str, pid: int) -> Look:
 
 
 class Recording:
-    """Samples of one process, `hertz` times a second for `seconds`, or until it ends. `stacks` is there after `finish`."""
+    """Samples of one process, `hertz` times a second for `seconds`, or until it ends. `unread`, the lost ones, is there after `finish`."""
 
     def __init__(self, spy: str, pid: int, seconds: float, hertz: float) -> None:
         self.pid = pid
+        self.unread = 0
         self._directory = tempfile.TemporaryDirectory(prefix="trainflash-live-")
         self._output = Path(self._directory.name) / "stacks.json"
         command = [
@@ -79,7 +81,9 @@ class Recording:
             "--duration", str(max(1, round(seconds))), "--rate", str(max(1, round(hertz))),
             "--idle", "--threads", "--full-filenames", "--nonblocking",
         ]  # fmt: skip
-        self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self._words = Path(self._directory.name) / "words"
+        with self._words.open("wb") as words:
+            self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=words, stderr=subprocess.STDOUT)
 
     @property
     def failed(self) -> bool:
@@ -96,6 +100,8 @@ class Recording:
                 self._process.wait(_END_S)
             self.stop()
         with self._directory, contextlib.suppress(OSError, ValueError, KeyError, TypeError, IndexError):
+            lost = _UNREAD.findall(self._words.read_text(encoding="utf-8", errors="replace"))
+            self.unread = int(lost[-1]) if lost else 0
             return _by_thread(json.loads(self._output.read_text(encoding="utf-8", errors="replace")))
         return {}
 

@@ -9,6 +9,7 @@ from typing import Literal
 
 from trainflash.live import places
 from trainflash.live.hung import hung
+from trainflash.live.sites import cost_sites
 from trainflash.live.thresholds import DEFAULT, Thresholds
 from trainflash.live.window import Watched, Window
 from trainflash.schema import Evidence, Finding, GpuStat, Kind, Location
@@ -53,7 +54,7 @@ def _input(window: Window, limits: Thresholds) -> list[Finding]:
     workers = [each for each in window.of("worker") if each.parent == main.pid and not each.ended]
     evidence = [Evidence("waits_or_makes_batches", _percent(share), "%"), *_idle_gpu(window), *_disk(window, workers or [main])]
     if makes >= waits:
-        computes = main.active(main.pid)
+        computes = main.active(main.thread)
         if computes is None:
             return []
         evidence.insert(1, Evidence("main_thread_computes", _percent(computes), "%"))
@@ -64,9 +65,10 @@ def _input(window: Window, limits: Thresholds) -> list[Finding]:
         return [_finding(kind, "Data", "input" if kind == "input_cpu" else "io", share, limits, said, evidence, where)]
     if not workers:
         return []
-    active = {each.pid: each.active(each.pid) or 0.0 for each in workers}
+    active = {each.pid: each.active(each.thread) or 0.0 for each in workers}
     busiest = max(workers, key=lambda each: active[each.pid])
-    where = _line(busiest, (places.DATA,))
+    waits_at = _line(main, (places.WAITS_FOR_DATA,))  # where none of the workers' lines is the owner's
+    where = _line(busiest, (places.DATA,)) or waits_at
     evidence.insert(1, Evidence("busiest_worker_computes", _percent(active[busiest.pid]), "%"))
     evidence.insert(2, Evidence("workers", len(workers), ""))
     if active[busiest.pid] >= limits.pegged:
@@ -81,7 +83,7 @@ def _input(window: Window, limits: Thresholds) -> list[Finding]:
             f"The training waits for batches {_percent(waits)} % of the time, and its workers are idle too: "
             "they wait for a file, a network or a lock."
         )
-        return [_finding("input_io", "Data", "io", share, limits, said, evidence, _line(slow, (places.DATA,)))]
+        return [_finding("input_io", "Data", "io", share, limits, said, evidence, _line(slow, (places.DATA,)) or waits_at)]
     return []
 
 
@@ -123,7 +125,7 @@ def _oversubscription(window: Window, limits: Thresholds) -> list[Finding]:
 def _host_code(window: Window, limits: Thresholds) -> list[Finding]:
     """The owner's own Python outside of data, forward, backward and update."""
     main = _slowest(window, places.PYTHON)
-    share, python, computes = main.share(places.PYTHON), main.python_share(), main.active(main.pid)
+    share, python, computes = main.share(places.PYTHON), main.python_share(), main.active(main.thread)
     if share < limits.listed or python is None or computes is None or python < limits.holds_gil * share or computes < limits.idle * share:
         return []
     where = _line(main, (places.PYTHON,))
@@ -134,6 +136,17 @@ def _host_code(window: Window, limits: Thresholds) -> list[Finding]:
     ]
     said = f"The training computes in Python, outside of the network, for {_percent(share)} % of the time."
     return [_finding("host_code", "Other", "host", share, limits, said, evidence, where)]
+
+
+def _callback(window: Window, limits: Thresholds) -> list[Finding]:
+    """Hooks that autograd calls within backward."""
+    found = [[cost.site for cost in costs if cost.site.called_back == "hook"] for costs in cost_sites(window)]
+    hooks = max(found, key=lambda sites: sum(site.share for site in sites), default=[])
+    share = sum(site.share for site in hooks)
+    if share < limits.listed:
+        return []
+    said = f"Hooks inside backward take {_percent(share)} % of the time."
+    return [_finding("callback", "Bwd", "host", share, limits, said, [Evidence("in_hooks", _percent(share), "%")], hooks[0].location)]
 
 
 def _activity(kind: Kind, doing: str, phase: str, said: str) -> Callable[[Window, Thresholds], list[Finding]]:
@@ -218,6 +231,7 @@ _RULES: tuple[Callable[[Window, Thresholds], list[Finding]], ...] = (
     _starting,
     _oversubscription,
     _host_code,
+    _callback,
     _activity("checkpoint", places.CHECKPOINT, "Ckpt", "Writing checkpoints takes {} % of the time."),
     _activity("logging", places.LOGGING, "Log", "Logging takes {} % of the time."),
     _communication,
@@ -250,7 +264,7 @@ def _slowest(window: Window, *doing: str) -> Watched:
 
 
 def _line(each: Watched, doing: tuple[str, ...]) -> Location | None:
-    """The owner's line seen most while the main thread did one of these."""
+    """The owner's line seen most while the thread that trains did one of these."""
     seen = Counter(place.own for place in each.doing if place.doing in doing and place.own is not None)
     return places.location(seen.most_common(1)[0][0], each.cwd) if seen else None
 

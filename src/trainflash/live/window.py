@@ -13,6 +13,7 @@ from trainflash.errors import UsageError
 from trainflash.live import kernel, permission, places
 from trainflash.live.stacks import Look, Recording, Refused, Stack, find_spy, look
 from trainflash.live.target import Target, is_helper, is_python, looks_like_launcher, rank, uses_torch
+from trainflash.live.threads import trains_beside
 from trainflash.schema import Telemetry
 from trainflash.schema.live import Lack, Role
 from trainflash.telemetry import Watch, derive, processes
@@ -30,6 +31,7 @@ _LEAST_LEFT_S = 2.0  # a process that begins later is not sampled
 _FIRST_LOOKS = 3
 _LOOKS_INSTEAD = 50  # single looks at a process whose samples did not come
 _LOOKS_INSTEAD_S = 10.0
+_MOST_UNREAD = 0.2  # own: as many lost samples move a share by so much
 _NS_PER_S = 1e9
 
 
@@ -63,7 +65,10 @@ class Watched:
     io_after: processes.Io | None = None
     recording: Recording | None = None
     stacks: dict[int, list[Stack]] = field(default_factory=dict)
+    unread: int = 0  # stacks that the sampler could not read, of all threads together
     looks: list[Look] = field(default_factory=list)
+    waits: dict[int, tuple[str | None, str | None]] = field(default_factory=dict)  # by thread
+    beside: int | None = None  # the thread that trains, where it is not the main one
     waits_for: tuple[str | None, str | None] = (None, None)
     reads_terminal: bool = False
     ended: bool = False
@@ -75,9 +80,14 @@ class Watched:
         return max(self.to_s - self.from_s, 1e-3)
 
     @property
+    def thread(self) -> int:
+        """The thread that is looked at: the main one, whose number is the process's, unless another one trains."""
+        return self.pid if self.beside is None else self.beside
+
+    @property
     def main_stacks(self) -> list[Stack]:
-        """Samples of the main thread, whose number is the process's."""
-        return [stack for stack in self.stacks.get(self.pid, ()) if stack]
+        """Samples of that thread."""
+        return [stack for stack in self.stacks.get(self.thread, ()) if stack]
 
     @property
     def cpu(self) -> float:
@@ -112,7 +122,7 @@ class Watched:
 
     def python_share(self) -> float | None:
         """Share of the looks in which the main thread computed in Python, not in a library's native code; None without looks."""
-        held = [each.holds_gil == self.pid for each in self.looks]
+        held = [each.holds_gil == self.thread for each in self.looks]
         return sum(held) / len(held) if held else None
 
     def _per_s(self, tid: int, name: str) -> float | None:
@@ -177,12 +187,19 @@ def watch(target: Target, seconds: float, on_progress: OnProgress, root: Path = 
     if spy:
         _look_instead(spy, seen)
     for each in seen.values():
+        each.beside = trains_beside(each.pid, each.stacks, each.thread_cpu)
+        each.waits_for = each.waits.get(each.thread, (None, None))
         each.role = _role(each, seen, target, root)
         tell = places.worker_place if each.role == "worker" else places.place
         each.doing = tuple(tell(stack) for stack in each.main_stacks)
     _leave_launchers(seen)
     kept = tuple(each for each in seen.values() if not each.ended or each.stacks)
+    lacks += [permission.unread(each.pid, each.unread, len(each.main_stacks)) for each in kept if _much_unread(each)]
     return Window(target, lasted, kept, derive(samples), tuple(lacks))
+
+
+def _much_unread(each: Watched) -> bool:
+    return each.role in ("training", "worker") and each.unread > _MOST_UNREAD * (each.unread + len(each.main_stacks))
 
 
 def _readable(spy: str, pid: int) -> None:
@@ -238,7 +255,7 @@ def _close(each: Watched, root: Path) -> None:
         return
     each.after = counters(each.pid, root)
     each.io_after = processes.io(each.pid, root)
-    each.waits_for = kernel.waits_for(each.pid, each.pid, root)
+    each.waits = {tid: kernel.waits_for(each.pid, tid, root) for tid in each.after}
     each.reads_terminal = kernel.is_terminal_input(each.pid, each.pid, root)
 
 
@@ -249,6 +266,7 @@ def _finish(seen: dict[int, Watched]) -> None:
             if not each.after and not each.ended:
                 each.recording.stop()
             each.stacks = each.recording.finish()
+            each.unread = each.recording.unread
             each.recording = None
 
 

@@ -1,4 +1,7 @@
-"""What a running program, not started by us, was seen to do: `live.v1`. `None` means not measured. History: v1, first version."""
+"""What a running program, not started by us, was seen to do: `live.v1`. `None` means not measured.
+
+History: v1, first version; `Live.sites` and `LiveProcess.beside` came later.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +11,14 @@ from typing import ClassVar, Literal
 from trainflash.schema.findings import Finding
 from trainflash.schema.machinery import Telemetry
 from trainflash.schema.runs import Location
+from trainflash.schema.sites import Site
 
 Role = Literal["training", "worker", "launcher", "helper"]
 
 
 @dataclass(frozen=True)
 class LiveLine:
-    """One place of the owner's source in the main thread of a process."""
+    """One place of the owner's source in the thread of a process that trains."""
 
     location: Location
     share: float  # of the samples of that thread
@@ -33,7 +37,7 @@ class LiveThread:
 
 @dataclass(frozen=True)
 class LiveProcess:
-    """One Python process of the program over the window."""
+    """One Python process of the program over the window. "Its thread" is the main one, unless another one trains (`beside`)."""
 
     pid: int
     parent: int
@@ -43,12 +47,13 @@ class LiveProcess:
     cpu: float  # cores, all threads
     threads: int
     busiest: tuple[LiveThread, ...]  # at most five, busiest first
-    samples: int  # stacks of its main thread; 0: none could be taken
-    still: bool | None  # its main thread neither moved nor computed
-    doing: dict[str, float]  # what its main thread did, as shares of the samples
+    samples: int  # stacks of its thread; 0: none could be taken
+    still: bool | None  # its thread neither moved nor computed
+    doing: dict[str, float]  # what its thread did, as shares of the samples
     lines: tuple[LiveLine, ...]  # costliest first
-    waits_for: str | None  # what the kernel says that the main thread waited for at the end
+    waits_for: str | None  # what the kernel says that its thread waited for at the end
     read_mb_s: float | None  # by read calls, page cache included
+    beside: int | None = None  # number of the thread that trains beside the main one; None: the main one is looked at
 
 
 @dataclass(frozen=True)
@@ -74,3 +79,4 @@ class Live:
     lacks: tuple[Lack, ...] = ()
     notes: tuple[str, ...] = ()
     telemetry: Telemetry | None = None
+    sites: tuple[Site, ...] = ()  # the five largest of the lowest rank and its workers; shares are of samples

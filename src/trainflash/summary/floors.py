@@ -8,9 +8,9 @@ that needs a gradient. No floor is given where the work does not follow from sha
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
-from trainflash.schema import Operand, Peaks, SiteOperator
+from trainflash.schema import Operand, Peaks
+from trainflash.trace.calls import CallRow
 
 CACHE_BYTES = 1 << 22  # own: what all tensors of a call together may take to fit into a second-level cache and a part of the third
 _BYTES = {
@@ -40,29 +40,29 @@ median quantile cdist pdist bincount histc nonzero ctc_loss grid_sample interpol
 _UNKNOWN = frozenset(_OTHERS.split())
 
 
-def floor_ms(operator: SiteOperator, peaks: Peaks) -> float | None:
-    """Milliseconds of a step that the calls of `operator` take at least, forward and backward; None where it does not follow."""
-    if operator.name in _UNKNOWN or operator.name in _VIEWS or not operator.given or not operator.made:
+def floor_s(row: CallRow, peaks: Peaks) -> float | None:
+    """Seconds that one of these calls takes at least, forward and backward; None where it does not follow."""
+    if row.name in _UNKNOWN or row.name in _VIEWS or not row.given or not row.made:
         return None
-    if any(each.device != "cpu" or each.layout.startswith("sparse") for each in (*operator.given, *operator.made)):
+    if any(each.device != "cpu" or each.layout.startswith("sparse") for each in (*row.given, *row.made)):
         return None
-    read, made = sum(map(_bytes, operator.given)), sum(map(_bytes, operator.made))
-    if operator.name in _GATHERS:
-        read = made + read - max(map(_bytes, operator.given))
+    read, made = sum(map(_bytes, row.given)), sum(map(_bytes, row.made))
+    if row.name in _GATHERS:
+        read = made + read - max(map(_bytes, row.given))
     both = read + made
     seconds = both / _bandwidth(both, peaks)
-    backward = seconds if operator.backward_ms > 0 else 0.0
-    if backward and operator.name == "embedding" and len(operator.given) > 1:  # a dense gradient is as large as the table
-        table = _bytes(operator.given[1])
+    backward = seconds if row.backward_ns > 0 else 0.0
+    if backward and row.name == "embedding" and len(row.given) > 1:  # a dense gradient is as large as the table
+        table = _bytes(row.given[1])
         backward = (made + table) / _bandwidth(made + table, peaks)
-    flops = _flops(operator)
+    flops = _flops(row)
     if flops:
-        peak = peaks.flops_per_s.get(operator.given[0].dtype, peaks.flops_per_s.get("float32"))
+        peak = peaks.flops_per_s.get(row.given[0].dtype, peaks.flops_per_s.get("float32"))
         if not peak:
             return None
-        ways = sum(each.requires_grad for each in operator.given[:2])
-        seconds, backward = max(seconds, flops / peak), max(backward, ways * flops / peak) if operator.backward_ms > 0 else 0.0
-    return 1e3 * operator.calls * (seconds + backward)
+        ways = sum(each.requires_grad for each in row.given[:2])
+        seconds, backward = max(seconds, flops / peak), max(backward, ways * flops / peak) if row.backward_ns > 0 else 0.0
+    return seconds + backward
 
 
 def _bytes(operand: Operand) -> int:
@@ -75,20 +75,15 @@ def _bandwidth(size: int, peaks: Peaks) -> float:
     return peaks.bytes_per_s["cache" if size <= CACHE_BYTES else "memory"]
 
 
-def _flops(operator: SiteOperator) -> float:
+def _flops(row: CallRow) -> float:
     """Of one call's forward, two for each multiplication with its addition; 0 for what does not multiply matrices."""
-    made = operator.made[0].shape
-    if operator.name in _CONVOLUTIONS and len(operator.given) > 1:
-        weight = operator.given[1].shape  # (out, in ÷ groups, …); transposed: (in, out ÷ groups, …)
-        if "transpose" in operator.name:
-            return 2.0 * math.prod(operator.given[0].shape) * math.prod(weight[1:])
+    made = row.made[0].shape
+    if row.name in _CONVOLUTIONS and len(row.given) > 1:
+        weight = row.given[1].shape  # (out, in ÷ groups, …); transposed: (in, out ÷ groups, …)
+        if "transpose" in row.name:
+            return 2.0 * math.prod(row.given[0].shape) * math.prod(weight[1:])
         return 2.0 * math.prod(made) * math.prod(weight[1:])
-    if operator.name in _PRODUCTS:
-        first = operator.given[1] if operator.name in ("addmm", "baddbmm") and len(operator.given) > 2 else operator.given[0]
+    if row.name in _PRODUCTS:
+        first = row.given[1] if row.name in ("addmm", "baddbmm") and len(row.given) > 2 else row.given[0]
         return 2.0 * math.prod(made) * (first.shape[-1] if first.shape else 1)
     return 0.0
-
-
-def with_floors(operators: tuple[SiteOperator, ...], peaks: Peaks | None) -> tuple[SiteOperator, ...]:
-    """The same with their floors; as they are where the machine's peaks are not known."""
-    return operators if peaks is None else tuple(replace(each, floor_ms=floor_ms(each, peaks)) for each in operators)

@@ -13,17 +13,16 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from trainflash.schema import PHASES, CallNode, CallTree, Location, Peaks, Site, SiteOperator
-from trainflash.stacks import Node, Stack, anchor, anchored, loop_lines, owners, root
+from trainflash.schema import PHASES, CallNode, CallTree, Location, Peaks, Site
+from trainflash.stacks import Node, Stack, anchored, loop_lines, owners, root
 from trainflash.summary import callbacks
-from trainflash.summary.floors import with_floors
+from trainflash.summary.site_operators import with_operators
 from trainflash.summary.steady import NS_PER_MS, Steady, steady_part
 from trainflash.trace import RankTrace, Samples, Trace
 from trainflash.trace.calls import CallTrace
 
 MOST_SITES = 60
 LEAST_SHARE = 0.002  # own: two thousandths of the time explain nothing
-MOST_OPERATORS = 6
 NETWORK = "Fwd"  # a forward with its backward
 RARE = 0.05  # own: what was seen in so few of the steps comes now and then
 BESIDE = 0.3  # own: of backward, before what the engine does beside nodes is more than adding up gradients
@@ -87,8 +86,7 @@ def cost_sites(trace: Trace, rank: RankTrace, part: Steady, peaks: Peaks | None 
     seen = len(np.unique(samples.step[kept]))
     thirds = np.array_split(part.kept, 3)
     sites = [_site(key, place, whole, "main", run, seen, thirds) for key, place in places.items()]
-    sites = _with_operators(sites, rank.calls, loops)
-    sites = [replace(site, operators=with_floors(site.operators, peaks)) for site in _with_functions(sites)]
+    sites = _with_functions(with_operators(sites, rank.calls, loops, peaks))
     sites += _of_workers(trace, rank, part)
     sites.sort(key=lambda site: -site.share)
     chosen = tuple(site for site in sites if site.share >= LEAST_SHARE)[:MOST_SITES]
@@ -278,47 +276,6 @@ def _with_functions(sites: list[Site]) -> list[Site]:
     for site in sites:
         whole[(site.phase, site.location.file, site.location.function)] += site.share
     return [replace(site, function_share=whole[(site.phase, site.location.file, site.location.function)]) for site in sites]
-
-
-def _with_operators(sites: list[Site], calls: tuple[CallTrace, ...], loops: frozenset[Location]) -> list[Site]:
-    """The sites with what their lines asked torch for, in the mean of the recorded steps.
-
-    A recorded step says how forward's time is divided among calls, the samples how much there is of it.
-    """
-    found: dict[Location, dict[str, list]] = defaultdict(dict)
-    forward_ns = 0
-    for call in calls:
-        for row in call.rows:
-            at = anchor(row.stack, loops)
-            if at is None or row.name == "backward" or row.phase in ("Bwd", "Opt", "Data"):
-                continue
-            forward_ns += row.ns
-            spent = found[at].setdefault(row.name, [0, 0, 0, None])
-            spent[0] += row.calls
-            spent[1] += row.ns
-            spent[2] += row.backward_ns
-            if row.given and (spent[3] is None or row.ns / row.calls > spent[3].ns / spent[3].calls):
-                spent[3] = row
-    forward = sum(site.forward for site in sites if site.phase == NETWORK and not site.called_back)
-    each = forward / forward_ns if forward_ns else 0.0
-    return [_asking(site, found.get(site.location, {}), len(calls), each) if site.phase == NETWORK else site for site in sites]
-
-
-def _asking(site: Site, found: dict[str, list], steps: int, each: float) -> Site:
-    """A site with its operators; `each`: share of the time for a recorded nanosecond of forward."""
-    whole = sum(ns for _, ns, _, _ in found.values())
-    backward = sum(backward_ns for _, _, backward_ns, _ in found.values())
-    there = min(each, site.forward / whole) if whole else 0.0
-    back = site.backward / backward if backward else 0.0
-    operators = []
-    for name, (count, ns, backward_ns, longest) in found.items():
-        given, made, plain = (longest.given, longest.made, longest.arguments) if longest is not None else ((), (), ())
-        share = min(site.share, there * ns + back * backward_ns)
-        operators.append(
-            SiteOperator(name, count / steps, ns / steps / NS_PER_MS, backward_ns / steps / NS_PER_MS, share, given, made, plain)
-        )
-    operators.sort(key=lambda operator: -operator.share)
-    return replace(site, operators=tuple(operators[:MOST_OPERATORS]))
 
 
 def _of_workers(trace: Trace, rank: RankTrace, part: Steady) -> list[Site]:

@@ -1,0 +1,91 @@
+"""What the lines of sites ask torch for: calls by name, their time, their own backward, and the least that they need on this machine."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+from trainflash.schema import Location, Peaks, Site, SiteOperator
+from trainflash.stacks import anchor
+from trainflash.summary.floors import floor_s
+from trainflash.summary.steady import NS_PER_MS
+from trainflash.trace.calls import CallRow, CallTrace
+
+MOST_OPERATORS = 6
+NETWORK = "Fwd"
+_ELSEWHERE = ("Bwd", "Opt", "Data")  # phases of calls that are no part of a forward
+
+
+@dataclass
+class _Calls:
+    """All calls of one function of torch by one line, in all recorded steps."""
+
+    rows: list[CallRow] = field(default_factory=list)
+
+    @property
+    def ns(self) -> int:
+        return sum(row.ns for row in self.rows)
+
+    @property
+    def backward_ns(self) -> int:
+        return sum(row.backward_ns for row in self.rows)
+
+    @property
+    def costliest(self) -> CallRow | None:
+        """Of those whose tensors were told: short ones are not."""
+        return max((row for row in self.rows if row.given), key=lambda row: row.ns + row.backward_ns, default=None)
+
+    def floor_ms(self, peaks: Peaks | None) -> float | None:
+        """Of all calls together, of which those that were not described may need nothing; None where one is not known, or none."""
+        floors = [row.calls * floor for row in self.rows if row.given and (floor := floor_s(row, peaks)) is not None] if peaks else []
+        return 1e3 * sum(floors) if floors and len(floors) == sum(bool(row.given) for row in self.rows) else None
+
+
+def with_operators(sites: list[Site], calls: tuple[CallTrace, ...], loops: frozenset[Location], peaks: Peaks | None) -> list[Site]:
+    """The sites of forwards with their operators, in the mean of the recorded steps; those of a machine with `peaks` have floors.
+
+    A recorded step says how forward's time is divided among calls, the samples how much there is of it.
+    """
+    found: dict[Location, dict[str, _Calls]] = defaultdict(lambda: defaultdict(_Calls))
+    for row in (row for call in calls for row in call.rows):
+        at = anchor(row.stack, loops)
+        if at is not None and row.name != "backward" and row.phase not in _ELSEWHERE:
+            found[at][row.name].rows.append(row)
+    forward_ns = sum(each.ns for asked in found.values() for each in asked.values())
+    forward = sum(site.forward for site in sites if site.phase == NETWORK and not site.called_back)
+    each = forward / forward_ns if forward_ns else 0.0
+    return [
+        replace(site, operators=_operators(site, found[site.location], len(calls), each, peaks))
+        if site.phase == NETWORK and site.location in found
+        else site
+        for site in sites
+    ]
+
+
+def _operators(site: Site, asked: dict[str, _Calls], steps: int, each: float, peaks: Peaks | None) -> tuple[SiteOperator, ...]:
+    """Costliest first; `each`: share of the time for a recorded nanosecond of forward."""
+    there = min(each, _part(site.forward, (calls.ns for calls in asked.values())))
+    back = _part(site.backward, (calls.backward_ns for calls in asked.values()))
+    operators = []
+    for name, calls in asked.items():
+        costliest, floor = calls.costliest, calls.floor_ms(peaks)
+        operators.append(
+            SiteOperator(
+                name=name,
+                calls=sum(row.calls for row in calls.rows) / steps,
+                ms=calls.ns / steps / NS_PER_MS,
+                backward_ms=calls.backward_ns / steps / NS_PER_MS,
+                share=min(site.share, there * calls.ns + back * calls.backward_ns),
+                given=costliest.given if costliest is not None else (),
+                made=costliest.made if costliest is not None else (),
+                arguments=costliest.arguments if costliest is not None else (),
+                floor_ms=None if floor is None else floor / steps,
+            )
+        )
+    return tuple(sorted(operators, key=lambda operator: -operator.share)[:MOST_OPERATORS])
+
+
+def _part(share: float, ns: Iterable[int]) -> float:
+    whole = sum(ns)
+    return share / whole if whole else 0.0
