@@ -9,9 +9,9 @@ import pytest
 import traces as t
 from stack_scenarios import ENGINE, samples, stack
 
-from trainflash.schema import Location, Operand, Peaks
+from trainflash.schema import PHASES, Location, Operand, Peaks
 from trainflash.stacks import Node, anchor, frame_at, loop_lines, root
-from trainflash.summary import steady_part
+from trainflash.summary import steady_part, summarize
 from trainflash.summary.callbacks import kind_of
 from trainflash.summary.floors import floor_s
 from trainflash.summary.sites import cost_sites
@@ -206,15 +206,38 @@ def test_a_site_that_grows_is_told_with_its_first_and_last_third():
 # --- which steps count
 
 
-def test_a_window_holds_whole_rounds_of_evaluations():
-    evaluation = [500.0 if step in (30, 130) else 0.0 for step in range(180)]
+def shares(rank, warmup: int | None = None) -> dict[str, float]:
+    found = summarize(t.trace(rank), run="run", project="/p", warmup=warmup).phases
+    assert sum(stat.share for stat in found.values()) == pytest.approx(1.0)
+    return {name: stat.share for name, stat in found.items()}
+
+
+def evaluated(*at: int, steps: int = 180):
+    evaluation = [500.0 if step in at else 0.0 for step in range(steps)]
+    return t.rank([10.0 + extra for extra in evaluation], {"Eval": evaluation})
+
+
+def test_what_comes_once_in_many_steps_is_scaled_by_how_often_it_comes():
+    true = 500 / (100 * 10 + 500)  # every hundredth step
+    assert shares(evaluated(0, 100), 50)["Eval"] == pytest.approx(true, abs=0.01)  # one in 130 steps
+    assert shares(evaluated(30, 130), 20)["Eval"] == pytest.approx(true, abs=0.01)  # two in 160
+    assert shares(evaluated(90), 20)["Eval"] == pytest.approx(500 / 2100, abs=0.01)  # nobody knows when it comes again
+    assert shares(evaluated(20, 30, 130), 10)["Eval"] == pytest.approx(1500 / 3200, abs=0.01)  # at no regular times
+
+
+def test_samples_of_evaluations_count_as_their_phase_does():
+    evaluation = [500.0 if step in (0, 100) else 0.0 for step in range(180)]
     rank = t.rank([10.0 + extra for extra in evaluation], {"Eval": evaluation})
-    part = steady_part(rank)
-    assert (part.first, part.last) == (31, 131)
-    assert rank.phase_ns["Eval"][part.kept].sum() / part.wall_ns == pytest.approx(500 / 1500)
-    once = [500.0 if step == 30 else 0.0 for step in range(180)]
-    assert steady_part(t.rank([10.0 + extra for extra in once], {"Eval": once})).last == 180
-    assert steady_part(rank, 10).first == 10  # what a person asks for
+    rows = samples([(MODEL, "Fwd", 1)], 180)
+    judged = replace(
+        rows, phase=np.where(rows.step == 100, PHASES.index("Eval"), rows.phase), weight_ns=t.ns(np.where(rows.step == 100, 510, 10))
+    )
+    part = steady_part(rank, 50)
+    found = {
+        name: int(part.counted(judged).weight_ns[(judged.phase == PHASES.index(name)) & (judged.step >= 50)].sum())
+        for name in ("Eval", "Fwd")
+    }
+    assert found["Eval"] / sum(found.values()) == pytest.approx(shares(rank, 50)["Eval"], abs=0.01)
 
 
 def test_long_steps_that_the_probe_did_not_slow_count():

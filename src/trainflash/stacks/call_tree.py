@@ -16,6 +16,7 @@ _HANDS_ON = (
     ("torch/nn/modules/container.py", ("forward",)),
     ("torch/utils/_contextlib.py", ("decorate_context",)),
     ("torch/autograd/function.py", ("apply",)),
+    ("torch/overrides.py", ("handle_torch_function",)),  # what a mode is told through, one of the probe's own too
     ("torch/nn/utils/clip_grad.py", ("_no_grad_wrapper",)),
     ("torch/optim/optimizer.py", ("wrapper", "_use_grad", "maybe_fallback", "profile_hook_step")),
     ("contextlib.py", ("inner", "__enter__", "__exit__")),

@@ -9,6 +9,7 @@ over the whole run, so that one which falls on warm-up or after the last step do
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,7 @@ def summarize(
     """
     rank = trace.ranks[0]
     part = steady_part(rank, warmup)
+    rank = replace(rank, samples=part.counted(rank.samples))
     phases = _phases(rank, part)
     processes = (*trace.ranks, *trace.workers)
     swallowed: dict[str, int] = {}
@@ -111,16 +113,16 @@ def summarize(
 
 def _phases(rank: RankTrace, part: Steady) -> dict[str, PhaseStat]:
     """Every phase that occurs, and Other always; what no phase holds is Other, so that the shares add up to 1."""
-    wall = rank.wall_ns[part.kept]
     spent, on_device = device.phase_ns(rank, part), device.device_ms(rank, part)
     known = {name: spent[name] for name in PHASES if name != "Other" and name in spent}
     columns = {name: column for name, column in known.items() if column.any() or _occurs(rank, name)}
+    wall = rank.wall_ns[part.kept]
     columns["Other"] = wall - sum(columns.values(), start=np.zeros_like(wall))
     found = {}
     for name, column in columns.items():
         per_step = stats.spread(column / NS_PER_MS)
         found[name] = PhaseStat(
-            share=float(column.sum()) / part.wall_ns,
+            share=part.weighed(name, float(column.sum())) / part.wall_ns,
             mean_ms=per_step.mean_ms,
             p50_ms=per_step.p50_ms,
             p95_ms=per_step.p95_ms,

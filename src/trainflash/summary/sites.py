@@ -97,7 +97,8 @@ def cost_sites(trace: Trace, rank: RankTrace, part: Steady, peaks: Peaks | None 
 def call_tree(trace: Trace, *, run: str, warmup: int | None = None) -> CallTree:
     """The call tree of rank 0's training thread. `warmup` is the one that the summary was made with."""
     rank = trace.ranks[0]
-    return CallTree(run, cost_sites(trace, rank, steady_part(rank, warmup)).tree)
+    part = steady_part(rank, warmup)
+    return CallTree(run, cost_sites(trace, replace(rank, samples=part.counted(rank.samples)), part).tree)
 
 
 def _weighed(samples: Samples, kept: np.ndarray, rank: RankTrace, part: Steady) -> Iterator[_Weighed]:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from trainflash import stats
-from trainflash.schema import Spread
-from trainflash.trace import RankTrace
+from trainflash.schema import PHASES, Spread
+from trainflash.trace import RankTrace, Samples
 
 FEW = 20  # own: steps, of fewer none is given away that can be kept
 UNNOTICED = 1.1  # own: times a usual step; steps differ by more than a tenth among themselves
 NOTICED = 0.02  # own: of the time in evaluations, before it matters how many of them a window holds
 OFTEN = 0.2  # own: of the steps with an evaluation; more often there are many rounds in any window
+REGULAR = 1.5  # own: the longest round ÷ the shortest; others come when something happens, not once in so many steps
 NS_PER_MS = 1e6
 NS_PER_S = 1e9
 
@@ -29,11 +30,27 @@ class Steady:
     to_ns: int
     settled: bool | None  # None: too few steps to tell
     left_out: tuple[tuple[int, int, int], ...] = ()  # (step, from_ns, to_ns) of steps inside that the probe slowed to look closer
+    evaluation_weight: float = 1.0  # what a moment of evaluation counts for: the steps hold too many evaluations, or too few
+    evaluated_ns: int = 0  # of the steps that count
 
     @property
     def wall_ns(self) -> int:
-        """Wall time of the steady part, at least 1 so that shares are finite."""
-        return max(1, self.to_ns - self.from_ns - sum(to_ns - from_ns for _, from_ns, to_ns in self.left_out))
+        """Wall time of the steady part, with as much evaluation as so many steps have; at least 1 so that shares are finite."""
+        counted = self.to_ns - self.from_ns - sum(to_ns - from_ns for _, from_ns, to_ns in self.left_out)
+        return max(1, counted - round((1 - self.evaluation_weight) * self.evaluated_ns))
+
+    def counted(self, samples: Samples) -> Samples:
+        """The samples with those of evaluations weighed as they count."""
+        if self.evaluation_weight == 1:
+            return samples
+        evaluating = samples.phase == PHASES.index("Eval")
+        return replace(
+            samples, weight_ns=np.where(evaluating, samples.weight_ns * self.evaluation_weight, samples.weight_ns).astype(np.int64)
+        )
+
+    def weighed(self, phase: str, ns: float) -> float:
+        """Time of a phase as it counts."""
+        return self.evaluation_weight * ns if phase == "Eval" else ns
 
     @cached_property
     def kept(self) -> np.ndarray:
@@ -61,29 +78,34 @@ def steady_part(rank: RankTrace, warmup: int | None = None) -> Steady:
     first = min(warmup, rank.steps - 1) if warmup is not None else fallback if found is None else found
     if first < rank.steps_from < rank.steps - stats.WARMUP_LEAST:
         first = rank.steps_from
-    last = rank.steps
-    if warmup is None:
-        first, last = _whole_rounds(rank, first, last)
-    slowed = _slowed(rank, first, last)
+    slowed = _slowed(rank, first, rank.steps)
+    weight, evaluated_ns = _rounds(rank, np.setdiff1d(np.arange(first, rank.steps), slowed))
     return Steady(
         first=first,
-        last=last,
+        last=rank.steps,
         from_ns=int(rank.step_start_ns[first]),
-        to_ns=int(rank.step_start_ns[last]),
+        to_ns=int(rank.step_start_ns[rank.steps]),
         settled=(found is not None) if enough else None,
         left_out=tuple((step, int(rank.step_start_ns[step]), int(rank.step_start_ns[step + 1])) for step in slowed),
+        evaluation_weight=weight,
+        evaluated_ns=evaluated_ns,
     )
 
 
-def _whole_rounds(rank: RankTrace, first: int, last: int) -> tuple[int, int]:
-    """The steps from one evaluation to another, where they come again and again: a part of a round has too many of them, or too few."""
-    evaluating = rank.phase_ns.get("Eval", np.zeros(0))[first:last]
-    at = first + np.flatnonzero(evaluating)
-    rare = 2 <= len(at) <= OFTEN * (last - first)
-    if not rare or evaluating.sum() < NOTICED * rank.wall_ns[first:last].sum():
-        return first, last
-    begin, end = int(at[0]) + 1, int(at[-1]) + 1
-    return (begin, end) if end - begin >= max(FEW, 0.5 * (last - first)) else (first, last)
+def _rounds(rank: RankTrace, kept: np.ndarray) -> tuple[float, int]:
+    """(what an evaluation in the kept steps has to count for, so that there are as many as in so many steps of the whole run; their time).
+
+    A window of steps holds one too many, or too few, of what comes once in many steps. 1 where evaluations are not seen to come again.
+    """
+    spent = rank.phase_ns.get("Eval", np.zeros(rank.steps, dtype=np.int64))
+    at, here = np.flatnonzero(spent), kept[spent[kept] > 0]
+    inside = int(spent[kept].sum())
+    if len(at) < 2 or not len(here) or len(at) > OFTEN * rank.steps or inside < NOTICED * int(rank.wall_ns[kept].sum()):
+        return 1.0, inside
+    gaps = np.diff(at)
+    if gaps.max() > REGULAR * gaps.min():
+        return 1.0, inside
+    return len(kept) / float(gaps.mean()) / len(here), inside
 
 
 def _slowed(rank: RankTrace, first: int, last: int) -> list[int]:

@@ -24,7 +24,9 @@ def trend(rank: RankTrace, part: Steady, sites: tuple[Site, ...]) -> Trend | Non
     grown = {
         name: float(np.median(spent[last]) - np.median(spent[first])) for name, spent in rank.phase_ns.items() if len(spent) == len(wall)
     }
-    changed = [site for site in sites if site.role == "main" and site.early_ms is not None and site.late_ms is not None]
+    changed = [
+        site for site in sites if site.role == "main" and site.often == "step" and site.early_ms is not None and site.late_ms is not None
+    ]
     site = max(changed, key=lambda each: (each.late_ms or 0.0) - (each.early_ms or 0.0), default=None)
     return Trend(
         steps=len(kept),
