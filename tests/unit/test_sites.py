@@ -72,6 +72,12 @@ def test_a_line_that_runs_a_librarys_loop_is_divided_among_the_librarys_lines():
     assert {site.under for site in found} == {Location("train.py", 9, "main")}
 
 
+def test_a_loader_whose_transforms_are_modules_is_no_loop():
+    transforms = f"{MAIN} lib:monai/transforms.py:5:Affine.forward"
+    assert loop_lines([(stack(transforms), "Data", 40.0), (stack(transforms), "Fwd", 2.0)]) == frozenset()
+    assert loop_lines([(stack(transforms), "Data", 40.0), (stack(transforms), "Fwd", 40.0)])
+
+
 def test_a_line_of_one_phase_stays_the_owners_however_much_lies_below_it():
     call_of_library = f"{MAIN} lib:models/bert.py:70:BertLayer.forward"
     assert loop_lines([(stack(call_of_library), "Fwd", 5.0), (stack(MAIN), "Opt", 5.0)]) == frozenset()

@@ -11,6 +11,7 @@ from trainflash.schema import Location
 
 OF_LOOP = ("Data", "Fwd", "Bwd", "Opt")
 LOOP_SHARE = 0.01  # own: of the time in each of two such phases, before a line stands for a loop
+ALIKE = 0.2  # own: of a line's time in either of two phases, where it runs no update; a transform may be a module with a forward of its own
 _ARITHMETIC = """
 numpy scipy sklearn pandas polars statsmodels networkx numba joblib PIL cv2 skimage imageio matplotlib tqdm rich librosa soundfile
 pyarrow h5py msgpack yaml requests urllib3 tensorboard wandb
@@ -66,9 +67,13 @@ def loop_lines(weighed: Iterable[tuple[Stack, str, float]]) -> frozenset[Locatio
         own = owners(stack)
         if own is not None and phase in OF_LOOP and any(_of_trainer(frame) for frame in stack[own + 1 :]):
             spent[stack[own].location][phase] += time  # type: ignore[assignment]
-    return frozenset(
-        line for line, phases in spent.items() if sum(time >= LOOP_SHARE * whole for phase, time in phases.items() if phase != "Bwd") >= 2
-    )
+    return frozenset(line for line, phases in spent.items() if _of_loop(phases, LOOP_SHARE * whole))
+
+
+def _of_loop(phases: Counter, least: float) -> bool:
+    """Whether parts of steps of several kinds lie below one line: an update with what it is made of, or batches and forwards alike."""
+    making, forward, updating = phases["Data"], phases["Fwd"], phases["Opt"]
+    return (updating >= least and max(making, forward) >= least) or min(making, forward) >= max(least, ALIKE * sum(phases.values()))
 
 
 def anchored(stack: Stack, loops: frozenset[Location]) -> tuple[int | None, Location | None]:
