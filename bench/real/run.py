@@ -42,23 +42,21 @@ def catalogue(half: str, only: list[str] | None) -> list[dict]:
 
 def diagnose(truth: dict, base: Path, trainflash: list[str], limit_s: float) -> dict:
     """The raw result of one program, with its call tree and all its sites, or the error."""
-    source = HERE / truth["folder"] if truth["source"] == "library" else base / truth["folder"]
-    python = base / truth["python"]
+    folder = Path(truth["folder"])
+    beside, inside = (HERE if truth["source"] == "library" else base), Path(*folder.parts[2:])
+    source, python = beside / Path(*folder.parts[:2]), base / truth["python"]
     if not source.is_dir() or not python.exists():
         return {"error": f"{source if python.exists() else python} is not there"}
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as place:
-        folder = Path(place, truth["name"])
-        shutil.copytree(source, folder, symlinks=True)
-        if not (folder / ".git").exists():
-            make_repository(folder)
-        environment = {
-            **os.environ,
-            **{k: str(v) for k, v in truth.get("environment", {}).items()},
-            "XDG_STATE_HOME": str(Path(place, "state")),
-        }
+        root = Path(place, source.name)
+        shutil.copytree(source, root, symlinks=True)
+        if not (root / ".git").exists():
+            make_repository(root)
+        own = {name: str(value).replace("{root}", str(root)) for name, value in truth.get("environment", {}).items()}
+        environment = {**os.environ, **own, "XDG_STATE_HOME": str(Path(place, "state"))}
         words = [str(word) for word in truth["command"]]
         command = [str(python) if word == "python" else word for word in words]
-        document = answer([*trainflash, "diagnose", "--json", "--", *command], folder, environment, limit_s)
+        document = answer([*trainflash, "diagnose", "--json", "--", *command], root / inside, environment, limit_s)
         if "error" in document:
             return document
         run = Path(document["sandbox"], "runs", document["run"])

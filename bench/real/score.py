@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 PHASES = ("Data", "H2D", "Fwd", "Bwd", "Opt", "Eval", "Ckpt", "Log", "Other")
 _PLACE = re.compile(r"([\w/.-]+\.py)(?::(\d+)(?:-(\d+))?)?")
+OTHER_WORD = {"host_code": "callback"}  # the program's own Python beside the network: a callback where a library calls it
 HEALTHY_GAIN = 1.2
 NAMED_FOR_NOTHING = 0.02
 
@@ -74,7 +75,8 @@ def score(truth: dict, row: dict) -> Score:
             **plain,
         )
     first = (row["findings"] or [{"kind": "none", "share": None}])[0]
-    wanted = [*truth["first_cause"], *(["compute"] if truth["healthy"] else [])]
+    wanted = {*truth["first_cause"], *(["compute"] if truth["healthy"] else [])}
+    wanted |= {OTHER_WORD[kind] for kind in wanted if kind in OTHER_WORD}
     by_library = _by_library(truth, largest)
     shown = any(_is(site, largest, by_library) for site in row["sites"][:3])
     measured = {name: 100 * (row["phases"].get(name) or {"share": 0.0})["share"] for name in PHASES}

@@ -2,7 +2,7 @@
 
 from trainflash.summary.build import summarize
 from trainflash.summary.sites import call_tree
-from trainflash.summary.steady import Steady, steady_part
+from trainflash.summary.steady import Steady, halves, steady_part
 from trainflash.summary.timeline import timeline
 
-__all__ = ["Steady", "call_tree", "steady_part", "summarize", "timeline"]
+__all__ = ["Steady", "call_tree", "halves", "steady_part", "summarize", "timeline"]

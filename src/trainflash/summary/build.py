@@ -40,14 +40,15 @@ def summarize(
     warmup: int | None = None,
     telemetry: Telemetry | None = None,
     peaks: Peaks | None = None,
+    part: Steady | None = None,
 ) -> Summary:
     """The summary of `trace`. Raises `Inconclusive` when the trace holds no complete step.
 
     `warmup` steps are left out instead of those that look like warm-up. `telemetry` is what machine and GPUs did during the steady part,
-    `peaks` what the machine can do at most where this run did not measure it.
+    `peaks` what the machine can do at most where this run did not measure it, `part` other steps than the steady ones.
     """
     rank = trace.ranks[0]
-    part = steady_part(rank, warmup)
+    part = part or steady_part(rank, warmup)
     rank = replace(rank, samples=part.counted(rank.samples))
     phases = _phases(rank, part)
     processes = (*trace.ranks, *trace.workers)

@@ -78,14 +78,24 @@ def steady_part(rank: RankTrace, warmup: int | None = None) -> Steady:
     first = min(warmup, rank.steps - 1) if warmup is not None else fallback if found is None else found
     if first < rank.steps_from < rank.steps - stats.WARMUP_LEAST:
         first = rank.steps_from
-    slowed = _slowed(rank, first, rank.steps)
-    weight, evaluated_ns = _rounds(rank, np.setdiff1d(np.arange(first, rank.steps), slowed))
+    return _between(rank, first, rank.steps, (found is not None) if enough else None)
+
+
+def halves(rank: RankTrace, part: Steady) -> tuple[Steady, Steady]:
+    """The first half of the steps that count and the second, each as if it were all."""
+    middle = int(part.kept[len(part.kept) // 2])
+    return _between(rank, part.first, middle, part.settled), _between(rank, middle, part.last, part.settled)
+
+
+def _between(rank: RankTrace, first: int, last: int, settled: bool | None) -> Steady:
+    slowed = _slowed(rank, first, last)
+    weight, evaluated_ns = _rounds(rank, np.setdiff1d(np.arange(first, last), slowed))
     return Steady(
         first=first,
-        last=rank.steps,
+        last=last,
         from_ns=int(rank.step_start_ns[first]),
-        to_ns=int(rank.step_start_ns[rank.steps]),
-        settled=(found is not None) if enough else None,
+        to_ns=int(rank.step_start_ns[last]),
+        settled=settled,
         left_out=tuple((step, int(rank.step_start_ns[step]), int(rank.step_start_ns[step + 1])) for step in slowed),
         evaluation_weight=weight,
         evaluated_ns=evaluated_ns,

@@ -13,7 +13,7 @@ from trainflash.errors import ProgramFailed, UsageError
 from trainflash.schema import Command, Diagnosis, LogEntry, RunRecord, Summary, as_changed, read_document, write_document
 from trainflash.summary import call_tree, steady_part, summarize, timeline
 from trainflash.workflow import ceilings as what_ifs
-from trainflash.workflow import moving, ordering, peaks, run_notes
+from trainflash.workflow import moving, ordering, peaks, run_notes, ties
 from trainflash.workflow.session import Session, now_utc
 
 # A diagnosis wants an epoch boundary, an evaluation and a repeated sample; a minute shows them in most programs, and
@@ -126,7 +126,7 @@ def from_run(session: Session, run_dir: Path, *, warmup: int | None = None) -> t
     measured_ceilings = what_ifs.recorded(run_dir)
     if measured_ceilings is not None:
         summary = replace(summary, what_if=measured_ceilings.what_if)
-    diagnosis = find(summary)
+    diagnosis = ties.with_ties(find(summary), recorded, warmup, machine)
     diagnosis = replace(diagnosis, notes=(*recorded.others, *diagnosis.notes, *run_notes.of(run_dir), *what_ifs.notes(measured_ceilings)))
     diagnosis = ordering.with_knobs(diagnosis, summary, session.log_entries())
     write_document(run_dir / "summary.json", summary)
