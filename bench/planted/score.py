@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 from programs import Program
 
+NARROWER = {"host_code": "callback"}  # a kind that the manifests did not have: host code that torch calls back, such as hooks
+
 
 @dataclass(frozen=True)
 class Score:
@@ -76,7 +78,8 @@ def score(program: Program, result: dict) -> Score:
         first = findings[0]["kind"] if findings else "nothing"
         return Score(f"abstained ({first})", None, "", False, blank, None, str(result.get("abstained") or "no finding")[:100])
     first, kinds = findings[0], {f["kind"] for f in findings}
-    right = first["kind"] in ({"compute"} if manifest["healthy"] else {manifest["kind"], *manifest["also_right"]})
+    wanted = {"compute"} if manifest["healthy"] else {manifest["kind"], *manifest["also_right"]}
+    right = first["kind"] in wanted | {NARROWER[kind] for kind in wanted & set(NARROWER)}
     location = first.get("location")
     place = f"{location.get('file')}:{location.get('line')}" if location else ""
     missing = [kind for kind in manifest["beside"] if kind not in kinds]

@@ -60,6 +60,7 @@ def claim(
         location=location,
         ceiling=bound(most),
         knobs=knobs,
+        phases=phases if phases is not None and len(phases) > 1 else (),
     )
     return Claim(finding, share if weight is None else weight, (phase,) if phases is None else phases, inside)
 

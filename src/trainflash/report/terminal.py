@@ -146,7 +146,7 @@ def finding(n: int, finding: Finding) -> RenderableType:
     head = joined(
         (f"{n}. {finding.kind}", "bold"),
         (f"  {finding.severity}", style),
-        f"  {figures.percent(finding.share)} of the time, {finding.phase}",
+        f"  {figures.percent(finding.share)} of the time, {'+'.join(finding.phases) or finding.phase}",
     )
     lines = [f"where     {figures.place(finding.location)}"]
     lines += [f"evidence  {figures.words(item.name)} = {figures.evidence(item)}" for item in finding.evidence]

@@ -54,6 +54,7 @@ class Finding:
     ceiling: Ceiling | None
     knobs: tuple[str, ...]
     tied_with: tuple[str, ...] = ()
+    phases: tuple[str, ...] = ()  # all that `share` is spread over, where that is more than `phase`
     also: tuple[str, ...] = ()  # knobs that answer the kind, but that the evidence does not point at; tried after `knobs`
 
 
