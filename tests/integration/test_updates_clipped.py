@@ -32,4 +32,4 @@ def test_clipping_is_a_part_of_the_update(tmp_path: Path):
     clips = next(number for number, row in enumerate(SOURCE.splitlines(), 1) if "clip_grad_norm_" in row)
     (site,) = [each for each in found.sites if each.location.line == clips]
     assert site.phase == "Opt"
-    assert [place.function for place in site.path][-1] in ("clip_grad_norm_", "get_total_norm", "clip_grads_with_norm_")
+    assert any(place.function == "clip_grad_norm_" for place in site.path)

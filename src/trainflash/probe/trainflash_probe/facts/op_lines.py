@@ -42,7 +42,7 @@ class OperatorLines:
         self._calls += 1
         first, began = self._nodes(), clock()
         made = original(*args, **kwargs)
-        ns, last = clock() - began, self._nodes()
+        ns, last = max(1, clock() - began), self._nodes()  # the kernel may tell of waiting after the call that it belongs to
         try:
             self._note(original, args, kwargs, caller, made, ns, first, last)
         except Exception as error:

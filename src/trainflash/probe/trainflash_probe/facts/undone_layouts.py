@@ -61,7 +61,7 @@ class UndoneLayouts:
         for _ in range(TRIES):
             began = clock()
             convolution(*args, **kwargs)
-            taken.append(clock() - began)
+            taken.append(max(1, clock() - began))  # the kernel may tell of waiting after the work that it belongs to
         return min(taken)
 
     def write(self, step: int) -> None:
