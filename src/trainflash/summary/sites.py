@@ -8,7 +8,7 @@ loop inside a library; its time is that of the library's deepest lines, where no
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -16,20 +16,17 @@ import numpy as np
 from trainflash.schema import PHASES, CallNode, CallTree, Location, Peaks, Site
 from trainflash.stacks import Node, Stack, anchored, loop_lines, owners, root
 from trainflash.summary import callbacks
+from trainflash.summary.backward import Divided, behind_engine, in_python, python_in_network
 from trainflash.summary.site_operators import with_operators
 from trainflash.summary.steady import NS_PER_MS, Steady, steady_part
 from trainflash.trace import RankTrace, Samples, Trace
-from trainflash.trace.calls import CallTrace
 
 MOST_SITES = 60
 LEAST_SHARE = 0.002  # own: two thousandths of the time explain nothing
 NETWORK = "Fwd"  # a forward with its backward
 RARE = 0.05  # own: what was seen in so few of the steps comes now and then
-BESIDE = 0.3  # own: of backward, before what the engine does beside nodes is more than adding up gradients
-_ENGINE = ("torch/autograd/graph.py", "_engine_run_backward")
 LONG_NS = 100_000_000  # own: five samples in one step are no chance
 ENGINE = "engine"
-WATCHED_NS = 15_000  # measured: what watching a call adds to its step, for the most part outside of the call's own time
 
 
 @dataclass
@@ -40,7 +37,6 @@ class _Place:
     forward_ns: int = 0
     backward_ns: int = 0
     steps: Counter = field(default_factory=Counter)  # ns by step
-    phases: Counter = field(default_factory=Counter)
     called_back: Counter = field(default_factory=Counter)
     under: Location | None = None
 
@@ -75,14 +71,17 @@ def cost_sites(trace: Trace, rank: RankTrace, part: Steady, peaks: Peaks | None 
     samples = rank.samples
     if samples.stack is None or not samples.stacks:
         return CostSites((), ())
-    kept = part.keeps(samples.step) & (samples.stack >= 0)
-    weighed = list(_weighed(samples, kept, rank, part))
+    known = samples.stack >= 0
+    kept = part.keeps(samples.step) & known
+    weighed = list(_weighed(samples, kept, rank))
     whole = int(samples.weight_ns[part.keeps(samples.step)].sum())
     if not whole:
         return CostSites((), ())
-    run = _run_shares(rank)
     loops = loop_lines((each.stack, "Bwd" if each.backward else each.phase, each.ns) for each in weighed)
     places, trees = _placed(weighed, loops)
+    in_run, _ = _placed(_weighed(samples, known, rank), loops)
+    wall_ns = max(1, rank.end_ns - rank.process_start_ns)
+    run = {key: place.tree.ns / wall_ns for key, place in in_run.items()}
     seen = len(np.unique(samples.step[kept]))
     thirds = np.array_split(part.kept, 3)
     sites = [_site(key, place, whole, "main", run, seen, thirds) for key, place in places.items()]
@@ -91,7 +90,7 @@ def cost_sites(trace: Trace, rank: RankTrace, part: Steady, peaks: Peaks | None 
     sites.sort(key=lambda site: -site.share)
     chosen = tuple(site for site in sites if site.share >= LEAST_SHARE)[:MOST_SITES]
     drawn = sorted((tree.drawn(whole) for tree in trees.values()), key=lambda node: -node.share)
-    return CostSites(chosen, tuple(drawn), loops, _python(rank, part, samples, kept))
+    return CostSites(chosen, tuple(drawn), loops, python_in_network(rank, part, samples, kept))
 
 
 def call_tree(trace: Trace, *, run: str, warmup: int | None = None) -> CallTree:
@@ -101,16 +100,17 @@ def call_tree(trace: Trace, *, run: str, warmup: int | None = None) -> CallTree:
     return CallTree(run, cost_sites(trace, replace(rank, samples=part.counted(rank.samples)), part).tree)
 
 
-def _weighed(samples: Samples, kept: np.ndarray, rank: RankTrace, part: Steady) -> Iterator[_Weighed]:
-    backward = PHASES.index("Bwd")
-    divided = _Divided(rank.calls, _in_python(samples, kept & (samples.phase == backward)))
-    for index in np.flatnonzero(kept):
+def _weighed(samples: Samples, chosen: np.ndarray, rank: RankTrace) -> Iterator[_Weighed]:
+    divided = Divided(rank.calls, in_python(samples, chosen & (samples.phase == PHASES.index("Bwd"))))
+    for index in np.flatnonzero(chosen):
         stack, phase = samples.stacks[samples.stack[index]], PHASES[samples.phase[index]]
         ns, step = int(samples.weight_ns[index]), int(samples.step[index])
         if phase == "Bwd":
-            inside = _behind_engine(stack)
-            if inside == () and divided:
-                yield from divided.of(stack, ns, step)
+            if behind_engine(stack) == () and divided:
+                beside, portions = divided.at(step)
+                if beside:
+                    yield _Weighed(stack, NETWORK, True, beside * ns, step, beside=True)
+                yield from (_Weighed(other, NETWORK, True, portion * ns, step) for other, portion in portions)
             else:
                 yield _Weighed(stack, NETWORK, True, ns, step)
             continue
@@ -122,81 +122,7 @@ def _weighed(samples: Samples, kept: np.ndarray, rank: RankTrace, part: Steady) 
         yield _Weighed(stack, phase, False, ns, step)
 
 
-def _in_python(samples: Samples, backward: np.ndarray) -> float:
-    """Part of backward's time in Python that the engine called."""
-    whole = int(samples.weight_ns[backward].sum())
-    called = [index for index in np.flatnonzero(backward) if _behind_engine(samples.stacks[samples.stack[index]])]
-    return int(samples.weight_ns[called].sum()) / whole if whole else 0.0
-
-
-def _python(rank: RankTrace, part: Steady, samples: Samples, kept: np.ndarray) -> float | None:
-    """What calls of torch leave of forward and update in the recorded step where that is least, and what the engine calls in backward."""
-    if not rank.calls:
-        return None
-    whole = 0.0
-    for phase in ("Fwd", "Opt"):
-        spent = rank.phase_ns.get(phase)
-        if spent is None or not part.wall_ns:
-            continue
-        left = []
-        for call in rank.calls:
-            rows = [row for row in call.rows if row.phase == phase]
-            took = float(spent[call.step]) if call.step < len(spent) else 0.0
-            known = sum(row.ns + WATCHED_NS * row.calls for row in rows)
-            left.append(max(0.0, 1 - known / took) if took > 0 else 0.0)
-        whole += min(left, default=0.0) * float(spent[part.kept].sum()) / part.wall_ns
-    backward = kept & (samples.phase == PHASES.index("Bwd"))
-    bwd = rank.phase_ns.get("Bwd")
-    of_backward = float(bwd[part.kept].sum()) / part.wall_ns if bwd is not None else 0.0
-    return whole + _in_python(samples, backward) * of_backward
-
-
-class _Divided:
-    """What a moment in the engine is divided into: lines of the forward, by the recorded step that is nearest to its step."""
-
-    def __init__(self, calls: tuple[CallTrace, ...], in_python: float) -> None:
-        self._known = [(call.step, found, _beside(call, in_python)) for call in calls if (found := _backwards(call))]
-        self._steps = np.array([step for step, _, _ in self._known])
-
-    def __bool__(self) -> bool:
-        return bool(self._known)
-
-    def of(self, stack: Stack, ns: int, step: int) -> Iterator[_Weighed]:
-        """`ns` at the call of backward with that stack, in pieces."""
-        _, portions, beside = self._known[int(np.argmin(np.abs(self._steps - step)))]
-        if beside:
-            yield _Weighed(stack, NETWORK, True, beside * ns, step, beside=True)
-        for other, portion in portions.items():
-            yield _Weighed(other, NETWORK, True, (1 - beside) * portion * ns, step)
-
-
-def _beside(call: CallTrace, in_python: float) -> float:
-    """Of what backward spends in C, the part that lies beside nodes; 0 where that is no more than usual."""
-    whole = call.beside_ns + sum(row.backward_ns for row in call.rows)
-    beside = max(0.0, call.beside_ns / whole - in_python) if whole else 0.0
-    return beside / (1 - in_python) if beside >= BESIDE and in_python < 1 else 0.0
-
-
-def _backwards(call: CallTrace) -> dict[Stack, float]:
-    """Part of backward's time by the stack of what it goes back through."""
-    whole = sum(row.backward_ns for row in call.rows if row.phase != "Bwd")
-    found: dict[Stack, float] = defaultdict(float)
-    for row in call.rows:
-        if row.backward_ns and row.phase != "Bwd" and row.stack:
-            found[row.stack] += row.backward_ns / whole
-    return found
-
-
-def _behind_engine(stack: Stack) -> Stack | None:
-    """The frames that autograd's engine called; None where it is not on the stack."""
-    for place in reversed(range(len(stack))):
-        location = stack[place].location
-        if location.file.endswith(_ENGINE[0]) and location.function.endswith(_ENGINE[1]):
-            return stack[place + 1 :]
-    return None
-
-
-def _placed(weighed: list[_Weighed], loops: frozenset[Location]) -> tuple[dict[tuple[str, Location], _Place], dict[str, Node]]:
+def _placed(weighed: Iterable[_Weighed], loops: frozenset[Location]) -> tuple[dict[tuple[str, Location], _Place], dict[str, Node]]:
     places: dict[tuple[str, Location], _Place] = {}
     trees: dict[str, Node] = {}
     for each in weighed:
@@ -223,7 +149,9 @@ def _placed(weighed: list[_Weighed], loops: frozenset[Location]) -> tuple[dict[t
     return places, trees
 
 
-def _site(key: tuple[str, Location], place: _Place, whole: int, role: str, run: dict[Location, float], seen: int, thirds: list) -> Site:
+def _site(
+    key: tuple[str, Location], place: _Place, whole: int, role: str, run: dict[tuple[str, Location], float], seen: int, thirds: list
+) -> Site:
     phase, location = key
     ns = place.tree.ns
     kind, most = place.called_back.most_common(1)[0] if place.called_back else ("", 0)
@@ -232,7 +160,7 @@ def _site(key: tuple[str, Location], place: _Place, whole: int, role: str, run: 
         phase=phase,
         location=location,
         share=ns / whole,
-        run_share=run.get(location, 0.0),
+        run_share=run.get(key, 0.0),
         function_share=ns / whole,
         forward=place.forward_ns / whole,
         backward=place.backward_ns / whole,
@@ -256,20 +184,6 @@ def _often(phase: str, steps: Counter, seen: int) -> str:
         return "now and then"
     long = bool(steps) and sum(steps.values()) / len(steps) >= LONG_NS
     return "now and then" if long and len(steps) <= RARE * seen else "step"
-
-
-def _run_shares(rank: RankTrace) -> dict[Location, float]:
-    """Share of the whole run's wall time by the owner's deepest line."""
-    samples, wall = rank.samples, max(1, rank.end_ns - rank.process_start_ns)
-    found: dict[Location, float] = defaultdict(float)
-    if samples.stack is None:
-        return found
-    for index in np.flatnonzero(samples.stack >= 0):
-        stack = samples.stacks[samples.stack[index]]
-        own = owners(stack)
-        if own is not None:
-            found[stack[own].location] += int(samples.weight_ns[index]) / wall
-    return found
 
 
 def _with_functions(sites: list[Site]) -> list[Site]:
