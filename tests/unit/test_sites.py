@@ -10,9 +10,8 @@ import traces as t
 from stack_scenarios import ENGINE, samples, stack
 
 from trainflash.schema import PHASES, Location, Operand, Peaks
-from trainflash.stacks import Node, anchor, frame_at, loop_lines, root
+from trainflash.stacks import Node, anchor, frame_at, kind_of, loop_lines, root
 from trainflash.summary import steady_part, summarize
-from trainflash.summary.callbacks import kind_of
 from trainflash.summary.floors import floor_s
 from trainflash.summary.sites import cost_sites
 from trainflash.summary.trends import trend

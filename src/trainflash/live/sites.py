@@ -6,24 +6,23 @@ Shares are of the samples of one thread (the one that trains), or of the main th
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import groupby, pairwise
+from itertools import groupby
 
 from trainflash.live import places
 from trainflash.live.stacks import Frame
 from trainflash.live.stacks import Stack as Sampled
 from trainflash.live.window import Watched, Window
 from trainflash.schema import Location, Site
-from trainflash.stacks import LEAVES, Node, Stack, StackFrame, anchored, frame_at, loop_lines, owners
+from trainflash.stacks import LEAVES, Node, Stack, StackFrame, anchored, frame_at, kind_of, loop_lines, owners
 
 MOST_SITES = 5  # own: as in a diagnosis from the start
 DEEPEST = 160  # frames, from the leaf outwards: recursion may go on for thousands; as deep as the probe looks
 _LOADER = ("torch/utils/data/dataloader.py", "torch/utils/data/_utils/fetch.py")
 _WAITS = ("_try_get_data", "_get_data")
-_ENGINE = "torch/autograd/graph.py"
 _PROBE = "/trainflash_probe/"
 
 
@@ -41,7 +40,7 @@ class _Gathered:
     frame: StackFrame
     under: Location | None
     stacks: list[Stack] = field(default_factory=list)  # below the frame
-    hooks: int = 0  # of them, in a hook that autograd's engine calls
+    called_back: Counter[str] = field(default_factory=Counter)  # of them, by `kind_of`
 
 
 def cost_sites(window: Window) -> tuple[tuple[Cost, ...], ...]:
@@ -113,9 +112,7 @@ def _frame(frame: Frame, cwd: str | None) -> StackFrame:
 def _gather(found: dict[tuple[str, Location], _Gathered], phase: str, frames: Stack, at: int, under: Location | None) -> None:
     place = found.setdefault((phase, frames[at].location), _Gathered(frames[at], under))
     place.stacks.append(frames[at + 1 :])
-    place.hooks += phase == "Bwd" and any(
-        caller.location.file == _ENGINE and called.kind in ("own", "library") for caller, called in pairwise(frames)
-    )
+    place.called_back[kind_of(frames, phase in ("Fwd", "Bwd"), phase == "Bwd")] += 1
 
 
 def _costs(found: dict[tuple[str, Location], _Gathered], whole: int, role: str) -> list[Cost]:
@@ -130,6 +127,7 @@ def _cost(phase: str, place: _Gathered, whole: int, role: str, of_function: int)
     for stack in place.stacks:
         tree.add(stack, 1)
     path = _to_library(_each_once(tree.way_down()))
+    kind, most = place.called_back.most_common(1)[0]
     share = round(len(place.stacks) / whole, 4)
     site = Site(
         role=role,  # type: ignore[arg-type]
@@ -142,7 +140,7 @@ def _cost(phase: str, place: _Gathered, whole: int, role: str, of_function: int)
         backward=share if phase == "Bwd" else 0.0,
         under=place.under,
         path=tuple(frame.location for frame in path),
-        called_back="hook" if 2 * place.hooks >= len(place.stacks) else "",
+        called_back=kind if 2 * most >= len(place.stacks) else "",
     )
     if path and _waits(path[-1]):
         return Cost(site)

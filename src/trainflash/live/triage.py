@@ -139,14 +139,17 @@ def _host_code(window: Window, limits: Thresholds) -> list[Finding]:
 
 
 def _callback(window: Window, limits: Thresholds) -> list[Finding]:
-    """Hooks that autograd calls within backward."""
-    found = [[cost.site for cost in costs if cost.site.called_back == "hook"] for costs in cost_sites(window)]
-    hooks = max(found, key=lambda sites: sum(site.share for site in sites), default=[])
-    share = sum(site.share for site in hooks)
+    """Hooks, metrics and trackers inside forward, backward and step."""
+    inside = ("Fwd", "Bwd", "Opt")
+    found = [[cost.site for cost in costs if cost.site.called_back and cost.site.phase in inside] for costs in cost_sites(window)]
+    called = max(found, key=lambda sites: sum(site.share for site in sites), default=[])
+    share = sum(site.share for site in called)
     if share < limits.listed:
         return []
-    said = f"Hooks inside backward take {_percent(share)} % of the time."
-    return [_finding("callback", "Bwd", "host", share, limits, said, [Evidence("in_hooks", _percent(share), "%")], hooks[0].location)]
+    kinds = " and ".join(f"{kind}s" for kind in sorted({site.called_back for site in called}))
+    said = f"{kinds.capitalize()} inside forward, backward or step take {_percent(share)} % of the time."
+    evidence = [Evidence("called_back", _percent(share), "%")]
+    return [_finding("callback", called[0].phase, "host", share, limits, said, evidence, called[0].location)]
 
 
 def _activity(kind: Kind, doing: str, phase: str, said: str) -> Callable[[Window, Thresholds], list[Finding]]:

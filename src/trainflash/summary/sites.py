@@ -14,8 +14,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from trainflash.schema import PHASES, CallNode, CallTree, Location, Peaks, Site
-from trainflash.stacks import Node, Stack, anchored, loop_lines, owners, root
-from trainflash.summary import callbacks
+from trainflash.stacks import Node, Stack, anchored, kind_of, loop_lines, owners, root
 from trainflash.summary.backward import Divided, behind_engine, in_python, python_in_network
 from trainflash.summary.site_operators import with_operators
 from trainflash.summary.steady import NS_PER_MS, Steady, steady_part
@@ -27,6 +26,8 @@ NETWORK = "Fwd"  # a forward with its backward
 RARE = 0.05  # own: what was seen in so few of the steps comes now and then
 LONG_NS = 100_000_000  # own: five samples in one step are no chance
 ENGINE = "engine"
+
+Key = tuple[str, Location]  # phase and place of a site
 
 
 @dataclass
@@ -122,8 +123,8 @@ def _weighed(samples: Samples, chosen: np.ndarray, rank: RankTrace) -> Iterator[
         yield _Weighed(stack, phase, False, ns, step)
 
 
-def _placed(weighed: Iterable[_Weighed], loops: frozenset[Location]) -> tuple[dict[tuple[str, Location], _Place], dict[str, Node]]:
-    places: dict[tuple[str, Location], _Place] = {}
+def _placed(weighed: Iterable[_Weighed], loops: frozenset[Location]) -> tuple[dict[Key, _Place], dict[str, Node]]:
+    places: dict[Key, _Place] = {}
     trees: dict[str, Node] = {}
     for each in weighed:
         tree = trees.get(each.phase)
@@ -140,7 +141,7 @@ def _placed(weighed: Iterable[_Weighed], loops: frozenset[Location]) -> tuple[di
             place = places[key] = _Place(Node(frame), under=under)
         place.tree.add(each.stack[at + 1 :], int(each.ns))
         place.steps[each.step] += int(each.ns)
-        kind = ENGINE if each.beside else callbacks.kind_of(each.stack, each.phase == NETWORK, each.backward)
+        kind = ENGINE if each.beside else kind_of(each.stack, each.phase == NETWORK, each.backward)
         place.called_back[kind] += int(each.ns)
         if each.backward:
             place.backward_ns += int(each.ns)
@@ -195,7 +196,7 @@ def _with_functions(sites: list[Site]) -> list[Site]:
 
 def _of_workers(trace: Trace, rank: RankTrace, part: Steady) -> list[Site]:
     """Lines of all worker processes together, as shares of the time sampled in them."""
-    places: dict[tuple[str, Location], _Place] = {}
+    places: dict[Key, _Place] = {}
     whole = 0
     for worker in trace.workers:
         samples = worker.samples

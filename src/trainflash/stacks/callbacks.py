@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from trainflash.stacks import Stack
+from trainflash.stacks.frames import Stack
 
 METRICS = ("torchmetrics/", "torcheval/", "ignite/metrics/", "monai/metrics/", "sklearn/metrics/", "evaluate/", "seqeval/", "sacrebleu/")
 TRACKERS = (
