@@ -111,7 +111,8 @@ def _places(site: dict, by_library: bool) -> list[tuple[str, int | None, int | N
 
 def _lies(at: dict, places: list[tuple[str, int | None, int | None]]) -> bool:
     return any(
-        at["file"].endswith(file) and (first is None or first <= at["line"] <= (last if last is not None else first))
+        (at["file"].endswith(file) or file.endswith(f"/{at['file']}"))
+        and (first is None or first <= at["line"] <= (last if last is not None else first))
         for file, first, last in places
     )
 

@@ -43,9 +43,9 @@ def test_the_engines_nodes_are_known_by_number_and_hooks_before_them_apart():
         *node(3, 10, 30, "ReluBackward0", 6, before=15),
         *node(5, 30, 32, "torch::autograd::AccumulateGrad", -1),
     ]
-    spent, beside = backwards([marks])
+    spent, nodes, beside = backwards([marks])
     assert spent == {7: 10_000, 6: 5_000 + 2_000}  # adding up counts for the node in front of it
-    assert beside == 15_000
+    assert (nodes, beside) == (3, 15_000)
 
 
 def test_a_node_belongs_to_the_call_that_made_it_or_to_the_call_behind_it():

@@ -125,7 +125,7 @@ def test_what_the_engine_does_beside_nodes_without_any_python_is_told_apart():
     found = sites([(MODEL, "Fwd", 2), (f"{MAIN} {ENGINE}", "Bwd", 8)], [recorded])
     assert at(found, "train.py", 40).called_back == "engine"
     assert at(found, "train.py", 40).share == pytest.approx(0.6)
-    usual = replace(recorded, beside_ns=5 * 10**5)  # gradients that are added up
+    usual = replace(recorded, nodes=600)  # so many small ones
     assert at(sites([(MODEL, "Fwd", 2), (f"{MAIN} {ENGINE}", "Bwd", 8)], [usual]), "model.py", 20).share == pytest.approx(1.0)
 
 

@@ -13,6 +13,7 @@ from trainflash.summary.steady import NS_PER_MS
 from trainflash.trace.calls import CallRow, CallTrace
 
 MOST_OPERATORS = 6
+DESCRIBED = 0.7  # own: of the calls' time, that has to be of calls whose tensors are known
 NETWORK = "Fwd"
 _ELSEWHERE = ("Bwd", "Opt", "Data")  # phases of calls that are no part of a forward
 
@@ -37,9 +38,16 @@ class _Calls:
         return max((row for row in self.rows if row.given), key=lambda row: row.ns + row.backward_ns, default=None)
 
     def floor_ms(self, peaks: Peaks | None) -> float | None:
-        """Of all calls together, of which those that were not described may need nothing; None where one is not known, or none."""
-        floors = [row.calls * floor for row in self.rows if row.given and (floor := floor_s(row, peaks)) is not None] if peaks else []
-        return 1e3 * sum(floors) if floors and len(floors) == sum(bool(row.given) for row in self.rows) else None
+        """Of all calls together, of which short ones, that are not described, may need nothing; None where those are a larger part.
+
+        None too where what a described call needs is not known.
+        """
+        described = [row for row in self.rows if row.given]
+        long_ns = sum(row.ns + row.backward_ns for row in described)
+        if peaks is None or not described or long_ns < DESCRIBED * (self.ns + self.backward_ns):
+            return None
+        floors = [floor_s(row, peaks) for row in described]
+        return None if None in floors else 1e3 * sum(row.calls * floor for row, floor in zip(described, floors, strict=True) if floor)
 
 
 def with_operators(sites: list[Site], calls: tuple[CallTrace, ...], loops: frozenset[Location], peaks: Peaks | None) -> list[Site]:

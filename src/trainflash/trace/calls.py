@@ -30,4 +30,5 @@ class CallTrace:
     step: int
     ns: int
     rows: tuple[CallRow, ...]
+    nodes: int = 0  # of the graph that backward came to
     beside_ns: int = 0  # of backward: not in nodes of the graph, but in what the engine calls before and behind them, such as hooks

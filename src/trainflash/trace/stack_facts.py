@@ -28,7 +28,7 @@ def calls(facts: Facts) -> tuple[CallTrace, ...]:
     found = []
     for fact in facts.all("op_lines"):
         rows = [_row(known.get(row[0], ()), row) for row in fact.get("rows", ()) if len(row) == 7]
-        found.append(CallTrace(int(fact["step"]), int(fact["ns"]), tuple(rows), int(fact.get("beside_ns", 0))))
+        found.append(CallTrace(int(fact["step"]), int(fact["ns"]), tuple(rows), int(fact.get("nodes", 0)), int(fact.get("beside_ns", 0))))
     return tuple(found)
 
 

@@ -80,15 +80,15 @@ class OperatorLines:
         """Watch no more."""
         self._points.restore()
 
-    def write(self, step: int, ns: int, backward: dict, beside_ns: int) -> None:
-        """Tell the rows; `ns` of the step up to its last update, `backward` and `beside_ns` as `operators.backwards` counts them."""
+    def write(self, step: int, ns: int, backward: dict, nodes: int, beside_ns: int) -> None:
+        """Tell the rows; `ns` of the step up to its last update, the others as `operators.backwards` counts them."""
         spent = [0] * len(self._rows)
         unowned = _distributed(self._made, backward, spent)
         rows = [
             [stack, phase, name, calls, took, spent[number], described]
             for (stack, phase, name, described), (calls, took, number) in self._rows.items()
         ]
-        fact("op_lines", step=step, ns=ns, unowned_ns=unowned, beside_ns=beside_ns, rows=rows)
+        fact("op_lines", step=step, ns=ns, unowned_ns=unowned, nodes=nodes, beside_ns=beside_ns, rows=rows)
 
 
 def _distributed(made: list, backward: dict, spent: list) -> int:

@@ -119,14 +119,14 @@ def read(records: list, outside: list, since: float, double: "set | frozenset" =
 
 
 def backwards(records: list):
-    """(ns of each node of the graph that the engine came to, by its sequence number; ns that the engine spent beside nodes, as in hooks).
+    """(ns of each node of the graph that the engine came to, by its sequence number; how many; ns beside them, as in hooks).
 
     Adding up a parameter's gradient, which has no number, counts for the node in front of it. None where there is too much to read.
     """
     if sum(len(events) for events in records) > MAX_RECORDS:
         return None
     spent: dict = {}
-    beside = 0
+    beside = nodes = 0
     for events in records:
         stack: list = []  # [handle, mark, sequence number, ns of the node itself] of what the engine is at, and of nodes
         newest = -1
@@ -141,6 +141,7 @@ def backwards(records: list):
                 _, began, number, inside = stack.pop()
                 ns = int(1000 * began.cpu_elapsed_us(event))
                 if number is None:
+                    nodes += 1
                     beside += max(0, ns - inside)
                 else:
                     newest = number if number >= 0 else newest
@@ -148,7 +149,7 @@ def backwards(records: list):
                 if stack:
                     stack[-1][3] += ns
     spent.pop(-1, None)
-    return spent, beside
+    return spent, nodes, beside
 
 
 class _Counted:
