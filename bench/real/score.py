@@ -118,7 +118,7 @@ def _lies(at: dict, places: list[tuple[str, int | None, int | None]]) -> bool:
 
 
 def _is(site: dict, truth: dict, by_library: bool) -> bool:
-    around = [site["location"], *site["path"]] if by_library else [site["location"]]
+    around = [site["location"], *site["path"]] if by_library else [site["location"], *([site["under"]] if site["under"] else [])]
     names = set(re.findall(r"[A-Za-z_]\w*\.[a-z_]\w*|\b[a-z_]\w*(?=\b)", str(truth.get("library") or ""))) if by_library else set()
     places = _places(truth, by_library)
     return any(_lies(at, places) or at["function"] in names for at in around)

@@ -71,6 +71,25 @@ def test_a_line_that_runs_a_librarys_loop_is_divided_among_the_librarys_lines():
     assert {site.under for site in found} == {Location("train.py", 9, "main")}
 
 
+CALLS = "torch:torch/nn/modules/module.py:9:Module._call_impl"
+
+
+def test_a_line_that_calls_a_librarys_whole_network_is_divided_among_its_lines():
+    line = f"{MAIN} {CALLS} lib:transformers/gpt2.py:7:GPT2.forward"
+    rows = [
+        (f"{line} lib:transformers/gpt2.py:90:attend", "Fwd", 4),
+        (f"{line} lib:transformers/gpt2.py:95:mlp", "Fwd", 3),
+        (MAIN, "Opt", 3),
+    ]
+    found = sites(rows)
+    assert [(site.location.file, site.location.line) for site in found[:2]] == [("transformers/gpt2.py", 90), ("transformers/gpt2.py", 95)]
+    assert found[0].under == Location("train.py", 40, "main")
+    metric = f"{MAIN} {CALLS} lib:torchmetrics/metric.py:300:Metric.forward lib:torchmetrics/auroc.py:12:compute"
+    assert at(sites([(metric, "Fwd", 7), (MAIN, "Opt", 3)]), "train.py", 40).called_back == "metric"
+    small = [*rows[:2], (MAIN, "Opt", 30)]
+    assert at(sites(small), "train.py", 40).phase == "Opt" and not any(site.under for site in sites(small))
+
+
 def test_a_loader_whose_transforms_are_modules_is_no_loop():
     transforms = f"{MAIN} lib:monai/transforms.py:5:Affine.forward"
     assert loop_lines([(stack(transforms), "Data", 40.0), (stack(transforms), "Fwd", 2.0)]) == frozenset()
@@ -175,7 +194,7 @@ def test_a_gather_reads_as_many_rows_as_it_makes():
     assert floor_ms(table) < 1e3 * 4 * 1_000_000 * 64 / 10e9 / 10
 
 
-@pytest.mark.parametrize("name", ["multinomial", "sort", "gru", "view"])
+@pytest.mark.parametrize("name", ["multinomial", "sort", "gru", "view", "dropout"])
 def test_work_that_does_not_follow_from_shapes_has_no_floor(name):
     assert floor_ms(asked(name, (4096, 4096))) is None
     assert floor_ms(asked("mul", (4096, 4096), device="cuda")) is None

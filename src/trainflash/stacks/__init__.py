@@ -2,6 +2,19 @@
 
 from trainflash.stacks.call_tree import Node, root
 from trainflash.stacks.callbacks import kind_of
-from trainflash.stacks.frames import LEAVES, Stack, StackFrame, anchor, anchored, frame_at, loop_lines, owners
+from trainflash.stacks.frames import LEAVES, Stack, StackFrame, anchor, anchored, frame_at, loop_lines, network_lines, owners
 
-__all__ = ["LEAVES", "Node", "Stack", "StackFrame", "anchor", "anchored", "frame_at", "kind_of", "loop_lines", "owners", "root"]
+__all__ = [
+    "LEAVES",
+    "Node",
+    "Stack",
+    "StackFrame",
+    "anchor",
+    "anchored",
+    "frame_at",
+    "kind_of",
+    "loop_lines",
+    "network_lines",
+    "owners",
+    "root",
+]

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from trainflash.stacks.frames import Stack
+from trainflash.stacks.frames import METRICS, Stack
 
-METRICS = ("torchmetrics/", "torcheval/", "ignite/metrics/", "monai/metrics/", "sklearn/metrics/", "evaluate/", "seqeval/", "sacrebleu/")
 TRACKERS = (
     *("wandb/", "mlflow/", "comet_ml/", "tensorboard/", "tensorboardX/", "torch/utils/tensorboard/", "aim/", "neptune/", "clearml/"),
     *("swanlab/", "torch/profiler/", "trackio/"),

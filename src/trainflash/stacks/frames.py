@@ -6,11 +6,14 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 
 from trainflash.schema import Location
 
 OF_LOOP = ("Data", "Fwd", "Bwd", "Opt")
+METRICS = ("torchmetrics/", "torcheval/", "ignite/metrics/", "monai/metrics/", "sklearn/metrics/", "evaluate/", "seqeval/", "sacrebleu/")
 LOOP_SHARE = 0.01  # own: of the time in each of two such phases, before a line stands for a loop
+WHOLE_NETWORK = 0.4  # own: of the time at one line that calls a library's network, before that line says too little
 ALIKE = 0.2  # own: of a line's time in either of two phases, where it runs no update; a transform may be a module with a forward of its own
 _ARITHMETIC = """
 numpy scipy sklearn pandas polars statsmodels networkx numba joblib PIL cv2 skimage imageio matplotlib tqdm rich librosa soundfile
@@ -74,6 +77,25 @@ def _of_loop(phases: Counter, least: float) -> bool:
     """Whether parts of steps of several kinds lie below one line: an update with what it is made of, or batches and forwards alike."""
     making, forward, updating = phases["Data"], phases["Fwd"], phases["Opt"]
     return (updating >= least and max(making, forward) >= least) or min(making, forward) >= max(least, ALIKE * sum(phases.values()))
+
+
+def network_lines(weighed: Iterable[tuple[Stack, str, float]]) -> frozenset[Location]:
+    """The owner's lines that call a whole network of a library, where that is most of the time: its own lines tell more."""
+    spent: Counter = Counter()
+    whole = 0.0
+    for stack, phase, time in weighed:
+        whole += time
+        own = owners(stack) if phase in ("Fwd", "Bwd") else None
+        if own is not None and any(_of_network(caller, called) for caller, called in pairwise(stack[own:])):
+            spent[stack[own].location] += time  # type: ignore[assignment]
+    return frozenset(line for line, time in spent.items() if time >= WHOLE_NETWORK * whole)
+
+
+def _of_network(caller: StackFrame, called: StackFrame) -> bool:
+    by_torch = caller.kind == "torch" and caller.location.file.endswith("torch/nn/modules/module.py")
+    return (
+        by_torch and _of_trainer(called) and called.location.function.endswith(".forward") and not called.location.file.startswith(METRICS)
+    )
 
 
 def anchored(stack: Stack, loops: frozenset[Location]) -> tuple[int | None, Location | None]:

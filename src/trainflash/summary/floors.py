@@ -35,7 +35,8 @@ _VIEWS = frozenset(
 _OTHERS = """
 sort argsort topk unique multinomial cumsum cumprod lstm gru rnn_tanh rnn_relu backward einsum multi_head_attention_forward
 scaled_dot_product_attention fft rfft irfft stft istft svd eigh cholesky solve inv pinv qr unique_consecutive searchsorted kthvalue
-median quantile cdist pdist bincount histc nonzero ctc_loss grid_sample interpolate fold
+dropout feature_dropout alpha_dropout rand randn rand_like randn_like randint randperm bernoulli bernoulli_ normal normal_ uniform_
+exponential_ median quantile cdist pdist bincount histc nonzero ctc_loss grid_sample interpolate fold
 """
 _UNKNOWN = frozenset(_OTHERS.split())
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from trainflash.schema import PHASES, CallNode, CallTree, Location, Peaks, Site
-from trainflash.stacks import Node, Stack, anchored, kind_of, loop_lines, owners, root
+from trainflash.stacks import Node, Stack, anchored, kind_of, loop_lines, network_lines, owners, root
 from trainflash.summary.backward import Divided, behind_engine, in_python, python_in_network
 from trainflash.summary.site_operators import with_operators
 from trainflash.summary.steady import NS_PER_MS, Steady, steady_part
@@ -79,14 +79,15 @@ def cost_sites(trace: Trace, rank: RankTrace, part: Steady, peaks: Peaks | None 
     if not whole:
         return CostSites((), ())
     loops = loop_lines((each.stack, "Bwd" if each.backward else each.phase, each.ns) for each in weighed)
-    places, trees = _placed(weighed, loops)
-    in_run, _ = _placed(_weighed(samples, known, rank), loops)
+    divided = loops | network_lines((each.stack, each.phase, each.ns) for each in weighed)
+    places, trees = _placed(weighed, divided)
+    in_run, _ = _placed(_weighed(samples, known, rank), divided)
     wall_ns = max(1, rank.end_ns - rank.process_start_ns)
     run = {key: place.tree.ns / wall_ns for key, place in in_run.items()}
     seen = len(np.unique(samples.step[kept]))
     thirds = np.array_split(part.kept, 3)
     sites = [_site(key, place, whole, "main", run, seen, thirds) for key, place in places.items()]
-    sites = _with_functions(with_operators(sites, rank.calls, loops, peaks))
+    sites = _with_functions(with_operators(sites, rank.calls, divided, peaks))
     sites += _of_workers(trace, rank, part)
     sites.sort(key=lambda site: -site.share)
     chosen = tuple(site for site in sites if site.share >= LEAST_SHARE)[:MOST_SITES]
