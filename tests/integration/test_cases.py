@@ -17,6 +17,12 @@ SECONDS = "40"
 pytestmark = [pytest.mark.full, pytest.mark.skipif(not CASES.is_dir(), reason="the cases are not beside this checkout")]
 
 
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path, monkeypatch):
+    """What a program writes, it writes where it stands."""
+    monkeypatch.chdir(tmp_path)
+
+
 def diagnosed(name: str, tmp_path: Path) -> tuple[Diagnosis, Path]:
     folder = tmp_path / name
     shutil.copytree(CASES / name, folder)
