@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from trainflash.schema import PHASES, CallNode, CallTree, Location, Peaks, Site
+from trainflash.schema import PHASES, CallTree, Location, Peaks, Site
 from trainflash.stacks import Node, Stack, anchored, kind_of, loop_lines, network_lines, owners, root
 from trainflash.summary.backward import Divided, behind_engine, in_python, python_in_network
 from trainflash.summary.site_operators import with_operators
@@ -56,10 +56,9 @@ class _Weighed:
 
 @dataclass(frozen=True)
 class CostSites:
-    """The sites, costliest first, the call tree that they were read from, and the owner's lines that stand for a loop in a library."""
+    """The sites, costliest first, and the owner's lines that stand for a loop in a library."""
 
     sites: tuple[Site, ...]
-    tree: tuple[CallNode, ...]
     loops: frozenset[Location] = frozenset()
     python: float | None = None  # share of Python inside forward, backward and update, at most; None: no recorded calls
 
@@ -71,17 +70,16 @@ def cost_sites(trace: Trace, rank: RankTrace, part: Steady, peaks: Peaks | None 
     """
     samples = rank.samples
     if samples.stack is None or not samples.stacks:
-        return CostSites((), ())
+        return CostSites(())
     known = samples.stack >= 0
     kept = part.keeps(samples.step) & known
     weighed = list(_weighed(samples, kept, rank))
     whole = int(samples.weight_ns[part.keeps(samples.step)].sum())
     if not whole:
-        return CostSites((), ())
+        return CostSites(())
     loops = loop_lines((each.stack, "Bwd" if each.backward else each.phase, each.ns) for each in weighed)
     divided = loops | network_lines((each.stack, each.phase, each.ns) for each in weighed)
-    places, trees = _placed(weighed, divided)
-    in_run, _ = _placed(_weighed(samples, known, rank), divided)
+    places, in_run = _placed(weighed, divided), _placed(_weighed(samples, known, rank), divided)
     wall_ns = max(1, rank.end_ns - rank.process_start_ns)
     run = {key: place.tree.ns / wall_ns for key, place in in_run.items()}
     seen = len(np.unique(samples.step[kept]))
@@ -91,15 +89,25 @@ def cost_sites(trace: Trace, rank: RankTrace, part: Steady, peaks: Peaks | None 
     sites += _of_workers(trace, rank, part)
     sites.sort(key=lambda site: -site.share)
     chosen = tuple(site for site in sites if site.share >= LEAST_SHARE)[:MOST_SITES]
-    drawn = sorted((tree.drawn(whole) for tree in trees.values()), key=lambda node: -node.share)
-    return CostSites(chosen, tuple(drawn), loops, python_in_network(rank, part, samples, kept))
+    return CostSites(chosen, loops, python_in_network(rank, part, samples, kept))
 
 
 def call_tree(trace: Trace, *, run: str, warmup: int | None = None) -> CallTree:
     """The call tree of rank 0's training thread. `warmup` is the one that the summary was made with."""
     rank = trace.ranks[0]
     part = steady_part(rank, warmup)
-    return CallTree(run, cost_sites(trace, replace(rank, samples=part.counted(rank.samples)), part).tree)
+    samples = part.counted(rank.samples)
+    kept = part.keeps(samples.step)
+    whole = int(samples.weight_ns[kept].sum())
+    if samples.stack is None or not whole:
+        return CallTree(run, ())
+    trees: dict[str, Node] = {}
+    for each in _weighed(samples, kept & (samples.stack >= 0), rank):
+        tree = trees.get(each.phase)
+        if tree is None:
+            tree = trees[each.phase] = root(each.phase)
+        tree.add(each.stack, int(each.ns))
+    return CallTree(run, tuple(sorted((tree.drawn(whole) for tree in trees.values()), key=lambda node: -node.share)))
 
 
 def _weighed(samples: Samples, chosen: np.ndarray, rank: RankTrace) -> Iterator[_Weighed]:
@@ -124,14 +132,9 @@ def _weighed(samples: Samples, chosen: np.ndarray, rank: RankTrace) -> Iterator[
         yield _Weighed(stack, phase, False, ns, step)
 
 
-def _placed(weighed: Iterable[_Weighed], loops: frozenset[Location]) -> tuple[dict[Key, _Place], dict[str, Node]]:
+def _placed(weighed: Iterable[_Weighed], loops: frozenset[Location]) -> dict[Key, _Place]:
     places: dict[Key, _Place] = {}
-    trees: dict[str, Node] = {}
     for each in weighed:
-        tree = trees.get(each.phase)
-        if tree is None:
-            tree = trees[each.phase] = root(each.phase)
-        tree.add(each.stack, int(each.ns))
         at, under = anchored(each.stack, loops)
         if at is None:
             continue
@@ -148,7 +151,7 @@ def _placed(weighed: Iterable[_Weighed], loops: frozenset[Location]) -> tuple[di
             place.backward_ns += int(each.ns)
         else:
             place.forward_ns += int(each.ns)
-    return places, trees
+    return places
 
 
 def _site(
