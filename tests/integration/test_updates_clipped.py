@@ -30,6 +30,6 @@ def test_clipping_is_a_part_of_the_update(tmp_path: Path):
     path.write_text(SOURCE, encoding="utf-8")
     found = diagnosed(tmp_path, path)
     clips = next(number for number, row in enumerate(SOURCE.splitlines(), 1) if "clip_grad_norm_" in row)
-    (site,) = [each for each in found.sites if each.location.line == clips]
+    site = next(each for each in found.sites if each.location.line == clips)  # the costliest: a sample may fall just before the call
     assert site.phase == "Opt"
     assert any(place.function == "clip_grad_norm_" for place in site.path)
