@@ -76,6 +76,12 @@ def test_it_stops_after_seconds_but_not_before_the_least_steps(tmp_path):
     assert run.returncode == 0 and run.rank.steps == 7
 
 
+def test_few_long_steps_suffice_after_twice_the_seconds(tmp_path):
+    limits = {"TRAINFLASH_MAX_SECONDS": "0.4", "TRAINFLASH_MIN_STEPS": "200", "TRAINFLASH_FEW_STEPS": "3"}
+    run = probed(tmp_path, "plain_loop.py", "steps=500", "data_ms=300", **limits)
+    assert run.returncode == 0 and run.trace.stopped and 3 <= run.rank.steps <= 5
+
+
 def test_a_data_function_is_found_and_bracketed(tmp_path):
     rank = probed(tmp_path, "get_batch.py").rank
     phases = steady_ms(rank)

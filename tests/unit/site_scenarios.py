@@ -34,10 +34,10 @@ def with_sites(*sites: Site, **phases: float) -> Summary:
 
 
 def calling(
-    name: str, share: float, *, floor: float | None = None, shape=(2, 512, 256), layout="contiguous", dtype="float32", **plain
+    name: str, share: float, *, floor: float | None = None, shape=(2, 512, 256), layout="contiguous", dtype="float32", values="", **plain
 ) -> Summary:
     """A step that spends `share` in one call of torch; `floor`: how many times less its bytes need, None: not known."""
-    operand = Operand(tuple(shape), dtype, layout, True)
+    operand = Operand(tuple(shape), dtype, layout, True, values=values)
     ms = share * s.STEP_MS
     operator = SiteOperator(
         name,

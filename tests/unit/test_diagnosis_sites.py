@@ -51,6 +51,10 @@ def test_a_call_near_its_floor_or_of_an_unknown_one_is_no_finding():
         ("norm", {"dim": 0}),
         ("multinomial", {"shape": (128, 8000), "replacement": False}),
         ("mul", {"layout": "strided", "shape": (512, 512), "floor": 20}),
+        ("matmul", {"shape": (2708, 2708), "values": "zeros"}),
+        ("softmax", {"shape": (2708, 2708), "values": "zeros"}),
+        ("where", {"shape": (2708, 2708), "dtype": "bool", "values": "zeros"}),
+        ("sqrt", {"shape": (512, 512), "values": "subnormal", "floor": 20}),
     ],
 )
 def test_a_form_that_is_known_to_be_slow_is_named_with_the_faster_one(name, more):
@@ -67,6 +71,8 @@ def test_a_form_that_is_known_to_be_slow_is_named_with_the_faster_one(name, more
         ("multinomial", {"shape": (128, 10), "replacement": False}),
         ("conv2d", {"shape": (32, 16, 24, 24), "layout": "channels_last"}),
         ("conv2d", {"shape": (32, 3, 24, 24)}),  # pictures as they come
+        ("where", {"shape": (512, 512), "dtype": "bool"}),  # a causal mask
+        ("mul", {"shape": (512, 512), "values": "zeros"}),
     ],
 )
 def test_other_forms_of_the_same_calls_are_not(name, more):

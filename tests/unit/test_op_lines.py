@@ -8,6 +8,7 @@ from itertools import pairwise
 import pytest
 import torch
 from probe_events import part
+from torch.utils._python_dispatch import TorchDispatchMode
 
 
 class Mark:
@@ -71,6 +72,42 @@ def test_what_a_call_was_given_is_told_with_shapes_layouts_and_plain_arguments()
     assert plain == (("2", 3), ("p", "fro"))
     assert described(torch, (torch.ones(1).expand(5),), {}, None)[0][0][2] == "expanded"
     assert described(torch, (torch.eye(3).to_sparse(),), {}, None)[0][0][2] == "sparse_coo"
+
+
+@pytest.mark.parametrize(
+    ("tensor", "values"),
+    [
+        (torch.eye(300), "zeros"),
+        (torch.ones(300, 300), ""),
+        (torch.ones(300, 300, dtype=torch.bool), "ones"),
+        (torch.eye(300, dtype=torch.bool), "zeros"),
+        (torch.full((300, 300), 1e-40), "subnormal"),
+        (torch.eye(200), ""),  # too small to look at
+        (torch.eye(300).t()[:, ::2], ""),
+    ],
+)
+def test_a_sample_tells_what_a_large_tensor_mostly_holds(tensor, values):
+    before = torch.get_rng_state()
+    assert part("facts.op_lines")._described(torch, (tensor.requires_grad_(tensor.is_floating_point()),), {}, None)[0][0][5] == values
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_no_value_is_sampled_where_the_program_counts_or_transforms_calls():
+    described = part("facts.op_lines")._described
+    seen = []
+
+    class Counting(TorchDispatchMode):
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            seen.append(function)
+            return function(*args, **(kwargs or {}))
+
+    wide = torch.eye(300)
+    with Counting():
+        assert described(torch, (wide,), {}, None)[0][0][5] == ""
+    assert all("count_nonzero" not in str(each) for each in seen)
+    told = []
+    torch.func.vmap(lambda row: told.append(described(torch, (row,), {}, None)[0][0][5]) or row)(torch.zeros(2, 300, 300))
+    assert told == [""]
 
 
 @pytest.fixture

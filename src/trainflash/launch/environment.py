@@ -28,13 +28,14 @@ class Recording:
     """What the probe is asked to do in one run; None leaves the probe's own default.
 
     `capture` is what it records: diagnose, timing or fidelity. The program stops by itself at a step boundary after `max_steps` steps,
-    or after `max_seconds` once `min_steps` are done.
+    or after `max_seconds` once `min_steps` are done, or `few_steps` of a training that by then ran for twice `max_seconds`.
     """
 
     capture: str
     max_steps: int | None = None
     max_seconds: float | None = None
     min_steps: int | None = None
+    few_steps: int | None = None
     seed: int | None = None
     sample_hz: float | None = None
     peaks: str | None = None  # numbers of threads, joined by commas, with which this machine's peaks are known
@@ -70,6 +71,7 @@ def program_environment(
         "TRAINFLASH_MAX_STEPS": recording.max_steps,
         "TRAINFLASH_MAX_SECONDS": recording.max_seconds,
         "TRAINFLASH_MIN_STEPS": recording.min_steps,
+        "TRAINFLASH_FEW_STEPS": recording.few_steps,
         "TRAINFLASH_SEED": recording.seed,
         "TRAINFLASH_SAMPLE_HZ": recording.sample_hz,
         "TRAINFLASH_PEAKS": recording.peaks,

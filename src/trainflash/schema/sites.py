@@ -19,6 +19,7 @@ class Operand:
     layout: str = "contiguous"  # contiguous, channels_last, expanded, strided, or torch's name of a sparse layout
     requires_grad: bool = False
     device: str = "cpu"
+    values: str = ""  # what a sample of a large tensor mostly holds: zeros, ones; or subnormal numbers in a tenth of it
 
 
 @dataclass(frozen=True)

@@ -49,8 +49,8 @@ def _row(stack: Stack, row: list) -> CallRow:
 
 
 def _operand(told: list) -> Operand:
-    shape, dtype, layout, requires_grad, device = told
-    return Operand(tuple(map(int, shape)), str(dtype), str(layout), bool(requires_grad), str(device))
+    shape, dtype, layout, requires_grad, device, *values = told
+    return Operand(tuple(map(int, shape)), str(dtype), str(layout), bool(requires_grad), str(device), str(*values))
 
 
 def peaks(facts: Facts) -> Peaks | None:

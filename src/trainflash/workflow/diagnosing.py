@@ -20,6 +20,7 @@ from trainflash.workflow.session import Session, now_utc
 # the steps bound programs that are fast. Both are bounds on cost, not on truth: the diagnosis abstains on too little.
 SECONDS = 60.0
 LEAST_STEPS = 60
+FEW_STEPS = 4  # own: of steps of half a minute; two that count behind a warm-up of as many
 GIVE_UP_S = 1800.0  # a program that has not come that far by then is stuck, or needs --steps and patience
 
 
@@ -60,6 +61,7 @@ def diagnose(
             max_steps=steps,
             max_seconds=None if steps else seconds,
             min_steps=None if steps else LEAST_STEPS + (warmup or 0),
+            few_steps=None if steps else FEW_STEPS + (warmup or 0),
             in_place=in_place,
             online=online,
             writable=writable,

@@ -16,13 +16,18 @@ INSIST = 3  # how often the program may swallow the stop before the process is e
 
 
 class Limits(Observer):
-    """TRAINFLASH_MAX_STEPS, TRAINFLASH_MAX_SECONDS (since the process started) and TRAINFLASH_MIN_STEPS."""
+    """TRAINFLASH_MAX_STEPS, TRAINFLASH_MAX_SECONDS (since the process started), TRAINFLASH_MIN_STEPS and TRAINFLASH_FEW_STEPS.
+
+    The last is for steps so long that the least would take too long: so many suffice once the training ran for twice the seconds.
+    """
 
     def __init__(self) -> None:
         self.max_steps = number("TRAINFLASH_MAX_STEPS", None)
         self.max_seconds = number("TRAINFLASH_MAX_SECONDS", None)
         self.min_steps = number("TRAINFLASH_MIN_STEPS", 0)
+        self.few_steps = number("TRAINFLASH_FEW_STEPS", None)
         self._deadline_ns = None if self.max_seconds is None else process.base_ns + int(self.max_seconds * 1e9)
+        self._patient_ns = None  # from then on few steps suffice
         self._ranks = 1
         self._agreed = os.path.join(directory, "stop-at")
         self._raised = 0
@@ -40,7 +45,7 @@ class Limits(Observer):
             self._stop(step, "steps")
         if self._deadline_ns is None:
             return
-        late = step >= self.min_steps and time.monotonic_ns() >= self._deadline_ns
+        late = self._late(step, time.monotonic_ns())
         if self._ranks == 1:
             if late:
                 self._stop(step, "seconds")
@@ -48,6 +53,13 @@ class Limits(Observer):
             with open(self._agreed, encoding="utf-8") as agreed:
                 if step >= int(agreed.read() or step + 1):
                     self._stop(step, "seconds")
+
+    def _late(self, step: int, now_ns: int) -> bool:
+        if self._patient_ns is None:
+            self._patient_ns = now_ns + int(2e9 * self.max_seconds)
+        if now_ns < self._deadline_ns:
+            return False
+        return step >= self.min_steps or (self.few_steps is not None and step >= self.few_steps and now_ns >= self._patient_ns)
 
     def _agree(self, step: int) -> bool:
         """All ranks stop at one step: the first that is late names one that none has passed (ranks are one step apart at most)."""

@@ -37,6 +37,8 @@ LINES_AT = (15, 28, 60, 240, 960, 3840, 15360, 61440)  # completed steps; far ap
 WATCHED_NS = 15_000  # own: what watching a call and recording what it does adds to a step, about
 UNNOTICED = 0.02  # part of a step; one that was slowed by less stays a usual one
 TRIES = 3  # steps to wait for a quiet one
+LONG_STEP_S = 1.0  # own: of steps that long few are seen, so the first two records are taken at once
+EARLIEST, SOON = 2, 2  # completed steps, and records that are taken so early
 LONGEST_STEP_S = 5.0  # a longer one may hold more operators than may be recorded
 MOST_COST_S = 0.2  # no second census where the first one cost more
 MOST_LINES_COST_S = 1.0  # the same for lines, which come ever more seldom
@@ -95,7 +97,7 @@ class Census(Observer):
             loop.remove(self.on_boundary, self.on_exit)
             return
         length, self._last = now - self._last, now
-        if step >= self._plan[0][0]:
+        if step >= self._plan[0][0] or self._few_to_come(step, length):
             if self._quiet() and length < LONGEST_STEP_S:
                 shows_lines = self._next()
                 if shows_lines and compiles.source.used:
@@ -106,6 +108,10 @@ class Census(Observer):
             self._tries += 1
             if self._tries >= TRIES:
                 self._next()
+
+    def _few_to_come(self, step: int, length_s: float) -> bool:
+        taken = len(AT_STEPS) + len(LINES_AT) - len(self._plan)
+        return length_s >= LONG_STEP_S and step >= EARLIEST and taken < SOON
 
     def _next(self) -> bool:
         """Go on to the next plan; whether this one shows lines."""

@@ -18,6 +18,9 @@ MOST_CALLS = 100_000
 MOST_ROWS = 4_000
 LARGE_NS = 50_000  # shorter calls are not described
 MOST_TENSORS = 12
+SAMPLED_FROM = 65_536  # elements; what smaller tensors hold is not looked at
+SAMPLED = 4_093  # elements of a tensor, evenly
+MOSTLY, NOTICED = 0.95, 0.1  # own: parts of a sample
 _PLAIN = (bool, int, float, str, type(None))
 
 
@@ -147,7 +150,7 @@ def _sort(torch, value: object, name: str, tensors: list, plain: list, deep: int
 
 
 def _of_tensor(torch, tensor) -> tuple:
-    """(shape, type, layout, needs a gradient, device)."""
+    """(shape, type, layout, needs a gradient, device, what most of its values are)."""
     if tensor.layout is not torch.strided:
         layout = str(tensor.layout).replace("torch.", "")
     elif tensor.is_contiguous():
@@ -156,4 +159,24 @@ def _of_tensor(torch, tensor) -> tuple:
         layout = "channels_last"
     else:
         layout = "expanded" if 0 in tensor.stride() else "strided"
-    return tuple(tensor.shape), str(tensor.dtype).replace("torch.", ""), layout, tensor.requires_grad, tensor.device.type
+    kind = str(tensor.dtype).replace("torch.", "")
+    values = _values(torch, tensor.detach()) if layout == "contiguous" and tensor.device.type == "cpu" else ""
+    return tuple(tensor.shape), kind, layout, tensor.requires_grad, tensor.device.type, values
+
+
+def _values(torch, tensor) -> str:
+    """zeros or ones, where a sample holds little else, or subnormal, where it holds many such numbers."""
+    size = tensor.numel()
+    if size < SAMPLED_FROM or not (tensor.dtype is torch.bool or tensor.dtype.is_floating_point):
+        return ""
+    if torch._C._len_torch_dispatch_stack() or torch._C._functorch.is_functorch_wrapped_tensor(tensor):
+        return ""  # what the program counts or transforms, we do not add to
+    sample = tensor.view(-1)[:: size // SAMPLED]
+    filled = int(sample.count_nonzero()) / len(sample)
+    if filled <= 1 - MOSTLY:
+        return "zeros"
+    if tensor.dtype is torch.bool:
+        return "ones" if filled >= MOSTLY else ""
+    least = torch.finfo(tensor.dtype).tiny
+    small = int(((sample.abs() < least) & (sample != 0)).count_nonzero()) / len(sample)
+    return "subnormal" if small >= NOTICED else ""
