@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -61,6 +63,22 @@ def test_a_slow_call_in_forward_is_the_largest_site_with_its_shapes_and_backward
     assert operator.backward_ms > 0 and 0 < operator.share <= site.share
     first = next(each for each in diagnose(found).findings if each.kind != "startup")
     assert (first.kind, first.location) == ("slow_operator", site.location)
+
+
+def test_a_profile_of_the_program_names_the_same_function(user):
+    pair = "    pair = slow(torch.stack([x, x * net(x).mean()]).repeat(1, 24, 8))\n"
+    function = "def slow(pair):\n    return pair.norm(dim=0).mean()\n\n\n"
+    (user.project / "train.py").write_text(
+        HEAD + function + LOOP.replace("    y = net(x)", f"{pair}    y = net(x) + pair").replace("STEPS", "60")
+    )
+    command = ("--", sys.executable, "train.py")
+    site = user.trainflash("diagnose", "--in-place", "--json", *command).document["sites"][0]
+    captured = user.trainflash("profile", "capture", "--in-place", "--stacks", "--json", *command).document
+    user.trainflash("profile", "summarize", "--profile-dir", captured["profile_dir"], "--output", "summary.json")
+    first = json.loads((user.project / "summary.json").read_text())["source_sites"][0]
+    assert (first["file"], first["function"]) == (site["location"]["file"], site["location"]["function"]) == ("train.py", "slow")
+    answer = user.trainflash("profile", "query", "--summary", "summary.json", "--json", "--question", "Which lines take the time?")
+    assert "slow (train.py:" in answer.document["said"]
 
 
 def test_hooks_of_gradients_are_callbacks_and_the_network_is_not(tmp_path):

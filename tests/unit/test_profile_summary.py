@@ -169,6 +169,56 @@ def test_backward_work_belongs_to_the_module_whose_forward_it_is():
     assert rows["(backward)/Linear_0"].exclusive_duration == 60 and "(no region)" not in rows
 
 
+FRAMES = (
+    host("train.py(9): <module>", -10, 260, kind=Kind.PYTHON),
+    host("nets/model.py(5): forward", 0, 60, kind=Kind.PYTHON),
+    host("torch/functional.py(1734): norm", 10, 40, kind=Kind.PYTHON),
+)
+
+
+def with_frames(*more, own: list[str] | None = None, backward_thread: str = "1"):
+    events = flat(
+        *FRAMES,
+        host("aten::norm", 12, 30, sequence=7, forward_thread=0),
+        host("autograd::engine::evaluate_function: NormBackward0", 100, 50, thread=backward_thread, sequence=7, forward_thread=1),
+        host("NormBackward0", 102, 40, thread=backward_thread, sequence=7, forward_thread=1),
+        *more,
+    )
+    recorded = trace(events)
+    return summarize(profile(recorded if own is None else replace(recorded, provenance={"trainflash": {"own": own}})))
+
+
+def test_a_function_of_the_owners_has_its_libraries_and_its_backward():
+    main, model = with_frames(own=["train.py", "nets/model.py"]).source_sites
+    assert (model.file, model.line, model.function, model.host_duration, model.backward_duration) == (
+        "nets/model.py",
+        5,
+        "forward",
+        110,
+        50,
+    )
+    assert model.hottest_call == "torch/functional.py(1734): norm"
+    assert main.function == "<module>" and main.host_duration == 260 - 110 and main.backward_duration == 0
+    assert model.host_share + main.host_share == pytest.approx(1.0, abs=1e-5)
+
+
+def test_of_a_foreign_trace_only_files_beside_the_main_script_are_the_owners():
+    (main,) = with_frames().source_sites
+    assert (main.file, main.host_duration) == ("train.py", 260)
+    assert not summarize(profile(trace(training()))).source_sites
+
+
+def test_device_work_belongs_to_the_function_that_launched_it_and_to_the_forward_of_its_backward():
+    launches = (
+        *launched("gemm", 20, 30, 30, 1),
+        *launched("gemm_backward", 110, 130, 60, 2, thread="2"),
+        *launched("adam", 200, 210, 10, 3),
+    )
+    model, main = with_frames(*launches, own=["train.py", "nets/model.py"], backward_thread="2").source_sites
+    assert (model.function, model.device_duration, main.device_duration) == ("forward", 90, 10)
+    assert model.device_share == pytest.approx(0.9) and model.backward_duration == 0  # on a thread of its own it takes no host time of ours
+
+
 def test_device_time_is_in_one_region_only():
     events = flat(
         host("PjitFunction(step)", 0, 100, kind=Kind.ANNOTATION),

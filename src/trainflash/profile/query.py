@@ -140,6 +140,16 @@ def _regions(summary: ProfileSummary, question: str, limit: int):
     return f"{len(rows)} regions by {basis}; largest: {rows[0].path}", rows[:limit], {"basis": rows[0].basis}
 
 
+def _sites(summary: ProfileSummary, question: str, limit: int):
+    rows = summary.source_sites
+    if not rows:
+        return "the trace has no Python frames; `trainflash profile capture --stacks` records them", (), {}
+    first = rows[0]
+    device = f", {_percent(first.device_share)} of the device's time" if first.device_share is not None else ""
+    said = f"{first.function} ({first.file}:{first.line}) takes the most: {_percent(first.host_share)} of the window{device}"
+    return said + (f"; most of it in {first.hottest_call}" if first.hottest_call else ""), rows[:limit], {}
+
+
 def _next(summary: ProfileSummary, question: str, limit: int):
     rows = summary.optimization_candidates
     if not rows:
@@ -316,6 +326,9 @@ QUESTIONS: tuple[Question, ...] = (
         _gap,
     ),
     Question("op_context", _pattern(r"\bcontext\b"), "show context for op OP", _context),
+    Question(
+        "source_sites", _pattern(r"\bsource\b|\blines?\b|\bfunctions?\b|\bsites?\b"), "Which functions of the source take the time?", _sites
+    ),
     Question("hierarchical_regions", _pattern(r"\bhierarch|\bregions?\b|\bscopes?\b|\bmodules?\b"), "show hierarchical regions", _regions),
     Question(
         "optimization_candidates",

@@ -15,6 +15,7 @@ TOP = 10
 SELECTIONS: dict[str, Callable[[ProfileSummary], Sequence[Any]]] = {
     "ops": lambda summary: summary.hot_ops,
     "host_ops": lambda summary: summary.host_ops,
+    "sites": lambda summary: summary.source_sites,
     "families": lambda summary: summary.semantic_families,
     "collectives": lambda summary: summary.communication_ops,
     "gaps": lambda summary: summary.gap_before_ops,

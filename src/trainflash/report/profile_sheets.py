@@ -62,6 +62,7 @@ def of_summary(summary: ProfileSummary, top_k: int = 10) -> Sheet:
         _idle(summary),
         _ranks(summary),
         _communication(summary, top_k),
+        _sites(summary, top_k),
         _ops(summary, top_k),
         _families(summary, top_k),
         _gaps(summary, top_k),
@@ -311,6 +312,23 @@ def _communication(summary: ProfileSummary, top_k: int) -> Block:
     return Block(
         "Collectives", ("collective", "count", "ms", "waiting", "transfer", "exposed", "algorithm GB/s", "bus GB/s"), rows, notes=notes
     )
+
+
+def _sites(summary: ProfileSummary, top_k: int) -> Block:
+    rows = tuple(
+        (
+            f"{site.file}:{site.line}",
+            site.function,
+            number(site.host_duration),
+            figures.percent(site.host_share),
+            number(site.backward_duration),
+            number(site.device_duration),
+            site.hottest_call or "",
+        )
+        for site in summary.source_sites[:top_k]
+    )
+    columns = ("file and first line", "function", "host, ms", "of the window", "backward of it", "device, ms", "hottest call in it")
+    return Block("Functions of the program, with the backward of what they compute", columns, rows)
 
 
 def _ops(summary: ProfileSummary, top_k: int) -> Block:

@@ -44,6 +44,22 @@ class HotOp:
 
 
 @dataclass(frozen=True)
+class SourceSite:
+    """A function of the owner's, in a trace with Python frames: itself, what libraries do for it, and the backward of what it computed."""
+
+    file: str
+    line: int  # its first
+    function: str
+    host_duration: float  # of the threads that drive the devices, within the window
+    host_share: float | None  # of the window, ranks added up
+    backward_duration: float  # of `host_duration`
+    device_duration: float  # of what was launched in it
+    device_share: float | None = None  # of all device time; None: no device
+    hottest_call: str | None = None  # the library's function that takes most of it by itself, as the tracer names it
+    duration_unit: str = "us"
+
+
+@dataclass(frozen=True)
 class SemanticFamilyAggregate:
     """All device ops of one family, such as attention or matmul."""
 

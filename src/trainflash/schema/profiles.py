@@ -29,6 +29,7 @@ from trainflash.schema.profile_ops import (
     OpTotal,
     RegionAggregate,
     SemanticFamilyAggregate,
+    SourceSite,
 )
 from trainflash.schema.profile_times import Alignment, DeviceUse, Idle, Overlap, RankUse, StepTimeSummary, TimeBreakdown
 
@@ -153,5 +154,6 @@ class ProfileSummary:
     optimization_candidates: tuple[OptimizationCandidate, ...]
     xprof: XprofTables | None = None
     notes: tuple[str, ...] = ()
+    source_sites: tuple[SourceSite, ...] = ()  # of traces with Python frames
     op_totals: tuple[OpTotal, ...] = ()  # costliest first, at most 200; of the device where there is one, else of the host
     schema_version: str = "profile_summary.v1"

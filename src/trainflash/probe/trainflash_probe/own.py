@@ -26,7 +26,12 @@ _roots = tuple({os.path.join(path, "") for entry in _given for path in (os.path.
 
 def path_of(code) -> str:
     """Absolute path of the file that `code` was compiled from."""
-    return os.path.normpath(os.path.join(_CWD, code.co_filename))
+    return absolute(code.co_filename)
+
+
+def absolute(name: str) -> str:
+    """Absolute path of a file as code or a module names it."""
+    return os.path.normpath(os.path.join(_CWD, name))
 
 
 def is_own(code) -> bool:
@@ -39,7 +44,7 @@ def inside(name: str):
     """Path below the owner's root of a file, named as code or a module names it; None for what is not the owner's; remembered."""
     if type(name) is not str or name.startswith("<"):  # of another class: a passage to a function that is bracketed
         return None
-    path = os.path.normpath(os.path.join(_CWD, name))
+    path = absolute(name)
     root = next((root for root in _roots if path.startswith(root)), None)
     if root is None or path.startswith(PROBE) or any(part in path[len(root) - 1 :] for part in _FOREIGN):
         return None

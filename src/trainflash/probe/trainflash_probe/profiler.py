@@ -10,13 +10,14 @@ import json
 import os
 import sys
 
-from . import process
+from . import own, process
 from .environment import directory
 from .guard import swallow
 from .phases.loop import loop
 from .phases.observer import Observer
 
 FOLDER = "profile"
+MOST_FILES = 1000
 # What changes how a program computes on a device; values of other variables are nobody's business.
 _SETTINGS = ("XLA_FLAGS", "CUDA_", "NCCL_", "TORCH_", "TORCHINDUCTOR_", "PYTORCH_", "OMP_", "MKL_", "HIP_", "HSA_", "RCCL_", "JAX_")
 _NOT = ("TOKEN", "KEY", "SECRET", "PASSWORD", "_DIR", "_PATH", "_HOME", "_FILE")  # secrets, and places on this one machine
@@ -93,4 +94,17 @@ class Profiler(Observer):
             "window": self._asked,
             "rank": process.rank(),
             "world_size": process.world_size(),
+            "own": _own_files(),
         }
+
+
+def _own_files() -> list[str]:
+    """The owner's files that are loaded, as torch's tracer names them: without the longest entry of `sys.path`."""
+    entries = sorted((os.path.join(os.path.abspath(entry), "") for entry in sys.path), key=len, reverse=True)
+    found = set()
+    for module in list(sys.modules.values()):
+        file = getattr(module, "__file__", None)
+        if isinstance(file, str) and own.inside(file) is not None:
+            path = own.absolute(file)
+            found.add(next((path[len(entry) :] for entry in entries if path.startswith(entry)), path))
+    return sorted(found)[:MOST_FILES]

@@ -16,6 +16,7 @@ from trainflash.profile.analysis.across import Member
 from trainflash.profile.analysis.collectives import collectives_of
 from trainflash.profile.analysis.provenance import overview, provenance, run_metadata
 from trainflash.profile.analysis.regions import Regions
+from trainflash.profile.analysis.source_sites import source_sites
 from trainflash.profile.analysis.step_marks import RankSteps, steps_of
 from trainflash.profile.analysis.timeline import Timeline
 from trainflash.profile.analysis.view import Rank
@@ -91,6 +92,7 @@ def summarize(profile: Profile, options: Options | None = None, *, generated_at_
         optimization_candidates=(),
         xprof=xprof.tables(profile.tables),
         notes=tuple(profile.notes),
+        source_sites=source_sites(timelines),
         op_totals=ops.op_totals(device_rows if has_device else host_rows),
     )
     summary = replace(summary, optimization_candidates=candidates.candidates(summary))

@@ -274,6 +274,15 @@ def _healthy(case: _Case) -> Iterator[OptimizationCandidate]:
             "compute", "The device computes", "No cost around it is large enough to be listed.", "compute", (), None,
             ["look at the costliest operations themselves"], [Evidence("costliest op", hottest)],
         )  # fmt: skip
+    elif not summary.devices and summary.source_sites and (summary.source_sites[0].host_share or 0.0) >= case.limits.function:
+        first = summary.source_sites[0]
+        figures = [Evidence("of the window", first.host_share or 0.0, "share")]
+        figures += [Evidence("hottest call", first.hottest_call)] if first.hottest_call else []
+        yield _candidate(
+            "costliest_function", f"{first.function} ({first.file}:{first.line}) takes the most of the host's time",
+            "No device work is recorded, so the trace tells where the host computes, not whether it could be faster.", "compute", (), None,
+            ["trainflash diagnose holds its operators against what this machine needs for them at least"], figures,
+        )  # fmt: skip
 
 
 RULES = (

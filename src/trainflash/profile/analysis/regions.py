@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -30,11 +31,11 @@ class _Region:
 
 
 class Regions:
-    """Regions of one rank's host threads, and which region each instant or device event belongs to."""
+    """Regions of one rank's host threads, and which region each instant or device event belongs to. `rows`: other events than usual."""
 
-    def __init__(self, rank: Rank) -> None:
+    def __init__(self, rank: Rank, rows: np.ndarray | None = None) -> None:
         self.rank = rank
-        self.rows = _region_rows(rank)
+        self.rows = _region_rows(rank) if rows is None else rows
         self.tree: Nest = rank.nest(self.rows)
         codes = rank.trace.events.name[self.rows]
         self.names, mine = np.unique(codes, return_inverse=True) if len(codes) else (codes, codes)
@@ -70,18 +71,12 @@ class Regions:
         return found
 
     def forward_of_device_work(self, unknown: np.ndarray) -> np.ndarray:
-        """For device events (their numbers) outside of all regions: the path of the forward operator that their backward one belongs to.
-
-        Autograd runs on a thread of its own, where no module is open; it gives the backward node the sequence number of the forward one.
-        Operators without a gradient show the number that the next one will take, so the last operator of a number is the one that took it.
-        """
+        """For device events (their numbers) outside of all regions: the path of the forward operator that their backward one belongs to."""
         rank = self.rank
         rows, tree = rank.host_ops
-        sequence, thread = (rank.trace.column(name).take(rows, -1) for name in ("sequence", "forward_thread"))
-        backward = (sequence >= 0) & (thread > 0)
-        forward = np.flatnonzero((sequence >= 0) & (thread <= 0))
+        backward = self._of_backward
         found = np.full(len(unknown), -1, np.int64)
-        if not backward.any() or not len(forward) or not len(self.tree):
+        if not backward.any():
             return found
         place = np.searchsorted(rows, np.maximum(rank.device_op[unknown], 0))
         at = np.where(rank.device_op[unknown] >= 0, place, -1)
@@ -90,14 +85,44 @@ class Regions:
             climbing = climbing[~backward[at[climbing]]]
             at[climbing] = tree.parent[at[climbing]]
             climbing = climbing[at[climbing] >= 0]
-        forward = forward[np.lexsort((rank.start[rows[forward]], sequence[forward]))]
-        numbers = sequence[forward]
         mine = np.flatnonzero(at >= 0)
-        wanted = sequence[at[mine]]
+        found[mine] = self._at_forward(at[mine])
+        return found
+
+    def backward_ops(self) -> tuple[np.ndarray, np.ndarray]:
+        """(outermost operators of backward, as numbers into the host's operators; path of the forward operator of each, -1 unknown)."""
+        _, tree = self.rank.host_ops
+        backward = self._of_backward
+        above = np.maximum(tree.parent, 0)
+        at = np.flatnonzero(backward & ~((tree.parent >= 0) & backward[above])) if len(backward) else np.empty(0, np.int64)
+        return at, self._at_forward(at)
+
+    @cached_property
+    def _sequence(self) -> np.ndarray:
+        return self.rank.trace.column("sequence").take(self.rank.host_ops[0], -1)
+
+    @cached_property
+    def _of_backward(self) -> np.ndarray:
+        return (self._sequence >= 0) & (self.rank.trace.column("forward_thread").take(self.rank.host_ops[0], -1) > 0)
+
+    def _at_forward(self, at: np.ndarray) -> np.ndarray:
+        """The path around the forward operator of each of these operators of backward (numbers into the host's), -1 unknown.
+
+        Autograd runs on a thread of its own, where no module is open; it gives the backward node the sequence number of the forward one.
+        Operators without a gradient show the number that the next one will take, so the last operator of a number is the one that took it.
+        """
+        rank, sequence = self.rank, self._sequence
+        rows = rank.host_ops[0]
+        found = np.full(len(at), -1, np.int64)
+        forward = np.flatnonzero((sequence >= 0) & ~self._of_backward)
+        if not len(forward) or not len(self.tree):
+            return found
+        forward = forward[np.lexsort((rank.start[rows[forward]], sequence[forward]))]
+        numbers, wanted = sequence[forward], sequence[at]
         last = np.maximum(np.searchsorted(numbers, wanted, side="right") - 1, 0)
         same = numbers[last] == wanted
         origin = rows[forward[last[same]]]
-        found[mine[same]] = self.at(rank.trace.events.track[origin], rank.start[origin])
+        found[same] = self.at(rank.trace.events.track[origin], rank.start[origin])
         return found
 
 

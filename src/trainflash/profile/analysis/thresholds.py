@@ -37,6 +37,7 @@ class Thresholds:
     unpinned: float = 0.01  # own: copies are short, but pinning is one word
     optimizer: float = 0.15  # own: fused and foreach optimizers of healthy models stay below a tenth
     layout: float = 0.05  # own: a twentieth of the device's time in layout changes is no by-product
+    function: float = 0.3  # own: of the host's window in one function of the program; below that no single one stands out
     # Part of a cost that its cure is expected to save: the figures that `trainflash diagnose` ranks by.
     half_saving: float = 0.2
     attention_saving: float = 0.4
