@@ -428,6 +428,8 @@ def test_pictures_written_inside_evaluations_are_a_log():
     assert kinds(replace(run, written=(Written(picture, often=False, state=True),)))[0] == "checkpoint"
     for other in (Written(picture, often=False, state=False), Written(replace(picture, line=59), often=True, state=False)):
         assert kinds(replace(run, written=(other,))) == ["evaluation"]
+    whole = replace(run, activities=tuple(replace(each, forwards=(picture,)) for each in run.activities))
+    assert kinds(whole) == ["evaluation"]  # the line evaluates and writes: how long it writes is not known
 
 
 def test_many_small_costs_are_not_healthy():

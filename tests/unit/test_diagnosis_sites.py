@@ -108,6 +108,39 @@ def test_a_bound_is_no_less_than_what_goes_away_without_the_callback():
 # --- growth
 
 
+@pytest.mark.parametrize(
+    ("late_ms", "cpu", "parts", "said"),
+    [
+        (
+            3.0,
+            False,
+            (6.0, 6.0, 6.0, 3.0, 3.0, 3.0),
+            "steps got shorter, from 6.0 ms in the first third of the steady steps to 3.0 ms in the last, in one stair at about 50 %",
+        ),
+        (
+            3.0,
+            False,
+            (6.0, 5.4, 4.8, 4.2, 3.6, 3.0),
+            "steps got shorter, from 6.0 ms in the first third of the steady steps to 3.0 ms in the last: shares",
+        ),
+        (
+            9.0,
+            None,
+            (6.0, 6.0, 9.0, 9.0, 6.0, 9.0),
+            "steps got longer, from 6.0 ms in the first third of the steady steps to 9.0 ms in the last, and their CPU time did not",
+        ),
+        (6.5, True, (6.0, 6.1, 6.2, 6.3, 6.4, 6.5), None),
+    ],
+)
+def test_steps_that_change_without_one_place_that_grows_are_told(late_ms, cpu, parts, said):
+    run = c.growing(late_ms, place=0.1, cpu=bool(cpu), parts=parts)
+    if cpu is None:
+        run = replace(run, trend=replace(run.trend, cpu_early_ms=6.0, cpu_late_ms=6.1))
+    changed = [note for note in diagnose(run).notes if note.startswith("steps got")]
+    assert len(changed) == (said is not None)
+    assert said is None or changed[0].startswith(said)
+
+
 def test_growth_is_named_at_the_place_that_grows():
     found = first(c.growing())
     assert (found.kind, found.location) == ("growth", c.METRIC)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import pairwise
 
 from trainflash.diagnosis.abstention import few_but_long
 from trainflash.diagnosis.claims import Claim, shown
@@ -21,6 +22,7 @@ def notes(signals: Signals, rivals: list[Claim], together: Ceiling | None, limit
         *_all_costs(rivals, together),
         *_unused_gradients(signals, limits),
         *_start(signals, limits),
+        *_changes(signals, rivals, limits),
         *_outside_steady(signals, limits),
         *_reach(signals),
         *_other_ranks(signals, limits),
@@ -69,6 +71,32 @@ def _start(signals: Signals, limits: Thresholds) -> list[str]:
     if signals.startup is None or signals.startup < limits.dominant:
         return []
     return [f"start-up is {shown(signals.startup)} of this whole run; shares are of the steady part after it"]
+
+
+def _changes(signals: Signals, rivals: list[Claim], limits: Thresholds) -> list[str]:
+    """Steps that changed over the window without being a finding: falls, stairs, and a machine that slowed down."""
+    trend = signals.summary.trend
+    if trend is None or not trend.early_ms or any(claim.finding.kind == "growth" for claim in rivals):
+        return []
+    ratio = trend.late_ms / trend.early_ms
+    if 1 / limits.grown < ratio < limits.grown:
+        return []
+    told = f"from {trend.early_ms:.1f} ms in the first third of the steady steps to {trend.late_ms:.1f} ms in the last"
+    longer = "longer" if ratio > 1 else "shorter"
+    if trend.cpu_early_ms and trend.cpu_late_ms is not None:
+        by_cpu = trend.cpu_late_ms / trend.cpu_early_ms
+        if 1 / limits.grown_cpu < by_cpu < limits.grown_cpu:
+            return [f"steps got {longer}, {told}, and their CPU time did not: the machine changed, not the program"]
+    return [f"steps got {longer}, {told}{_stair(trend.parts_ms, limits)}: shares are of both together"]
+
+
+def _stair(parts: tuple[float, ...], limits: Thresholds) -> str:
+    """Where nearly all of the change lies between two neighbouring parts of the window."""
+    changes = [later - earlier for earlier, later in pairwise(parts)]
+    whole = parts[-1] - parts[0]
+    largest = max(range(len(changes)), key=lambda place: abs(changes[place]))
+    one = changes[largest] * whole > 0 and abs(changes[largest]) >= limits.stair * sum(map(abs, changes))
+    return f", in one stair at about {100 * (largest + 1) / len(parts):.0f} % of them" if one else ""
 
 
 def _outside_steady(signals: Signals, limits: Thresholds) -> list[str]:

@@ -10,6 +10,7 @@ from trainflash.diagnosis.signals import Signals
 from trainflash.diagnosis.thresholds import Thresholds
 from trainflash.schema import Activity, Evidence, LineCost, Location, Written
 
+MODULES = "torch/nn/modules/"
 KNOBS = {"logging": ("logging_cadence",), "checkpoint": ("checkpoint_cadence",)}  # of lines between the phases
 
 
@@ -84,7 +85,17 @@ def _beside_forwards(activity: Activity | None, signals: Signals, limits: Thresh
 
 
 def _writing_inside(whole: float, signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
-    """What lines inside evaluations take that themselves write again and again, by what they write: lines near them may evaluate."""
+    """What lines inside evaluations take that themselves write again and again, by what they write: lines near them may evaluate.
+
+    A line that leads to forwards too, as one that runs a library's whole evaluation, is left out: how long it writes is not known.
+    """
+    activity = signals.activity("Eval")
+    networks = {(place.file, place.line) for place in (activity.forwards if activity is not None else ())}
+    networks |= {
+        (site.location.file, site.location.line)
+        for site in signals.summary.sites
+        if site.phase == "Eval" and any(place.file.startswith(MODULES) for place in site.path)
+    }
     kinds = {
         (place.location.file, place.location.line): "checkpoint" if place.state else "logging"
         for place in signals.summary.written
@@ -92,8 +103,9 @@ def _writing_inside(whole: float, signals: Signals, limits: Thresholds) -> tuple
     }
     lines: dict[str, list[LineCost]] = {}
     for line in lines_in(signals.summary, "Eval"):
-        kind = kinds.get((line.location.file, line.location.line))
-        if kind is not None:
+        place = line.location.file, line.location.line
+        kind = kinds.get(place)
+        if kind is not None and place not in networks:
             lines.setdefault(kind, []).append(line)
     claims = []
     for kind, found in lines.items():

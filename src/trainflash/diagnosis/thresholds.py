@@ -109,6 +109,7 @@ class Thresholds:
     rising_alone: float = 0.9  # own: where only wall time is known; chance gives that in 1 run of 700
     grown_stays: float = 0.8  # own: of the longest part, that the last one has to be; else it was a while of other work on the machine
     grown_place: float = 0.5  # own: most of the growth is one place's
+    stair: float = 0.7  # own: of all ups and downs between sixths of the window that one of them is
 
     # Device and launching.
     host_bound_lag: float = 0.05  # own: the device ends its step within a twentieth of a step after the host: it waits for the host
