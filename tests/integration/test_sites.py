@@ -93,6 +93,19 @@ def test_hooks_of_gradients_are_callbacks_and_the_network_is_not(tmp_path):
     assert first.share <= found.phases["Bwd"].share + 0.02
 
 
+def test_metrics_of_each_batch_are_no_forward(tmp_path):
+    measured = LOOP.replace("for number", "score = torchmetrics.MeanSquaredError(num_outputs=8)\nfor number").replace(
+        "    loss =", "    for _ in range(20):\n        score(y.detach(), x[:, :8].contiguous())\n    loss ="
+    )
+    path = program(tmp_path, "import torchmetrics\n\n" + measured, 150)
+    found = diagnosed(tmp_path, path)
+    site = largest(found)
+    assert (site.location.line, site.phase, site.called_back) == (line_of(path, "score(y"), "Other", "metric")
+    assert found.phases["Other"].share > found.phases["Fwd"].share
+    first = next(each for each in diagnose(found).findings if each.kind != "startup")
+    assert (first.kind, first.location, first.phase) == ("callback", site.location, "Other")
+
+
 def test_a_list_that_grows_is_growth_at_its_line(tmp_path):
     grows = LOOP.replace("for number", "seen = []\nfor number").replace(
         "    print(", "    seen.append(y.detach())\n    torch.cat(seen * 4).sort(0)\n    print("

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from trainflash.diagnosis.calm import COMPUTE
 from trainflash.diagnosis.thresholds import Thresholds
-from trainflash.schema import LineCost, Location, Summary, SyncPoint
+from trainflash.schema import LineCost, Location, Site, Summary, SyncPoint
 
 # Comprehensions, generator expressions and lambdas, which Python runs as functions of their own inside the one they are written in.
 _PIECES = re.compile(r"(\.<locals>\.<(listcomp|setcomp|dictcomp|genexpr|lambda)>)+$")
@@ -116,8 +116,13 @@ def syncs(summary: Summary, limits: Thresholds) -> tuple[Sync, ...]:
     return tuple(sorted(found, key=lambda sync: -sync.share))
 
 
+def metrics_between(summary: Summary) -> list[Site]:
+    """Places between the phases at which libraries of metrics run, costliest first."""
+    return [site for site in summary.sites if site.role == "main" and site.phase == "Other" and site.called_back == "metric"]
+
+
 def unnamed(summary: Summary, phase: str, waits: tuple[Sync, ...], limits: Thresholds) -> list[LineCost]:
-    """The owner's lines in `phase` less what collections, emptied caches, sync points and starting processes take of them."""
+    """The owner's lines in `phase` less what collections, emptied caches, sync points, metrics and starting processes take of them."""
     taken: dict[tuple[str, int], float] = {}
     for sync in waits:
         if sync.location is not None and sync.phase == phase:
@@ -130,6 +135,10 @@ def unnamed(summary: Summary, phase: str, waits: tuple[Sync, ...], limits: Thres
         if started.count >= limits.started_times:
             for location, share in started.lines:
                 _take(taken, location, share)
+    measuring = metrics_between(summary) if phase == "Other" else []
+    if sum(site.share for site in measuring) >= limits.dominant:
+        for site in measuring:
+            _take(taken, site.location, site.share)
     left = []
     for line in lines_in(summary, phase):
         whole = _share_of_line(summary, phase, line.location)

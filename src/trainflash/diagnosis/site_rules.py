@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from trainflash.diagnosis.claims import Claim, at, claim, count, milliseconds, percent, shown
+from trainflash.diagnosis.lines import metrics_between
 from trainflash.diagnosis.signals import Signals
 from trainflash.diagnosis.slow_forms import Form, known_form
 from trainflash.diagnosis.thresholds import Thresholds
@@ -100,12 +101,14 @@ def _operand(operand) -> str:
 
 
 def callback(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
-    """Hooks, metrics, trackers that run inside forward, backward or step. Abstains without stacks."""
+    """Hooks, metrics, trackers that run inside forward, backward or step, and metrics between those. Abstains without stacks."""
     claims = []
     for kind, name in CALLED_BACK.items():
         found = [
             site for site in signals.summary.sites if site.called_back == kind and site.role == "main" and site.phase in ("Fwd", "Opt")
         ]
+        between = metrics_between(signals.summary) if kind == "metric" else []
+        found = sorted([*found, *between], key=lambda site: -site.share)
         share = sum(site.share for site in found)
         if not found or share < limits.dominant:
             continue
@@ -119,13 +122,14 @@ def callback(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
         claims.append(
             claim(
                 "callback",
-                "Bwd" if backward else "Fwd",
+                "Bwd" if backward else first.phase,
                 "host",
                 share,
                 limits,
                 weight=signals.exposed(share),
-                phases=("Fwd", "Bwd", "Opt"),
-                summary=f"{name} inside forward, backward or step take {shown(share)} of the time{at(first.location)}",
+                phases=("Fwd", "Bwd", "Opt", *(("Other",) if between else ())),
+                summary=f"{name} inside {'the training loop' if between else 'forward, backward or step'} take {shown(share)} of the time"
+                + at(first.location),
                 evidence=rows,
                 location=first.location,
             )

@@ -24,6 +24,7 @@ from .unseen import traced_by_fx
 
 MAX_ROOTS = 64
 MANY_GONE = 3  # trained roots: a program that makes its networks anew, as for each task or fold, goes on to do so
+METRICS = ("torchmetrics.", "torcheval.", "monai.metrics.", "ignite.metrics.")
 fidelity = capture == "fidelity"
 
 _torch = None
@@ -104,7 +105,7 @@ def _learning_call(original):
     def __call__(self, *args, **kwargs):
         if is_compiling() or not _learning or loop.in_fwd or loop.tid != get_ident() or tracing() is not None:
             return original(self, *args, **kwargs)
-        if traced_by_fx():
+        if traced_by_fx() or _is_metric(type(self)):
             return original(self, *args, **kwargs)
         grad, owner = is_grad_enabled(), False
         try:
@@ -133,6 +134,12 @@ def _learning_call(original):
             emit(codes.FWD_END)
 
     return __call__
+
+
+@functools.lru_cache(maxsize=1024)
+def _is_metric(kind: type) -> bool:
+    """Whether a class of modules measures what a network gives: that is no forward, wherever it is called."""
+    return any(f"{base.__module__}.".startswith(METRICS) for base in kind.__mro__)
 
 
 def _give(module, result) -> None:
