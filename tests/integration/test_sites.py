@@ -93,14 +93,34 @@ def test_hooks_of_gradients_are_callbacks_and_the_network_is_not(tmp_path):
     assert first.share <= found.phases["Bwd"].share + 0.02
 
 
-def test_metrics_of_each_batch_are_no_forward(tmp_path):
+WATCHED = """
+class Watched(nn.Module):
+    def __init__(self, net):
+        super().__init__()
+        self.net, self.score = net, torchmetrics.MeanSquaredError(num_outputs=8)
+
+    def forward(self, x):
+        y = self.net(x)
+        for _ in range(20):
+            self.score(y.detach(), x[:, :8].contiguous())
+        return y
+
+
+"""
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_metrics_of_each_batch_are_no_forward(inside, tmp_path):
+    """Between the phases, and as a part of the network that is asked in its forward."""
     measured = LOOP.replace("for number", "score = torchmetrics.MeanSquaredError(num_outputs=8)\nfor number").replace(
         "    loss =", "    for _ in range(20):\n        score(y.detach(), x[:, :8].contiguous())\n    loss ="
     )
+    if inside:
+        measured = LOOP.replace("net = ", WATCHED + "net = Watched(").replace("nn.Linear(64, 8))", "nn.Linear(64, 8)))")
     path = program(tmp_path, "import torchmetrics\n\n" + measured, 150)
     found = diagnosed(tmp_path, path)
     site = largest(found)
-    assert (site.location.line, site.phase, site.called_back) == (line_of(path, "score(y"), "Other", "metric")
+    assert (site.location.line, site.phase, site.called_back) == (line_of(path, "score(y.detach"), "Other", "metric")
     assert found.phases["Other"].share > found.phases["Fwd"].share
     first = next(each for each in diagnose(found).findings if each.kind != "startup")
     assert (first.kind, first.location, first.phase) == ("callback", site.location, "Other")

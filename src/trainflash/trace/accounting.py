@@ -95,7 +95,7 @@ def _effective(kind: np.ndarray, level: np.ndarray, phase: np.ndarray) -> np.nda
         opened = _open_at(level, kind, depth)
         inside = level >= depth
         here = phase[np.maximum(opened, 0)]
-        counts = inside & (~in_eval | np.isin(here, NOT_IN_EVAL)) & (here != OTHER)
+        counts = inside & (~in_eval | np.isin(here, NOT_IN_EVAL))
         current = np.where(counts, here, current)
         in_eval |= inside & (here == EVAL)
     return current

@@ -29,6 +29,7 @@ FWD_END = FWD + 1
 BWD_END = BWD + 1
 OPT_END = OPT + 1
 EVAL_END = EVAL + 1
+OTHER_END = OTHER + 1
 
 NAMES = {
     "step": STEP,

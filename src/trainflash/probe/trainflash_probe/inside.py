@@ -13,7 +13,6 @@ import copy
 import functools
 import inspect
 import operator
-import textwrap
 
 _FUTURE = functools.reduce(operator.or_, (getattr(__future__, name).compiler_flag for name in __future__.all_feature_names))
 _original: dict = {}  # function -> (the tree of its source, its code), before the first hook
@@ -41,8 +40,12 @@ def _source(function) -> tuple:
     """(the definition as a tree with the file's line numbers, the code)."""
     code = function.__code__
     lines, first = inspect.getsourcelines(code)
-    tree = ast.parse(textwrap.dedent("".join(lines))).body[0]
-    ast.increment_lineno(tree, first - 1)
+    if lines[0][0].isspace():  # a method: its docstring is indented with it, and has to stay as it is
+        tree = ast.parse("".join(("if True:\n", *lines))).body[0].body[0]
+        ast.increment_lineno(tree, first - 2)
+    else:
+        tree = ast.parse("".join(lines)).body[0]
+        ast.increment_lineno(tree, first - 1)
     tree.decorator_list, tree.returns = [], None
     arguments = tree.args
     arguments.defaults = [ast.copy_location(ast.Constant(None), each) for each in arguments.defaults]  # evaluated by nobody

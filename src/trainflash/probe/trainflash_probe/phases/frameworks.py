@@ -9,9 +9,10 @@ DeepSpeed's was never run: its hooks are written from its documented interface.
 from __future__ import annotations
 
 import functools
+import sys
 from threading import get_ident
 
-from .. import codes, imports
+from .. import codes, imports, inside
 from ..guard import swallow
 from ..writer import emit
 from .checkpoints import saver_method
@@ -34,12 +35,15 @@ _FUNCTIONS = (
     ("pytorch_tabnet.abstract_model", "TabModel", "_predict_epoch", "Eval"),
     ("pytorch_metric_learning.testers.base_tester", "BaseTester", "test", "Eval"),
 )
+_METRICS = (("torchmetrics.metric", "Metric"), ("torchmetrics.collections", "MetricCollection"), ("torcheval.metrics.metric", "Metric"))
 
 
 def install() -> None:
     """Register the adapters; each runs when the program imports its framework."""
     for name, owner, method, phase in _FUNCTIONS:
         imports.after(name, functools.partial(_bracketed, owner, method, phase))
+    for name, owner in _METRICS:
+        imports.after(name, functools.partial(_measured, owner))
     imports.after("transformers.trainer", _hugging_face)
     imports.after("accelerate.data_loader", _accelerate)
     imports.after("accelerate.accelerator", lambda module: bracket(module.Accelerator, "backward", "Bwd"))
@@ -57,6 +61,19 @@ def install() -> None:
 
 def _bracketed(owner: str, method: str, phase: str, module) -> None:
     bracket(getattr(module, owner, None) if owner else module, method, phase)
+
+
+def _measured(owner: str, module) -> None:
+    """A metric inside a trainer's step, or inside the network that it is a part of, is no forward."""
+    in_dynamo = sys.modules["torch"].compiler.is_dynamo_compiling
+
+    def enter() -> bool:
+        if in_dynamo() or not loop.started or loop.tid != get_ident():
+            return False
+        emit(codes.OTHER)
+        return True
+
+    inside.hook(getattr(module, owner).forward, enter, lambda entered: emit(codes.OTHER_END))
 
 
 def _hugging_face(module) -> None:
