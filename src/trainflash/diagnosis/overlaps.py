@@ -201,7 +201,8 @@ def _general(claim: Claim, leader: str, lines: set[tuple[str, int]]) -> bool:
         return False
     here = found.location is not None and (found.location.file, found.location.line) in lines
     inside_network = found.phase in COMPUTE and found.kind in ("host_code", "callback", "slow_operator", "sync_point", "launch_overhead")
-    return inside_network and (here or found.kind == "host_code")
+    between = found.phase == "Other" and found.kind in ("host_code", "callback")
+    return (inside_network and (here or found.kind == "host_code")) or (between and here)
 
 
 def _launching(signals: Signals, claims: list[Claim], limits: Thresholds) -> list[Claim]:

@@ -60,9 +60,9 @@ def with_operators(sites: list[Site], calls: tuple[CallTrace, ...], loops: froze
         at = anchor(row.stack, loops)
         if at is not None and row.name != "backward" and row.phase not in _ELSEWHERE:
             found[at][row.name].rows.append(row)
-    network = {site.location for site in sites if site.phase == NETWORK and not site.called_back}
-    forward_ns = sum(each.ns for at in network & found.keys() for each in found[at].values())
-    forward = sum(site.forward for site in sites if site.location in network and site.phase == NETWORK)
+    called_back = {site.location for site in sites if site.called_back}
+    forward_ns = sum(each.ns for at, asked in found.items() if at not in called_back for each in asked.values())
+    forward = sum(site.forward for site in sites if site.phase == NETWORK and site.location not in called_back)
     each = forward / forward_ns if forward_ns else 0.0
     return [
         replace(site, operators=_operators(site, found[site.location], len(calls), each, peaks))
