@@ -10,7 +10,7 @@ import site_scenarios as c
 
 from trainflash.diagnosis import DEFAULT, diagnose
 from trainflash.diagnosis.slow_forms import known_form
-from trainflash.schema import Finding, Location, Summary
+from trainflash.schema import Finding, Location, SiteOperator, Summary
 
 
 def first(summary: Summary) -> Finding:
@@ -79,6 +79,38 @@ def test_other_forms_of_the_same_calls_are_not(name, more):
     found = c.calling(name, 0.6, **more)
     assert known_form(found.sites[0].operators[0]) is None
     assert first(found).kind == "compute"
+
+
+GELU = {"__rmul__": 3, "tanh": 1, "pow": 1, "__add__": 1, "__radd__": 1, "mul": 1}
+
+
+def chained(calls: dict, share: float, each_ms: float = 0.05):
+    """A function of two lines that makes these calls, each of `each_ms`, forward alone."""
+    whole = sum(calls.values())
+    operators = [SiteOperator(name, times, times * each_ms, 0.0, share * times / whole) for name, times in calls.items()]
+    lines = [replace(c.NORM, line=line) for line in (30, 31)]
+    halves = (operators[::2], operators[1::2])
+    return c.with_sites(*(c.site(line, share / 2, operators=tuple(half)) for line, half in zip(lines, halves, strict=True)))
+
+
+def test_a_chain_of_elementwise_calls_is_one_cause_over_the_lines_of_its_function():
+    found = first(chained(GELU, 0.5))
+    assert (found.kind, found.location.file) == ("slow_operator", c.NORM.file)
+    assert found.share == pytest.approx(0.5)
+    assert any(row.name == "form" and "chain" in str(row.value) for row in found.evidence)
+
+
+@pytest.mark.parametrize(
+    ("calls", "share", "each_ms"),
+    [
+        ({"add": 12, "mul": 12}, 0.5, 0.05),  # twelve layers, two calls each
+        (GELU, 0.1, 0.05),  # too little of the time
+        (GELU, 0.5, 0.005),  # calling them takes the time
+        ({"linear": 1, "softmax": 7}, 0.5, 0.05),
+    ],
+)
+def test_no_chain(calls, share, each_ms):
+    assert first(chained(calls, share, each_ms)).kind == "compute"
 
 
 def test_one_form_in_several_places_is_one_cause_with_the_fields_word():

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from trainflash.diagnosis.claims import Claim, at, claim, count, milliseconds, percent, shown
 from trainflash.diagnosis.lines import metrics_between
 from trainflash.diagnosis.signals import Signals
-from trainflash.diagnosis.slow_forms import Form, known_form
+from trainflash.diagnosis.slow_forms import CHAIN, CHAIN_INSTEAD, Form, chain_saves, known_form
 from trainflash.diagnosis.thresholds import Thresholds
 from trainflash.schema import Evidence, Site, SiteOperator, Trend
 
@@ -34,9 +35,12 @@ def slow_operator(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
             slow = _slow(site, operator, limits)
             if slow is not None:
                 groups.setdefault(slow.form.name if slow.form is not None else (site.location, operator.name), []).append(slow)
-    return tuple(
-        _claimed(found, limits) for found in groups.values() if sum(each.operator.share * each.saved for each in found) >= limits.dominant
-    )
+    for chain in _chains(signals.summary.sites, limits):
+        lines = {each.site.location for each in chain}
+        rivals = [found for found in groups.values() if any(each.site.location in lines for each in found)]
+        if _saved(chain) > max(map(_saved, rivals), default=0.0):
+            groups = {key: found for key, found in groups.items() if found not in rivals} | {lines.pop(): chain}
+    return tuple(_claimed(found, limits) for found in groups.values() if _saved(found) >= limits.dominant)
 
 
 @dataclass(frozen=True)
@@ -59,6 +63,24 @@ def _slow(site: Site, operator: SiteOperator, limits: Thresholds) -> _Slow | Non
     far = bool(floor) and took_ms >= limits.far_above_floor * floor and took_ms >= limits.operator_ms * operator.calls
     saved = max(form.saves if form is not None else 0.0, 1 - floor / took_ms if far and floor else 0.0)
     return _Slow(site, operator, form, saved, took_ms / floor if far and floor else None) if saved > 0 else None
+
+
+def _saved(found: list[_Slow]) -> float:
+    return sum(each.operator.share * each.saved for each in found)
+
+
+def _chains(sites: Sequence[Site], limits: Thresholds) -> Iterator[list[_Slow]]:
+    """The elementwise calls of each function's lines, where they are a chain that one fused call could do."""
+    functions: dict[tuple[str, str], list[Site]] = {}
+    for site in sites:
+        if site.phase == "Fwd" and site.role == "main" and not site.called_back:
+            functions.setdefault((site.location.file, site.location.function), []).append(site)
+    form = Form(CHAIN, lambda operator: True, CHAIN_INSTEAD, 0.0)
+    for found in functions.values():
+        saved, calls = chain_saves([each for site in found for each in site.operators], limits.chained_ms)
+        if saved >= limits.chain_saved:
+            chosen = set(map(id, calls))
+            yield [_Slow(site, each, form, saved, None) for site in found for each in site.operators if id(each) in chosen]
 
 
 def _claimed(found: list[_Slow], limits: Thresholds) -> Claim:

@@ -6,7 +6,7 @@ A row says when it applies, by what the call was given (see `Operand`), and what
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from trainflash.schema import Kind, SiteOperator
@@ -90,6 +90,39 @@ def _of_subnormals(operator: SiteOperator) -> bool:
 
 def _strided(operator: SiteOperator) -> bool:
     return operator.name not in _PRODUCTS and any(each.layout == "strided" and math.prod(each.shape) >= 65_536 for each in operator.given)
+
+
+_WORDS = """
+add sub mul div pow neg abs square sqrt rsqrt reciprocal exp expm1 log log1p tanh sigmoid erf sin cos clamp where maximum minimum
+"""
+_ELEMENTWISE = frozenset(word for name in _WORDS.split() for word in (name, f"{name}_", f"__{name}__", f"__r{name}__", f"__i{name}__")) | {
+    "__truediv__",
+    "__rtruediv__",
+    "__rdiv__",
+    "__itruediv__",
+    "true_divide",
+}
+STAYS = 3.0
+CHAIN = "a chain of elementwise calls"
+CHAIN_INSTEAD = (
+    "one fused call where torch has it (F.gelu(approximate='tanh'), F.silu, F.softplus, F.layer_norm, F.mse_loss, torch.lerp), "
+    "or torch.compile of this function: each call of the chain reads and writes the whole tensor"
+)
+
+
+def chain_saves(operators: Sequence[SiteOperator], least_ms: float) -> tuple[float, tuple[SiteOperator, ...]]:
+    """(least part of their time that fusing a function's elementwise calls saves, those calls); 0 where they are no chain.
+
+    How many chains there are a step, the call that comes least often tells. Calls shorter than `least_ms` in the mean are launching, not
+    memory. Measured, with backward: a GELU of eight such calls takes 1.5 times as long as F.gelu on 131,072 numbers, 2.6 times on 2
+    million; a layer norm of six 3.7 and 5.3 times as long as F.layer_norm. So of n calls about three stay.
+    """
+    found = tuple(each for each in operators if each.name in _ELEMENTWISE and each.calls)
+    calls = sum(each.calls for each in found)
+    if not found or sum(each.ms for each in found) < least_ms * calls:
+        return 0.0, ()
+    length = calls / min(each.calls for each in found)
+    return max(0.0, 1 - STAYS / length), found
 
 
 FORMS: tuple[Form, ...] = (

@@ -102,6 +102,8 @@ class Thresholds:
     batches_each: float = 1.5  # own: an update that takes this many batches or more accumulates
 
     far_above_floor: float = 10.0  # measured: healthy products, softmax, normalisation and convolutions take 1.2 to 6 times their floor
+    chained_ms: float = 0.02  # own: of an elementwise call; up to 12 µs are the cost of calling it on a busy machine
+    chain_saved: float = 0.5  # own: six calls, fewer may be no chain
     operator_ms: float = 0.1  # own: a shorter call is mostly the cost of calling it
     grown: float = 1.25  # own: of a step, first to last third; more than the bench's noise between thirds of a quiet run
     grown_cpu: float = 1.15  # own: CPU time is read seconds apart, and knows nothing of waiting
