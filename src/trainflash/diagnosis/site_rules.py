@@ -39,7 +39,7 @@ def slow_operator(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
         lines = {each.site.location for each in chain}
         rivals = [found for found in groups.values() if any(each.site.location in lines for each in found)]
         if _saved(chain) > max(map(_saved, rivals), default=0.0):
-            groups = {key: found for key, found in groups.items() if found not in rivals} | {lines.pop(): chain}
+            groups = {key: found for key, found in groups.items() if found not in rivals} | {(chain[0].site.location, CHAIN): chain}
     return tuple(_claimed(found, limits) for found in groups.values() if _saved(found) >= limits.dominant)
 
 
