@@ -344,13 +344,20 @@ def test_the_knobs_of_an_evaluation_follow_from_how_it_is_done(summary, knobs):
         ("math_fallback", "need_weights=True", ("attention_weights_off",)),
         ("math_fallback", "fused kernels are switched off", ("fused_kernels_on",)),
         ("math_fallback", "3 dimensions, not 4", ("attention_dimensions",)),
-        ("math_fallback", "dropout on a CPU", ()),
+        ("math_fallback", "values have another head dimension than queries", ()),
     ],
 )
 def test_the_knobs_of_attention_follow_from_why_no_fused_kernel_runs(kind, reason, knobs):
     summary = c.handmade_attention(kind=kind)
     summary = replace(summary, attention=(replace(summary.attention[0], reason=reason),))
     assert diagnose(summary).findings[0].knobs == knobs
+
+
+@pytest.mark.parametrize("reason", ["dropout on a CPU", "the mask needs a gradient, dropout on a CPU", "the weights are used"])
+def test_attention_that_no_fused_kernel_can_do_is_no_finding(reason):
+    summary = c.handmade_attention(kind="math_fallback")
+    summary = replace(summary, attention=(replace(summary.attention[0], reason=reason),))
+    assert kinds(summary)[0] == "compute"
 
 
 def test_anomaly_mode_comes_first_while_forward_and_backward_dominate():

@@ -11,6 +11,7 @@ from trainflash.summary.steady import NS_PER_MS
 from trainflash.trace.computing import AttentionCall, AttentionLine, CensusTrace, ComputeTrace, TargetCall, TargetLine
 
 BACKWARD_PER_FORWARD = 2.0  # each product of a forward pass needs two of its size in backward; used where backward was not matched
+OF_MODULE = ("need_weights", "dropout on a CPU")  # why torch's own module of attention asks for a softmax
 AFTER_UPDATES = ("Eval", "Ckpt", "Log")  # a census ends with the step's last update, before these usually run
 
 
@@ -79,7 +80,7 @@ def attention(seen: ComputeTrace, phases: dict[str, PhaseStat]) -> tuple[Attenti
             reason = line.reason if line is not None else ""
             found.append(
                 Attention(
-                    kind="math_fallback" if kind == "math_fallback" or reason == "need_weights" else "hand_written",
+                    kind="math_fallback" if kind == "math_fallback" or reason in OF_MODULE else "hand_written",
                     location=line.location if line is not None else None,
                     share=min(1.0, share * stands_for) * portion,
                     per_step=calls * portion,

@@ -13,6 +13,8 @@ from . import weights
 from .askers import asker
 from .entry_points import EntryPoints
 
+DROPPING = "dropout on a CPU"
+
 
 class AttentionLines:
     """The owner's lines of softmax, exponentials and attention calls inside forward, during one step, and whose weights are used."""
@@ -100,9 +102,10 @@ def _of_heads(original, args: tuple, kwargs: dict) -> tuple:
     query, key, fixed, heads = given["query"], given["key"], given["static_k"], given["num_heads"]
     batch, width = (query.shape[1] if query.dim() == 3 else 1), query.shape[-1] // heads
     keys = (key.shape[0] if fixed is None else fixed.shape[1]) + (given["bias_k"] is not None) + bool(given["add_zero_attn"])
-    if given["need_weights"]:
-        return "softmax", (batch * heads, query.shape[0], keys), "need_weights"
     dropout = given["dropout_p"] if given["training"] else 0.0
+    if given["need_weights"]:  # without them a CPU has no kernel that drops
+        dropping = dropout > 0 and query.device.type == "cpu"
+        return "softmax", (batch * heads, query.shape[0], keys), DROPPING if dropping else "need_weights"
     return "sdpa", (batch, heads, query.shape[0], keys), _reasons(query, (4, width, width), given["attn_mask"], dropout)
 
 
@@ -129,7 +132,7 @@ def _reasons(query, sizes: tuple, mask, dropout: float, grouped: bool = False) -
     if mask is not None and mask.requires_grad:
         reasons.append("the mask needs a gradient")
     if on_cpu and dropout > 0:
-        reasons.append("dropout on a CPU")
+        reasons.append(DROPPING)
     if width != of_values:
         reasons.append("values have another head dimension than queries")
     if query.device.type == "cuda" and width > 256:
