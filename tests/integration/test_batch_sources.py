@@ -73,6 +73,7 @@ def test_what_a_running_generator_does_around_a_loader_is_data_and_the_loop_s_ow
     assert own.count(OTHER) > own.count(DATA)
 
 
+@pytest.mark.full
 def test_what_a_generator_gives_is_data_whatever_is_made_of_it(tmp_path):
     rank = run_of(tmp_path, "remade")
     assert [function.qualname for function in rank.data_functions] == ["samples"]

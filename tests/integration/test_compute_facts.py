@@ -148,7 +148,7 @@ def test_a_forward_without_gradients_before_the_same_one_with_them(tmp_path):
 
 
 @FULL
-@pytest.mark.parametrize("plant", ["again with noise", "accumulate", "taught the same"])
+@pytest.mark.parametrize("plant", ["again with noise", *(pytest.param(plant, marks=FULL) for plant in ("accumulate", "taught the same"))])
 def test_another_result_or_another_pass_is_no_repetition(plant, tmp_path):
     assert seen(tmp_path, LOOP, f"plant={plant}")[0].forward_repeats == ()
 
@@ -217,7 +217,7 @@ def test_who_chose_the_number_format(tmp_path, plant, text):
 
 
 @FULL
-@pytest.mark.parametrize("plant", ["new shapes", "one shape", "counted"])
+@pytest.mark.parametrize("plant", ["new shapes", *(pytest.param(plant, marks=FULL) for plant in ("one shape", "counted"))])
 def test_what_new_shapes_cost_convolutions(tmp_path, plant):
     found, run = seen(tmp_path, LOOP, f"plant={plant}")
     most = {"new shapes": 2.0, "one shape": 0.6, "counted": 0.0}[plant]  # under a mode of the program's own nothing is run again
@@ -280,7 +280,7 @@ def test_a_timed_run_carries_none_of_it(tmp_path):
 COMPILED = "facts_compile.py"
 
 
-@pytest.mark.parametrize("plant", ["shapes", *(pytest.param(plant, marks=FULL) for plant in ("none", "limit", "breaks", "checkpoint"))])
+@pytest.mark.parametrize("plant", ["limit", *(pytest.param(plant, marks=FULL) for plant in ("none", "shapes", "breaks", "checkpoint"))])
 def test_compilation_as_torch_counts_it(plant, tmp_path):
     found, run = seen(tmp_path, COMPILED, f"plant={plant}")
     done = found.compilation

@@ -52,7 +52,7 @@ def program(tmp_path: Path, body: str, counted: float = 0.15) -> Path:
     return path
 
 
-@pytest.mark.parametrize("body", [PLAIN, BY_HAND, AN_OBJECT])
+@pytest.mark.parametrize("body", [PLAIN, *(pytest.param(body, marks=pytest.mark.full) for body in (BY_HAND, AN_OBJECT))])
 def test_words_that_are_not_masked(tmp_path, body):
     path = program(tmp_path, body)
     found = diagnosed(tmp_path, path)
@@ -63,11 +63,12 @@ def test_words_that_are_not_masked(tmp_path, body):
     assert 0.05 < seen.share <= 1.0  # nearly all of the network's work; a busy machine makes other things longer
 
 
-@pytest.mark.parametrize(("body", "counted"), [(SELECTED, 0.15), (PLAIN, 1.1)])
+@pytest.mark.parametrize(("body", "counted"), [(SELECTED, 0.15), pytest.param(PLAIN, 1.1, marks=pytest.mark.full)])
 def test_all_targets_count(tmp_path, body, counted):
     assert diagnosed(tmp_path, program(tmp_path, body, counted)).ignored_targets == ()
 
 
+@pytest.mark.full
 def test_few_ignored_ones(tmp_path):
     found = diagnosed(tmp_path, program(tmp_path, PLAIN, 0.9))
     assert 0 < found.ignored_targets[0].ignored < 0.25
@@ -80,6 +81,7 @@ HEADS = """logits = self.head(hidden)
 VARIED = "hidden, labels = hidden[:, : 4 + number % 12], labels[:, : 4 + number % 12].contiguous()\n" + PLAIN
 
 
+@pytest.mark.full
 def test_each_of_two_heads_has_its_own_product(tmp_path):
     path = program(tmp_path, "HEADS")
     wide = "self.head = nn.Linear(32, WORDS)\n        self.other = nn.Sequential(nn.Linear(32, 512), nn.Linear(512, WORDS))"

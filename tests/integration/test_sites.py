@@ -102,18 +102,18 @@ class Watched(nn.Module):
     def forward(self, x):
         y = self.net(x)
         for _ in range(20):
-            self.score(y.detach(), x[:, :8].contiguous())
+            self.score(y.detach() + _, x[:, :8].contiguous())
         return y
 
 
 """
 
 
-@pytest.mark.parametrize("inside", [False, True])
+@pytest.mark.parametrize("inside", [False, pytest.param(True, marks=pytest.mark.full)])
 def test_metrics_of_each_batch_are_no_forward(inside, tmp_path):
     """Between the phases, and as a part of the network that is asked in its forward."""
     measured = LOOP.replace("for number", "score = torchmetrics.MeanSquaredError(num_outputs=8)\nfor number").replace(
-        "    loss =", "    for _ in range(20):\n        score(y.detach(), x[:, :8].contiguous())\n    loss ="
+        "    loss =", "    for _ in range(20):\n        score(y.detach() + _, x[:, :8].contiguous())\n    loss ="
     )
     if inside:
         measured = LOOP.replace("net = ", WATCHED + "net = Watched(").replace("nn.Linear(64, 8))", "nn.Linear(64, 8)))")
@@ -126,6 +126,7 @@ def test_metrics_of_each_batch_are_no_forward(inside, tmp_path):
     assert (first.kind, first.location, first.phase) == ("callback", site.location, "Other")
 
 
+@pytest.mark.full
 def test_a_list_that_grows_is_growth_at_its_line(tmp_path):
     grows = LOOP.replace("for number", "seen = []\nfor number").replace(
         "    print(", "    seen.append(y.detach())\n    torch.cat(seen * 4).sort(0)\n    print("
@@ -161,7 +162,7 @@ class Encoding:
 """
 
 
-@pytest.mark.parametrize("workers", [0, 1])
+@pytest.mark.parametrize("workers", [pytest.param(0, marks=pytest.mark.full), 1])
 def test_the_function_of_a_library_below_the_loaders_line_is_named(tmp_path, workers):
     library = tmp_path / "env" / "lib" / "python3" / "site-packages" / "shaping"
     library.mkdir(parents=True)
@@ -222,7 +223,7 @@ class Trainer:
 
     def training_step(self):
         x = torch.randn(64, 32)
-        windows = x.repeat(1, 400).unfold(1, 32, 4).flatten(0, 1)
+        windows = x.repeat(1, 800).unfold(1, 32, 4).flatten(0, 1)
         loss = F.mse_loss(self.net(windows.contiguous()[:64]), x[:, :8])
         self.optimizer.zero_grad()
         loss.backward()
@@ -281,6 +282,7 @@ def test_each_moment_counts_once_and_the_machine_is_measured(tmp_path):
     assert known.rank.peaks is None  # it is known already
 
 
+@pytest.mark.full
 def test_a_run_that_is_timed_carries_none_of_it(tmp_path):
     path = program(tmp_path, LOOP, 60)
     run = probed(tmp_path / "timed", path, capture="timing", TRAINFLASH_OWN=str(tmp_path))

@@ -49,6 +49,7 @@ def test_the_same_matrix_is_factorised_again(tmp_path):
     assert 0 < work.share < 1
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("matrix", ["SYSTEM * (1 + torch.rand(()))", "SYSTEM + net.weight"])
 def test_another_matrix_each_time_is_not(tmp_path, matrix):
     assert repeated(tmp_path, matrix) == []

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from probed import plain, probed
 
-QUICK = ("by_identity", "noisy_convolution", "while_debugged")
+QUICK = ("by_identity", "while_debugged")
 SLOW = (
+    "noisy_convolution",
     "handled_by_table", "by_a_coroutine", "closure_object", "by_its_caller", "woken_by_signals", "fault_injection", "closed_at_once",
     "arguments_by_name", "intercepted_logs",
 )  # fmt: skip

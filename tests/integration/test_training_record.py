@@ -218,6 +218,7 @@ def test_recording_changes_no_loss_and_no_random_state(tmp_path, name):
     assert stream.swallowed == {}
 
 
+@pytest.mark.full
 def test_scaled_and_accumulated_losses_are_recorded_as_the_program_sees_them(tmp_path):
     output, stream = recorded(tmp_path, "accumulation")
     assert [loss.hex() for update in stream.updates for loss in update.losses] == output[:-1]
@@ -365,6 +366,7 @@ for step in range(1, 13):
 """
 
 
+@pytest.mark.full
 def test_files_are_read_back_and_saves_of_other_threads_and_loads_are_seen(tmp_path):
     _, stream = train(tmp_path / "recorded", SAVING)
     assert [(line["n"], line.get("thread")) for line in stream.checkpoints] == [(4, None), (8, None), (8, "other"), (12, None)]
@@ -446,6 +448,7 @@ for step in range(6):
 """
 
 
+@pytest.mark.full
 def test_what_torch_itself_logs_is_no_line_of_the_training(tmp_path):
     _, stream = train(tmp_path / "logging", LOGGING)
     assert [update.logs for update in stream.updates] == [0, 1, 0, 1, 0, 1]  # noted with the update that follows
@@ -462,6 +465,7 @@ def test_updates_by_lines_of_the_program_are_recorded(tmp_path):
         assert len({line["digest"] for line in stream.weights}) == len(stream.weights)
 
 
+@pytest.mark.full
 def test_lines_that_update_otherwise_train_otherwise(tmp_path):
     _, old = train(tmp_path / "old", PROGRAMS["inline parts"])
     _, new = train(tmp_path / "new", PROGRAMS["inline parts"].replace("0.05", "0.06"))

@@ -121,6 +121,7 @@ def test_what_somebody_takes_or_nobody_computes(tmp_path, edit):
     assert seen(tmp_path, ADVERSARIAL.replace("STEPS", "160").replace(*edit)).in_vain == ()
 
 
+@pytest.mark.full
 def test_networks_live_no_longer_than_without_the_probe(tmp_path):
     """The first forward of all is one without gradients, as of a generator for its critic."""
     text = ADVERSARIAL.replace("STEPS", "40").replace(*UNDER)
