@@ -409,17 +409,18 @@ def test_slow_steps_between_two_readings_have_no_more_calls_than_others():
     assert point.mean_ms == pytest.approx(1 / 3)
 
 
-def test_repeated_forward_is_its_part_of_forward_and_of_the_backward_that_belongs_to_it():
+@pytest.mark.parametrize(("unit", "seen"), [(100_000, 1.0), (6_000, 0.1)])  # of 3 ms of forward all was seen, and a tenth: most lies beside
+def test_repeated_forward_is_its_part_of_forward_and_of_the_backward_that_belongs_to_it(unit, seen):
     place = ["/p/train.py", 30, "forward"]
     windows = [
-        {"total_ns": 40, "recorded_ns": 20, "rows": [[place, 2, 20, 10]]},
-        {"total_ns": 60, "recorded_ns": 20, "rows": [[place, 4, 20, 0], [None, 1, 10, 10]]},
+        {"total_ns": 40 * unit, "recorded_ns": 20 * unit, "rows": [[place, 2, 20 * unit, 10 * unit]]},
+        {"total_ns": 60 * unit, "recorded_ns": 20 * unit, "rows": [[place, 4, 20 * unit, 0], [None, 1, 10 * unit, 10 * unit]]},
     ]
     computing = read_computing(Facts("/p", {"again": windows}))
     rank = t.rank([10.0] * 100, {"Fwd": 0.3, "Bwd": 0.4}, computing=computing)
     first, second = summarize(t.trace(rank), run="1", project="/p").forward_repeats
-    assert (first.location, first.per_step, first.share) == (LINE, 3.0, pytest.approx(0.4 * 0.3 + 0.25 * 0.4))
-    assert (second.location, second.per_step, second.share) == (None, 0.5, pytest.approx(0.1 * 0.3 + 0.25 * 0.4))
+    assert (first.location, first.per_step, first.share) == (LINE, 3.0, pytest.approx(seen * (0.4 * 0.3 + 0.25 * 0.4)))
+    assert (second.location, second.per_step, second.share) == (None, 0.5, pytest.approx(seen * (0.1 * 0.3 + 0.25 * 0.4)))
 
 
 class Timed(torch.nn.Module):

@@ -113,6 +113,12 @@ def test_no_chain(calls, share, each_ms):
     assert first(chained(calls, share, each_ms)).kind == "compute"
 
 
+def test_calls_of_a_library_below_one_line_are_no_chain_of_that_line():
+    run = chained(GELU, 0.5)
+    below = (Location("gpytorch/variational/strategy.py", 353, "Strategy.forward"),)
+    assert first(replace(run, sites=tuple(replace(site, path=below) for site in run.sites))).kind == "compute"
+
+
 def test_one_form_in_several_places_is_one_cause_with_the_fields_word():
     places = [c.calling("conv2d", 0.25, shape=(32, 16, 24, 24)).sites[0], c.calling("max_pool2d", 0.2, shape=(32, 16, 24, 24)).sites[0]]
     other = replace(places[1], location=Location("model.py", 30, "Net.forward"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from trainflash.diagnosis.claims import Claim, at, claim, count, mean_of, megabytes, milliseconds, percent, shown
 from trainflash.diagnosis.input_signals import Input, WorkerStart, started_in
-from trainflash.diagnosis.lines import running_in
+from trainflash.diagnosis.lines import lines_in, running_in
 from trainflash.diagnosis.signals import Signals
 from trainflash.diagnosis.thresholds import Thresholds
 from trainflash.schema import Evidence, LoaderFacts, RepeatedWork
@@ -18,7 +18,7 @@ def input_cost(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
     """input_cpu, input_io, input_tail or collate: training waits for batches (T1, T4, T7, T8). Abstains without the phase Data."""
     data = signals.data
     least = limits.listed if data is None or not data.receives else limits.handing_over
-    if data is None or signals.exposed(data.calm) < least or _made_by_the_network(signals, data):
+    if data is None or signals.exposed(data.calm) < least or _made_by_the_network(signals, data, limits):
         return ()
     in_evaluation = made_in_evaluations(signals, limits)
     memoizable = data.name in ("input_cpu", "input_io", "collate") and bool(_memoizable(signals, limits))
@@ -108,11 +108,19 @@ def _cost_more(loader: LoaderFacts, limits: Thresholds) -> bool:
     return loader.made_of_waited is not None and loader.made_of_waited < limits.made_alone
 
 
-def _made_by_the_network(signals: Signals, data: Input) -> bool:
-    """Whether most of the making is a forward of what is trained: a generator's pictures for its critic, a policy's steps."""
+def _made_by_the_network(signals: Signals, data: Input, limits: Thresholds) -> bool:
+    """Whether the making is a forward of what is trained: a generator's pictures for its critic, a policy's answers to many states.
+
+    Where other lines take a good part of it, as environments do in a rollout, batches cost more than the network.
+    """
     if data.loader is not None or data.location is None:
         return False
-    return (data.location.file, data.location.function) in running_in(signals.summary, ("Fwd",))
+    network = running_in(signals.summary, ("Fwd",))
+    if (data.location.file, data.location.function) not in network:
+        return False
+    lines = lines_in(signals.summary, "Data")
+    of_network = sum(line.share for line in lines if (line.location.file, line.location.function) in network)
+    return of_network >= limits.made_by_network * sum(line.share for line in lines)
 
 
 def tail_beside(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:

@@ -73,7 +73,8 @@ def _chains(sites: Sequence[Site], limits: Thresholds) -> Iterator[list[_Slow]]:
     """The elementwise calls of each function's lines, where they are a chain that one fused call could do."""
     functions: dict[tuple[str, str], list[Site]] = {}
     for site in sites:
-        if site.phase == "Fwd" and site.role == "main" and not site.called_back:
+        by_itself = all(place.file.startswith("torch/") for place in site.path)  # else the calls are a library's, of any functions
+        if site.phase == "Fwd" and site.role == "main" and not site.called_back and by_itself:
             functions.setdefault((site.location.file, site.location.function), []).append(site)
     form = Form(CHAIN, lambda operator: True, CHAIN_INSTEAD, 0.0)
     for found in functions.values():

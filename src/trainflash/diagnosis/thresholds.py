@@ -54,6 +54,8 @@ class Thresholds:
     constant: float = 0.6  # own: of an input's cost: the larger part of it, clear of what the estimate may err
     repeated_times: int = 3  # own: fewer may be chance; work done once a step is traced in a few early steps only
 
+    made_by_network: float = 0.7  # own: of what makes batches; environments between the policy's steps make up more than the rest
+
     worker_grown_mb: float = 30.0  # own: of private memory; a worker that only begins to work takes 5 to 20 MB
 
     # Compute and settings.

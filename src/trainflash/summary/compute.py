@@ -158,14 +158,25 @@ def _recompute(seen: ComputeTrace, part: Steady, grown: _Growth) -> tuple[Recomp
 def _forward_repeats(seen: ComputeTrace, phases: dict[str, PhaseStat]) -> tuple[ForwardRepeat, ...]:
     """What backward does for a repeated call is as much again of backward's time."""
     forward, backward = (phases[name].share if name in phases else 0.0 for name in ("Fwd", "Bwd"))
-    return tuple(
-        ForwardRepeat(each.location, each.per_step, each.part * forward + each.recorded * backward) for each in seen.forward_repeats
-    )
+    found = []
+    for each in seen.forward_repeats:
+        known = _in_modules(each.modules_ns, phases)
+        found.append(ForwardRepeat(each.location, each.per_step, known * (each.part * forward + each.recorded * backward)))
+    return tuple(found)
+
+
+def _in_modules(modules_ns: float, phases: dict[str, PhaseStat]) -> float:
+    """The part of forward whose modules were seen: what a library computes beside modules is no part of a share of them."""
+    forward_ns = phases["Fwd"].mean_ms * NS_PER_MS if "Fwd" in phases else 0.0
+    return min(1.0, modules_ns / forward_ns) if forward_ns else 1.0
 
 
 def _in_vain(seen: ComputeTrace, phases: dict[str, PhaseStat]) -> tuple[InVain, ...]:
     backward = phases["Bwd"].share if "Bwd" in phases else 0.0
-    return tuple(InVain(each.location, each.direct, each.per_step, each.recorded * backward, each.held) for each in seen.in_vain)
+    return tuple(
+        InVain(each.location, each.direct, each.per_step, _in_modules(each.modules_ns, phases) * each.recorded * backward, each.held)
+        for each in seen.in_vain
+    )
 
 
 def _started(seen: ComputeTrace, part: Steady, grown: _Growth) -> tuple[Started, ...]:

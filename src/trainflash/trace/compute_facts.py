@@ -114,7 +114,7 @@ def _in_vain(facts: Facts) -> tuple[InVainTrace, ...]:
     windows = [window for window in facts.all("again") if window.get("in_vain") is not None]
     recorded = sum(int(window.get("recorded_ns", 0)) for window in windows)
     return tuple(
-        InVainTrace(facts.location(place), direct, held, calls / len(windows), ns / recorded)
+        InVainTrace(facts.location(place), direct, held, calls / len(windows), ns / recorded, recorded / len(windows))
         for (place, direct, held), (calls, ns) in _sums([{"rows": window["in_vain"]} for window in windows], 3)
         if recorded
     )
@@ -125,7 +125,9 @@ def _forward_repeats(facts: Facts) -> tuple[ForwardRepeatTrace, ...]:
     windows = facts.all("again")
     total, recorded = (sum(int(window.get(name, 0)) for window in windows) for name in ("total_ns", "recorded_ns"))
     return tuple(
-        ForwardRepeatTrace(facts.location(place), calls / len(windows), ns / total, of_recorded / recorded if recorded else 0.0)
+        ForwardRepeatTrace(
+            facts.location(place), calls / len(windows), ns / total, of_recorded / recorded if recorded else 0.0, total / len(windows)
+        )
         for (place,), (calls, ns, of_recorded) in _sums(windows, 1)
         if total
     )

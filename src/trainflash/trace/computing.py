@@ -72,6 +72,7 @@ class ForwardRepeatTrace:
     per_step: float  # such calls
     part: float  # of all time in modules outside backward and update
     recorded: float  # the same of those calls alone that record for a backward pass
+    modules_ns: float  # of a step: all that time in modules
 
 
 @dataclass(frozen=True)
@@ -83,6 +84,7 @@ class InVainTrace:
     held: bool  # an optimizer has their parameters, but gets these gradients in updates of others alone and throws them away
     per_step: float  # such calls
     recorded: float  # of all time in modules that record for a backward pass
+    modules_ns: float  # of a step: all that time
 
 
 @dataclass(frozen=True)
