@@ -223,3 +223,25 @@ def test_memory_that_workers_copy_stands_beside_the_input():
     found = kinds(c.copying_workers())
     assert found[0] == "input_cpu" and "worker_memory" in found
     assert "worker_memory" not in kinds(c.copying_workers(DEFAULT.worker_grown_mb - 1))
+
+
+# --- beside the network
+
+
+@pytest.mark.parametrize(("part", "kind"), [("ahead", "input_cpu"), ("beside", "host_code")])
+def test_work_outside_of_modules_through_which_no_gradient_flows_is_no_network(part, kind):
+    place = replace(c.NORM, line=70)
+    found = first(c.with_sites(c.site(place, 0.4, **{part: 0.4}), c.site(c.NORM, 0.3)))
+    assert (found.kind, found.location, found.phase) == (kind, place, "Fwd")
+    assert found.share == pytest.approx(0.4)
+
+
+def test_what_builds_the_graph_outside_of_modules_is_the_network():
+    assert first(c.with_sites(c.site(c.NORM, 0.4, beside=0.3, backward=0.1, forward=0.3))).kind == "compute"
+
+
+def test_a_smaller_slow_operator_does_not_hide_work_beside_the_network():
+    place = replace(c.NORM, line=70)
+    slow = c.calling("norm", 0.2, dim=0)
+    found = first(replace(slow, sites=(c.site(place, 0.4, beside=0.4), *slow.sites)))
+    assert (found.kind, found.location) == ("host_code", place)

@@ -188,21 +188,26 @@ def _placed(signals: Signals, claims: list[Claim], limits: Thresholds) -> list[C
     for leader in ("growth", "callback", "slow_operator"):
         places = [claim.finding.location for claim in claims if claim.finding.kind == leader]
         lines = {(place.file, place.line) for place in places + ([grown] if leader == "growth" and places else []) if place is not None}
+        weight = max((claim.weight for claim in claims if claim.finding.kind == leader), default=0.0)
         if lines:
-            claims = [replace(claim, inside=leader) if _general(claim, leader, lines) else claim for claim in claims]
+            claims = [replace(claim, inside=leader) if _general(claim, leader, lines, weight) else claim for claim in claims]
     layouts = sorted((claim for claim in claims if claim.finding.kind == "memory_format"), key=lambda claim: -claim.weight)
     return [replace(claim, inside="memory_format") if claim in layouts[1:] else claim for claim in claims]
 
 
-def _general(claim: Claim, leader: str, lines: set[tuple[str, int]]) -> bool:
-    """Whether a claim of less to say stands at a leader's line, or is what Python in the network cannot explain beside it."""
+def _general(claim: Claim, leader: str, lines: set[tuple[str, int]], weight: float) -> bool:
+    """Whether a claim of less to say stands at a leader's line, or is what Python in the network cannot explain beside it.
+
+    Code in forward alone that takes more than the leader is no part of it.
+    """
     found = claim.finding
     if found.kind == leader or claim.inside is not None or found.kind in ("growth", "memory_pressure"):
         return False
     here = found.location is not None and (found.location.file, found.location.line) in lines
     inside_network = found.phase in COMPUTE and found.kind in ("host_code", "callback", "slow_operator", "sync_point", "launch_overhead")
     between = found.phase == "Other" and found.kind in ("host_code", "callback")
-    return (inside_network and (here or found.kind == "host_code")) or (between and here)
+    more = claim.phases == ("Fwd",) and claim.weight > weight
+    return (inside_network and (here or (found.kind == "host_code" and not more))) or (between and here)
 
 
 def _launching(signals: Signals, claims: list[Claim], limits: Thresholds) -> list[Claim]:

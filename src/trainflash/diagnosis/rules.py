@@ -16,7 +16,7 @@ from trainflash.diagnosis.rank_rules import communication, rank_straggler
 from trainflash.diagnosis.settings_rules import debug_api
 from trainflash.diagnosis.shape_rules import recompilation, shape_instability
 from trainflash.diagnosis.signals import Signals
-from trainflash.diagnosis.site_rules import callback, growth, slow_operator
+from trainflash.diagnosis.site_rules import beside_network, callback, growth, slow_operator
 from trainflash.diagnosis.system_rules import garbage_collection, memory_pressure, thread_oversubscription, throttling
 from trainflash.diagnosis.thresholds import Thresholds
 from trainflash.schema import KINDS
@@ -51,6 +51,7 @@ RULES: tuple[Rule, ...] = (
     host_code,
     slow_operator,
     callback,
+    beside_network,
     growth,
     optimizer,
     whole_tables,

@@ -104,6 +104,7 @@ class Thresholds:
     batches_each: float = 1.5  # own: an update that takes this many batches or more accumulates
 
     far_above_floor: float = 10.0  # measured: healthy products, softmax, normalisation and convolutions take 1.2 to 6 times their floor
+    graph_built: float = 0.1  # own: of a place's time in backward, from which on it builds a part of the graph
     chained_ms: float = 0.02  # own: of an elementwise call; up to 12 µs are the cost of calling it on a busy machine
     chain_saved: float = 0.5  # own: six calls, fewer may be no chain
     operator_ms: float = 0.1  # own: a shorter call is mostly the cost of calling it

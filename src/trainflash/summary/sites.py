@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from trainflash.schema import PHASES, CallTree, Location, Peaks, Site
-from trainflash.stacks import Node, Stack, anchored, kind_of, loop_lines, network_lines, owners, root
+from trainflash.stacks import Node, Stack, anchored, beside_modules, kind_of, loop_lines, module_calls, network_lines, owners, root
 from trainflash.summary.backward import Divided, behind_engine, in_python, python_in_network
 from trainflash.summary.site_operators import with_operators
 from trainflash.summary.steady import NS_PER_MS, Steady, steady_part
@@ -39,6 +39,8 @@ class _Place:
     backward_ns: int = 0
     steps: Counter = field(default_factory=Counter)  # ns by step
     called_back: Counter = field(default_factory=Counter)
+    ahead_ns: int = 0
+    beside_ns: int = 0
     under: Location | None = None
 
 
@@ -134,6 +136,8 @@ def _weighed(samples: Samples, chosen: np.ndarray, rank: RankTrace) -> Iterator[
 
 def _placed(weighed: Iterable[_Weighed], loops: frozenset[Location]) -> dict[Key, _Place]:
     places: dict[Key, _Place] = {}
+    weighed = list(weighed)
+    calls = module_calls(each.stack for each in weighed if each.phase == NETWORK and not each.backward)
     for each in weighed:
         at, under = anchored(each.stack, loops)
         if at is None:
@@ -149,8 +153,13 @@ def _placed(weighed: Iterable[_Weighed], loops: frozenset[Location]) -> dict[Key
         place.called_back[kind] += int(each.ns)
         if each.backward:
             place.backward_ns += int(each.ns)
-        else:
-            place.forward_ns += int(each.ns)
+            continue
+        place.forward_ns += int(each.ns)
+        beside = beside_modules(each.stack, calls) if each.phase == NETWORK else None
+        if beside == "ahead":
+            place.ahead_ns += int(each.ns)
+        elif beside is not None:
+            place.beside_ns += int(each.ns)
     return places
 
 
@@ -169,6 +178,8 @@ def _site(
         function_share=ns / whole,
         forward=place.forward_ns / whole,
         backward=place.backward_ns / whole,
+        ahead=place.ahead_ns / whole,
+        beside=place.beside_ns / whole,
         under=place.under,
         path=tuple(frame.location for frame in place.tree.way_down()),
         called_back=kind if most >= 0.5 * ns else "",
