@@ -137,7 +137,9 @@ def _weighed(samples: Samples, chosen: np.ndarray, rank: RankTrace) -> Iterator[
 def _placed(weighed: Iterable[_Weighed], loops: frozenset[Location]) -> dict[Key, _Place]:
     places: dict[Key, _Place] = {}
     weighed = list(weighed)
-    calls = module_calls(each.stack for each in weighed if each.phase == NETWORK and not each.backward)
+    network = [each for each in weighed if each.phase == NETWORK]
+    built = [each.stack for each in network if each.backward]  # calls that built a part of the graph: padding of inputs builds none
+    calls = module_calls(built) or module_calls(each.stack for each in network)
     for each in weighed:
         at, under = anchored(each.stack, loops)
         if at is None:
