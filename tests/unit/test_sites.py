@@ -94,6 +94,9 @@ def test_a_loader_whose_transforms_are_modules_is_no_loop():
     transforms = f"{MAIN} lib:monai/transforms.py:5:Affine.forward"
     assert loop_lines([(stack(transforms), "Data", 40.0), (stack(transforms), "Fwd", 2.0)]) == frozenset()
     assert loop_lines([(stack(transforms), "Data", 40.0), (stack(transforms), "Fwd", 40.0)])
+    costly = [(stack(transforms), "Other", 990.0), (stack(transforms), "Fwd", 5.0), (stack(transforms), "Opt", 5.0)]
+    assert loop_lines(costly)  # whatever else a trainer does leaves little for updates, but all of them are there
+    assert loop_lines([*costly, (stack(MAIN), "Opt", 20.0), (stack(MAIN), "Fwd", 20.0)]) == frozenset()
 
 
 def test_a_line_of_one_phase_stays_the_owners_however_much_lies_below_it():

@@ -141,7 +141,9 @@ def callback(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
             Evidence("hottest line", str(first.location)),
             *(Evidence("calls", f"{place.function} ({place})") for place in first.path[-1:]),
         ]
-        backward = sum(site.backward for site in found) > 0.5 * share
+        inside = sum(site.backward for site in found)
+        backward = inside > 0.5 * share
+        phases = ("Bwd",) if inside >= (1 - limits.graph_built) * share else ("Fwd", "Bwd", "Opt", *(("Other",) if between else ()))
         claims.append(
             claim(
                 "callback",
@@ -150,7 +152,7 @@ def callback(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
                 share,
                 limits,
                 weight=signals.exposed(share),
-                phases=("Fwd", "Bwd", "Opt", *(("Other",) if between else ())),
+                phases=phases,
                 summary=f"{name} inside {'the training loop' if between else 'forward, backward or step'} take {shown(share)} of the time"
                 + at(first.location),
                 evidence=rows,

@@ -13,6 +13,7 @@ from trainflash.schema import Location
 OF_LOOP = ("Data", "Fwd", "Bwd", "Opt")
 METRICS = ("torchmetrics/", "torcheval/", "ignite/metrics/", "monai/metrics/", "sklearn/metrics/", "evaluate/", "seqeval/", "sacrebleu/")
 LOOP_SHARE = 0.01  # own: of the time in each of two such phases, before a line stands for a loop
+MOST_OF_PHASE = 0.5  # own: of all time in a phase
 WHOLE_NETWORK = 0.4  # own: of the time at one line that calls a library's network, before that line says too little
 ALIKE = 0.2  # own: of a line's time in either of two phases, where it runs no update; a transform may be a module with a forward of its own
 _ARITHMETIC = """
@@ -64,19 +65,25 @@ def owners(stack: Stack) -> int | None:
 def loop_lines(weighed: Iterable[tuple[Stack, str, float]]) -> frozenset[Location]:
     """The owner's lines that stand for a loop inside a library: parts of steps of several kinds run below them. (stack, phase, time)."""
     spent: dict[Location, Counter] = defaultdict(Counter)
-    whole = 0.0
+    whole: Counter = Counter()
     for stack, phase, time in weighed:
-        whole += time
+        whole[phase] += time  # type: ignore[assignment]
         own = owners(stack)
         if own is not None and phase in OF_LOOP and any(_of_trainer(frame) for frame in stack[own + 1 :]):
             spent[stack[own].location][phase] += time  # type: ignore[assignment]
-    return frozenset(line for line, phases in spent.items() if _of_loop(phases, LOOP_SHARE * whole))
+    return frozenset(line for line, phases in spent.items() if _of_loop(phases, whole))
 
 
-def _of_loop(phases: Counter, least: float) -> bool:
-    """Whether parts of steps of several kinds lie below one line: an update with what it is made of, or batches and forwards alike."""
-    making, forward, updating = phases["Data"], phases["Fwd"], phases["Opt"]
-    return (updating >= least and max(making, forward) >= least) or min(making, forward) >= max(least, ALIKE * sum(phases.values()))
+def _of_loop(phases: Counter, whole: Counter) -> bool:
+    """Whether parts of steps of several kinds lie below one line: an update with what it is made of, or batches and forwards alike.
+
+    A part is more than stray samples, or most of what there is of its kind: another cost may leave little for updates and forwards.
+    """
+    least = LOOP_SHARE * sum(whole.values())
+    there = {name for name in OF_LOOP if phases[name] >= min(least, MOST_OF_PHASE * whole[name]) > 0}
+    making, forward = phases["Data"], phases["Fwd"]
+    updates = "Opt" in there and bool(there & {"Data", "Fwd"})
+    return updates or min(making, forward) >= max(least, ALIKE * sum(phases.values()))
 
 
 def network_lines(weighed: Iterable[tuple[Stack, str, float]]) -> frozenset[Location]:
