@@ -98,11 +98,14 @@ def network_lines(weighed: Iterable[tuple[Stack, str, float]]) -> frozenset[Loca
     return frozenset(line for line, time in spent.items() if time >= WHOLE_NETWORK * whole)
 
 
+def calls_module(frame: StackFrame) -> bool:
+    """Whether a frame is torch's own, in which a module is called."""
+    return frame.kind == "torch" and frame.location.file.endswith("torch/nn/modules/module.py")
+
+
 def _of_network(caller: StackFrame, called: StackFrame) -> bool:
-    by_torch = caller.kind == "torch" and caller.location.file.endswith("torch/nn/modules/module.py")
-    return (
-        by_torch and _of_trainer(called) and called.location.function.endswith(".forward") and not called.location.file.startswith(METRICS)
-    )
+    forward = called.location.function.endswith(".forward") and not called.location.file.startswith(METRICS)
+    return calls_module(caller) and _of_trainer(called) and forward
 
 
 def anchored(stack: Stack, loops: frozenset[Location]) -> tuple[int | None, Location | None]:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal
 
-from trainflash.stacks.frames import Stack, StackFrame
+from trainflash.stacks.frames import Stack, calls_module
 
-_CALL = "torch/nn/modules/module.py"
 _LOSS = "torch/nn/modules/loss.py"
 
 Calls = dict[tuple[str, str], int]  # file and name of a function that calls modules -> the first line at which it does
@@ -37,8 +36,4 @@ def beside_modules(stack: Stack, calls: Calls) -> Literal["ahead", "behind"] | N
 
 
 def _first_call(stack: Stack) -> int | None:
-    return next((place for place, frame in enumerate(stack) if _calls(frame)), None)
-
-
-def _calls(frame: StackFrame) -> bool:
-    return frame.location.file.endswith(_CALL)
+    return next((place for place, frame in enumerate(stack) if calls_module(frame)), None)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from trainflash.schema import PHASES, CallTree, Location, Peaks, Site
-from trainflash.stacks import Node, Stack, anchored, beside_modules, kind_of, loop_lines, module_calls, network_lines, owners, root
+from trainflash.stacks import Calls, Node, Stack, anchored, beside_modules, kind_of, loop_lines, module_calls, network_lines, owners, root
 from trainflash.summary.backward import Divided, behind_engine, in_python, python_in_network
 from trainflash.summary.site_operators import with_operators
 from trainflash.summary.steady import NS_PER_MS, Steady, steady_part
@@ -81,7 +81,10 @@ def cost_sites(trace: Trace, rank: RankTrace, part: Steady, peaks: Peaks | None 
         return CostSites(())
     loops = loop_lines((each.stack, "Bwd" if each.backward else each.phase, each.ns) for each in weighed)
     divided = loops | network_lines((each.stack, each.phase, each.ns) for each in weighed)
-    places, in_run = _placed(weighed, divided), _placed(_weighed(samples, known, rank), divided)
+    network = [each for each in weighed if each.phase == NETWORK]
+    built = [each.stack for each in network if each.backward]  # calls that built a part of the graph: padding of inputs builds none
+    calls = module_calls(built) or module_calls(each.stack for each in network)
+    places, in_run = _placed(weighed, divided, calls), _placed(_weighed(samples, known, rank), divided, calls)
     wall_ns = max(1, rank.end_ns - rank.process_start_ns)
     run = {key: place.tree.ns / wall_ns for key, place in in_run.items()}
     seen = len(np.unique(samples.step[kept]))
@@ -134,12 +137,8 @@ def _weighed(samples: Samples, chosen: np.ndarray, rank: RankTrace) -> Iterator[
         yield _Weighed(stack, phase, False, ns, step)
 
 
-def _placed(weighed: Iterable[_Weighed], loops: frozenset[Location]) -> dict[Key, _Place]:
+def _placed(weighed: Iterable[_Weighed], loops: frozenset[Location], calls: Calls) -> dict[Key, _Place]:
     places: dict[Key, _Place] = {}
-    weighed = list(weighed)
-    network = [each for each in weighed if each.phase == NETWORK]
-    built = [each.stack for each in network if each.backward]  # calls that built a part of the graph: padding of inputs builds none
-    calls = module_calls(built) or module_calls(each.stack for each in network)
     for each in weighed:
         at, under = anchored(each.stack, loops)
         if at is None:

@@ -35,7 +35,7 @@ _FUNCTIONS = (
     ("pytorch_tabnet.abstract_model", "TabModel", "_predict_epoch", "Eval"),
     ("pytorch_metric_learning.testers.base_tester", "BaseTester", "test", "Eval"),
 )
-_METRICS = (("torchmetrics.metric", "Metric"), ("torchmetrics.collections", "MetricCollection"), ("torcheval.metrics.metric", "Metric"))
+_METRICS = (("torchmetrics.metric", "Metric"), ("torchmetrics.collections", "MetricCollection"))
 
 
 def install() -> None:

@@ -24,7 +24,7 @@ from .unseen import traced_by_fx
 
 MAX_ROOTS = 64
 MANY_GONE = 3  # trained roots: a program that makes its networks anew, as for each task or fold, goes on to do so
-METRICS = ("torchmetrics.", "torcheval.", "monai.metrics.", "ignite.metrics.")
+METRICS = "torchmetrics."  # of other libraries no metric is a module
 fidelity = capture == "fidelity"
 
 _torch = None
