@@ -179,6 +179,16 @@ def test_passes_of_many_steps_or_of_one_batch_are_no_beginning_anew(usual):
     assert "worker_startup" not in kinds(usual) and "dataloader_workers" in diagnose(usual).findings[0].knobs
 
 
+def test_batches_made_inside_the_step_are_named_there_and_want_no_workers():
+    place = Location("train.py", 52, "step")
+    lines = (LineCost("main", "Data", place, 0.4, "in_step"), LineCost("main", "Data", Location("data.py", 3, "__getitem__"), 0.1, "getitem"))
+    found = diagnose(replace(s.run(Data=0.5), loaders=(s.loader(),), lines=lines)).findings[0]
+    assert (found.kind, found.location) == ("input_cpu", place)
+    assert "dataloader_workers" not in found.knobs
+    fetched = replace(lines[0], share=0.1), replace(lines[1], share=0.4)
+    assert "dataloader_workers" in diagnose(replace(s.run(Data=0.5), loaders=(s.loader(),), lines=fetched)).findings[0].knobs
+
+
 @pytest.mark.parametrize(("beside", "listed"), [(0.0, True), (0.5, False)])
 def test_joining_is_measured_by_all_that_makes_a_batch(beside, listed):
     """A generator around the loader augments what it gives: joining is a large part of the fetch, and a small one of the batch."""

@@ -228,11 +228,10 @@ def test_memory_that_workers_copy_stands_beside_the_input():
 # --- beside the network
 
 
-@pytest.mark.parametrize(("part", "kind"), [("ahead", "input_cpu"), ("beside", "host_code")])
-def test_work_outside_of_modules_through_which_no_gradient_flows_is_no_network(part, kind):
+def test_work_outside_of_modules_through_which_no_gradient_flows_is_no_network():
     place = replace(c.NORM, line=70)
-    found = first(c.with_sites(c.site(place, 0.4, **{part: 0.4}), c.site(c.NORM, 0.3)))
-    assert (found.kind, found.location, found.phase) == (kind, place, "Fwd")
+    found = first(c.with_sites(c.site(place, 0.4, beside=0.4), c.site(c.NORM, 0.3)))
+    assert (found.kind, found.location, found.phase) == ("host_code", place, "Fwd")
     assert found.share == pytest.approx(0.4)
 
 

@@ -24,7 +24,7 @@ def input_cost(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
     memoizable = data.name in ("input_cpu", "input_io", "collate") and bool(_memoizable(signals, limits))
     knobs = ("memoize_function",) if memoizable else ()
     anew = signals.worker_start is not None and signals.worker_start.anew  # workers would be started for each step
-    if data.loader is not None and data.chosen_at is None and not anew:
+    if data.loader is not None and data.chosen_at is None and not anew and not _made_inside(signals, limits):
         workers = _workers(data.loader, limits)
         deeper = ("prefetch_factor",) if data.loader.num_workers > 0 else ()
         unordered = ("unordered_batches",) if data.loader.num_workers > 1 else ()  # last: the others leave the order of samples
@@ -45,6 +45,12 @@ def input_cost(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
             knobs=knobs,
         ),
     )
+
+
+def _made_inside(signals: Signals, limits: Thresholds) -> bool:
+    """Whether most of what batches cost is spent inside the training step."""
+    inside = sum(line.share for line in lines_in(signals.summary, "Data", "main", "in_step"))
+    return inside >= limits.making_part * signals.summary.phases["Data"].share
 
 
 def made_in_evaluations(signals: Signals, limits: Thresholds) -> float:

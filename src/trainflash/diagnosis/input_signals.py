@@ -312,11 +312,12 @@ def joined_at(loader: LoaderFacts | None, lines: list[LineCost]) -> Location | N
 
 
 def _beside_the_loop(summary: Summary, loader: LoaderFacts | None) -> list[LineCost]:
-    """Lines that make batches out of what a loader gives, as those of a generator around it: in no function that also trains."""
+    """Lines that make batches out of what a loader gives: of a generator around it, in no function that also trains; inside the step."""
+    inside = lines_in(summary, "Data", "main", "in_step")
     if _role(loader) != "main":
-        return []
+        return inside
     training = running_in(summary, COMPUTE)
-    return [line for line in lines_in(summary, "Data", "main", "") if (line.location.file, line.location.function) not in training]
+    return inside + [line for line in lines_in(summary, "Data", "main", "") if (line.location.file, line.location.function) not in training]
 
 
 def _location(summary: Summary, loader: LoaderFacts | None, name: str) -> Location | None:

@@ -205,7 +205,7 @@ def _general(claim: Claim, leader: str, lines: set[tuple[str, int]], weight: flo
         return False
     here = found.location is not None and (found.location.file, found.location.line) in lines
     inside_network = found.phase in COMPUTE and found.kind in ("host_code", "callback", "slow_operator", "sync_point", "launch_overhead")
-    between = found.phase == "Other" and found.kind in ("host_code", "callback")
+    between = (found.phase == "Other" and found.kind in ("host_code", "callback")) or (found.phase == "Data" and found.kind in INPUTS)
     more = claim.phases == ("Fwd",) and claim.weight > weight
     return (inside_network and (here or (found.kind == "host_code" and not more))) or (between and here)
 

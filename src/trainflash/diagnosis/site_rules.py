@@ -163,44 +163,36 @@ def callback(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
 
 
 def beside_network(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
-    """Work in forward that is the network's neither: outside of modules, and no gradient flows through it. Abstains without stacks.
-
-    input_cpu: in front of the first module, where a training step makes its own batches. host_code: behind it, as a miner of pairs.
-    """
+    """host_code in forward, outside of modules, through which no gradient flows, as a miner of pairs. Abstains without stacks."""
     if signals.on_gpu and signals.host_bound is not True:
         return ()
-    sites = [
+    found = [
         site
         for site in signals.summary.sites
         if site.phase == "Fwd" and site.role == "main" and not site.called_back and site.backward < limits.graph_built * site.share
     ]
-    claims = []
-    for kind, part, what in (
-        ("input_cpu", "ahead", "batches that are made inside the training step, in front of the network, take"),
-        ("host_code", "beside", "work beside the network in its forward, through which no gradient flows, takes"),
-    ):
-        found = sorted((site for site in sites if getattr(site, part) > 0), key=lambda site: -getattr(site, part))
-        share = sum(getattr(site, part) for site in found)
-        if share < limits.dominant:
-            continue
-        first = found[0]
-        rows = [percent("share of wall time", share), Evidence("hottest line", str(first.location))]
-        rows += [Evidence("calls", f"{place.function} ({place})") for place in first.path[-1:]]
-        claims.append(
-            claim(
-                kind,
-                "Fwd",
-                "host",
-                share,
-                limits,
-                weight=signals.exposed(share),
-                phases=("Fwd",),
-                summary=f"{what} {shown(share)} of the time, most of it{at(first.location)}",
-                evidence=rows,
-                location=first.location,
-            )
-        )
-    return tuple(claims)
+    found = sorted((site for site in found if site.beside > 0), key=lambda site: -site.beside)
+    share = sum(site.beside for site in found)
+    if share < limits.dominant:
+        return ()
+    first = found[0]
+    rows = [percent("share of wall time", share), Evidence("hottest line", str(first.location))]
+    rows += [Evidence("calls", f"{place.function} ({place})") for place in first.path[-1:]]
+    return (
+        claim(
+            "host_code",
+            "Fwd",
+            "host",
+            share,
+            limits,
+            weight=signals.exposed(share),
+            phases=("Fwd",),
+            summary="work beside the network in its forward, through which no gradient flows, takes "
+            f"{shown(share)} of the time, most of it{at(first.location)}",
+            evidence=rows,
+            location=first.location,
+        ),
+    )
 
 
 def growth(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:

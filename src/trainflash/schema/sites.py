@@ -49,8 +49,7 @@ class Site:
     function_share: float  # of all lines of the location's function, in the same phase
     forward: float = 0.0  # of `share`
     backward: float = 0.0  # of `share`: the backward of what the line computed
-    ahead: float = 0.0  # of `forward`: outside of modules, in front of the first call of one, as batches made inside a training step
-    beside: float = 0.0  # of `forward`: outside of modules, behind the first call of one, as a loss or the choice of pairs for it
+    beside: float = 0.0  # of `forward`: outside of modules, as a loss or the choice of pairs for it
     under: Location | None = None  # the owner's line that runs the loop, where `location` is a library's
     path: tuple[Location, ...] = ()  # below `location`, down to the hottest library function
     called_back: str = (

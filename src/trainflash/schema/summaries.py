@@ -69,7 +69,7 @@ class LineCost:
     phase: str
     location: Location
     share: float  # of the sampled wall time of that role
-    part: Literal["", "getitem", "collate", "waiting"] = ""  # where a batch is made: which part of it; waiting: for a request
+    part: Literal["", "getitem", "collate", "waiting", "in_step"] = ""  # of making a batch; waiting: for a request; in_step: in the step
     in_library: float = 0.0  # of `share`: in a library that the line calls, and that knows nothing of tensors, such as scikit-learn
 
 

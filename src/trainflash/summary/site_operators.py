@@ -62,13 +62,16 @@ def with_operators(sites: list[Site], calls: tuple[CallTrace, ...], loops: froze
             found[at][row.name].rows.append(row)
     called_back = {site.location for site in sites if site.called_back}
     forward_ns = sum(each.ns for at, asked in found.items() if at not in called_back for each in asked.values())
-    forward = sum(site.forward for site in sites if site.phase == NETWORK and site.location not in called_back)
+    inside = [
+        site.phase == NETWORK or (site.phase == "Data" and site.location in found) for site in sites
+    ]  # of forward, batches made there
+    forward = sum(site.forward for site, of_forward in zip(sites, inside, strict=True) if of_forward and site.location not in called_back)
     each = forward / forward_ns if forward_ns else 0.0
     return [
         replace(site, operators=_operators(site, found[site.location], len(calls), each, peaks))
-        if site.phase == NETWORK and site.location in found
+        if of_forward and site.location in found
         else site
-        for site in sites
+        for site, of_forward in zip(sites, inside, strict=True)
     ]
 
 

@@ -8,21 +8,21 @@ loop inside a library; its time is that of the library's deepest lines, where no
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from trainflash.schema import PHASES, CallTree, Location, Peaks, Site
-from trainflash.stacks import Calls, Node, Stack, anchored, beside_modules, kind_of, loop_lines, module_calls, network_lines, owners, root
-from trainflash.summary.backward import Divided, behind_engine, in_python, python_in_network
+from trainflash.schema import CallTree, Location, Peaks, Site
+from trainflash.stacks import Calls, Node, Stack, anchored, beside_modules, kind_of, module_calls, root
+from trainflash.summary.backward import python_in_network
 from trainflash.summary.site_operators import with_operators
 from trainflash.summary.steady import NS_PER_MS, Steady, steady_part
-from trainflash.trace import RankTrace, Samples, Trace
+from trainflash.summary.weighing import NETWORK, Weighed, standing_for_more, weighed
+from trainflash.trace import RankTrace, Trace
 
 MOST_SITES = 60
 LEAST_SHARE = 0.002  # own: two thousandths of the time explain nothing
-NETWORK = "Fwd"  # a forward with its backward
 RARE = 0.05  # own: what was seen in so few of the steps comes now and then
 LONG_NS = 100_000_000  # own: five samples in one step are no chance
 ENGINE = "engine"
@@ -39,21 +39,8 @@ class _Place:
     backward_ns: int = 0
     steps: Counter = field(default_factory=Counter)  # ns by step
     called_back: Counter = field(default_factory=Counter)
-    ahead_ns: int = 0
     beside_ns: int = 0
     under: Location | None = None
-
-
-@dataclass(frozen=True)
-class _Weighed:
-    """A stack with its time: of one sample, or of what one sample of backward is divided into."""
-
-    stack: Stack
-    phase: str  # NETWORK for both ways
-    backward: bool
-    ns: float
-    step: int
-    beside: bool = False  # in backward, beside nodes
 
 
 @dataclass(frozen=True)
@@ -75,16 +62,15 @@ def cost_sites(trace: Trace, rank: RankTrace, part: Steady, peaks: Peaks | None 
         return CostSites(())
     known = samples.stack >= 0
     kept = part.keeps(samples.step) & known
-    weighed = list(_weighed(samples, kept, rank))
+    stacks = list(weighed(samples, kept, rank))
     whole = int(samples.weight_ns[part.keeps(samples.step)].sum())
     if not whole:
         return CostSites(())
-    loops = loop_lines((each.stack, "Bwd" if each.backward else each.phase, each.ns) for each in weighed)
-    divided = loops | network_lines((each.stack, each.phase, each.ns) for each in weighed)
-    network = [each for each in weighed if each.phase == NETWORK]
+    loops, divided = standing_for_more(stacks)
+    network = [each for each in stacks if each.phase == NETWORK]
     built = [each.stack for each in network if each.backward]  # calls that built a part of the graph: padding of inputs builds none
     calls = module_calls(built) or module_calls(each.stack for each in network)
-    places, in_run = _placed(weighed, divided, calls), _placed(_weighed(samples, known, rank), divided, calls)
+    places, in_run = _placed(stacks, divided, calls), _placed(weighed(samples, known, rank), divided, calls)
     wall_ns = max(1, rank.end_ns - rank.process_start_ns)
     run = {key: place.tree.ns / wall_ns for key, place in in_run.items()}
     seen = len(np.unique(samples.step[kept]))
@@ -107,7 +93,7 @@ def call_tree(trace: Trace, *, run: str, warmup: int | None = None) -> CallTree:
     if samples.stack is None or not whole:
         return CallTree(run, ())
     trees: dict[str, Node] = {}
-    for each in _weighed(samples, kept & (samples.stack >= 0), rank):
+    for each in weighed(samples, kept & (samples.stack >= 0), rank):
         tree = trees.get(each.phase)
         if tree is None:
             tree = trees[each.phase] = root(each.phase)
@@ -115,31 +101,9 @@ def call_tree(trace: Trace, *, run: str, warmup: int | None = None) -> CallTree:
     return CallTree(run, tuple(sorted((tree.drawn(whole) for tree in trees.values()), key=lambda node: -node.share)))
 
 
-def _weighed(samples: Samples, chosen: np.ndarray, rank: RankTrace) -> Iterator[_Weighed]:
-    divided = Divided(rank.calls, in_python(samples, chosen & (samples.phase == PHASES.index("Bwd"))))
-    for index in np.flatnonzero(chosen):
-        stack, phase = samples.stacks[samples.stack[index]], PHASES[samples.phase[index]]
-        ns, step = int(samples.weight_ns[index]), int(samples.step[index])
-        if phase == "Bwd":
-            if behind_engine(stack) == () and divided:
-                beside, portions = divided.at(step)
-                if beside:
-                    yield _Weighed(stack, NETWORK, True, beside * ns, step, beside=True)
-                yield from (_Weighed(other, NETWORK, True, portion * ns, step) for other, portion in portions)
-            else:
-                yield _Weighed(stack, NETWORK, True, ns, step)
-            continue
-        if phase == "Other" and rank.forward_lines:
-            own = owners(stack)
-            alone = own is not None and not any(frame.kind == "library" for frame in stack[own + 1 :])
-            if alone and stack[own].location in rank.forward_lines:  # a library's call there may be anything
-                phase = NETWORK
-        yield _Weighed(stack, phase, False, ns, step)
-
-
-def _placed(weighed: Iterable[_Weighed], loops: frozenset[Location], calls: Calls) -> dict[Key, _Place]:
+def _placed(stacks: Iterable[Weighed], loops: frozenset[Location], calls: Calls) -> dict[Key, _Place]:
     places: dict[Key, _Place] = {}
-    for each in weighed:
+    for each in stacks:
         at, under = anchored(each.stack, loops)
         if at is None:
             continue
@@ -156,10 +120,7 @@ def _placed(weighed: Iterable[_Weighed], loops: frozenset[Location], calls: Call
             place.backward_ns += int(each.ns)
             continue
         place.forward_ns += int(each.ns)
-        beside = beside_modules(each.stack, calls) if each.phase == NETWORK else None
-        if beside == "ahead":
-            place.ahead_ns += int(each.ns)
-        elif beside is not None:
+        if each.phase == NETWORK and beside_modules(each.stack, calls) is not None:
             place.beside_ns += int(each.ns)
     return places
 
@@ -179,7 +140,6 @@ def _site(
         function_share=ns / whole,
         forward=place.forward_ns / whole,
         backward=place.backward_ns / whole,
-        ahead=place.ahead_ns / whole,
         beside=place.beside_ns / whole,
         under=place.under,
         path=tuple(frame.location for frame in place.tree.way_down()),

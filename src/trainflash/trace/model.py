@@ -30,7 +30,7 @@ class Occurrences:
     step: np.ndarray
 
 
-PARTS = ("", "getitem", "collate", "waiting")
+PARTS = ("", "getitem", "collate", "waiting", "in_step")
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,48 @@
+"""Batches made inside a training step: in front of the first module, without a gradient, is Data; all else stays forward."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import traces as t
+from stack_scenarios import ENGINE, samples, stack
+
+from trainflash.schema import PHASES
+from trainflash.summary import steady_part
+from trainflash.summary.batches_inside import with_batches_inside
+from trainflash.trace.calls import CallRow, CallTrace
+
+STEPS = 40
+FIT = "own:train.py:9:main lib:trainer/fit.py:5:fit lib:trainer/step.py:{}:Base.training_step"
+CUT = f"{FIT.format(20)} lib:trainer/windows.py:4:cut"
+MODULE = f"{FIT.format(30)} torch:torch/nn/modules/module.py:9:Module._call_impl lib:models/net.py:20:Net.forward"
+MINE = f"{FIT.format(40)} lib:trainer/miners.py:4:mine"
+OPT = f"{FIT.format(50)} torch:torch/optim/adam.py:3:Adam.step"
+
+
+def moved(cut_backward_ns: int = 0, recorded: bool = True):
+    """A step of 10 ms: forward 3 ms cutting, 2 the network, 1 mining; backward 2, update 2."""
+    rows = [(CUT, "Fwd", 3), (MODULE, "Fwd", 2), (MINE, "Fwd", 1), (f"{FIT.format(45)} {ENGINE}", "Bwd", 2), (OPT, "Opt", 2)]
+    calls = [CallRow(stack(MODULE), "Fwd", "linear", 1, 10**6, 10**6), CallRow(stack(CUT), "Fwd", "gather", 1, 10**6, cut_backward_ns)]
+    rank = t.rank(
+        [10] * STEPS,
+        {"Fwd": [6] * STEPS, "Bwd": [2] * STEPS, "Opt": [2] * STEPS},
+        samples=samples(rows, STEPS),
+        calls=(CallTrace(12, 10**7, tuple(calls)),) if recorded else (),
+    )
+    return rank, with_batches_inside(rank, steady_part(rank, 0))
+
+
+def test_what_no_gradient_flows_through_in_front_of_the_network_is_data():
+    rank, found = moved()
+    assert found.phase_ns["Data"].sum() == pytest.approx(0.3 * rank.wall_ns.sum(), rel=0.01)
+    assert found.phase_ns["Fwd"].sum() == pytest.approx(0.3 * rank.wall_ns.sum(), rel=0.01)
+    assert (sum(found.phase_ns.values()) == sum(rank.phase_ns.values())).all()
+    data = found.samples.stack[found.samples.phase == PHASES.index("Data")]
+    assert {found.samples.stacks[number] for number in np.unique(data)} == {stack(CUT)}
+
+
+@pytest.mark.parametrize("more", [{"cut_backward_ns": 2 * 10**6}, {"recorded": False}])
+def test_what_builds_the_graph_or_is_not_known_to_stays_forward(more):
+    rank, found = moved(**more)
+    assert found is rank
