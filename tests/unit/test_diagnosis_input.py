@@ -181,7 +181,10 @@ def test_passes_of_many_steps_or_of_one_batch_are_no_beginning_anew(usual):
 
 def test_batches_made_inside_the_step_are_named_there_and_want_no_workers():
     place = Location("train.py", 52, "step")
-    lines = (LineCost("main", "Data", place, 0.4, "in_step"), LineCost("main", "Data", Location("data.py", 3, "__getitem__"), 0.1, "getitem"))
+    lines = (
+        LineCost("main", "Data", place, 0.4, "in_step"),
+        LineCost("main", "Data", Location("data.py", 3, "__getitem__"), 0.1, "getitem"),
+    )
     found = diagnose(replace(s.run(Data=0.5), loaders=(s.loader(),), lines=lines)).findings[0]
     assert (found.kind, found.location) == ("input_cpu", place)
     assert "dataloader_workers" not in found.knobs

@@ -151,6 +151,16 @@ def test_what_the_engine_does_beside_nodes_without_any_python_is_told_apart():
     assert at(sites([(MODEL, "Fwd", 2), (f"{MAIN} {ENGINE}", "Bwd", 8)], [usual]), "model.py", 20).share == pytest.approx(1.0)
 
 
+def test_a_recorded_step_in_which_another_process_took_the_core_tells_of_no_hook():
+    quiet = CallTrace(12, 10**7, (call(MODEL, "linear", 10**6, 2 * 10**6),))
+    disturbed = replace(quiet, step=20, beside_ns=6 * 10**6)
+    rows = [(MODEL, "Fwd", 2), (f"{MAIN} {ENGINE}", "Bwd", 8)]
+    for recorded in ([quiet, disturbed], [quiet, disturbed, replace(quiet, step=30)]):
+        assert at(sites(rows, recorded), "model.py", 20).share == pytest.approx(1.0)
+    grows = [quiet, replace(disturbed, step=16), disturbed]
+    assert at(sites(rows, grows), "train.py", 40).called_back == "engine"
+
+
 @pytest.mark.parametrize(
     ("words", "backward", "kind"),
     [

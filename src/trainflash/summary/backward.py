@@ -23,15 +23,17 @@ class Divided:
     """What a moment in the engine is divided into: lines of the forward, by the recorded step that is nearest to its step."""
 
     def __init__(self, calls: tuple[CallTrace, ...], called: float) -> None:
-        self._known = [(call.step, found, _beside(call, called)) for call in calls if (found := _backwards(call))]
-        self._steps = np.array([step for step, _, _ in self._known])
+        known = [(call, found) for call in calls if (found := _backwards(call))]
+        beside = _seen_again([_beside(call, called) for call, _ in known])
+        self._known = [(found, part) for (_, found), part in zip(known, beside, strict=True)]
+        self._steps = np.array([call.step for call, _ in known])
 
     def __bool__(self) -> bool:
         return bool(self._known)
 
     def at(self, step: int) -> tuple[float, Iterator[tuple[Stack, float]]]:
         """(part beside nodes, stacks of forward with their parts) of a moment of that step; all together 1."""
-        _, portions, beside = self._known[int(np.argmin(np.abs(self._steps - step)))]
+        portions, beside = self._known[int(np.argmin(np.abs(self._steps - step)))]
         return beside, ((stack, (1 - beside) * portion) for stack, portion in portions.items())
 
 
@@ -41,6 +43,14 @@ def _beside(call: CallTrace, called: float) -> float:
     whole = beyond_ns + sum(row.backward_ns for row in call.rows)
     beside = max(0.0, beyond_ns / whole - called) if whole else 0.0
     return beside / (1 - called) if beside >= BESIDE and called < 1 else 0.0
+
+
+def _seen_again(parts: list[float]) -> list[float]:
+    """The parts, none larger than both beside it: a process that takes the core in the middle of one recorded step is no hook."""
+    if len(parts) < 2:
+        return parts
+    padded = [parts[1], *parts, parts[-2]]
+    return [min(part, max(before, behind)) for before, part, behind in zip(padded, parts, padded[2:], strict=False)]
 
 
 def _backwards(call: CallTrace) -> dict[Stack, float]:

@@ -17,7 +17,7 @@ import numpy as np
 from trainflash import stats
 from trainflash.schema import PHASES, Activity, Location, Peaks, PhaseStat, Spread, Summary, Telemetry, ThreadBeside, Threads
 from trainflash.summary import device
-from trainflash.summary.batches_inside import with_batches_inside
+from trainflash.summary.by_stack import with_phases_by_stack
 from trainflash.summary.compute import compute_facts
 from trainflash.summary.evaluating import evaluation_input
 from trainflash.summary.input import input_tail, loader_facts, worker_memory
@@ -50,7 +50,7 @@ def summarize(
     """
     rank = trace.ranks[0]
     part = part or steady_part(rank, warmup)
-    rank = with_batches_inside(replace(rank, samples=part.counted(rank.samples)), part)
+    rank = with_phases_by_stack(replace(rank, samples=part.counted(rank.samples)), part)
     phases = _phases(rank, part)
     processes = (*trace.ranks, *trace.workers)
     swallowed: dict[str, int] = {}

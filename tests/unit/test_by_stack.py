@@ -1,4 +1,4 @@
-"""Batches made inside a training step: in front of the first module, without a gradient, is Data; all else stays forward."""
+"""Phases by stacks: batches made inside a training step are Data, a loss that a library computes outside of modules is forward."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from stack_scenarios import ENGINE, samples, stack
 
 from trainflash.schema import PHASES
 from trainflash.summary import steady_part
-from trainflash.summary.batches_inside import with_batches_inside
+from trainflash.summary.by_stack import with_phases_by_stack
 from trainflash.trace.calls import CallRow, CallTrace
 
 STEPS = 40
@@ -30,7 +30,7 @@ def moved(cut_backward_ns: int = 0, recorded: bool = True):
         samples=samples(rows, STEPS),
         calls=(CallTrace(12, 10**7, tuple(calls)),) if recorded else (),
     )
-    return rank, with_batches_inside(rank, steady_part(rank, 0))
+    return rank, with_phases_by_stack(rank, steady_part(rank, 0))
 
 
 def test_what_no_gradient_flows_through_in_front_of_the_network_is_data():
@@ -46,3 +46,22 @@ def test_what_no_gradient_flows_through_in_front_of_the_network_is_data():
 def test_what_builds_the_graph_or_is_not_known_to_stays_forward(more):
     rank, found = moved(**more)
     assert found is rank
+
+
+STEP = "own:train.py:9:main lib:pyro/svi.py:{}:SVI.step"
+TRACES = f"{STEP.format(20)} lib:pyro/elbo.py:{{}}:ELBO.loss_and_grads"
+HANDLER = f"{TRACES.format(140)} lib:pyro/poutine.py:4:handle"
+BACKWARD = f"{TRACES.format(157)} torch:torch/_tensor.py:9:Tensor.backward {ENGINE}"
+PARAMETERS = f"{STEP.format(30)} lib:pyro/optim.py:7:PyroOptim.__call__"
+
+
+@pytest.mark.parametrize(("line", "forward"), [(140, 0.5), (141, 0.0)])
+def test_what_builds_the_graph_in_a_librarys_function_that_calls_backward_is_forward(line, forward):
+    rows = [(HANDLER, "Other", 5), (PARAMETERS, "Other", 1), (BACKWARD, "Bwd", 2), (OPT, "Opt", 2)]
+    recorded = CallRow(stack(f"{TRACES.format(line)} lib:pyro/normal.py:3:log_prob"), "Fwd", "sub", 1, 10**6, 10**6)
+    spent = {"Bwd": [2] * STEPS, "Opt": [2] * STEPS}
+    rank = t.rank([10] * STEPS, spent, samples=samples(rows, STEPS), calls=(CallTrace(12, 10**7, (recorded,)),))
+    found = with_phases_by_stack(rank, steady_part(rank, 0))
+    shares = {name: found.phase_ns[name].sum() / rank.wall_ns.sum() for name in ("Fwd", "Other") if name in found.phase_ns}
+    assert shares.get("Fwd", 0.0) == pytest.approx(forward, abs=0.01)
+    assert shares["Other"] == pytest.approx(0.6 - forward, abs=0.01)
