@@ -565,6 +565,13 @@ def test_lines_on_a_gpu_may_only_wait_for_it():
     assert any("device times were not recorded" in note for note in found.notes)
 
 
+def test_an_evaluation_of_a_seventh_is_listed_behind_a_healthy_program():
+    found = diagnose(s.run(Eval=0.14)).findings
+    assert [finding.kind for finding in found] == ["compute", "evaluation"]
+    assert "no other cost but evaluation (14 %) reaches 10 %" in found[0].summary
+    assert kinds(s.run(Eval=0.16))[0] == "evaluation"
+
+
 def test_an_evaluation_after_the_last_step_is_mentioned():
     summary = replace(s.healthy(), activities=(replace(s.evaluating().activities[0], count=1, mean_ms=2000.0),))
     assert any(note.startswith("Eval: 1 times, 2.0 s") for note in diagnose(summary).notes)

@@ -53,6 +53,7 @@ def evaluation(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
             "host",
             share,
             limits,
+            weight=share if share >= limits.eval_dominant else min(share, 0.9 * limits.dominant),
             summary=f"evaluation takes {shown(share)} of the time"
             + _rhythm(activity)
             + (f", most of it in {beside.function}{at(beside)}" if beside is not None else ""),

@@ -102,7 +102,9 @@ def _healthy(signals: Signals, leaders: list[Claim], limits: Thresholds) -> bool
 
 def _compute(signals: Signals, leaders: list[Claim], limits: Thresholds) -> Claim:
     share = signals.compute or 0.0
-    costs = f"no other cost reaches {shown(limits.dominant if leaders else limits.listed)}"
+    large = [f"{each.finding.kind} ({shown(each.finding.share)})" for each in leaders if each.finding.share >= limits.dominant]
+    other = f"no other cost but {' and '.join(large)}" if large else "no other cost"
+    costs = f"{other} reaches {shown(limits.dominant if leaders else limits.listed)}"
     verdict = f"healthy: {shown(share)} of the time is the network's own computing, {costs}"
     phases = signals.summary.phases
     on_device = signals.on_gpu and signals.summary.timeline == "device"

@@ -94,7 +94,7 @@ def shape_instability(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]
 def _set_up_again(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
     operators, shapes = signals.summary.operators, signals.summary.input_shapes
     fwd, work = signals.summary.phases.get("Fwd"), signals.fwd_bwd
-    if operators is None or not operators.setup_ms or shapes is None or fwd is None or work is None:
+    if operators is None or not operators.setup_ms or shapes is None or fwd is None or not fwd.mean_ms or work is None:
         return ()
     share = min(work, fwd.share * operators.setup_ms / fwd.mean_ms * limits.setup_whole)
     if shapes < limits.shapes_many or share < limits.listed:
