@@ -65,3 +65,13 @@ def test_what_builds_the_graph_in_a_librarys_function_that_calls_backward_is_for
     shares = {name: found.phase_ns[name].sum() / rank.wall_ns.sum() for name in ("Fwd", "Other") if name in found.phase_ns}
     assert shares.get("Fwd", 0.0) == pytest.approx(forward, abs=0.01)
     assert shares["Other"] == pytest.approx(0.6 - forward, abs=0.01)
+
+
+def test_what_a_librarys_iterator_does_with_its_batches_is_data():
+    fetch = f"{FIT.format(10)} lib:fastai/load.py:8:DataLoader.__iter__ torch:torch/utils/data/dataloader.py:3:__next__"
+    frames = f"{FIT.format(10)} lib:fastai/load.py:9:DataLoader.__iter__ lib:fastai/tabular.py:4:encodes"
+    rows = [(fetch, "Data", 1), (frames, "Other", 4), (MINE, "Other", 1), (MODULE, "Fwd", 2), (OPT, "Opt", 2)]
+    rank = t.rank([10] * STEPS, {"Data": [1] * STEPS, "Fwd": [2] * STEPS, "Opt": [2] * STEPS}, samples=samples(rows, STEPS))
+    found = with_phases_by_stack(rank, steady_part(rank, 0))
+    assert found.phase_ns["Data"].sum() == pytest.approx(0.5 * rank.wall_ns.sum(), rel=0.01)
+    assert found.phase_ns["Other"].sum() == pytest.approx(0.1 * rank.wall_ns.sum(), rel=0.05)

@@ -1,11 +1,13 @@
 """Phases that only call stacks tell, as recorded steps have shown.
 
-Batches that a training step makes by itself: what runs in front of the step's first module, and no gradient flows through, is Data. A loss
-that a library computes outside of modules: where it calls backward, the statements before it that build the graph are forward.
+Batches that a training step makes by itself: what runs in front of the step's first module, and no gradient flows through, is Data. So is
+what a library's iterator does with the batches that it takes from a loader. A loss that a library computes outside of modules: where it
+calls backward, the statements before it that build the graph are forward.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
@@ -19,13 +21,17 @@ from trainflash.summary.steady import Steady
 from trainflash.summary.weighing import NETWORK, standing_for_more, weighed
 from trainflash.trace import PARTS, RankTrace
 
+ITERATES = re.compile(r"\.__(iter|next)__$")
 GRAPH_BUILT = 0.1  # own: of a place's time in backward, from which on it builds a part of the graph
 
 
 def with_phases_by_stack(rank: RankTrace, part: Steady) -> RankTrace:
-    """The rank with such samples where they belong, and the same part of each step's phase. Unchanged without stacks or recorded calls."""
+    """The rank with such samples where they belong, and the same part of each step's phase. Unchanged without stacks."""
     built = [row.stack for call in rank.calls for row in call.rows if row.backward_ns]
-    if rank.samples.stack is None or not built:
+    if rank.samples.stack is None:
+        return rank
+    rank = _moved(rank, part, "Other", "Data", _iterating(rank))
+    if not built:
         return rank
     rank = _moved(rank, part, "Other", "Fwd", _of_librarys_forward(rank, built))
     return _moved(rank, part, "Fwd", "Data", _ahead_of_network(rank, part))
@@ -58,6 +64,18 @@ def _stacks_in(rank: RankTrace, phase: str) -> list[int]:
     return np.unique(samples.stack[(samples.phase == PHASES.index(phase)) & (samples.stack >= 0)]).tolist()
 
 
+def _iterating(rank: RankTrace) -> list[int]:
+    """Stacks of no phase inside iterators of libraries that batches are fetched in, too."""
+    stacks = rank.samples.stacks
+    fetching = {each for number in _stacks_in(rank, "Data") for each in _iterators(stacks[number])}
+    return [number for number in _stacks_in(rank, "Other") if not fetching.isdisjoint(_iterators(stacks[number]))]
+
+
+def _iterators(stack: Stack) -> set[tuple[str, str]]:
+    frames = (frame.location for frame in stack if frame.kind == "library")
+    return {(place.file, place.function) for place in frames if ITERATES.search(place.function)}
+
+
 def _ahead_of_network(rank: RankTrace, part: Steady) -> list[int]:
     samples = rank.samples
     stacks = list(weighed(samples, part.keeps(samples.step) & (samples.stack >= 0), rank))
@@ -74,7 +92,8 @@ def _ahead_of_network(rank: RankTrace, part: Steady) -> list[int]:
     for number in _stacks_in(rank, "Fwd"):
         stack = samples.stacks[number]
         at = anchor(stack, lines)
-        if beside_modules(stack, calls) == "ahead" and not kind_of(stack, True, False) and back[at] < GRAPH_BUILT * spent[at]:
+        called = behind_engine(stack) is not None or kind_of(stack, True, False)  # a derivative that is a part of the graph, a metric
+        if not called and beside_modules(stack, calls) == "ahead" and back[at] < GRAPH_BUILT * spent[at]:
             ahead.append(number)
     return ahead
 

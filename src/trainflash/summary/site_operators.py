@@ -15,6 +15,7 @@ from trainflash.trace.calls import CallRow, CallTrace
 MOST_OPERATORS = 6
 DESCRIBED = 0.7  # own: of the calls' time, that has to be of calls whose tensors are known
 NETWORK = "Fwd"
+_ENGINE = ("backward", "grad")  # calls that go back through a graph, whose work is that of other calls
 _ELSEWHERE = ("Bwd", "Opt", "Data")  # phases of calls that are no part of a forward
 
 
@@ -58,7 +59,7 @@ def with_operators(sites: list[Site], calls: tuple[CallTrace, ...], loops: froze
     found: dict[Location, dict[str, _Calls]] = defaultdict(lambda: defaultdict(_Calls))
     for row in (row for call in calls for row in call.rows):
         at = anchor(row.stack, loops)
-        if at is not None and row.name != "backward" and row.phase not in _ELSEWHERE:
+        if at is not None and row.name not in _ENGINE and row.phase not in _ELSEWHERE:
             found[at][row.name].rows.append(row)
     called_back = {site.location for site in sites if site.called_back}
     forward_ns = sum(each.ns for at, asked in found.items() if at not in called_back for each in asked.values())

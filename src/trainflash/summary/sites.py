@@ -15,7 +15,7 @@ import numpy as np
 
 from trainflash.schema import CallTree, Location, Peaks, Site
 from trainflash.stacks import Calls, Node, Stack, anchored, beside_modules, kind_of, module_calls, root
-from trainflash.summary.backward import python_in_network
+from trainflash.summary.backward import behind_engine, python_in_network
 from trainflash.summary.site_operators import with_operators
 from trainflash.summary.steady import NS_PER_MS, Steady, steady_part
 from trainflash.summary.weighing import NETWORK, Weighed, standing_for_more, weighed
@@ -120,7 +120,7 @@ def _placed(stacks: Iterable[Weighed], loops: frozenset[Location], calls: Calls)
             place.backward_ns += int(each.ns)
             continue
         place.forward_ns += int(each.ns)
-        if each.phase == NETWORK and beside_modules(each.stack, calls) is not None:
+        if each.phase == NETWORK and behind_engine(each.stack) is None and beside_modules(each.stack, calls) is not None:
             place.beside_ns += int(each.ns)
     return places
 

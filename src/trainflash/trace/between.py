@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from trainflash.schema.runs import PHASES, Location
-from trainflash.stacks import Stack
+from trainflash.stacks import Stack, loop_lines
 from trainflash.trace.accounting import OTHER, Spans, with_spans
 from trainflash.trace.facts import Facts
 from trainflash.trace.words import Codes
@@ -85,6 +85,7 @@ def divide(marks: Spans, codes: Codes, facts: Facts, sampled: Sampled) -> tuple[
     nothing = Divided(*(np.zeros(0, dtype=np.int64) for _ in range(3)), {})
     if not windows or len(marks.t_ns) < 2:
         return marks, nothing
+    windows = _without_loops(windows, facts, _loops(marks, sampled))
     lines = {
         FWD: _lines(facts, windows, "forward_lines"),
         OPT: _lines(facts, windows, "update_lines"),
@@ -106,6 +107,28 @@ def divide(marks: Spans, codes: Codes, facts: Facts, sampled: Sampled) -> tuple[
     since, until = _parts(ahead, _shares_of_forward(ahead, windows), sampled, lines[FWD])
     divided = _divided((beside, ends > begins), (ahead, until > since), (behind, updates), lines)
     return _with_forwards(longer, codes, ahead, until - since, changed), divided
+
+
+def _loops(marks: Spans, sampled: Sampled) -> frozenset[Location]:
+    """The owner's lines below which a library runs whole steps: what one of these took tells nothing of any phase."""
+    if sampled.stack is None:
+        return frozenset()
+    at = np.searchsorted(marks.t_ns, sampled.due_ns, side="right") - 1
+    known = np.flatnonzero((sampled.stack >= 0) & (at >= 0))
+    phases = marks.effective[at[known]]
+    rows = zip(sampled.stack[known].tolist(), phases.tolist(), sampled.weight_ns[known].tolist(), strict=True)
+    return loop_lines((sampled.stacks[stack], PHASES[phase], weight) for stack, phase, weight in rows)
+
+
+def _without_loops(windows: list[dict], facts: Facts, loops: frozenset[Location]) -> list[dict]:
+    """The windows, where nothing of the owner's but such lines built a graph without its time."""
+    found = []
+    for window in windows:
+        places = [facts.location(place) for place in window.get("forward_lines", [])]
+        alone = bool(places) and all(place in loops for place in places)
+        none = {"forward": [], "forward_lines": [], "rest": [*window.get("forward", []), *window.get("rest", [])]}
+        found.append({**window, **none} if alone else window)
+    return found
 
 
 def _with_forwards(

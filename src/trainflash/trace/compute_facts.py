@@ -60,8 +60,9 @@ def left_out(facts: Facts) -> tuple[int, ...]:
 
 
 def steps_from(facts: Facts) -> int:
-    """The first step of which it is known what ends it: parts of steps count as such until an update of the owner's is found."""
-    return max((int(fact.get("step", 0)) for fact in facts.all("update_function")), default=0)
+    """The first step of which it is known what ends it: gradients count as steps until something is seen to update."""
+    found = [*facts.all("update_function"), *facts.all("first_update")]
+    return max((int(fact.get("step", 0)) for fact in found), default=0)
 
 
 def _counter(points: list[dict], value) -> Counter:

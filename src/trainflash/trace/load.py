@@ -18,6 +18,7 @@ from trainflash.trace import ranks as together
 from trainflash.trace.accounting import Spans, occurrences, spans, step_of, steps, with_calls
 from trainflash.trace.agreement import disagreements
 from trainflash.trace.between import Sampled
+from trainflash.trace.calls import CallTrace
 from trainflash.trace.facts import Facts
 from trainflash.trace.model import RankTrace, RepeatedCall, Samples, Trace, WorkerTrace
 from trainflash.trace.repeats import repeated
@@ -207,7 +208,7 @@ def _rank(process: _Process, repeats: tuple[RepeatedCall, ...]) -> RankTrace:
         steps_from=compute_facts.steps_from(facts),
         left_out=tuple(sorted({*compute_facts.left_out(facts), *input_facts.slowed(facts)})),
         computing=compute_facts.read_computing(facts),
-        calls=stack_facts.calls(facts),
+        calls=_of_training(stack_facts.calls(facts), compute_facts.steps_from(facts)),
         peaks=stack_facts.peaks(facts),
         forward_lines=between.forward_lines(facts),
         host=str(header.get("host", "")),
@@ -216,6 +217,11 @@ def _rank(process: _Process, repeats: tuple[RepeatedCall, ...]) -> RankTrace:
         parallel=together.parallel(facts),
         device_timeline=device.timeline(process.device_marks, seen, found.start_ns, codes["step"]) if process.device_marks else None,
     )
+
+
+def _of_training(calls: tuple[CallTrace, ...], since: int) -> tuple[CallTrace, ...]:
+    """Recorded steps without those that turned out to be none."""
+    return tuple(call for call in calls if call.step >= since)
 
 
 def _epochs_from_events(words: Words, codes: Codes) -> np.ndarray:

@@ -20,7 +20,6 @@ from threading import get_ident
 
 from .. import imports
 from ..guard import swallow
-from ..phases import own_updates
 from ..phases.loop import loop
 from ..phases.observer import Observer
 from ..writer import fact
@@ -69,7 +68,7 @@ class Census(Observer):
         self._outside: list = []  # spans of the step, µs from its begin, in which its batches are made: before a forward, behind a backward
         self._since_us = 0.0  # such a span is open since then; negative: none is
         self.forbidden = False
-        own_updates.on_found.append(self._begin_anew)
+        loop.on_found.append(self._begin_anew)
 
     def _begin_anew(self) -> None:
         """What was taken for steps may have been parts of them."""

@@ -10,7 +10,6 @@ from .. import own
 from ..guard import swallow
 from ..objects import is_tensor
 from ..patches import like
-from ..phases import own_updates
 from ..phases.loop import loop
 from ..phases.observer import Observer
 from ..writer import fact
@@ -37,7 +36,7 @@ class UpdateFacts(Observer):
         self._listening = True
         self._begun = False
         self._since = 0
-        own_updates.on_found.append(self._begin_anew)
+        loop.on_found.append(self._begin_anew)
 
     def _begin_anew(self) -> None:
         """What was taken for steps may have been parts of them."""

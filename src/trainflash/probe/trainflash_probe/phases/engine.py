@@ -14,13 +14,15 @@ from . import closures, modules
 from .loop import loop
 from .spans import bracket
 
+_INNER = "inner"
+
 
 def install(torch) -> None:
     """Wrap torch's entry points of backward and update."""
     in_dynamo, is_compiling = torch.compiler.is_dynamo_compiling, torch.compiler.is_compiling
     enter, leave = _backward(in_dynamo, is_compiling)
     inside.hook(torch.autograd.backward, enter, leave, ("tensors", "grad_tensors"))
-    inside.hook(torch.autograd.grad, _by_hand(enter), leave, ("outputs",))
+    inside.hook(torch.autograd.grad, *_by_hand(enter, leave, in_dynamo), ("outputs", "create_graph"))
     for name in ("clip_grad_norm_", "clip_grad_value_"):
         clip = getattr(torch.nn.utils, name)
         inside.hook(getattr(clip, "__wrapped__", clip), *_clipping(in_dynamo))
@@ -87,12 +89,25 @@ def _clipping(in_dynamo) -> tuple:
     return enter, lambda entered: emit(codes.OPT_END)
 
 
-def _by_hand(enter):
-    def asked(outputs):
+def _by_hand(enter, leave, in_dynamo) -> tuple:
+    """A derivative that is a part of the graph itself, as of an energy by positions, is forward: the coming backward goes through it."""
+
+    def asked(outputs, create_graph):
+        if create_graph and loop.forwards and not (loop.pending or loop.in_bwd or loop.in_opt or in_dynamo()):
+            if loop.tid != get_ident():
+                return False
+            emit(codes.FWD)
+            return _INNER
         loop.by_hand = True
         return enter(outputs)
 
-    return asked
+    def done(entered) -> None:
+        if entered is _INNER:
+            emit(codes.FWD_END)
+        else:
+            leave(entered)
+
+    return asked, done
 
 
 def _functional_gradient(original, is_compiling):

@@ -11,7 +11,7 @@ from contextlib import nullcontext
 
 from .. import codes
 from ..guard import swallow
-from ..writer import emit, emit_at, emit_two, newest_event, set_steps, since_base
+from ..writer import emit, emit_at, emit_two, fact, newest_event, set_steps, since_base
 from . import rollouts
 from .clock_of_steps import StepClock
 from .evaluations import EvaluationFacts
@@ -30,7 +30,7 @@ last_serial last_loader train_serial roles train_loaders fresh_train_batch forwa
 last_root_training eval_root evaluation trained observers by_position position_ns began_ns plain_until gap trace_gap_at trace_gap due
 due_at on_batch on_forward on_forward_end on_backward on_pass on_update_begin on_update on_boundary on_look on_interval interval_at
 looked_at looked_ns on_eval on_rolling on_checkpoint on_log on_exit unseen around_data batch_from by_hand
-in_vain
+in_vain on_found
 """
 
 
@@ -93,6 +93,7 @@ class Loop:
         self.on_checkpoint: list = []
         self.on_log: list = []
         self.on_exit: list = []
+        self.on_found: list = []  # are told that steps end otherwise than so far
         self.unseen = nullcontext  # what observers ask of tensors is hidden in there
 
     def add(self, observer: Observer) -> None:
@@ -370,6 +371,9 @@ class Loop:
         """`optimizer.step` returned, outermost."""
         if self.on_update:
             self.tell(self.on_update, optimizer)
+        if self.steps and not self.clock.steps_by_optimizer():
+            fact("first_update", step=self.steps + 1)  # what counted as steps were gradients for something else, such as making data
+            self.tell(self.on_found)
         if self.clock.updated(optimizer):
             self.mark_update()
 

@@ -134,11 +134,10 @@ def bracket(code, namespace: dict, parameters: list) -> bool:
     loop.clock.constructed(update)
     kept.append(update)
     fact("update_function", at=update.place, step=loop.steps + 1)
-    loop.tell(on_found)
+    loop.tell(loop.on_found)
     return True
 
 
-on_found: list = []  # are told that steps end otherwise than so far
 kept: list = []  # the clock knows optimizers by weak references
 
 
