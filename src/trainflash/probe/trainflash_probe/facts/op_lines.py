@@ -160,7 +160,7 @@ def _of_tensor(torch, tensor) -> tuple:
     else:
         layout = "expanded" if 0 in tensor.stride() else "strided"
     kind = str(tensor.dtype).replace("torch.", "")
-    values = _values(torch, tensor.detach()) if layout == "contiguous" and tensor.device.type == "cpu" else ""
+    values = _values(torch, tensor) if layout == "contiguous" and tensor.device.type == "cpu" else ""
     return tuple(tensor.shape), kind, layout, tensor.requires_grad, tensor.device.type, values
 
 
@@ -171,7 +171,7 @@ def _values(torch, tensor) -> str:
         return ""
     if torch._C._len_torch_dispatch_stack() or torch._C._functorch.is_functorch_wrapped_tensor(tensor):
         return ""  # what the program counts or transforms, we do not add to
-    sample = tensor.view(-1)[:: size // SAMPLED]
+    sample = tensor.detach().view(-1)[:: size // SAMPLED]
     filled = int(sample.count_nonzero()) / len(sample)
     if filled <= 1 - MOSTLY:
         return "zeros"

@@ -15,6 +15,7 @@ from .loop import loop
 from .spans import bracket
 
 _INNER = "inner"
+_functional = 0  # calls of `torch.func.grad` that run
 
 
 def install(torch) -> None:
@@ -93,7 +94,7 @@ def _by_hand(enter, leave, in_dynamo) -> tuple:
     """A derivative that is a part of the graph itself, as of an energy by positions, is forward: the coming backward goes through it."""
 
     def asked(outputs, create_graph):
-        if create_graph and loop.forwards and not (loop.pending or loop.in_bwd or loop.in_opt or in_dynamo()):
+        if create_graph and loop.forwards and not (_functional or loop.pending or loop.in_bwd or loop.in_opt or in_dynamo()):
             if loop.tid != get_ident():
                 return False
             emit(codes.FWD)
@@ -115,6 +116,7 @@ def _functional_gradient(original, is_compiling):
 
     @like(original)
     def grad_and_value_impl(func, *args, **kwargs):
+        global _functional
         if is_compiling() or loop.in_fwd or loop.in_bwd or loop.in_data or (loop.tid != get_ident() and not loop.latch(get_ident())):
             return original(func, *args, **kwargs)
         try:
@@ -124,9 +126,11 @@ def _functional_gradient(original, is_compiling):
         except Exception as error:
             swallow("functional gradient", error)
         loop.begin(codes.BWD)
+        _functional += 1
         try:
             return original(_as_forward(func), *args, **kwargs)
         finally:
+            _functional -= 1
             emit(codes.BWD_END)
 
     return grad_and_value_impl

@@ -53,6 +53,7 @@ def install(torch) -> None:
     if hasattr(scripting, "create_script_module"):
         scripting.create_script_module = _without_slots(scripting.create_script_module)
     loop.on_eval.append(_at_evaluation)
+    loop.on_found.append(_look_anew)
     _learn()
 
 
@@ -85,6 +86,12 @@ def backward_without_forward() -> None:
         _backoff = 1 if _found else min(2 * _backoff, 1024)
         _learn()
         _next_relearn = loop.steps + _backoff
+
+
+def _look_anew() -> None:
+    """What was taken for steps was none: that no forward was found there says nothing."""
+    global _next_relearn, _backoff
+    _next_relearn, _backoff = 0, 1
 
 
 def _learn() -> None:
