@@ -1,7 +1,18 @@
 """Is the candidate faster? Paired, interleaved starts of both programs until the rule of `stats` has a verdict."""
 
-from trainflash.bench.comparison import Question, asked_before, compare, cost, forget_after, judge_starts
+from trainflash.bench.comparison import Question, asked_before, compare, cost, forget_after, judge_starts, trends_of
 from trainflash.bench.costs import OwnersRun, with_costs
 from trainflash.bench.paced import STARTS_TO_AFFORD
 
-__all__ = ["STARTS_TO_AFFORD", "OwnersRun", "Question", "asked_before", "compare", "cost", "forget_after", "judge_starts", "with_costs"]
+__all__ = [
+    "STARTS_TO_AFFORD",
+    "OwnersRun",
+    "Question",
+    "asked_before",
+    "compare",
+    "cost",
+    "forget_after",
+    "judge_starts",
+    "trends_of",
+    "with_costs",
+]

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from trainflash import launch, stats, trace
-from trainflash.bench import fingerprint, free, measure
+from trainflash.bench import fingerprint, free, measure, trends
 from trainflash.bench.estimate import SAME_STEPS, TOO_SHORT, Measured, estimate, step_profile
 from trainflash.bench.paced import Bench, Plan, StartFailed, headers
 from trainflash.bench.store import Kept, Store, no_room
@@ -124,6 +124,11 @@ def asked_before(directory: Path) -> Question | None:
         return Question(first_epoch=int(asked["first_epoch"]), work=(float(ours), float(theirs)), unit=str(asked["unit"]))
     except (OSError, ValueError, KeyError, TypeError):
         return None
+
+
+def trends_of(directory: Path, starts: Sequence[Start]) -> dict[str, trends.Trend] | None:
+    """How the steps of both sides change over those that were timed; None where too few were."""
+    return trends.of_sides(Store(directory).steps({start.n for start in starts if start.y is not None}))
 
 
 def forget_after(directory: Path, count: int) -> None:

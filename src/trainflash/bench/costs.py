@@ -7,6 +7,8 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from trainflash.bench.trends import COVERED, Trend, grows_more
+from trainflash.bench.trends import said as told
 from trainflash.schema import Resources, SpeedVerdict, Start, WholeRun
 
 MORE = 1.25  # from so many times on it is said; CPU time and memory of identical programs differ by less than a tenth
@@ -59,19 +61,32 @@ def remarks(used: Resources) -> list[str]:
     return found
 
 
-def with_costs(verdict: SpeedVerdict, starts: Sequence[Start], run: OwnersRun, *, work_ratio: float = 1.0) -> SpeedVerdict:
+def with_costs(
+    verdict: SpeedVerdict,
+    starts: Sequence[Start],
+    run: OwnersRun,
+    *,
+    work_ratio: float = 1.0,
+    trends: Mapping[str, Trend] | None = None,
+) -> SpeedVerdict:
     """`verdict` with the whole run and the other resources, and with a reason for each that got clearly worse.
 
     An accepted candidate that loses time before the timed steps (the mean loss is two standard errors above 0) must earn it back
     within the run, else it is rejected; where the run's length is unknown, the break-even step count is said. `work_ratio`: samples
-    of a candidate's step ÷ those of a baseline's.
+    of a candidate's step ÷ those of a baseline's. `trends`: how the steps of both sides change; a candidate whose steps get slower
+    where the baseline's do not is never accepted on its early ones.
     """
     used = resources(starts)
-    whole = whole_run(starts, run, work_ratio=work_ratio)
+    whole = whole_run(starts, run, work_ratio=work_ratio, trends=trends)
     verdict = replace(verdict, resources=used, whole_run=whole)
     if verdict.decision != "accept" or whole is None:
         return verdict
-    said = [verdict.reason]
+    if trends is not None and grows_more(trends) and not _covered(trends, run):
+        slower = whole.speedup is not None and whole.speedup <= 1.0
+        about = f"; going on like that the run of {whole.steps:,} steps is {whole.speedup:.2f} times as fast" if whole.speedup else ""
+        reason = f"its steps are faster at first, and get slower where the baseline's do not: {told(trends, run.steps)}{about}"
+        return replace(verdict, decision="reject" if slower else "inconclusive", reason=reason)
+    said = [verdict.reason, *([told(trends, run.steps)] if trends is not None else [])]
     if whole.speedup is not None:
         like = f", with {' and '.join(whole.not_timed)} as before" if whole.not_timed else ""
         said.append(f"judged by the step; the whole run of {whole.steps:,} steps about {whole.speedup:.2f} times as fast{like}")
@@ -86,7 +101,14 @@ def with_costs(verdict: SpeedVerdict, starts: Sequence[Start], run: OwnersRun, *
     return replace(verdict, reason="; ".join([*said, *(remarks(used) if used else [])]))
 
 
-def whole_run(starts: Sequence[Start], run: OwnersRun, *, work_ratio: float = 1.0) -> WholeRun | None:
+def _covered(trends: Mapping[str, Trend], run: OwnersRun) -> bool:
+    known = trends["candidate"]
+    return run.steps is not None and known.last - known.first >= COVERED * run.steps
+
+
+def whole_run(
+    starts: Sequence[Start], run: OwnersRun, *, work_ratio: float = 1.0, trends: Mapping[str, Trend] | None = None
+) -> WholeRun | None:
     """The run from start to end, extrapolated from the starts that count: start-up and first epoch, steps, and what no step showed."""
     counted = [
         start
@@ -97,6 +119,8 @@ def whole_run(starts: Sequence[Start], run: OwnersRun, *, work_ratio: float = 1.
         return None
     ours_s = statistics.fmean(start.baseline_step_ms or 0.0 for start in counted) / 1e3
     theirs_s = statistics.fmean(start.candidate_step_ms or 0.0 for start in counted) / 1e3 / work_ratio
+    if run.steps is not None and trends is not None and any(trend.sure for trend in trends.values()):
+        ours_s, theirs_s = (trends[side].mean_ms(run.steps) / 1e3 for side in ("baseline", "candidate"))
     later = [(start.candidate_lead_s or 0.0) - (start.baseline_lead_s or 0.0) for start in counted]
     lead = statistics.fmean(start.baseline_lead_s or 0.0 for start in counted)
     lost_s = statistics.fmean(later)

@@ -122,7 +122,8 @@ def compare(
             )
             if run.said:
                 speed = replace(speed, reason=f"{speed.reason}; {run.said}")
-            speed = bench.with_costs(speed, runs.starts if runs else (), run.costs(), work_ratio=work[1] / work[0])
+            known = bench.trends_of(timing, runs.starts) if runs and work[0] == work[1] else None
+            speed = bench.with_costs(speed, runs.starts if runs else (), run.costs(), work_ratio=work[1] / work[0], trends=known)
             same = fidelity.work.applied(same, fidelity.work.check(directory / "fidelity", kept, timed_runs(timing), demands.tolerance))
             write_document(directory / "fidelity.json", same)
     judged = verdict.judge(
