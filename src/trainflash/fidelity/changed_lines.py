@@ -11,13 +11,13 @@ from __future__ import annotations
 import ast
 import os
 import re
-import subprocess
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import CodeType
 from typing import Any
 
+from trainflash.fidelity import reuse
 from trainflash.schema import Command, Sandbox
 
 _HUNK = re.compile(rb"^@@ -\S+ \+(\d+)(?:,(\d+))? @@", re.MULTILINE)
@@ -307,4 +307,4 @@ def _changed_lines(old: Path, new: Path) -> frozenset[int]:
 
 
 def _git(folder: str, *words: str) -> bytes:
-    return subprocess.run(["git", "-C", folder, *words], capture_output=True, check=False).stdout
+    return reuse.git(folder, *words).stdout

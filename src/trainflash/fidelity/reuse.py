@@ -26,6 +26,7 @@ _VARIABLES = (
     "PYTHON", "TRITON_", "ATEN_", "DNNL_", "ONEDNN_", "XLA_", "HF_", "TRANSFORMERS_", "TOKENIZERS_", "LD_PRELOAD", "LD_LIBRARY_PATH",
     "WORLD_SIZE",
 )  # fmt: skip
+_HARMLESS = ("core.hooksPath=/dev/null", "core.fsmonitor=false", "core.untrackedCache=false", "safe.directory=*")
 _OURS = ("PYTHONPATH", "PYTEST")  # PYTHONPATH gets the probe in front; a test runner's own
 
 
@@ -59,13 +60,20 @@ class Run:
 
 def key_of(sandbox: Sandbox, side: Side, command: Command) -> str | None:
     """A hash of the commit of `side`, the command and all that its figures depend on; None when the checkout is not clean."""
-    git = ["git", "-C", sandbox.checkout(side)]
-    head = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=False)
-    dirty = subprocess.run([*git, "status", "--porcelain"], capture_output=True, text=True, check=False)
+    head, dirty = (git(sandbox.checkout(side), *words) for words in (("rev-parse", "HEAD"), ("status", "--porcelain")))
     if head.returncode or dirty.returncode or dirty.stdout.strip():
         return None
-    known = [head.stdout.strip(), asdict(command), environment(sandbox, command)]
+    known = [head.stdout.decode().strip(), asdict(command), environment(sandbox, command)]
     return hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()
+
+
+def git(folder: str, *words: str) -> subprocess.CompletedProcess[bytes]:
+    """git in a checkout, whatever it ends with, so that it writes no index and starts none of the owner's programs."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    settings = [part for setting in _HARMLESS for part in ("-c", setting)]
+    return subprocess.run(
+        ["git", "-C", folder, *settings, *words], env={**clean, "GIT_OPTIONAL_LOCKS": "0"}, capture_output=True, check=False
+    )
 
 
 def environment(sandbox: Sandbox, command: Command) -> dict[str, str]:

@@ -25,7 +25,7 @@ def _git(project: Path, *words: str) -> str | None:
     environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0"}  # a look must not write the owner's index
     try:
         done = subprocess.run(
-            ["git", "-C", str(project), *words],
+            ["git", "-C", str(project), "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", *words],
             capture_output=True,
             text=True,
             check=False,
