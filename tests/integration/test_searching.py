@@ -123,6 +123,13 @@ def test_by_hand_it_may_be_tried_again(searched):
     assert made.n == found.experiments()[-1].n and made.decision == "rejected"
 
 
+def test_what_was_kept_already_says_so(searched):
+    found, _, _ = searched
+    kept = found.accepted()[0]
+    with pytest.raises(UsageError, match=f"kept already, as experiment {kept.n}"):
+        optimizing.try_candidate(found, _same(found, kept), COMMAND, Demands())
+
+
 def _same(found, one):
     return optimizing.Candidate(one.knob, one.value, one.finding, one.location, one.risk, optimizing.diff_of(found, one), "asked for")
 

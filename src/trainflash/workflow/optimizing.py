@@ -190,6 +190,10 @@ def make(session: Session, candidate: Candidate, command: Command, demands: Dema
         )
     parent_commit = session.tip()
     accepted = session.accepted()
+    wanted = choosing.essence(candidate.diff, candidate)
+    kept = next((one for one in accepted if candidate.diff and choosing.essence(diff_of(session, one), one) == wanted), None)
+    if kept is not None:
+        raise UsageError(f"this change is kept already, as experiment {kept.n}", "ask what to try next: trainflash optimize plan")
     session.take("candidate", parent_commit)
     n = 1 + max((experiment.n for experiment in session.experiments()), default=0)
     said = f"experiment {n}: {candidate.knob} {candidate.value}".rstrip()
