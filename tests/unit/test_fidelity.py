@@ -472,14 +472,72 @@ def test_the_same_inputs_with_other_ones_beside_them_are_lost_pairing():
 
 
 def test_workers_that_share_a_random_stream_are_found():
-    def worked(*streams: str) -> Record:
-        return later(workers=tuple({"worker": number % 2, "numpy": name} for number, name in enumerate(streams)))
+    def worked(*streams: str, name: str = "numpy", drawn: set[str] | None = None) -> Record:
+        lines = tuple({"worker": number % 2, name: state} for number, state in enumerate(streams))
+        return later(workers=lines, draws=frozenset(drawn if drawn is not None else {name}))
 
     found = compare(worked("a", "b", "c", "d"), worked("a", "a", "a", "a"))
-    assert found.changed == ("samples",)
-    assert "share 1 numpy random streams" in check_of(found, "streams of workers").evidence
+    assert found.changed == ("randomness",)
+    assert "4 starts of workers draw from one stream of numpy's random numbers" in check_of(found, "streams of workers").evidence
+    alone = compare(record(), worked("a", "a", name="held"))
+    assert alone.changed == ("randomness",)
+    assert "the data set's own generators; in the baseline one process draws them all" in check_of(alone, "streams of workers").evidence
+    assert compare(record(), worked("a", "b", name="held")).verdict == "same"
+    assert compare(record(), worked("a", "a", drawn=set())).verdict == "same"
     assert compare(worked("a", "b", "c", "d"), worked("a", "b")).verdict == "same"
     assert compare(worked("a", "a"), worked("a", "a")).verdict == "same"
+
+
+def drawn_anew(updates: int = 15, *, kept: bool = False, order: int = 0, whole: bool = False, making: str = "m") -> Record:
+    """An augmented data set of 40 samples: the inputs of each epoch are its own, unless they are `kept`."""
+
+    def shown(n: int) -> tuple[int, ...]:
+        epoch, at = divmod(n - 1, EPOCH)
+        samples = [(at * BATCH + each + order * (1 + epoch)) % (EPOCH * BATCH) for each in range(BATCH)]
+        return tuple(sample if kept else 1000 * epoch + sample for sample in samples)
+
+    lines = [update(n, shown(n), keys=tuple(row(each % 1000) for each in shown(n))) for n in range(1, updates + 1)]
+    weighed = tuple(weights(n) for n in (1, 2, 5, 10) if n <= updates)
+    seen = stream(lines, weights=weighed, draws=frozenset({"numpy"}), making=frozenset({making}), evaluations=(), checkpoints=())
+    return Record((seen,), whole)
+
+
+def test_random_values_that_are_drawn_once_for_the_whole_run_are_another_randomness():
+    found = compare(drawn_anew(), drawn_anew(kept=True), agreed=frozenset({"order"}))
+    assert "randomness" in found.changed
+    assert "of 60 inputs 60 are distinct → 40" in check_of(found, "fresh random values").evidence
+    assert compare(drawn_anew(), drawn_anew(order=3), agreed=frozenset({"order"})).changed == ("samples", "order")
+
+
+def test_epochs_that_all_come_in_one_order_are_another_randomness():
+    ordered = [tuple(update(n, tuple(((n - 1) * step + each * 7) % 40 for each in range(BATCH))) for n in range(1, 31)) for step in (4, 4)]
+    shuffled = [
+        update(n, tuple((((n - 1) % EPOCH * BATCH + each) * (1, 3, 7)[(n - 1) // EPOCH]) % 40 for each in range(BATCH)))
+        for n in range(1, 31)
+    ]
+    found = compare(record(stream(shuffled)), record(stream(ordered[0])), agreed=frozenset({"order"}))
+    assert "two epochs come in the same order" in check_of(found, "fresh random values").evidence
+    assert "randomness" in found.changed
+
+
+def test_a_window_without_an_epochs_end_does_not_judge_how_batches_are_made():
+    found = compare(drawn_anew(8), drawn_anew(8, kept=True, making="cached"))
+    assert found.verdict == "inconclusive" and "a second epoch was not seen" in found.reasons[0]
+    assert compare(drawn_anew(8), drawn_anew(8, kept=True)).verdict == "same"
+    moved = compare(drawn_anew(8), drawn_anew(8, order=3), agreed=frozenset({"order", "samples"}))
+    assert moved.verdict == "inconclusive"
+    assert compare(drawn_anew(8, whole=True), drawn_anew(8, kept=True, making="cached", whole=True)).verdict == "same"
+
+
+def test_running_statistics_are_compared_before_rounding_can_have_grown():
+    def training(statistics: float, drift: float) -> Record:
+        buffers = {"buffer_norm": 1.0, "buffer_sketch": [statistics] * 4}
+        return later(weights=tuple(weights(n, drift if n > 1 else drift * 1e-7, step=n, **buffers) for n in (1, 2, 5, 10, 20, 30)))
+
+    chaotic = {"rerun": training(1.0, 0.0), "nudged": training(1.0, 0.5)}
+    found = compare(training(1.0, 0.0), training(1.4, 0.3), **chaotic)
+    assert check_of(found, "buffers").ok is False and "weights" in found.changed
+    assert check_of(compare(training(1.0, 0.0), training(1.0 + 1e-6, 0.3), **chaotic), "buffers").ok
 
 
 def test_a_record_that_stops_before_its_program_is_never_judged():

@@ -133,3 +133,40 @@ def test_a_nudge_that_meets_a_kink_shows_how_far_rounding_carries_the_training()
     assert "weights" in compare(plain, candidate, rerun=plain, nudged=nudged).changed
     assert compare(plain, candidate, rerun=plain, nudged=nudged, nudges=[nudged, other]).verdict == "close"
     assert "weights" in compare(plain, candidate, rerun=plain, nudged=nudged, nudges=[nudged]).changed
+
+
+def handed_over(far, **changes):
+    """A candidate that hands its samples over otherwise: in twice as many portions, with other targets."""
+    plain = vectors("gradient", lambda n: 0.0)
+    other = vectors("gradient", far)
+    updates = [
+        replace(
+            each, samples=2 * each.samples, rows=None, multiset=f"{each.n:x}", order="x", targets="other", shapes=("float32[8]",), **changes
+        )
+        for each in other.streams[0].updates
+    ]
+    noise = {"rerun": plain, "nudged": vectors("gradient", lambda n: 1e-6)}
+    return compare(plain, record(stream(updates)), **noise)
+
+
+def test_updates_with_the_same_gradients_are_the_same_however_samples_are_handed_over():
+    found = handed_over(lambda n: 1e-6)
+    assert (found.verdict, found.changed) == ("close", ("numerics",))
+    assert "the same gradient" in check_of(found, "samples").evidence
+
+
+@pytest.mark.parametrize("far", [lambda n: 3e-2, lambda n: 3e-2 if n == 28 else 1e-6])
+def test_other_samples_with_other_gradients_are_named(far):
+    found = handed_over(far)
+    assert {"batch", "shape", "samples"} <= set(found.changed)
+
+
+def test_what_no_gradient_shows_is_not_explained_by_gradients():
+    assert "schedule" in handed_over(lambda n: 1e-6, settings=({"lr": 0.2, "weight_decay": 1e-4, "momentum": 0.9, "values": 100},)).changed
+
+
+@pytest.mark.parametrize(("far", "changed"), [(1e-3, ("precision",)), (2e-5, ("numerics",))])
+def test_a_first_gradient_that_rounding_does_not_explain_was_computed_in_a_lower_precision(far, changed):
+    found = judged("gradient", lambda n: far, nudge=lambda n: 1e-7)
+    assert found.changed == changed
+    assert check_of(found, "precision of computing").ok is (changed == ("numerics",))

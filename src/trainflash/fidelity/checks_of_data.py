@@ -20,6 +20,10 @@ _DRAWN_ANEW = 1.5  # distinct inputs for each sample of the data set: augmented,
 _LEAST_ALIKE, _EPOCHS_APART = 0.003, 2.0  # relative; times the range of the mean square over the baseline's own epochs
 _TRAINS_ALIKE = "which trains to the same bits"
 _DRAWN_ALIKE = 0.05  # relative; another order of the same samples draws other values of the same kind
+_FEWER = 0.05  # of the distinct inputs
+_SPREAD = 2.0  # times the root of their number: drawing with replacement moves the difference by 0.44 of it
+_USED_AGAIN = 0.5  # own: of the inputs behind the first epoch, more than in the baseline; half of a cache is a cache
+_LEAST_REPEATED = 8  # distinct samples: chance repeats the order of so many once in 40,320 times
 _DEVIATIONS = 4  # standard deviations of a count that chance may make
 _HASHES = 1 << 64  # sums of sample hashes are taken modulo this
 
@@ -183,16 +187,85 @@ def distinct_samples(pair: Pair) -> tuple[int, int, int]:
 
 
 def workers(pair: Pair) -> Outcome:
-    """Streams that each worker of each epoch has for itself in the baseline must not be shared in the candidate."""
+    """Random streams that making batches draws from must not be shared by workers, or by their starts, where the baseline's are not."""
     old, new = pair.baseline.workers, pair.candidate.workers
-    if not old or not new:
-        return Outcome(None, "no workers on both sides")
-    for name in ("numpy", "python", "torch"):
+    if not new:
+        return Outcome(None, "no workers")
+    drawn = pair.candidate.draws
+    for name in ("numpy", "python", "torch", "held"):
         before, after = ([line[name] for line in lines if name in line] for lines in (old, new))
-        if len(set(before)) == len(before) and len(set(after)) < len(after):
-            evidence = f"{len(after)} starts of workers share {len(set(after))} {name} random streams; in the baseline each has its own"
+        if name in drawn and len(set(before)) == len(before) and len(set(after)) < len(after):
+            what = "the data set's own generators" if name == "held" else f"{name}'s random numbers"
+            theirs = "each has its own" if before else "one process draws them all"
+            streams = "one stream" if len(set(after)) == 1 else f"{len(set(after))} streams"
+            evidence = f"{len(after)} starts of workers draw from {streams} of {what}; in the baseline {theirs}"
             return Outcome(False, evidence)
-    return Outcome(True, f"{len(new)} starts of workers, with streams of their own as in the baseline")
+    return Outcome(True, f"{len(new)} starts of workers, none of which shares a random stream that it draws from")
+
+
+def fresh(pair: Pair) -> Outcome:
+    """Whether what the baseline draws anew in each epoch is drawn anew: its samples' random values, and their order."""
+    old, new = (_inputs(stream, pair) for stream in (pair.baseline, pair.candidate))
+    if not old or not new or set(pair.relations) <= SAME_WORK - {"encoded"}:
+        return Outcome(True, "the same inputs in each update") if old and new else no_inputs()
+    length = min(len(old), len(new))
+    before, after = len(set(old[:length])), len(set(new[:length]))
+    if _used_again(pair) or after < before - max(_FEWER * before, _SPREAD * math.sqrt(before)):
+        return Outcome(False, f"of {length} inputs {before} are distinct → {after}: what was drawn anew is used again")
+    epochs = [_orders(stream, pair) for stream in (pair.baseline, pair.candidate)]
+    if all(len(each) > 1 for each in epochs) and not _repeats(epochs[0]) and _repeats(epochs[1]):
+        return Outcome(False, "two epochs come in the same order → in the baseline each has an order of its own")
+    if all(len(each) > 1 for each in epochs):
+        return Outcome(True, f"{before} distinct inputs of {length} → {after}, and each epoch in an order of its own as before")
+    return Outcome(None, f"{before} distinct inputs of {length} → {after}; no second epoch was seen")
+
+
+def _inputs(stream: Stream, pair: Pair) -> list[str]:
+    updates = stream.updates if pair.rebatched else stream.updates[: pair.length]
+    return [] if any(update.inputs is None for update in updates) else [row for update in updates for row in update.inputs or ()]
+
+
+def _used_again(pair: Pair) -> bool:
+    """Whether behind the first epoch, of equal length on both sides, far more inputs are those of the first than in the baseline."""
+    parts = []
+    for stream in (pair.baseline, pair.candidate):
+        updates = stream.updates if pair.rebatched else stream.updates[: pair.length]
+        first = next(iter(epoch_starts(stream, len(updates))[1:]), len(updates))
+        known = [row for update in updates[:first] for row in update.inputs or ()]
+        later = [row for update in updates[first:] for row in update.inputs or ()]
+        parts.append((len(known), len(later), sum(map(set(known).__contains__, later)) / max(1, len(later))))
+    (old_length, _, before), (new_length, later_inputs, after) = parts
+    alike = abs(old_length - new_length) <= _FEWER * old_length
+    return alike and later_inputs >= _LEAST_REPEATED and after > before + _USED_AGAIN
+
+
+def _orders(stream: Stream, pair: Pair) -> list[tuple[str, ...]]:
+    """The order of samples in each epoch, by key where the loader draws by key; the last one may be broken off."""
+    updates = stream.updates if pair.rebatched else stream.updates[: pair.length]
+    starts = [*epoch_starts(stream, len(updates)), len(updates)]
+    blocks = [updates[begin:end] for begin, end in pairwise(starts)]
+    return [tuple(each for update in block for each in (update.keys or update.inputs or ())) for block in blocks]
+
+
+def _repeats(epochs: list[tuple[str, ...]]) -> bool:
+    """Whether an epoch begins as the one before it, over so many samples that chance does not."""
+    pairs = [(one[: len(other)], other[: len(one)]) for one, other in pairwise(epochs)]
+    return any(len(set(one)) >= _LEAST_REPEATED and one == other for one, other in pairs)
+
+
+def unfinished(pair: Pair) -> str:
+    """Why the updates that were seen cannot tell whether epochs stay what they were; "" where they can.
+
+    What makes batches otherwise shows behind an epoch's end: caches hold what was drawn, loaders begin anew, orders come again.
+    """
+    if pair.baseline_whole or pair.keys is None:
+        return ""
+    if min(len(epoch_starts(stream, len(stream.updates))) for stream in (pair.baseline, pair.candidate)) > 1:
+        return ""
+    changed = pair.baseline.making != pair.candidate.making and bool(pair.baseline.draws)
+    if changed or (not pair.same_updates and not {"order", "other"}.isdisjoint(pair.relations)):
+        return "a second epoch was not seen, behind which a change in how batches are made would show: give more budget, or fewer rows"
+    return ""
 
 
 def input_values(pair: Pair) -> Outcome:

@@ -11,7 +11,7 @@ import math
 import statistics
 import struct
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from trainflash.fidelity.drift import relative
@@ -19,6 +19,8 @@ from trainflash.fidelity.pairing import Pair
 from trainflash.fidelity.record import Update
 
 FIRST = 3  # updates from the first difference on, before which nothing has drifted
+_ALIKE = 1e-4  # relative: a sample that is left out of a thousand turns a gradient by some 1e-2
+_ALIKE_MOST = 5e-2  # the same, however far rounding has drifted
 _ROUNDING = 1e-5  # relative, of a gradient in float32
 _LEAST_NUDGES = 3.0  # times the noise, where more would pass `Bounds.most`
 _USUAL = 20  # updates whose lengths say which is usual
@@ -76,6 +78,22 @@ def course(pair: Pair, kind: str) -> Course | None:
         return None
     begin = next((at for at, (old, new) in enumerate(both) if getattr(old, kind) != getattr(new, kind)), pair.length)
     return Course(begin, tuple(_distances(both, kind, begin)))
+
+
+def agrees(pair: Pair, noise: Mapping[str, Sequence[Course]], nudges: float, *, most: int | None = None) -> bool:
+    """Whether every update had the gradient, and made the step, of the baseline but for rounding and its drift; False: not recorded.
+
+    `most`: only so many updates from the first difference on are asked.
+    """
+    for kind in ("gradient", "step"):
+        own = course(pair, kind)
+        if own is None:
+            return False
+        for place, far in enumerate(own.far[:most]):
+            drifted = max((each.before(place + 1) for each in noise.get(kind, ())), default=0.0)
+            if far > max(_ALIKE, min(nudges * drifted, _ALIKE_MOST)):
+                return False
+    return True
 
 
 def begins_as_rounding(own: Course, noise: Sequence[Course], nudges: float) -> bool:

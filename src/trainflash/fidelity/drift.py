@@ -27,6 +27,7 @@ class Drift:
     early_gradients: float | None  # largest relative difference of the norms in the first 3 updates that are not bitwise the same
     first_loss: float | None  # at the first update that is not: relative to the usual size of the losses up to there
     early_steps: float | None  # relative difference of what the second update changed
+    first_buffers: float | None  # running statistics and the like after each optimizer's first update, before rounding can have grown
     evaluated_weights: float | None  # of the modules that evaluations used (an average of weights, running statistics)
     evaluated_outputs: float | None  # of what came out of evaluations of the same samples
 
@@ -48,6 +49,7 @@ def drift(pair: Pair) -> Drift:
         early_gradients=max((relative(abs(a - b), a) for a, b in norms if a is not None and b is not None), default=None),
         first_loss=_first_loss(pair, begin) if begin < end else None,
         early_steps=_second_step(pair),
+        first_buffers=_first_buffers(pair),
         evaluated_weights=_evaluated(pair),
         evaluated_outputs=_outputs(pair),
     )
@@ -82,6 +84,7 @@ def widest(drifts: Sequence[Drift]) -> Drift:
         early_gradients=most("early_gradients"),
         first_loss=most("first_loss"),
         early_steps=most("early_steps"),
+        first_buffers=most("first_buffers"),
         evaluated_weights=most("evaluated_weights"),
         evaluated_outputs=most("evaluated_outputs"),
     )
@@ -95,9 +98,17 @@ def weights_distance(old: dict[str, Any], new: dict[str, Any]) -> float | None:
         return 0.0
     if old["values"] != new["values"] or len(old["buffer_sketch"]) != len(new["buffer_sketch"]):
         return math.inf
-    trained = relative(math.dist(old["sketch"], new["sketch"]), old["norm"])
-    buffers = relative(math.dist(old["buffer_sketch"], new["buffer_sketch"]), old["buffer_norm"]) if old["buffer_sketch"] else 0.0
-    return max(trained, buffers)
+    return max(relative(math.dist(old["sketch"], new["sketch"]), old["norm"]), _buffers(old, new))
+
+
+def _buffers(old: dict[str, Any], new: dict[str, Any]) -> float:
+    return relative(math.dist(old["buffer_sketch"], new["buffer_sketch"]), old["buffer_norm"]) if old["buffer_sketch"] else 0.0
+
+
+def _first_buffers(pair: Pair) -> float | None:
+    first = [both for both in pair.weights if both[0].get("step") == 1 and all(line.get("buffer_sketch") for line in both)]
+    found = [_buffers(old, new) for old, new in first if len(old["buffer_sketch"]) == len(new["buffer_sketch"])]
+    return max(found, default=None)
 
 
 def _finite(loss: float | None) -> bool:

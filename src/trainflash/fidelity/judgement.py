@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 
-from trainflash.fidelity import aims, checks, checks_of_data, checks_of_evaluations, drift, saved, soft
+from trainflash.fidelity import aims, checks, checks_of_data, checks_of_evaluations, courses, drift, saved, soft
 from trainflash.fidelity.courses import Course, begins_as_rounding, course
 from trainflash.fidelity.outcome import Outcome
 from trainflash.fidelity.pairing import Pair, seen_occasions
@@ -38,7 +38,8 @@ RULES = (
     Rule("input shapes", "shape", checks_of_data.shapes),
     Rule("samples", "samples", checks_of_data.samples),
     Rule("order", "order", checks_of_data.order),
-    Rule("streams of workers", "samples", checks_of_data.workers),
+    Rule("streams of workers", "randomness", checks_of_data.workers),
+    Rule("fresh random values", "randomness", checks_of_data.fresh),
     Rule("targets", "targets", checks_of_data.targets),
     Rule("train mode", "mode", checks.mode),
     Rule("optimizer", "optimizer", checks.optimizer),
@@ -67,6 +68,10 @@ _FEWER, _SCATTER = 0.1, 5.0  # of the distinct samples; times the difference of 
 _CHANGE = {rule.name: rule.change for rule in RULES}
 _BY_CHANCE = frozenset(rule.name for rule in RULES if rule.by_chance)
 
+# What the same gradient and the same step in every update explain: samples may be handed over in other portions, forms and numbers.
+_EXPLAINED = frozenset({
+    "batch", "input shapes", "samples", "order", "targets", "fresh random values", "data types", "input values", "target values",
+})  # fmt: skip
 # After these the losses and weights of single updates cannot be compared any more.
 _MOVES_LOSSES = frozenset({"updates", "batch", "shape", "samples", "order", "targets", "mode", "optimizer", "schedule", "coverage"})
 
@@ -102,7 +107,10 @@ def compare(
         return _unpaired(baseline_record, candidate_record, tolerance)
     noise = measure_noise(baseline_record, rerun, nudged, nudges)
     pairs = tuple(replace(pair, derived=noise.derived, by_chance=_chance(pair, noise)) for pair in pairs)
-    hard = tuple(_excused(check, noise, pairs) for check in (_hard(pairs) if chance_known else _certain(_hard(pairs))))
+    alike = same_updates(pairs, noise, limits)
+    pairs = tuple(replace(pair, same_updates=alike) for pair in pairs)
+    found_hard = _hard(pairs) if chance_known else _certain(_hard(pairs))
+    hard = tuple(_explained(check) if alike and check.name in _EXPLAINED else _excused(check, noise, pairs) for check in found_hard)
     failed = _changes(hard)
     far = drift.widest([drift.drift(pair) for pair in pairs])
     bitwise = all(pair.bitwise for pair in pairs) and not far.evaluated_weights and not any(saved.rounded(pair) for pair in pairs)
@@ -127,7 +135,11 @@ def compare(
         not_judged=() if bitwise and not question.moved else tuple(check.name for _, check in judged if check.ok is None),
         notes=_notes(baseline_record, candidate_record),
     )
-    return _decided(result, failed, _unusable(pairs, limits), noise, bitwise, restless, controls, _torn_off(pairs))
+    found = _decided(result, failed, _unusable(pairs, limits), noise, bitwise, restless, controls, _torn_off(pairs))
+    unfinished = next(filter(None, map(checks_of_data.unfinished, pairs)), "")
+    if unfinished and found.verdict != "inconclusive" and set(found.changed) <= agreed | {"numerics"}:
+        return replace(found, verdict="inconclusive", reasons=(unfinished, *found.reasons))
+    return found
 
 
 def _decided(
@@ -187,8 +199,8 @@ def only_drifts(found: Fidelity, baseline: Record, candidate: Record, nudged: Re
     pairs = _pairs(baseline, candidate, agreed)
     if not failed or not failed <= _DRIFTS or pairs is None or nudged is None:
         return False
-    courses = measure_noise(baseline, None, nudged).courses
-    begun = [(course(pair, "gradient"), own["gradient"]) for pair, own in zip(pairs, courses, strict=False)]
+    drifts = measure_noise(baseline, None, nudged).courses
+    begun = [(course(pair, "gradient"), own["gradient"]) for pair, own in zip(pairs, drifts, strict=False)]
     return len(begun) == len(pairs) and all(own is not None and begins_as_rounding(own, noise, Limits().nudges) for own, noise in begun)
 
 
@@ -246,7 +258,16 @@ def change_of(check: str) -> str:
 
 def hard_changes(baseline: Record, candidate: Record, agreed: frozenset[str] = frozenset()) -> frozenset[str]:
     """What has changed in kind, by hard signals alone; empty when there is nothing to compare (yet)."""
-    return _changes(_certain(_hard(_pairs(baseline, candidate, agreed) or ())))
+    pairs = _pairs(baseline, candidate, agreed) or ()
+    alike = begins_alike(baseline, candidate)
+    found = _certain(_hard(tuple(replace(pair, same_updates=alike) for pair in pairs)))
+    return _changes(_explained(check) if alike and check.name in _EXPLAINED else check for check in found)
+
+
+def begins_alike(baseline: Record, candidate: Record) -> bool:
+    """Whether the first updates that differ have the same gradients and make the same steps but for rounding: the rest may, too."""
+    pairs = _pairs(baseline, candidate)
+    return bool(pairs) and all(courses.agrees(pair, {}, 0.0, most=courses.FIRST) for pair in pairs or ())
 
 
 def _pairs(old: Record, new: Record, agreed: frozenset[str] = frozenset()) -> tuple[Pair, ...] | None:
@@ -275,6 +296,21 @@ def _hard(pairs: tuple[Pair, ...]) -> tuple[Check, ...]:
         where = f"rank {rank}: " if len(pairs) > 1 and worst.ok is False else ""
         found.append(Check(rule.name, worst.ok, where + worst.evidence))
     return tuple(found)
+
+
+def same_updates(pairs: Iterable[Pair], noise: Noise, limits: Limits) -> bool:
+    """Whether every update of every process had the same gradient and made the same step, but for rounding."""
+    known = [(pair, noise.courses[index] if index < len(noise.courses) else {}) for index, pair in enumerate(pairs)]
+    long = all(pair.length >= limits.least_updates and all(old.losses for old, _ in pair.matched) for pair, _ in known)
+    return long and all(courses.agrees(pair, own, limits.nudges) for pair, own in known)
+
+
+def _explained(check: Check) -> Check:
+    if check.ok is not False:
+        return check
+    return replace(
+        check, ok=True, evidence=f"{check.evidence}; yet every update has the same gradient and makes the same step but for rounding"
+    )
 
 
 def _chance(pair: Pair, noise: Noise) -> frozenset[str]:

@@ -35,6 +35,7 @@ class Pair:
     derived: frozenset[tuple[int, int]] = frozenset()  # (optimizer, place in `Update.parts`) of inputs that come from the model itself
     agreed: frozenset[str] = frozenset()  # changes in kind that the owner agrees to
     by_chance: frozenset[str] = frozenset()  # plain values in checkpoints that chance moves
+    same_updates: bool = False  # each has the same gradient and makes the same step but for rounding, however its samples are handed over
     beside: tuple[Pair, ...] = ()  # the other processes, which may have seen what this one has not
 
     @property
@@ -109,6 +110,8 @@ class Pair:
     @cached_property
     def rebatched(self) -> bool:
         """Whether most updates train on another number of samples: then what was done is compared by samples seen, not by updates."""
+        if self.same_updates:
+            return False
         differ = sum(old.samples != new.samples for old, new in self.matched if old.samples and new.samples)
         return 2 * differ > self.length
 
@@ -212,7 +215,7 @@ def _relation(old: Update, new: Update) -> Relation:
             return "partly"
     types = [shape.split("[")[0] for shape in old.shapes] != [shape.split("[")[0] for shape in new.shapes]
     limit = _INPUT_ROUNDING_TYPES if types else _INPUT_ROUNDING
-    if old.samples == new.samples and any(old.moments) and len(old.moments) == 3:
+    if old.samples == new.samples and old.whole == new.whole and any(old.moments) and len(old.moments) == 3:
         total, square, ramp = (abs(left - right) for left, right in zip(old.moments, new.moments, strict=True))
         # Sums of n values of this size: by Cauchy-Schwarz they are at most √(n · squares); n is bounded by the samples' elements.
         scale = math.sqrt(old.moments[1] * max(1, elements(old)))

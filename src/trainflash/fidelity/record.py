@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 SCHEMA = "training-record.v1"
-_KINDS = ("weights", "evaluation", "checkpoint", "stored", "written", "load", "end")
+_KINDS = ("weights", "evaluation", "checkpoint", "stored", "written", "load", "draws", "making", "end")
 
 
 @dataclass(frozen=True)
@@ -44,15 +44,22 @@ class Update:
     batches: tuple[Any, ...]
     keys: tuple[str, ...] | None = None  # which samples of its data set the loader drew; None: no loader, or it draws none by key
 
+    unpadded: tuple[str, ...] | None = None  # `rows` without the zeros that pad them; None: the same, or too many
     trimmed: tuple[str, str] | None = None  # multiset and order of the samples without the zeros that pad them; None: not recorded
 
     pairs: str | None = None  # order-insensitive hash of samples with their targets; None: they do not belong together one by one
     parts: tuple[str, ...] = ()  # order-sensitive hash of each input tensor of each model's forward
+    whole: str | None = None  # order-sensitive hashes of the inputs that are no floating-point numbers; None: there are none
     target_rows: tuple[str, ...] | None = None  # one hash a row of the targets; None: too many to list
     target_sums: tuple[str, str] | None = None  # see the recorder's `aims.together`; None: no float targets, or not measured
     coarse: tuple[int, int] = (0, 0)  # float32 input values that bfloat16 holds exactly, of all
     gradient: str | None = None  # signed sums of the gradient, packed as float32 in hexadecimal; None: not recorded
     step: str | None = None  # the same of what has changed in the weights since the optimizer's update before
+
+    @property
+    def inputs(self) -> tuple[str, ...] | None:
+        """One hash a sample, however far it is padded; None: too many to list."""
+        return self.rows if self.unpadded is None else self.unpadded
 
     @property
     def loss(self) -> float | None:
@@ -78,6 +85,8 @@ class Stream:
     swallowed: dict[str, int] = field(default_factory=dict)
     seeded: bool | None = None  # the program seeded a global random stream before its first update; None: not recorded
     given: int = 0  # generators that the program left without a seed, and that got one of ours
+    draws: frozenset[str] = frozenset()  # random streams that making batches draws from, in whatever process: python, torch, numpy, held
+    making: frozenset[str] = frozenset()  # hashes of the owner's code that makes batches, of each loader
     written: tuple[str, ...] = ()  # files as large as the weights that nobody looked into
 
     @property
@@ -185,7 +194,7 @@ class _File:
             return ()
 
     def stream(self) -> Stream:
-        end = self._others["end"]
+        end, workers = self._others["end"], self._workers()
         return Stream(
             rank=int(self._head["rank"]),
             world_size=int(self._head["world_size"]),
@@ -194,7 +203,9 @@ class _File:
             evaluations=tuple(self._others["evaluation"]),
             checkpoints=tuple(self._others["checkpoint"]),
             stored=tuple(self._others["stored"]),
-            workers=self._workers(),
+            workers=tuple(line for line in workers if "worker" in line),
+            draws=frozenset(name for line in (*workers, *self._others["draws"]) for name in line.get("drew", ())),
+            making=frozenset(line["code"] for line in self._others["making"]),
             loads=tuple(self._others["load"]),
             ended=bool(end),
             broken=self._broken,
@@ -232,7 +243,9 @@ def update(line: dict[str, Any], settings: tuple[dict[str, Any], ...]) -> Update
         batches=tuple(line["batches"]),
         keys=_split(line.get("keys")),
         pairs=line.get("pairs"),
+        unpadded=_split(line.get("unpadded")),
         parts=tuple(line.get("parts", ())),
+        whole=line.get("whole"),
         target_rows=_split(line.get("target_rows")),
         target_sums=tuple(line["target_sums"]) if line.get("target_sums") else None,
         coarse=tuple(line.get("coarse", (0, 0))),

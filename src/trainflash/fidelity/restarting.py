@@ -128,6 +128,7 @@ def _limits(found: Fidelity, tolerance: float) -> tuple[float, Limits]:
         early_weights=_COARSE * usual.early_weights,
         early_gradients=_COARSE * usual.early_gradients,
         early_steps=_COARSE * usual.early_steps,
+        first_buffers=math.inf,  # its first update is not the training's
         vectors_most=math.inf,
     )
 

@@ -34,6 +34,12 @@ class Limits:
     late_loss: float = 1e-5  # relative, at the first update that is not bitwise the same after others that are
     late_loss_coarse: float = 1e-3  # the same, under autocast
     early_steps: float = 5e-2  # relative, of what the second update changed; Adam turns rounding of tiny gradients into whole steps
+    precision: float = (
+        1e-4  # relative, of the first gradient: float32 done otherwise ≤ 4e-5, TF32 and float16 some 5e-4, bfloat16 some 4e-3
+    )
+    precision_nudges: float = 100.0  # times the nudge's first gradient; TF32 rounds 8,192 times as coarsely as float32
+    first_buffers: float = 1e-3  # relative L2 after the first update: only that update's own rounding is in them
+    buffers_most: float = 5e-2  # the same, however large the noise is: statistics that move once instead of eight times are 0.1 to 1 away
     vectors: float = 5e-2  # relative, of gradients and steps later on and under autocast: honest ≤ 1e-2 beyond the nudge, broken ≥ 0.1
     vectors_most: float = 0.5  # the same, however large the noise is: a gradient that counts twice is 0.3 to 1 away; inf: not compared
     evaluated_outputs: float = 1e-3  # relative, of sums over an evaluation of the same samples
@@ -119,10 +125,13 @@ def _by_update(question: Question, pairs: Sequence[Pair], far: Drift, done: str,
     noise, limits, wider = question.noise, question.limits, question.limits.types if question.wider else 1.0
     if done != "loss":
         yield "loss", _loss(question, far, until)
+    yield from _precision(question, pairs)
     yield from _late(question, far)
     yield from _vectors(question, pairs, until)
     late = limits.weights_floor if noise.nudge is not None and not question.wider and not until else None
     outputs = max(late, limits.evaluated_outputs) if late is not None else None
+    if far.first_buffers is not None:
+        yield "weights", _first_buffers(question, far.first_buffers, wider)
     distances = (
         (
             "gradients",
@@ -149,6 +158,25 @@ def _by_update(question: Question, pairs: Sequence[Pair], far: Drift, done: str,
         ok = None if allowed is None else distance <= allowed
         shown = ", no limit known" if allowed is None else f", limit {allowed:.2g}"
         yield change, Check(name, True if distance == 0 else ok, f"relative distance {distance:.2g} in {where}{until}{shown}")
+
+
+def _precision(question: Question, pairs: Sequence[Pair]) -> Iterator[Judged]:
+    """Whether the first gradient, which comes from the same weights and samples, was computed more coarsely than rounding explains."""
+    nudged = [course.far[0] for each in question.noise.courses for course in each.get("gradient", ()) if course.far and not course.begin]
+    firsts = [own.far[0] for pair in pairs if (own := courses.course(pair, "gradient")) is not None and own.far and not own.begin]
+    coarse = any(any(pair.baseline.updates[0].autocast) for pair in pairs)
+    if question.wider or coarse or not firsts or question.noise.nudge is None:
+        return
+    limit = max(question.limits.precision, question.limits.precision_nudges * max(nudged, default=0.0))
+    evidence = f"relative distance {max(firsts):.2g} of the first gradient, limit {limit:.2g}"
+    yield "precision", Check("precision of computing", max(firsts) <= limit, evidence)
+
+
+def _first_buffers(question: Question, distance: float, wider: float) -> Check:
+    """Later on rounding may have grown so far that nothing can be said of running statistics; after the first update it has not."""
+    limits, own = question.limits, question.noise.of("first_buffers") or 0.0
+    limit = max(limits.first_buffers * wider, min(limits.nudges * own, limits.buffers_most))
+    return Check("buffers", distance <= limit, f"relative distance {distance:.2g} after the first update, limit {limit:.2g}")
 
 
 def _late(question: Question, far: Drift) -> Iterator[Judged]:
@@ -247,7 +275,8 @@ def _as_a_whole(question: Question) -> Iterator[Judged]:
     found: dict[str, Judged] = {}
     runs = [_seen(question, control.trained) for control in question.controls or () if len(control.trained) == len(question.pairs)]
     for index, pair in enumerate(_sides_seen(question)):
-        for change, check in spread.checks(pair, [each[index] for each in runs], question.tolerance):
+        composed = "order" in question.moved and {"order", "shape"} <= pair.agreed
+        for change, check in spread.checks(pair, [each[index] for each in runs], question.tolerance, composed=composed):
             worst = found.get(check.name)
             if worst is None or _rank(check) < _rank(worst[1]):
                 found[check.name] = (change, check)

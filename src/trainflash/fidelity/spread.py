@@ -25,6 +25,9 @@ _CONFIDENCE = 0.9995  # one-sided, for each figure: some 20 figures are looked a
 _LEAST_QUARTER = 4  # updates in a part whose mean is taken
 _WITHIN = 5.0  # standard errors, where only the updates of one run show the scatter
 _LEAST_GRADIENTS = 0.02  # log₁₀ of a norm: 5 % is never held against a candidate
+# Batches of samples of like length weigh each sample otherwise than batches of any: in a tagger that trains the same samples in the same
+# epochs the loss came out lower by 2.5 %, gradient norms larger by 19 %, single moves by 52 %.
+_COMPOSED_LOSS, _COMPOSED_GRADIENTS, _COMPOSED_STEPS = 0.05, 0.1, 0.2  # relative; log₁₀ of a norm; log₁₀ of a move
 _APART = 2.0  # times as far from the nearest baseline run as any of them lies from its own nearest
 
 
@@ -38,19 +41,27 @@ class Group:
     figures: Callable[[Stream, int], dict[str, float]]
 
 
-def checks(pair: Pair, controls: Sequence[Stream], tolerance: float) -> Iterator[tuple[str, Check]]:
-    """`(what changed if it fails, check)` for each group of figures; `controls` are further runs of the baseline."""
+def checks(pair: Pair, controls: Sequence[Stream], tolerance: float, *, composed: bool = False) -> Iterator[tuple[str, Check]]:
+    """`(what changed if it fails, check)` for each group of figures; `controls` are further runs of the baseline.
+
+    `composed`: the owner agrees that batches are composed otherwise, of samples of like length; then smaller differences are no damage.
+    """
     others = [stream for stream in controls if len(stream.updates) >= 0.9 * pair.length and _differs(stream, pair.baseline)]
     length = min(pair.length, *(len(stream.updates) for stream in others)) if others else pair.length
     groups = (
-        Group("losses in distribution", "loss", tolerance, _losses),
-        Group("gradient norms in distribution", "gradients", _LEAST_GRADIENTS, _gradients),
-        Group("step sizes in distribution", "weights", _LEAST_GRADIENTS, _steps),
+        Group("losses in distribution", "loss", _least_loss(pair, tolerance, composed), _losses),
+        Group("gradient norms in distribution", "gradients", _COMPOSED_GRADIENTS if composed else _LEAST_GRADIENTS, _gradients),
+        Group("step sizes in distribution", "weights", _COMPOSED_STEPS if composed else _LEAST_GRADIENTS, _steps),
     )
     runs = [pair.baseline, *others]
     for group in groups:
         yield group.change, _against(group, runs, pair.candidate, length) if len(runs) >= LEAST_RUNS else _alone(group, pair)
     yield "weights", _apart(runs, pair.candidate)
+
+
+def _least_loss(pair: Pair, tolerance: float, composed: bool) -> float:
+    losses = _values(pair.baseline, pair.length, "loss")
+    return max(tolerance, _COMPOSED_LOSS * abs(statistics.fmean(losses))) if composed and losses else tolerance
 
 
 def _differs(stream: Stream, other: Stream) -> bool:

@@ -28,6 +28,7 @@ from trainflash.schema import Check, Command, Fidelity, Sandbox
 _HOPELESS = frozenset({"mode", "optimizer", "coverage", "targets", "evaluation", "checkpoint"})
 # Differences that rounding cannot make: the nudge has nothing to explain, unless the owner agrees to them and the rest may be rounding.
 _NEVER_ROUNDING = frozenset({"updates", "batch", "shape", "mode", "optimizer", "coverage"})
+_PORTIONED = frozenset({"batch", "shape"})  # of these what the same gradients explain
 # What differs from run to run of a program that does not repeat itself may differ in the candidate too; `spread` judges these.
 _BY_CHANCE = frozenset({"loss", "gradients", "weights", "numerics"})
 _SEEN_MARGIN, _AT_ONCE, _CONTROLS = 1.1, 2, 4  # baseline runs that differ by chance: with the first four degrees of freedom
@@ -174,7 +175,10 @@ class _Trial:
     def _beyond_noise(self, found: Fidelity, sides: _Sides, kept: dict[str, Run]) -> Fidelity:
         """Compared again beside the baseline's own noise; and as whole runs, where single updates cannot be compared."""
         nudge = "nudged-bfloat16" if "precision" in found.changed else "nudged"
-        runs = self._runs(("rerun", nudge) if not (_NEVER_ROUNDING - self.allowed) & set(found.changed) else ("rerun",), sides, kept)
+        beyond = (_NEVER_ROUNDING - self.allowed) & set(found.changed)
+        if beyond <= _PORTIONED and judgement.begins_alike(sides.baseline.record, sides.candidate.record):
+            beyond = set()
+        runs = self._runs(("rerun",) if beyond else ("rerun", nudge), sides, kept)
         known = {name.removesuffix("-bfloat16"): run.record for name, run in runs.items()}
         found = self._compare(sides, known)
         unsteady = "rerun" in known and judgement.unsteady(sides.baseline.record, known["rerun"], self.tolerance)

@@ -29,7 +29,7 @@ _MOST = 12  # entries of `not_seen`
 _LONGEST = 100_000  # bytes of a variable in an environment
 _UNTOLD = "which of the changed lines ran could not be told"
 _NEVER_RAN = (
-    "changed lines stand among what was not seen: they never ran, so nothing speaks for them; a longer command or more --updates would "
+    "changed lines stand among what was not seen: they never ran, so nothing speaks for them; a longer command, or more budget, would "
     "show what they do"
 )
 

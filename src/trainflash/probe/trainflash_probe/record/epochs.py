@@ -8,7 +8,7 @@ import functools
 class Epochs:
     """How often a training loader was begun. A loader begins when iterated; whether it trains shows with its first batch."""
 
-    def __init__(self, torch):
+    def __init__(self, torch, began=None):
         self.count = 0
         self._begun = False
         loader = torch.utils.data.DataLoader
@@ -17,6 +17,8 @@ class Epochs:
         @functools.wraps(begin)
         def watched(this):
             self._begun = True
+            if began is not None:
+                began(this)
             return begin(this)
 
         watched.__wrapped__ = begin

@@ -27,6 +27,8 @@ class Forward:
         self.rows = tensors.rows(given)
         self.trimmed = tensors.rows(given, trim=True) if owns and any(tensor.dim() > 1 for tensor in given) else self.rows
         self.parts = [tensors.ordered(tensors.rows([tensor])) for tensor in given] if owns else []
+        whole = [tensor for tensor in given if not tensor.is_floating_point()]
+        self.whole = tensors.ordered(tensors.rows(whole)) if owns and whole else ""
         self.coarse = tensors.coarse(given) if owns else (0, 0)
         self.inputs = [tensors.elements([tensor]) for tensor in given] if owns else []
         self.shapes = [tensors.describe(tensor) for tensor in found]
@@ -150,12 +152,14 @@ class Forwards:
             "rows": _listed(rows),
             "multiset": f"{tensors.multiset(rows):x}",
             "order": tensors.ordered(rows),
+            "unpadded": _listed(trimmed) if trimmed != rows else None,
             "trimmed": [f"{tensors.multiset(trimmed):x}", tensors.ordered(trimmed)],
             "targets": tensors.ordered(targets) if targets else None,
             "target_rows": _listed(targets),
             "target_sums": aims.together(looks),
             "pairs": f"{tensors.multiset(paired):x}" if paired else None,
             "parts": [part for forward in models for part in forward.parts],
+            "whole": "".join(forward.whole for forward in models) or None,
             "coarse": [sum(forward.coarse[index] for forward in models) for index in range(2)],
             "shapes": sorted({shape for forward in models for shape in forward.shapes}),
             "moments": [sum(forward.moments[index] for forward in models) for index in range(3)],

@@ -34,7 +34,7 @@ from ..phases import losses
 from ..phases.loop import loop
 from ..phases.matching import memory_of
 from ..phases.observer import Observer
-from . import aims, contents, drawn, inline, projected, saves, scaled, scores, state, tensors, values, variation, workers
+from . import aims, contents, drawn, inline, making, projected, saves, scaled, scores, state, tensors, values, variation, workers
 from .epochs import Epochs
 from .evaluations import Evaluations
 from .forwards import Forward, Forwards
@@ -52,11 +52,11 @@ class Recorder(Observer):
         self._run_dir = run_dir
         self._file = None
         self._scaled = scaled.watch(tensors.torch_module())
-        self._epochs = Epochs(tensors.torch_module())
+        self._epochs = Epochs(tensors.torch_module(), lambda loader: self._try(self._makes, loader))
         torch, vary = tensors.torch_module(), variation.wanted()
         self._seeds = variation.Seeds(torch, offset=vary[1] if vary and vary[0] == "seed" else 0)
         self._drawn = drawn.Drawn(torch)
-        workers.install(torch, run_dir)
+        workers.install(torch, run_dir, lambda names: self._write({"k": "draws", "drew": names}))
         self._watch_targets(torch)
         self._fresh()
         self._saves = saves.Saves(torch, self._saved_elsewhere, self._write, lambda: self._updates, run_dir)
@@ -79,6 +79,7 @@ class Recorder(Observer):
         self._loss_types: set = set()
         self._batches: list = []
         self._keys: list = []  # (loader, keys of one batch)
+        self._makers: set = set()  # hashes of the code that makes batches
         self._logs = 0
         self._optimizers: list = []  # (weak reference, steps, last settings, what its steps change)
         self._results: dict = {}  # of networks that other optimizers may train, since the last update: address -> tensor, which keeps it
@@ -263,6 +264,12 @@ class Recorder(Observer):
         self._file = None
 
     # ---------------------------------------------------------------- parts
+
+    def _makes(self, loader):
+        found = making.code(loader)
+        if found not in self._makers:
+            self._makers.add(found)
+            self._write({"k": "making", "code": found})
 
     def _held(self):
         return set().union(*map(_parameter_ids, loop.clock.living()))
