@@ -32,7 +32,8 @@ class Settings:
     budget_s: float = 1200.0
     tolerance: float = 1e-3  # mean |loss delta|; own: far below what another seed changes
     min_gain: float = 1.02  # see stats; may be raised, never lowered
-    allow: tuple[str, ...] = ()  # changes that the owner agrees to by name: order, numerics, cadence, …
+    allow: tuple[str, ...] = ()  # changes that the owner agrees to by name: order, precision, cadence, …
+    exact: bool = False  # refuse what is not equal to the last bit
     writable: tuple[str, ...] = ()  # folders outside the project that a run may write, through a private layer
     gate: Mapping[str, Any] = field(default_factory=dict)  # tolerances of the gate by name, and its `main_branch`
     online: bool = False  # let W&B, MLflow, Comet and the Hub reach the network
@@ -153,6 +154,7 @@ _PARSE = {
     "tolerance": _positive,
     "min_gain": _min_gain,
     "allow": _words,
+    "exact": _flag,
     "writable": _words,
     "gate": _table,
     "online": _flag,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from trainflash.schema import CONSENTS, Fidelity, SpeedVerdict, Verdict
-from trainflash.stats import LEAST_GAIN, LEAST_STARTS, tail_is_worse
+from trainflash.stats import LEAST_GAIN, LEAST_STARTS, TAIL_HARM, tail_is_worse
 
 # Checks of which one at least must have passed before a change that the owner agreed to is accepted.
 _LEARNS = frozenset({
@@ -23,8 +23,9 @@ def judge(
 ) -> Verdict:
     """The verdict on one candidate. `allowed` names the changes in kind that the owner agreed to.
 
-    Accept needs an accepted speed-up with sound figures *and* a fidelity of `same`, of `close` with "numerics" allowed, or of
-    `changed` with every changed name allowed. A clear no of either side is a reject; anything missing is inconclusive.
+    Accept needs an accepted speed-up with sound figures *and* a fidelity of `same`, of `close` with "numerics" allowed (which it is unless
+    the owner asks for every bit), or of `changed` with every changed name allowed. A clear no of either side is a reject; anything missing
+    is inconclusive.
     """
     against, missing = [], []
     for found in (_of_speed(speed), _of_fidelity(fidelity, allowed)):
@@ -35,7 +36,7 @@ def judge(
     elif missing or speed is None or fidelity is None:
         verdict, reasons = "inconclusive", missing
     else:
-        verdict, reasons = "accept", [speed.reason, f"trains the same: {_sameness(fidelity)}"]
+        verdict, reasons = "accept", [speed.reason, f"trains the same{_sameness(fidelity)}", *_slow_tails(speed)]
     return Verdict(
         verdict=verdict,  # type: ignore[arg-type]
         speedup=speed.speedup if speed else None,
@@ -104,6 +105,15 @@ def _tails(speed: SpeedVerdict) -> list[tuple[str, float, float]]:
     return [(name, tail, high) for name, tail, high in pairs if tail is not None and high is not None]
 
 
+def _slow_tails(speed: SpeedVerdict) -> list[str]:
+    """Slow steps that look slower, and may not be: said, for they forbid nothing."""
+    return [
+        f"the {name} step was {tail:.2f} times as fast, at best {high:.2f}: these starts do not tell whether it is slower"
+        for name, tail, high in _tails(speed)
+        if tail < TAIL_HARM
+    ]
+
+
 def _of_fidelity(fidelity: Fidelity | None, allowed: frozenset[str]) -> tuple[bool, str] | None:
     """What speaks against the fidelity: (it is a clear no, why); None: nothing."""
     if fidelity is None:
@@ -129,6 +139,7 @@ def _of_fidelity(fidelity: Fidelity | None, allowed: frozenset[str]) -> tuple[bo
     if refused:
         names = ", ".join(refused)
         word = "nobody can agree to that" if set(refused) - set(CONSENTS) else "the owner did not agree to that"
+        word = "the owner asks for every bit" if refused == ["numerics"] else word
         return True, f"fidelity: {names} changed, and {word}{': ' + why if why else ''}"
     if fidelity.not_judged and not any(check.ok for check in fidelity.checks if check.name in _LEARNS):
         mend = "give --metric or --convergence" if not any(check.name == "metric" for check in fidelity.checks) else "name fewer changes"
@@ -141,6 +152,8 @@ def _sameness(fidelity: Fidelity) -> str:
     unseen += f"; not judged: {', '.join(fidelity.not_judged)}" if fidelity.not_judged else ""
     unseen += "".join(f"; {note}" for note in fidelity.notes)
     if fidelity.verdict == "same":
-        return f"equal over {fidelity.updates} updates{unseen}"
-    names = ", ".join(fidelity.changed) or "numerics"
-    return f"{fidelity.verdict} over {fidelity.updates} updates, the owner agreed to: {names}{unseen}"
+        return f": equal over {fidelity.updates} updates{unseen}"
+    names = ", ".join(name for name in fidelity.changed if name != "numerics")
+    if not names:
+        return f": equal but for rounding over {fidelity.updates} updates{unseen}"
+    return f" but for what the owner agreed to, {names}, over {fidelity.updates} updates{unseen}"

@@ -121,7 +121,7 @@ def test_demands_keep_the_tolerance_of_the_losses_beside_that_of_the_metric():
     assert (demands.metric_tolerance, demands.tolerance) == (0.5, 1e-3)
     assert demands.restart == ("python", "train.py", "--resume", "last one.pt")
     assert inputs.demands(Settings(), tolerance=0.5).tolerance == 0.5
-    assert inputs.demands(Settings(), allow="precision,shape").allowed == {"precision", "shape"}
+    assert inputs.demands(Settings(), allow="precision,shape").allowed == {"precision", "shape", "numerics"}
 
 
 @pytest.mark.parametrize("options", [{"metric": "val=("}, {"convergence": 2}, {"allow": "updates"}, {"allow": "loss"}])

@@ -77,6 +77,7 @@ def try_(
     finding: str | None,
     budget: float | None,
     allow: str | None,
+    exact: bool,
     sandbox: Path | None,
     as_json: bool,
     cmd: tuple[str, ...],
@@ -109,7 +110,7 @@ def try_(
     output = Output(as_json)
     settings = config.load(session.project_of(Path.cwd(), sandbox))
     command = inputs.command(cmd, settings)
-    demands = replace(inputs.demands(settings, budget_s=budget, allow=allow), take_up=goes_on())
+    demands = replace(inputs.demands(settings, budget_s=budget, allow=allow, exact=exact), take_up=goes_on())
     found = session.existing_session(Path.cwd(), sandbox)
     if also:
         output.say(verifying.cost(demands, found))
@@ -130,11 +131,11 @@ def try_(
 def _several(output: Output, found: Any, names: tuple[str, ...], command: Any, demands: Any) -> int:
     """A round of experiments, each typed again in a sandbox and, with --on slurm, in a job of its own."""
     from trainflash import report
-    from trainflash.workflow import answers, rounds, submitting
+    from trainflash.workflow import answers, inputs, rounds, submitting
 
     def typed(tried: rounds.Tried) -> submitting.Typed:
         words = ["optimize", "try", tried.knob, "--sandbox", str(tried.directory), "--budget", f"{demands.budget_s}s"]
-        words += ["--allow", ",".join(sorted(demands.allowed))] if demands.allowed else []
+        words += inputs.as_typed(demands)
         return submitting.Typed(tuple(words), ("--", *command.argv), *config.IN_A_JOB)
 
     parts = submitting.Parts(typed, Path.cwd(), elsewhere.environment(), elsewhere.relay, elsewhere.say)
@@ -156,7 +157,7 @@ def _several(output: Output, found: Any, names: tuple[str, ...], command: Any, d
 @sandbox_or_new_option
 @json_option
 @command_argument
-def auto(budget: float | None, allow: str | None, sandbox: Path | None, as_json: bool, cmd: tuple[str, ...]) -> None:
+def auto(budget: float | None, allow: str | None, exact: bool, sandbox: Path | None, as_json: bool, cmd: tuple[str, ...]) -> None:
     """Diagnose, plan, try one knob at a time, diagnose again, until the program is healthy or the budget is spent.
 
     A search that was interrupted goes on where it stood when the same command is given again. What changes the training is tried only
@@ -168,4 +169,4 @@ def auto(budget: float | None, allow: str | None, sandbox: Path | None, as_json:
     """
     from trainflash.cli.tune import run_loop
 
-    run_loop(Path.cwd(), sandbox, budget, allow, as_json, cmd, "optimize_auto")
+    run_loop(Path.cwd(), sandbox, budget, allow, as_json, cmd, "optimize_auto", exact=exact)

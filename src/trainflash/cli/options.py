@@ -26,14 +26,18 @@ def command_argument(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def allow_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    exact = click.option(
+        "--exact",
+        is_flag=True,
+        help="Refuse what is not equal to the last bit. Without it, rounding within the program's own noise counts as the same.",
+    )
     return click.option(
         "--allow",
         "--accept-change",
         "allow",
         metavar="NAMES",
-        help="Changes that you agree to by name, comma-separated: order, numerics, precision, cadence, schedule, batch, shape, coverage, "
-        "evaluation.",
-    )(function)
+        help="Changes that you agree to by name, comma-separated: order, precision, cadence, schedule, batch, shape, coverage, evaluation.",
+    )(exact(function))
 
 
 def json_option(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -22,14 +22,16 @@ DEMO_BUDGET_S = 270.0  # the loop must end well within six minutes on two busy c
 @sandbox_or_new_option
 @json_option
 @command_argument
-def tune(project: Path, budget: float | None, allow: str | None, sandbox: Path | None, as_json: bool, cmd: tuple[str, ...]) -> None:
+def tune(
+    project: Path, budget: float | None, allow: str | None, exact: bool, sandbox: Path | None, as_json: bool, cmd: tuple[str, ...]
+) -> None:
     """Find the bottleneck of PROJECT's training, try changes in a sandbox, and show what is proven faster.
 
     \b
     trainflash tune . -- python train.py
-    trainflash tune . --budget 40m --allow numerics -- python train.py --config small.yaml
+    trainflash tune . --budget 40m --allow order -- python train.py --config small.yaml
     """
-    run_loop(project, sandbox, budget, allow, as_json, cmd, "tune")
+    run_loop(project, sandbox, budget, allow, as_json, cmd, "tune", exact=exact)
 
 
 @click.command(short_help="The whole loop on a bundled slow program.")
@@ -50,7 +52,15 @@ def demo(directory: Path | None, budget: float, as_json: bool) -> None:
 
 
 def run_loop(
-    project: Path, sandbox: Path | None, budget: float | None, allow: str | None, as_json: bool, cmd: tuple[str, ...], name: str
+    project: Path,
+    sandbox: Path | None,
+    budget: float | None,
+    allow: str | None,
+    as_json: bool,
+    cmd: tuple[str, ...],
+    name: str,
+    *,
+    exact: bool = False,
 ) -> None:
     """Open or make the sandbox, run the loop, write the report, print the result."""
     from trainflash import report
@@ -59,7 +69,7 @@ def run_loop(
     output = Output(as_json)
     settings = config.load(session.project_of(project, sandbox))
     command = inputs.command(cmd, settings)
-    demands = inputs.demands(settings, budget_s=budget, allow=allow)
+    demands = inputs.demands(settings, budget_s=budget, allow=allow, exact=exact)
     searching.refuse_too_little(demands.budget_s)
     output.say(f"tuning `{inputs.shown(command)}` in a sandbox: at most {demands.budget_s / 60:.0f} min, several starts of the program")
     with output.progress() as progress:

@@ -52,6 +52,7 @@ def verify(
     seeds: int,
     restart_command: str | None,
     allow: str | None,
+    exact: bool,
     budget: float | None,
     resume: bool,
     sandbox: Path | None,
@@ -73,7 +74,7 @@ def verify(
     output = Output(as_json)
     settings = config.load(session.project_of(Path.cwd(), sandbox))
     demands = inputs.demands(
-        settings, budget_s=budget, allow=allow, tolerance=tolerance, resume=resume, metric=metric,
+        settings, budget_s=budget, allow=allow, exact=exact, tolerance=tolerance, resume=resume, metric=metric,
         restart=restart_command, convergence=seeds if convergence else 0,
     )  # fmt: skip
     demands = replace(demands, take_up=goes_on())

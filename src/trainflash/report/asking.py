@@ -52,7 +52,7 @@ def explanation(told: Mapping[str, Any]) -> RenderableType:
     return grid
 
 
-_MAY_CHANGE = {"same": "nothing: it trains the same", "close": "rounding alone; agree to numerics where it is not equal to the bit"}
+_MAY_CHANGE = {"same": "nothing: it trains the same", "close": "rounding alone"}
 Rows = list[tuple[str, RenderableType | None]]
 
 

@@ -47,7 +47,7 @@ def verdict(judged: Verdict) -> RenderableType:
         ("slow steps", figures.tails(judged.speedup)),
         ("memory", figures.memory(judged.resources)),
         ("CPU time", figures.cpu(judged.resources)),
-        ("fidelity", fidelity_words(judged.fidelity)),
+        ("fidelity", fidelity_words(judged.fidelity, judged.verdict == "accept")),
         ("loss delta", figures.loss(judged.fidelity)),
         ("protection", judged.protection or figures.MISSING),
         ("spent", figures.seconds(judged.spent_s)),
@@ -142,6 +142,6 @@ def _experiments(tried: Sequence[Experiment], width: int) -> RenderableType:
         ]
         row.append(figures.interval(judged.speedup if judged else None))
         if wide:
-            row.append(fidelity_words(judged.fidelity if judged else None))
+            row.append(fidelity_words(judged.fidelity, judged.verdict == "accept") if judged else fidelity_words(None))
         made.add_row(*row, mark(experiment.decision))
     return made

@@ -37,7 +37,7 @@ def _verdict(judged: Verdict) -> str:
     rows = [
         ("Speed-up", f"{figures.interval(judged.speedup)} over {figures.count(judged.starts, 'start')}"),
         ("Slow steps", figures.tails(judged.speedup)),
-        ("Training", fidelity_words(judged.fidelity)),
+        ("Training", fidelity_words(judged.fidelity, judged.verdict == "accept")),
         ("Mean absolute loss delta", figures.loss(judged.fidelity)),
     ]
     if judged.fidelity and judged.fidelity.not_seen:
@@ -69,7 +69,7 @@ def _experiments(view: TuneView) -> str:
     rows = []
     for experiment in view.experiments:
         judged = experiment.verdict
-        fidelity = fidelity_words(judged.fidelity if judged else None)
+        fidelity = fidelity_words(judged.fidelity, judged.verdict == "accept") if judged else fidelity_words(None)
         knob = f"{experiment.knob} = {experiment.value}" if experiment.value else experiment.knob
         rows.append((str(experiment.n), knob, figures.interval(judged.speedup if judged else None), fidelity, experiment.decision))
     return _table(("#", "Knob", "Speed-up", "Training", "Decision"), rows)

@@ -13,7 +13,7 @@ Tone = Literal["good", "bad", "unsure"]
 
 FIDELITY = {
     "same": "trains the same",
-    "close": "trains the same within tolerance",
+    "close": "trains the same but for rounding",
     "changed": "trains differently",
     "inconclusive": "fidelity unknown",
 }
@@ -63,18 +63,21 @@ def headline(view: TuneView) -> Headline:
         return Headline("Nothing to write back", view.stopped_because, "unsure")
     reasons = "; ".join(verdict.reasons)
     if verdict.verdict == "accept" and verdict.speedup:
-        fidelity = fidelity_words(verdict.fidelity)
+        fidelity = fidelity_words(verdict.fidelity, accepted=True)
         return Headline(f"{figures.times(verdict.speedup.mean)} faster, and it {fidelity}", reasons, "good")
     if verdict.verdict == "reject":
         return Headline("Rejected: the program stays as it is", reasons, "bad")
     return Headline("Inconclusive: not enough evidence to change the program", reasons, "unsure")
 
 
-def fidelity_words(fidelity: Fidelity | None) -> str:
-    """`trains the same`, `trains differently: order`, …"""
+def fidelity_words(fidelity: Fidelity | None, accepted: bool = False) -> str:
+    """`trains the same`, `trains differently: order`, …; `accepted`: the owner has agreed to what is different."""
     if fidelity is None:
         return "fidelity not measured"
-    return FIDELITY[fidelity.verdict] + (f": {', '.join(fidelity.changed)}" if fidelity.changed else "")
+    names = ", ".join(name for name in fidelity.changed if name != "numerics" or fidelity.verdict == "inconclusive")
+    if accepted and fidelity.verdict == "changed":
+        return f"trains the same but for what was agreed to: {names or 'rounding'}"
+    return FIDELITY[fidelity.verdict] + (f": {names}" if names else "")
 
 
 def next_step(view: TuneView) -> str:

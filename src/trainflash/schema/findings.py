@@ -102,7 +102,7 @@ class Candidate:
     value: str
     finding: Kind
     location: Location | None
-    risk: Change  # what it may change in the training; "close" needs `numerics` agreed to, unless it comes out bitwise the same
+    risk: Change  # what it may change in the training; "close": its rounding
     diff: str
     why: str
     environment: dict[str, str] = field(default_factory=dict)

@@ -13,6 +13,8 @@ from trainflash.errors import UsageError
 from trainflash.schema import CONSENTS, Command, Location
 from trainflash.workflow.verifying import Demands
 
+ROUNDING = "numerics"  # what the check of the training has found to lie within the program's own noise
+
 
 def command(argv: Sequence[str], settings: Settings) -> Command:
     """The training command, else the one in the project's settings."""
@@ -35,11 +37,18 @@ def place(text: str) -> Location:
     return Location(match[1], int(match[2]))
 
 
+def as_typed(demands: Demands) -> list[str]:
+    """The options that give the same agreements on a command line."""
+    named = sorted(demands.allowed - {ROUNDING})
+    return [*(["--allow", ",".join(named)] if named else []), *([] if ROUNDING in demands.allowed else ["--exact"])]
+
+
 def demands(
     settings: Settings,
     *,
     budget_s: float | None = None,
     allow: str | None = None,
+    exact: bool = False,
     tolerance: float | None = None,
     resume: bool = False,
     metric: str | None = None,
@@ -48,12 +57,16 @@ def demands(
 ) -> Demands:
     """What verdicts are held to, from the options where given, else from the settings; `allow` is comma-separated.
 
-    With `metric` the tolerance is that of the metric, and the losses keep theirs.
+    Rounding needs no agreement by name, unless `exact` or the settings ask for every bit. With `metric` the tolerance is that of the
+    metric, and the losses keep theirs.
     """
     named = (*settings.allow, *(word.strip() for word in (allow or "").split(",") if word.strip()))
     unknown = sorted(set(named) - set(CONSENTS))
     if unknown:
         raise UsageError(f"nobody can agree to {unknown[0]!r}", f"changes that can be agreed to: {', '.join(CONSENTS)}")
+    exact = exact or settings.exact
+    if exact and ROUNDING in named:
+        raise UsageError(f"--exact and an agreement to {ROUNDING} exclude each other", "leave one of them out; see trainflash.toml, too")
     if tolerance is not None and not 0 < tolerance < math.inf:
         raise UsageError(f"a tolerance of {tolerance} is no positive number", "give the largest mean |loss delta|, such as 1e-3")
     if metric is not None:
@@ -66,7 +79,7 @@ def demands(
         restart=tuple(shlex.split(restart or "")),
         convergence=convergence,
         tolerance=tolerance if tolerance and metric is None else settings.tolerance,
-        allowed=frozenset(named),
+        allowed=frozenset(named) | (frozenset() if exact else {ROUNDING}),
         budget_s=settings.budget_s if budget_s is None else budget_s,
         min_gain=settings.min_gain,
         resume=resume,

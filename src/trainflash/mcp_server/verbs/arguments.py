@@ -25,9 +25,11 @@ Command = Annotated[
 Budget = Annotated[str | None, "Time at most, such as 90s, 20m or 1.5h."]
 Allow = Annotated[
     str | None,
-    "Changes that the owner agrees to by name, comma-separated: order, numerics, precision, cadence, schedule, batch, shape, coverage, "
-    "evaluation. Ask the owner first.",
+    "Changes that the owner agrees to by name, comma-separated: order, precision, cadence, schedule, batch, shape, coverage, evaluation. "
+    "Ask the owner first.",
 ]
+
+Exact = Annotated[bool, "Refuse what is not equal to the last bit; without it, rounding within the program's own noise is the same."]
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from trainflash.errors import UsageError
-from trainflash.mcp_server.verbs.arguments import Allow, Budget, Call, Command, Project, Sandbox, Verb, seconds, words
+from trainflash.mcp_server.verbs.arguments import Allow, Budget, Call, Command, Exact, Project, Sandbox, Verb, seconds, words
 from trainflash.mcp_server.verbs.elsewhere import On, Slurm, in_a_job, place_of
 
 
@@ -37,6 +37,7 @@ def try_(
     finding: Annotated[str | None, "The finding that the patch answers, as its brief names it."] = None,
     budget: Budget = None,
     allow: Allow = None,
+    exact: Exact = False,
     on: On = None,
     slurm: Slurm = None,
 ) -> dict[str, Any]:
@@ -52,10 +53,10 @@ def try_(
         raise UsageError("why and finding say what a patch is for", "leave them out: a knob knows its own")
     settings = call.settings(project, sandbox)
     typed = inputs.command(words(command), settings)
-    demands = inputs.demands(settings, budget_s=seconds(budget), allow=allow)
+    demands = inputs.demands(settings, budget_s=seconds(budget), allow=allow, exact=exact)
     found = call.existing(project, sandbox)
     written = _from_text(patch, why, finding) if patch is not None else None
-    given = {"--at": at, "--why": why or None, "--finding": finding, "--budget": budget, "--allow": allow}
+    given = {"--at": at, "--why": why or None, "--finding": finding, "--budget": budget, "--allow": allow, "--exact": exact}
     with _as_file(found, patch) as path:
         verb = ["optimize", "try", *([_no_option(knob)] if knob is not None else [])]
         if (told := in_a_job(call, on, slurm, settings, verb, {**given, "--patch": path}, typed.argv, place_of(found))) is not None:
@@ -102,6 +103,7 @@ def auto(
     sandbox: Sandbox = None,
     budget: Budget = None,
     allow: Allow = None,
+    exact: Exact = False,
     on: On = None,
     slurm: Slurm = None,
 ) -> dict[str, Any]:
@@ -113,9 +115,9 @@ def auto(
 
     settings = call.settings(project, sandbox)
     typed = inputs.command(words(command), settings)
-    demands = inputs.demands(settings, budget_s=seconds(budget), allow=allow)
+    demands = inputs.demands(settings, budget_s=seconds(budget), allow=allow, exact=exact)
     found = call.any_session(project, sandbox)
-    given = {"--budget": budget, "--allow": allow}
+    given = {"--budget": budget, "--allow": allow, "--exact": exact}
     if (told := in_a_job(call, on, slurm, settings, ["optimize", "auto"], given, typed.argv, place_of(found))) is not None:
         return told
     with found.locked():

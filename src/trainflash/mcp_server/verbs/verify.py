@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from trainflash.errors import UsageError
-from trainflash.mcp_server.verbs.arguments import Allow, Budget, Call, Command, Project, Sandbox, Verb, seconds, words
+from trainflash.mcp_server.verbs.arguments import Allow, Budget, Call, Command, Exact, Project, Sandbox, Verb, seconds, words
 from trainflash.mcp_server.verbs.elsewhere import On, Slurm, in_a_job, place_of
 
 
@@ -27,6 +27,7 @@ def verify(
     seeds: Annotated[int, "How many seeds convergence trains under.", (1, 100)] = 5,
     restart_command: Annotated[str | None, "The command that goes on from a checkpoint."] = None,
     accept_change: Allow = None,
+    exact: Exact = False,
     budget: Budget = None,
     resume: Annotated[bool, "Go on with what an interrupted verify left; refuse when machine or versions are others now."] = False,
     on: On = None,
@@ -39,14 +40,14 @@ def verify(
         raise UsageError("experiment and baseline or candidate exclude each other", "name an experiment, or two commits")
     settings = call.settings(project, sandbox)
     demands = inputs.demands(
-        settings, budget_s=seconds(budget), allow=accept_change, tolerance=tolerance, resume=resume, metric=metric,
+        settings, budget_s=seconds(budget), allow=accept_change, exact=exact, tolerance=tolerance, resume=resume, metric=metric,
         restart=restart_command, convergence=seeds if convergence else 0,
     )  # fmt: skip
     found = call.existing(project, sandbox)
     given = {
         "--experiment": experiment, "--baseline": baseline, "--candidate": candidate, "--metric": metric, "--tolerance": tolerance,
         "--convergence": convergence, "--seeds": seeds, "--restart-command": restart_command, "--accept-change": accept_change,
-        "--budget": budget, "--resume": resume,
+        "--exact": exact,        "--budget": budget, "--resume": resume,
     }  # fmt: skip
     owners = inputs.command(words(command), settings).argv if command or experiment is None else ()
     if (told := in_a_job(call, on, slurm, settings, ["verify"], given, owners, place_of(found))) is not None:
