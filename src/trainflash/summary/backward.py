@@ -46,11 +46,11 @@ def _beside(call: CallTrace, called: float) -> float:
 
 
 def _seen_again(parts: list[float]) -> list[float]:
-    """The parts, none larger than both beside it: a process that takes the core in the middle of one recorded step is no hook."""
+    """The parts, without those that no record beside them has: a process that takes the core in one recorded step is no hook."""
     if len(parts) < 2:
         return parts
     padded = [parts[1], *parts, parts[-2]]
-    return [min(part, max(before, behind)) for before, part, behind in zip(padded, parts, padded[2:], strict=False)]
+    return [part if before or behind else 0.0 for before, part, behind in zip(padded, parts, padded[2:], strict=False)]
 
 
 def _backwards(call: CallTrace) -> dict[Stack, float]:

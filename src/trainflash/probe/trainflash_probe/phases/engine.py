@@ -97,6 +97,7 @@ def _by_hand(enter, leave, in_dynamo) -> tuple:
         if create_graph and loop.forwards and not (_functional or loop.pending or loop.in_bwd or loop.in_opt or in_dynamo()):
             if loop.tid != get_ident():
                 return False
+            loop.by_hand = True
             emit(codes.FWD)
             return _INNER
         loop.by_hand = True
