@@ -15,6 +15,7 @@ from trainflash.trace.calls import CallTrace
 
 BESIDE = 0.3  # own: of backward, before what the engine does beside nodes is more than adding up gradients
 NODE_NS = 10_000  # measured: the engine's own time for a node, recorded, is 6.5 to 7.7 µs; more on a busy machine
+ALIKE, GROWN = 2.0, 1.5  # own: times as much beside nodes as in the record beside it; the same, times the ratio of their steps
 WATCHED_NS = 15_000  # measured: what watching a call adds to its step, for the most part outside of the call's own time
 _ENGINE = ("torch/autograd/graph.py", "_engine_run_backward")
 
@@ -24,7 +25,8 @@ class Divided:
 
     def __init__(self, calls: tuple[CallTrace, ...], called: float) -> None:
         known = [(call, found) for call in calls if (found := _backwards(call))]
-        beside = _seen_again([_beside(call, called) for call, _ in known])
+        recorded = [call for call, _ in known]
+        beside = [_beside(call, called) if _seen_again(recorded, number) else 0.0 for number, call in enumerate(recorded)]
         self._known = [(found, part) for (_, found), part in zip(known, beside, strict=True)]
         self._steps = np.array([call.step for call, _ in known])
 
@@ -45,12 +47,14 @@ def _beside(call: CallTrace, called: float) -> float:
     return beside / (1 - called) if beside >= BESIDE and called < 1 else 0.0
 
 
-def _seen_again(parts: list[float]) -> list[float]:
-    """The parts, without those that no record beside them has: a process that takes the core in one recorded step is no hook."""
-    if len(parts) < 2:
-        return parts
-    padded = [parts[1], *parts, parts[-2]]
-    return [part if before or behind else 0.0 for before, part, behind in zip(padded, parts, padded[2:], strict=False)]
+def _seen_again(calls: list[CallTrace], number: int) -> bool:
+    """Whether a recorded step beside this one has as much beside nodes: a process that takes the core in one step is no hook.
+
+    What piles up may grow with the number of steps.
+    """
+    this, others = calls[number], [calls[at] for at in (number - 1, number + 1) if 0 <= at < len(calls)]
+    most = [max(ALIKE, GROWN * this.step / max(1, other.step)) * other.beside_ns for other in others]
+    return not others or this.beside_ns <= max(most)
 
 
 def _backwards(call: CallTrace) -> dict[Stack, float]:
