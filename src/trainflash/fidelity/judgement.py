@@ -69,9 +69,7 @@ _CHANGE = {rule.name: rule.change for rule in RULES}
 _BY_CHANCE = frozenset(rule.name for rule in RULES if rule.by_chance)
 
 # What the same gradient and the same step in every update explain: samples may be handed over in other portions, forms and numbers.
-_EXPLAINED = frozenset({
-    "batch", "input shapes", "samples", "order", "targets", "fresh random values", "data types", "input values", "target values",
-})  # fmt: skip
+_EXPLAINED = frozenset({"batch", "input shapes", "samples", "order", "targets", "fresh random values", "data types"})
 # After these the losses and weights of single updates cannot be compared any more.
 _MOVES_LOSSES = frozenset({"updates", "batch", "shape", "samples", "order", "targets", "mode", "optimizer", "schedule", "coverage"})
 
