@@ -1,4 +1,4 @@
-"""`trainflash log`, `report` and `explain`: what was tried, shown again, and what a finding or knob means."""
+"""`trainflash log`, `report` and `explain`: what was tried, shown again, and what a finding, knob or pattern means."""
 
 from __future__ import annotations
 
@@ -74,18 +74,20 @@ def report(sandbox: Path | None, as_json: bool) -> None:
     )
 
 
-@click.command(short_help="What a finding or a knob means.")
-@click.argument("name", metavar="[FINDING_OR_KNOB]", required=False)
+@click.command(short_help="What a finding, a knob or a pattern means.")
+@click.argument("name", metavar="[FINDING_KNOB_OR_PATTERN]", required=False)
 @json_option
 def explain(name: str | None, as_json: bool) -> None:
-    """Explain a finding (symptom, cause, evidence, fixes) or a knob (what it does, what it may change, how to undo it).
+    """Explain a finding (symptom, cause, evidence, fixes), a knob (what it does, what it may change, how to undo it) or a pattern (a
+    rewrite for a patch, before and after).
 
-    Without a name: all findings and knobs, one line each.
+    Without a name: all of them, one line each.
 
     \b
     trainflash explain
     trainflash explain input_cpu
     trainflash explain memoize_function
+    trainflash explain rows_at_once
     """
     from trainflash import report as reports
     from trainflash.workflow import explaining

@@ -9,7 +9,8 @@ A knob is a file in `templates/knobs`; it names an edit of a known kind. Nothing
 unified diff. An edit is made only where the source of a value is clear; otherwise there is a refusal with the reason.
 """
 
+from trainflash.knobs import patterns
 from trainflash.knobs.knob_files import Knob, by_name, catalogue, get, load
 from trainflash.knobs.planning import plan, propose
 
-__all__ = ["Knob", "by_name", "catalogue", "get", "load", "plan", "propose"]
+__all__ = ["Knob", "by_name", "catalogue", "get", "load", "patterns", "plan", "propose"]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 
 from trainflash.errors import UsageError
+from trainflash.knobs import patterns
 from trainflash.knobs.effects.read_rarely import read_rarely
 from trainflash.knobs.project import Project
 from trainflash.schema import Brief, Finding, Location
@@ -31,11 +32,12 @@ def brief(project: Project, finding: Finding, title: str = "", frame: str = "", 
 
     `title` and `frame` are those of a knob that is advice only: what to do, and the shape of the patch. `tried` says what knobs came to.
     """
+    code = _code(project, finding.location)
     return Brief(
         finding=finding.kind,
         location=finding.location,
         summary=f"{finding.summary}; to do: {title}: {frame}" if title else finding.summary,
-        code=_code(project, finding.location),
+        code=code,
         evidence=finding.evidence,
         ceiling=finding.ceiling,
         keep_the_same=KEEP,
@@ -45,6 +47,7 @@ def brief(project: Project, finding: Finding, title: str = "", frame: str = "", 
         try_with=TRY.format(kind=finding.kind),
         tried=tried,
         read_rarely=_read_rarely(project, finding.location),
+        patterns=patterns.fitting(finding.kind, code),
     )
 
 

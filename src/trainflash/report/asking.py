@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from rich.console import Group, RenderableType
+from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
 
@@ -43,8 +44,9 @@ def proposal(made: Proposed) -> RenderableType:
 
 
 def explanation(told: Mapping[str, Any]) -> RenderableType:
-    """One finding or knob, or the list of them all, field by field."""
-    rows = _of_finding(told) if "symptom" in told else _of_knob(told) if "answers" in told else _names(told)
+    """One finding, knob or pattern, or the list of them all, field by field."""
+    kinds = {"kind": _of_finding, "values": _of_knob, "before": _of_pattern}
+    rows = next((rows_of(told) for field, rows_of in kinds.items() if field in told), None) or _names(told)
     grid = Table.grid(padding=(0, 2))
     for name, value in rows:
         if value is not None:
@@ -65,6 +67,7 @@ def _of_finding(told: Mapping[str, Any]) -> Rows:
         ("Evidence", ink(told["evidence"])),
         ("Fixes", Group(*bullets(fixes))),
         ("Knobs", ink(", ".join(told["knobs"]) or "none: it needs a patch, or a person")),
+        ("Patterns", ink(", ".join(told["patterns"])) if told["patterns"] else None),
         ("Source", _address(told["source"])),
     ]
 
@@ -86,8 +89,24 @@ def _of_knob(told: Mapping[str, Any]) -> Rows:
     ]
 
 
+def _of_pattern(told: Mapping[str, Any]) -> Rows:
+    return [
+        ("Pattern", ink(f"{told['name']}: {told['title']}")),
+        ("Answers", ink(", ".join(told["answers"]))),
+        ("Symptom", ink(told["symptom"])),
+        ("Before", Syntax(told["before"].rstrip(), "python", background_color="default")),
+        ("After", Syntax(told["after"].rstrip(), "python", background_color="default")),
+        ("Keeps", ink(told["keeps"])),
+        ("Traps", Group(*bullets(told["traps"]))),
+        ("Source", Group(*(_address(source) for source in told["source"])) if told["source"] else None),
+    ]
+
+
 def _names(told: Mapping[str, Any]) -> Rows:
-    return [(title, Group(*bullets([f"{row['name']} — {row['what']}" for row in told[title.lower()]]))) for title in ("Findings", "Knobs")]
+    return [
+        (title, Group(*bullets([f"{row['name']} — {row['what']}" for row in told[title.lower()]])))
+        for title in ("Findings", "Knobs", "Patterns")
+    ]
 
 
 def _named(knob: str) -> str:

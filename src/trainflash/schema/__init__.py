@@ -11,7 +11,21 @@ from trainflash.schema.documents import (
     write_atomically,
     write_document,
 )
-from trainflash.schema.findings import KINDS, Brief, Candidate, Ceiling, Change, Diagnosis, Evidence, Finding, Kind, Plan, Refusal, Worth
+from trainflash.schema.findings import (
+    KINDS,
+    Brief,
+    Candidate,
+    Ceiling,
+    Change,
+    Diagnosis,
+    Evidence,
+    Finding,
+    Kind,
+    Plan,
+    Quoted,
+    Refusal,
+    Worth,
+)
 from trainflash.schema.gate import (
     Accelerator,
     BenchMode,
@@ -168,6 +182,7 @@ __all__ = [
     "RankStat",
     "RankWhatIf",
     "Recompute",
+    "Quoted",
     "Refusal",
     "RepeatedWork",
     "Resources",

@@ -1,6 +1,6 @@
 """What was found and what could be tried: `findings.v1`, `plan.v1`.
 
-History: v1, first version; `precision` as a risk came later, then `sites` of diagnoses and briefs.
+History: v1, first version; `precision` as a risk came later, then `sites` of diagnoses and briefs, then `patterns` of briefs.
 """
 
 from __future__ import annotations
@@ -120,6 +120,19 @@ class Refusal:
 
 
 @dataclass(frozen=True)
+class Quoted:
+    """A pattern as a brief quotes it: a rewrite that often helps where such a thing is seen, on code of its own."""
+
+    name: str
+    title: str
+    symptom: str
+    before: str
+    after: str
+    keeps: str
+    traps: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Brief:
     """What an assistant needs to write a patch where no mechanical knob fits."""
 
@@ -137,6 +150,7 @@ class Brief:
     tried: tuple[str, ...] = ()  # what knobs came to here, or why they do not apply
     read_rarely: tuple[str, ...] = ()  # fields that the line's function sets, and the conditions under which alone they are read
     sites: tuple[Site, ...] = ()  # those of the diagnosis, of each only the end of its path and its costliest operator
+    patterns: tuple[Quoted, ...] = ()  # rewrites that fit the place, the likeliest first
 
 
 @dataclass(frozen=True)

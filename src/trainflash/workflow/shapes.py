@@ -115,7 +115,9 @@ SHAPES: dict[str, Shape] = {
     "log": Shape(None, {"path": str, "entries": list[LogEntry]}),
     "log_note": Shape(None, {"path": str}),
     "report": Shape(None, {"report": str, "log": str}),
-    "explain": Shape(None, {"name": str, "kind": str, "findings": list[Named], "knobs": list[Named] | list[str]}),
+    "explain": Shape(
+        None, {"name": str, "kind": str, "findings": list[Named], "knobs": list[Named] | list[str], "patterns": list[Named] | list[str]}
+    ),
     "doctor": Shape(None, {"checks": list[Check]}),
     "profile_capture": Shape(None, {"run": str, "profile_dir": str, "traces": list[str], "steps": int, "protection": Protection | None}),
     "profile_summarize": Shape(ProfileSummary, {"output": str}),

@@ -38,9 +38,9 @@ def report(call: Call, project: Project = None, sandbox: Sandbox = None) -> dict
 
 
 def explain(
-    call: Call, name: Annotated[str | None, "A finding or a knob; without it all of them, one line each."] = None
+    call: Call, name: Annotated[str | None, "A finding, a knob or a pattern; without it all of them, one line each."] = None
 ) -> dict[str, Any]:
-    """What a finding means (symptom, cause, evidence, fixes), or what a knob does, may change, and how to undo it."""
+    """What a finding means, what a knob does and may change, or what a pattern rewrites: before, after and its traps."""
     from trainflash.workflow import explaining
 
     return explaining.answer(explaining.explain(name)) if name else explaining.everything()
@@ -58,6 +58,6 @@ VERBS = (
     Verb("log", log, "Show the tuning log", "log", reads_only=True),
     Verb("log_note", note, "Add a note to the log", "log_note"),
     Verb("report", report, "Write the report again", "report", long=True),
-    Verb("explain", explain, "Explain a finding or a knob", "explain", reads_only=True),
+    Verb("explain", explain, "Explain a finding, a knob or a pattern", "explain", reads_only=True),
     Verb("doctor", doctor, "What works on this machine", "doctor", long=True, reads_only=True),
 )
