@@ -14,12 +14,14 @@ SOURCE = Path(__file__).resolve().parents[2] / "src" / "trainflash"
 CORE = {
     "sandbox", "view", "launch", "bench", "fidelity", "verdict", "tuning_log", "writeback", "knobs", "diagnosis", "summary", "trace",
     "telemetry", "live", "stats", "stacks", "redact", "resources", "config", "schema", "errors", "install", "report", "profile", "gate",
+    "git_runner",
 }  # fmt: skip
 MAY_IMPORT = {
     "errors": set(),
     "schema": {"errors"},
     "config": {"errors"},
     "redact": set(),
+    "git_runner": {"errors"},
     "resources": {"errors"},
     "stats": {"schema", "errors"},
     "stacks": {"schema"},
@@ -29,17 +31,17 @@ MAY_IMPORT = {
     "summary": {"schema", "stats", "trace", "stacks"},
     "diagnosis": {"schema", "stats", "errors"},
     "knobs": {"schema", "resources", "errors"},
-    "sandbox": {"schema", "errors"},
-    "view": {"schema", "errors"},
+    "sandbox": {"git_runner", "schema", "errors"},
+    "view": {"git_runner", "schema", "errors"},
     "launch": {"schema", "view", "errors", "redact"},
     "bench": {"schema", "stats", "trace", "launch", "errors"},
-    "fidelity": {"schema", "stats", "trace", "launch", "errors"},
+    "fidelity": {"git_runner", "schema", "stats", "trace", "launch", "errors"},
     "verdict": {"schema", "stats"},
     "tuning_log": {"schema", "redact", "errors"},
-    "writeback": {"schema", "errors"},
+    "writeback": {"git_runner", "schema", "errors"},
     "install": {"resources", "errors"},
     "profile": {"schema", "stats", "errors"},
-    "gate": {"schema", "stats", "bench", "trace", "summary", "fidelity", "telemetry", "resources", "redact", "errors"},
+    "gate": {"git_runner", "schema", "stats", "bench", "trace", "summary", "fidelity", "telemetry", "resources", "redact", "errors"},
     "report": {"schema", "resources"},
     "workflow": CORE,
     "cli": {"workflow", "report", "gate", "install", "config", "errors", "mcp_server"},
@@ -53,7 +55,6 @@ ONE_HOME = {
     "yaml": {"schema", "knobs"},
     "ruamel": {"knobs"},
     "libcst": {"knobs"},
-    "git": {"sandbox", "writeback"},
     "pynvml": {"telemetry", "live"},
     "psutil": {"telemetry", "live"},
     "msgspec": {"schema", "profile"},
@@ -128,6 +129,23 @@ def test_imports_run_one_way():
 def test_every_module_stands_in_the_table():
     modules = {p.name.removesuffix(".py") for p in SOURCE.iterdir() if p.suffix == ".py" or (p / "__init__.py").exists()}
     assert modules - {"__init__"} == set(MAY_IMPORT)
+
+
+def starts_of_git(source: Path) -> list[str]:
+    """Every command line below `source` whose first word is git, outside the one place that may start it."""
+    return [
+        f"{path.relative_to(source)}:{node.lineno}"
+        for path in sorted(source.rglob("*.py"))
+        if path.name != "git_runner.py"
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.List | ast.Tuple) and node.elts and isinstance(node.elts[0], ast.Constant) and node.elts[0].value == "git"
+    ]
+
+
+def test_git_is_started_in_one_place(tmp_path):
+    assert starts_of_git(SOURCE) == []
+    (tmp_path / "new.py").write_text('import subprocess\nsubprocess.run(["git", "status"])\n')
+    assert starts_of_git(tmp_path) == ["new.py:2"]
 
 
 def test_the_probe_needs_only_the_standard_library():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +12,10 @@ import pytest
 
 from trainflash import sandbox
 from trainflash.errors import UsageError
+from trainflash.fidelity import changed_lines, reuse
+from trainflash.gate.machines import checkout
 from trainflash.schema import Brief, Check, Command, Fidelity, Plan, Speedup, SpeedVerdict, write_document
+from trainflash.view import listing
 from trainflash.workflow import approving, optimizing, session, showing, verifying
 from trainflash.workflow.verifying import Demands
 
@@ -262,3 +266,41 @@ def test_a_command_whose_secrets_are_gone_is_not_run_with_marks_in_their_place(f
         verifying.verify_experiment(found, made.n, Demands())
     again = verifying.verify_experiment(found, made.n, Demands(), COMMAND)
     assert again.command.argv == COMMAND.argv
+
+
+HOOKS = (
+    "applypatch-msg", "commit-msg", "post-applypatch", "post-checkout", "post-commit", "post-index-change", "post-merge", "post-rewrite",
+    "pre-applypatch", "pre-auto-gc", "pre-commit", "pre-rebase", "prepare-commit-msg", "reference-transaction", "watch",
+)  # fmt: skip
+
+
+def test_no_hook_of_the_owner_runs_in_any_verb(found, measures, tmp_path):
+    project, ran = Path(found.sandbox.project), tmp_path / "ran"
+    found.discard(everything=True)
+    for name in HOOKS:
+        hook = project / ".git" / "hooks" / name
+        hook.write_text(f"#!/bin/sh\necho {name} >> '{ran}'\n")
+        hook.chmod(0o755)
+    subprocess.run(["git", "config", "core.fsmonitor", ".git/hooks/watch"], cwd=project, check=True)
+    os.utime(project / "train.py", ns=(0, 0))  # what makes a look refresh the index, and so call post-index-change
+    index = (project / ".git" / "index").read_bytes()
+
+    again = session.create(project)
+    sandbox.drifted(again.sandbox)
+    listing.read(again.sandbox)
+    checkout.commit_of(project)
+    assert checkout.is_dirty(project) is False
+    made = attempt(again, 3)
+    changed_lines.find(again.sandbox, made.command, whole=True)
+    reuse.key_of(again.sandbox, "baseline", made.command)
+    showing.view(again)
+    for branch in ("faster", None):
+        digest = approving.propose(again, 1, branch).digest
+        approving.write_back(again, 1, approved_digest=digest, how="digest", branch=branch)
+        approving.undo(again)
+    again.discard(everything=True)
+
+    assert not ran.exists(), ran.read_text()
+    assert (project / ".git" / "index").read_bytes() == index
+    subprocess.run(["git", "status"], cwd=project, check=True, capture_output=True)
+    assert "post-index-change" in ran.read_text(), "the hooks would have run"

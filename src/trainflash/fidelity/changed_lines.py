@@ -307,4 +307,4 @@ def _changed_lines(old: Path, new: Path) -> frozenset[int]:
 
 
 def _git(folder: str, *words: str) -> bytes:
-    return reuse.git(folder, *words).stdout
+    return reuse.git(folder, *words).out

@@ -14,7 +14,7 @@ import subprocess
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from trainflash import launch
+from trainflash import git_runner, launch
 from trainflash.errors import UsageError
 from trainflash.fidelity.record import Record, read
 from trainflash.schema import Command, Sandbox, Side, write_document
@@ -26,7 +26,7 @@ _VARIABLES = (
     "PYTHON", "TRITON_", "ATEN_", "DNNL_", "ONEDNN_", "XLA_", "HF_", "TRANSFORMERS_", "TOKENIZERS_", "LD_PRELOAD", "LD_LIBRARY_PATH",
     "WORLD_SIZE",
 )  # fmt: skip
-_HARMLESS = ("core.hooksPath=/dev/null", "core.fsmonitor=false", "core.untrackedCache=false", "safe.directory=*")
+_AS_STORED = ("core.autocrlf=false", "core.attributesFile=/dev/null", "core.fileMode=true")  # as the sandbox made its checkouts
 _OURS = ("PYTHONPATH", "PYTEST")  # PYTHONPATH gets the probe in front; a test runner's own
 
 
@@ -61,19 +61,15 @@ class Run:
 def key_of(sandbox: Sandbox, side: Side, command: Command) -> str | None:
     """A hash of the commit of `side`, the command and all that its figures depend on; None when the checkout is not clean."""
     head, dirty = (git(sandbox.checkout(side), *words) for words in (("rev-parse", "HEAD"), ("status", "--porcelain")))
-    if head.returncode or dirty.returncode or dirty.stdout.strip():
+    if head.code or dirty.code or dirty.out.strip():
         return None
-    known = [head.stdout.decode().strip(), asdict(command), environment(sandbox, command)]
+    known = [head.out.decode().strip(), asdict(command), environment(sandbox, command)]
     return hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()
 
 
-def git(folder: str, *words: str) -> subprocess.CompletedProcess[bytes]:
-    """git in a checkout, whatever it ends with, so that it writes no index and starts none of the owner's programs."""
-    clean = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    settings = [part for setting in _HARMLESS for part in ("-c", setting)]
-    return subprocess.run(
-        ["git", "-C", folder, *settings, *words], env={**clean, "GIT_OPTIONAL_LOCKS": "0"}, capture_output=True, check=False
-    )
+def git(folder: str, *words: str) -> git_runner.Answer:
+    """git in a checkout of the sandbox, whatever it ends with."""
+    return git_runner.execute(words, folder, settings=_AS_STORED)
 
 
 def environment(sandbox: Sandbox, command: Command) -> dict[str, str]:

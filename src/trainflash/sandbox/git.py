@@ -1,43 +1,23 @@
-"""Runs git so that nothing of the owner's settings can write, ask, sign, convert or start a program.
-
-Every call names its repository, work tree and index, so a `GIT_DIR` of a surrounding hook has no say; optional locks are off,
-so that reading never refreshes the owner's index. The owner's ignore rules (also the global ones) stay in force.
-"""
+"""Git in one repository of the owner's or of ours: commits, trees and files as they are stored, however the owner has set git up."""
 
 from __future__ import annotations
 
-import contextlib
-import glob
 import os
-import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from trainflash.errors import UsageError
+from trainflash import git_runner
 
 _SETTINGS = (
-    "core.hooksPath=/dev/null", "core.fsmonitor=false", "core.autocrlf=false", "core.safecrlf=false", "core.quotePath=false",
-    "core.logAllRefUpdates=false", "core.splitIndex=false", "core.untrackedCache=false", "core.attributesFile=/dev/null",
-    "core.fileMode=true", "core.symlinks=true", "commit.gpgSign=false", "gc.auto=0", "maintenance.auto=false",
-    "submodule.recurse=false", "apply.whitespace=nowarn", "apply.ignoreWhitespace=false", "diff.noprefix=false",
-    "diff.mnemonicPrefix=false", "worktree.useRelativePaths=false", "diff.orderFile=/dev/null", "safe.directory=*",
-    "advice.detachedHead=false",
+    "core.autocrlf=false", "core.quotePath=false", "core.logAllRefUpdates=false", "core.attributesFile=/dev/null",
+    "core.fileMode=true", "core.symlinks=true", "commit.gpgSign=false", "submodule.recurse=false", "apply.whitespace=nowarn",
+    "apply.ignoreWhitespace=false", "diff.noprefix=false", "diff.mnemonicPrefix=false", "worktree.useRelativePaths=false",
+    "diff.orderFile=/dev/null", "advice.detachedHead=false",
 )  # fmt: skip
-_IDENTITY = {
-    f"GIT_{who}_{what}": value
-    for who in ("AUTHOR", "COMMITTER")
-    for what, value in (("NAME", "trainflash"), ("EMAIL", "trainflash@localhost"))
-}
-_ENVIRONMENT = {
-    "GIT_OPTIONAL_LOCKS": "0",
-    "GIT_TERMINAL_PROMPT": "0",
-    "GIT_CONFIG_NOSYSTEM": "1",
-    "GIT_ATTR_NOSYSTEM": "1",
-    "LC_ALL": "C",
-    **_IDENTITY,
-}
+_ATTRIBUTES_OF_TREES_ALONE = {"GIT_ATTR_NOSYSTEM": "1"}
 _BATCH_BYTES = 64 << 20
+_GONE = "create the sandbox anew: trainflash sandbox discard"
 
 
 @dataclass(frozen=True)
@@ -61,25 +41,29 @@ class Git:
         """The same with another index file; the repository's own is then neither read nor written."""
         return replace(self, index=str(index))
 
-    def run(self, *arguments: str, stdin: bytes | None = None) -> bytes:
+    def run(self, *arguments: str, stdin: bytes = b"") -> bytes:
         """Standard output of `git ARGUMENTS`. Raises `UsageError` with git's first line of complaint."""
-        code, out, err = self.attempt(*arguments, stdin=stdin)
-        if code:
-            said = err.strip().splitlines() or [f"exit code {code}"]
-            raise UsageError(f"git {arguments[0]}: {said[0]}", f"check the repository: git -C {self.work_tree} status")
-        return out
+        return self._ask(arguments, stdin).or_raise(arguments[0], f"check the repository: git -C {self.work_tree} status")
 
-    def text(self, *arguments: str, stdin: bytes | None = None) -> str:
+    def text(self, *arguments: str, stdin: bytes = b"") -> str:
         """Standard output without the last newline, as a path-safe string."""
         return os.fsdecode(self.run(*arguments, stdin=stdin)).removesuffix("\n")
 
-    def attempt(self, *arguments: str, stdin: bytes | None = None) -> tuple[int, bytes, str]:
+    def attempt(self, *arguments: str, stdin: bytes = b"") -> tuple[int, bytes, str]:
         """Exit code, standard output and standard error, whatever they are."""
-        settings = [part for setting in _SETTINGS for part in ("-c", setting)]
-        where = [f"--git-dir={self.git_dir}", f"--work-tree={self.work_tree}"]
-        extra = {"GIT_INDEX_FILE": self.index} if self.index else {}
-        with _shared_index_kept(self.git_dir):
-            return execute(["git", *settings, *where, *arguments], self.work_tree, extra, stdin)
+        answer = self._ask(arguments, stdin)
+        return answer.code, answer.out, answer.err
+
+    def _ask(self, arguments: Sequence[str], stdin: bytes) -> git_runner.Answer:
+        index = {"GIT_INDEX_FILE": self.index} if self.index else {}
+        return git_runner.execute(
+            [f"--work-tree={self.work_tree}", *arguments],
+            self.work_tree,
+            settings=_SETTINGS,
+            environment={**_ATTRIBUTES_OF_TREES_ALONE, **index},
+            stdin=stdin,
+            git_dir=self.git_dir,
+        )
 
     def tree(self, commit: str) -> dict[str, TreeEntry]:
         """Every file of a commit or tree by its path."""
@@ -104,47 +88,9 @@ class Git:
             yield from self._read(batch)
 
     def _read(self, batch: Sequence[TreeEntry]) -> Iterator[tuple[TreeEntry, bytes]]:
-        out = self.run("cat-file", "--batch", stdin="".join(f"{entry.oid}\n" for entry in batch).encode())
-        at = 0
-        for entry in batch:
-            start = out.index(b"\n", at) + 1
-            if out[at:start].rstrip().endswith(b"missing"):
-                raise UsageError(f"object {entry.oid} is gone from {self.git_dir}", "create the sandbox anew: trainflash sandbox discard")
-            at = start + int(out[at:start].split()[2])
-            yield entry, out[start:at]
-            at += 1
-
-
-@contextlib.contextmanager
-def _shared_index_kept(git_dir: str) -> Iterator[None]:
-    """Git sets the time of the shared half of a split index whenever it reads it; here it gets its own back."""
-    shared = [(path, os.stat(path)) for path in glob.glob(os.path.join(glob.escape(git_dir), "sharedindex.*"))]
-    yield
-    for path, facts in shared:
-        with contextlib.suppress(OSError):
-            os.utime(path, ns=(facts.st_atime_ns, facts.st_mtime_ns))
-
-
-def execute(command: Sequence[str], cwd: str, extra: dict[str, str], stdin: bytes | None = None) -> tuple[int, bytes, str]:
-    """Run git with a cleaned environment: all of the caller's own `GIT_*` variables are taken away first."""
-    try:
-        import git
-    except ImportError:
-        raise UsageError("git is not installed or not on PATH", "install git 2.30 or newer") from None
-    foreign = [f"-u{name}" for name in os.environ if name.startswith("GIT_")]
-    own = [f"{name}={value}" for name, value in {**_ENVIRONMENT, **extra}.items()] if foreign else []
-    with tempfile.TemporaryFile() as source:
-        source.write(stdin or b"")
-        source.seek(0)
-        return git.Git(cwd).execute(
-            ["env", *foreign, *own, *command] if foreign else list(command),
-            env={**_ENVIRONMENT, **extra},
-            istream=source,
-            with_extended_output=True,
-            with_exceptions=False,
-            stdout_as_string=False,
-            strip_newline_in_stdout=False,
-        )  # type: ignore[return-value]
+        oids = [entry.oid for entry in batch]
+        out = self.run("cat-file", "--batch", stdin="".join(f"{oid}\n" for oid in oids).encode())
+        yield from zip(batch, git_runner.objects(out, oids, _GONE), strict=True)
 
 
 def discover(project: Path) -> Git | None:
@@ -166,8 +112,8 @@ def discover(project: Path) -> Git | None:
 
 def _ask(project: Path, *questions: str) -> tuple[int, list[str]]:
     """Exit code and lines of `git rev-parse`."""
-    code, out, _ = execute(["git", "-c", "safe.directory=*", "rev-parse", *questions], str(project), {})
-    return code, os.fsdecode(out).removesuffix("\n").split("\n")
+    answer = git_runner.execute(["rev-parse", *questions], project)
+    return answer.code, os.fsdecode(answer.out).removesuffix("\n").split("\n")
 
 
 def common_dir(repository: Git) -> Path:

@@ -13,8 +13,8 @@ import os
 import shutil
 from pathlib import Path
 
-from trainflash.errors import UsageError
-from trainflash.sandbox.git import Git, common_dir, execute
+from trainflash import git_runner
+from trainflash.sandbox.git import Git, common_dir
 
 CHECKOUTS = ("baseline", "worktree")
 PRIVATE = "repository.git"
@@ -33,9 +33,8 @@ def own_repository(directory: Path, project: Path, owners: Git | None) -> Git:
     remove(folder)
     kind = owners.attempt("rev-parse", "--show-object-format")[1].decode().strip() if owners else ""
     format_ = [f"--object-format={kind}"] if kind and kind != "sha1" else []
-    code, _, said = execute(["git", "init", "--quiet", "--bare", "--template=", *format_, str(folder)], str(directory), {})
-    if code:
-        raise UsageError(f"git init: {said.splitlines()[0]}", "install git 2.30 or newer")
+    made = git_runner.execute(["init", "--quiet", "--bare", "--template=", *format_, str(folder)], directory)
+    made.or_raise("init", "install git 2.30 or newer")
     (folder / "info").mkdir(exist_ok=True)
     if owners is None:
         (folder / "info" / "exclude").write_text(_NOT_SOURCE)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from trainflash import git_runner
 from trainflash.errors import UsageError
 from trainflash.schema import Sandbox
-
-_SETTINGS = ("core.fsmonitor=false", "core.untrackedCache=false", "core.hooksPath=/dev/null", "safe.directory=*")
 
 
 @dataclass(frozen=True)
@@ -67,18 +65,6 @@ def _paths(sandbox: Sandbox, *which: str) -> list[str]:
 
 def _git(sandbox: Sandbox, *arguments: str) -> bytes:
     own = _private(sandbox)
-    where = [f"--git-dir={own}", f"--work-tree={sandbox.repository}"] if own else ["-C", sandbox.repository]
-    settings = [part for setting in _SETTINGS for part in ("-c", setting)]
-    clean = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    environment = {**clean, "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
-    shared = [(path, os.stat(path)) for path in Path(sandbox.repository, ".git").glob("sharedindex.*")]
-    try:
-        done = subprocess.run(["git", *settings, *where, *arguments], cwd=sandbox.repository, env=environment, capture_output=True)
-    except OSError as bad:
-        raise UsageError(f"{sandbox.repository}: {bad.strerror}", "restore the project, or discard its sandbox") from None
-    for path, facts in shared:  # git sets their time whenever it reads a split index
-        os.utime(path, ns=(facts.st_atime_ns, facts.st_mtime_ns))
-    if done.returncode:
-        said = done.stderr.decode("utf-8", "replace").strip().splitlines() or [f"exit code {done.returncode}"]
-        raise UsageError(f"git {arguments[0]}: {said[0]}", f"check the repository: git -C {sandbox.repository} status")
-    return done.stdout
+    where = [f"--work-tree={sandbox.repository}"] if own else []
+    answer = git_runner.execute([*where, *arguments], sandbox.repository, git_dir=own or "")
+    return answer.or_raise(arguments[0], f"check the repository: git -C {sandbox.repository} status")

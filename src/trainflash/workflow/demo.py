@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 from pathlib import Path
 
-from trainflash import resources
-from trainflash.errors import TrainFlashError
+from trainflash import git_runner, resources
 
 EXAMPLE = "digits_cnn"
 
@@ -22,11 +20,12 @@ def prepare(directory: Path | None = None) -> Path:
         number += 1
     project = parent / f"{EXAMPLE}-{number}"
     shutil.copytree(resources.folder("examples") / EXAMPLE, project, ignore=shutil.ignore_patterns("__pycache__", "runs", "*.pt"))
-    for arguments in (["init", "--quiet"], ["add", "--all"], ["commit", "--quiet", "--message", "The training program as it was written"]):
-        identity = ["-c", "user.name=TrainFlash demo", "-c", "user.email=demo@localhost", "-c", "commit.gpgsign=false"]
-        done = subprocess.run(["git", *identity, *arguments], cwd=project, capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise TrainFlashError(f"git {arguments[0]}: {done.stderr.strip().splitlines()[-1]}", "install git 2.30 or newer")
+    for arguments in (
+        ["init", "--quiet", "--template="],
+        ["add", "--all"],
+        ["commit", "--quiet", "--message", "The training program as it was written"],
+    ):
+        git_runner.execute(arguments, project, settings=("commit.gpgSign=false",)).or_raise(arguments[0], "install git 2.30 or newer")
     return project
 
 

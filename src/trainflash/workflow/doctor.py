@@ -14,8 +14,8 @@ from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 
-from trainflash import sandbox, telemetry, view
-from trainflash.errors import TrainFlashError
+from trainflash import git_runner, sandbox, telemetry, view
+from trainflash.errors import TrainFlashError, UsageError
 from trainflash.launch import environment
 from trainflash.live import permission, stacks
 from trainflash.schema.health import Check, Health
@@ -105,7 +105,10 @@ def _program() -> Check:
 
 
 def _git() -> Check:
-    said = _run(["git", "--version"]) or ""
+    try:
+        said = git_runner.execute(["--version"], Path.cwd(), timeout_s=SECONDS).out.decode()
+    except (UsageError, subprocess.TimeoutExpired):
+        said = ""
     version = tuple(int(part) for part in re.findall(r"\d+", said)[:2])
     if not version:
         return Check("git", "missing", "not found", "install git 2.30 or newer", needed=True)

@@ -3,30 +3,20 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from trainflash.errors import UsageError
+from trainflash import git_runner
 from trainflash.writeback.content import Content
 
 _SETTINGS = (
-    "core.hooksPath=/dev/null", "core.fsmonitor=false", "core.autocrlf=false", "core.safecrlf=false", "core.quotePath=false",
-    "core.attributesFile=/dev/null", "diff.noprefix=false", "diff.mnemonicPrefix=false", "diff.orderFile=/dev/null",
-    "diff.context=3", "diff.interHunkContext=0", "diff.algorithm=myers", "diff.indentHeuristic=true", "gc.auto=0", "safe.directory=*",
+    "core.autocrlf=false", "core.quotePath=false", "core.attributesFile=/dev/null", "diff.noprefix=false", "diff.mnemonicPrefix=false",
+    "diff.orderFile=/dev/null", "diff.context=3", "diff.interHunkContext=0", "diff.algorithm=myers", "diff.indentHeuristic=true",
 )  # fmt: skip
-_HARMLESS = (
-    "core.hooksPath=/dev/null", "core.fsmonitor=false", "core.safecrlf=false", "core.sparseCheckout=false", "index.sparse=false",
-    "core.splitIndex=false", "core.untrackedCache=false", "gc.auto=0", "safe.directory=*",
-)  # fmt: skip
-_ENVIRONMENT = {"GIT_OPTIONAL_LOCKS": "0", "GIT_CONFIG_NOSYSTEM": "1", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
-_IDENTITY = {
-    f"GIT_{who}_{what}": value
-    for who in ("AUTHOR", "COMMITTER")
-    for what, value in (("NAME", "trainflash"), ("EMAIL", "trainflash@localhost"))
-}
+_OWNERS = ("core.sparseCheckout=false", "index.sparse=false")
+_DAMAGED = "the sandbox is damaged: discard it and make a new one"
 
 
 @dataclass(frozen=True)
@@ -45,11 +35,7 @@ class Git:
 
     def run(self, *arguments: str, stdin: bytes = b"") -> bytes:
         """Standard output. Raises `UsageError` with git's first line of complaint."""
-        code, out, err = self.attempt(*arguments, stdin=stdin)
-        if code:
-            said = err.strip().splitlines() or [f"exit code {code}"]
-            raise UsageError(f"git {arguments[0]}: {said[0]}", "the sandbox is damaged: discard it and make a new one")
-        return out
+        return self._ask(arguments, stdin).or_raise(arguments[0], _DAMAGED)
 
     def text(self, *arguments: str, stdin: bytes = b"") -> str:
         """Standard output without the last newline."""
@@ -57,43 +43,21 @@ class Git:
 
     def attempt(self, *arguments: str, stdin: bytes = b"") -> tuple[int, bytes, str]:
         """Exit code, standard output and standard error, whatever they are."""
-        try:
-            import git
-        except ImportError:
-            raise UsageError("git is not installed or not on PATH", "install git 2.30 or newer") from None
-        foreign = [f"-u{name}" for name in os.environ if name.startswith("GIT_")]
-        own = self.environment()
-        cleaned = ["env", *foreign, *(f"{name}={value}" for name, value in own.items())] if foreign else []
-        settings = [part for setting in self.settings for part in ("-c", setting)]
-        where = [f"--git-dir={self.git_dir}"] if self.git_dir else []
-        with tempfile.TemporaryFile() as source:
-            source.write(stdin)
-            source.seek(0)
-            return git.Git(self.folder).execute(
-                [*cleaned, "git", *settings, *where, *arguments],
-                env=own,
-                istream=source,
-                with_extended_output=True,
-                with_exceptions=False,
-                stdout_as_string=False,
-                strip_newline_in_stdout=False,
-            )  # type: ignore[return-value]
+        answer = self._ask(arguments, stdin)
+        return answer.code, answer.out, answer.err
+
+    def _ask(self, arguments: Sequence[str], stdin: bytes) -> git_runner.Answer:
+        return git_runner.execute(
+            arguments, self.folder, settings=self.settings, environment=self.environment(), stdin=stdin, git_dir=self.git_dir
+        )
 
     def environment(self) -> dict[str, str]:
-        return {**_ENVIRONMENT, **_IDENTITY, **({"GIT_INDEX_FILE": self.index} if self.index else {})}
+        return {"GIT_INDEX_FILE": self.index} if self.index else {}
 
     def blobs(self, oids: Sequence[str]) -> list[bytes]:
         """The content of each object, as stored (no filter, no line-ending conversion)."""
-        out, at, found = self.run("cat-file", "--batch", stdin="".join(f"{oid}\n" for oid in oids).encode()) if oids else b"", 0, []
-        for oid in oids:
-            start = out.index(b"\n", at) + 1
-            facts = out[at:start].split()
-            if len(facts) != 3:
-                raise UsageError(f"object {oid} is gone", "the sandbox is damaged: discard it and make a new one")
-            at = start + int(facts[2])
-            found.append(out[start:at])
-            at += 1
-        return found
+        out = self.run("cat-file", "--batch", stdin="".join(f"{oid}\n" for oid in oids).encode()) if oids else b""
+        return list(git_runner.objects(out, oids, _DAMAGED))
 
 
 @dataclass(frozen=True)
@@ -103,15 +67,14 @@ class OwnersGit(Git):
     objects: str = ""
     borrowed: str = ""
 
-    settings: ClassVar[tuple[str, ...]] = _HARMLESS
+    settings: ClassVar[tuple[str, ...]] = _OWNERS
 
     def environment(self) -> dict[str, str]:
         places = {
             "GIT_OBJECT_DIRECTORY": self.objects,
             "GIT_ALTERNATE_OBJECT_DIRECTORIES": _quoted(self.borrowed).decode(errors="surrogateescape"),
         }
-        usual = {name: value for name, value in _ENVIRONMENT.items() if name != "GIT_CONFIG_NOSYSTEM"}
-        return {**usual, **places, "GIT_INDEX_FILE": self.index, "GIT_WORK_TREE": self.folder}
+        return {"GIT_CONFIG_NOSYSTEM": "0", **places, "GIT_INDEX_FILE": self.index, "GIT_WORK_TREE": self.folder}
 
 
 def difference(folder: Path, before: Mapping[str, Content], after: Mapping[str, Content]) -> bytes:

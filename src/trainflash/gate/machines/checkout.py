@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 from pathlib import Path
+
+from trainflash import git_runner
+from trainflash.errors import UsageError
 
 _GIT_S = 60.0
 
@@ -22,17 +24,8 @@ def is_dirty(project: Path) -> bool | None:
 
 
 def _git(project: Path, *words: str) -> str | None:
-    environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0"}  # a look must not write the owner's index
     try:
-        done = subprocess.run(
-            ["git", "-C", str(project), "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", *words],
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=_GIT_S,
-            env=environment,
-            errors="replace",
-        )
-    except (OSError, subprocess.TimeoutExpired):
+        answer = git_runner.execute(words, project, timeout_s=_GIT_S)
+    except (UsageError, subprocess.TimeoutExpired):
         return None
-    return done.stdout if done.returncode == 0 else None
+    return answer.out.decode("utf-8", "replace") if answer.code == 0 else None

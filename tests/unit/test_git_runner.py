@@ -25,7 +25,7 @@ def test_no_hook_runs_and_the_index_stays_as_it_is(tmp_path):
     plain("config", "core.fsmonitor", str(tmp_path / ".git" / "hooks" / "fsmonitor"))
     os.utime(tmp_path / "train.py", ns=(0, 0))  # what would make `git status` refresh the index
     before = (tmp_path / ".git" / "index").read_bytes()
-    assert git(str(tmp_path), "status", "--porcelain").stdout == b""
+    assert git(str(tmp_path), "status", "--porcelain").out == b""
     assert is_dirty(tmp_path) is False
     assert not told.exists() and (tmp_path / ".git" / "index").read_bytes() == before
     subprocess.run(["git", "-C", tmp_path, "status"], check=True, capture_output=True)
