@@ -19,8 +19,21 @@ from knob_scenes import diagnosis, finding, summary
 
 from trainflash import sandbox, tuning_log
 from trainflash.errors import ProgramFailed
-from trainflash.schema import Candidate, Ceiling, Check, Command, Fidelity, Location, Runs, Speedup, SpeedVerdict, Start, write_document
-from trainflash.workflow import diagnosing, optimizing, session, verifying
+from trainflash.schema import (
+    Candidate,
+    Ceiling,
+    Check,
+    Command,
+    Fidelity,
+    Location,
+    RunRecord,
+    Runs,
+    Speedup,
+    SpeedVerdict,
+    Start,
+    write_document,
+)
+from trainflash.workflow import diagnosing, moving, optimizing, session, verifying
 
 COMMAND = Command(("python", "train.py"))
 SETTINGS = ("cache", "workers", "fused", "order", "crash", "noisy", "unstable")
@@ -82,6 +95,8 @@ class Stage:
 
     def diagnose(self, found: session.Session, command: Command, **_: object):
         run = found.new_run("diagnose")
+        moving.remember(found, run)
+        write_document(run / "run.json", RunRecord(run.name, "diagnose", command, "candidate", "manifest", "finished", 0, 1.0, "now"))
         now = read(found.sandbox.worktree)
         findings = [
             replace(finding(FINDINGS[name], Location("train.py", 1), [name]), ceiling=Ceiling(CEILINGS[name], "bound"))

@@ -30,7 +30,19 @@ from trainflash.schema import (
     write_document,
 )
 from trainflash.schema.searches import Search
-from trainflash.workflow import approving, choosing, optimizing, ordering, rounds, searching, session, showing, verifying
+from trainflash.workflow import (
+    approving,
+    choosing,
+    diagnosing,
+    moving,
+    optimizing,
+    ordering,
+    rounds,
+    searching,
+    session,
+    showing,
+    verifying,
+)
 from trainflash.workflow.verifying import Demands
 
 BUDGET_S = 3600.0
@@ -90,6 +102,19 @@ def test_what_is_left_stands_in_the_plan_with_its_reason(searched):
     assert {brief.finding for brief in left.briefs} >= {"optimizer", "collate"}, "whose knobs are all tried"
     assert any("out of memory" in line for brief in left.briefs for line in brief.tried)
     assert came_to.briefs == left.briefs
+
+
+def test_the_report_shows_as_after_what_was_diagnosed_with_every_accepted_change(searched, found, stage):
+    whole = searched[0]
+    shown = showing.view(whole)
+    assert moving.is_of(whole, shown.after.run, whole.tip()) and shown.before.run != shown.after.run
+    diagnosing.diagnose(found, COMMAND)
+    optimizing.try_candidate(found, candidate(Path(found.sandbox.worktree), "cache", "1"), COMMAND, Demands())
+    assert found.accepted() and showing.view(found).after is None, "nobody has looked at it since"
+    diagnosing.diagnose(found, replace(COMMAND, argv=(*COMMAND.argv, "--other")))
+    assert showing.view(found).after is None, "another program"
+    made, _ = diagnosing.diagnose(found, COMMAND)
+    assert showing.view(found).after == made
 
 
 def test_a_second_search_repeats_nothing_that_was_decided(searched):

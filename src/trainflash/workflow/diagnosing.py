@@ -154,3 +154,18 @@ def latest(session: Session, command: Command) -> tuple[Diagnosis, Summary] | No
         if record.is_file() and read_document(RunRecord, record).command.argv in names:
             return read_document(Diagnosis, path), read_document(Summary, path.with_name("summary.json"))
     return None
+
+
+def of_accepted(session: Session) -> Diagnosis | None:
+    """The newest diagnosis of what is accepted now, made with the command that it runs with; None where there is none yet."""
+    accepted = session.accepted()
+    if not accepted:
+        return None
+    command = as_changed(accepted[-1].command, accepted)
+    wanted = redact.argv(command.argv), redact.environment(command.env)
+    for diagnosis, _ in reversed(session.diagnoses()):
+        record = session.directory / "runs" / diagnosis.run / "run.json"
+        known = read_document(RunRecord, record).command if record.is_file() else None
+        if known and (known.argv, dict(known.env)) == wanted and moving.is_of(session, diagnosis.run, session.tip()):
+            return diagnosis
+    return None

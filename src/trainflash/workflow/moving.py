@@ -39,6 +39,12 @@ def onto_tip(session: Session, diagnosis: Diagnosis, summary: Summary) -> tuple[
     return carried(diagnosis, moved), carried(summary, moved)
 
 
+def is_of(session: Session, run: str, commit: str) -> bool:
+    """Whether exactly this commit lay in `worktree/` when the diagnosis `run` was made; a diagnosis in place is of none."""
+    kept = session.directory / "runs" / run / NAME
+    return kept.is_file() and not sandbox.diff(session.sandbox, kept.read_text(encoding="ascii"), commit)
+
+
 def carried(value: T, moved: Mapping[str, Shifts]) -> T:
     """`value` with each `Location` in it, at any depth, where its line stands now."""
     return _carried(value, moved)

@@ -8,12 +8,12 @@ from dataclasses import replace
 from trainflash import redact, report, sandbox
 from trainflash.errors import Rejected, UsageError
 from trainflash.schema import CallTree, Diagnosis, Experiment, Plan, Timeline, read_document, write_atomically
-from trainflash.workflow import approving
+from trainflash.workflow import approving, diagnosing
 from trainflash.workflow.session import Session
 
 
 def view(session: Session, *, spent_s: float = 0.0, stopped_because: str = "") -> report.TuneView:
-    """The state of the sandbox: first and newest diagnosis, experiments, the accepted diff, and how to approve it."""
+    """The state of the sandbox: what was diagnosed before and after what was accepted, experiments, diff, and how to approve it."""
     diagnoses = [diagnosis for diagnosis, _ in session.diagnoses()]
     accepted, ready = session.accepted(), session.approvable()
     if len(ready) < len(accepted):
@@ -22,11 +22,10 @@ def view(session: Session, *, spent_s: float = 0.0, stopped_because: str = "") -
     command, refused = approve_command(session)
     if refused and any(one.files for one in ready):
         stopped_because = f"{stopped_because}; cannot be written back now: {refused}".lstrip("; ")
-    newest: Diagnosis | None = diagnoses[-1] if len(diagnoses) > 1 and accepted else None
     return report.TuneView(
         project=session.sandbox.project,
         before=diagnoses[0] if diagnoses else None,
-        after=newest,
+        after=diagnosing.of_accepted(session),
         experiments=tuple(map(_without_secrets, session.experiments())),
         combined=session.combination() if len(ready) == len(accepted) else ready[-1].verdict,
         diff=redact.text(sandbox.diff(session.sandbox, session.sandbox.base_ref, ready[-1].commit)) if ready else "",
