@@ -58,6 +58,29 @@ def test_every_way_out_is_one_document(monkeypatch, capsys, error, code):
     assert document["error"]["message"] and document["error"]["mend"]
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["sandbox", "create", ""],
+        ["sandbox", "status", "--sandbox", ""],
+        ["tune", "", "--", "python"],
+        ["install", ""],
+        ["profile", "summarize", ""],
+        ["gate", "bench", "--out", "", "--", "python"],
+    ],
+)
+def test_an_empty_path_is_no_name_for_the_current_folder(words, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(words) == 2
+    assert "the path is empty; name it" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_is_no_sandbox_is_told_so(tmp_path, capsys):
+    assert main(["sandbox", "status", "--sandbox", str(tmp_path)]) == 2
+    assert f"{tmp_path} is no sandbox" in capsys.readouterr().err
+
+
 def test_an_infinite_tolerance_is_none(capsys):
     assert main(["verify", "--tolerance", "inf", "--", "python"]) == 2
     assert "tolerance" in capsys.readouterr().err

@@ -10,7 +10,7 @@ import click
 
 from trainflash import config
 from trainflash.cli.elsewhere import Submittable
-from trainflash.cli.options import Launching, command_argument, json_option, sandbox_as_it_is_option
+from trainflash.cli.options import Launching, PathName, command_argument, json_option, sandbox_as_it_is_option
 from trainflash.cli.output import Output
 from trainflash.errors import UsageError
 
@@ -42,7 +42,7 @@ def bench_options(function: Callable[..., Any]) -> Callable[..., Any]:
                          help="How operations of a step are estimated."),
             click.option("--profile", type=click.Choice(["off", "trace", "tb"]), default="off", show_default=True,
                          help="Write a few more steps as traces for TensorBoard and Perfetto; tb: with memory and stacks."),
-            click.option("--profile-dir", type=click.Path(path_type=Path), default=Path("profile"), show_default=True),
+            click.option("--profile-dir", type=PathName(), default=Path("profile"), show_default=True),
             click.option("--tokens-per-step", type=click.FloatRange(min=0, min_open=True),
                          help="Tokens of one step, all processes together. Default: those that enter the model."),
             click.option("--no-stall", is_flag=True, help="Do not measure what waiting for data costs: one start less."),
@@ -54,7 +54,7 @@ def bench_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @group.command("env", cls=Launching)
-@click.option("--out", type=click.Path(path_type=Path), help="Write env.json here.")
+@click.option("--out", type=PathName(), help="Write env.json here.")
 @json_option
 @command_argument
 def env(out: Path | None, as_json: bool, cmd: tuple[str, ...]) -> None:
@@ -78,7 +78,7 @@ def env(out: Path | None, as_json: bool, cmd: tuple[str, ...]) -> None:
 
 @group.command("bench", cls=Submittable)
 @bench_options
-@click.option("--out", type=click.Path(path_type=Path), default=Path("metrics.json"), show_default=True, help="Where metrics.json goes.")
+@click.option("--out", type=PathName(), default=Path("metrics.json"), show_default=True, help="Where metrics.json goes.")
 @click.option("--in-place", is_flag=True, help="Run in the project itself instead of a sandbox; it stands in the result.")
 @sandbox_as_it_is_option
 @json_option
@@ -126,7 +126,7 @@ def bench(
 @click.option("--shard", help="Text to score. Default: the bundled one.")
 @click.option("--probe", "probes", multiple=True, help="Only these probes. Default: all three.")
 @click.option("--no-probes", is_flag=True, help="Only the shard.")
-@click.option("--out", type=click.Path(path_type=Path), default=Path("eval.json"), show_default=True, help="Where eval.json goes.")
+@click.option("--out", type=PathName(), default=Path("eval.json"), show_default=True, help="Where eval.json goes.")
 @click.option("--in-place", is_flag=True, help="Run the command in the project itself instead of a sandbox.")
 @sandbox_as_it_is_option
 @json_option

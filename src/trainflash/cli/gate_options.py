@@ -9,10 +9,10 @@ from typing import Any
 
 import click
 
-from trainflash.cli.options import Duration
+from trainflash.cli.options import Duration, PathName
 from trainflash.gate.tolerances import ToleranceConfig
 
-FILE = click.Path(path_type=Path)
+FILE = PathName()
 BASELINES = Path("bench/baselines")
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import click
 
-from trainflash.cli.options import json_option
+from trainflash.cli.options import PathName, json_option
 from trainflash.cli.output import Output
 
 AGENTS = ("claude", "cursor", "copilot", "codex", "gemini")
 
 
 @click.command(short_help="Rules and skills for coding assistants, into a project.")
-@click.argument("project", type=click.Path(path_type=Path))
+@click.argument("project", type=PathName())
 @click.option(
     "--agent", "agents", multiple=True, type=click.Choice([*AGENTS, "all"]), help="For which assistant; may be repeated. Default: all."
 )

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from trainflash.cli.options import PathName
 from trainflash.errors import UsageError
 
 
@@ -18,7 +19,7 @@ from trainflash.errors import UsageError
 @click.option(
     "--root",
     "roots",
-    type=click.Path(path_type=Path),
+    type=PathName(),
     multiple=True,
     help="Clients may name paths below this directory; may be repeated. Default: TRAINFLASH_MCP_ROOTS, else the working directory.",
 )

@@ -11,7 +11,16 @@ import click
 from trainflash import config
 from trainflash.cli import elsewhere
 from trainflash.cli.elsewhere import Submittable, goes_on
-from trainflash.cli.options import Duration, Launching, allow_option, command_argument, json_option, sandbox_option, sandbox_or_new_option
+from trainflash.cli.options import (
+    Duration,
+    Launching,
+    PathName,
+    allow_option,
+    command_argument,
+    json_option,
+    sandbox_option,
+    sandbox_or_new_option,
+)
 from trainflash.cli.output import Output
 from trainflash.errors import EXIT_DONE, Inconclusive, Rejected, UsageError
 
@@ -60,7 +69,7 @@ def plan(sandbox: Path | None, as_json: bool, cmd: tuple[str, ...]) -> None:
     help="One more knob, judged by itself on the same state; with --on slurm all at once, as an array of jobs. The best is kept.",
 )
 @click.option("--at", metavar="FILE:LINE", help="Apply the knob at this place of your source.")
-@click.option("--patch", type=click.Path(path_type=Path), help="Try this unified diff instead of a knob.")
+@click.option("--patch", type=PathName(), help="Try this unified diff instead of a knob.")
 @click.option("--why", default="", help="Why the patch should help; goes into the tuning log.")
 @click.option("--finding", metavar="KIND", help="The finding that the patch answers, as its brief names it.")
 @click.option("--budget", type=Duration(), help="Time for this experiment, such as 10m.")

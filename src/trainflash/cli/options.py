@@ -11,6 +11,18 @@ import click
 from trainflash import config
 
 
+class PathName(click.Path):
+    """A path on the command line. "" is none: it comes of a variable that is not set, and would mean the current folder."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value == "":
+            self.fail("the path is empty; name it, or '.' for the current folder", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 class Launching(click.Command):
     """A command of ours that runs one of the owner's: what follows the first `--` is his, and no argument of ours can take a word of it."""
 
@@ -57,7 +69,7 @@ def sandbox_as_it_is_option(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _sandbox(default: str) -> Callable[..., Any]:
-    return click.option("--sandbox", type=click.Path(path_type=Path), help=f"Work in this sandbox. Default: {default}.")
+    return click.option("--sandbox", type=PathName(), help=f"Work in this sandbox. Default: {default}.")
 
 
 class Duration(click.ParamType):

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import click
 
+from trainflash.cli.options import PathName
+
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 MODES = ("exclusive_global", "exclusive_per_track", "inclusive")
-FILE = click.Path(path_type=Path)
+FILE = PathName()
 
 
 def _all(*options: Decorator) -> Decorator:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from trainflash.cli.options import json_option, sandbox_option
+from trainflash.cli.options import PathName, json_option, sandbox_option
 from trainflash.cli.output import Output
 
 
@@ -22,8 +22,8 @@ def group() -> None:
 
 
 @group.command("create")
-@click.argument("project", type=click.Path(path_type=Path))
-@click.option("--base", type=click.Path(path_type=Path), help="Make the sandbox in this directory instead of the state folder.")
+@click.argument("project", type=PathName())
+@click.option("--base", type=PathName(), help="Make the sandbox in this directory instead of the state folder.")
 @json_option
 def create(project: Path, base: Path | None, as_json: bool) -> None:
     """Make a sandbox of PROJECT: HEAD plus your staged, unstaged and untracked files.

@@ -9,14 +9,14 @@ import click
 
 from trainflash import config
 from trainflash.cli.elsewhere import Submittable
-from trainflash.cli.options import Duration, allow_option, command_argument, json_option, sandbox_or_new_option
+from trainflash.cli.options import Duration, PathName, allow_option, command_argument, json_option, sandbox_or_new_option
 from trainflash.cli.output import Output
 
 DEMO_BUDGET_S = 270.0  # the loop must end well within six minutes on two busy cores
 
 
 @click.command(cls=Submittable, short_help="The whole loop: find, try, prove; ends with what awaits approval.")
-@click.argument("project", type=click.Path(path_type=Path), default=".")
+@click.argument("project", type=PathName(), default=".")
 @click.option("--budget", type=Duration(), help="Time for everything, such as 20m.")
 @allow_option
 @sandbox_or_new_option
@@ -35,7 +35,7 @@ def tune(
 
 
 @click.command(short_help="The whole loop on a bundled slow program.")
-@click.option("--dir", "directory", type=click.Path(path_type=Path), help="Put the demo project into a new folder in here.")
+@click.option("--dir", "directory", type=PathName(), help="Put the demo project into a new folder in here.")
 @click.option("--budget", type=Duration(), default=DEMO_BUDGET_S, help="Time for the loop. Default: 270s.")
 @json_option
 def demo(directory: Path | None, budget: float, as_json: bool) -> None:

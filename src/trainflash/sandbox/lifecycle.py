@@ -69,7 +69,10 @@ def create(project: Path, base: Path | None = None, *, protect: Protect | None =
 
 def load(directory: Path) -> Sandbox:
     """The sandbox in `directory`. Raises `UsageError` when there is none or its checkouts are gone."""
-    found = read_document(Sandbox, Path(directory).absolute() / DOCUMENT)
+    document = Path(directory).absolute() / DOCUMENT
+    if not document.exists():
+        raise UsageError(f"{document.parent} is no sandbox", "name the directory that `trainflash sandbox create` printed, or leave it out")
+    found = read_document(Sandbox, document)
     broken = _broken(found)
     if broken:
         raise UsageError(broken, "make the sandbox anew: trainflash sandbox create; its log stays")
