@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from trainflash.schema import CONSENTS, Fidelity, SpeedVerdict, Verdict
+from trainflash.schema import CONSENTS, Fidelity, SpeedVerdict, Verdict, training_change
 from trainflash.stats import LEAST_GAIN, LEAST_STARTS, TAIL_HARM, tail_is_worse
 
 # Checks of which one at least must have passed before a change that the owner agreed to is accepted.
@@ -36,7 +36,8 @@ def judge(
     elif missing or speed is None or fidelity is None:
         verdict, reasons = "inconclusive", missing
     else:
-        verdict, reasons = "accept", [speed.reason, f"trains the same{_sameness(fidelity)}", *_slow_tails(speed)]
+        told = training_change(fidelity, accepted=True).sentence if fidelity.verdict == "changed" else "trains the same"
+        verdict, reasons = "accept", [speed.reason, f"{told}{_sameness(fidelity)}", *_slow_tails(speed)]
     return Verdict(
         verdict=verdict,  # type: ignore[arg-type]
         speedup=speed.speedup if speed else None,
@@ -153,7 +154,6 @@ def _sameness(fidelity: Fidelity) -> str:
     unseen += "".join(f"; {note}" for note in fidelity.notes)
     if fidelity.verdict == "same":
         return f": equal over {fidelity.updates} updates{unseen}"
-    names = ", ".join(name for name in fidelity.changed if name != "numerics")
-    if not names:
+    if not set(fidelity.changed) - {"numerics"}:
         return f": equal but for rounding over {fidelity.updates} updates{unseen}"
-    return f" but for what the owner agreed to, {names}, over {fidelity.updates} updates{unseen}"
+    return f", over {fidelity.updates} updates{unseen}"

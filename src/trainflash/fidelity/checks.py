@@ -32,7 +32,7 @@ def updates(pair: Pair) -> Outcome:
     if other is not None:
         return Outcome(False, f"update {other[0].n} is one of optimizer {other[0].optimizer + 1} → of optimizer {other[1].optimizer + 1}")
     if (pair.candidate_whole and new < old) or (pair.baseline_whole and new > old):
-        return Outcome(False, f"{old} updates → {new}")
+        return Outcome(False, f"{old} updates → {new}", (old, new))
     if pair.baseline_whole and pair.candidate_whole:
         return Outcome(True, f"{old} updates, to the program's own end")
     return Outcome(True, f"{pair.length} updates compared; the program was stopped there, its own end was not seen")
@@ -206,7 +206,8 @@ def cadence(old: list[int], new: list[int], pair: Pair) -> Outcome:
     if old == new:
         return Outcome(True, f"{len(old)} times, after the same {unit}")
     first = next((min(a, b) for a, b in zip(old, new, strict=False) if a != b), (old + new)[min(len(old), len(new))])
-    return Outcome(False, f"{len(old)} times → {len(new)} (first difference after {'update' if unit == 'updates' else 'sample'} {first})")
+    evidence = f"{len(old)} times → {len(new)} (first difference after {'update' if unit == 'updates' else 'sample'} {first})"
+    return Outcome(False, evidence, (len(old), len(new)))
 
 
 def log_cadence(pair: Pair) -> Outcome:

@@ -292,7 +292,7 @@ def _hard(pairs: tuple[Pair, ...]) -> tuple[Check, ...]:
         outcomes = [(pair.baseline.rank, rule.outcome(pair)) for pair in pairs]
         rank, worst = min(outcomes, key=lambda each: {False: 0, None: 1, True: 2}[each[1].ok])
         where = f"rank {rank}: " if len(pairs) > 1 and worst.ok is False else ""
-        found.append(Check(rule.name, worst.ok, where + worst.evidence))
+        found.append(Check(rule.name, worst.ok, where + worst.evidence, worst.counts))
     return tuple(found)
 
 

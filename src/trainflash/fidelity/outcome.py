@@ -10,10 +10,14 @@ NONE_LEFT = "→ none"  # ends the evidence where the candidate, seen to its end
 
 
 class Outcome(NamedTuple):
-    """`ok` None: the signal was not measured or cannot be compared; `evidence` says why, or where the first difference is."""
+    """`ok` None: the signal was not measured or cannot be compared; `evidence` says why, or where the first difference is.
+
+    `counts`: of what is counted, in the baseline and in the candidate.
+    """
 
     ok: bool | None
     evidence: str
+    counts: tuple[int, int] | None = None
 
 
 def has_inputs(pair: Pair) -> bool:

@@ -19,7 +19,7 @@ from trainflash.report import figures, icicles, pictures, sites, step_pictures
 from trainflash.report.icicles import Calls
 from trainflash.report.rendering import template
 from trainflash.report.step_pictures import Steps
-from trainflash.report.tune import FIDELITY, MARKS, TONES, TuneView, fidelity_words, headline, next_step, phase_names, step_ms
+from trainflash.report.tune import MARKS, TONES, TuneView, fidelity_words, headline, next_step, phase_names, step_ms
 from trainflash.schema import CallTree, LogEntry, Plan
 
 
@@ -87,6 +87,6 @@ def _template() -> jinja2.Template:
     names = ("percent", "ms", "number", "seconds", "times", "interval", "cell", "tails", "delta", "loss", "count", "evidence", "words",
              "place", "command", "short", "clock", "visible", "whole_run", "memory", "cpu")  # fmt: skip
     made = template("report.html.j2", fidelity=fidelity_words, **{name: getattr(figures, name) for name in names})
-    made.globals.update(marks=MARKS, tones=TONES, fidelity_names=FIDELITY, missing=figures.MISSING)
+    made.globals.update(marks=MARKS, tones=TONES, missing=figures.MISSING)
     made.globals.update(sites=sites)
     return made

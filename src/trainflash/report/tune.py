@@ -7,16 +7,10 @@ from pathlib import Path
 from typing import Literal
 
 from trainflash.report import figures
-from trainflash.schema import PHASES, Diagnosis, Experiment, Fidelity, Verdict
+from trainflash.schema import PHASES, Diagnosis, Experiment, Fidelity, Verdict, training_change
 
 Tone = Literal["good", "bad", "unsure"]
 
-FIDELITY = {
-    "same": "trains the same",
-    "close": "trains the same but for rounding",
-    "changed": "trains differently",
-    "inconclusive": "fidelity unknown",
-}
 TONES: dict[str, Tone] = {
     "accept": "good", "accepted": "good", "same": "good", "close": "good",
     "reject": "bad", "rejected": "bad", "changed": "bad", "failed": "bad",
@@ -71,13 +65,8 @@ def headline(view: TuneView) -> Headline:
 
 
 def fidelity_words(fidelity: Fidelity | None, accepted: bool = False) -> str:
-    """`trains the same`, `trains differently: order`, …; `accepted`: the owner has agreed to what is different."""
-    if fidelity is None:
-        return "fidelity not measured"
-    names = ", ".join(name for name in fidelity.changed if name != "numerics" or fidelity.verdict == "inconclusive")
-    if accepted and fidelity.verdict == "changed":
-        return f"trains the same but for what was agreed to: {names or 'rounding'}"
-    return FIDELITY[fidelity.verdict] + (f": {names}" if names else "")
+    """`trains the same`, `trains differently: other order`, …; `accepted`: the owner has agreed to what is different."""
+    return training_change(fidelity, accepted=accepted).sentence
 
 
 def next_step(view: TuneView) -> str:

@@ -94,6 +94,7 @@ from trainflash.schema.summaries import (
     Written,
 )
 from trainflash.schema.timelines import Timeline
+from trainflash.schema.training import KINDS_OF_CHANGE, TrainingChange, training_change
 from trainflash.schema.verdicts import (
     CONSENTS,
     Approval,
@@ -126,6 +127,7 @@ __all__ = [
     "StepTimes",
     "CONSENTS",
     "KINDS",
+    "KINDS_OF_CHANGE",
     "PHASES",
     "CallNode",
     "CallTree",
@@ -201,6 +203,7 @@ __all__ = [
     "Summary",
     "SyncPoint",
     "Telemetry",
+    "TrainingChange",
     "ThreadBeside",
     "ThinProducts",
     "Threads",
@@ -222,6 +225,7 @@ __all__ = [
     "load_yaml_documents",
     "read_document",
     "to_plain",
+    "training_change",
     "write_atomically",
     "write_document",
 ]

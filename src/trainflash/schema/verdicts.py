@@ -22,6 +22,7 @@ class Check:
     name: str
     ok: bool | None
     evidence: str
+    counts: tuple[int, int] | None = None  # of what it counts, in the baseline and in the candidate; None: it counts nothing
 
 
 @dataclass(frozen=True)

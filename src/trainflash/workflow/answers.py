@@ -9,7 +9,7 @@ from typing import Any
 from trainflash import sandbox as sandboxes
 from trainflash.errors import ProgramFailed, TrainFlashError
 from trainflash.profile import Written
-from trainflash.schema import Approval, Diagnosis, Experiment, LogEntry, Plan, Sandbox, Verdict, to_plain
+from trainflash.schema import Approval, Diagnosis, Experiment, LogEntry, Plan, Sandbox, Verdict, to_plain, training_change
 from trainflash.schema.health import Health
 from trainflash.workflow.searching import Outcome
 from trainflash.writeback import Proposal
@@ -108,7 +108,11 @@ def outcome(came_to: Outcome, accepted: Sequence[Experiment], command: str, appr
 def verdict(judged: Verdict) -> dict[str, Any]:
     plain = to_plain(judged)
     plain.pop("schema")
-    return {"schema": "verify.v1", "status": _STATUS[judged.verdict], **plain}
+    return {"schema": "verify.v1", "status": _STATUS[judged.verdict], **plain, "training": _training(judged)}
+
+
+def _training(judged: Verdict) -> dict[str, Any]:
+    return to_plain(training_change(judged.fidelity, accepted=judged.verdict == "accept"))
 
 
 def proposal(made: Proposal) -> dict[str, Any]:
@@ -160,4 +164,5 @@ def _experiment(experiment: Experiment) -> dict[str, Any]:
         "diff_digest": experiment.diff_digest,
         "decision": experiment.decision,
         "verdict": to_plain(experiment.verdict) if experiment.verdict else None,
+        "training": _training(experiment.verdict) if experiment.verdict else None,
     }

@@ -25,6 +25,7 @@ from trainflash.schema import (
     Speedup,
     Spread,
     Telemetry,
+    TrainingChange,
     Verdict,
 )
 from trainflash.schema.gate_changes import CompareResult, GateTrend
@@ -44,6 +45,7 @@ class ExperimentAnswer:
     diff_digest: str
     decision: str
     verdict: Verdict | None
+    training: TrainingChange | None
 
 
 @dataclass(frozen=True)
@@ -110,7 +112,7 @@ SHAPES: dict[str, Shape] = {
     "optimize_plan": Shape(Plan),
     "optimize_try": Shape(None, _TRIED),
     "optimize_auto": Shape(None, {**_TRIED, "combined": Verdict | None, "approve": str | None}),
-    "verify": Shape(Verdict),
+    "verify": Shape(Verdict, {"training": TrainingChange}),
     "writeback": Shape(Approval, {"diff": str, "approvable": bool, "reason": str, "files": list[str], "digest": str}),
     "log": Shape(None, {"path": str, "entries": list[LogEntry]}),
     "log_note": Shape(None, {"path": str}),
