@@ -64,6 +64,6 @@ def test_the_verdict_and_the_answer_say_the_same_sentence():
     told = "trains the same but for what was agreed to: other order"
     assert judged.verdict == "accept"
     assert judged.reasons[1].startswith(f"{told}, over 40 updates")
-    assert answers.verdict(judged)["training"] == {"sentence": told, "kinds": ["other order"]}
+    assert answers.verdict(judged)["training"] == {"sentence": told, "kinds": ("other order",)}
     refused = answers.verdict(verdict.judge(FASTER, ordered))
     assert refused["training"]["sentence"] == "trains differently: other order"
