@@ -14,7 +14,7 @@ SOURCE = Path(__file__).resolve().parents[2] / "src" / "trainflash"
 CORE = {
     "sandbox", "view", "launch", "bench", "fidelity", "verdict", "tuning_log", "writeback", "knobs", "diagnosis", "summary", "trace",
     "telemetry", "live", "stats", "stacks", "redact", "resources", "config", "schema", "errors", "install", "report", "profile", "gate",
-    "git_runner",
+    "git_runner", "author",
 }  # fmt: skip
 MAY_IMPORT = {
     "errors": set(),
@@ -33,6 +33,7 @@ MAY_IMPORT = {
     "knobs": {"schema", "resources", "errors"},
     "sandbox": {"git_runner", "schema", "errors"},
     "view": {"git_runner", "schema", "errors"},
+    "author": {"git_runner", "schema", "view", "launch", "redact", "errors"},
     "launch": {"schema", "view", "errors", "redact"},
     "bench": {"schema", "stats", "trace", "launch", "errors"},
     "fidelity": {"git_runner", "schema", "stats", "trace", "launch", "errors"},

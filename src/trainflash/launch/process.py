@@ -34,7 +34,7 @@ _REFUSED_SHOWN = 20
 _OUTPUTS_SHOWN = 5
 
 Status = Literal["finished", "stopped", "failed", "interrupted", "timed_out"]
-Kind = Literal["diagnose", "fidelity", "bench", "ceiling", "profile"]
+Kind = Literal["diagnose", "fidelity", "bench", "ceiling", "profile", "author"]
 Redact = Callable[[str], str]
 
 
@@ -63,7 +63,7 @@ class Identity:
 class Process:
     """A program started inside `view`. The tree cannot outlive this object's process: see `supervise`.
 
-    `pid` is the supervisor's, whose descendants are the tree; `reins` are there when the program is paced.
+    `pid` is the supervisor's, whose descendants are the tree; `reins` are there when the program is paced. `stdin`: a file that it reads.
     """
 
     def __init__(
@@ -75,6 +75,7 @@ class Process:
         *,
         reins: Reins | None = None,
         clean: Redact | None = None,
+        stdin: Path | None = None,
     ) -> None:
         self.view = view
         self.identity = identity
@@ -90,7 +91,7 @@ class Process:
         self.started_utc = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
         self._control, theirs = socket.socketpair()
         self._output = OutputLog(self.log, clean)
-        with theirs, self._output.sink() as output:
+        with theirs, self._output.sink() as output, open(stdin or os.devnull, "rb") as given:
             argv = [sys.executable, "-I", "-S", str(SUPERVISOR), str(theirs.fileno()), "--", *view.argv(identity.command.argv)]
             self.started_ns = time.monotonic_ns()
             self._ended_ns: int | None = None
@@ -98,7 +99,7 @@ class Process:
                 argv,
                 cwd=view.cwd,
                 env=dict(environment),
-                stdin=subprocess.DEVNULL,
+                stdin=given,
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,

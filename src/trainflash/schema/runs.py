@@ -93,7 +93,7 @@ class RunRecord:
 
     SCHEMA: ClassVar[str] = "run.v1"
     id: str
-    kind: Literal["diagnose", "fidelity", "bench", "ceiling", "profile"]
+    kind: Literal["diagnose", "fidelity", "bench", "ceiling", "profile", "author"]
     command: Command
     side: Side
     protection: Protection

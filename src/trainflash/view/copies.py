@@ -31,7 +31,7 @@ def make(sandbox: Sandbox, side: Side, folder: Path) -> dict[str, tuple[int, int
             continue
         target.parent.mkdir(parents=True, exist_ok=True)
         left -= _link(Path(sandbox.repository, path), target, left)
-    return _stamps(folder)
+    return stamps(folder)
 
 
 def led(word: str, original: str, copy: str) -> str:
@@ -53,7 +53,7 @@ def led(word: str, original: str, copy: str) -> str:
 
 def written(folder: Path, before: dict[str, tuple[int, int]]) -> tuple[str, ...]:
     """Paths relative to `folder` that are new, changed or gone."""
-    now = _stamps(folder)
+    now = stamps(folder)
     return tuple(sorted(path for path in before.keys() | now.keys() if before.get(path) != now.get(path)))
 
 
@@ -100,7 +100,7 @@ def _link(original: Path, target: Path, left: int) -> int:
     return made
 
 
-def _stamps(folder: Path) -> dict[str, tuple[int, int]]:
+def stamps(folder: Path) -> dict[str, tuple[int, int]]:
     found = {}
     for at, names, files in os.walk(folder):
         if at == str(folder) and ".git" in names:

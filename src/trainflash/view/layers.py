@@ -122,7 +122,7 @@ def _make_links(root: Path, git_dir: str | None, links: Path) -> None:
     _take_after(links, root)
     theirs, ours = root / ".git", links / ".git"
     if git_dir is None:
-        _whiteout(ours)
+        hide(ours)
     elif theirs.is_symlink():
         ours.symlink_to(os.readlink(theirs))
     elif theirs.is_dir():
@@ -155,7 +155,7 @@ def _make_own_folders(root: Path, links: Path, ignored: Sequence[str]) -> None:
 def _make_whiteouts(root: Path, checkout: Path, ours: frozenset[str], whiteouts: Path) -> None:
     """Hide what the original has, git does not ignore, and the checkout lacks: deleted by a candidate, or new since `create`."""
     whiteouts.mkdir()
-    _whiteout(whiteouts / ".trainflash")  # hides nothing; where it fails, so would a needed one
+    hide(whiteouts / ".trainflash")  # hides nothing; where it fails, so would a needed one
     hidden: set[str] = set()
     for path in sorted(ours):
         if os.path.lexists(checkout / path) or not os.path.lexists(root / path):
@@ -196,10 +196,10 @@ def _make_whiteout(root: Path, whiteouts: Path, path: str) -> None:
         if not (whiteouts / at).is_dir():
             (whiteouts / at).mkdir()
             _take_after(whiteouts / at, root / at)
-    _whiteout(whiteouts / path)
+    hide(whiteouts / path)
 
 
-def _whiteout(path: Path) -> None:
+def hide(path: Path) -> None:
     """What overlay takes for "deleted"; ordinary users may make it too."""
     try:
         os.mknod(path, stat.S_IFCHR, os.makedev(0, 0))

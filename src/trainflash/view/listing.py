@@ -54,6 +54,13 @@ def own_git_dir(sandbox: Sandbox) -> str:
     return private or os.fsdecode(_git(sandbox, "rev-parse", "--absolute-git-dir")).removesuffix("\n")
 
 
+def untracked(sandbox: Sandbox, copy: str) -> frozenset[str]:
+    """Files of a copy of the repository's root that the original's index does not have and git does not ignore."""
+    answer = git_runner.execute([f"--work-tree={copy}", "ls-files", "-z", "-o", "--exclude-standard"], copy, git_dir=own_git_dir(sandbox))
+    said = answer.or_raise("ls-files", f"check the repository: git -C {sandbox.repository} status")
+    return frozenset(os.fsdecode(path) for path in said.split(b"\0")[:-1])
+
+
 def _private(sandbox: Sandbox) -> str | None:
     own = os.path.join(sandbox.directory, "repository.git")
     return own if os.path.isdir(own) else None

@@ -16,7 +16,7 @@ from trainflash.schema import Protection, Sandbox
 from trainflash.view import listing
 
 if TYPE_CHECKING:
-    from trainflash.view import View
+    from trainflash.view.opening import View
 
 TRIAL_SECONDS = 60  # a trial takes about 0.1 s; this bounds a hung file system
 # argv: own file, file in the run's folder, then pairs of a guarded path and its device and inode outside. The paths are in hexadecimal:
