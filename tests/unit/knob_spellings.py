@@ -39,21 +39,8 @@ FILES = (
     "knob_collecting.yaml",  # helpers that collect garbage, and settings of the collector
     "knob_guards.yaml",  # debugging aids behind a setting of the program's own
     "knob_float32.yaml",  # float64 taken away everywhere at once
-    "knob_log_guards.yaml",  # log calls that nobody is shown
-    "knob_log_levels.yaml",  # levels of loggers that let everything through
     "knob_every_nth.yaml",  # statements that each step does and training can do without
-    "knob_sparse.yaml",  # sparse gradients of embedding tables
-    "knob_set_lookups.yaml",  # lists that are asked whether they hold something
-    "knob_kept_contents.yaml",  # files that every call reads whole
-    "knob_rounded_width.yaml",  # widths of batches that keep changing
-    "knob_reads.yaml",  # reads by several threads
     "knob_asked_first.yaml",  # work whose results only a condition behind it uses
-    "knob_on_reading.yaml",  # fields that are computed where they are read
-    "knob_layouts.yaml",  # images that lose their layout on the way
-    "knob_connections.yaml",  # sockets of the program's own
-    "knob_made_ahead.yaml",  # generators that make batches
-    "knob_joins.yaml",  # what grows by one part after the other
-    "knob_arrays.yaml",  # arrays that are made number by number, or row by row
     "knob_cadences.yaml",  # ways of saying that something happens once in N steps
     "knob_loaders.yaml",  # loaders that are made again for each pass
     "knob_recomputed.yaml",  # activation checkpointing that does more than compute again
@@ -67,12 +54,8 @@ FILES = (
     "knob_wrapped.yaml",  # networks that are wrapped for several ranks
     "knob_scaled_loss.yaml",  # what goes past a trainer that scales the loss
     "knob_pinned.yaml",  # batches that lie on the device, or that torch does not look into
-    "knob_padding_multiples.yaml",  # collators that round widths up
     "knob_hf_parser.yaml",  # training arguments that transformers' own parser makes
-    "knob_convolutions.yaml",  # convolutions in numpy
-    "knob_draws.yaml",  # draws with weights
     "knob_frozen.yaml",  # networks that nobody trains, called with gradients
-    "knob_counted.yaml",  # predictions that the loss ignores
     "knob_network.yaml",  # the network, attention in it and its compiler
 )
 

@@ -44,7 +44,7 @@ def test_an_update_written_by_hand_is_known_whatever_its_class_is_called():
     run = c.heavy_update(optimizer="Adagrad", location=made, package="larder")
     found = first(replace(run, lines=(LineCost("main", "Opt", work, 0.3),)))
     assert found.location == work and "Adagrad, written by hand" in evidence(found)
-    assert found.knobs == ("torch_optimizer", "foreach_operations")
+    assert found.knobs == ()
     assert "written by hand" not in evidence(first(c.heavy_update(optimizer="LBFGS")))
 
 
@@ -492,7 +492,7 @@ def test_gradients_of_whole_lookup_tables():
 
     lazy = {"optimizer": "SGD", "elements": 5_000_000}
     found = told(0.5, **lazy)
-    assert found.share == pytest.approx(0.45) and found.knobs[0] == "sparse_gradients"
+    assert found.share == pytest.approx(0.45) and found.knobs == ()
     assert told(0.05, **lazy) is None and told(None, **lazy) is None
     assert told(0.5, optimizer="Adam", elements=5_000_000) is None  # moves all rows
     assert told(0.5, optimizer="SGD", elements=1000) is None
@@ -506,12 +506,12 @@ def test_predictions_that_the_loss_ignores():
         return replace(s.run(Fwd=0.4, Bwd=0.5), ignored_targets=seen, padding_share=padded)
 
     found = first(run(0.5, 0.8))
-    assert (found.kind, found.phase, found.location, found.knobs) == ("padding", "Fwd", place, ("counted_targets",))
+    assert (found.kind, found.phase, found.location, found.knobs) == ("padding", "Fwd", place, ())
     assert found.share == pytest.approx(0.4)
     for nothing in (run(0.5, DEFAULT.padding - 0.01), run(DEFAULT.listed, 0.8), run(0.5, 0.4, padded=0.2)):
         assert "padding" not in kinds(nothing)
     beside = [each for each in diagnose(run(0.6, 0.95, padded=0.5)).findings if each.kind == "padding"]
-    assert [each.knobs[-1] for each in beside] == ["group_by_length", "counted_targets"]
+    assert [each.knobs[-1:] for each in beside] == [("group_by_length",), ()]
     assert beside[1].share == pytest.approx(0.6 * 0.45)
 
 

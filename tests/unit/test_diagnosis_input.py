@@ -170,8 +170,8 @@ def test_a_loader_that_is_iterated_anew_in_each_step_is_one_cause_and_wants_no_w
     found = diagnose(asked_anew()).findings
     assert [finding.kind for finding in found] == ["worker_startup", "input_cpu"]
     assert found[0].share == pytest.approx(0.72) and str(found[0].location).startswith("train.py:44")
-    assert (found[0].knobs, found[1].knobs) == (("kept_iterator",), ())
-    assert diagnose(asked_anew(num_workers=2)).findings[0].knobs == ("kept_iterator", "persistent_workers")
+    assert (found[0].knobs, found[1].knobs) == ((), ())
+    assert diagnose(asked_anew(num_workers=2)).findings[0].knobs == ("persistent_workers",)
 
 
 @pytest.mark.parametrize("usual", [asked_anew(passes=5), asked_anew(batch_size=2560), asked_anew(passes=150)])

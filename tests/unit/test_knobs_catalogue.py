@@ -9,6 +9,7 @@ from trainflash import knobs
 from trainflash.errors import UsageError
 from trainflash.knobs import kinds, knob_files
 from trainflash.schema import KINDS
+from trainflash.workflow import explaining
 
 GOOD = {
     "schema": "knob.v1",
@@ -122,8 +123,20 @@ def test_near_names_are_listed():
     assert knobs.get("pin-memory").name == "pin_memory"
 
 
-def test_every_knob_that_a_diagnosis_names_exists():
+def test_every_knob_and_pattern_that_a_diagnosis_names_exists():
     from trainflash.diagnosis import explanations
 
-    named = {fix.knob for each in explanations.EXPLANATIONS for fix in each.fixes if fix.knob}
-    assert named <= {knob.name for knob in knobs.catalogue()}
+    fixes = [fix for each in explanations.EXPLANATIONS for fix in each.fixes]
+    assert {fix.knob for fix in fixes if fix.knob} <= {knob.name for knob in knobs.catalogue()}
+    assert {fix.pattern for fix in fixes if fix.pattern} <= {pattern.name for pattern in knobs.patterns.catalogue()}
+
+
+def test_a_knob_that_is_a_pattern_now_is_answered_with_it():
+    known = {knob.name for knob in knobs.catalogue()}
+    assert knobs.patterns.replaced()
+    for name, pattern in knobs.patterns.replaced().items():
+        assert name not in known
+        with pytest.raises(UsageError, match=f"{name} is a pattern now, {pattern.name}: ") as caught:
+            knobs.get(name)
+        assert f"trainflash explain {pattern.name}" in caught.value.mend
+        assert explaining.explain(name) is pattern

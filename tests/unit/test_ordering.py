@@ -58,11 +58,11 @@ def test_the_log_corrects_the_declared_chance():
     assert chance(0.5, (0, 0)) == 0.5
     assert chance(0.5, (0, 1)) == pytest.approx(1 / 3)
     assert chance(0.5, (2, 2)) == pytest.approx(0.75)
-    both = [worth("input_cpu", 2.0, "decoded_cache", "dataloader_workers")]
-    candidates = [offered("decoded_cache", "input_cpu"), offered("dataloader_workers", "input_cpu")]
+    both = [worth("input_cpu", 2.0, "pin_memory", "dataloader_workers")]
+    candidates = [offered("pin_memory", "input_cpu"), offered("dataloader_workers", "input_cpu")]
     assert names(order(*both).sorted(candidates)) == names(candidates)
-    failed = [experiment(1, "decoded_cache", "rejected")]
-    assert names(order(*both, entries=failed).sorted(candidates)) == ["dataloader_workers", "decoded_cache"]
+    failed = [experiment(1, "pin_memory", "rejected")]
+    assert names(order(*both, entries=failed).sorted(candidates)) == ["dataloader_workers", "pin_memory"]
 
 
 def test_only_decided_experiments_count_and_each_once():
@@ -81,15 +81,9 @@ def test_what_the_evidence_points_at_comes_before_what_only_answers_the_kind():
 
 
 def test_what_the_source_shows_at_the_line_comes_before_what_the_evidence_allows():
-    made = order(worth("collate", 2.0, "dataloader_workers"))
-    offers = [offered("dataloader_workers", "collate"), offered("one_request", "collate"), offered("joined_once", "collate")]
-    assert names(made.sorted(offers)) == ["joined_once", "one_request", "dataloader_workers"]
-
-
-def test_rows_of_tensors_are_fetched_whole_before_they_are_kept_one_by_one():
-    made = order(worth("input_cpu", 2.0, "memoize_function", "dataloader_workers"))
-    offers = [offered(name, "input_cpu") for name in ("memoize_function", "dataloader_workers", "batched_sampling")]
-    assert names(made.sorted(offers)) == ["batched_sampling", "memoize_function", "dataloader_workers"]
+    made = order(worth("evaluation", 2.0, "eval_batch_size"))
+    offers = [offered("eval_batch_size", "evaluation"), offered("asked_first", "evaluation")]
+    assert names(made.sorted(offers)) == ["asked_first", "eval_batch_size"]
 
 
 def test_rounding_without_agreement_has_a_smaller_chance():
@@ -129,27 +123,6 @@ def test_what_a_run_rules_out_is_not_named(tmp_path):
     old = replace(summary(), versions={"torch": "2.3.0"})
     assert "optimizer_fused" not in ordering.with_knobs(diagnosis(found), old).findings[0].knobs
     assert "optimizer_fused" in ordering.with_knobs(diagnosis(found), summary()).findings[0].knobs
-
-
-def test_batches_out_of_order_need_torch_2_6_and_come_behind_what_changes_nothing(tmp_path):
-    made = program(tmp_path, train_py="from torch.utils.data import DataLoader\n\ntrain = DataLoader(ds, batch_size=4, num_workers=2)\n")
-    facts = loader("train", made.line("train.py", "train = "), num_workers=2, prefetch_factor=2)
-    alone, beside_another_input = ("prefetch_factor", "dataloader_workers", "unordered_batches"), ("prefetch_factor",)  # as the rules name
-    for named in (alone, beside_another_input):
-        for version, offers in (("2.5.1", False), ("2.6.0+cu124", True), ("2.13.0", True)):
-            run = replace(summary(loaders=(facts,)), versions={"torch": version})
-            told = ordering.with_knobs(diagnosis(worth("input_tail", 2.0, *named)), run)
-            candidates, refused, _ = made.plan(run, *told.findings)
-            best_first = Order.of(told).sorted(candidates)
-            assert ("unordered_batches" in names(best_first)) is offers
-            if offers:
-                last = best_first[-1]
-                assert {each.risk for each in best_first[:-1]} == {"same"}
-                assert (last.knob, last.risk) == ("unordered_batches", "order")
-                assert added(last) == ["train = DataLoader(ds, batch_size=4, num_workers=2, in_order=False)"]
-            else:
-                [why] = [each.reason for each in refused if each.knob == "unordered_batches"]
-                assert why == "a DataLoader takes in_order from torch 2.6 on"
 
 
 def test_plan_and_finding_agree_on_a_real_program(tmp_path):

@@ -13,9 +13,7 @@ BOTH = ("Fwd", "Bwd")
 DROPPING = "dropout on a CPU"
 WEIGHTS_USED = "the weights are used"  # of an attention, elsewhere than in it: no fused kernel hands them out
 OF_REASON = {
-    "need_weights=True": ("attention_weights_off",),
     "fused kernels are switched off": ("fused_kernels_on",),
-    "3 dimensions, not 4": ("attention_dimensions",),
 }
 
 
@@ -52,7 +50,6 @@ def _ignored_targets(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
                 count("losses per step", sum(each.per_step for each in found)),
             ),
             location=first.location,
-            knobs=("counted_targets",),
         ),
     )
 
@@ -64,8 +61,6 @@ def _padded_inputs(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
     share = padded * work
     rows = [percent("padding in the inputs", padded), percent("forward and backward, share of wall time", work)]
     common, knobs = summary.common_padding_share, ("pad_to_longest", "group_by_length")
-    if summary.padded:  # of torch's own form, which a collate function of torch's own form can cut
-        knobs = (knobs[0], "cut_common_padding", knobs[1])
     if common is not None:
         rows.append(percent("padding behind the longest sample of its batch, of all inputs", common))
         knobs = knobs if 2 * common >= padded else knobs[::-1]

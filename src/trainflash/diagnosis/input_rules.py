@@ -27,8 +27,7 @@ def input_cost(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
     if data.loader is not None and data.chosen_at is None and not anew and not _made_inside(signals, limits):
         workers = _workers(data.loader, limits)
         deeper = ("prefetch_factor",) if data.loader.num_workers > 0 else ()
-        unordered = ("unordered_batches",) if data.loader.num_workers > 1 else ()  # last: the others leave the order of samples
-        knobs += deeper + workers + unordered if data.name == "input_tail" else workers + deeper
+        knobs += deeper + workers if data.name == "input_tail" else workers + deeper
     return (
         claim(
             data.name,
@@ -106,7 +105,7 @@ def _workers(loader: LoaderFacts, limits: Thresholds) -> tuple[str, ...]:
     """The knob that moves the making of batches out of the training process, or back; each worker would yield all of a stream."""
     if not loader.iterable:
         return ("workers_off", "dataloader_workers") if _cost_more(loader, limits) else ("dataloader_workers",)
-    return () if loader.num_workers else ("stream_worker",)
+    return ()
 
 
 def _cost_more(loader: LoaderFacts, limits: Thresholds) -> bool:
@@ -148,7 +147,7 @@ def tail_beside(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
             summary=f"{tail.late} late batches, made of few slow samples, are {shown(share)} of the time",
             evidence=(percent("waiting above the median", share), count("late steps", tail.late), *_slow_samples(data)),
             location=data.location,
-            knobs=("prefetch_factor",) if data.loader.num_workers > 0 else (),  # unordered_batches, not named, comes behind what is safe
+            knobs=("prefetch_factor",) if data.loader.num_workers > 0 else (),
             inside=data.name,
         ),
     )
@@ -240,7 +239,7 @@ def _begun_anew(start: WorkerStart, signals: Signals, limits: Thresholds) -> Cla
             count("workers", loader.num_workers),
         ),
         location=start.location or loader.location,
-        knobs=("kept_iterator", *(("persistent_workers",) if loader.num_workers > 0 and not loader.persistent_workers else ())),
+        knobs=("persistent_workers",) if loader.num_workers > 0 and not loader.persistent_workers else (),
     )
 
 

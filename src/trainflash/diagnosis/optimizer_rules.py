@@ -68,7 +68,6 @@ def whole_tables(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
                 count("elements that it updates", updates.elements),
             ),
             location=updates.location,
-            knobs=("sparse_gradients",),
         ),
     )
 
@@ -103,9 +102,8 @@ def _update_evidence(signals: Signals, updates: Updates) -> list[Evidence]:
 def _update_knobs(updates: Updates | None) -> tuple[str, ...]:
     if updates is None:
         return ("optimizer_foreach", "optimizer_fused")
-    knobs = ["torch_optimizer", "foreach_operations"] if _by_hand(updates) else []
+    knobs = []
     if not _by_hand(updates):
-        knobs += ["sparse_gradients"] if _lazy(updates) else []
         knobs += ["optimizer_foreach"] if updates.optimizer in FOREACH and not updates.foreach else []
         knobs += ["optimizer_fused"] if updates.optimizer in FUSABLE else []
     knobs += ["zero_grad_set_to_none"] if updates.zero_to_none is False else []

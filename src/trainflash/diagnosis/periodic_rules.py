@@ -201,7 +201,6 @@ def unheard(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
             summary=f"log messages that are put together in the network and shown to nobody take {shown(share)} of the time" + at(where),
             evidence=(percent("share of wall time", share), Evidence("hottest line", str(where))),
             location=where,
-            knobs=("log_guard",),
         ),
     )
 
@@ -234,7 +233,6 @@ def host_code(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
 
 def _between_the_phases(kind: str, share: float, weight: float, where: Location | None, signals: Signals, limits: Thresholds) -> Claim:
     unheard = any(_unheard_at(where, place) for place in signals.summary.written)
-    unheard_anywhere = any(place.unheard and place.often for place in signals.summary.written)  # what its message is made of lies elsewhere
     what = {
         "logging": "code that writes a file, a database or to a server takes",
         "unheard": "log messages that are put together and shown to nobody take",
@@ -255,7 +253,7 @@ def _between_the_phases(kind: str, share: float, weight: float, where: Location 
             Evidence("hottest line", str(where)),
         ),
         location=where,
-        knobs=("log_guard",) if unheard or (kind == "host_code" and unheard_anywhere) else KNOBS.get(kind, ()),
+        knobs=() if unheard else KNOBS.get(kind, ()),
     )
 
 

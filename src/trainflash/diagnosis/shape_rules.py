@@ -114,6 +114,5 @@ def _set_up_again(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
                 milliseconds("what the same take less once more", operators.setup_ms),
             ),
             location=signals.samples_padded_at or signals.hottest("Data"),
-            knobs=("rounded_width",),
         ),
     )

@@ -27,16 +27,16 @@ JUDGED = (
 TRY = "trainflash optimize try --patch FILE --finding {kind} --why TEXT -- CMD"
 
 
-def brief(project: Project, finding: Finding, title: str = "", frame: str = "", tried: tuple[str, ...] = ()) -> Brief:
+def brief(project: Project, finding: Finding, tried: tuple[str, ...] = ()) -> Brief:
     """The brief for one finding, with the source around its location where that lies in the project.
 
-    `title` and `frame` are those of a knob that is advice only: what to do, and the shape of the patch. `tried` says what knobs came to.
+    `tried` says what knobs came to.
     """
     code = _code(project, finding.location)
     return Brief(
         finding=finding.kind,
         location=finding.location,
-        summary=f"{finding.summary}; to do: {title}: {frame}" if title else finding.summary,
+        summary=finding.summary,
         code=code,
         evidence=finding.evidence,
         ceiling=finding.ceiling,

@@ -74,23 +74,6 @@ class ReplaceCall(Edit):
 
 
 @dataclass(frozen=True)
-class SiblingCall(Edit):
-    """Call `to`, a function of the same module, in place of one of `calls`, with the same arguments.
-
-    `at` is a fact that holds a place: the call at that line is meant, or the only one of its function and what that calls; where it is
-    unknown, the only one of the program. `path` names the first argument, where that must be the path of a file or one that `open` gave.
-    Refused where the program names `to` already, and may choose, or calls the other one under a condition with one of the words `asked`.
-    """
-
-    calls: tuple[str, ...]
-    to: str
-    at: str = "program"
-    path: str | None = None
-    unless: tuple[str, ...] = ()  # as of `call_argument`
-    asked: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
 class InsertCall(Edit):
     """Insert a statement behind the imports of the entry script; refused where `absent` or one of `rivals` is set already.
 
@@ -153,23 +136,6 @@ class RemoveCall(Edit):
 
 
 @dataclass(frozen=True)
-class ReleasedObjects(Edit):
-    """Take away a call that collects garbage and returns a None for each of its arguments; the Nones stay where they are used."""
-
-    calls: tuple[str, ...]
-    at: str
-    setting: str | None = None
-    absent: tuple[str, ...] = ()  # as of `call_argument`
-
-
-@dataclass(frozen=True)
-class HandedFunction(Edit):
-    """Take `function` out of the list of functions, or the registration, by which the program has it called: named once, and not called."""
-
-    function: str
-
-
-@dataclass(frozen=True)
 class CollectorSettings(Edit):
     """Take away the program's one call of `calls`, settings of the garbage collector that make it run more often or tell what it does."""
 
@@ -198,81 +164,6 @@ class OtherChoice(Edit):
 
 
 @dataclass(frozen=True)
-class WatchingMode(Edit):
-    """Run a block without the torch mode that only watches its operations."""
-
-
-@dataclass(frozen=True)
-class KeptPool(Edit):
-    """Start the pool of workers once that a function starts, and ends, in each call."""
-
-
-@dataclass(frozen=True)
-class KeptLayout(Edit):
-    """Keep the layout of what tensors are made by the shape of, and make no copies in the default one."""
-
-
-@dataclass(frozen=True)
-class NoDelay(Edit):
-    """Have the program's own TCP connections send small parts at once."""
-
-
-@dataclass(frozen=True)
-class KeptHandle(Edit):
-    """Keep the file open, in each thread of each process, that a function opens and closes again in each call."""
-
-
-@dataclass(frozen=True)
-class KeptLink(Edit):
-    """Keep the connection open, in each thread of each process, that a function makes and ends again in each call."""
-
-
-@dataclass(frozen=True)
-class KeptLoader(Edit):
-    """Keep the loader that is made again of the same arguments, with its workers."""
-
-
-@dataclass(frozen=True)
-class KeptArchive(Edit):
-    """Read all arrays of an archive of NumPy's once, which reads the one that it is asked for each time."""
-
-
-@dataclass(frozen=True)
-class KeptIterator(Edit):
-    """Keep one iterator of the loader that each step begins anew for one batch."""
-
-
-@dataclass(frozen=True)
-class JoinedExchange(Edit):
-    """Exchange the tensors of a loop by one collective, in place of one for each."""
-
-
-@dataclass(frozen=True)
-class MappedFile(Edit):
-    """Map a file of an array into memory, in place of reading all of it."""
-
-
-@dataclass(frozen=True)
-class OwnOptimizer(Edit):
-    """Make torch's optimizer in place of one written by hand that updates in the same way."""
-
-
-@dataclass(frozen=True)
-class StackedArrays(Edit):
-    """Join a list of arrays into one array, in front of the tensor that is made of it."""
-
-
-@dataclass(frozen=True)
-class DealtRows(Edit):
-    """Deal rows out to the ranks in turn, in place of a run of them for each."""
-
-
-@dataclass(frozen=True)
-class OwnCheckpoint(Edit):
-    """Call functions directly that the program runs through a checkpointing `torch.autograd.Function` of its own."""
-
-
-@dataclass(frozen=True)
 class GuardSetting(Edit):
     """Switch the setting that the program asks before it makes the call, where nothing else asks it: off, or on where it `enables`."""
 
@@ -292,45 +183,12 @@ class ShownProfile(Edit):
 
 
 @dataclass(frozen=True)
-class CountedOnce(Edit):
-    """Keep what the counter of a `with` block found the first time, and count no more."""
-
-    calls: tuple[str, ...]
-    at: str = "program"
-
-
-@dataclass(frozen=True)
-class UnheardLog(Edit):
-    """Ask the logger whether anybody listens before a message is put together that nobody was shown in the run."""
-
-
-@dataclass(frozen=True)
-class LogLevel(Edit):
-    """Raise the level DEBUG of the one logger that has it, where the line logs a message for debugging in every step."""
-
-
-@dataclass(frozen=True)
 class ModelStatement(Edit):
     """Insert a statement about the trained network in front of the line that builds its optimizer; `{model}` stands for its name."""
 
     statement: str
     absent: tuple[str, ...] = ()  # calls beside which it is refused
     label: str = ""
-
-
-@dataclass(frozen=True)
-class JoinedOnce(Edit):
-    """Collect the parts of what grows by one after the other, and join them once, or neighbours first."""
-
-
-@dataclass(frozen=True)
-class MadeAhead(Edit):
-    """Let a thread run the generator of the program's that makes the batches."""
-
-
-@dataclass(frozen=True)
-class CompiledBlocks(Edit):
-    """Compile the blocks that the network repeats, each by itself, where the program compiles the whole."""
 
 
 @dataclass(frozen=True)
@@ -381,43 +239,8 @@ class AskedFirst(Edit):
 
 
 @dataclass(frozen=True)
-class OnReading(Edit):
-    """Compute a field of an object, which the finding's line computes in each step, where the program reads it."""
-
-
-@dataclass(frozen=True)
-class DrawnWeights(Edit):
-    """Keep the sums of the weights of numpy's `choice` near the finding's line, and look uniform numbers up in them."""
-
-
-@dataclass(frozen=True)
-class FftConvolution(Edit):
-    """Convolve by Fourier transforms what numpy convolves directly, near the finding's line."""
-
-
-@dataclass(frozen=True)
 class FrozenCall(Edit):
     """Put the statement that calls a network without an optimizer, at the line where the run saw it, under `torch.no_grad()`."""
-
-
-@dataclass(frozen=True)
-class PlainNumbers(Edit):
-    """Make all elements of a tensor Python's numbers at once, where a loop at the finding's line asks for them one by one."""
-
-
-@dataclass(frozen=True)
-class JoinedCalls(Edit):
-    """Call the method of a class that asks for all keys, in place of the one that asks for each, where both ask the same."""
-
-
-@dataclass(frozen=True)
-class MappedRows(Edit):
-    """`torch.vmap` in place of a loop that does the same to each row of a tensor."""
-
-
-@dataclass(frozen=True)
-class ForeachOperations(Edit):
-    """Work on lists of tensors at once, where a loop at the finding's line works on one after the other."""
 
 
 @dataclass(frozen=True)
@@ -426,78 +249,13 @@ class FusedAttention(Edit):
 
 
 @dataclass(frozen=True)
-class FourDimensions(Edit):
-    """Hand the tensors of a call of scaled_dot_product_attention over with one more dimension in front, which is taken off the result."""
-
-
-@dataclass(frozen=True)
-class CountedTargets(Edit):
-    """Select the positions whose target the loss at the run's place counts, in front of the layer that predicts for it."""
-
-
-@dataclass(frozen=True)
-class UnreadWeights(Edit):
-    """Pass `need_weights=False` to the attention module at the run's place, where nothing reads its second result."""
-
-
-@dataclass(frozen=True)
-class ConcurrentReads(Edit):
-    """Read with as many threads as the value says, where a comprehension or `map` reads one thing after another."""
-
-
-@dataclass(frozen=True)
-class SparseGradients(Edit):
-    """Pass `sparse=True` to the program's large embedding tables, where the optimizer moves only rows that have a gradient."""
-
-
-@dataclass(frozen=True)
-class KeptContents(Edit):
-    """Read a file once that every call reads whole, and again when it has changed."""
-
-
-@dataclass(frozen=True)
-class SearchedList(Edit):
-    """Ask a set instead of a list whether it holds something, where every use of the list is known."""
-
-
-@dataclass(frozen=True)
-class BatchedSampling(Edit):
-    """Fetch whole batches by one index instead of sample by sample, from a data set whose items are only reads of tensors."""
-
-
-@dataclass(frozen=True)
 class PadToLongest(Edit):
     """In the loader's collate function, pad to the longest sample of the batch instead of a fixed width."""
 
 
 @dataclass(frozen=True)
-class LengthBatches(Edit):
-    """Give a shuffling loader batches of samples of like length, by a batch sampler that the program gets."""
-
-
-@dataclass(frozen=True)
-class CommonPadding(Edit):
-    """Give the training loader a collate function that cuts the columns which are padding in all rows of a batch."""
-
-
-@dataclass(frozen=True)
-class ListedFields(Edit):
-    """Give the training loader a collate function that makes one tensor of a list of numbers, where torch's own makes one for each."""
-
-
-@dataclass(frozen=True)
 class PaddingSetting(Edit):
     """Set what the program or its tokenizer is told about padding from `"max_length"` to `"longest"`, where that is typed."""
-
-
-@dataclass(frozen=True)
-class RoundedWidth(Edit):
-    """Round the width of a batch, its longest sample, up to a multiple of the value, where the program itself makes the batch."""
-
-
-@dataclass(frozen=True)
-class DeferredRead(Edit):
-    """Keep a value that is read every step (`loss.item()`) as a tensor, and read it where it is used, now and then."""
 
 
 @dataclass(frozen=True)
@@ -534,30 +292,13 @@ class Exchange(Edit):
 
 
 @dataclass(frozen=True)
-class SkipSync(Edit):
-    """Let DistributedDataParallel reduce gradients with the last micro-batch of an update only."""
-
-
-@dataclass(frozen=True)
 class Accumulation(Edit):
     """The number by which a plain loop divides the loss of each micro-batch."""
 
 
 @dataclass(frozen=True)
-class CutBatch(Edit):
-    """Fewer and larger pieces of a batch that the program cuts by `chunk` or `split`; the value is the rows of a piece."""
-
-
-@dataclass(frozen=True)
 class DrawnBatch(Edit):
     """The number of rows in a function of the program's that draws batches, where there is no DataLoader."""
-
-
-@dataclass(frozen=True)
-class Advice(Edit):
-    """No mechanical edit: a frame for the patch that a person or an assistant writes."""
-
-    frame: str
 
 
 EDITS: Mapping[str, type[Edit]] = {re.sub(r"\B[A-Z]", r"_\g<0>", kind.__name__).lower(): kind for kind in Edit.__subclasses__()}

@@ -17,7 +17,7 @@ import yaml
 
 from trainflash import resources
 from trainflash.errors import UsageError
-from trainflash.knobs import facts
+from trainflash.knobs import facts, patterns
 from trainflash.knobs.facts import Condition
 from trainflash.knobs.kinds import EDITS, ROLES, CallArgument, Edit, Exchange, Together
 from trainflash.schema import KINDS, Kind, from_plain
@@ -197,8 +197,14 @@ def by_name() -> Mapping[str, Knob]:
 
 
 def get(name: str) -> Knob:
-    """The knob called `name`. Raises `UsageError` that lists near names."""
+    """The knob called `name`. Raises `UsageError` that lists near names, or names the pattern that took its place."""
     wanted = name.replace("-", "_")
+    if wanted not in by_name() and (pattern := patterns.get(wanted)):
+        what = "is a pattern, no knob" if pattern.name == wanted else f"is a pattern now, {pattern.name}"
+        raise UsageError(
+            f"{wanted} {what}: {pattern.title}",
+            f"`trainflash explain {pattern.name}` shows the rewrite; `trainflash optimize try --patch FILE -- CMD` tries a patch",
+        )
     if wanted not in by_name():
         near = difflib.get_close_matches(wanted, by_name(), 3, 0.4)
         raise UsageError(f"there is no knob {name!r}", f"did you mean {', '.join(near)}?" if near else f"knobs: {', '.join(by_name())}")

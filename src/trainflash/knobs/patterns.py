@@ -42,6 +42,7 @@ class Pattern:
     traps: tuple[str, ...]  # where the rewrite trains something else, or is slower
     signs: tuple[str, ...] = ()  # regular expressions; without one of them in the code around the place it is not quoted. (): always
     source: tuple[str, ...] = ()  # public documents of what it rests on
+    replaces: tuple[str, ...] = ()  # knobs that once made this rewrite by themselves: plans, logs and people still call it by their names
 
 
 def load(path: Path) -> Pattern:
@@ -135,8 +136,14 @@ def catalogue() -> tuple[Pattern, ...]:
 
 
 def get(name: str) -> Pattern | None:
-    """The pattern called `name`, None where there is none."""
-    return next((each for each in catalogue() if each.name == name), None)
+    """The pattern called `name`, or that took the place of the knob of that name; None where there is none."""
+    return next((each for each in catalogue() if each.name == name), None) or replaced().get(name)
+
+
+@functools.cache
+def replaced() -> Mapping[str, Pattern]:
+    """The patterns by the names of the knobs whose place they took."""
+    return {name: pattern for pattern in catalogue() for name in pattern.replaces}
 
 
 def fitting(kind: Kind, code: str) -> tuple[Quoted, ...]:

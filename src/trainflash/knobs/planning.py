@@ -11,7 +11,6 @@ import yaml
 from trainflash.errors import UsageError
 from trainflash.knobs import briefs, splices
 from trainflash.knobs.edits import locating
-from trainflash.knobs.kinds import Advice
 from trainflash.knobs.knob_files import Knob, by_name, catalogue
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading.expressions import NoPlace, same
@@ -46,19 +45,10 @@ def plan(
     for finding in diagnosis.findings:
         scene = Scene(project, summary, finding, None, memory, whole_steps)
         made: list[Candidate] = []
-        frames: list[tuple[Knob, str]] = []
         for knob in _answering(finding):
             try:
                 _demand(knob, scene)
-                framed = [(knob, edit.frame) for edit in knob.edits if isinstance(edit, Advice)]
-                if isinstance(knob.edits[0], Advice):
-                    frames += framed
-                    continue
-                try:
-                    made += _candidates(knob, scene, finding.kind, None)
-                except UsageError:
-                    frames += framed
-                    raise
+                made += _candidates(knob, scene, finding.kind, None)
             except UsageError as bad:
                 refusals.setdefault((knob.name, bad.message), Refusal(knob.name, finding.kind, bad.message))
             except Exception as fault:  # one knob that stumbles over a program must not cost the others; its refusal tells of it
@@ -71,8 +61,8 @@ def plan(
                 candidates.setdefault((candidate.diff, candidate.words, tuple(candidate.environment.items())), candidate)
             elif candidate.finding == "checkpoint":  # of the two it keeps a run's end
                 candidates[twin] = candidate
-        if finding.kind not in UNANSWERED and (not made or frames):
-            unanswered += [briefs.brief(project, finding, knob.title, frame) for knob, frame in frames] or [briefs.brief(project, finding)]
+        if finding.kind not in UNANSWERED and not made:
+            unanswered.append(briefs.brief(project, finding))
     return tuple(candidates.values()), tuple(refusals.values()), tuple(unanswered)
 
 
@@ -125,10 +115,8 @@ def _parsed(knob: Knob, text: str) -> Any:
 def _candidates(knob: Knob, scene: Scene, kind: Kind, wanted: Any) -> list[Candidate]:
     """The knob's candidates, at least one. Raises `UsageError` with the reason when there is none."""
     _demand(knob, scene)
-    if isinstance(knob.edits[0], Advice):
-        raise UsageError(f"{knob.name} has no mechanical edit: {knob.edits[0].frame}", "write the patch, then `optimize try --patch FILE`")
     reasons = []
-    for edit in (each for each in knob.edits if not isinstance(each, Advice)):
+    for edit in knob.edits:
         try:
             targets = locating.locate(edit, scene)
         except UsageError as bad:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -72,13 +72,6 @@ class Target:
     def within(self, value: Any) -> Any:
         """`value`, or what it may be at most."""
         return min(value, self.most) if type(value) is int and self.most is not None else value
-
-
-def at_all(places: Sequence[tuple[Location, tuple[Splice, ...]]], shown: str, label: str) -> Target:
-    """Edits at several places as one target, at the first of them; `shown` says what that is."""
-    splices = tuple(dict.fromkeys(splice for _, each in places for splice in each))
-    more = f" and at {len(places) - 1} more places" if len(places) > 1 else ""
-    return Target(places[0][0], None, lambda value: splices, f"{shown}{more}", label)
 
 
 def available_memory() -> int | None:

@@ -59,7 +59,7 @@ Rows = list[tuple[str, RenderableType | None]]
 
 
 def _of_finding(told: Mapping[str, Any]) -> Rows:
-    fixes = [f"{fix['what']}{_named(fix['knob'])} — {fix['changes']}" for fix in told["fixes"]]
+    fixes = [f"{fix['what']}{_named(fix['knob'] or fix['pattern'])} — {fix['changes']}" for fix in told["fixes"]]
     return [
         ("Finding", ink(told["kind"])),
         ("Symptom", ink(told["symptom"])),

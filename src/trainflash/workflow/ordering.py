@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 
 from trainflash import knobs, stats
 from trainflash.knobs.facts import Facts
-from trainflash.knobs.kinds import Advice
 from trainflash.schema import Candidate, Diagnosis, Finding, LogEntry, Runs, Summary, Worth, read_document
 from trainflash.schema.findings import Change
 from trainflash.workflow.session import Session
@@ -150,18 +149,13 @@ def _key(risk: Change, worth: Worth | None) -> tuple[bool, float]:
 def with_knobs(diagnosis: Diagnosis, summary: Summary, entries: Iterable[LogEntry] = ()) -> Diagnosis:
     """`diagnosis` whose findings name the knobs that answer them in this run, in the order in which a plan would try them.
 
-    Knobs that are advice only stand in briefs instead. What the source says of a knob shows only in the plan: there some may be missing,
-    none stands elsewhere.
+    What the source says of a knob shows only in the plan: there some may be missing, none stands elsewhere.
     """
     order = Order.of(diagnosis, entries)
     found = []
     for finding in diagnosis.findings:
         facts = Facts(summary, finding)
-        fitting = [
-            knob
-            for knob in knobs.catalogue()
-            if not isinstance(knob.edits[0], Advice) and all(condition.holds(facts) for condition in knob.requires)
-        ]
+        fitting = [knob for knob in knobs.catalogue() if all(condition.holds(facts) for condition in knob.requires)]
         named = [knob for name in finding.knobs for knob in fitting if knob.name == name]
         others = [knob for knob in fitting if finding.kind in knob.answers and knob not in named]
         found.append(replace(finding, knobs=_best_first(named, finding, facts, order), also=_best_first(others, finding, facts, order)))

@@ -41,12 +41,12 @@ COMPUTING = (
             Fix(
                 "cut the columns that are padding in the whole batch, where samples come padded",
                 "nothing, if the padding is masked everywhere",
-                "cut_common_padding",
+                pattern="pad_no_wider_than_the_batch",
             ),
             Fix(
                 "predict only where a target counts: select those positions in front of the last layer",
                 "rounding, where that layer treats each position by itself",
-                "counted_targets",
+                pattern="predict_where_the_loss_counts",
             ),
             Fix("put sequences of like length together", "the order of the samples: needs the owner's agreement"),
             Fix("pack several sequences into one row", "what the network sees: needs the owner's agreement"),
@@ -62,7 +62,7 @@ COMPUTING = (
         "reasons that torch gives for recompiling name sizes; or on a GPU cudnn.benchmark is on, shapes are many and forward is uneven; or "
         "on a CPU shapes are many and convolutions take much longer than the same ones once more, which two early steps try",
         (
-            Fix("round the width of each batch up, where padding is masked", "rounding: other shapes", "rounded_width"),
+            Fix("round the width of each batch up, where padding is masked", "rounding: other shapes", pattern="pad_to_few_widths"),
             Fix(
                 "pad or bucket to a few fixed shapes; drop_last for the rest of an epoch", "the order, or which samples an epoch ends with"
             ),
@@ -81,7 +81,7 @@ COMPUTING = (
             Fix("keep what the guard names constant: a tensor instead of a Python number, no new closure per step", NOTHING),
             Fix("mark changing dimensions dynamic, or pad to a few shapes", "rounding: other kernels"),
             Fix("take the part that changes out of the compiled function", NOTHING),
-            Fix("compile the blocks that repeat, each by itself", "rounding: other kernels", "compile_blocks"),
+            Fix("compile the blocks that repeat, each by itself", "rounding: other kernels", pattern="compile_repeated_blocks"),
             Fix(
                 "let a number that the network counts be no constant of the compiled code", "rounding: other kernels", "compile_attributes"
             ),
@@ -114,9 +114,9 @@ COMPUTING = (
         (
             Fix("foreach=True", "rounding in the last bits, within the program's own noise", "optimizer_foreach"),
             Fix("fused=True", "rounding in the last bits, within the program's own noise", "optimizer_fused"),
-            Fix("torch's optimizer in place of one written by hand that updates in the same way", "rounding", "torch_optimizer"),
+            Fix("torch's optimizer in place of one written by hand that updates in the same way", "rounding", pattern="optimizer_of_torch"),
             FOREACH,
-            Fix("sparse gradients for large embedding tables, with Adagrad or plain SGD", "rounding", "sparse_gradients"),
+            Fix("sparse gradients for large embedding tables, with Adagrad or plain SGD", "rounding", pattern="sparse_embedding_gradients"),
             Fix("zero_grad(set_to_none=True)", "code that reads .grad between steps", "zero_grad_set_to_none"),
             Fix("factorise the matrices of a preconditioner less often", "updates use an older factorisation"),
             Fix("keep fewer updates in LBFGS", "the directions of the updates"),
@@ -160,8 +160,16 @@ COMPUTING = (
                 "fused_attention",
             ),
             Fix("switch fused kernels on again where the program switched them off", "rounding", "fused_kernels_on"),
-            Fix("four dimensions, (batch, heads, positions, width), where three are handed over", "rounding", "attention_dimensions"),
-            Fix("need_weights=False in calls of nn.MultiheadAttention whose weights nobody reads", "rounding", "attention_weights_off"),
+            Fix(
+                "four dimensions, (batch, heads, positions, width), where three are handed over",
+                "rounding",
+                pattern="attention_as_torch_wants_it",
+            ),
+            Fix(
+                "need_weights=False in calls of nn.MultiheadAttention whose weights nobody reads",
+                "rounding",
+                pattern="attention_as_torch_wants_it",
+            ),
             Fix(
                 "feed it what fused kernels take: 16-bit inputs, head sizes that are multiples of 8, is_causal instead of a mask",
                 "numerics",

@@ -13,7 +13,7 @@ INTERRUPTIONS = (
         "seen to write files, a database or to a server",
         (
             Fix("log every n-th step", "which steps the log shows", "logging_cadence"),
-            Fix("log at a higher level", "messages for debugging are no longer written", "log_level"),
+            Fix("log at a higher level", "messages for debugging are no longer written", pattern="log_only_what_is_heard"),
             STORED,
             Fix("collect on the device and read once per log line", NOTHING),
         ),
@@ -90,7 +90,7 @@ INTERRUPTIONS = (
         (
             Fix("do it every so many steps", "which steps it sees", "every_nth"),
             Fix("do it for whole batches at once", "rounding, if the order of sums changes"),
-            Fix("ask the logger whether anybody listens before a message is put together", NOTHING, "log_guard"),
+            Fix("ask the logger whether anybody listens before a message is put together", NOTHING, pattern="log_only_what_is_heard"),
             Fix("replace Python loops over elements by tensor operations", "rounding, if the order of sums changes"),
             STORED,
             JOIN_ONCE,

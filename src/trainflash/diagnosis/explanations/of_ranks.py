@@ -14,7 +14,11 @@ RANKS = (
         (
             Fix("find_unused_parameters=False where all parameters are used", "nothing; unused ones become an error"),
             Fix("no_sync() in all but the last backward of an accumulation", "rounding: the order of sums"),
-            Fix("one collective for all tensors of a loop instead of one for each", "rounding: the order of sums", "one_exchange"),
+            Fix(
+                "one collective for all tensors of a loop instead of one for each",
+                "rounding: the order of sums",
+                pattern="one_exchange_between_ranks",
+            ),
             Fix("bucket_cap_mb near 25 or above, gradient_as_bucket_view=True", "rounding: the order of sums"),
             Fix("no reading of tensors between backward and the update", NOTHING),
             Fix("FSDP: backward_prefetch and forward_prefetch", "nothing but memory"),
@@ -30,7 +34,7 @@ RANKS = (
         "own time of each rank (without waiting in collectives) against the median of the others, and the phase where it differs most",
         (
             Fix("move what only this rank does out of the step, or do it less often", "which steps it sees"),
-            Fix("deal out samples by cost, not by number", "which rank sees which sample: the order", "interleaved_ranks"),
+            Fix("deal out samples by cost, not by number", "which rank sees which sample: the order", pattern="deal_rows_out_in_turn"),
             Fix("look at that machine: clocks, neighbours, disk", NOTHING),
         ),
         "https://docs.pytorch.org/docs/stable/notes/ddp.html",

@@ -6,7 +6,6 @@ from typing import Any
 
 import libcst as cst
 
-from trainflash.knobs.edits.keeping import cache_sizes
 from trainflash.knobs.edits.network import recomputed
 from trainflash.knobs.edits.ranks import sharded, wrapped
 from trainflash.knobs.edits.watching import asked, raised
@@ -15,7 +14,6 @@ from trainflash.knobs.reading import sources
 from trainflash.knobs.reading.python_source import PythonFile
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.training import (
-    beside_batches,
     early_handles,
     evaluated,
     fetched_ahead,
@@ -25,18 +23,14 @@ from trainflash.knobs.training import (
     loading,
     pass_changes,
     pinned,
-    reloaded,
-    rounded_up,
     scaled_loss,
     second_order,
-    start_methods,
     streams,
     without_gradients,
     without_workers,
     worker_state,
 )
 
-CACHE = "functools.lru_cache"
 PRECISIONS = ("bf16", "fp16", "precision", "mixed_precision")  # of transformers, Lightning and accelerate
 SCALED = ("fp16", "16-mixed")  # those that scale the loss
 
@@ -48,14 +42,10 @@ def check(edit: CallArgument, scene: Scene, file: PythonFile, call: cst.Call, ex
         loading.check(project, file, call, argument, scene.facts.get("device"))
         if argument == "pin_memory":
             pinned.check(project, file, call)
-        if argument == "in_order":
-            beside_batches.none(project, file, call)
         if argument == "batch_size" and edit.at == "eval_loader":
             evaluated.whole(project, file, call)
     if argument == "dataloader_pin_memory":
         pinned.of_trainer(project)
-    if argument == rounded_up.MULTIPLE:
-        rounded_up.check(project, edit.calls, file, call, resolver)
     if argument.endswith("persistent_workers"):
         worker_state.of_one_pass(project, file, call)
         worker_state.kept(project)
@@ -66,10 +56,6 @@ def check(edit: CallArgument, scene: Scene, file: PythonFile, call: cst.Call, ex
     if argument.endswith("prefetch_factor"):
         pass_changes.none(project, call)
         fetched_ahead.drawn_at_once(project)
-    if argument == "multiprocessing_context" or any(name.endswith(".set_start_method") for name in edit.calls):
-        start_methods.same(project, call, of_all=argument == "method")
-    if CACHE in edit.calls:
-        cache_sizes.may_keep_more(project, file, call)
     if edit.calls == wrapped.WRAPPERS:
         wrapped.check(project, argument)
     if edit.calls == sharded.WRAPPERS:
@@ -96,8 +82,6 @@ def check(edit: CallArgument, scene: Scene, file: PythonFile, call: cst.Call, ex
         half_types.bears(project)
     if argument == "fp16":
         scaled_loss.check(project)
-    if argument == "reload_dataloaders_every_n_epochs":
-        reloaded.same_each_time(project)
 
 
 def check_written(edit: CallArgument, scene: Scene, target: Target) -> None:
@@ -112,10 +96,6 @@ def _more_workers(scene: Scene, file: PythonFile, call: cst.Call, now: int) -> N
     project = scene.project
     if not now:
         worker_state.begins_anew(project, file, call, scene.summary.versions.get("python"))
-        if scene.facts.get("train_loader.iterable"):
-            worker_state.told_nothing(project)
-            streams.goes_on(project)
-            streams.hands_out_new(project, file, call)
         streams.ends_in_no_error(project, call)
     if now < 2:
         early_handles.none(project, call)

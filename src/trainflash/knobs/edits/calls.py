@@ -11,7 +11,6 @@ import libcst as cst
 from trainflash.errors import UsageError
 from trainflash.knobs.edits import argument_allowed, bare_decorators, handed_options, imports, run_lengths, settings, versions
 from trainflash.knobs.edits.in_force import in_force
-from trainflash.knobs.edits.keeping import cache_sizes
 from trainflash.knobs.edits.watching import profiles, raised
 from trainflash.knobs.edits.which_call import OF_LOADERS, calls_at, place_among, the_call, wanted_location
 from trainflash.knobs.kinds import CallArgument, ReplaceCall
@@ -25,7 +24,6 @@ from trainflash.knobs.training import (
     copies,
     loading,
     pinned,
-    rounded_up,
     without_workers,
 )
 from trainflash.schema import LoaderFacts
@@ -52,8 +50,6 @@ def call_argument(edit: CallArgument, scene: Scene) -> tuple[Target, ...]:
         if edit.at == "program" and scene.at is None and isinstance(file.parent(call), cst.Expr):
             in_force(scene.project, file, call, scene.facts.get("device"))
         found = run_lengths.within(edit, scene, file, call, at_call(edit, scene, file, call))
-        if edit.argument == rounded_up.MULTIPLE:
-            found = rounded_up.whole(file, call, found)
         if edit.ends_workers:
             found = found.also(*without_workers.put_off(file, call))
     except NoPlace as bad:
@@ -61,8 +57,6 @@ def call_argument(edit: CallArgument, scene: Scene) -> tuple[Target, ...]:
         if inherited is None:
             raise bad from None
         found = inherited
-    if argument_allowed.CACHE in edit.calls:
-        cache_sizes.is_on(found)
     return (_grown(edit, _as_default(edit, found)),)
 
 

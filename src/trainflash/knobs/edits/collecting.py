@@ -1,49 +1,22 @@
-"""Edits of what a program does to Python's garbage collector: helpers that collect, and settings that make it work more."""
+"""Edits of what a program does to Python's garbage collector: settings that make it work more."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import libcst as cst
 
 from trainflash.errors import UsageError
-from trainflash.knobs.edits.statements import taken_away, without_element
-from trainflash.knobs.edits.which_call import the_call
+from trainflash.knobs.edits.statements import taken_away
 from trainflash.knobs.effects import collected
-from trainflash.knobs.kinds import CollectorSettings, HandedFunction, ReleasedObjects
-from trainflash.knobs.reading import callees, sources
+from trainflash.knobs.kinds import CollectorSettings
+from trainflash.knobs.reading import sources
 from trainflash.knobs.reading.expressions import refuse
-from trainflash.knobs.reading.python_source import PythonFile, dotted
+from trainflash.knobs.reading.python_source import PythonFile
 from trainflash.knobs.scene import Scene, Target
-from trainflash.knobs.splices import Splice
 
 DEFAULTS = (700, 10, 10)  # of gc.set_threshold up to Python 3.12: https://docs.python.org/3/library/gc.html; later ones are higher
 TAKEN_AWAY = "taken away"
-ADDS = ("add", "append", "register")  # methods that put a function among others
-
-
-def released_objects(edit: ReleasedObjects, scene: Scene) -> tuple[Target, ...]:
-    """A call that returns a None for each object that it is given, after it collected: the Nones stay."""
-    file, call = the_call(edit, scene)
-    collected.nobody_needs_collections(scene.project)
-    here, given = file.location(call), [arg for arg in call.args if arg.keyword is None and not arg.star and dotted(arg.value)]
-    if len(given) != len(call.args):
-        raise refuse(f"{here}: `{file.text(call)}` is given more than names")
-    if isinstance(file.parent(call), cst.Expr):
-        splices = taken_away(file, call)
-    else:
-        nones = ", ".join("None" for _ in given)
-        start, end = file.span(call)
-        splices = (Splice(file.path, start, end, nones if _unpacked(file, call, len(given)) else f"[{nones}]"),)
-    return (Target(here, None, lambda value: splices, f"`{file.text(call)}` at {here}", TAKEN_AWAY),)
-
-
-def _unpacked(file: PythonFile, call: cst.Call, count: int) -> bool:
-    """Whether an assignment gives each of `count` results, at least two, a target of its own."""
-    up = file.parent(call)
-    targets = [each.target for each in up.targets] if isinstance(up, cst.Assign) else []
-    return count > 1 and bool(targets) and all(isinstance(each, cst.Tuple) and len(each.elements) == count for each in targets)
 
 
 def collector_settings(edit: CollectorSettings, scene: Scene) -> tuple[Target, ...]:
@@ -86,37 +59,3 @@ def _number(scene: Scene, file: PythonFile, arg: cst.Arg) -> Any:
     except UsageError:
         return None
     return source.value if source is not None else None
-
-
-def handed_function(edit: HandedFunction, scene: Scene) -> tuple[Target, ...]:
-    """The one place where the function is put among others that the program calls. Raises `UsageError` where there is none, or several."""
-    if edit.function == collected.COLLECT:
-        collected.nobody_needs_collections(scene.project)
-    found = [(file, node) for file in scene.project.parsed(edit.function.split(".")[-1]) for node in _mentions(file, edit.function)]
-    if len(found) != 1:
-        raise refuse(f"{edit.function} is handed over at {'no place' if not found else 'several places'}")
-    file, node = found[0]
-    here = file.location(node)
-    element = file.parent(node)
-    if isinstance(element, cst.Element):
-        splices = without_element(file, element)
-    else:
-        call = file.parent(element) if isinstance(element, cst.Arg) else None
-        adds = isinstance(call, cst.Call) and callees.called_name(call) in ADDS and len(call.args) == 1
-        if not adds:
-            raise refuse(f"{here}: `{file.text(node)}` is not put into a list")
-        splices = taken_away(file, call)  # type: ignore[arg-type]
-    return (Target(here, None, lambda value: splices, f"`{file.text(node)}` at {here}", TAKEN_AWAY),)
-
-
-def _mentions(file: PythonFile, function: str) -> Iterator[cst.CSTNode]:
-    """Where `function` is named without being called, with the `partial` around it."""
-    for node in file.nodes:
-        if not isinstance(node, (cst.Attribute, cst.Name)) or file.full_name(node) != function:
-            continue
-        up = file.parent(node)
-        if isinstance(up, (cst.Attribute, cst.ImportAlias)) or (isinstance(up, cst.Call) and up.func is node):
-            continue
-        call = file.parent(up) if isinstance(up, cst.Arg) else None
-        partly = isinstance(call, cst.Call) and file.full_name(call.func) == "functools.partial" and call.args[0] is up
-        yield call if partly else node  # type: ignore[misc]

@@ -128,21 +128,6 @@ def behind(file: PythonFile, last: cst.CSTNode, indent: str, text: str) -> Splic
     return Splice(file.path, end, end, f"{file.newline}{indent}{text}")
 
 
-def top(file: PythonFile, line: cst.CSTNode) -> int:
-    """The offset at which `line` begins, with the comments above it."""
-    comments = [each.comment for each in getattr(line, "leading_lines", ()) if each.comment is not None]
-    return file.span(comments[0] if comments else line)[0]
-
-
-def kept_comments(file: PythonFile, splices: Iterable[Splice]) -> list[Splice]:
-    """`splices`. Raises `UsageError` where a comment would go with what one replaces."""
-    found = list(splices)
-    for each in found:
-        if file.raw[each.start : each.end].decode("utf-8").count("#") > each.text.count("#"):
-            raise refuse(f"{file.path}: a comment stands where its place would be gone")
-    return found
-
-
 def above_outermost(file: PythonFile, node: cst.CSTNode) -> int:
     """The offset in front of the module's statement that holds `node`, its decorators and the comment about it."""
     outer = next(up for up in (node, *file.ancestors(node)) if file.parent(up) is file.module)
@@ -165,36 +150,6 @@ def decorating(file: PythonFile, node: cst.CSTNode, text: str) -> Splice:
     """`@text` on a line of its own in front of `node`: a function, or one of its decorators."""
     start = file.span(node)[0]
     return Splice(file.path, start, start, f"@{text}{file.newline}{file.indent(node)}")
-
-
-def without_element(file: PythonFile, element: cst.Element) -> tuple[Splice, ...]:
-    """The edit that takes an element out of a list as it is written. Raises `UsageError` for a tuple, whose length may mean something."""
-    owner = file.parent(element)
-    if not isinstance(owner, (cst.List, cst.Set)):
-        raise refuse(f"{file.location(element)}: `{file.text(element)}` stands in no list")
-    return (_without_part(file, owner.elements, element),)
-
-
-def without_argument(file: PythonFile, call: cst.Call, given: cst.Arg) -> Splice:
-    """The edit that takes an argument out of a call."""
-    return _without_part(file, call.args, given)
-
-
-def _without_part(file: PythonFile, parts: Sequence[cst.BaseElement | cst.Arg], part: cst.BaseElement | cst.Arg) -> Splice:
-    """The edit that takes one of `parts`, between commas, out."""
-    at = next(number for number, each in enumerate(parts) if each is part)
-    start, end = _begin(file, part), file.outer_span(part.value)[1]
-    if at:
-        start = file.outer_span(parts[at - 1].value)[1]
-    elif len(parts) > 1:
-        end = _begin(file, parts[1])
-    if b"#" in file.raw[start:end]:
-        raise refuse(f"{file.location(part)}: a comment stands beside `{file.text(part).rstrip(', ')}`")
-    return Splice(file.path, start, end, "")
-
-
-def _begin(file: PythonFile, part: cst.BaseElement | cst.Arg) -> int:
-    return min(file.span(part)[0], file.outer_span(part.value)[0])
 
 
 def called(file: PythonFile, function: cst.BaseExpression, arguments: Sequence[cst.Arg]) -> str:

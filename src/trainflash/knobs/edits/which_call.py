@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from fnmatch import fnmatchcase
-from typing import TypeVar
 
 import libcst as cst
 
 from trainflash.errors import UsageError
 from trainflash.knobs.kinds import (
     CallArgument,
-    CountedOnce,
     GuardSetting,
-    ReleasedObjects,
     RemoveCall,
     ReplaceCall,
     ShownProfile,
-    SiblingCall,
     UnwrapCall,
 )
 from trainflash.knobs.project import Project
@@ -28,8 +23,7 @@ from trainflash.knobs.scene import Scene
 from trainflash.schema import Location
 
 OF_LOADERS = ("train_loader", "eval_loader", "loader")
-Found = TypeVar("Found")
-Placed = CallArgument | ReplaceCall | SiblingCall | RemoveCall | ReleasedObjects | UnwrapCall | GuardSetting | ShownProfile | CountedOnce
+Placed = CallArgument | ReplaceCall | RemoveCall | UnwrapCall | GuardSetting | ShownProfile
 
 
 def wanted_location(edit: Placed, scene: Scene) -> Location | None:
@@ -96,25 +90,8 @@ def the_call(edit: Placed, scene: Scene) -> tuple[PythonFile, cst.Call]:
     return found[0]
 
 
-def near(
-    project: Project, file: PythonFile, place: Location, find: Callable[[PythonFile], Iterable[tuple[cst.Call, Found]]], what: str
-) -> Found:
-    """What belongs to the one call that `find` knows at the line, or else in its function and what that calls.
-
-    Raises `UsageError`, which says `what` was looked for, where there is none, or several.
-    """
-    here = [found for call, found in find(file) if file.covers(file.statement(call) or call, place.line)]
-    function = file.function_at(place)
-    if not here and function is not None:
-        called = list(callees.reached(project, [(file, function)]))
-        here = [found for other, each in called for call, found in find(other) if other.function_around(call) is each]
-    if len(here) != 1:
-        raise refuse(f"{place}: {'no' if not here else 'more than one'} {what} near this line")
-    return here[0]
-
-
 def _alone(edit: Placed, scene: Scene) -> None:
-    unwanted = edit.absent if isinstance(edit, (CallArgument, RemoveCall, ReleasedObjects)) else ()
+    unwanted = edit.absent if isinstance(edit, (CallArgument, RemoveCall)) else ()
     for file, call in _calls_of(unwanted, scene):
         raise refuse(f"{file.location(call)}: `{file.text(call.func)}` needs it as it is")
     for word in edit.unless if isinstance(edit, CallArgument) else ():
@@ -267,11 +244,3 @@ def _derived(file: PythonFile, call: cst.Call, tails: set[str]) -> bool:
         return call.func.value in derived
     owner = file.class_around(call)
     return owner is not None and owner.name.value in derived and file.text(call.func) == "super().__init__"
-
-
-def only_call(file: PythonFile, place: Location, wanted: Callable[[cst.Call], bool], what: str) -> cst.Call:
-    """The one `wanted` call at the line. Raises `UsageError`, which says `what` it is, where there is none, or more than one."""
-    found = [call for call in file.calls if file.lines_of(call)[0] <= place.line <= file.lines_of(call)[1] and wanted(call)]
-    if len(found) != 1:
-        raise refuse(f"{place}: {'no' if not found else 'more than one'} call {what} at this line")
-    return found[0]

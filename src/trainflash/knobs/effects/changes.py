@@ -15,23 +15,6 @@ from trainflash.schema import Location
 METHODS = purity.CHANGES | {"fill", "sort", "resize", "put", "reverse", "shuffle", "push", "requires_grad_"}
 METHODS |= {"paste", "putalpha", "putdata", "putpalette", "putpixel", "thumbnail"}  # of an image of Pillow's
 SHUFFLES = ("random.shuffle", "numpy.random.shuffle", "heapq.heappush", "heapq.heappop")
-WHOLE = {
-    "eq",
-    "ne",
-    "gt",
-    "lt",
-    "ge",
-    "le",
-    "argmax",
-    "argmin",
-    "long",
-    "int",
-    "count_nonzero",
-    "numel",
-    "nonzero",
-    "logical_and",
-    "logical_or",
-}
 READS = {
     "print",
     "len",
@@ -202,20 +185,3 @@ def bound_name(file: PythonFile, call: cst.CSTNode) -> str | None:
     if isinstance(up, cst.Assign) and len(up.targets) == 1:
         return dotted(up.targets[0].target)
     return None
-
-
-def whole_numbers(file: PythonFile, loop: cst.CSTNode, value: cst.BaseExpression, name: str) -> bool:
-    """Whether a tensor may hold whole numbers: it counts, compares or finds places, itself or where its name is assigned in the loop."""
-    made = [each.value for each in descendants(loop, cst.Assign) for target in each.targets if dotted(target.target) == dotted(value)]
-    for each in (value, *(made if isinstance(value, cst.Name) else ())):
-        if any(
-            isinstance(node, cst.Attribute) and node.attr.value in ("mean", "std", "float", "double")
-            for node in descendants(each, cst.Attribute)
-        ):
-            continue
-        if any(True for _ in descendants(each, cst.Comparison)):
-            return True
-        if any(isinstance(call.func, cst.Attribute) and call.func.attr.value in WHOLE for call in descendants(each, cst.Call)):
-            return True
-    words = {*name.lower().split("_"), *(file.text(value).lower().split("_") if isinstance(value, cst.Name) else ())}
-    return bool(words & {"correct", "correctly", "hits", "count", "counts", "right", "seen", "tokens", "num", "matches", "errors"})

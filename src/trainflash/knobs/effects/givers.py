@@ -16,16 +16,6 @@ DEEPEST = 3  # own: functions that hand on what they were handed
 MOST = 20  # own: changes of one thing that are looked at
 
 
-def changed(
-    project: Project, calls: Iterable[tuple[PythonFile, cst.Call]], read: set[str], but: Iterable[cst.CSTNode] = ()
-) -> Place | None:
-    """Where something that `calls` hand over may be changed after that, by whoever makes them; None where nowhere.
-
-    `read` are the attributes that count where a single one is set; changes inside the nodes `but` do not count.
-    """
-    return next(all_changed(project, calls, read, but), None)
-
-
 def all_changed(
     project: Project, calls: Iterable[tuple[PythonFile, cst.Call]], read: set[str], but: Iterable[cst.CSTNode] = ()
 ) -> Iterator[Place]:

@@ -38,7 +38,6 @@ BINDING = {
     "abc.abstractmethod",
 }
 CONVERTS = {"bfloat16", "cpu", "cuda", "double", "float", "half"}  # of a network: the network itself
-LOOKS = harmless.OPERATIONS | {"append", "add", "get"}  # methods that do not write into what they are handed
 GOES_THROUGH = {"all", "any", "dict", "enumerate", "filter", "list", "map", "max", "min", "set", "sorted", "sum", "tuple", "zip"}
 DEEPEST = 3  # own: callers that hand on what is gone through
 

@@ -34,18 +34,6 @@ def sites(project: Project, file: PythonFile, function: cst.FunctionDef) -> list
     return found
 
 
-def of_objects(project: Project, file: PythonFile, function: cst.FunctionDef) -> list[tuple[PythonFile, cst.Call]]:
-    """Calls of what is given an object of the class of `function`, where that is what the object's own call runs."""
-    owner = file.class_of(function)
-    if owner is None or function.name.value not in ("__call__", "forward"):
-        return []
-    made = [(where, call) for where in project.parsed(owner.name.value) for call in where.calls]
-    given = [where.parent(call) for where, call in made if (dotted(call.func) or "").split(".")[-1] == owner.name.value]
-    names = {(dotted(target.target) or "").split(".")[-1] for line in given if isinstance(line, cst.Assign) for target in line.targets}
-    calls = [(where, call) for name in sorted(names - {""}) for where in project.parsed(name) for call in where.calls]
-    return [(where, call) for where, call in calls if (dotted(call.func) or "").split(".")[-1] in names]
-
-
 def only_argument(
     project: Project, file: PythonFile, function: cst.FunctionDef, param: cst.Param
 ) -> tuple[PythonFile, cst.BaseExpression] | None:

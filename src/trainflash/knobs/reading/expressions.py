@@ -183,15 +183,6 @@ def plain_names(target: cst.BaseExpression) -> list[str] | None:
     return [one.value for one in each] if all(isinstance(one, cst.Name) for one in each) else None  # type: ignore[attr-defined]
 
 
-def free_name(file: PythonFile, node: cst.CSTNode, *names: str) -> str:
-    """The first of `names` that stands nowhere in the file. Raises `UsageError` at `node` where all do."""
-    taken = {each.value for each in file.nodes if isinstance(each, cst.Name)}
-    free = next((name for name in names if name not in taken), None)
-    if free is None:
-        raise refuse(f"{file.location(node)}: the name {names[0]} means something else in {file.path}")
-    return free
-
-
 def class_values(body: cst.IndentedBlock, name: str) -> list[cst.BaseExpression]:
     """What assignments that stand in `body` itself give to `name`."""
     statements = (each for line in body.body if isinstance(line, cst.SimpleStatementLine) for each in line.body)

@@ -102,17 +102,6 @@ def lineage(project: Project, file: PythonFile, owner: cst.ClassDef) -> list[Cla
     return found
 
 
-def kin(project: Project, owner: cst.ClassDef) -> set[str]:
-    """Names of a class of the program, of those that it inherits from and of those that inherit from it."""
-    known = [each for _, each in classes(project)]
-    up, down, before = {owner.name.value}, {owner.name.value}, 0
-    while before != len(up) + len(down):
-        before = len(up) + len(down)
-        up |= {name for each in known if each.name.value in up for name in base_names(each)}
-        down |= {each.name.value for each in known if base_names(each) & down}
-    return up | down
-
-
 def methods(
     project: Project, file: PythonFile, owner: cst.ClassDef, names: tuple[str, ...] = ()
 ) -> list[tuple[PythonFile, cst.FunctionDef]]:

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from trainflash.knobs.effects import outside, purity
 from trainflash.knobs.project import Project
-from trainflash.knobs.reading import callees, callers
+from trainflash.knobs.reading import callers
 from trainflash.knobs.reading.expressions import refuse, short
 from trainflash.knobs.reading.python_source import (
     ASSIGNS,
@@ -20,7 +19,6 @@ from trainflash.knobs.reading.python_source import (
     dotted,
     keyword,
     methods_of,
-    sole,
     string_value,
     targets_of,
     unsubscripted,
@@ -85,47 +83,6 @@ def _gone_through_once(file: PythonFile, made: cst.CSTNode) -> bool:
     passes = descendants(around[0].body, cst.For) if around and name is not None else ()
     through = [each for each in passes if any(dotted(node) == name for node in descendants(each.iter, (cst.Name, cst.Attribute)))]  # type: ignore[attr-defined]
     return any(next(iter(file.loops_around(each)), None) is around[0] for each in through)
-
-
-def told_nothing(project: Project) -> None:
-    """Raises `UsageError` where a stream changes itself while it is read: with workers the next pass begins with it as it was at first."""
-    for file, owner in data_sets.classes(project):
-        methods = [each for each in methods_of(owner) if each.name.value != "__init__"]
-        begins = next((each for each in methods if each.name.value == "__iter__"), None)
-        if begins is None:
-            continue
-        anew = {_field(node.targets[0].target) for line in begins.body.body if isinstance(node := sole(line), cst.Assign) and _new(node)}
-        for method in methods:
-            if changed := _changed(method) - anew:
-                told = f"{owner.name.value}.{method.name.value} changes {min(changed)}"
-                raise refuse(f"{file.location(method)}: {told}, and what a worker changes in its copy is gone with it")
-
-
-def leaves_nothing(project: Project, why: str) -> None:
-    """Raises `UsageError`, which says `why` that counts, where making a sample leaves something in the data set, the module or a cache.
-
-    Such as a file that is opened for the first sample: workers that begin later share it, and its position.
-    """
-    samples = [
-        (file, each)
-        for file, owner in data_sets.classes(project)
-        for each in owner.body.body
-        if isinstance(each, cst.FunctionDef) and each.name.value in ("__getitem__", "__getitems__")
-    ]
-    reached = [each for each in callees.reached(project, samples) if each[1].name.value not in callees.CONSTRUCTORS]
-    for file, function in reached:
-        left = min(_changed(function), default=None)
-        if left is not None or purity.cached_already(file, function):
-            raise refuse(f"{file.location(function)}: {function.name.value} keeps {left or 'what it gives'} for later samples, and {why}")
-    for file, name in outside.variables(project, reached):
-        raise refuse(f"{file.path}: making a sample changes {name}, and {why}")
-
-
-def _new(line: cst.Assign) -> bool:
-    """Whether a field of the object is given something that does not come from the field itself."""
-    target = line.targets[0].target
-    own = dotted(target)
-    return _own(target) and all(dotted(node) != own for node in descendants(line.value, cst.Attribute))
 
 
 def _read(file: PythonFile, owner: cst.ClassDef) -> set[str]:

@@ -72,15 +72,6 @@ def _flat(node: cst.BaseExpression) -> cst.BaseExpression:
     return node
 
 
-def hides_a_row(file: PythonFile, node: cst.BaseExpression) -> bool:
-    """Whether truth values hide every key from a query: the diagonal and all on one side of it, as `torch.tril(ones).bool()` does."""
-    kind, inner, rest, truth = _triangle(file, node)
-    if not truth or len(rest) > 1 or not isinstance(inner, cst.Call) or file.full_name(inner.func) not in ("torch.ones", "torch.ones_like"):
-        return False
-    diagonal = literal(rest[0].value) if rest else 0
-    return isinstance(diagonal, int) and (diagonal <= 0 if kind == "triu" else kind == "tril" and diagonal >= 0)
-
-
 def _triangle(file: PythonFile, node: cst.BaseExpression) -> tuple[str, cst.BaseExpression, list[cst.Arg], bool]:
     """Of a triangle its kind ("": it is none), what it is cut from, what else is said, and whether it is known to hold truth values."""
     truth = False

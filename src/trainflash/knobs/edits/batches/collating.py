@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import libcst as cst
 
-from trainflash.knobs.edits.calls import insertion
 from trainflash.knobs.edits.which_call import the_call
 from trainflash.knobs.kinds import CallArgument
-from trainflash.knobs.project import Project
-from trainflash.knobs.reading.expressions import given_to, refuse
-from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, has_splat, keyword, positional, string_value
+from trainflash.knobs.reading.expressions import refuse
+from trainflash.knobs.reading.python_source import PythonFile, dotted, keyword
 from trainflash.knobs.scene import Scene
-from trainflash.knobs.splices import Splice
 from trainflash.knobs.training import loading
-from trainflash.schema import Location
 
 LOADER = CallArgument(loading.LOADERS, "batch_size", at="train_loader")
 HANDED = ("data_collator", "collate_fn")
@@ -57,47 +53,6 @@ def collate_function(scene: Scene) -> tuple[PythonFile, cst.FunctionDef]:
     return found[0]
 
 
-def batch_maker(project: Project, place: Location | None) -> tuple[PythonFile, cst.FunctionDef]:
-    """The function at `place` that makes the batches, where a decorator may go around it. Raises `UsageError` where none stands there."""
-    if place is None or not project.owns(place):
-        raise refuse("no function of this project's own source makes the batches")
-    file = project.python(place.file)
-    function = file.function_at(place)
-    if function is None:
-        raise refuse(f"{place}: no function stands there")
-    if function.decorators:
-        raise refuse(f"{file.location(function)}: what the decorators of {function.name.value} make of it is not known")
-    return file, function
-
-
-def own_collate(scene: Scene, file: PythonFile, call: cst.Call) -> cst.BaseExpression | None:
-    """The program's own collate function that a loader's call is given, as it stands there; None where torch's own joins the samples.
-
-    Raises `UsageError` where the loader makes no batches, or where neither can be told.
-    """
-    here = file.location(call)
-    given = keyword(call, "collate_fn") or positional(call, loading.COLLATE_AT)
-    own = None if given is None or dotted(given.value) == "None" else given.value
-    if given is not None and own is None:
-        raise refuse(f"{here}: the loader is given no collate function")
-    if given is None and has_splat(call, "*"):
-        raise refuse(f"{here}: a *splat may pass a collate function")
-    if given is None:
-        loading.can_be_added(scene.project, file, call, "collate_fn", LOADER.calls)
-    size = keyword(call, "batch_size") or positional(call, 1)
-    if size is not None and dotted(size.value) == "None":
-        raise refuse(f"{here}: the loader makes no batches")
-    return own
-
-
-def collate_with(file: PythonFile, call: cst.Call, own: cst.BaseExpression | None, text: str) -> Splice:
-    """`text` as a loader's collate function, in place of its `own` or as a new argument."""
-    if own is not None:
-        return Splice(file.path, *file.outer_span(own), text)
-    at, written = insertion(file, call)
-    return Splice(file.path, at, at, written.format(f"collate_fn={text}"))
-
-
 def item_function(scene: Scene) -> tuple[PythonFile, cst.FunctionDef] | None:
     """The program's function that reads one sample for the training loader, where the run saw it."""
     loader = scene.facts.get("train_loader")
@@ -107,34 +62,6 @@ def item_function(scene: Scene) -> tuple[PythonFile, cst.FunctionDef] | None:
     file = scene.project.python(place.file)
     function = file.function_at(place)
     return None if function is None else (file, function)
-
-
-def sample_parts(scene: Scene, key: int | str) -> list[tuple[PythonFile, cst.BaseExpression]]:
-    """What the data set gives as the part `key` of a sample, at each return; empty where that is not written out."""
-    found = item_function(scene) or _only_item_function(scene)
-    if found is None:
-        return []
-    file, function = found
-    parts = [_part(function, node.value, key) for node in descendants(function, cst.Return)]  # type: ignore[attr-defined]
-    return [(file, part) for part in parts if part is not None] if None not in parts else []
-
-
-def _only_item_function(scene: Scene) -> tuple[PythonFile, cst.FunctionDef] | None:
-    found = scene.project.functions("__getitem__")
-    return found[0] if len(found) == 1 else None
-
-
-def _part(function: cst.FunctionDef, node: cst.BaseExpression | None, key: int | str) -> cst.BaseExpression | None:
-    if isinstance(node, cst.Name):
-        given = given_to(function, node.value)
-        return _part(function, given[0], key) if len(given) == 1 and not isinstance(given[0], cst.Name) else None
-    if isinstance(node, (cst.Tuple, cst.List)) and isinstance(key, int) and -len(node.elements) <= key < len(node.elements):
-        return node.elements[key].value
-    if isinstance(node, cst.Dict) and isinstance(key, str):
-        pairs = [each for each in node.elements if isinstance(each, cst.DictElement)]
-        found = [each.value for each in pairs if string_value(each.key) == key]
-        return found[0] if len(found) == 1 else None
-    return None
 
 
 def _handed_over(scene: Scene) -> tuple[PythonFile, cst.Arg]:

@@ -7,7 +7,6 @@ from typing import Any
 
 import libcst as cst
 
-from trainflash.knobs.edits.cadence.later_reads import loop_around
 from trainflash.knobs.edits.calls import insertion
 from trainflash.knobs.edits.statements import whole_lines
 from trainflash.knobs.edits.which_call import the_call
@@ -51,7 +50,7 @@ def hoist(edit: Hoist, scene: Scene) -> tuple[Target, ...]:
     assign = sole(line := file.statement(node))
     if not isinstance(assign, cst.Assign) or len(assign.targets) != 1 or not isinstance(assign.targets[0].target, cst.Name):
         raise refuse(f"{file.location(node)}: is no assignment of its own to a plain name")
-    loop = loop_around(file, line)  # type: ignore[arg-type]
+    loop = next(file.loops_around(line), None)  # type: ignore[arg-type]
     if loop is None or file.parent(line) is not loop.body:  # type: ignore[arg-type]
         raise refuse(f"{file.location(node)}: does not stand in a loop's own block")
     name = assign.targets[0].target
@@ -76,11 +75,11 @@ def hoist(edit: Hoist, scene: Scene) -> tuple[Target, ...]:
 def _work(scene: Scene, file: PythonFile, place: Location) -> tuple[PythonFile, cst.CSTNode]:
     """The assignment at the place; where a function does the work, the one assignment in a loop that calls it."""
     for node in file.nodes:
-        if isinstance(node, cst.Assign) and file.lines_of(node)[0] <= place.line <= file.lines_of(node)[1] and loop_around(file, node):
+        if isinstance(node, cst.Assign) and file.lines_of(node)[0] <= place.line <= file.lines_of(node)[1] and any(file.loops_around(node)):
             return file, node.value
     function = file.function_at(place)
     sites = callers.sites(scene.project, file, function) if function is not None else []
-    inside = [(where, call) for where, call in sites if loop_around(where, call) is not None]
+    inside = [(where, call) for where, call in sites if any(where.loops_around(call))]
     if len(inside) != 1:
         raise refuse(f"{place}: {'no' if not inside else 'more than one'} call of it stands in a loop")
     return inside[0]

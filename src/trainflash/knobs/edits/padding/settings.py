@@ -22,7 +22,6 @@ FULL_WORDS = (FULL, "max", "fixed", "static", "full")
 LONGEST_WORDS = (LONGEST, "batch", "dynamic", "batch_longest", "max_in_batch", "longest_in_batch")
 SWITCH = "pad_to_max_length"
 REPEATED = (cst.For, cst.While, cst.ListComp, cst.GeneratorExp, cst.DictComp, cst.SetComp, cst.Lambda)
-Function = tuple[PythonFile, cst.FunctionDef]
 
 
 def padding_setting(edit: PaddingSetting, scene: Scene) -> tuple[Target, ...]:

@@ -1,1 +1,0 @@
-"""Lists that Python walks element by element: one operation for all of them."""
