@@ -111,6 +111,7 @@ def test_forward_work_done_again(plant, tmp_path):
     (again,) = found.recompute
     assert (again.location.line, again.per_step) == (line_of(LOOP, "checkpoint(block"), pytest.approx(3.0, rel=0.02))
     assert 0.0 < again.share < found.phases["Bwd"].share
+    assert run.rank.computing.sizes.samples == 8.0, "a batch once, however often its parts run again"
     assert plain(LOOP, f"plant={plant}") == run.output
 
 

@@ -290,7 +290,7 @@ class Loop:
         elif owner and not self.in_data:
             self._forward_without_gradients(module, args)
         self.forwards += 1
-        self.fed_by_forward = owner and grad
+        self.fed_by_forward = owner and grad and not self.in_bwd  # within a backward a checkpointed part runs again
         if self.evaluation is not None and owner:
             loader = -1 if self.last_loader in self.train_loaders else self.last_loader
             with self.unseen():
