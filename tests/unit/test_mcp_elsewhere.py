@@ -100,7 +100,7 @@ def test_the_project_s_settings_submit_too_and_here_overrules_them(project, subm
     assert submitted["settings"] == {"partition": "gpu"}
     submitted.clear()
     refused = answer("optimize_try", {"command": TRAIN, "knob": "pin_memory", "on": "here"}, Roots((project,)), lambda *_: None)
-    assert "was not diagnosed" in refused["error"]["message"] and not submitted
+    assert "no training seen" in refused["error"]["message"] and not submitted, "it was run here, for a diagnosis"
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,6 @@ from trainflash.cli.options import (
     allow_option,
     command_argument,
     json_option,
-    sandbox_option,
     sandbox_or_new_option,
 )
 from trainflash.cli.output import Output
@@ -74,7 +73,7 @@ def plan(sandbox: Path | None, as_json: bool, cmd: tuple[str, ...]) -> None:
 @click.option("--finding", metavar="KIND", help="The finding that the patch answers, as its brief names it.")
 @click.option("--budget", type=Duration(), help="Time for this experiment, such as 10m.")
 @allow_option
-@sandbox_option
+@sandbox_or_new_option
 @json_option
 @command_argument
 def try_(
@@ -93,7 +92,7 @@ def try_(
 ) -> int:
     """Make one experiment: commit the change in the sandbox, check that it trains the same, then measure it.
 
-    The command must have been diagnosed in this sandbox.
+    Where the project has no sandbox, one is made; for a knob, a command that was not diagnosed in it yet is.
 
     \b
     trainflash optimize try dataloader_workers=2 --at train.py:88 -- python train.py
@@ -120,12 +119,11 @@ def try_(
     settings = config.load(session.project_of(Path.cwd(), sandbox))
     command = inputs.command(cmd, settings)
     demands = replace(inputs.demands(settings, budget_s=budget, allow=allow, exact=exact), take_up=goes_on())
-    found = session.existing_session(Path.cwd(), sandbox)
+    verifying.require_budget(demands)
     if also:
-        output.say(verifying.cost(demands, found))
-        return _several(output, found, (str(knob), *also), command, demands)
+        return _several(output, sandbox, (str(knob), *also), command, demands)
     with output.progress() as progress:
-        found = replace(found, on_progress=progress)
+        found, _ = session.open_session(Path.cwd(), sandbox, on_progress=progress)
         with found.locked():
             name, _, value = str(knob).partition("=")
             candidate = written or optimizing.propose(found, name, value or None, inputs.place(at) if at else None, command)
@@ -137,10 +135,10 @@ def try_(
     return {"accepted": EXIT_DONE, "rejected": Rejected.exit_code}.get(experiment.decision, Inconclusive.exit_code)
 
 
-def _several(output: Output, found: Any, names: tuple[str, ...], command: Any, demands: Any) -> int:
+def _several(output: Output, sandbox: Path | None, names: tuple[str, ...], command: Any, demands: Any) -> int:
     """A round of experiments, each typed again in a sandbox and, with --on slurm, in a job of its own."""
     from trainflash import report
-    from trainflash.workflow import answers, inputs, rounds, submitting
+    from trainflash.workflow import answers, inputs, rounds, session, submitting, verifying
 
     def typed(tried: rounds.Tried) -> submitting.Typed:
         words = ["optimize", "try", tried.knob, "--sandbox", str(tried.directory), "--budget", f"{demands.budget_s}s"]
@@ -150,7 +148,8 @@ def _several(output: Output, found: Any, names: tuple[str, ...], command: Any, d
     parts = submitting.Parts(typed, Path.cwd(), elsewhere.environment(), elsewhere.relay, elsewhere.say)
     cluster = elsewhere.cluster()
     with output.progress() as progress:
-        found = replace(found, on_progress=progress)
+        found, _ = session.open_session(Path.cwd(), sandbox, on_progress=progress)
+        output.say(verifying.cost(demands, found))
         with found.locked():
             run = parts.here if cluster is None else parts.as_array(found.directory / "jobs", *cluster)
             experiments = rounds.at_once(found, names, command, demands, run)

@@ -9,15 +9,25 @@ import click
 
 from trainflash import config
 from trainflash.cli.elsewhere import Submittable, goes_on
-from trainflash.cli.options import Duration, allow_option, command_argument, json_option, sandbox_option
+from trainflash.cli.options import Duration, allow_option, command_argument, json_option, sandbox_or_new_option
 from trainflash.cli.output import Output
-from trainflash.errors import EXIT_DONE, Inconclusive, Rejected, UsageError
+from trainflash.errors import EXIT_DONE, Inconclusive, Rejected
 
 
 @click.command(cls=Submittable, short_help="Is it faster, and does it still train the same?")
 @click.option("--experiment", type=int, help="Judge this experiment against the state it was built on.")
-@click.option("--baseline", help="Judge this commit of the sandbox …")
-@click.option("--candidate", help="… against this one. Default without any of the three: all accepted changes together.")
+@click.option(
+    "--baseline",
+    metavar="REF",
+    help="What the candidate is compared with: any branch, tag or commit. Default: where a candidate's branch left the main branch (its "
+    "parent, if it lies on that); for a patch the project as it is now.",
+)
+@click.option(
+    "--candidate",
+    metavar="REF|FILE.diff",
+    help="What is judged: any branch, tag or commit (main, origin/feature, pull/12/head once fetched), or a patch file on the baseline. "
+    "Default: the project as it is now, with what was accepted.",
+)
 @click.option(
     "--metric",
     help="The project's own metric, which then decides instead of the loss: a regular expression with one group (on the output), "
@@ -39,7 +49,7 @@ from trainflash.errors import EXIT_DONE, Inconclusive, Rejected, UsageError
     help="Go on with what an interrupted verify left, and refuse when machine, versions or settings are others now. Without it "
     "starts of the same comparison count on too, but others are set aside.",
 )
-@sandbox_option
+@sandbox_or_new_option
 @json_option
 @command_argument
 def verify(
@@ -61,16 +71,18 @@ def verify(
 ) -> int:
     """Run baseline and candidate in turn, many times, and judge speed and fidelity; fails closed.
 
+    Two states of the project are compared where it has no sandbox, too: one is made. Your tree and your branches stay as they are.
     Asked again about the same two programs, it goes on from the starts it has: a verdict is no lottery ticket.
 
     \b
     trainflash verify --experiment 2 -- python train.py
+    trainflash verify --candidate origin/feature -- python train.py
+    trainflash verify --baseline v1.0 --candidate faster.diff -- python train.py
     """
     from trainflash import report
-    from trainflash.workflow import answers, inputs, session, verifying
+    from trainflash.workflow import answers, inputs, session, states, verifications, verifying
 
-    if experiment is not None and (baseline or candidate):
-        raise UsageError("--experiment and --baseline/--candidate exclude each other", "name an experiment, or two commits")
+    asked = states.asked(experiment, baseline, candidate, Path.cwd())
     output = Output(as_json)
     settings = config.load(session.project_of(Path.cwd(), sandbox))
     demands = inputs.demands(
@@ -78,16 +90,12 @@ def verify(
         restart=restart_command, convergence=seeds if convergence else 0,
     )  # fmt: skip
     demands = replace(demands, take_up=goes_on())
-    found = session.existing_session(Path.cwd(), sandbox)
-    output.say(verifying.cost(demands, found))
+    command = inputs.command(cmd, settings) if cmd or experiment is None else None
+    verifying.require_budget(demands)
     with output.progress() as progress:
-        found = replace(found, on_progress=progress)
+        found = verifications.session_for(Path.cwd(), sandbox, asked, progress)
         with found.locked():
-            if experiment is not None:
-                judged = verifying.verify_experiment(found, experiment, demands, inputs.command(cmd, settings) if cmd else None).verdict
-            else:
-                command = inputs.command(cmd, settings)
-                judged = verifying.verify_commits(found, baseline, candidate, command, demands)
+            verified = verifications.verify(found, asked, command, demands, output.say)
         progress.finish()
-    output.answer(answers.verdict(judged), report.verdict(judged))
-    return {"accept": EXIT_DONE, "reject": Rejected.exit_code}.get(judged.verdict, Inconclusive.exit_code)
+    output.answer(answers.verified(verified), report.verified.terminal(verified))
+    return {"accept": EXIT_DONE, "reject": Rejected.exit_code}.get(verified.verdict.verdict, Inconclusive.exit_code)

@@ -61,9 +61,10 @@ class Roots:
         """The sandbox named, else the newest of the project. Raises `UsageError` when there is none, or its project lies outside."""
         return self._own(existing_session(self._project(project, sandbox), self._sandbox(sandbox), on_progress=on_progress))
 
-    def session_or_new(self, project: str | None, sandbox: str | None, on_progress: object) -> Session:
-        """The same, or a new sandbox of the project."""
-        return self._own(open_session(self._project(project, sandbox), self._sandbox(sandbox), on_progress=on_progress)[0])
+    def session_or_new(self, project: str | None, sandbox: str | None, on_progress: object, *, as_it_is: bool = True) -> Session:
+        """The same, or a new sandbox of the project; `as_it_is`: whether it matters that the project was edited since."""
+        place = self._project(project, sandbox)
+        return self._own(open_session(place, self._sandbox(sandbox), on_progress=on_progress, as_it_is=as_it_is)[0])
 
     def settings_of(self, project: str | None, sandbox: str | None) -> Path:
         """The project whose settings hold."""

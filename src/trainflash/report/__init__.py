@@ -6,7 +6,7 @@ either; what they are given has been through `trainflash.redact`.
 
 from __future__ import annotations
 
-from trainflash.report import gates, profiles
+from trainflash.report import gates, profiles, verified
 from trainflash.report.asking import explanation, proposal
 from trainflash.report.health import health
 from trainflash.report.history import log
@@ -22,5 +22,5 @@ from trainflash.report.tune import Headline, TuneView, headline, next_step
 __all__ = [
     "Calls", "Headline", "Steps", "TuneView", "diagnosis", "diff", "error", "experiments", "explanation", "fidelity", "gates",
     "headline", "health", "html", "live", "log", "markdown", "next_step", "plan", "profiles", "proposal", "sandbox", "tune_result",
-    "verdict",
+    "verdict", "verified",
 ]  # fmt: skip

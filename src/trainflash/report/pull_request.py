@@ -12,23 +12,23 @@ from trainflash.schema import Diagnosis, Finding, Verdict
 def markdown(view: TuneView) -> str:
     """GitHub-flavoured Markdown without the diff, which the pull request itself shows."""
     head = headline(view)
-    blocks = [f"## {_text(head.text)}", _text(head.detail)]
+    blocks = [f"## {text(head.text)}", text(head.detail)]
     if view.combined:
         blocks.append(_verdict(view.combined))
     if view.before or view.after:
         blocks += ["### Where the time of a step goes (ms)", _phases(view.before, view.after)]
     if view.before and view.before.abstained:
         blocks.append(
-            "\n".join([f"**No diagnosis:** {_text(view.before.abstained)}", "", *(f"- {_text(step)}" for step in view.before.advice)])
+            "\n".join([f"**No diagnosis:** {text(view.before.abstained)}", "", *(f"- {text(step)}" for step in view.before.advice)])
         )
     if view.before and view.before.findings:
         blocks += ["### What was slow", "\n".join(_finding(finding) for finding in view.before.findings)]
     if view.experiments:
         blocks += ["### Experiments", _experiments(view)]
-    blocks.append(_text(next_step(view)) + (f"\n\n```sh\n{view.approve_command}\n```" if view.approve_command else ""))
+    blocks.append(text(next_step(view)) + (f"\n\n```sh\n{view.approve_command}\n```" if view.approve_command else ""))
     ended = f"Stopped: {view.stopped_because}, after {figures.seconds(view.spent_s)}."
     blocks.append(
-        f"<sub>{_text(ended)} Speed-ups are means over paired fresh starts with 95 % intervals, all looks at the data included.</sub>"
+        f"<sub>{text(ended)} Speed-ups are means over paired fresh starts with 95 % intervals, all looks at the data included.</sub>"
     )
     return "\n\n".join(block for block in blocks if block) + "\n"
 
@@ -42,13 +42,13 @@ def _verdict(judged: Verdict) -> str:
     ]
     if judged.fidelity and judged.fidelity.not_seen:
         rows.append(("Not seen", ", ".join(judged.fidelity.not_seen)))
-    return _table(("", ""), rows)
+    return table(("", ""), rows)
 
 
 def _phases(before: Diagnosis | None, after: Diagnosis | None) -> str:
     rows = [(name, *(cell for diagnosis in (before, after) for cell in _phase(diagnosis, name))) for name in phase_names(before, after)]
     rows.append(("Step", figures.number(step_ms(before)), "", figures.number(step_ms(after)), ""))
-    return _table(("Phase", "before", "p95", "after", "p95"), rows, right=4)
+    return table(("Phase", "before", "p95", "after", "p95"), rows, right=4)
 
 
 def _phase(diagnosis: Diagnosis | None, name: str) -> tuple[str, str]:
@@ -59,10 +59,10 @@ def _phase(diagnosis: Diagnosis | None, name: str) -> tuple[str, str]:
 
 
 def _finding(finding: Finding) -> str:
-    where = f" at {_code(str(finding.location))}" if finding.location else ""
-    line = f"- **{finding.kind}**{where}, {figures.percent(finding.share)} of the time: {_text(finding.summary)}"
+    where = f" at {code(str(finding.location))}" if finding.location else ""
+    line = f"- **{finding.kind}**{where}, {figures.percent(finding.share)} of the time: {text(finding.summary)}"
     evidence = ", ".join(f"{figures.words(item.name)} = {figures.evidence(item)}" for item in finding.evidence)
-    return f"{line} ({_text(evidence)})" if evidence else line
+    return f"{line} ({text(evidence)})" if evidence else line
 
 
 def _experiments(view: TuneView) -> str:
@@ -72,20 +72,20 @@ def _experiments(view: TuneView) -> str:
         fidelity = fidelity_words(judged.fidelity, judged.verdict == "accept") if judged else fidelity_words(None)
         knob = f"{experiment.knob} = {experiment.value}" if experiment.value else experiment.knob
         rows.append((str(experiment.n), knob, figures.interval(judged.speedup if judged else None), fidelity, experiment.decision))
-    return _table(("#", "Knob", "Speed-up", "Training", "Decision"), rows)
+    return table(("#", "Knob", "Speed-up", "Training", "Decision"), rows)
 
 
-def _table(head: tuple[str, ...], rows: list[tuple[str, ...]], right: int = 0) -> str:
+def table(head: tuple[str, ...], rows: list[tuple[str, ...]], right: int = 0) -> str:
     rule = ["---"] * (len(head) - right) + ["---:"] * right
-    lines = [head, tuple(rule), *(tuple(_text(cell) for cell in row) for row in rows)]
+    lines = [head, tuple(rule), *(tuple(text(cell) for cell in row) for row in rows)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def _text(value: str) -> str:
+def text(value: str) -> str:
     """Other people's text on one line, without meaning to Markdown or HTML."""
     line = " ".join(figures.visible(value).split())
     return re.sub(r"([\\`*_|<>\[\]#~])", r"\\\1", line).replace("\\#", "#")
 
 
-def _code(value: str) -> str:
+def code(value: str) -> str:
     return "`" + figures.visible(value).replace("`", "'").replace("|", "\\|").replace("\n", " ") + "`"

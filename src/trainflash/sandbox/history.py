@@ -114,7 +114,7 @@ def checkout(sandbox: Sandbox, side: Side, commit: str) -> None:
 
 
 def commit_diff(sandbox: Sandbox, diff: str, message: str) -> str:
-    """Apply a unified diff (a/ and b/ prefixes, paths relative to the project) to worktree/ and commit it: whole or not at all.
+    """Apply a unified diff (a/ and b/ prefixes, paths relative to the project or the repository) to worktree/ and commit it: whole or not.
 
     Raises `UsageError` when the diff is empty, does not apply, reaches outside the project or into .git, makes a link that leads
     out of the project, or worktree/ has changes that no commit holds.
@@ -128,9 +128,11 @@ def commit_diff(sandbox: Sandbox, diff: str, message: str) -> str:
     with tempfile.TemporaryDirectory(dir=sandbox.directory, prefix="index-") as folder:
         own = git.with_index(Path(folder, "index"))
         own.run("read-tree", at)
+        text = (diff if diff.endswith("\n") else diff + "\n").encode("utf-8", "surrogateescape")
         where = [f"--directory={sandbox.prefix}"] if sandbox.prefix else []
-        text = diff if diff.endswith("\n") else diff + "\n"
-        code, _, said = own.attempt("apply", "--cached", "-p1", *where, "-", stdin=text.encode("utf-8", "surrogateescape"))
+        code, _, said = own.attempt("apply", "--cached", "-p1", *where, "-", stdin=text)
+        if code and where and not own.attempt("apply", "--cached", "-p1", "-", stdin=text)[0]:  # as `git diff` names files in a subfolder
+            code = 0
         if code:
             reason = said.strip().splitlines() or ["git apply refuses it"]
             raise UsageError(f"the diff does not apply: {reason[0].removeprefix('error: ')}", _mend(reason[0]))

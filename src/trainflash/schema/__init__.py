@@ -44,6 +44,7 @@ from trainflash.schema.gate import (
 )
 from trainflash.schema.live import Lack, Live, LiveLine, LiveProcess, LiveThread
 from trainflash.schema.runs import PHASES, Command, Location, Protection, RunRecord, Runs, Sandbox, Side, Start, WordChange
+from trainflash.schema.comparisons import Compared, State, Verified
 from trainflash.schema.computing import (
     Attention,
     Collections,
@@ -147,6 +148,7 @@ __all__ = [
     "Check",
     "Collections",
     "Command",
+    "Compared",
     "Communication",
     "Compilation",
     "DeviceTime",
@@ -211,12 +213,14 @@ __all__ = [
     "UndoneLayout",
     "Updates",
     "Verdict",
+    "Verified",
     "WhatIf",
     "WorkerMemory",
     "WholeRun",
     "WordChange",
     "Worth",
     "StartUp",
+    "State",
     "Written",
     "as_changed",
     "dump_json",

@@ -9,7 +9,7 @@ from typing import Any
 from trainflash import sandbox as sandboxes
 from trainflash.errors import ProgramFailed, TrainFlashError
 from trainflash.profile import Written
-from trainflash.schema import Approval, Diagnosis, Experiment, LogEntry, Plan, Sandbox, Verdict, to_plain, training_change
+from trainflash.schema import Approval, Diagnosis, Experiment, LogEntry, Plan, Sandbox, Verdict, Verified, to_plain, training_change
 from trainflash.schema.health import Health
 from trainflash.workflow.searching import Outcome
 from trainflash.writeback import Proposal
@@ -109,6 +109,11 @@ def verdict(judged: Verdict) -> dict[str, Any]:
     plain = to_plain(judged)
     plain.pop("schema")
     return {"schema": "verify.v1", "status": _STATUS[judged.verdict], **plain, "training": _training(judged)}
+
+
+def verified(found: Verified) -> dict[str, Any]:
+    """`verify`: the verdict, and what it is about."""
+    return {**verdict(found.verdict), "compared": to_plain(found.compared), "machine": found.machine}
 
 
 def _training(judged: Verdict) -> dict[str, Any]:

@@ -116,10 +116,12 @@ def hopeless(diagnosis: Diagnosis) -> frozenset[str]:
 
 
 def propose(session: Session, knob: str, value: str | None, at: Location | None, command: Command) -> Candidate:
-    """One knob chosen by hand, as a candidate. Raises `UsageError` when it does not apply here, with the reason."""
-    wanted, known = knobs.get(knob), diagnosing.latest(session, command)
-    if known is None:
-        raise UsageError("this command was not diagnosed in this sandbox yet", "run `trainflash diagnose -- CMD` with it first")
+    """One knob chosen by hand, as a candidate; a command that was not diagnosed in this sandbox yet is now.
+
+    Raises `UsageError` when the knob does not apply here, with the reason.
+    """
+    wanted = knobs.get(knob)
+    known = diagnosing.latest(session, command) or diagnosing.diagnose(session, command)
     session.take("candidate", session.tip())
     checkout = sandbox.project_in(session.sandbox, "candidate")
     command = as_changed(command, session.accepted())
@@ -184,10 +186,7 @@ def _left_unjudged(session: Session, candidate: Candidate, command: Command) -> 
 
 def make(session: Session, candidate: Candidate, command: Command, demands: Demands) -> Experiment:
     """The candidate as a commit on top of what was accepted, not yet judged. Raises `UsageError` when it does not apply there."""
-    if demands.budget_s < verifying.LEAST_BUDGET_S:
-        raise UsageError(
-            f"a budget of {demands.budget_s:.0f} s is too small for a verdict", f"give at least {verifying.LEAST_BUDGET_S:.0f}s"
-        )
+    verifying.require_budget(demands, session, command)
     parent_commit = session.tip()
     accepted = session.accepted()
     wanted = choosing.essence(candidate.diff, candidate)

@@ -39,8 +39,8 @@ Run = Callable[[Sequence[Tried]], Sequence[str]]  # judges each in its sandbox; 
 def at_once(session: Session, knobs: Sequence[str], command: Command, demands: Demands, run: Run) -> tuple[Experiment, ...]:
     """Judge `knobs` (KNOB or KNOB=VALUE) on the state that is accepted now, and keep the best that is proven.
 
-    Raises `UsageError`, before anything runs, for a knob that does not apply or is named twice, an undiagnosed command, and a project that
-    was edited since the sandbox was made.
+    Raises `UsageError`, before anything is tried, for a knob that does not apply or is named twice, and a project that was edited since
+    the sandbox was made.
     """
     if changed := sandboxes.drifted(session.sandbox):
         raise UsageError(f"the project was edited since the sandbox was made ({some_of(changed)})", "make a new sandbox first")

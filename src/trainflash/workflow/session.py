@@ -243,12 +243,17 @@ class Session:
             yield
 
 
-def open_session(project: Path, sandbox: Path | None = None, *, on_progress: OnProgress = silent) -> tuple[Session, bool]:
-    """The session to work in: the sandbox named, else the newest of `project`, else a new one (then the flag is True)."""
+def open_session(
+    project: Path, sandbox: Path | None = None, *, on_progress: OnProgress = silent, as_it_is: bool = True
+) -> tuple[Session, bool]:
+    """The session to work in: the sandbox named, else the newest of `project`, else a new one (then the flag is True).
+
+    Without `as_it_is` it does not matter that the project was edited since, and is not said.
+    """
     found = _find(project, sandbox)
     if found is None:
         return create(project, on_progress=on_progress), True
-    if sandbox is None and (changed := sandboxes.drifted(found)):
+    if as_it_is and sandbox is None and (changed := sandboxes.drifted(found)):
         renew = "for the present one: `trainflash sandbox discard`, then this command again"
         on_progress(f"the sandbox holds the project as it was before {some_of(changed)} changed; {renew}", 0, 0)
     return Session(found, on_progress), False

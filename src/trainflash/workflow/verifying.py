@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import shlex
 import shutil
 import statistics
@@ -22,6 +23,7 @@ from trainflash.schema import (
     LogEntry,
     Runs,
     SpeedVerdict,
+    Start,
     Verdict,
     as_changed,
     read_document,
@@ -32,6 +34,7 @@ from trainflash.workflow import checked, diagnosing, owners_run, vault
 from trainflash.workflow.session import Session, now_utc, some_of
 
 LEAST_BUDGET_S = 20.0  # below this not even one start of a small program can be measured
+PAIR = "pair"  # beside what a comparison found: the name of the folder that its starts are in
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,23 @@ class Demands:
     convergence: int = 0  # seeds under which both sides are trained whole; 0: not asked for
 
 
+def require_budget(demands: Demands, session: Session | None = None, command: Command | None = None) -> None:
+    """Raises `UsageError` for a budget in which not even one start of each version fits, as far as that is known beforehand."""
+    least, why = LEAST_BUDGET_S, ""
+    if session is not None and command is not None:
+        shown = redact.argv(command.argv)
+        starts = (start for path in (session.directory / "pairs").glob("*/runs.json") for start in _starts_of(path, shown))
+        took = min((start.spent_s for start in starts if start.y is not None), default=0.0)
+        least, why = max(least, took), f": one start of both took {took:.0f} s before" if took > least else ""
+    if demands.budget_s < least:
+        raise UsageError(f"a budget of {demands.budget_s:.0f} s is too small for a verdict{why}", f"give at least {math.ceil(least)}s")
+
+
+def _starts_of(path: Path, argv: tuple[str, ...]) -> tuple[Start, ...]:
+    runs = read_document(Runs, path)
+    return runs.starts if runs.command.argv == argv else ()
+
+
 def cost(demands: Demands, session: Session | None = None) -> str:
     """What a verdict will cost, in one sentence to be said beforehand; with what a start took in the last comparison of this sandbox."""
     paths = (session.directory / "pairs").glob("*/runs.json") if session else ()
@@ -74,21 +94,23 @@ def compare(
     candidate: Command,
     directory: Path,
     demands: Demands,
+    edited: Collection[str] | None = None,
 ) -> tuple[Verdict, Runs | None]:
     """Compare two commits of the sandbox; the files of the comparison go to `directory`. Raises `ProgramFailed` if the baseline fails,
-    `UsageError` where a secret of a command is gone."""
+    `UsageError` where a secret of a command is gone. `edited`: files of the project that both sides share and that are others now; None:
+    all that were edited since the sandbox was made."""
     for command in (baseline, candidate):
         vault.require(command)
     began = time.monotonic()
     session = session.as_run_by(baseline)
     before = session.original_changes()
-    if demands.budget_s < LEAST_BUDGET_S:
-        raise UsageError(f"a budget of {demands.budget_s:.0f} s is too small for a verdict", f"give at least {LEAST_BUDGET_S:.0f}s")
+    require_budget(demands)
     directory.mkdir(parents=True, exist_ok=True)
     session.take("baseline", baseline_commit)
     session.take("candidate", candidate_commit)
     taken = _contents(session)
     timing = pair_directory(session, baseline, candidate, taken)
+    (directory / PAIR).write_text(timing.name, encoding="ascii")
     kept = _baseline_records(session, baseline_commit)
     asked = checked.question(session, candidate, demands)
     same = checked.before(timing, asked, directory, incomplete=demands.resume or demands.take_up)
@@ -136,7 +158,7 @@ def compare(
             f"while it ran the project itself changed: {', '.join(written[:3])}; {session.sandbox.protection} protection cannot say by whom"
         )
         judged = replace(judged, verdict="reject", reasons=(reason, *judged.reasons))
-    drift = sandboxes.drifted(session.sandbox)
+    drift = sandboxes.drifted(session.sandbox) if edited is None else tuple(edited)
     if drift:
         reason = f"the project was edited since the sandbox was made ({some_of(drift)}): this verdict is about the state before"
         judged = replace(judged, reasons=(*judged.reasons, reason))
@@ -237,11 +259,8 @@ def verify_experiment(session: Session, n: int, demands: Demands, command: Comma
 
     Raises `UsageError` when another experiment was accepted in its place: two cannot stand on the same commit.
     """
-    experiment = session.experiment(n)
-    if command is not None:
-        experiment = replace(experiment, command=replace(command, env={**experiment.command.env, **command.env}))
-    baseline = as_changed(experiment.command, _below(session, experiment))
-    candidate = as_changed(baseline, (experiment,))
+    experiment = with_command(session.experiment(n), command)
+    baseline, candidate = commands_of(session, experiment)
     for other in session.accepted():
         if other.parent_commit == experiment.parent_commit and other.n != n:
             raise UsageError(
@@ -255,6 +274,19 @@ def verify_experiment(session: Session, n: int, demands: Demands, command: Comma
         return settle(session, experiment, judged, runs)
     finally:
         session.rest()
+
+
+def with_command(experiment: Experiment, command: Command | None) -> Experiment:
+    """The experiment under another command than its own; None: its own."""
+    if command is None:
+        return experiment
+    return replace(experiment, command=replace(command, env={**experiment.command.env, **command.env}))
+
+
+def commands_of(session: Session, experiment: Experiment) -> tuple[Command, Command]:
+    """What runs in the state that an experiment was built on, and in its own."""
+    baseline = as_changed(experiment.command, _below(session, experiment))
+    return baseline, as_changed(baseline, (experiment,))
 
 
 def _with_agreements(demands: Demands, accepted: Collection[Experiment]) -> Demands:
@@ -304,8 +336,20 @@ def _settle_combination(session: Session, accepted: Collection[Experiment], comm
     session.log(replace(_measured(entry, judged, runs), decision=judged.verdict))
 
 
-def verify_commits(session: Session, baseline: str | None, candidate: str | None, command: Command, demands: Demands) -> Verdict:
-    """Judge two commits of the sandbox; without names the owner's state against all accepted experiments, measured anew."""
+def verify_commits(
+    session: Session,
+    baseline: str | None,
+    candidate: str | None,
+    command: Command,
+    demands: Demands,
+    *,
+    directory: Path | None = None,
+    edited: Collection[str] | None = None,
+) -> Verdict:
+    """Judge two commits of the sandbox; without names the owner's state against all accepted experiments, measured anew.
+
+    `directory`: where the files of the comparison go, else a new run; `edited` as `compare` takes it.
+    """
     accepted = session.accepted()
     together = baseline is None and candidate is None
     if together and not accepted:
@@ -314,12 +358,12 @@ def verify_commits(session: Session, baseline: str | None, candidate: str | None
         judged = verify_experiment(session, accepted[0].n, demands, command).verdict
         assert judged is not None
         return judged
-    directory = session.combination_path(command).with_suffix("") if together else session.new_run("verify")
+    directory = directory or (session.combination_path(command).with_suffix("") if together else session.new_run("verify"))
     demands = _with_agreements(demands, accepted) if together else demands
     try:
         changed = as_changed(command, accepted) if candidate is None else command
         commits = baseline or session.sandbox.base_ref, candidate or session.tip()
-        judged, runs = compare(session, *commits, command, changed, directory, demands)
+        judged, runs = compare(session, *commits, command, changed, directory, demands, edited)
         if together:
             _settle_combination(session, accepted, command, judged, runs)
         return judged

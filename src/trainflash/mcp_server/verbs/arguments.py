@@ -47,9 +47,13 @@ class Call:
         """The session of a sandbox that there is."""
         return self.roots.session(project, sandbox, self.on_progress)
 
-    def any_session(self, project: str | None, sandbox: str | None) -> Any:
-        """The session of the sandbox that there is, else of a new one."""
-        return self.roots.session_or_new(project, sandbox, self.on_progress)
+    def any_session(self, project: str | None, sandbox: str | None, *, as_it_is: bool = True) -> Any:
+        """The session of the sandbox that there is, else of a new one; `as_it_is`: whether it matters that the project was edited since."""
+        return self.roots.session_or_new(project, sandbox, self.on_progress, as_it_is=as_it_is)
+
+    def project(self, project: str | None, sandbox: str | None) -> Path:
+        """The directory of the project that is meant."""
+        return self.roots.settings_of(project, sandbox)
 
     def sandbox(self, named: str | None) -> Path | None:
         """The sandbox directory that is named, if any."""

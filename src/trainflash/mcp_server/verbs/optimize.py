@@ -54,7 +54,7 @@ def try_(
     settings = call.settings(project, sandbox)
     typed = inputs.command(words(command), settings)
     demands = inputs.demands(settings, budget_s=seconds(budget), allow=allow, exact=exact)
-    found = call.existing(project, sandbox)
+    found = call.any_session(project, sandbox)
     written = _from_text(patch, why, finding) if patch is not None else None
     given = {"--at": at, "--why": why or None, "--finding": finding, "--budget": budget, "--allow": allow, "--exact": exact}
     with _as_file(found, patch) as path:

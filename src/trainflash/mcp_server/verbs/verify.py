@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, Any
 
-from trainflash.errors import UsageError
 from trainflash.mcp_server.verbs.arguments import Allow, Budget, Call, Command, Exact, Project, Sandbox, Verb, seconds, words
 from trainflash.mcp_server.verbs.elsewhere import On, Slurm, in_a_job, place_of
 
@@ -15,8 +15,16 @@ def verify(
     project: Project = None,
     sandbox: Sandbox = None,
     experiment: Annotated[int | None, "Judge this experiment against the state it was built on.", (1, None)] = None,
-    baseline: Annotated[str | None, "Judge this commit of the sandbox …"] = None,
-    candidate: Annotated[str | None, "… against this one. Default without any of the three: all accepted changes together."] = None,
+    baseline: Annotated[
+        str | None,
+        "What the candidate is compared with: any branch, tag or commit. Default: where a candidate's branch left the main branch; for a "
+        "patch the project as it is now.",
+    ] = None,
+    candidate: Annotated[
+        str | None,
+        "What is judged: any branch, tag or commit, or a patch file (*.diff, *.patch) of the project. Default without experiment and "
+        "baseline: all accepted changes together.",
+    ] = None,
     metric: Annotated[
         str | None,
         "The project's own metric, which decides instead of the loss: a regular expression with one group (on the output), $.path or "
@@ -34,31 +42,28 @@ def verify(
     slurm: Slurm = None,
 ) -> dict[str, Any]:
     """Run baseline and candidate in turn, many times, and judge speed and fidelity; fails closed. Minutes; cancelling keeps the starts."""
-    from trainflash.workflow import answers, inputs, verifying
+    from trainflash.workflow import answers, inputs, states, verifications
 
-    if experiment is not None and (baseline or candidate):
-        raise UsageError("experiment and baseline or candidate exclude each other", "name an experiment, or two commits")
+    asked = states.asked(experiment, baseline, candidate, call.project(project, sandbox))
+    if asked.patch is not None:
+        asked = replace(asked, patch=call.file(str(asked.patch)))
     settings = call.settings(project, sandbox)
     demands = inputs.demands(
         settings, budget_s=seconds(budget), allow=accept_change, exact=exact, tolerance=tolerance, resume=resume, metric=metric,
         restart=restart_command, convergence=seeds if convergence else 0,
     )  # fmt: skip
-    found = call.existing(project, sandbox)
+    found = call.any_session(project, sandbox, as_it_is=asked.of_now) if asked.by_name else call.existing(project, sandbox)
     given = {
         "--experiment": experiment, "--baseline": baseline, "--candidate": candidate, "--metric": metric, "--tolerance": tolerance,
         "--convergence": convergence, "--seeds": seeds, "--restart-command": restart_command, "--accept-change": accept_change,
-        "--exact": exact,        "--budget": budget, "--resume": resume,
+        "--exact": exact, "--budget": budget, "--resume": resume,
     }  # fmt: skip
     owners = inputs.command(words(command), settings).argv if command or experiment is None else ()
     if (told := in_a_job(call, on, slurm, settings, ["verify"], given, owners, place_of(found))) is not None:
         return told
     with found.locked():
-        if experiment is not None:
-            typed = inputs.command(words(command), settings) if command else None
-            judged = verifying.verify_experiment(found, experiment, demands, typed).verdict
-        else:
-            judged = verifying.verify_commits(found, baseline, candidate, inputs.command(words(command), settings), demands)
-    return answers.verdict(judged)
+        typed = inputs.command(words(command), settings) if command or experiment is None else None
+        return answers.verified(verifications.verify(found, asked, typed, demands))
 
 
 def preview(

@@ -1,0 +1,74 @@
+"""One verdict with what it is about: for the terminal, and as a comment that a pull request's maintainer reads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from trainflash.report import figures
+from trainflash.report.ink import ink, table
+from trainflash.report.outcomes import verdict
+from trainflash.report.pull_request import code, text
+from trainflash.report.pull_request import table as markdown_table
+from trainflash.report.tune import MARKS, TONES
+from trainflash.schema import Verdict, Verified, training_change
+from trainflash.schema.training import FAILED
+
+COMMENT = "<!-- trainflash verify -->"  # by which a workflow finds the comment that it wrote before
+
+
+def terminal(found: Verified) -> RenderableType:
+    """The verdict, and which two states it is about."""
+    grid = table("", "")
+    grid.show_header = False
+    for name, state in (("baseline", found.compared.baseline), ("candidate", found.compared.candidate)):
+        grid.add_row(Text(name, style="bold"), ink(str(state)))
+    return Group(verdict(found.verdict), grid)
+
+
+def markdown(found: Verified) -> str:
+    """GitHub-flavoured Markdown: the answer, the figures it rests on, what changes in kind, and what was run."""
+    judged, compared = found.verdict, found.compared
+    training = training_change(judged.fidelity, accepted=judged.verdict == "accept")
+    rows = [
+        (f"Speed-up per {judged.unit}", f"{figures.interval(judged.speedup)} over {figures.count(judged.starts, 'paired start')}"),
+        ("Whole run", figures.whole_run(judged.whole_run)),
+        ("Slow steps", figures.tails(judged.speedup)),
+        ("Training", training.sentence),
+        ("What changes in kind", ", ".join(training.kinds) or figures.MISSING),
+        ("Mean absolute loss delta", figures.loss(judged.fidelity)),
+        ("Not seen", ", ".join(judged.fidelity.not_seen) if judged.fidelity else figures.MISSING),
+        ("Machine", machine(found.machine)),
+    ]
+    ran = f"{code(compared.command)}, {code(str(compared.candidate))} against {code(str(compared.baseline))}"
+    blocks = [
+        f"{COMMENT}\n## {MARKS[TONES[judged.verdict]]} {text(headline(judged))}",
+        f"Ran {ran}, in turn and in fresh processes." + (f" {text(compared.note)}." if compared.note else ""),
+        markdown_table(("", ""), [row for row in rows if row[1]]),
+        "\n".join(f"- {text(reason)}" for reason in judged.reasons),
+        "<sub>95 % interval for this command on this machine, all looks at the data included. What was not seen was not compared.</sub>",
+    ]
+    return "\n\n".join(block for block in blocks if block) + "\n"
+
+
+def headline(judged: Verdict) -> str:
+    """The verdict in one sentence, for somebody who knows nothing of the tool."""
+    training = training_change(judged.fidelity, accepted=judged.verdict == "accept").sentence
+    if judged.verdict == "accept" and judged.speedup:
+        return f"{figures.times(judged.speedup.mean)} faster, and it {training}"
+    fidelity = judged.fidelity
+    if judged.verdict == "reject" and fidelity is not None and fidelity.verdict == "changed":
+        return "Rejected: it fails" if FAILED in fidelity.changed else f"Rejected: it {training}"
+    if judged.verdict == "reject":
+        return f"Rejected: {judged.reasons[0].removeprefix('speed: ')}" if judged.reasons else "Rejected"
+    return "Inconclusive: there is not enough evidence to say that it is faster and trains the same"
+
+
+def machine(facts: Mapping[str, str]) -> str:
+    """Processor, cores, devices and versions, without the machine's name."""
+    devices = [value for name, value in sorted(facts.items()) if name.startswith("device ")]
+    cores = f"{facts['cores']} cores" if "cores" in facts else ""
+    versions = [f"{name} {facts[name]}" for name in ("python", "torch") if name in facts]
+    return ", ".join(part for part in (facts.get("processor", ""), cores, *devices, *versions) if part) or figures.MISSING
