@@ -87,6 +87,18 @@ def test_the_projects_metric_is_read_from_a_file_that_the_program_writes(made, t
     assert found.changed == ("metric",)
 
 
+def test_records_that_are_written_more_rarely_are_another_cadence(made, tmp_path):
+    seldom = (
+        '    with open("log.jsonl", "a") as file:',
+        '    with open("log.jsonl", "a") if epoch % 2 else open(os.devnull, "w") as file:',
+    )
+    found = judged(made, PROGRAM, tmp_path / "seldom", seldom)
+    assert (found.verdict, found.changed, names(found)) == ("changed", ("cadence",), {"written records"})
+    assert "log.jsonl: 4 records → 2" in found.reasons[0]
+    agreed = judged(made, PROGRAM, tmp_path / "agreed", seldom, allowed=frozenset({"cadence"}))
+    assert agreed.changed == ("cadence",)
+
+
 def test_an_interrupted_check_goes_on_with_what_it_has(made, tmp_path):
     (sandbox.project_in(made, "candidate") / "train.py").write_text(PROGRAM.replace("zero_grad()", "zero_grad(set_to_none=True)"))
     sandbox.commit_worktree(made, "candidate")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from trainflash import launch
-from trainflash.fidelity import outputs
+from trainflash.fidelity import outputs, written
 from trainflash.fidelity.record import Reader, Record
 from trainflash.schema import Command, RunRecord, Sandbox, Side
 
@@ -42,6 +42,7 @@ class Attempt:
         self.outputs: Path | None = None  # what it wrote in the project, once ended; None: not asked for
         self._process = process
         self._gather: Callable[[launch.Process], Path | None] | None = None
+        self._look: Callable[[launch.Process], None] | None = None
         self._reader = Reader(run_dir)
         self._started = time.monotonic()
         self._over_s: float | None = None
@@ -86,12 +87,18 @@ class Attempt:
         if self.result is None:
             if self._gather is not None:
                 self.outputs = self._gather(self._process)
+            if self._look is not None:
+                self._look(self._process)
             self.result = self._process.finish()
         return self.result
 
     def gather(self, gather: Callable[[launch.Process], Path | None]) -> None:
         """Keep what it writes in the project, with `gather`, when it has ended."""
         self._gather = gather
+
+    def look(self, look: Callable[[launch.Process], None]) -> None:
+        """Look at what it left, with `look`, when it has ended."""
+        self._look = look
 
     @property
     def log(self) -> Path:
@@ -146,6 +153,7 @@ class Starter:
             prepare=(lambda view: outputs.put(view, self.sandbox, carry)) if carry is not None else None,
         )
         attempt = Attempt(name, process, run_dir)
+        attempt.look(lambda ended: written.keep(ended.view, self.sandbox, run_dir))
         if gather or self.gather:
             attempt.gather(lambda ended: outputs.gather(ended.view, self.sandbox, run_dir / "outputs"))
         return attempt

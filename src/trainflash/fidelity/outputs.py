@@ -26,18 +26,24 @@ class View(Protocol):
 
 def gather(view: View, sandbox: Sandbox, target: Path) -> Path | None:
     """Copy what was written below the repository to `target`; None when that is too much, or cannot be told."""
-    root = _root(view, sandbox)
-    if root is None:
+    if _root(view, sandbox) is None:
         return None
-    paths = list(_written(view, root))
-    if sum(path.stat().st_size for path in paths) > _MOST_BYTES:
+    paths = list(files(view, sandbox))
+    if sum(path.stat().st_size for path, _ in paths) > _MOST_BYTES:
         return None
     target.mkdir(parents=True, exist_ok=True)
-    for path in paths:
-        to = target / path.relative_to(root)
+    for path, name in paths:
+        to = target / name
         to.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(path, to)
     return target
+
+
+def files(view: View, sandbox: Sandbox) -> Iterator[tuple[Path, str]]:
+    """Each file that was written below the repository, with its path from there; none where that cannot be told."""
+    root = _root(view, sandbox)
+    for path in _written(view, root) if root is not None else ():
+        yield path, str(path.relative_to(root))
 
 
 def put(view: View, sandbox: Sandbox, source: Path) -> None:

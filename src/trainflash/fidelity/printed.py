@@ -1,4 +1,5 @@
-"""Numbers that both sides print in the same words after the same training: another accuracy was come by in another way.
+"""Numbers that both sides print, or write into text files, in the same words after the same training: another accuracy was come by in
+another way.
 
 Times, rates, dates and memory are printed too, and an honest candidate changes them. So a number that differs is held against the candidate
 only if nothing else can have moved it: neither its words nor its unit speak of time or memory, it has enough digits, a second run of the
@@ -13,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from trainflash.fidelity import written
 from trainflash.fidelity.reuse import Run
 from trainflash.schema import Check, Fidelity
 
@@ -75,6 +77,15 @@ def read(log: Path) -> Lines:
     return found
 
 
+def _of_run(run: Run) -> Lines:
+    """What a run printed, and what it wrote into text files, whose lines begin with the kind of their file's name."""
+    found = read(run.log)
+    for kind, path in written.texts(run):
+        for words, lines in read(path).items():
+            found.setdefault(f"{kind.replace('#', '*')}: {words}", []).extend(lines)
+    return found
+
+
 def differences(old: Lines, new: Lines, *, whole: bool) -> list[Difference]:
     """The first difference of each number that both print. `whole`: both ran to their own end, so equal words must come equally often."""
     found = []
@@ -118,18 +129,18 @@ def _place(text: str) -> float:
 
 def judge(found: Fidelity, old: Run, new: Run, *, whole: bool, run: Callable[[str], Run | None]) -> Fidelity:
     """`found`, with what the two outputs say. `run` makes a further run of the baseline: `rerun` or `nudged-bfloat16`."""
-    ours = read(old.log)
-    other = differences(ours, read(new.log), whole=whole)
+    ours = _of_run(old)
+    other = differences(ours, _of_run(new), whole=whole)
     if not other:
         return found
     again = run("rerun")
     if again is None:
         return _noted(found, other)
-    repeated = read(again.log)
+    repeated = _of_run(again)
     other = [each for each in other if _repeats(ours, each, repeated) is not False]
     steady = [each for each in other if _repeats(ours, each, repeated)]
     nudged = run("nudged-bfloat16") if steady else None
-    moved = read(nudged.log) if nudged is not None else {}
+    moved = _of_run(nudged) if nudged is not None else {}
     proven = [each for each in steady if _repeats(ours, each, moved) is False]
     if not proven:
         return _noted(found, other) if other else found

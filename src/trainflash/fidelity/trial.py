@@ -16,7 +16,7 @@ from pathlib import Path
 
 from trainflash import launch
 from trainflash.errors import ProgramFailed
-from trainflash.fidelity import judgement, printed, restarting, reuse, unrun
+from trainflash.fidelity import judgement, printed, restarting, reuse, unrun, written
 from trainflash.fidelity.attempt import SEED, Attempt, Bounds, Progress, Starter, pause
 from trainflash.fidelity.metric import Metric
 from trainflash.fidelity.pairing import seen_occasions
@@ -29,6 +29,7 @@ _HOPELESS = frozenset({"mode", "optimizer", "coverage", "targets", "evaluation",
 # Differences that rounding cannot make: the nudge has nothing to explain, unless the owner agrees to them and the rest may be rounding.
 _NEVER_ROUNDING = frozenset({"updates", "batch", "shape", "mode", "optimizer", "coverage"})
 _PORTIONED = frozenset({"batch", "shape"})  # of these what the same gradients explain
+_OTHER_STEPS = frozenset({"updates", "batch", "coverage"})  # what is written by the step is written at other places
 # What differs from run to run of a program that does not repeat itself may differ in the candidate too; `spread` judges these.
 _BY_CHANCE = frozenset({"loss", "gradients", "weights", "numerics"})
 _SEEN_MARGIN, _AT_ONCE, _CONTROLS = 1.1, 2, 4  # baseline runs that differ by chance: with the first four degrees of freedom
@@ -122,6 +123,7 @@ class _Trial:
         if not found.updates:
             return found
         found = self._beyond_noise(found, sides, kept) if found.verdict != "same" else self._printed(found, sides, kept)
+        found = self._written(found, sides, kept)
         if found.verdict in {"same", "close"} and not any(stream.seeded in {True, None} for stream in sides.baseline.record.trained):
             found = self._under_another_seed(found, sides, kept)
         return self._resumed(found, sides)
@@ -131,6 +133,13 @@ class _Trial:
         return printed.judge(
             found, sides.baseline, sides.candidate, whole=whole, run=lambda name: self._runs((name,), sides, kept).get(name)
         )
+
+    def _written(self, found: Fidelity, sides: _Sides, kept: dict[str, Run]) -> Fidelity:
+        """Where the training is one that may be accepted, and steps are steps on both sides."""
+        changed = set(found.changed)
+        if found.verdict == "inconclusive" or not changed <= self.allowed | {"numerics"} or changed & _OTHER_STEPS:
+            return found
+        return written.judge(found, sides.baseline, sides.candidate, run=lambda name: self._runs((name,), sides, kept).get(name))
 
     def _under_another_seed(self, found: Fidelity, sides: _Sides, kept: dict[str, Run]) -> Fidelity:
         """The program sets no seed, so ours is one of many: what it does under a single one may not be what it does."""
@@ -370,7 +379,7 @@ class _Trial:
                 for attempt in attempts:
                     if not attempt.failed:
                         self._keep(attempt, attempt.name, whole_question=not sides.refused_early)
-                        found[attempt.name] = self._run_of(attempt)
+                        found[attempt.name] = kept[attempt.name] = self._run_of(attempt)
             finally:
                 for attempt in attempts:
                     attempt.end()
