@@ -336,3 +336,23 @@ def test_a_killed_comparison_leaves_no_process_and_goes_on_where_it_was(box, tmp
     runs, verdict = compare(box, directory, 400, resume=True)
     assert [to_plain(start) for start in runs.starts[: len(before)]] == before
     assert verdict.decision == "accept"
+
+
+GROWS = ("    for _ in range(WORK):", "    for _ in range(WORK + step // 15):")
+
+
+@pytest.mark.full
+@pytest.mark.alone
+def test_steps_that_get_slower_are_held_to_the_end_of_the_run(box, tmp_path):
+    """A candidate that is faster in its first 90 steps, and slower in all: whole runs are timed, and it is not accepted."""
+    edit(box, "candidate", ("WORK = 20", "WORK = 14"), GROWS)
+    directory = tmp_path / "bench"
+    runs, verdict = compare(box, directory, 300.0, question=Question(far=True, run_steps=300))
+    seen = bench.course_of(directory, runs.starts)
+    verdict = bench.with_costs(verdict, runs.starts, bench.OwnersRun(300), course=seen)
+    assert verdict.decision in {"reject", "inconclusive"}
+    assert "candidate" in seen.slower and seen.gain_falls
+    ended = [start for start in runs.starts if start.run_steps is not None]
+    assert ended and {start.run_steps for start in ended} == {300}
+    assert verdict.whole_run.by_step[0].speedup > 1 > verdict.whole_run.by_step[-1].speedup
+    assert ended[0].candidate_run_s > ended[0].baseline_run_s

@@ -1,6 +1,6 @@
 """Is the candidate faster? Paired, interleaved starts of both programs until the rule of `stats` has a verdict."""
 
-from trainflash.bench.comparison import Question, asked_before, compare, cost, forget_after, judge_starts, trends_of
+from trainflash.bench.comparison import Question, asked_before, compare, cost, course_of, forget_after, judge_starts
 from trainflash.bench.costs import OwnersRun, with_costs
 from trainflash.bench.paced import STARTS_TO_AFFORD
 
@@ -11,8 +11,8 @@ __all__ = [
     "asked_before",
     "compare",
     "cost",
+    "course_of",
     "forget_after",
     "judge_starts",
-    "trends_of",
     "with_costs",
 ]

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from trainflash import launch, stats, trace
-from trainflash.bench import fingerprint, free, measure, trends
+from trainflash.bench import course, fingerprint, free, measure, spans
 from trainflash.bench.estimate import SAME_STEPS, TOO_SHORT, Measured, estimate, step_profile
 from trainflash.bench.paced import Bench, Plan, StartFailed, headers
 from trainflash.bench.store import Kept, Store, no_room
@@ -38,7 +38,8 @@ class Question:
 
     `identity` is whatever else must not change between its starts, such as the content of both checkouts. The first `first_epoch` steps
     are passed unmeasured: a cache that they fill pays only later. `work` is how many samples (or tokens) one step of the baseline and of
-    the candidate has, where they differ; times are then per `unit`.
+    the candidate has, where they differ; times are then per `unit`. `far`: look along the run until it is known whether steps change;
+    `run_steps`: how many it has, where that is known.
     """
 
     identity: str = ""
@@ -46,6 +47,8 @@ class Question:
     work: tuple[float, float] = (1.0, 1.0)
     unit: str = "step"
     min_gain: float = stats.LEAST_GAIN
+    far: bool = False
+    run_steps: int | None = None
 
 
 def compare(
@@ -126,9 +129,9 @@ def asked_before(directory: Path) -> Question | None:
         return None
 
 
-def trends_of(directory: Path, starts: Sequence[Start]) -> dict[str, trends.Trend] | None:
-    """How the steps of both sides change over those that were timed; None where too few were."""
-    return trends.of_sides(Store(directory).steps({start.n for start in starts if start.y is not None}))
+def course_of(directory: Path, starts: Sequence[Start]) -> course.Course | None:
+    """How the steps of both sides change along the run; None where no start counts."""
+    return course.of_starts(starts, Store(directory).steps({start.n for start in starts if start.y is not None}))
 
 
 def forget_after(directory: Path, count: int) -> None:
@@ -196,7 +199,17 @@ class _Comparison:
 
     def until_verdict(self) -> SpeedVerdict:
         while True:
-            verdict = self.judge(self.starts, min_gain=self.question.min_gain, affordable=self._affordable(), profiles=self._profiles())
+            lines = self.store.steps({start.n for start in self.starts if start.y is not None})
+            seen = course.of_starts(self.starts, lines)
+            changes = seen is not None and seen.changes
+            self.plan = replace(
+                self.plan,
+                far=self.question.far and (seen is None or changes or not seen.known),
+                run_steps=self.question.run_steps,
+                seen_to=max((start.last_step or 0 for start in self.starts), default=0) or None,
+            )
+            counted = course.over_the_run(self.starts, lines) if changes else self.starts
+            verdict = self.judge(counted, min_gain=self.question.min_gain, affordable=self._affordable(counted), profiles=self._profiles())
             if verdict.decision != "continue":
                 return self._told(verdict)
             last = self.starts[self.from_before :][-UNUSABLE_IN_A_ROW:]
@@ -216,13 +229,14 @@ class _Comparison:
             self._refuse_unlike(n, measured)
         except StartFailed as failed:
             return self._failed(n, failed, time.monotonic() - began)
+        interrupted = {side: measure.interruptions(self.bench.run_dir(side, n)) for side in SIDES}
         start, warmup = estimate(
             n,
             self.plan.schedule,
             measured["baseline"],
             measured["candidate"],
             spent_s=time.monotonic() - began,
-            even_slices=measure.even_slices(self.bench.run_dir("baseline", n)),
+            even_slices=measure.even_slices(interrupted["baseline"]),
         )
         # What noise calls warm-up in one start must not cost all later ones their steps: the shortest found counts, and
         # each start still drops what it needs.
@@ -231,6 +245,9 @@ class _Comparison:
         if start.y is not None:
             plan = replace(plan, warmup=max(plan.least_warmup, min(usable)))
             steps = {side: step_profile(measured[side], start.clock) for side in SIDES}
+            held = {side: frozenset().union(*(at or {}).values()) for side, at in interrupted.items()}
+            start = spans.extended(start, measured, warmup, held)
+            steps["course"] = spans.rows(start, measured, warmup, held)
         self._keep(start, plan, steps)
         hopeless = start.reason.startswith(SAME_STEPS) or (start.reason.startswith(TOO_SHORT) and plan.available is not None)
         return SpeedVerdict("inconclusive", None, start.reason) if hopeless else None
@@ -298,13 +315,13 @@ class _Comparison:
         same = self.question.work[0] == self.question.work[1]
         return self.store.steps(counted) if same and len(counted) >= stats.OWN_TAIL_STARTS else []
 
-    def _affordable(self) -> int | None:
-        """How many counted starts the budget can reach in all, at the price of the cheapest; None before the first has shown its cost."""
-        counted = [start for start in self.starts if start.y is not None]
+    def _affordable(self, starts: Sequence[Start]) -> int | None:
+        """How many of `starts` that count the budget can reach in all, at the price of the cheapest; None before one has shown its cost."""
+        counted = [start for start in starts if start.y is not None]
         left = self.bench.budget_s - (time.monotonic() - self.began)
         if not counted:
             return None if left > 0 else 0
-        each = max(1.0, min(start.spent_s for start in counted))
+        each = max(1.0, min(start.spent_s - (0.0 if self.plan.far else start.far_s) for start in counted))
         return len(counted) + max(0, math.floor(left / each))
 
     def _told(self, verdict: SpeedVerdict) -> SpeedVerdict:

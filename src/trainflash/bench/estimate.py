@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from trainflash import stats
@@ -17,6 +17,7 @@ TRIM_SLICES = 5  # fewer slices than that have nothing to trim
 LEAST_STEPS = 20  # per side and start, after the warm-up
 TOO_SHORT = "too few steps"
 SAME_STEPS = "the two sides did not train the same number of steps"
+Part = Literal["early", "far", "passed"]  # far: after the early steps; passed: untimed, both sides at once
 
 
 @dataclass(frozen=True)
@@ -35,13 +36,15 @@ class Slice:
     own_cpu_ns: int
     ended: bool  # the program was over before all steps asked for were done
     thread_cpu_ns: int | None = None  # of the training thread alone
+    part: Part = "early"
+    after_ns: int = 0  # from the last step to the end of the program, without waits for a core
 
     @property
     def steps(self) -> int:
         return len(self.step_ns)
 
     @classmethod
-    def of(cls, report: Mapping[str, Any]) -> Slice:
+    def of(cls, report: Mapping[str, Any], part: Part = "early") -> Slice:
         """The slice of one report of the pacer."""
         waits = report["step_runq_ns"]
         return cls(
@@ -54,12 +57,14 @@ class Slice:
             own_cpu_ns=report["own_cpu_ns"],
             ended=bool(report.get("ended")),
             thread_cpu_ns=report.get("thread_cpu_ns"),
+            part=part,
+            after_ns=report.get("after_ns") or 0,
         )
 
 
 @dataclass(frozen=True)
 class Measured:
-    """One program of a start. `slices[0]` is the warm-up; `tree_cpu_s` covers the other slices, all processes of the tree."""
+    """One program of a start. `slices[0]` is the warm-up; `tree_cpu_s` covers the other early slices, all processes of the tree."""
 
     slices: tuple[Slice, ...]
     startup_s: float
@@ -71,6 +76,12 @@ class Measured:
     pinned: bool = False  # each busy process had a core of its own
     peak_bytes: int | None = None  # of host memory, all processes
     device_peak_bytes: int | None = None
+    startup_wait_s: float = 0.0  # of the start-up, what the training thread waited for a core
+
+    @property
+    def early(self) -> tuple[Slice, ...]:
+        """The slices of the first look, the warm-up among them."""
+        return tuple(piece for piece in self.slices if piece.part == "early")
 
     @property
     def ended_at(self) -> int | None:
@@ -79,9 +90,9 @@ class Measured:
         return last.first + last.steps if last.ended else None
 
     def step_times(self) -> list[float]:
-        """All step times from the first slice on, ns; net of waiting for a core where that is known."""
+        """All early step times from the first slice on, ns; net of waiting for a core where that is known."""
         times: list[float] = []
-        for piece in self.slices:
+        for piece in self.early:
             waits = piece.step_runq_ns or (0,) * piece.steps
             times.extend(wall - wait for wall, wait in zip(piece.step_ns, waits, strict=True))
         return times
@@ -146,12 +157,14 @@ def estimate(
     if not _both_ended(baseline, candidate):
         return unusable(f"{SAME_STEPS}: {_extent(baseline)} and {_extent(candidate)}")
     warmup = warmup_of(baseline, candidate)
+    if warmup is None and _goes_on(baseline):
+        warmup = baseline.slices[0].first + baseline.slices[0].steps  # what follows tells whether they go on falling
     if warmup is None:
         return unusable("not steady: the steps were still getting faster in the second half")
     if schedule == "sequential":
         theirs_from = round(warmup * baseline.work / candidate.work)
-        pairs = [(_after(a, warmup), _after(b, theirs_from)) for a, b in pairs]
-    kept = [(a, b) for a, b in pairs if a.first >= warmup and a.steps and b.steps]
+        pairs = [(after(a, warmup), after(b, theirs_from)) for a, b in pairs]
+    kept = [(a, b) for a, b in pairs if a.part == "early" and a.first >= warmup and a.steps and b.steps]
     steps = sum(a.steps for a, _ in kept)
     if steps < LEAST_STEPS:
         return unusable(f"{TOO_SHORT}: {steps} after a warm-up of {warmup}, at least {LEAST_STEPS} are needed")
@@ -198,11 +211,16 @@ def estimate(
 
 
 def step_profile(side: Measured, clock: str) -> tuple[int, list[float]]:
-    """Index of the first step after the first slice, and the milliseconds of that step and all after it, by the start's clock."""
+    """Index of the first step after the first slice, and the milliseconds of it and all early ones after it, by the start's clock."""
     times: list[float] = []
-    for piece in side.slices[1:] or side.slices:
-        times.extend(_times_ms(piece, clock))
-    return (side.slices[1:] or side.slices)[0].first, times
+    for piece in side.early[1:] or side.early:
+        times.extend(times_ms(piece, clock))
+    return (side.early[1:] or side.early)[0].first, times
+
+
+def _goes_on(side: Measured) -> bool:
+    """Whether later steps were timed, too."""
+    return side.ended_at is not None or any(piece.part == "far" for piece in side.slices)
 
 
 def _same_work(baseline: Measured, candidate: Measured, a: Slice, b: Slice) -> bool:
@@ -234,7 +252,7 @@ def _mb(count: int | None) -> float | None:
 def _lead_s(side: Measured) -> float:
     """Seconds before the first timed step, time without a core not counted where it is known."""
     first = side.slices[0]
-    return side.startup_s + (first.wall_ns - (first.runq_ns or 0)) / 1e9
+    return side.startup_s - side.startup_wait_s + (first.wall_ns - (first.runq_ns or 0)) / 1e9
 
 
 def net_holds(baseline: Measured, ours: Sequence[Slice], candidate: Measured, theirs: Sequence[Slice]) -> bool:
@@ -267,27 +285,30 @@ def cpu_s(side: Measured, slices: Sequence[Slice]) -> float | None:
         return sum(piece.cpu_ns for piece in slices) / 1e9
     if side.tree_cpu_s is None:
         return None
-    timed = sum(piece.wall_ns for piece in side.slices[1:])
+    timed = sum(piece.wall_ns for piece in side.early[1:])
     return side.tree_cpu_s * sum(piece.wall_ns for piece in slices) / timed if timed else None
 
 
-def _after(piece: Slice, warmup: int) -> Slice:
-    """The part of a slice that begins after `warmup` steps; its wall and wait are the sums over the steps left."""
+def after(piece: Slice, warmup: int) -> Slice:
+    """The part of a slice that begins after `warmup` steps."""
     drop = min(max(0, warmup - piece.first), piece.steps)
-    if not drop:
-        return piece
-    walls = piece.step_ns[drop:]
-    waits = None if piece.step_runq_ns is None else piece.step_runq_ns[drop:]
+    return section(piece, drop, piece.steps) if drop else piece
+
+
+def section(piece: Slice, begin: int, end: int) -> Slice:
+    """Some steps of a slice; their wall and wait are the sums over these, their CPU time is in proportion."""
+    walls = piece.step_ns[begin:end]
+    waits = None if piece.step_runq_ns is None else piece.step_runq_ns[begin:end]
     share = sum(walls) / piece.wall_ns if piece.wall_ns else 0.0
-    return Slice(
-        first=piece.first + drop,
+    return replace(
+        piece,
+        first=piece.first + begin,
         step_ns=walls,
         step_runq_ns=waits,
         wall_ns=sum(walls),
         runq_ns=None if waits is None else sum(waits),
         cpu_ns=round(piece.cpu_ns * share),
         own_cpu_ns=round(piece.own_cpu_ns * share),
-        ended=piece.ended,
         thread_cpu_ns=None if piece.thread_cpu_ns is None else round(piece.thread_cpu_ns * share),
     )
 
@@ -306,10 +327,10 @@ def _step_ms(slices: Sequence[Slice], clock: str) -> float:
 
 
 def _tail_ms(slices: Sequence[Slice], clock: str, q: float) -> float | None:
-    return stats.quantile([ms for piece in slices for ms in _times_ms(piece, clock)], q)
+    return stats.quantile([ms for piece in slices for ms in times_ms(piece, clock)], q)
 
 
-def _times_ms(piece: Slice, clock: str) -> list[float]:
+def times_ms(piece: Slice, clock: str) -> list[float]:
     waits = (piece.step_runq_ns if clock == "net" else None) or (0,) * piece.steps
     return [(wall - wait) / 1e6 for wall, wait in zip(piece.step_ns, waits, strict=True)]
 

@@ -103,7 +103,7 @@ class Free(Started):
 
 def resident(bench: Bench, n: int, plan: Plan, on_slice: Callable[[int, int], None]) -> tuple[dict[Side, Measured], Plan]:
     """Both programs at once, in turns. Returns what was measured and the plan, wiser. Raises `StartFailed`."""
-    rng = random.Random(n)
+    rng, start = random.Random(n), time.monotonic()
     running: dict[Side, Free] = {}
     with ended(running):
         for side in ("baseline", "candidate"):
@@ -129,21 +129,29 @@ def resident(bench: Bench, n: int, plan: Plan, on_slice: Callable[[int, int], No
         on_slice(SLICES, SLICES)
         for program in programs:
             program.count_to_here()
+        early, until = done + 1, bench.limits(start, time.monotonic()).near
+        while plan.far and not any(program.over for program in programs) and time.monotonic() < until:
+            done += 1
+            _turn(bench, programs, rng, least + (done + 1) * steps, 0.0, 4 * steps * step_s)
+        for program in programs:
             program.weigh()
     whole = {side: program.measured() for side, program in running.items()}
     if any(side.device for side in whole.values()):
         raise StartFailed("baseline", "device", "several processes train on a device")
-    measured = cut(whole, least, steps)
+    measured = cut(whole, least, steps, early)
     for side, program in running.items():
-        cpu, timed = program.cpu_of_a_step_s(), sum(piece.steps for piece in measured[side].slices[1:])
+        cpu, timed = program.cpu_of_a_step_s(), sum(piece.steps for piece in measured[side].early[1:])
         measured[side] = replace(measured[side], tree_cpu_s=None if cpu is None else cpu * timed)
     ends = [side.ended_at for side in whole.values() if side.ended_at is not None]
     startup_s = max(side.startup_s for side in whole.values())
     return measured, replace(plan, available=min(ends) if ends else plan.available, startup_s=startup_s)
 
 
-def cut(whole: dict[Side, Measured], warmup: int, steps: int) -> dict[Side, Measured]:
-    """Both sides as slices of the same step indices (the same samples): the warm-up, then `steps` each, as far as both have come."""
+def cut(whole: dict[Side, Measured], warmup: int, steps: int, early: int = SLICES) -> dict[Side, Measured]:
+    """Both sides as slices of the same step indices (the same samples): the warm-up, then `steps` each, as far as both have come.
+
+    The first `early` of them are the early ones.
+    """
     base = whole["baseline"].work
     common = min(int(side.slices[0].steps * side.work / base) for side in whole.values())
     edges = [0, *range(min(warmup, common), common + 1, steps)]
@@ -154,7 +162,8 @@ def cut(whole: dict[Side, Measured], warmup: int, steps: int) -> dict[Side, Meas
         pieces = []
         for first, last in itertools.pairwise(own):
             part = walls[first:last]
-            pieces.append(Slice(first, part, None, sum(part), None, 0, 0, is_over and last == len(walls)))
+            at = "early" if len(pieces) <= early else "far"
+            pieces.append(Slice(first, part, None, sum(part), None, 0, 0, is_over and last == len(walls), part=at))
         found[side] = replace(measured, slices=tuple(pieces))
     return found
 

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from trainflash import launch, trace
-from trainflash.bench.estimate import LEAST_STEPS, Measured, Slice
+from trainflash.bench import far
+from trainflash.bench.estimate import LEAST_STEPS, Measured, Part, Slice
 from trainflash.bench.paced import Bench, Paced, Plan, StartFailed, ended, last_words, refuse_little_memory
 from trainflash.errors import ProgramFailed
 from trainflash.schema import Side
 
 SLICES = 12  # more slices of one start pay less than another start
 LONG_SLICES = 8  # enough where a slice takes long
+EARLY_SLICES = 6  # enough where more are timed along the run
+EARLY_SHARE = 0.4  # own: of such a start's time for what comes before, its start-up among it
 LEAST_SLICES = 4
 SLICE_S = (0.1, 1.0)  # shorter slices measure the resume (the first step is 8 to 30 % slower), longer ones the weather
 LONG_SLICE_S = 0.5  # slow steps: fewer of them in a slice, or a start costs minutes
@@ -53,18 +56,8 @@ def resident(bench: Bench, n: int, plan: Plan, on_slice: OnSlice) -> tuple[dict[
         for paced in programs:
             paced.process.freeze()
         pins = launch.Pins((paced.process.pid for paced in programs), rng)
-
-        def turn(steps: int, expected_s: float | None = None) -> bool:
-            """One slice of each side; True when a program came to its end."""
-            pins.draw()
-            for paced in rng.sample(programs, 2):
-                paced.process.thaw()
-                paced.train(bench.steps(paced.side, steps), expected_s)
-                paced.end_cpu()
-                paced.process.freeze()
-            return baseline.slices[-1].ended or candidate.slices[-1].ended
-
-        over = turn(plan.warmup - 1)
+        turns = _Turns(bench, programs, pins, rng)
+        over = turns.early(plan.warmup - 1)
         for paced in programs:
             paced.refuse_others()
             paced.begin_cpu()
@@ -72,14 +65,19 @@ def resident(bench: Bench, n: int, plan: Plan, on_slice: OnSlice) -> tuple[dict[
         steps, count = _cut(plan, baseline, candidate)
         expected_s = 2 * steps * _step_s(baseline, candidate)
         used = {paced.process.pid: launch.usage(paced.process.pid) for paced in programs}
-        done, enough = 0, began + bench.share_s()
+        done, enough = 0, began + bench.share_s() * (EARLY_SHARE if plan.far else 1.0)
+        count = min(count, EARLY_SLICES) if plan.far else count
         while done < count and not over and (done < LEAST_SLICES or done * steps < LEAST_STEPS or time.monotonic() < enough):
             on_slice(done, count)
-            over = turn(steps, expected_s)
+            over = turns.early(steps, expected_s)
             done += 1
             if done == 1 and plan.pin and not over:
                 pins.hold({p.process.pid: _at_work(p, used[p.process.pid]) for p in programs})
         on_slice(count, count)
+        if plan.far and not over:
+            left = None if plan.aim is None else max(0, plan.aim - baseline.at)
+            limits = bench.limits(began, time.monotonic())
+            far.look(turns, steps, left, limits, time.monotonic, to_end=plan.aim == plan.whole)
         pinned = pins.held
         pins.release()
         for paced in programs:
@@ -92,11 +90,60 @@ def resident(bench: Bench, n: int, plan: Plan, on_slice: OnSlice) -> tuple[dict[
     return measured, _wiser(plan, measured)
 
 
+class _Turns:
+    """Two resident programs, of which the one that is not timed is frozen with its whole tree."""
+
+    def __init__(self, bench: Bench, programs: tuple[Paced, Paced], pins: launch.Pins, rng: random.Random) -> None:
+        self._bench, self._programs, self._pins, self._rng = bench, programs, pins, rng
+
+    def early(self, steps: int, expected_s: float | None = None) -> bool:
+        """One slice of each side; True when a program came to its end."""
+        return self._turn(steps, expected_s, "early")
+
+    def timed(self, steps: int) -> bool:
+        return self._turn(steps, 2 * steps * sum(self.step_s()), "far")
+
+    def passed(self, steps: int) -> bool:
+        expected_s = 2 * steps * sum(self.step_s())
+        for paced in self._programs:
+            paced.process.thaw()
+            paced.begin(self._bench.steps(paced.side, steps))
+        for paced in self._programs:
+            paced.trained(expected_s, "passed")
+        for paced in self._programs:
+            paced.process.freeze()
+        return self._over()
+
+    def step_s(self) -> tuple[float, float]:
+        baseline, candidate = (_wall_s(paced) for paced in self._programs)
+        return baseline, candidate
+
+    def _turn(self, steps: int, expected_s: float | None, part: Part) -> bool:
+        self._pins.draw()
+        for paced in self._rng.sample(self._programs, 2):
+            paced.process.thaw()
+            paced.train(self._bench.steps(paced.side, steps), expected_s, part)
+            if part == "early":
+                paced.end_cpu()
+            paced.process.freeze()
+        return self._over()
+
+    def _over(self) -> bool:
+        return any(paced.slices[-1].ended for paced in self._programs)
+
+
+def _wall_s(paced: Paced) -> float:
+    """Seconds in the newest timed slice for what is one step of the baseline."""
+    newest = next((piece for piece in reversed(paced.slices) if piece.steps and piece.part != "passed"), None)
+    return newest.wall_ns / newest.steps / 1e9 / paced.scale if newest else 1e-3
+
+
 def sequential(bench: Bench, n: int, plan: Plan, on_slice: OnSlice) -> tuple[dict[Side, Measured], Plan]:
     """One program after the other, the order turned round from start to start (ABBA). Raises `StartFailed`."""
     first: Side = plan.first or ("baseline" if n % 2 else "candidate")
     order: tuple[Side, ...] = (first, "candidate" if first == "baseline" else "baseline")
     measured: dict[Side, Measured] = {}
+    further = 0  # steps, the same for both
     for done, side in enumerate(order):
         on_slice(done, len(order))
         running: dict[Side, Paced] = {}
@@ -113,8 +160,11 @@ def sequential(bench: Bench, n: int, plan: Plan, on_slice: OnSlice) -> tuple[dic
             paced.begin_cpu()
             plan = replace(plan, sequential_steps=plan.sequential_steps or _sequential_steps(paced.slices[0]))
             if not over:
-                paced.train(bench.steps(side, plan.sequential_steps or 0))
+                over = paced.train(bench.steps(side, plan.sequential_steps or 0)).ended
             paced.end_cpu()
+            if plan.far and not over:
+                further = further or _further(plan, paced, bench)
+                paced.train(bench.steps(side, further), part="far")
             paced.weigh()
             measured[side] = paced.measured()
     return measured, _wiser(replace(plan, first=None), measured)
@@ -161,6 +211,16 @@ def _unpaced(paced: Paced, plan: Plan) -> tuple[Measured, Plan]:
     )
     made = round(wanted * bench.work[paced.side] / bench.work["baseline"])
     return measured, replace(plan, sequential_steps=plan.sequential_steps or made)
+
+
+def _further(plan: Plan, paced: Paced, bench: Bench) -> int:
+    """How many steps more than the early ones a sequential start looks along the run; each side has half of the time."""
+    step_s = _wall_s(paced)
+    left = None if plan.aim is None else max(0, plan.aim - round(paced.at * paced.scale)) + LEAST_SLICE_STEPS  # past the end, to see it
+    limits = bench.limits(0.0, 0.0)
+    if left is not None and 2 * left * step_s <= far.ALL_TIMED * limits.reach:
+        return left
+    return max(1, round(far.ALL_TIMED * limits.near / 2 / step_s))
 
 
 def _piece(first: int, steps: Sequence[int], is_over: bool) -> Slice:
@@ -227,21 +287,22 @@ def _sequential_steps(warmup: Slice) -> int:
     return min(max(least, round(SEQUENTIAL_S / step_s)), most)
 
 
-def even_slices(run_dir: Path) -> Callable[[Sequence[Slice]], bool]:
-    """A test of whether every slice holds an evaluation and a checkpoint, or none does. Read from the run's events."""
+def interruptions(run_dir: Path) -> dict[str, frozenset[int]] | None:
+    """The steps of a run that hold an evaluation or a checkpoint, by phase. Read from the run's events; None where it left none."""
+    try:
+        rank = trace.load(run_dir).ranks[0]
+    except ProgramFailed:
+        return None
+    return {phase: frozenset(int(step) for step in rank.occurrences[phase].step) for phase in ("Eval", "Ckpt") if phase in rank.occurrences}
+
+
+def even_slices(interrupted: Mapping[str, frozenset[int]] | None) -> Callable[[Sequence[Slice]], bool]:
+    """A test of whether every slice holds an evaluation and a checkpoint, or none does. None: nobody knows."""
 
     def test(slices: Sequence[Slice]) -> bool:
-        try:
-            rank = trace.load(run_dir).ranks[0]
-        except ProgramFailed:
+        if interrupted is None:
             return False
-        for phase in ("Eval", "Ckpt"):
-            if phase not in rank.occurrences:
-                continue
-            at = [int(step) for step in rank.occurrences[phase].step]
-            holds = [any(piece.first <= step < piece.first + piece.steps for step in at) for piece in slices]
-            if any(holds) and not all(holds):
-                return False
-        return True
+        held = [[any(piece.first <= step < piece.first + piece.steps for step in at) for piece in slices] for at in interrupted.values()]
+        return all(all(holds) or not any(holds) for holds in held)
 
     return test

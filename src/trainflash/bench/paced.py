@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from trainflash import launch, stats
-from trainflash.bench.estimate import Measured, Slice
+from trainflash.bench.estimate import Measured, Part, Slice
+from trainflash.bench.far import NEAR_MOST_S, Limits
 from trainflash.errors import Inconclusive
 from trainflash.schema import Command, RunRecord, Sandbox, Side
 
@@ -46,6 +47,19 @@ class Plan:
     first: Side | None = None  # which side the next sequential start begins with; None: in turns
     several: bool = False  # several processes train: they run freely and are frozen by their step counters
     pin: bool = True  # False: processes came and went while they were pinned
+    far: bool = False  # after the early steps look along the run, as far as a start may take
+    run_steps: int | None = None  # how many steps the owner's run has, as far as anybody knows
+    seen_to: int | None = None  # how far earlier starts came; further ones are to see the same
+
+    @property
+    def whole(self) -> int | None:
+        """How many steps the run has."""
+        return self.available or self.run_steps
+
+    @property
+    def aim(self) -> int | None:
+        """How far a look goes: to the end of the run, or as far as earlier ones came."""
+        return min((steps for steps in (self.whole, self.seen_to) if steps is not None), default=None)
 
 
 @dataclass
@@ -64,6 +78,16 @@ class Bench:
     def share_s(self) -> float:
         """Seconds that one start may take so that a verdict stays in reach: the starts of the third look fill the budget."""
         return self.budget_s / STARTS_TO_AFFORD
+
+    def reach_s(self) -> float:
+        """Seconds that one start may take where it then sees the end of the run: the fewest starts that decide stay in reach."""
+        return self.budget_s / (stats.LEAST_STARTS + 1)
+
+    def limits(self, began: float, now: float) -> Limits:
+        """By when a look along the run is over, in a start that began then and has its early steps behind it now."""
+        share_s = min(self.share_s(), NEAR_MOST_S)
+        near = max(began + share_s, now + share_s / 3)
+        return Limits(near, max(began + self.reach_s(), near))
 
     def left(self) -> float:
         """Seconds until the budget is over; at least a little, so that a wait can notice."""
@@ -162,17 +186,35 @@ class Paced(Started):
         if self.reins.others() or ranks(self.process.run_dir) > 1:
             raise StartFailed(self.side, "others", "several processes train")
 
-    def train(self, steps: int, expected_s: float | None = None) -> Slice:
+    def train(self, steps: int, expected_s: float | None = None, part: Part = "early") -> Slice:
         """Train `steps` more steps, or to the end of the program if that comes first. Raises `StartFailed` when it fails there."""
+        self.begin(steps)
+        return self.trained(expected_s, part)
+
+    def begin(self, steps: int) -> None:
+        """Let it train `steps` more steps without waiting for them."""
         self.reins.tell(f"run {steps}")
+
+    def trained(self, expected_s: float | None = None, part: Part = "early") -> Slice:
+        """Wait for what `begin` asked for."""
         report = self._hear(self.bench.patience(expected_s))
-        piece = Slice.of(report)
+        piece = Slice.of(report, part)
         self.slices.append(piece)
         self.device_peak_bytes = report.get("device_peak_bytes") or self.device_peak_bytes
         if piece.ended and self.process.wait(min(QUIT_S, self.bench.left())):
             record = self.process.finish()
             raise StartFailed(self.side, "crashed", f"the {self.side} {last_words(record)}", record)
         return piece
+
+    @property
+    def at(self) -> int:
+        """Steps that are done."""
+        return self.slices[-1].first + self.slices[-1].steps
+
+    @property
+    def scale(self) -> float:
+        """Steps of the baseline that hold the samples of one step."""
+        return self.bench.work[self.side] / self.bench.work["baseline"]
 
     def startup_s(self) -> float:
         return (self.ready["t_ns"] - self.process.started_ns) / 1e9
@@ -181,6 +223,7 @@ class Paced(Started):
         return Measured(
             slices=tuple(self.slices),
             startup_s=self.startup_s(),
+            startup_wait_s=(self.ready.get("runq_ns") or 0) / 1e9,
             tree_cpu_s=None if self.elsewhere else self.tree_cpu_s,
             processes=None if self.elsewhere else self.processes,
             device=bool(self.ready.get("device")),

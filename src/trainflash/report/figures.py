@@ -86,13 +86,21 @@ def tails(speedup: Speedup | None) -> str:
 
 
 def whole_run(whole: WholeRun | None) -> str:
-    """`1.21× over 12,000 steps: 8 min 20 s → 6 min 53 s`, and how far away the break-even is."""
+    """`1.21× [1.17, 1.25] over 12,000 steps: 8 min 20 s → 6 min 53 s, measured`, how it changes along the run, and the break-even."""
     if whole is None:
         return MISSING
-    back = f"; the time lost before them is won back after {count(whole.break_even_steps, 'step')}" if whole.break_even_steps else ""
-    if whole.speedup is None or whole.steps is None:
-        return f"its length is not known{back}"
-    return f"{times(whole.speedup)} over {count(whole.steps, 'step')}: {seconds(whole.baseline_s)} → {seconds(whole.candidate_s)}{back}"
+    told = [f"the time lost before them is won back after {count(whole.break_even_steps, 'step')}"] if whole.break_even_steps else []
+    if whole.steps is None:
+        head = "its length is not known"
+    elif whole.speedup is None:
+        head = f"nothing is claimed of its {count(whole.steps, 'step')}"
+    else:
+        bounds = f" [{number(whole.ci_low)}, {number(whole.ci_high)}]" if whole.ci_low is not None else ""
+        spent = f"{seconds(whole.baseline_s)} → {seconds(whole.candidate_s)}" + (", measured" if whole.basis == "measured" else "")
+        head = f"{times(whole.speedup)}{bounds} over {count(whole.steps, 'step')}: {spent}"
+    told += [whole.seen] if whole.seen and not whole.by_step else []
+    told += [f"step {part.first:,} to {part.last:,} {times(part.speedup)}" for part in whole.by_step]
+    return "; ".join([head, *told])
 
 
 def memory(used: Resources | None) -> str:

@@ -141,6 +141,16 @@ class Start:
     candidate_device_peak_mb: float | None = None
     pinned: bool = False  # each busy process had a core of its own
     scatter: float | None = None  # standard error of `y` by its slices: this start's noise is not less
+    # What a start saw of the run beyond its early steps: windows up to `last_step`, with `passed` steps untimed between them.
+    last_step: int | None = None  # None: the early steps only
+    passed: int = 0
+    y_run: float | None = None  # `y` of all steps up to the last one seen, those that were passed as the windows beside them
+    y_run_wall: float | None = None
+    scatter_run: float | None = None
+    run_steps: int | None = None  # how many steps the run has, where its end was seen; then also its seconds, from process start to end
+    baseline_run_s: float | None = None
+    candidate_run_s: float | None = None
+    far_s: float = 0.0  # of `spent_s`, for what came after the early steps
 
 
 @dataclass(frozen=True)

@@ -64,10 +64,25 @@ class Speedup:
 
 
 @dataclass(frozen=True)
-class WholeRun:
-    """The owner's run from start to end, extrapolated from timed steps. Steps are the baseline's, after the first timed one."""
+class RunPart:
+    """Some steps of a run, `first` to `last`: milliseconds of a step of both sides, and how many times as fast the candidate's are."""
 
-    speedup: float | None  # None: its length is not known
+    first: int
+    last: int
+    baseline_ms: float
+    candidate_ms: float
+    speedup: float
+
+
+@dataclass(frozen=True)
+class WholeRun:
+    """The owner's run from start to end. Steps are the baseline's, after the first timed one.
+
+    `basis`: `measured` from start to end; `no_trend`: made of steps that do not change along it (`seen` says which); `not_claimed`:
+    nothing is said of it, because its length is unknown or its steps change beyond those that were seen.
+    """
+
+    speedup: float | None  # None: not claimed
     steps: int | None
     baseline_s: float | None
     candidate_s: float | None
@@ -75,6 +90,11 @@ class WholeRun:
     lost_s: float | None  # what the candidate comes later by; 0.0: not more than noise
     break_even_steps: int | None  # after so many steps it has won that back
     not_timed: tuple[str, ...] = ()  # phases of which no timed step was sure to hold one; they weigh as in the baseline
+    ci_low: float | None = None  # of `speedup`, over starts
+    ci_high: float | None = None
+    basis: Literal["measured", "no_trend", "not_claimed"] = "not_claimed"
+    seen: str = ""  # the steps that were timed, and whether they change
+    by_step: tuple[RunPart, ...] = ()  # where they change: the speed-up along the run
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,12 @@ class Known:
     breaks: dict[str, tuple[float | None, float]] = field(default_factory=dict)
 
     def costs(self) -> bench.OwnersRun:
-        return bench.OwnersRun(self.steps, self.breaks)
+        return bench.OwnersRun(self.steps, self.breaks, self.first_epoch)
+
+    @property
+    def whole(self) -> int | None:
+        """All steps of the run, the first epoch among them."""
+        return None if self.steps is None else self.steps + self.first_epoch
 
 
 def know(

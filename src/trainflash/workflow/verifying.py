@@ -127,7 +127,7 @@ def compare(
         if work is None:
             speed = SpeedVerdict("inconclusive", None, unit)
         else:
-            question = bench.Question("..".join(taken), run.first_epoch, work, unit, demands.min_gain)
+            question = bench.Question("..".join(taken), run.first_epoch, work, unit, demands.min_gain, far=True, run_steps=run.whole)
             runs, speed = bench.compare(
                 session.sandbox,
                 baseline,
@@ -144,8 +144,8 @@ def compare(
             )
             if run.said:
                 speed = replace(speed, reason=f"{speed.reason}; {run.said}")
-            known = bench.trends_of(timing, runs.starts) if runs and work[0] == work[1] else None
-            speed = bench.with_costs(speed, runs.starts if runs else (), run.costs(), work_ratio=work[1] / work[0], trends=known)
+            seen = bench.course_of(timing, runs.starts)
+            speed = bench.with_costs(speed, runs.starts, run.costs(), work_ratio=work[1] / work[0], course=seen)
             same = fidelity.work.applied(same, fidelity.work.check(directory / "fidelity", kept, timed_runs(timing), demands.tolerance))
             write_document(directory / "fidelity.json", same)
     judged = verdict.judge(

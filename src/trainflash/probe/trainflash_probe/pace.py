@@ -3,9 +3,9 @@
 The launcher makes a directory with two FIFOs. At a step boundary the pacer blocks on `cmd` until it reads a line:
 `run K` (train K more steps, then report and block again), `quit` (end the program here), `free` (never block again).
 Each report is one JSON line on `rep`. The first boundary reports `{"ready": true}`; the end of the program inside a slice reports
-the steps done so far with `"ended": true`. Only the first process that trains is paced: whoever loses the race for the
-`claim` file trains freely and leaves `pace-others` for the launcher. When the launcher is gone the program ends at once, because a
-measurement nobody reads must not live on.
+the steps done so far with `"ended": true` and the time since the last of them. Only the first process that trains is paced: whoever
+loses the race for the `claim` file trains freely and leaves `pace-others` for the launcher. When the launcher is gone the program ends
+at once, because a measurement nobody reads must not live on.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ class Pacer(Observer):
             self._claim()
             if self._free:
                 return
-            self._send({"ready": True, "step": step, "t_ns": time.monotonic_ns(), "cpu_ns": _cpu_ns(), "device": _device()})
+            told = {"ready": True, "step": step, "t_ns": time.monotonic_ns(), "runq_ns": self._waited_ns()}
+            self._send(dict(told, cpu_ns=_cpu_ns(), device=_device()))
             self._obey(step)
             return
         if os.getpid() != self._pid:
@@ -59,7 +60,8 @@ class Pacer(Observer):
         if self._pid == os.getpid() and not self._free:
             self._free = True
             with contextlib.suppress(TrainFlashStop):
-                self._send(dict(self._summary(self._first + len(self._step_ends)), ended=True))
+                told = self._summary(self._first + len(self._step_ends))
+                self._send(dict(told, ended=True, after_ns=self._since_last_step()))
 
     def _claim(self):
         """Take the FIFOs for this process, or become free."""
@@ -166,6 +168,12 @@ class Pacer(Observer):
             "step_ns": _differences(ends),
             "step_runq_ns": None if self._runq is None else _differences(waits),
         }
+
+    def _since_last_step(self):
+        """Nanoseconds since the last step, without the time in which the training thread had no core."""
+        ends, waits = [self._began, *self._step_ends], [self._runq, *self._step_waits]
+        waited = self._waited_ns()
+        return time.monotonic_ns() - ends[-1] - (waited - waits[-1] if waited is not None and waits[-1] is not None else 0)
 
     def _waited_ns(self):
         """How long the training thread was runnable without a core so far, nanoseconds; None where the kernel does not tell."""
