@@ -5,7 +5,7 @@ BIN = $(VENV)/bin
 export OMP_NUM_THREADS ?= 1
 PARALLEL ?= -n auto --maxprocesses 4 --dist worksteal
 
-.PHONY: bench-sandbox bench-secrets bench-ranks bench-gate bench-what-if bench-profile demo test test-full bench-real bench-probe bench-ceilings bench-attribution bench-planted bench-fidelity bench-optimize bench-verdicts gpu-check lint instructions clean
+.PHONY: bench-sandbox bench-secrets bench-ranks bench-gate bench-what-if bench-profile demo test test-full bench-real bench-probe bench-ceilings bench-attribution bench-planted bench-fidelity bench-judges bench-optimize bench-verdicts gpu-check lint instructions clean
 
 demo: $(VENV)/.ready
 	$(BIN)/trainflash demo
@@ -31,6 +31,9 @@ gpu-check: $(VENV)/.ready  ## everything that only a CUDA device can show; says 
 
 bench-fidelity: $(VENV)/.ready  ## broken, honest and consent cases of a catalogue; FIDELITY="--half kept" and so on
 	$(BIN)/python bench/fidelity/run.py $(FIDELITY)
+
+bench-judges: $(VENV)/.ready  ## which judge lets which broken speed-up pass; JUDGES="--half all --judges PYTHON"
+	$(BIN)/python bench/judges/run.py $(JUDGES)
 
 bench-real: $(VENV)/.ready  ## the first finding, places, shares and phases on real programs; REAL="--base DIR --half open"
 	$(BIN)/python bench/real/run.py $(REAL)

@@ -40,9 +40,10 @@ def cases(half: str, only: list[str] | None) -> list[dict]:
 
 
 class Base:
-    """One base program in a sandbox, whose baseline runs serve all of its cases."""
+    """One base program in a sandbox, whose baseline runs serve all of its cases. A candidate may hang for `patience_s` seconds."""
 
-    def __init__(self, name: str, work: Path) -> None:
+    def __init__(self, name: str, work: Path, patience_s: float = 600.0) -> None:
+        self.patience_s = patience_s
         self.facts = json.loads((HERE / "programs" / name / "program.json").read_text())
         self.place = work / name
         shutil.rmtree(self.place, ignore_errors=True)
@@ -78,7 +79,9 @@ class Base:
             restart=commands[1],
             resume=resume,
             baseline_record=self.place / "baseline-runs",
-            bounds=fidelity.Bounds(whole_s=3600.0, most_s=3600.0, least_patience_s=600.0),  # whole programs, on however busy a machine
+            bounds=fidelity.Bounds(
+                whole_s=3600.0, most_s=3600.0, least_patience_s=self.patience_s
+            ),  # whole programs, on however busy a machine
         )
 
 

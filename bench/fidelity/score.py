@@ -27,6 +27,7 @@ SAYS = {
     "resumed from checkpoint": {"checkpoint contents", "checkpoint resume"},
     "checkpoint cadence": {"checkpoint cadence"},
     "log cadence": {"log steps"},
+    "written records": {"log steps", "evaluation cadence"},
     "loss": {"true loss", "loss scale"},
     "first loss": {"true loss", "loss scale"},
     "losses in distribution": {"true loss", "loss scale"},
