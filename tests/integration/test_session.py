@@ -85,10 +85,10 @@ def test_two_need_a_verdict_together_and_a_newer_one_counts(found, measures):
     attempt(found, 3), attempt(found, 8)
     assert not approving.propose(found, None).approvable
     assert approving.propose(found, 1).approvable
-    verifying.verify_commits(found, None, None, COMMAND, Demands())
+    verifying.verify_accepted(found, COMMAND, Demands())
     assert approving.propose(found, None).approvable
     measures[:] = [SLOWER]
-    verifying.verify_commits(found, None, None, COMMAND, Demands())
+    verifying.verify_accepted(found, COMMAND, Demands())
     assert [experiment.n for experiment in found.accepted()] == [1], "only what was proven against the owner's state stays"
     assert [entry.decision for entry in found.log_entries() if entry.kind == "combination"] == ["accept", "reject"]
 
@@ -96,7 +96,7 @@ def test_two_need_a_verdict_together_and_a_newer_one_counts(found, measures):
 def test_one_accepted_experiment_is_judged_anew_by_verify(found, measures):
     attempt(found, 3)
     measures[:] = [SLOWER]
-    assert verifying.verify_commits(found, None, None, Command(("python", "other.py")), Demands()).verdict == "reject"
+    assert verifying.verify_accepted(found, Command(("python", "other.py")), Demands()).verdict == "reject"
     assert found.accepted() == ()
     assert found.experiment(1).command.argv == ("python", "other.py")
 
@@ -121,10 +121,10 @@ def test_what_was_agreed_to_stays_agreed_to_when_it_is_judged_again(found, measu
     assert attempt(found, 3).decision == "rejected"
     agreed = Demands(allowed=frozenset({"order"}))
     assert [optimizing.try_candidate(found, patch(place), COMMAND, agreed).decision for place in (3, 8)] == ["accepted", "accepted"]
-    assert verifying.verify_commits(found, None, None, COMMAND, Demands()).verdict == "accept"
+    assert verifying.verify_accepted(found, COMMAND, Demands()).verdict == "accept"
     assert verifying.verify_experiment(found, 2, Demands()).decision == "accepted"
     sees("order", "batch")
-    assert verifying.verify_commits(found, None, None, COMMAND, Demands()).verdict == "reject", "nobody agreed to that"
+    assert verifying.verify_accepted(found, COMMAND, Demands()).verdict == "reject", "nobody agreed to that"
 
 
 def test_an_edit_while_measuring_is_never_accepted_and_never_lost(found, measures, monkeypatch):

@@ -15,8 +15,9 @@ import pytest
 from trainflash import bench, sandbox
 from trainflash.errors import ProgramFailed
 from trainflash.schema import Check, Command, Fidelity, Runs, Speedup, SpeedVerdict, Start, write_document
-from trainflash.workflow import optimizing, owners_run, session, verifying
+from trainflash.workflow import optimizing, owners_run, session, verifications, verifying
 from trainflash.workflow.optimizing import Candidate
+from trainflash.workflow.states import Asked
 from trainflash.workflow.verifying import Demands
 
 COMMAND = Command(("python", "train.py"))
@@ -65,6 +66,11 @@ def change(place: int, **fields) -> Candidate:
     return Candidate("patch", "p.diff", "host_code", None, "same", diff, "because", **fields)
 
 
+def named(found, experiment, command: Command, demands: Demands) -> None:
+    """An experiment that is judged as two commits."""
+    verifications.verify(found, Asked(baseline=experiment.parent_commit, candidate=experiment.commit), command, demands)
+
+
 def attempt(found, candidate: Candidate):
     return optimizing.try_candidate(found, candidate, COMMAND, Demands())
 
@@ -75,7 +81,7 @@ def test_variables_of_a_change_reach_the_candidate_alone(found, asked):
     attempt(found, change(12, environment={"MALLOC_ARENA_MAX": "2"}))
     assert asked[-1]["baseline"].env == {"OMP_NUM_THREADS": "4"}, "what was accepted belongs to both"
     assert asked[-1]["candidate"].env == {"OMP_NUM_THREADS": "4", "MALLOC_ARENA_MAX": "2"}
-    verifying.verify_commits(found, None, None, COMMAND, Demands())
+    verifying.verify_accepted(found, COMMAND, Demands())
     assert (asked[-1]["baseline"].env, len(asked[-1]["candidate"].env)) == ({}, 2)
     verifying.verify_experiment(found, 1, Demands())
     assert (asked[-1]["baseline"].env, asked[-1]["candidate"].env) == ({}, {"OMP_NUM_THREADS": "4"})
@@ -86,11 +92,11 @@ def test_the_same_two_programs_share_their_starts_whatever_asks(found, asked):
     first = attempt(found, change(3))
     found.save(replace(first, decision="rejected"))
     second = attempt(found, change(3))
-    verifying.verify_commits(found, second.parent_commit, second.commit, COMMAND, Demands())
-    verifying.verify_commits(found, second.parent_commit, second.commit, COMMAND, Demands(resume=True))
+    named(found, second, COMMAND, Demands())
+    named(found, second, COMMAND, Demands(resume=True))
     assert second.n == 2
     assert len({each["directory"] for each in asked}) == 1
-    verifying.verify_commits(found, second.parent_commit, second.commit, Command(("python", "train.py", "--long")), Demands())
+    named(found, second, Command(("python", "train.py", "--long")), Demands())
     assert asked[-1]["directory"] != asked[0]["directory"]
 
 

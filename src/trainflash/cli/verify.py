@@ -9,7 +9,8 @@ import click
 
 from trainflash import config
 from trainflash.cli.elsewhere import Submittable, goes_on
-from trainflash.cli.options import Duration, allow_option, command_argument, json_option, sandbox_or_new_option
+from trainflash.cli.gate_shown import write
+from trainflash.cli.options import Duration, PathName, allow_option, command_argument, json_option, sandbox_or_new_option
 from trainflash.cli.output import Output
 from trainflash.errors import EXIT_DONE, Inconclusive, Rejected
 
@@ -49,6 +50,20 @@ from trainflash.errors import EXIT_DONE, Inconclusive, Rejected
     help="Go on with what an interrupted verify left, and refuse when machine, versions or settings are others now. Without it "
     "starts of the same comparison count on too, but others are set aside.",
 )
+@click.option(
+    "--bundle",
+    type=PathName(),
+    metavar="FILE",
+    help="Also write the verdict there as one file for other machines: change, command, environment, starts, records, a digest over all.",
+)
+@click.option(
+    "--carried",
+    type=PathName(),
+    metavar="FILE",
+    help="Judge the change of a bundle here, by the command after --, and say whether its verdict carries over. Figures of the two "
+    "machines are never mixed. The change runs in the sandbox; a command that stands in the bundle is never run.",
+)
+@click.option("--summary", type=PathName(), metavar="FILE", help="Add the verdict as Markdown to this file, such as $GITHUB_STEP_SUMMARY.")
 @sandbox_or_new_option
 @json_option
 @command_argument
@@ -65,6 +80,9 @@ def verify(
     exact: bool,
     budget: float | None,
     resume: bool,
+    bundle: Path | None,
+    carried: Path | None,
+    summary: Path | None,
     sandbox: Path | None,
     as_json: bool,
     cmd: tuple[str, ...],
@@ -78,11 +96,15 @@ def verify(
     trainflash verify --experiment 2 -- python train.py
     trainflash verify --candidate origin/feature -- python train.py
     trainflash verify --baseline v1.0 --candidate faster.diff -- python train.py
+    trainflash verify --candidate feature --bundle feature.zip -- python train.py
+    trainflash verify --carried feature.zip -- python train.py
+
+    Exit codes: 0 accepted, 4 rejected, 3 inconclusive; with --carried 0 the verdict carries over, 4 it does not, 3 undecided.
     """
     from trainflash import report
     from trainflash.workflow import answers, inputs, session, states, verifications, verifying
 
-    asked = states.asked(experiment, baseline, candidate, Path.cwd())
+    asked = states.asked(experiment, baseline, candidate, Path.cwd(), carried)
     output = Output(as_json)
     settings = config.load(session.project_of(Path.cwd(), sandbox))
     demands = inputs.demands(
@@ -95,7 +117,10 @@ def verify(
     with output.progress() as progress:
         found = verifications.session_for(Path.cwd(), sandbox, asked, progress)
         with found.locked():
-            verified = verifications.verify(found, asked, command, demands, output.say)
+            verified, over = verifications.verify(found, asked, command, demands, output.say, bundle)
         progress.finish()
-    output.answer(answers.verified(verified), report.verified.terminal(verified))
-    return {"accept": EXIT_DONE, "reject": Rejected.exit_code}.get(verified.verdict.verdict, Inconclusive.exit_code)
+    if summary is not None:
+        write(summary, report.verified.markdown(verified, over))
+    document = answers.verified(verified, over)
+    output.answer(document, report.verified.terminal(verified, over))
+    return {"ok": EXIT_DONE, "rejected": Rejected.exit_code}.get(document["status"], Inconclusive.exit_code)

@@ -26,9 +26,9 @@ def check(directory: Path, baseline_place: Path, timed: Iterable[tuple[Path, Pat
     `directory` holds the candidate's recorded run and `baseline_place` the baseline's, as `trial.check` left them; `timed` are pairs of run
     folders, baseline first.
     """
-    recorded = [read(_recorded(place, side)) for place, side in ((baseline_place, "baseline"), (directory, "candidate"))]
+    known = [recorded(place, side) for place, side in ((baseline_place, "baseline"), (directory, "candidate"))]
     pairs = [(read(old), read(new)) for old, new in timed]
-    return compare(recorded[0], recorded[1], pairs, tolerance)
+    return compare(known[0], known[1], pairs, tolerance)
 
 
 def compare(baseline: Steps, candidate: Steps, timed: Sequence[tuple[Steps, Steps]], tolerance: float) -> Check:
@@ -83,6 +83,11 @@ def read(folder: Path | None) -> Steps:
             except (ValueError, KeyError, TypeError):
                 continue
     return steps
+
+
+def recorded(place: Path, side: str) -> Steps:
+    """What a side's recorded run in `place` did, step by step; {} where none is kept there."""
+    return read(_recorded(place, side))
 
 
 def applied(found: Fidelity, answer: Check) -> Fidelity:

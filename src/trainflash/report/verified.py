@@ -8,27 +8,47 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from trainflash.report import figures
-from trainflash.report.ink import ink, table
+from trainflash.report.ink import bullets, ink, joined, mark, table
 from trainflash.report.outcomes import verdict
 from trainflash.report.pull_request import code, text
 from trainflash.report.pull_request import table as markdown_table
 from trainflash.report.tune import MARKS, TONES
-from trainflash.schema import Verdict, Verified, training_change
+from trainflash.schema import Carried, Verdict, Verified, training_change
 from trainflash.schema.training import FAILED
 
+_TONES = {"carries over": "accept", "does not": "reject", "undecided": "inconclusive"}
 COMMENT = "<!-- trainflash verify -->"  # by which a workflow finds the comment that it wrote before
 
 
-def terminal(found: Verified) -> RenderableType:
-    """The verdict, and which two states it is about."""
+def terminal(found: Verified, carried: Carried | None = None) -> RenderableType:
+    """The verdict, and which two states it is about; with a bundle's beside it, whether that carries over."""
     grid = table("", "")
     grid.show_header = False
     for name, state in (("baseline", found.compared.baseline), ("candidate", found.compared.candidate)):
         grid.add_row(Text(name, style="bold"), ink(str(state)))
-    return Group(verdict(found.verdict), grid)
+    if carried is None:
+        return Group(verdict(found.verdict), grid)
+    told = joined(mark(_TONES[carried.answer], carry_over(found, carried)))
+    return Group(told, *bullets(carried.differs), Text(), Text("Here", style="bold"), verdict(found.verdict), grid)
 
 
-def markdown(found: Verified) -> str:
+def carry_over(found: Verified, carried: Carried) -> str:
+    """Whether the verdict of another machine holds here; each machine's figures by themselves."""
+    answer = {
+        "carries over": "The verdict carries over",
+        "does not": "The verdict does not carry over",
+        "undecided": "Undecided: whether the verdict carries over was not shown here",
+    }[carried.answer]
+    there, here = (_said(judged) for judged in (carried.there, found.verdict))
+    return f"{answer}. There: {there} ({machine(carried.machine)}). Here: {here} ({machine(found.machine)})"
+
+
+def _said(judged: Verdict) -> str:
+    speed = f", {figures.interval(judged.speedup)} per {judged.unit}" if judged.speedup else ""
+    return f"{judged.verdict}{speed}, {training_change(judged.fidelity, accepted=judged.verdict == 'accept').sentence}"
+
+
+def markdown(found: Verified, carried: Carried | None = None) -> str:
     """GitHub-flavoured Markdown: the answer, the figures it rests on, what changes in kind, and what was run."""
     judged, compared = found.verdict, found.compared
     training = training_change(judged.fidelity, accepted=judged.verdict == "accept")
@@ -46,6 +66,7 @@ def markdown(found: Verified) -> str:
     blocks = [
         f"{COMMENT}\n## {MARKS[TONES[judged.verdict]]} {text(headline(judged))}",
         f"Ran {ran}, in turn and in fresh processes." + (f" {text(compared.note)}." if compared.note else ""),
+        text(carry_over(found, carried)) + "." if carried else "",
         markdown_table(("", ""), [row for row in rows if row[1]]),
         "\n".join(f"- {text(reason)}" for reason in judged.reasons),
         "<sub>95 % interval for this command on this machine, all looks at the data included. What was not seen was not compared.</sub>",

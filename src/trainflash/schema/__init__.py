@@ -44,6 +44,7 @@ from trainflash.schema.gate import (
 )
 from trainflash.schema.live import Lack, Live, LiveLine, LiveProcess, LiveThread
 from trainflash.schema.runs import PHASES, Command, Location, Protection, RunRecord, Runs, Sandbox, Side, Start, WordChange
+from trainflash.schema.bundles import Bundle, BundleManifest, Carried, Claim
 from trainflash.schema.comparisons import Compared, State, Verified
 from trainflash.schema.computing import (
     Attention,
@@ -143,10 +144,14 @@ __all__ = [
     "Approval",
     "Attention",
     "Brief",
+    "Bundle",
+    "BundleManifest",
     "Candidate",
+    "Carried",
     "Ceiling",
     "Change",
     "Check",
+    "Claim",
     "Collections",
     "Command",
     "Compared",

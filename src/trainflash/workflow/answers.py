@@ -9,12 +9,25 @@ from typing import Any
 from trainflash import sandbox as sandboxes
 from trainflash.errors import ProgramFailed, TrainFlashError
 from trainflash.profile import Written
-from trainflash.schema import Approval, Diagnosis, Experiment, LogEntry, Plan, Sandbox, Verdict, Verified, to_plain, training_change
+from trainflash.schema import (
+    Approval,
+    Carried,
+    Diagnosis,
+    Experiment,
+    LogEntry,
+    Plan,
+    Sandbox,
+    Verdict,
+    Verified,
+    to_plain,
+    training_change,
+)
 from trainflash.schema.health import Health
 from trainflash.workflow.searching import Outcome
 from trainflash.writeback import Proposal
 
 _STATUS = {"accept": "ok", "reject": "rejected", "inconclusive": "inconclusive"}
+_CARRIED = {"carries over": "ok", "does not": "rejected", "undecided": "inconclusive"}
 _TRACKED = {"fail": "rejected", "inconclusive": "inconclusive"}
 
 
@@ -111,9 +124,10 @@ def verdict(judged: Verdict) -> dict[str, Any]:
     return {"schema": "verify.v1", "status": _STATUS[judged.verdict], **plain, "training": _training(judged)}
 
 
-def verified(found: Verified) -> dict[str, Any]:
-    """`verify`: the verdict, and what it is about."""
-    return {**verdict(found.verdict), "compared": to_plain(found.compared), "machine": found.machine}
+def verified(found: Verified, carried: Carried | None = None) -> dict[str, Any]:
+    """`verify`: the verdict, and what it is about; with a bundle's, whether that carries over, which is then the status."""
+    told = {**verdict(found.verdict), "compared": to_plain(found.compared), "machine": found.machine}
+    return told if carried is None else {**told, "status": _CARRIED[carried.answer], "carried": to_plain(carried)}
 
 
 def _training(judged: Verdict) -> dict[str, Any]:

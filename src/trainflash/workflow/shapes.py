@@ -8,6 +8,7 @@ from typing import Any
 
 from trainflash.schema import (
     Approval,
+    Carried,
     Compared,
     Diagnosis,
     Finding,
@@ -113,7 +114,9 @@ SHAPES: dict[str, Shape] = {
     "optimize_plan": Shape(Plan),
     "optimize_try": Shape(None, _TRIED),
     "optimize_auto": Shape(None, {**_TRIED, "combined": Verdict | None, "approve": str | None}),
-    "verify": Shape(Verdict, {"training": TrainingChange, "compared": Compared, "machine": dict[str, str]}),
+    "verify": Shape(
+        Verdict, {"training": TrainingChange, "compared": Compared, "machine": dict[str, str], "carried": Carried, "bundle": str}
+    ),
     "writeback": Shape(Approval, {"diff": str, "approvable": bool, "reason": str, "files": list[str], "digest": str}),
     "log": Shape(None, {"path": str, "entries": list[LogEntry]}),
     "log_note": Shape(None, {"path": str}),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -16,7 +16,7 @@ from trainflash import redact
 from trainflash import sandbox as sandboxes
 from trainflash.errors import UsageError
 from trainflash.sandbox import refs
-from trainflash.schema import Command, Compared, State, as_changed
+from trainflash.schema import Command, Compared, Experiment, State, WordChange, as_changed
 from trainflash.workflow import optimizing, verifying
 from trainflash.workflow.session import Session, some_of
 
@@ -28,22 +28,23 @@ NOW = "the project as it is now"
 class Asked:
     """What a verdict is asked about: an experiment, or a baseline and a candidate by name; without any, all accepted changes together.
 
-    `patch`: the file that `candidate` names; it is then no commit.
+    `patch`: the file that `candidate` names; it is then no commit. `carried`: a bundle whose change is the candidate.
     """
 
     experiment: int | None = None
     baseline: str | None = None
     candidate: str | None = None
     patch: Path | None = None
+    carried: Path | None = None
 
     @property
     def by_name(self) -> bool:
-        return self.baseline is not None or self.candidate is not None
+        return self.baseline is not None or self.candidate is not None or self.carried is not None
 
     @property
     def of_now(self) -> bool:
         """Whether one of the two may be the project as it is now."""
-        return not self.by_name or self.candidate is None or (self.patch is not None and self.baseline is None)
+        return self.baseline is None if self.patch or self.carried else self.candidate is None
 
 
 @dataclass(frozen=True)
@@ -54,22 +55,27 @@ class Pair:
     commits: tuple[str, str]
     commands: tuple[Command, Command]
     edited: tuple[str, ...] | None = None
+    words: tuple[WordChange, ...] = ()  # of the command, that are part of the change
 
 
 @dataclass(frozen=True)
-class _Held:
+class Held:
     """One side: what is told of it, and the sandbox's commit."""
 
     state: State
     commit: str
 
 
-def asked(experiment: int | None, baseline: str | None, candidate: str | None, folder: Path) -> Asked:
-    """What was typed, in `folder`. Raises `UsageError` for an experiment beside two states."""
+def asked(experiment: int | None, baseline: str | None, candidate: str | None, folder: Path, carried: Path | None = None) -> Asked:
+    """What was typed, in `folder`. Raises `UsageError` for an experiment beside two states, and for a bundle beside a candidate."""
+    if carried is not None and (experiment is not None or candidate is not None):
+        raise UsageError(
+            "a bundle brings its change itself", "leave the experiment or candidate out; --baseline says what it is applied to"
+        )
     if experiment is not None and (baseline is not None or candidate is not None):
         raise UsageError("an experiment and a baseline or candidate exclude each other", "name an experiment, or two states")
     patch = folder / candidate if candidate is not None and candidate.endswith(PATCHES) and (folder / candidate).is_file() else None
-    return Asked(experiment, baseline, candidate, patch)
+    return Asked(experiment, baseline, candidate, patch, carried)
 
 
 def pair(session: Session, question: Asked, command: Command | None) -> Pair:
@@ -102,13 +108,21 @@ def _named(session: Session, question: Asked, command: Command) -> Pair:
     if patch is not None:
         new = _patched(session, patch, old)
     elif candidate is None:
-        new = _Held(State(NOW, None, refs.tree_of(box, session.tip())), session.tip())
+        new = Held(State(NOW, None, refs.tree_of(box, session.tip())), session.tip())
     else:
         new = _side(session, candidate, sha, shas)
-    changed = as_changed(command, session.accepted()) if candidate is None else command
-    _refuse_missing(session, (old, new), command)
+    accepted = session.accepted() if candidate is None else ()
+    changed = as_changed(command, accepted)
+    refuse_missing(session, (old, new), command)
     edited = _edited_beside(session, shas) if theirs is not None and not question.of_now else None
-    return Pair(Compared(old.state, new.state, _shown(command), note), (old.commit, new.commit), (command, changed), edited)
+    about = Compared(old.state, new.state, shown(command), note)
+    return Pair(about, (old.commit, new.commit), (command, changed), edited, _words(accepted))
+
+
+def baseline_of(session: Session, name: str | None) -> Held:
+    """The state that a baseline's name stands for; None: the project as it is now."""
+    theirs = None if name is None or refs.held(session.sandbox, name) else refs.commit_named(Path(session.sandbox.project), name)
+    return _side(session, name, theirs, () if theirs is None else (theirs,))
 
 
 def _of_experiment(session: Session, n: int, command: Command | None) -> Pair:
@@ -117,7 +131,8 @@ def _of_experiment(session: Session, n: int, command: Command | None) -> Pair:
     commits = experiment.parent_commit, experiment.commit
     names = "the state before it", f"experiment {n} ({experiment.knob})"
     old, new = (State(name, None, refs.tree_of(box, commit)) for name, commit in zip(names, commits, strict=True))
-    return Pair(Compared(old, new, _shown(experiment.command)), commits, verifying.commands_of(session, experiment))
+    commands = verifying.commands_of(session, experiment)
+    return Pair(Compared(old, new, shown(commands[0])), commits, commands, words=experiment.words)
 
 
 def _of_accepted(session: Session, command: Command) -> Pair:
@@ -128,20 +143,24 @@ def _of_accepted(session: Session, command: Command) -> Pair:
     commits = box.base_ref, session.tip()
     names = "the project", "all accepted changes together"
     old, new = (State(name, None, refs.tree_of(box, commit)) for name, commit in zip(names, commits, strict=True))
-    return Pair(Compared(old, new, _shown(command)), commits, (command, as_changed(command, accepted)))
+    return Pair(Compared(old, new, shown(command)), commits, (command, as_changed(command, accepted)), words=_words(accepted))
 
 
-def _side(session: Session, name: str | None, sha: str | None, shas: Collection[str]) -> _Held:
+def _words(experiments: Iterable[Experiment]) -> tuple[WordChange, ...]:
+    return tuple(change for experiment in experiments for change in experiment.words)
+
+
+def _side(session: Session, name: str | None, sha: str | None, shas: Collection[str]) -> Held:
     """`sha` is the owner's commit behind the name; None: the name is of the sandbox's history, or stands for the project."""
     box = session.sandbox
     if sha is not None:
         commit = refs.adopt(box, sha, shas)
-        return _Held(State(str(name), sha, refs.tree_of(box, commit)), commit)
+        return Held(State(str(name), sha, refs.tree_of(box, commit)), commit)
     commit = box.base_ref if name is None else str(refs.held(box, name))
-    return _Held(State(name or NOW, None, refs.tree_of(box, commit)), commit)
+    return Held(State(name or NOW, None, refs.tree_of(box, commit)), commit)
 
 
-def _patched(session: Session, patch: Path, old: _Held) -> _Held:
+def _patched(session: Session, patch: Path, old: Held) -> Held:
     """A patch file as a commit on top of the baseline."""
     diff = optimizing.from_patch(patch).diff
     session.take("candidate", old.commit)
@@ -150,7 +169,7 @@ def _patched(session: Session, patch: Path, old: _Held) -> _Held:
     except UsageError as bad:
         mend = f"make it against {old.state}, or name the commit it was made on: --baseline REF"
         raise UsageError(f"{patch.name}: {bad.message}", mend if "apply" in bad.message else bad.mend) from None
-    return _Held(State(patch.name, None, refs.tree_of(session.sandbox, commit)), commit)
+    return Held(State(patch.name, None, refs.tree_of(session.sandbox, commit)), commit)
 
 
 def _commit_named(project: Path, candidate: str) -> str:
@@ -166,7 +185,7 @@ def _commit_named(project: Path, candidate: str) -> str:
         raise bad
 
 
-def _refuse_missing(session: Session, sides: tuple[_Held, _Held], command: Command) -> None:
+def refuse_missing(session: Session, sides: tuple[Held, Held], command: Command) -> None:
     """Refuse a command that names a file of one side which the other lacks: it would fail there for no fault of the change."""
     files = [refs.files_of(session.sandbox, side.commit) for side in sides]
     for word in _files_named(command):
@@ -201,5 +220,6 @@ def _edited_beside(session: Session, shas: Collection[str]) -> tuple[str, ...]:
     return edited
 
 
-def _shown(command: Command) -> str:
+def shown(command: Command) -> str:
+    """The command as it may be told."""
     return shlex.join(redact.argv(command.argv))

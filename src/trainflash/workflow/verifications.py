@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from trainflash.schema import Command, Runs, Verdict, Verified, read_document
+from trainflash.schema import Carried, Command, Runs, Verdict, Verified, read_document
 from trainflash.workflow import states, verifying
+from trainflash.workflow.bundles import archive, carrying, contents
+from trainflash.workflow.profiling import check_place
 from trainflash.workflow.session import OnProgress, Session, existing_session, open_session, silent
 from trainflash.workflow.states import Asked, Pair
 from trainflash.workflow.verifying import Demands
+
+Say = Callable[[str], None]
 
 
 def _nothing(line: str) -> None:
@@ -26,23 +30,40 @@ def session_for(project: Path, sandbox: Path | None, asked: Asked, on_progress: 
     return open_session(project, sandbox, on_progress=on_progress, as_it_is=asked.of_now)[0]
 
 
-def verify(session: Session, asked: Asked, command: Command | None, demands: Demands, say: Callable[[str], None] = _nothing) -> Verified:
-    """Judge what is asked about. `command` None: an experiment's own. The sandbox must be locked. `say`: what it will cost, beforehand.
+def verify(
+    session: Session, asked: Asked, command: Command | None, demands: Demands, say: Say = _nothing, bundle: Path | None = None
+) -> tuple[Verified, Carried | None]:
+    """Judge what is asked about. `command` None: an experiment's own. The sandbox must be locked.
 
-    Raises `UsageError` before anything runs for names that nobody knows, and a budget too small for one pair of starts.
+    `say`: what it will cost, beforehand. `bundle`: where the verdict goes as one file. The second answer is that of a bundle that is
+    carried here. Raises `UsageError` before anything runs for names that nobody knows, a budget too small for one pair of starts, and a
+    change that cannot be bundled.
     """
     verifying.require_budget(demands)
+    if bundle is not None:
+        check_place(bundle)
     try:
-        pair = states.pair(session, asked, command)
+        brought = contents.opened(asked.carried) if asked.carried is not None else None
+        if brought is not None:
+            assert command is not None
+            carrying.refuse_undecided(brought)
+            demands = carrying.as_there(demands, brought)
+            pair = carrying.pair(session, brought, asked.baseline, command)
+        else:
+            pair = states.pair(session, asked, command)
+        diff = contents.diff_of(session, pair) if bundle is not None else ""
         verifying.require_budget(demands, session, pair.commands[0])
         for line in filter(None, (pair.about.note, verifying.cost(demands, session))):
             say(line)
-        return judged(session, asked, pair, command, demands)[0]
+        verified, directory = _judged(session, asked, pair, command, demands)
+        if bundle is not None:
+            archive.write(bundle, contents.pack(session, pair, diff, verified, directory, _starts(session, directory), demands))
+        return verified, carrying.carried(brought, verified, command) if brought is not None and command is not None else None
     finally:
         session.rest()
 
 
-def judged(session: Session, asked: Asked, pair: Pair, command: Command | None, demands: Demands) -> tuple[Verified, Path]:
+def _judged(session: Session, asked: Asked, pair: Pair, command: Command | None, demands: Demands) -> tuple[Verified, Path]:
     """The verdict on a pair, and the folder with the files of its comparison."""
     if asked.experiment is not None:
         directory = session.experiment_dir(asked.experiment)
@@ -51,10 +72,7 @@ def judged(session: Session, asked: Asked, pair: Pair, command: Command | None, 
         directory, found = _together(session, pair, demands)
     else:
         directory = session.new_run("verify")
-        candidate = None if asked.candidate is None else pair.commits[1]
-        found = verifying.verify_commits(
-            session, pair.commits[0], candidate, pair.commands[0], demands, directory=directory, edited=pair.edited
-        )
+        found, _ = verifying.compare(session, *pair.commits, *pair.commands, directory, demands, pair.edited)
     assert found is not None
     return Verified(found, pair.about, _machine(session, directory)), directory
 
@@ -63,17 +81,14 @@ def _together(session: Session, pair: Pair, demands: Demands) -> tuple[Path, Ver
     accepted = session.accepted()
     alone = len(accepted) == 1  # its own verdict is that of the combination
     directory = session.experiment_dir(accepted[0].n) if alone else session.combination_path(pair.commands[0]).with_suffix("")
-    return directory, verifying.verify_commits(session, None, None, pair.commands[0], demands)
+    return directory, verifying.verify_accepted(session, pair.commands[0], demands)
 
 
-def runs_of(session: Session, directory: Path) -> Path:
+def _starts(session: Session, directory: Path) -> Path:
     """The folder with the starts of the comparison whose files are in `directory`; it may hold none."""
-    try:
-        return session.directory / "pairs" / (directory / verifying.PAIR).read_text(encoding="ascii")
-    except FileNotFoundError:
-        return session.directory / "pairs" / "none"
+    return session.directory / "pairs" / (directory / verifying.PAIR).read_text(encoding="ascii")
 
 
 def _machine(session: Session, directory: Path) -> dict[str, str]:
-    path = runs_of(session, directory) / "runs.json"
+    path = _starts(session, directory) / "runs.json"
     return dict(read_document(Runs, path).machine) if path.is_file() else {}

@@ -111,7 +111,7 @@ def compare(
     taken = _contents(session)
     timing = pair_directory(session, baseline, candidate, taken)
     (directory / PAIR).write_text(timing.name, encoding="ascii")
-    kept = _baseline_records(session, baseline_commit)
+    kept = baseline_records(session, baseline_commit)
     asked = checked.question(session, candidate, demands)
     same = checked.before(timing, asked, directory, incomplete=demands.resume or demands.take_up)
     if same is None:
@@ -198,11 +198,11 @@ def _undisturbed(session: Session, judged: Verdict, taken: tuple[str, str], timi
 
 def whole_steps(session: Session, command: Command) -> int | None:
     """All steps of the program that experiments are compared with now; None where no check of its training came to its end."""
-    kept = _baseline_records(session, session.tip())
+    kept = baseline_records(session, session.tip())
     return fidelity.whole_steps(session.sandbox, command, kept) if kept.is_dir() else None  # to ask costs a start of the interpreter
 
 
-def _baseline_records(session: Session, commit: str) -> Path:
+def baseline_records(session: Session, commit: str) -> Path:
     return session.directory / "baselines" / commit[:12]
 
 
@@ -336,36 +336,20 @@ def _settle_combination(session: Session, accepted: Collection[Experiment], comm
     session.log(replace(_measured(entry, judged, runs), decision=judged.verdict))
 
 
-def verify_commits(
-    session: Session,
-    baseline: str | None,
-    candidate: str | None,
-    command: Command,
-    demands: Demands,
-    *,
-    directory: Path | None = None,
-    edited: Collection[str] | None = None,
-) -> Verdict:
-    """Judge two commits of the sandbox; without names the owner's state against all accepted experiments, measured anew.
-
-    `directory`: where the files of the comparison go, else a new run; `edited` as `compare` takes it.
-    """
+def verify_accepted(session: Session, command: Command, demands: Demands) -> Verdict:
+    """Judge all accepted experiments together against the owner's state, measured anew. Raises `UsageError` where none was accepted."""
     accepted = session.accepted()
-    together = baseline is None and candidate is None
-    if together and not accepted:
+    if not accepted:
         raise UsageError("nothing was accepted in this sandbox yet", "name --experiment N, or --baseline and --candidate")
-    if together and len(accepted) == 1:  # its own verdict is that of the combination
+    if len(accepted) == 1:  # its own verdict is that of the combination
         judged = verify_experiment(session, accepted[0].n, demands, command).verdict
         assert judged is not None
         return judged
-    directory = directory or (session.combination_path(command).with_suffix("") if together else session.new_run("verify"))
-    demands = _with_agreements(demands, accepted) if together else demands
+    directory, demands = session.combination_path(command).with_suffix(""), _with_agreements(demands, accepted)
     try:
-        changed = as_changed(command, accepted) if candidate is None else command
-        commits = baseline or session.sandbox.base_ref, candidate or session.tip()
-        judged, runs = compare(session, *commits, command, changed, directory, demands, edited)
-        if together:
-            _settle_combination(session, accepted, command, judged, runs)
+        commits = session.sandbox.base_ref, session.tip()
+        judged, runs = compare(session, *commits, command, as_changed(command, accepted), directory, demands)
+        _settle_combination(session, accepted, command, judged, runs)
         return judged
     finally:
         session.rest()

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Annotated, Any
 
-from trainflash.mcp_server.verbs.arguments import Allow, Budget, Call, Command, Exact, Project, Sandbox, Verb, seconds, words
+from trainflash.mcp_server.verbs.arguments import Allow, Budget, Call, Command, Exact, Project, Sandbox, Verb, reserved_file, seconds, words
 from trainflash.mcp_server.verbs.elsewhere import On, Slurm, in_a_job, place_of
 
 
@@ -37,6 +38,8 @@ def verify(
     accept_change: Allow = None,
     exact: Exact = False,
     budget: Budget = None,
+    bundle: Annotated[bool, "Also write the verdict as one file for other machines; the answer's `bundle` is its path."] = False,
+    carried: Annotated[str | None, "A bundle of another machine: judge its change here, and say whether its verdict carries over."] = None,
     resume: Annotated[bool, "Go on with what an interrupted verify left; refuse when machine or versions are others now."] = False,
     on: On = None,
     slurm: Slurm = None,
@@ -44,7 +47,8 @@ def verify(
     """Run baseline and candidate in turn, many times, and judge speed and fidelity; fails closed. Minutes; cancelling keeps the starts."""
     from trainflash.workflow import answers, inputs, states, verifications
 
-    asked = states.asked(experiment, baseline, candidate, call.project(project, sandbox))
+    brought = call.file(carried) if carried is not None else None
+    asked = states.asked(experiment, baseline, candidate, call.project(project, sandbox), brought)
     if asked.patch is not None:
         asked = replace(asked, patch=call.file(str(asked.patch)))
     settings = call.settings(project, sandbox)
@@ -56,14 +60,17 @@ def verify(
     given = {
         "--experiment": experiment, "--baseline": baseline, "--candidate": candidate, "--metric": metric, "--tolerance": tolerance,
         "--convergence": convergence, "--seeds": seeds, "--restart-command": restart_command, "--accept-change": accept_change,
-        "--exact": exact, "--budget": budget, "--resume": resume,
+        "--exact": exact, "--budget": budget, "--resume": resume, "--carried": brought,
     }  # fmt: skip
     owners = inputs.command(words(command), settings).argv if command or experiment is None else ()
-    if (told := in_a_job(call, on, slurm, settings, ["verify"], given, owners, place_of(found))) is not None:
-        return told
-    with found.locked():
-        typed = inputs.command(words(command), settings) if command or experiment is None else None
-        return answers.verified(verifications.verify(found, asked, typed, demands))
+    with reserved_file("bundles", "verify", ".zip") if bundle else nullcontext() as place:
+        beside = {"bundle": str(place)} if place else {}
+        given |= {"--bundle": place}
+        if (told := in_a_job(call, on, slurm, settings, ["verify"], given, owners, place_of(found))) is not None:
+            return told | beside
+        with found.locked():
+            typed = inputs.command(words(command), settings) if command or experiment is None else None
+            return answers.verified(*verifications.verify(found, asked, typed, demands, bundle=place)) | beside
 
 
 def preview(
