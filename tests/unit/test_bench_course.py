@@ -114,27 +114,43 @@ def test_steps_without_a_trend_say_so(drift):
 )
 def test_a_single_look_sees_changes_of_every_shape(baseline, candidate, sides):
     seen = course.of_starts(*looks(baseline, candidate, 1000, starts=1))
-    assert seen.changes and seen.known
+    assert seen.changes
     assert seen.changing == sides
 
 
 def test_identical_programs_change_by_nothing():
     calls = [course.of_starts(*(group[:1] for group in looks(flat(9.0), flat(9.0), 1000, noise=0.06, starts=1))) for _ in range(3)]
     assert not any(seen.changes for seen in calls)
-    wrong = 0
-    for number in range(200):
+
+
+def weather(draw: random.Random) -> list[list[float]]:
+    """Rows of a program of 9 ms on a machine whose load comes and goes: noise that lasts over several rows."""
+    rows, drift = [], [0.0] * 4
+    for at in range(24):
+        drift = [0.8 * each + 0.6 * draw.gauss(0, 0.06) for each in drift]
+        pair, own = [9 * math.exp(each) for each in drift[:2]], [9 * math.exp(each) for each in drift[2:]]
+        rows.append([5 + 40 * at, 20, *pair, *pair, *own])
+    return rows
+
+
+def test_what_one_start_takes_for_a_change_must_come_again_in_the_next():
+    suspected = said = 0
+    for number in range(100):
         draw = random.Random(number)
-        rows = [[5 + 40 * at, 20, *(9 * math.exp(draw.gauss(0, 0.06)) for _ in range(6))] for at in range(24)]
-        start = Start(1, "resident", 0.0, 0.0, "net", last_step=945, y_run=0.0, y_run_wall=0.0)
-        wrong += course.of_starts([start], [{"n": 1, "course": rows}]).changes
-    assert wrong <= 6
+        lines = [{"n": n, "course": weather(draw)} for n in (1, 2)]
+        starts = [Start(n, "resident", 0.0, 0.0, "net", last_step=945, y_run=0.0, y_run_wall=0.0) for n in (1, 2)]
+        first = course.of_starts(starts[:1], lines[:1])
+        suspected += first.changes
+        assert not (first.changes and first.known)
+        said += course.of_starts(starts, lines).changes
+    assert suspected > 30 and said <= 10
 
 
 def test_much_noise_asks_for_another_look():
     noisy = looks(flat(9.0), flat(9.0), 1000, noise=0.6)
     one = course.of_starts(noisy[0][:1], noisy[1])
     assert not one.known
-    assert course.of_starts(noisy[0][:2], noisy[1]).known, "more of the same would cost the verdict"
+    assert course.of_starts(noisy[0][: course.MOST_LOOKS], noisy[1]).known, "more of the same would cost the verdict"
     assert course.of_starts([], []) is None
 
 

@@ -204,7 +204,7 @@ class _Comparison:
             changes = seen is not None and seen.changes
             self.plan = replace(
                 self.plan,
-                far=self.question.far and (seen is None or changes or not seen.known),
+                far=self.question.far and (seen is None or not seen.known),
                 run_steps=self.question.run_steps,
                 seen_to=max((start.last_step or 0 for start in self.starts), default=0) or None,
             )

@@ -110,7 +110,9 @@ def with_costs(
 def _held_to_the_run(verdict: SpeedVerdict, whole: WholeRun, seen: Course, passed: int) -> SpeedVerdict:
     """A verdict on steps that change, held against the run: against all of it where that was measured, else against how they go on."""
     if whole.speedup is not None:
-        if verdict.decision == "reject" or (whole.ci_low or 0.0) > 1.0:
+        if verdict.decision == "reject":
+            return replace(verdict, reason=f"{verdict.reason}; {whole.seen}; the whole run {_about(whole)} times as fast")
+        if (whole.ci_low or 0.0) > 1.0:
             return verdict
         slower = (whole.ci_high or math.inf) < 1.0
         reason = f"the whole run is {_about(whole)} times as fast, its steps {verdict.reason}; {whole.seen}"

@@ -49,8 +49,8 @@ class Course:
 
     @property
     def known(self) -> bool:
-        """Whether another look along the run can show nothing new."""
-        return self.changes or self.resolution <= KNOWN or self.looks >= MOST_LOOKS
+        """Whether the rest of the run may be left to its first steps: they do not change, as far as another look could show."""
+        return not self.changes and (self.resolution <= KNOWN or self.looks >= MOST_LOOKS)
 
     def covers(self, steps: int | None) -> bool:
         """Whether these are the steps of the whole run."""
@@ -156,29 +156,42 @@ class _Change:
 
 @dataclass(frozen=True)
 class _Reading:
-    """One reading of all rows, in log units: its mean in each part, how many rows that has, and the noise of a row."""
+    """One reading of all rows, in log units: its mean in each part, how many rows that has, and the noise of a row.
+
+    Rows of one start are no independent samples: a machine drifts. From two starts on, what they differ by in a part is the noise, too.
+    """
 
     means: Mapping[int, float]
     counts: Mapping[int, int]
     noise: float
     freedom: int
+    starts: int
+    between: float  # standard deviation of a part's mean from start to start
+    between_freedom: int
 
     @classmethod
     def of(cls, starts: Sequence[Sequence[Any]], edges: Sequence[int], value: Any) -> _Reading:
         inside: dict[int, list[float]] = {}
         squares, freedom = 0.0, 0
+        shapes: list[dict[int, float]] = []
         for rows in starts:
             own: dict[int, list[float]] = {}
             for row in rows:
                 own.setdefault(_part_of(row, edges), []).append(value(row))
             level = statistics.fmean(statistics.fmean(values) for values in own.values())  # what stays for the life of a process
+            shapes.append({part: statistics.fmean(values) - level for part, values in own.items()})
             for part, values in own.items():
                 inside.setdefault(part, []).extend(each - level for each in values)
                 squares += sum((each - statistics.fmean(values)) ** 2 for each in values)
                 freedom += len(values) - 1
         means = {part: statistics.fmean(values) for part, values in sorted(inside.items())}
         counts = {part: len(values) for part, values in inside.items()}
-        return cls(means, counts, math.sqrt(squares / freedom) if freedom else math.inf, freedom)
+        common = [part for part in means if all(part in shape for shape in shapes)]
+        between_freedom = (len(starts) - 1) * (len(common) - 1)
+        apart = [shape[part] - statistics.fmean(each[part] for each in shapes) for shape in shapes for part in common]
+        between = math.sqrt(sum(each * each for each in apart) / between_freedom) if between_freedom > 0 else 0.0
+        noise = math.sqrt(squares / freedom) if freedom else math.inf
+        return cls(means, counts, noise, freedom, len(starts), between, between_freedom)
 
     def change(self, least: float) -> _Change | None:
         """None where no two parts differ by more than noise and `least`."""
@@ -198,7 +211,10 @@ class _Reading:
     def _noise(self, a: int, b: int) -> float:
         if self.freedom < 4:
             return math.inf
-        return stats.t_quantile(LEVEL, self.freedom) * self.noise * math.sqrt(1 / self.counts[a] + 1 / self.counts[b])
+        within = stats.t_quantile(LEVEL, self.freedom) * self.noise * math.sqrt(1 / self.counts[a] + 1 / self.counts[b])
+        if self.between_freedom < 1:
+            return within
+        return max(within, stats.t_quantile(LEVEL, self.between_freedom) * self.between * math.sqrt(2 / self.starts))
 
 
 def _own(alike: Sequence[tuple[Sequence[Any], Start]], edges: Sequence[int], number: int) -> Iterable[_Reading]:
