@@ -5,7 +5,7 @@ BIN = $(VENV)/bin
 export OMP_NUM_THREADS ?= 1
 PARALLEL ?= -n auto --maxprocesses 4 --dist worksteal
 
-.PHONY: bench-sandbox bench-secrets bench-ranks bench-gate bench-what-if bench-profile demo test test-full bench-real bench-probe bench-ceilings bench-attribution bench-planted bench-fidelity bench-judges bench-optimize bench-verdicts gpu-check lint instructions clean
+.PHONY: bench-changing bench-sandbox bench-secrets bench-ranks bench-gate bench-what-if bench-profile demo test test-full bench-real bench-probe bench-ceilings bench-attribution bench-planted bench-fidelity bench-judges bench-optimize bench-verdicts gpu-check lint instructions clean
 
 demo: $(VENV)/.ready
 	$(BIN)/trainflash demo
@@ -48,6 +48,9 @@ bench-verdicts: $(VENV)/.ready  ## false and missed verdicts, live and replayed;
 	$(BIN)/python bench/verdicts.py live --minutes $(or $(MINUTES),60)
 	$(BIN)/python bench/verdicts.py replay
 	$(BIN)/python bench/verdicts.py cost
+
+bench-changing: $(VENV)/.ready  ## the factor of the whole run where steps change along it, against whole runs; about an hour; CHANGING="--minutes 20"
+	$(BIN)/python bench/changing.py $(CHANGING)
 
 bench-gate: $(VENV)/.ready  ## false and missed failures of the gate, live and replayed; about an hour; MINUTES=20 for less
 	$(BIN)/python bench/verdicts.py live --minutes $(or $(MINUTES),60)

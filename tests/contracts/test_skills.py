@@ -5,14 +5,14 @@ from __future__ import annotations
 import dataclasses
 import re
 from pathlib import Path
-from typing import get_args
+from typing import get_args, get_type_hints
 
 import pytest
 from skills_ref import validate
 
 from trainflash import knobs
 from trainflash.diagnosis.rules import REPORTED
-from trainflash.schema import KINDS, profile_ops, profile_times, profiles
+from trainflash.schema import KINDS, WholeRun, profile_ops, profile_times, profiles
 
 ROOT = Path(__file__).resolve().parents[2]
 SKILLS = sorted(path for path in (ROOT / "skills").iterdir() if path.is_dir())
@@ -123,7 +123,8 @@ def unknown_names(text: str) -> list[str]:
         "ci_high",
         "loss_delta",
     }
-    fields |= {"mean_abs_loss_delta", "stopped_because", "spent_s", "wall_s", "zero_grad", "run_as"}
+    fields |= {"mean_abs_loss_delta", "stopped_because", "spent_s", "wall_s", "zero_grad", "run_as", "whole_run"}
+    fields |= set(get_args(get_type_hints(WholeRun)["basis"])) | {each.name for each in dataclasses.fields(WholeRun)}
     fields |= set(get_args(profile_times.IdleCauseName)) | set(get_args(profile_times.BreakdownMode))
     classes = (made for part in (profiles, profile_times, profile_ops) for made in vars(part).values() if dataclasses.is_dataclass(made))
     fields |= {each.name for made in classes for each in dataclasses.fields(made)}
