@@ -137,7 +137,8 @@ def test_nests_equal_brute_force(one, other):
         open_now = [place for place, each in enumerate(second) if each[0] <= instant < each[1]]
         deepest = max(open_now, key=lambda place: second[place][2]) if open_now else None
         assert found == (-1 if deepest is None else len(first) + deepest)
-    begin, stop, event = tree.segments()
+    blocks = list(tree.segments(most=2))
+    begin, stop, event = (np.concatenate([block[column] for block in blocks] or [np.empty(0, np.int64)]) for column in range(3))
     assert int((stop - begin).sum()) == union(start1, start1 + long1).total + union(start2, start2 + long2).total
     owned = np.zeros(len(tree), np.int64)
     np.add.at(owned, event, stop - begin)

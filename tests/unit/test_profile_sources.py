@@ -16,6 +16,8 @@ import profile_traces as made
 import pytest
 
 from trainflash.errors import UsageError
+from trainflash.profile.analysis.build import summarize
+from trainflash.profile.analysis.columns import ANALYSED
 from trainflash.profile.events import Kind, content_digest
 from trainflash.profile.export import Counter, Part, Process, Track
 from trainflash.profile.sources import Request, load
@@ -23,6 +25,7 @@ from trainflash.profile.sources.directories import choose
 from trainflash.profile.sources.kineto_header import rank_in_name
 from trainflash.profile.sources.timeline import profile_of
 from trainflash.profile.sources.wandb_runs import run_target
+from trainflash.schema import to_plain
 
 
 def written(directory: Path, files: dict[str, bytes]) -> Path:
@@ -272,3 +275,22 @@ def test_a_real_xplane():
     assert (len(trace.events), len(trace.rows(Kind.KERNEL))) == (3782, 54)
     assert len(trace.column("correlation")) == 108 and trace.quality.unparsed == 0
     assert json.dumps(dict(trace.provenance))
+
+
+def test_a_summary_reads_only_what_it_asks_for_and_is_the_same(tmp_path):
+    path = written(tmp_path, {"rank0.json": kineto(0)}) / "rank0.json"
+    whole, asked = load(Request(trace_file=(path,))), load(Request(trace_file=(path,), columns=ANALYSED))
+    assert "grid" in whole.traces[0].side and not set(asked.traces[0].side) - ANALYSED
+    plain, same = (to_plain(summarize(profile)) for profile in (whole, asked))
+    for identity in ("digest", "trace_provenance"):  # of what was read
+        plain.pop(identity), same.pop(identity)
+    assert plain == same
+    with pytest.raises(KeyError, match="'grid' was not read"):
+        asked.traces[0].column("grid")
+
+
+def test_steps_counted_by_twos_have_times(tmp_path):
+    """Numbers that never follow one another, kept in few bytes."""
+    events = [event for event in made.kineto(steps=3)["traceEvents"] if "ProfilerStep#4" not in str(event.get("name"))]
+    path = written(tmp_path, {"rank0.json": made.text({**made.kineto(steps=1), "traceEvents": events})}) / "rank0.json"
+    assert summarize(load(Request(trace_file=(path,)))).step_time.all_steps.count == 2

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -27,11 +27,11 @@ from trainflash.profile.events import (
     Track,
     TrackKind,
 )
-from trainflash.profile.growing import Growing
+from trainflash.profile.growing import Growing, GrowingRows
 from trainflash.profile.pairing import pair
 
 HOUR_NS = 3_600_000_000_000
-_SMALL = np.iinfo(np.int32)
+_NARROW = tuple((np.iinfo(kind).min, np.iinfo(kind).max, kind) for kind in (np.int8, np.int16, np.int32))
 
 
 class Interner(dict):
@@ -59,6 +59,7 @@ class TraceBuilder:
     """Collects blocks; `finish` sorts, joins begins and ends, and gives the trace.
 
     Times are int64 ns on one clock, without `base_ns`. Ids of strings are those of `strings`, ids of tracks those that `track` gave.
+    `read`: the side columns that are wanted; others are left out.
     """
 
     EVENT_COLUMNS = ("start_ns", "duration_ns", "name", "category", "track", "kind")
@@ -67,16 +68,16 @@ class TraceBuilder:
     MEMORY_COLUMNS = ("t_ns", "bytes", "allocated", "reserved", "device_type", "device", "track")
     MARK_COLUMNS = ("t_ns", "name", "category", "track")
 
-    def __init__(self, source: str, file: str) -> None:
-        self.source, self.file = source, file
+    def __init__(self, source: str, file: str, read: Collection[str] = SIDE_COLUMNS) -> None:
+        self.source, self.file, self.read = source, file, frozenset(read)
         self.strings = Interner()
         self.tracks: list[Track] = []
         self._track_ids: dict[tuple[str, str, TrackKind], int] = {}
         self._columns: dict[str, dict[str, Growing]] = {}
-        self._side: dict[str, tuple[Growing, Growing]] = {}  # rows and values
+        self._side: dict[str, tuple[GrowingRows, Growing]] = {}  # rows and values
         self._rows = 0
         self._begins = 0
-        self._begin_side: dict[str, tuple[Growing, Growing]] = {}
+        self._begin_side: dict[str, tuple[GrowingRows, Growing]] = {}
         self._counters: dict[tuple[str, str], tuple[list[float], list[float]]] = {}
         self.kind_of_track: dict[int, Callable[[str], Kind]] = {}  # name → kind, for events of kind OTHER on that track
 
@@ -128,13 +129,13 @@ class TraceBuilder:
         for name, values in columns.items():
             blocks.setdefault(name, Growing()).append(values)
 
-    @staticmethod
-    def _append_side(into: dict, side: Mapping[str, tuple[np.ndarray | None, np.ndarray]], first: int, count: int) -> None:
+    def _append_side(self, into: dict, side: Mapping[str, tuple[np.ndarray | None, np.ndarray]], first: int, count: int) -> None:
         for name, (rows, values) in side.items():
-            if len(values):
-                numbers = np.arange(first, first + count) if rows is None else rows + first
-                all_rows, all_values = into.setdefault(name, (Growing(), Growing()))
-                all_rows.append(numbers.astype(np.int32))
+            if len(values) and name in self.read:
+                if name not in into:
+                    into[name] = (GrowingRows(), Growing())
+                all_rows, all_values = into[name]
+                all_rows.append(first, count, rows)
                 all_values.append(_narrow(values))
 
     def _table(self, table: str, names: Sequence[str], dtypes: Mapping[str, type]) -> dict[str, np.ndarray]:
@@ -193,6 +194,7 @@ class TraceBuilder:
             provenance=dict(provenance or {}),
             quality=quality,
             base_ns=base_ns,
+            read=self.read,
         )
 
     def _join_ends(self) -> int:
@@ -221,7 +223,7 @@ class TraceBuilder:
         for name in sorted(self._side):
             rows, values = self._side.pop(name)
             side[name] = Sparse(rows.joined(), values.joined({INTEGERS: None, REALS: np.float64, TEXTS: np.int32}[SIDE_COLUMNS[name]]))
-        return events, side
+        return events, _with_rows_shared(side)
 
     def _kinds_by_track(self, events: Mapping[str, np.ndarray]) -> None:
         for track, kind_of in self.kind_of_track.items():
@@ -308,10 +310,22 @@ def _inverse(order: np.ndarray) -> np.ndarray:
 
 
 def _narrow(values: np.ndarray) -> np.ndarray:
-    """The same integers in 4 bytes where they fit: most side columns do."""
-    if values.dtype == np.int64 and len(values) and _SMALL.min <= values.min() and values.max() <= _SMALL.max:
-        return values.astype(np.int32)
+    """The same integers in the fewest bytes that hold them: devices and streams in one, most others in four."""
+    if values.dtype == np.int64:
+        low, high = int(values.min()), int(values.max())
+        return next((values.astype(kind) for least, most, kind in _NARROW if least <= low and high <= most), values)
     return values
+
+
+def _with_rows_shared(side: Mapping[str, Sparse]) -> dict[str, Sparse]:
+    """The same columns; those that the same events have share one array of rows."""
+    known: dict[tuple[int, int, int], np.ndarray] = {}
+    shared = {}
+    for name, column in side.items():
+        key = (len(column), int(column.rows[0]), int(column.rows[-1]))
+        rows = known.setdefault(key, column.rows)
+        shared[name] = Sparse(rows, column.values) if np.array_equal(rows, column.rows) else column
+    return shared
 
 
 def _in_order(events: dict[str, np.ndarray], side: dict[str, Sparse]) -> tuple[dict[str, np.ndarray], dict[str, Sparse]]:
@@ -339,11 +353,17 @@ def _in_order(events: dict[str, np.ndarray], side: dict[str, Sparse]) -> tuple[d
         events[name] = events[name][order]
     place = np.empty(len(order), np.int32)
     place[order] = np.arange(len(order), dtype=np.int32)
+    moved: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+    last_use = {id(column.rows): name for name, column in side.items()}
     for name in list(side):
         column = side.pop(name)
-        rows = place[column.rows]
-        by_row = np.argsort(rows)
-        side[name] = Sparse(rows[by_row], column.values[by_row])
+        key = id(column.rows)
+        if key not in moved:
+            rows = place[column.rows]
+            by_row = np.argsort(rows)
+            moved[key] = rows[by_row], by_row.astype(np.int32)
+        rows, by_row = moved.pop(key) if last_use[key] == name else moved[key]
+        side[name] = Sparse(rows, column.values[by_row])
     return events, dict(sorted(side.items()))
 
 

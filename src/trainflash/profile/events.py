@@ -131,12 +131,17 @@ class Sparse:
         return self.rows[place] == events
 
     def take(self, events: np.ndarray, missing: float) -> np.ndarray:
-        """The value of each of `events` (row numbers, any order), `missing` where there is none."""
+        """The value of each of `events` (row numbers, any order), `missing` where there is none; int64, or float64 of a column of reals.
+
+        Values are kept in as few bytes as they need; nothing is to be computed in those.
+        """
         events = np.asarray(events)
-        if not len(self.rows):
-            return np.full(len(events), missing, self.values.dtype)
-        place = np.minimum(np.searchsorted(self.rows, events), len(self.rows) - 1)
-        return np.where(self.rows[place] == events, self.values[place], np.asarray(missing, self.values.dtype))
+        found = np.full(len(events), missing, np.float64 if self.values.dtype.kind == "f" else np.int64)
+        if len(self.rows):
+            place = np.minimum(np.searchsorted(self.rows, events), len(self.rows) - 1)
+            there = self.rows[place] == events
+            found[there] = self.values[place[there]]
+        return found
 
 
 def empty_sparse(kind: str) -> Sparse:
@@ -304,14 +309,19 @@ class Trace:
     provenance: Mapping[str, Any] = field(default_factory=dict)  # plain JSON values: schemaVersion, versions, deviceProperties, XLA_FLAGS…
     quality: Quality = field(default_factory=Quality)
     base_ns: int | None = None  # what was added to the file's times
+    read: frozenset[str] = frozenset(SIDE_COLUMNS)  # the side columns that were asked for; others were left in the file
 
     def column(self, name: str) -> Sparse:
-        """The side column `name`; empty where the trace lacks it. Raises `KeyError` for a name that SIDE_COLUMNS lacks."""
+        """The side column `name`; empty where the trace lacks it. Raises `KeyError` for a name that was not read."""
+        if name not in self.read:
+            raise KeyError(f"the side column {name!r} was not read")
         return self.side.get(name) or empty_sparse(SIDE_COLUMNS[name])
 
     def rows(self, *kinds: Kind) -> np.ndarray:
         """Row numbers of the events of these kinds, ascending (so per track in time)."""
-        return np.flatnonzero(np.isin(self.events.kind, np.asarray(kinds, np.int8)))
+        wanted = np.zeros(len(Kind), bool)
+        wanted[list(kinds)] = True
+        return np.flatnonzero(wanted[self.events.kind])
 
     def track_rows(self, track: int) -> slice:
         """The contiguous rows of one track."""
@@ -339,20 +349,31 @@ class Profile:
 
 
 def content_digest(traces: Sequence[Trace]) -> str:
-    """sha256 of what the traces hold: equal for equal content whatever the file's order, compression or name."""
+    """sha256 of what was read of the traces: equal for equal content whatever the file's order, compression or name."""
     digest = hashlib.sha256()
     for trace in traces:
         for text in trace.strings:
             digest.update(text.encode("utf-8", "surrogatepass") + b"\0")
         for track in trace.tracks:
             digest.update(f"{track.process}\0{track.thread}\0{int(track.kind)}\0".encode("utf-8", "surrogatepass"))
-        tables = [trace.events, *(trace.side[name] for name in sorted(trace.side)), trace.flows, trace.memory, trace.marks, *trace.counters]
-        for table in tables:
+        side = {name: trace.side[name] for name in sorted(trace.side)}
+        rows = {id(column.rows): column.rows for column in side.values()}
+        place = {key: number for number, key in enumerate(rows)}
+        for name, column in side.items():
+            digest.update(f"{name}\0{place[id(column.rows)]}\0".encode())
+            _add(digest, column.values)
+        for array in rows.values():
+            _add(digest, array)
+        for table in (trace.events, trace.flows, trace.memory, trace.marks, *trace.counters):
             for value in vars(table).values():
-                digest.update(_canonical(value) if isinstance(value, np.ndarray) else str(value).encode("utf-8", "surrogatepass"))
+                if isinstance(value, np.ndarray):
+                    _add(digest, value)
+                else:
+                    digest.update(str(value).encode("utf-8", "surrogatepass"))
     return digest.hexdigest()
 
 
-def _canonical(values: np.ndarray) -> bytes:
-    wide = values.astype("<f8" if values.dtype.kind == "f" else "<i8", copy=False)
-    return np.ascontiguousarray(wide).tobytes()
+def _add(digest: Any, values: np.ndarray) -> None:
+    """The bytes of a column, whose type is the narrowest that holds its content, or one that is always the same."""
+    digest.update(f"{values.dtype.str[1:]}{len(values)}\0".encode())
+    digest.update(np.ascontiguousarray(values, values.dtype.newbyteorder("<")))

@@ -25,7 +25,7 @@ class Growing:
         values = np.asarray(values)
         self._rows += len(values)
         while len(values):
-            if not self._slabs or self._slabs[-1].dtype != values.dtype or self._used == len(self._slabs[-1]):
+            if not self._slabs or self._used == len(self._slabs[-1]) or not np.can_cast(values.dtype, self._slabs[-1].dtype):
                 self._close()
                 self._slabs.append(np.frombuffer(mmap.mmap(-1, SLAB_BYTES), values.dtype, SLAB_BYTES // values.dtype.itemsize))
                 self._used = 0
@@ -54,3 +54,33 @@ class Growing:
         """The last slab ends where it was filled to."""
         if self._slabs:
             self._slabs[-1] = self._slabs[-1][: self._used]
+
+
+class GrowingRows:
+    """Ascending row numbers. Runs, as most blocks are, take no room."""
+
+    def __init__(self) -> None:
+        self._parts: list[tuple[int, int, bool]] = []  # first row and the one behind the last, or how many of `_few`
+        self._few = Growing()
+
+    def append(self, first: int, count: int, rows: np.ndarray | None) -> None:
+        """The rows `first + rows`, or all of `first`, …, `first + count - 1`."""
+        if rows is not None:
+            self._few.append((rows + first).astype(np.int32))
+            self._parts.append((0, len(rows), False))
+        elif self._parts and self._parts[-1][2] and self._parts[-1][1] == first:
+            self._parts[-1] = (self._parts[-1][0], first + count, True)
+        else:
+            self._parts.append((first, first + count, True))
+
+    def joined(self) -> np.ndarray:
+        """All of them, int32. The column is empty afterwards."""
+        few, parts, self._parts = self._few.joined(np.int32), self._parts, []
+        whole = np.empty(sum(last - first for first, last, _ in parts), np.int32)
+        at = taken = 0
+        for first, last, run in parts:
+            count = last - first
+            whole[at : at + count] = np.arange(first, last) if run else few[taken : taken + count]
+            at += count
+            taken += 0 if run else count
+        return whole

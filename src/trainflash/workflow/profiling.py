@@ -16,6 +16,7 @@ from trainflash.profile import compare as comparing
 from trainflash.profile import publish as publishing
 from trainflash.profile import query, selecting, tracking
 from trainflash.profile.analysis.build import Options, summarize
+from trainflash.profile.analysis.columns import ANALYSED
 from trainflash.profile.events import Profile
 from trainflash.profile.sources import Request
 from trainflash.profile.sources import load as read
@@ -40,7 +41,8 @@ SUFFIXES = {".md": "Markdown", ".html": "HTML", ".htm": "HTML", ".json": "JSON"}
 
 def summary(request: Request, options: Options, on_progress: Progress = lambda label, done, total: None) -> ProfileSummary:
     """Decode what is asked for and summarize it. Raises `UsageError` for a source that cannot be read or holds no trace."""
-    return summary_of(read(request, lambda name: on_progress(f"reading {Path(name).name}", 0, 0)), options, on_progress)
+    asked = replace(request, columns=ANALYSED)
+    return summary_of(read(asked, lambda name: on_progress(f"reading {Path(name).name}", 0, 0)), options, on_progress)
 
 
 def summary_of(decoded: Profile, options: Options, on_progress: Progress = lambda label, done, total: None) -> ProfileSummary:

@@ -74,7 +74,7 @@ def rank_uses(members: Sequence[Member], waiting: Waiting | None) -> tuple[RankU
     for member in members:
         timeline = member.timeline
         total = sum(each.whole.total for each in member.devices)
-        parts = {name: share(sum(each.parts[name].total for each in member.devices), total) for name in PARTS}
+        parts = {name: share(sum(each.parts_ns[name] for each in member.devices), total) for name in PARTS}
         device, inside = timeline.device, timeline.inside
         talking = device.work[inside.at] == Work.COMMUNICATION
         duration = inside.duration[talking]

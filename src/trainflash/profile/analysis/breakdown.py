@@ -47,7 +47,7 @@ def time_breakdown(timelines: Sequence[Timeline], mode: BreakdownMode) -> TimeBr
 
 
 def _global(timeline: Timeline) -> _Totals:
-    return _Totals({name: spans.total for name, spans in timeline.parts.items()}, timeline.whole.total, 1)
+    return _Totals(dict(timeline.parts_ns), timeline.whole.total, 1)
 
 
 def _per_track(timeline: Timeline) -> _Totals:
@@ -70,7 +70,7 @@ def _inclusive(timeline: Timeline) -> _Totals:
     parts = {name: int(inside.duration[device.work[inside.at] == kind].sum()) for name, kind in zip(PARTS[:3], Work, strict=True)}
     if not len(timeline.device):
         parts["compute"], parts["communication"] = timeline.compute.total, timeline.communication.total
-    parts |= {"host": timeline.threads.working.total, "stall": timeline.parts["stall"].total}
+    parts |= {"host": timeline.threads.working.total, "stall": timeline.parts_ns["stall"]}
     return _Totals(parts, timeline.whole.total, max(len(np.unique(device.track)), 1))
 
 

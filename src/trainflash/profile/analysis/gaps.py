@@ -126,10 +126,11 @@ def _activities(wanted, keys, here: Spans, of: np.ndarray, timeline: Timeline) -
     meets = np.searchsorted(here.end, rank.start[rows], side="right") < np.searchsorted(here.start, rank.end[rows], side="left")
     rows = rows[meets]  # what meets no gap is the innermost in none, and hides nothing there
     rows = rows[~rank.trace.column("step").has(rows)]
-    start, end, event = rank.nest(rows).segments()
-    segment, gap, length = overlapping_pairs(start, end, here)
-    names = rank.trace.events.name[rows[event[segment]]] if len(rows) else segment
-    for group, code, total in largest(of[gap], names, length, MOST_ACTIVITIES * 2):
+    parts = []
+    for start, end, event in rank.nest(rows).segments():
+        segment, gap, length = overlapping_pairs(start, end, here)
+        parts.append(_summed(of[gap], rank.trace.events.name[rows[event[segment]]], length))
+    for group, code, total in largest(*_together(parts), MOST_ACTIVITIES * 2):
         name = rank.trace.strings[code]
         into = wanted[keys[group]].activity
         into[name] = into.get(name, 0) + total
@@ -138,16 +139,29 @@ def _activities(wanted, keys, here: Spans, of: np.ndarray, timeline: Timeline) -
 def _regions(wanted, keys, here: Spans, of: np.ndarray, timeline: Timeline, regions: Regions) -> None:
     rank = timeline.rank
     leading = np.isin(regions.tree.track, rank.leading_tracks) if len(regions.tree) else np.empty(0, bool)
-    start, end, event = regions.tree.segments()
-    keep = leading[event] if len(event) else np.empty(0, bool)
-    segment, gap, length = overlapping_pairs(start[keep], end[keep], here)
-    path = regions.paths.of[event[keep][segment]] if len(segment) else segment
-    whole = here.end - here.start
-    inside = summed_pairs(of[gap], path, gap, length, whole)
+    parts = []
+    for start, end, event in regions.tree.segments():
+        keep = leading[event]
+        segment, gap, length = overlapping_pairs(start[keep], end[keep], here)
+        parts.append(_summed(gap, regions.paths.of[event[keep][segment]], length))
+    gap, path, length = _together(parts)
+    inside = summed_pairs(of[gap], path, gap, length, here.end - here.start)
     for group, where, count, reach, common in inside:
         sums = wanted[keys[group]].regions.setdefault(regions.text(where), [0, 0, 0])
         for column, value in enumerate((count, reach, common)):
             sums[column] += value
+
+
+def _summed(left: np.ndarray, right: np.ndarray, amount: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(left, right, sum) of the distinct pairs."""
+    one, other, which = pairs(left, right)
+    return one, other, summed(which, amount, len(one))
+
+
+def _together(parts: Sequence[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    columns = zip(*parts, strict=True) if parts else ([], [], [])
+    left, right, amount = (np.concatenate(column) if len(column) else np.empty(0, np.int64) for column in columns)
+    return left, right, amount
 
 
 def summed_pairs(group: np.ndarray, path: np.ndarray, gap: np.ndarray, length: np.ndarray, whole: np.ndarray):

@@ -106,10 +106,10 @@ def shared_out(window: Spans, claims: Sequence[Spans]) -> list[Spans]:
     edges = distinct(np.concatenate([each.edges for each in sets]))
     if len(edges) < 2:
         return [EMPTY] * (len(claims) + 1)
-    free = window.contains(edges[:-1])
+    free = _inside(window, edges)
     parts = []
     for claim in claims:
-        mine = free & claim.contains(edges[:-1])
+        mine = free & _inside(claim, edges)
         parts.append(union(edges[:-1][mine], edges[1:][mine]))
         free &= ~mine
     return [*parts, union(edges[:-1][free], edges[1:][free])]
@@ -138,5 +138,12 @@ def _where(sets, keep) -> Spans:
     edges = distinct(np.concatenate([each.edges for each in sets]))
     if len(edges) < 2:
         return EMPTY
-    wanted = keep([each.contains(edges[:-1]) for each in sets])
+    wanted = keep([_inside(each, edges) for each in sets])
     return union(edges[:-1][wanted], edges[1:][wanted])
+
+
+def _inside(one: Spans, edges: np.ndarray) -> np.ndarray:
+    """Whether each stretch between two of `edges` lies inside; they are strictly ascending, and those of `one` are among them."""
+    flips = np.zeros(len(edges), bool)
+    flips[np.searchsorted(edges, one.edges)] = True
+    return np.logical_xor.accumulate(flips)[:-1]

@@ -8,6 +8,7 @@ import numpy as np
 
 from trainflash.profile.analysis import words
 from trainflash.profile.analysis.figures import ratio, stats, us
+from trainflash.profile.analysis.intervals import distinct
 from trainflash.profile.analysis.thresholds import DEFAULT, Thresholds
 from trainflash.profile.analysis.timeline import Timeline
 from trainflash.profile.analysis.view import CALLS
@@ -30,7 +31,7 @@ def launches(timelines: Sequence[Timeline], steps: int, limits: Thresholds = DEF
         was_idle = _free_at(timeline)[known] <= device.launch_ns[known]
         latency.append(took[was_idle & (took >= 0)])
         delay.append(took[~was_idle & (took >= 0)])
-        calls.append(rank.trace.events.duration_ns[np.unique(device.launch[known])])
+        calls.append(rank.trace.events.duration_ns[distinct(device.launch[known])])
         rows = rank.rows(*CALLS)
         rows = rows[rank.named(rows, words.is_synchronising) & timeline.meets(rank.start[rows], rank.end[rows])]
         synchronizing += len(rows)

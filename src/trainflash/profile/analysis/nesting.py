@@ -6,12 +6,15 @@ sane tracer never writes, an event belongs to the innermost one that is open at 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
 
 from trainflash.profile.analysis.intervals import distinct
+
+SEGMENT_EVENTS = 1 << 15  # whose segments are held at once
 
 
 @dataclass(frozen=True)
@@ -53,24 +56,24 @@ class Nest:
             closed = closed[found[closed] >= 0]
         return found
 
-    def segments(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """(start, end, event): each instant of a track that any event covers, given to the innermost one; by track and time."""
-        tracks, starts, ends, events = [], [], [], []
-        for number in distinct(self.track):
-            low, high = np.searchsorted(self.track, [number, number + 1])
-            edges = distinct(np.concatenate((self.start[low:high], self.end[low:high])))
-            if len(edges) < 2:
-                continue
-            inner = self.innermost(np.full(len(edges) - 1, number), edges[:-1])
-            real = inner >= 0
-            tracks.append(np.full(real.sum(), number))
-            starts.append(edges[:-1][real])
-            ends.append(edges[1:][real])
-            events.append(inner[real])
-        if not starts:
-            none = np.empty(0, np.int64)
-            return none, none, none
-        return np.concatenate(starts), np.concatenate(ends), np.concatenate(events)
+    def segments(self, most: int = SEGMENT_EVENTS) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """(start, end, event): each instant of a track that any event covers, given to the innermost one.
+
+        By track and time, in blocks: those of at most `most` events at once.
+        """
+        for number in distinct(self.track).tolist():
+            low, high = np.searchsorted(self.track, [number, number + 1]).tolist()
+            starts, ends = self.start[low:high], np.sort(self.end[low:high])
+            for first in range(0, high - low, most):
+                behind = first + most
+                left, right = int(starts[first]), int(starts[behind]) if behind < high - low else int(ends[-1])
+                inside = ends[np.searchsorted(ends, left, side="right") : np.searchsorted(ends, right, side="right")]
+                edges = distinct(np.concatenate((starts[first:behind], inside, [left, max(left, right)])))
+                if len(edges) < 2:
+                    continue
+                inner = self.innermost(np.full(len(edges) - 1, number, self.track.dtype), edges[:-1])
+                real = inner >= 0
+                yield edges[:-1][real], edges[1:][real], inner[real]
 
 
 def nest(start: np.ndarray, duration: np.ndarray, track: np.ndarray) -> Nest:
@@ -99,7 +102,7 @@ def _nest_track(start: np.ndarray, end: np.ndarray, parent: np.ndarray, depth: n
     level = depth[low:high]
     level[:] = np.arange(high - low) - np.searchsorted(np.sort(ends), begins, side="right")
     np.maximum(level, 0, out=level)
-    order = np.argsort(level, kind="stable").astype(np.int32)
+    order = np.argsort(level.astype(np.int16) if level.max() < 1 << 15 else level, kind="stable").astype(np.int32)  # short: no comparisons
     firsts = np.searchsorted(level[order], np.arange(int(level.max()) + 2))
     above = np.empty(0, np.int32)
     mine = parent[low:high]

@@ -11,7 +11,7 @@ import numpy as np
 
 from trainflash.profile.analysis import words
 from trainflash.profile.analysis.figures import share, us
-from trainflash.profile.analysis.tallies import largest, pairs, summed
+from trainflash.profile.analysis.tallies import grouped, largest, pairs, summed
 from trainflash.profile.analysis.timeline import Timeline
 from trainflash.profile.analysis.view import Rank, Work
 from trainflash.schema.profile_ops import MOST_OP_TOTALS, HotOp, OpTotal, SemanticFamilyAggregate
@@ -123,7 +123,7 @@ def _add(
     """Add the events `rows` of one rank with their times; `ops` are the rows of the host operators that they belong to, -1 unknown."""
     if not len(rows):
         return
-    codes, place = np.unique(rank.trace.events.name[rows], return_inverse=True)
+    codes, place = grouped(rank.trace.events.name[rows])
     count = np.bincount(place, minlength=len(codes))
     total, owned = summed(place, times.whole, len(codes)), summed(place, times.own, len(codes))
     first = np.full(len(codes), len(rows))

@@ -183,7 +183,7 @@ class Timeline:
         return without(self.whole, self.busy)
 
     @cached_property
-    def parts(self) -> dict[str, Spans]:
+    def parts_ns(self) -> dict[str, int]:
         """The window shared out among `PARTS`: device work first, computing before communication before copies."""
         given = shared_out(self.whole, [self.compute, self.communication, self.copy, self.threads.working])
-        return dict(zip(PARTS, given, strict=True))
+        return {name: spans.total for name, spans in zip(PARTS, given, strict=True)}

@@ -86,7 +86,11 @@ class Rank:
     def rows(self, *kinds: Kind) -> np.ndarray:
         """Rows of these kinds that have a time; int32, there are many and few traces have 2 billion events."""
         found = self.trace.rows(*kinds).astype(np.int32)
-        return found[self.timed[found]]
+        return found if self._all_timed else found[self.timed[found]]
+
+    @cached_property
+    def _all_timed(self) -> bool:
+        return bool(self.timed.all())
 
     def named(self, rows: np.ndarray, question: Callable[[str], object]) -> np.ndarray:
         """Whether each row's name answers `question` with yes; asked once per distinct name."""
@@ -112,10 +116,10 @@ class Rank:
         rows = self.rows(*BUSY_KINDS)
         rows = rows[self.track_kind[self.trace.events.track[rows]] != TrackKind.DERIVED]
         rows = rows[np.lexsort((rows, self.start[rows]))]
-        launch = self._launches(rows)
+        launch = self._launches(rows).astype(np.int32)
         known = launch >= 0
         safe = np.where(known, launch, 0)
-        none = np.full(len(rows), -1, np.int64)
+        none = np.int32(-1)
         return DeviceWork(
             row=rows,
             start=self.start[rows],
@@ -124,9 +128,9 @@ class Rank:
             device=self._device_numbers(rows),
             track=self.trace.events.track[rows],
             launch=launch,
-            launch_ns=np.where(known, self.start[safe], none) if len(self.start) else none,
-            launch_track=np.where(known, self.trace.events.track[safe], none) if len(self.start) else none,
-            by_call=known & np.isin(self.trace.events.kind[safe], np.asarray(CALLS, np.int8)) if len(self.start) else known,
+            launch_ns=np.where(known, self.start[safe], none),
+            launch_track=np.where(known, self.trace.events.track[safe], none),
+            by_call=known & np.isin(self.trace.events.kind[safe], np.asarray(CALLS, np.int8)),
         )
 
     @cached_property
@@ -147,8 +151,8 @@ class Rank:
 
     def _device_numbers(self, rows: np.ndarray) -> np.ndarray:
         number = {name: place for place, name in enumerate(self._device_names)}
-        of_track = np.asarray([number.get(self._device_of(track), -1) for track in range(len(self.trace.tracks))], np.int64)
-        return of_track[self.trace.events.track[rows]] if len(rows) else np.empty(0, np.int64)
+        of_track = np.asarray([number.get(self._device_of(track), -1) for track in range(len(self.trace.tracks))], np.int32)
+        return of_track[self.trace.events.track[rows]] if len(rows) else np.empty(0, np.int32)
 
     def _work(self, rows: np.ndarray) -> np.ndarray:
         kind = self.trace.events.kind[rows]

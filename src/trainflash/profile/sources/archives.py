@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import tarfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
 from trainflash.errors import UsageError
-from trainflash.profile.events import Profile
+from trainflash.profile.events import SIDE_COLUMNS, Profile
 from trainflash.profile.sources import directories
 from trainflash.profile.sources.files import read_stream
 from trainflash.profile.sources.streams import Stream
@@ -28,7 +28,7 @@ def is_archive(path: Path) -> bool:
     return first[257:262] == b"ustar"
 
 
-def read(path: Path, on_file: Callable[[str], None]) -> Profile:
+def read(path: Path, on_file: Callable[[str], None], columns: Collection[str] = SIDE_COLUMNS) -> Profile:
     """All traces of the archive that belong together, by the rules of `directories`."""
     names: list[str] = []
     with _members(path) as (members, faults):
@@ -41,7 +41,7 @@ def read(path: Path, on_file: Callable[[str], None]) -> Profile:
                 continue
             on_file(name)
             try:
-                traces.append(read_stream(_Member(file, faults), name, chosen.xplane))
+                traces.append(read_stream(_Member(file, faults), name, chosen.xplane, columns))
             except UsageError as fault:
                 skipped.append(fault.message)
     if faults:

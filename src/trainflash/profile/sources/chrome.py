@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from operator import attrgetter
 from typing import Any
 
@@ -18,7 +18,7 @@ import numpy as np
 from trainflash.errors import UsageError
 from trainflash.profile.building import TraceBuilder
 from trainflash.profile.categories import LAUNCH_ARROWS, MEMORY_MARK, SPAN_PROCESSES, kind_of
-from trainflash.profile.events import INTEGERS, REALS, TEXTS, Identity, Quality, Trace, TrackKind
+from trainflash.profile.events import INTEGERS, REALS, SIDE_COLUMNS, TEXTS, Identity, Quality, Trace, TrackKind
 from trainflash.profile.sources import kineto_args, values
 from trainflash.profile.sources.chrome_names import Names, describe_tracks
 from trainflash.profile.sources.json_stream import WINDOW, JsonStream
@@ -28,7 +28,7 @@ EVENT_CAP = 1_000_000  # xprof writes no more events into a JSON file (OpenXLA: 
 FLOAT_EXACT_US = float(1 << 43)  # from here on (102 days) a float of microseconds no longer holds every nanosecond
 
 _NO_ARGS = msgspec.Raw(b"{}")
-_TS, _DUR, _PID, _TID = (attrgetter(name) for name in ("ts", "dur", "pid", "tid"))
+_TS, _DUR, _PID, _TID, _ARGS, _ID = (attrgetter(name) for name in ("ts", "dur", "pid", "tid", "args", "id"))
 _PHASES = {"s": 0, "t": 1, "f": 2}
 _STARTS, _ENDS = frozenset("BbS"), frozenset("EeF")
 _NESTED = frozenset("BE")
@@ -62,13 +62,15 @@ class ExactEvent(msgspec.Struct, gc=False):
     id: Any = None
 
 
-def read(chunks: Iterable[bytes], file: str, cut_short: Iterable[str] = (), window: int = WINDOW) -> Trace:
+def read(
+    chunks: Iterable[bytes], file: str, cut_short: Iterable[str] = (), window: int = WINDOW, columns: Collection[str] = SIDE_COLUMNS
+) -> Trace:
     """The trace that this stream of text holds. `cut_short` gives, once `chunks` is at its end, why the stream ended early, if it did.
 
-    `window`: bytes of text decoded at once. Raises `UsageError` for a text that is no trace; what is wrong inside one stands in
-    its `quality`.
+    `window`: bytes of text decoded at once. `columns`: the side columns that are wanted. Raises `UsageError` for a text that is no trace;
+    what is wrong inside one stands in its `quality`.
     """
-    return _Reader(file).read(chunks, cut_short, window)
+    return _Reader(file, columns).read(chunks, cut_short, window)
 
 
 class _Threads(dict):
@@ -97,9 +99,10 @@ class _Processes(dict):
 
 
 class _Reader:
-    def __init__(self, file: str) -> None:
+    def __init__(self, file: str, columns: Collection[str]) -> None:
         self.file = file
-        self.builder = TraceBuilder("chrome", file)
+        self.builder = TraceBuilder("chrome", file, columns)
+        self.families = kineto_args.Families(columns)
         self.tracks = _Processes(self.builder)
         self.names = Names(self.builder.strings)
         self.side_texts = {}
@@ -217,13 +220,10 @@ class _Reader:
 
     def _side_of(self, category: str, group: list, columns: dict[str, np.ndarray]) -> dict[str, tuple[np.ndarray | None, np.ndarray]]:
         steps = self.names.steps(columns["name"], columns["kind"])
-        return ({} if steps is None else {"step": steps}) | self._side(kineto_args.family_of(kind_of(category, "")), group)
+        return ({} if steps is None else {"step": steps}) | self._side(self.families.of(kind_of(category, "")), group)
 
     def _side(self, family: kineto_args.Family, group: list) -> dict[str, tuple[np.ndarray | None, np.ndarray]]:
-        try:
-            args = family.decoder.decode(b"[" + b",".join([event.args for event in group]) + b"]")
-        except (ValueError, RecursionError):
-            args = [self._args_of(family, event) for event in group]
+        args = self._args(family, group) if family.args else ()
         side: dict[str, tuple[np.ndarray | None, np.ndarray]] = {}
         for arg in family.args:
             if arg.column in side or (arg.only_with and arg.only_with not in side):
@@ -253,6 +253,13 @@ class _Reader:
 
     def _texts(self, column: str) -> values.Texts:
         return self.side_texts.setdefault(column, values.Texts(self.builder.strings))
+
+    def _args(self, family: kineto_args.Family, group: list) -> list:
+        """The args of each event, decoded at once where all can be."""
+        try:
+            return family.decoder.decode(b"[" + b",".join(map(_ARGS, group)) + b"]")
+        except (ValueError, RecursionError):
+            return [self._args_of(family, event) for event in group]
 
     def _args_of(self, family: kineto_args.Family, event: Event) -> Any:
         try:
@@ -306,10 +313,7 @@ class _Reader:
         if not group:
             return
         family = kineto_args.MEMORY
-        try:
-            args = family.decoder.decode(b"[" + b",".join([event.args for event in group]) + b"]")
-        except (ValueError, RecursionError):
-            args = [self._args_of(family, event) for event in group]
+        args = self._args(family, group)
         columns = {}
         for arg in family.args:
             rows, found = values.integers(list(map(arg.get, args)))

@@ -12,12 +12,12 @@ What remains are the ranks.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from trainflash.errors import UsageError
-from trainflash.profile.events import Profile, Trace
+from trainflash.profile.events import SIDE_COLUMNS, Profile, Trace
 from trainflash.profile.sources.files import read_file
 
 _XPLANE = re.compile(r"\.xplane\.pb(\.gz)?$")
@@ -38,7 +38,7 @@ class Chosen:
     notes: tuple[str, ...]
 
 
-def read(directory: Path, on_file: Callable[[str], None]) -> tuple[Profile, list[Path]]:
+def read(directory: Path, on_file: Callable[[str], None], columns: Collection[str] = SIDE_COLUMNS) -> tuple[Profile, list[Path]]:
     """(the traces of a directory, the XPlane files that they were read from). Raises `UsageError` where there is none."""
     if not directory.is_dir():
         what = "is no directory" if directory.exists() else "does not exist"
@@ -52,7 +52,7 @@ def read(directory: Path, on_file: Callable[[str], None]) -> tuple[Profile, list
     for name in chosen.names:
         on_file(name)
         try:
-            traces += read_file(directory / name, name, chosen.xplane)
+            traces += read_file(directory / name, name, chosen.xplane, columns)
         except UsageError as fault:
             notes.append(fault.message)
     if not traces:

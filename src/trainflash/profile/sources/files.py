@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Collection
 from pathlib import Path
 from typing import BinaryIO
 
 from trainflash.errors import UsageError
-from trainflash.profile.events import Trace
+from trainflash.profile.events import SIDE_COLUMNS, Trace
 from trainflash.profile.sources import chrome, nsys, xplane
 from trainflash.profile.sources.streams import Stream
 
@@ -30,21 +31,24 @@ _REPORTS = (".nsys-rep", ".qdrep")
 MEND = "name a Kineto, Chrome or Perfetto JSON trace, plain, .gz or .tar, an .xplane.pb, or the .sqlite that nsys exported"
 
 
-def read_file(path: Path, name: str, xplane_wanted: bool = False) -> tuple[Trace, ...]:
-    """The traces in this file; `xplane_wanted`: it is a protobuf whatever its name. Raises `UsageError` if it holds none."""
+def read_file(path: Path, name: str, xplane_wanted: bool = False, columns: Collection[str] = SIDE_COLUMNS) -> tuple[Trace, ...]:
+    """The traces in this file; `xplane_wanted`: it is a protobuf whatever its name. `columns`: the side columns wanted.
+
+    Raises `UsageError` if it holds none.
+    """
     if name.endswith(_REPORTS):
         raise UsageError(f"{name} is a report of nsys in its own format", "`nsys export --type sqlite` makes a file that can be read")
     try:
         with path.open("rb") as file:
             if file.read(len(_SQLITE)) == _SQLITE:
-                return nsys.read(path, name)
+                return nsys.read(path, name, columns)
             file.seek(0)
-            return (read_stream(file, name, xplane_wanted),)
+            return (read_stream(file, name, xplane_wanted, columns),)
     except OSError as fault:
         raise UsageError(f"{path} cannot be read: {fault.strerror or fault}", MEND) from None
 
 
-def read_stream(file: BinaryIO, name: str, xplane_wanted: bool = False) -> Trace:
+def read_stream(file: BinaryIO, name: str, xplane_wanted: bool = False, columns: Collection[str] = SIDE_COLUMNS) -> Trace:
     """The trace that this open file holds."""
     stream = Stream(file)
     chunks = iter(stream)
@@ -59,10 +63,12 @@ def read_stream(file: BinaryIO, name: str, xplane_wanted: bool = False) -> Trace
         raise UsageError(f"{name} is a tar inside an archive", "unpack it and name its directory with --profile-dir")
     together = _again(first, chunks)
     if xplane_wanted or name.endswith(_XPLANE_NAMES):
-        return xplane.read(together, name, stream.cut_short) if stream.packed or not _seekable(file) else xplane.read_file(file, name)
+        if stream.packed or not _seekable(file):
+            return xplane.read(together, name, stream.cut_short, columns)
+        return xplane.read_file(file, name, columns=columns)
     if first.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] not in (b"{", b"["):
         raise UsageError(f"{name} is no trace: it is neither JSON nor named .xplane.pb", MEND)
-    return chrome.read(together, name, stream.cut_short)
+    return chrome.read(together, name, stream.cut_short, columns=columns)
 
 
 def _seekable(file: BinaryIO) -> bool:

@@ -6,7 +6,7 @@ names are passed over unread.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any
@@ -15,6 +15,7 @@ import msgspec
 
 from trainflash.profile.events import INTEGERS, SIDE_COLUMNS, Kind
 
+_Group = tuple[tuple[str, str], ...]
 JSON_TEXT = "json"  # any JSON value, kept as its text
 
 
@@ -53,20 +54,6 @@ _ONLY_WITH = {
     "python_parent_id": "python_id",
     "python_module_id": "python_id",
 }
-
-
-def _family(
-    *groups: tuple[tuple[str, str], ...], more: Mapping[str, Family] | None = None, how_of: Mapping[str, str] = SIDE_COLUMNS
-) -> Family:
-    names = dict.fromkeys(pair for group in groups for pair in group)
-    fields, args = [], []
-    for number, (key, column) in enumerate(names):
-        attribute = f"arg{number}"
-        how = JSON_TEXT if column in _AS_JSON else how_of[column]
-        fields.append((attribute, msgspec.Raw if how == JSON_TEXT else Any, msgspec.field(default=None, name=key)))
-        args.append(Arg(attrgetter(attribute), column, how, _ONLY_WITH.get(column)))
-    struct = msgspec.defstruct("Args", fields, gc=False)
-    return Family(msgspec.json.Decoder(list[struct]), msgspec.json.Decoder(struct), struct(), tuple(args), more or {})
 
 
 _COLLECTIVE = (
@@ -159,28 +146,47 @@ _MEMORY = (
     ("Device Type", "device_type"),
 )
 
-_OF_COLLECTIVE = {"collective": _family(_COLLECTIVE)}
+
+class Families:
+    """The families of the events' kinds, with the args that become columns of `read`."""
+
+    def __init__(self, read: Collection[str]) -> None:
+        self._read = read
+        collective = self._more("collective", _COLLECTIVE)
+        host = self._family(_HOST, more={**collective, **self._more("kernel_backend", _TRITON)})
+        device = self._family(_DEVICE, more=collective)
+        runtime = self._family(_RUNTIME, more=self._more("kernel", _LAUNCH))
+        self._any = self._family(_HOST, _TRITON, _PYTHON, _DEVICE, _RUNTIME, _LAUNCH, _XLA, more=collective)
+        self._of_kind = {
+            **dict.fromkeys((Kind.HOST_OP, Kind.ANNOTATION), host),
+            **dict.fromkeys((Kind.KERNEL, Kind.MEMCPY, Kind.MEMSET, Kind.SYNC, Kind.DEVICE_ANNOTATION), device),
+            **dict.fromkeys((Kind.RUNTIME, Kind.DRIVER), runtime),
+            Kind.PYTHON: self._family(_PYTHON),
+        }
+
+    def of(self, kind: Kind) -> Family:
+        """The args that events of this kind may have; all that there are where the kind says nothing."""
+        return self._of_kind.get(kind, self._any)
+
+    def _more(self, trigger: str, group: _Group) -> dict[str, Family]:
+        return {trigger: self._family(group)} if trigger in self._read else {}
+
+    def _family(self, *groups: _Group, more: Mapping[str, Family] | None = None) -> Family:
+        return _family(*(tuple(pair for pair in group if pair[1] in self._read) for group in groups), more=more)
+
+
+def _family(*groups: _Group, more: Mapping[str, Family] | None = None, how_of: Mapping[str, str] = SIDE_COLUMNS) -> Family:
+    names = dict.fromkeys(pair for group in groups for pair in group)
+    columns = {column for _, column in names}
+    fields, args = [], []
+    for number, (key, column) in enumerate(names):
+        attribute = f"arg{number}"
+        how = JSON_TEXT if column in _AS_JSON else how_of[column]
+        fields.append((attribute, msgspec.Raw if how == JSON_TEXT else Any, msgspec.field(default=None, name=key)))
+        only_with = _ONLY_WITH.get(column)
+        args.append(Arg(attrgetter(attribute), column, how, only_with if only_with in columns else None))
+    struct = msgspec.defstruct("Args", fields, gc=False)
+    return Family(msgspec.json.Decoder(list[struct]), msgspec.json.Decoder(struct), struct(), tuple(args), more or {})
+
+
 MEMORY = _family(_MEMORY, how_of={column: INTEGERS for _, column in _MEMORY})
-HOST = _family(_HOST, more={**_OF_COLLECTIVE, "kernel_backend": _family(_TRITON)})
-PYTHON = _family(_PYTHON)
-DEVICE = _family(_DEVICE, more=_OF_COLLECTIVE)
-RUNTIME = _family(_RUNTIME, more={"kernel": _family(_LAUNCH)})
-ANY = _family(_HOST, _TRITON, _PYTHON, _DEVICE, _RUNTIME, _LAUNCH, _XLA, more=_OF_COLLECTIVE)
-
-FAMILY_OF_KIND = {
-    Kind.HOST_OP: HOST,
-    Kind.ANNOTATION: HOST,
-    Kind.PYTHON: PYTHON,
-    Kind.KERNEL: DEVICE,
-    Kind.MEMCPY: DEVICE,
-    Kind.MEMSET: DEVICE,
-    Kind.SYNC: DEVICE,
-    Kind.DEVICE_ANNOTATION: DEVICE,
-    Kind.RUNTIME: RUNTIME,
-    Kind.DRIVER: RUNTIME,
-}
-
-
-def family_of(kind: Kind) -> Family:
-    """The args that events of this kind may have; all that there are where the kind says nothing."""
-    return FAMILY_OF_KIND.get(kind, ANY)

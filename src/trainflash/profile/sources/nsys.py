@@ -7,14 +7,14 @@ UTC time is added, so that reports of several ranks lie side by side as well as 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from trainflash.errors import UsageError
-from trainflash.profile.events import Identity, Kind, Quality, Trace, TrackKind
+from trainflash.profile.events import SIDE_COLUMNS, Identity, Kind, Quality, Trace, TrackKind
 from trainflash.profile.sources.kineto_header import rank_in_name
 from trainflash.profile.sources.nsys_process import ID_BITS, LOW, SHAPES, SHARED, Process
 from trainflash.profile.sources.nsys_tables import EXPORT, MISSING, Block, Tables, opened
@@ -44,17 +44,17 @@ _TOLD = (2, 3)  # severities of nsys' own messages: warning, error
 _MOST_TOLD = 5
 
 
-def read(path: Path, name: str) -> tuple[Trace, ...]:
+def read(path: Path, name: str, columns: Collection[str] = SIDE_COLUMNS) -> tuple[Trace, ...]:
     """One trace per process, by its first device. Raises `UsageError` where the file is damaged or no export of nsys."""
     with opened(path, name) as tables:
         if not any(table in tables for table in (*DEVICE_TABLES, *HOST_TABLES, NVTX_TABLE)):
             raise UsageError(f"{name} is an SQLite database, but no export of nsys: it has no table {_CUPTI}KERNEL", EXPORT)
-        return _Reader(tables, name).read()
+        return _Reader(tables, name, columns).read()
 
 
 class _Reader:
-    def __init__(self, tables: Tables, name: str) -> None:
-        self.tables, self.name = tables, name
+    def __init__(self, tables: Tables, name: str, columns: Collection[str]) -> None:
+        self.tables, self.name, self.columns = tables, name, columns
         self.processes: dict[int, Process] = {}
         self.strings: dict[int, str] = {}
         self.left_out: set[int] = set()
@@ -86,7 +86,7 @@ class _Reader:
                 self.left_out.add(pid)
                 continue
             if owner not in self.processes:
-                self.processes[owner] = Process(self.name, owner, self._string)
+                self.processes[owner] = Process(self.name, owner, self._string, self.columns)
             process = self.processes[owner]
             rows = np.flatnonzero(pids == pid)
             process.total += len(rows)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import numpy as np
 
@@ -36,9 +36,9 @@ _RANGE_FIELDS = {"sequence": "sequence", "step": "step", "sizes": "input_dims"}
 class Process:
     """What is collected of one process. `string`: id → text of StringIds."""
 
-    def __init__(self, file: str, pid: int, string: Callable[[int], str]) -> None:
+    def __init__(self, file: str, pid: int, string: Callable[[int], str], columns: Collection[str]) -> None:
         self.pid = pid
-        self.builder = TraceBuilder("nsys", file)
+        self.builder = TraceBuilder("nsys", file, columns)
         self.devices: set[int] = set()
         self.total = self.without_time = self.negative = self.open = 0
         self._string = string

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from pathlib import Path
 
@@ -31,22 +31,22 @@ def load(request: Request, on_file: Callable[[str], None] = lambda name: None) -
         read = load(replace(request, artifact=None, run_target=None, profile_dir=found.directory), on_file)
         return replace(read, origin=request.artifact or request.run_target or "", provenance={**read.provenance, **found.provenance})
     if request.profile_dir is not None:
-        profile, xplanes = directories.read(request.profile_dir, on_file)
+        profile, xplanes = directories.read(request.profile_dir, on_file, request.columns)
     elif request.xplane_file:
         xplanes = list(request.xplane_file)
-        profile = _of(xplanes, on_file, xplane=True)
+        profile = _of(xplanes, on_file, request.columns, xplane=True)
     elif len(request.trace_file) == 1 and archives.is_archive(_existing(request.trace_file[0])):
-        profile, xplanes = archives.read(request.trace_file[0], on_file), []
+        profile, xplanes = archives.read(request.trace_file[0], on_file, request.columns), []
     else:
-        profile, xplanes = _of(list(request.trace_file), on_file, xplane=False), []
+        profile, xplanes = _of(list(request.trace_file), on_file, request.columns, xplane=False), []
     return xplane_tables.added(profile, xplanes, request.xplane_output_dir, request.xplane_count_trace_events)
 
 
-def _of(paths: list[Path], on_file: Callable[[str], None], xplane: bool) -> Profile:
+def _of(paths: list[Path], on_file: Callable[[str], None], columns: Collection[str], xplane: bool) -> Profile:
     traces = []
     for path in paths:
         on_file(str(path))
-        traces += read_file(_existing(path), path.name, xplane)
+        traces += read_file(_existing(path), path.name, xplane, columns)
     return Profile(directories.by_rank(traces), ", ".join(map(str, paths)))
 
 

@@ -7,7 +7,7 @@ Planes are processes, lines are threads; stats of an event and of its metadata b
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -27,26 +27,26 @@ _KEPT_TEXT = 4000  # characters of one value in the provenance
 Side = dict[str, tuple[np.ndarray | None, np.ndarray]]
 
 
-def read(chunks: Iterable[bytes], name: str, cut_short: Iterable[str] = ()) -> Trace:
+def read(chunks: Iterable[bytes], name: str, cut_short: Iterable[str] = (), columns: Collection[str] = SIDE_COLUMNS) -> Trace:
     """The trace in this stream, which is kept in a temporary file while it is read twice."""
     with tempfile.TemporaryFile(prefix="trainflash-xplane-") as file:
         for chunk in chunks:
             file.write(chunk)
-        return read_file(file, name, cut_short)
+        return read_file(file, name, cut_short, columns)
 
 
-def read_file(file: BinaryIO, name: str, cut_short: Iterable[str] = ()) -> Trace:
+def read_file(file: BinaryIO, name: str, cut_short: Iterable[str] = (), columns: Collection[str] = SIDE_COLUMNS) -> Trace:
     """The trace in this file. Raises `UsageError` where it holds no plane."""
     space = walk(file)
     if not any(plane.name or plane.lines for plane in space.planes):
         raise UsageError(f"{name} is no XPlane protobuf: it holds no plane", "name an .xplane.pb that the profiler finished writing")
-    return _Reader(Window(file), name, space).read(list(cut_short))
+    return _Reader(Window(file), name, space, columns).read(list(cut_short))
 
 
 class _Reader:
-    def __init__(self, window: Window, name: str, space: Space) -> None:
+    def __init__(self, window: Window, name: str, space: Space, columns: Collection[str]) -> None:
         self.window, self.name, self.space = window, name, space
-        self.builder = TraceBuilder("xplane", name)
+        self.builder = TraceBuilder("xplane", name, columns)
         self.texts: dict[str, values.Texts] = {}
         self.unparsed = self.aggregated = self.total = 0
         self.cut_at = space.cut_at
@@ -147,7 +147,8 @@ class _Names:
         self._texts[-1] = "(unnamed)"  # ids without metadata: their names stand behind the cut of a file
         self.ids = np.asarray([reader.builder.strings[text] for text in self._texts], np.int32)
         self._kinds: dict[TrackKind, np.ndarray] = {}
-        known = {number: name for number, name in plane.stats.items() if name in COLUMN_OF_STAT or name in DETAILS}
+        read = reader.builder.read
+        known = {number: name for number, name in plane.stats.items() if COLUMN_OF_STAT.get(name) in read or name in DETAILS}
         order = {name: place for place, name in enumerate((*COLUMN_OF_STAT, *DETAILS))}
         self._stats = sorted(known.items(), key=lambda item: (order[item[1]], item[0]))
         self.wanted = np.asarray([number for number, _ in self._stats], np.int64)

@@ -176,7 +176,7 @@ def _steps_of_traces(folder: Path) -> Callable[[], int]:
     def count() -> int:
         if not folder.is_dir():
             raise UsageError(f"{folder} was not written", "see the notes of metrics.json")
-        found = read_trace(Request(profile_dir=folder), lambda name: None)
+        found = read_trace(Request(profile_dir=folder, columns=frozenset()), lambda name: None)
         return sum(len(each.events) for each in found.traces)
 
     return count
