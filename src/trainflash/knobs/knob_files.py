@@ -20,7 +20,7 @@ from trainflash.errors import UsageError
 from trainflash.knobs import facts, patterns
 from trainflash.knobs.facts import Condition
 from trainflash.knobs.kinds import EDITS, ROLES, CallArgument, Edit, Exchange, Together
-from trainflash.schema import KINDS, Kind, from_plain
+from trainflash.schema import KINDS, Kind, documents, from_plain
 from trainflash.schema.findings import Change
 from trainflash.schema.summaries import SETTINGS
 
@@ -70,7 +70,7 @@ class Knob:
 def load(path: Path) -> Knob:
     """The knob in `path`. Raises `UsageError` naming the file and the field that is wrong."""
     try:
-        plain = yaml.safe_load(path.read_text(encoding="utf-8"))
+        plain = documents.load_yaml(path.read_text(encoding="utf-8"))
     except yaml.MarkedYAMLError as bad:
         mark = bad.problem_mark
         where = path.name if mark is None else f"{path.name}:{mark.line + 1}:{mark.column + 1}"

@@ -19,7 +19,7 @@ import yaml
 
 from trainflash import resources
 from trainflash.errors import UsageError
-from trainflash.schema import KINDS, Kind, Quoted, from_plain
+from trainflash.schema import KINDS, Kind, Quoted, documents, from_plain
 
 MEND = "correct the pattern file; CONTRIBUTING.md says what each field holds, and templates/patterns has examples"
 LONGEST = 24  # lines of `before` and `after`: an example, not a program
@@ -49,8 +49,8 @@ def load(path: Path) -> Pattern:
     """The pattern in `path`. Raises `UsageError` that names the file, the line and the field."""
     try:
         text = path.read_text(encoding="utf-8")
-        tree = yaml.compose(text, yaml.SafeLoader)
-        plain = yaml.safe_load(text)
+        plain = documents.load_yaml(text)
+        tree = yaml.compose(text, documents.YAML_LOADER)
     except yaml.MarkedYAMLError as bad:
         mark = bad.problem_mark or bad.context_mark
         where = path.name if mark is None else f"{path.name}:{mark.line + 1}"

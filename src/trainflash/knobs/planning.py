@@ -31,13 +31,15 @@ def plan(
     *,
     memory_bytes: int | None = None,
     whole_steps: int | None = None,
+    project: Project | None = None,
 ) -> tuple[tuple[Candidate, ...], tuple[Refusal, ...], tuple[Brief, ...]]:
     """What could be tried, what was refused and why, and briefs for findings that no knob answers.
 
     `checkout` is the project's folder in the sandbox; `memory_bytes` is what caches may count on (default: what is free here);
-    `whole_steps` are all steps of the program, where another run than this one came to its end.
+    `whole_steps` are all steps of the program, where another run than this one came to its end. `project` is the same folder, where
+    somebody has read it already.
     """
-    project = Project(checkout, command)
+    project = project or seen(checkout, command, summary)
     memory = available_memory() if memory_bytes is None else memory_bytes
     candidates: dict[tuple[Any, ...], Candidate] = {}
     refusals: dict[tuple[str, str], Refusal] = {}
@@ -66,6 +68,13 @@ def plan(
     return tuple(candidates.values()), tuple(refusals.values()), tuple(unanswered)
 
 
+def seen(checkout: Path, command: Command, summary: Summary) -> Project:
+    """The project as the run of `summary` saw it: the files that it imported, and those whose lines it names."""
+    places = (*(line.location for line in summary.lines), *(site.location for site in summary.sites))
+    lines = [place.file for place in places if place.file.endswith(".py") and not Path(place.file).is_absolute()]
+    return Project(checkout, command, tuple(dict.fromkeys((*summary.imported, *lines))) if summary.imported else ())
+
+
 def propose(
     knob: Knob,
     value: str | None,
@@ -80,7 +89,7 @@ def propose(
     """One candidate of one knob, chosen by hand. Raises `UsageError` with the reason when it does not apply here."""
     finding = next((each for each in diagnosis.findings if each.kind in knob.answers), None)
     memory = available_memory() if memory_bytes is None else memory_bytes
-    scene = Scene(Project(checkout, command), summary, finding, at, memory)
+    scene = Scene(seen(checkout, command, summary), summary, finding, at, memory)
     wanted = None if value is None else _parsed(knob, value)
     return _candidates(knob, scene, finding.kind if finding is not None else knob.answers[0], wanted)[0]
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import re
+from collections import deque
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -27,10 +29,14 @@ MOST_FILES = 5_000  # own: bounds the walk in a project that holds its data set
 
 @dataclass(frozen=True, eq=False)
 class Project:
-    """`root` is the project's folder in the sandbox's checkout; paths in answers are relative to it, with forward slashes."""
+    """`root` is the project's folder in the sandbox's checkout; paths in answers are relative to it, with forward slashes.
+
+    `ran` are files that the recorded run of the command imported: no other takes part. Empty: not recorded.
+    """
 
     root: Path
     command: Command
+    ran: tuple[str, ...] = ()
 
     @cached_property
     def files(self) -> tuple[str, ...]:
@@ -49,6 +55,11 @@ class Project:
     @staticmethod
     def _skipped(folder: str, name: str) -> bool:
         return name.startswith(".") or name in SKIPPED or (Path(folder) / name / "pyvenv.cfg").exists()
+
+    @cached_property
+    def answers(self) -> dict[tuple[object, ...], object]:
+        """What was found out about the program, by question; as of `remembered`."""
+        return {}
 
     @cached_property
     def _cache(self) -> dict[str, object]:
@@ -91,7 +102,14 @@ class Project:
 
     def has_module(self, module: str) -> bool:
         """Whether a file of the program can be the module of that dotted name."""
-        return any(is_module(path, module) for path in self.program)
+        return module.strip(".").replace(".", "/") in self._modules
+
+    @cached_property
+    def _modules(self) -> frozenset[str]:
+        """By how many of its last parts each file of the program can be named, with slashes: `b` and `a/b` of `a/b.py`."""
+        stems = [path.removesuffix(".py").split("/") for path in self.program]
+        stems += [parts[:-1] for parts in stems if parts[-1] == "__init__"]
+        return frozenset("/".join(parts[number:]) for parts in stems for number in range(len(parts)))
 
     @cached_property
     def folder(self) -> PurePosixPath:
@@ -154,34 +172,42 @@ class Project:
 
     @cached_property
     def program(self) -> tuple[str, ...]:
-        """Python files that the entry reaches by its imports, entry first; every Python file of the project when that is unknown."""
-        if self.entry is None:
+        """Python files that ran, entry first; where that was not recorded, those that the entry reaches by its imports; else all."""
+        entry = self.entry
+        ran = [path for path in self.ran if (self.root / path).is_file()]
+        if ran and (entry is None or entry in ran):
+            return tuple(dict.fromkeys([entry or ran[0], *ran]))
+        if entry is None:
             return tuple(path for path in self.files if path.endswith(".py"))
-        return self._reached(self.entry)
+        return tuple(dict.fromkeys([*self._reached(entry), *ran]))
 
     def _reached(self, entry: str) -> tuple[str, ...]:
-        reached, todo = [], [entry]
+        reached: dict[str, None] = {}
+        todo = deque([entry])
         while todo:
-            path = todo.pop(0)
-            if path in reached:
-                continue
-            reached.append(path)
-            try:
-                todo += self._imports(self.python(path), entry)
-            except UsageError:
-                continue
+            path = todo.popleft()
+            if path not in reached:
+                reached[path] = None
+                todo += [found for level, name in self._named_imports(path) for found in self._files_of(path, entry, level, name)]
         return tuple(reached)
 
-    def _imports(self, file: PythonFile, entry: str) -> list[str]:
-        return [path for node in file.nodes for path in self._imported(file, entry, node)]
+    def _named_imports(self, path: str) -> list[tuple[int, str]]:
+        """Level and dotted name of all that a file imports; nothing of one that cannot be read."""
+        try:
+            nodes = list(ast.walk(ast.parse(self.read(path))))
+        except (UsageError, SyntaxError, ValueError, RecursionError):
+            return []
+        found: list[tuple[int, str]] = []
+        for node in sorted((each for each in nodes if isinstance(each, (ast.Import, ast.ImportFrom))), key=lambda each: each.lineno):
+            if isinstance(node, ast.Import):
+                found += [(0, alias.name) for alias in node.names]
+            else:
+                package = node.module or ""
+                found += [(node.level, package), *((node.level, f"{package}.{alias.name}".strip(".")) for alias in node.names)]
+        return found
 
     def loaded_by(self, file: PythonFile, node: cst.CSTNode) -> list[str]:
         """Files of the project that an import loads, packages around them included."""
-        return self._imported(file, self.entry or file.path, node)
-
-    def _imported(self, file: PythonFile, entry: str, node: cst.CSTNode) -> list[str]:
-        roots = {PurePosixPath(entry).parent, self.folder, PurePosixPath("."), PurePosixPath("src")}
-        found: list[str] = []
         names: list[tuple[int, str]] = []
         if isinstance(node, cst.Import):
             names = [(0, python_source.dotted(alias.name) or "") for alias in node.names]
@@ -190,10 +216,13 @@ class Project:
             names = [(len(node.relative), package)]
             if not isinstance(node.names, cst.ImportStar):
                 names += [(len(node.relative), f"{package}.{alias.evaluated_name}".strip(".")) for alias in node.names]
-        for level, name in names:
-            bases = {PurePosixPath(file.path).parents[level - 1]} if 0 < level <= len(PurePosixPath(file.path).parents) else roots
-            found += [path for base in sorted(bases) for path in self._module(base, name)]
-        return found
+        return [found for level, name in names for found in self._files_of(file.path, self.entry or file.path, level, name)]
+
+    def _files_of(self, importer: str, entry: str, level: int, name: str) -> list[str]:
+        above = PurePosixPath(importer).parents
+        roots = {PurePosixPath(entry).parent, self.folder, PurePosixPath("."), PurePosixPath("src")}
+        bases = {above[level - 1]} if 0 < level <= len(above) else roots
+        return [path for base in sorted(bases) for path in self._module(base, name)]
 
     def _module(self, base: PurePosixPath, name: str) -> list[str]:
         parts, found = [part for part in name.split(".") if part], []

@@ -29,6 +29,8 @@ class Document(Protocol):
 
 
 D = TypeVar("D")
+YAML_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml's is some ten times as fast, and not in every build
+_DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 _NO_TEXT = re.compile("[\ud800-\udfff]")  # bytes of a file's name that are no UTF-8, as Python holds them
 
 
@@ -81,7 +83,19 @@ def dump_json(value: Any, *, indent: int | None = 2) -> str:
 
 def dump_yaml(value: Any) -> str:
     """YAML text with the fields in their declared order."""
-    return yaml.safe_dump(to_plain(value), sort_keys=False, allow_unicode=True, width=120)
+    plain = to_plain(value)
+    try:
+        return yaml.dump(plain, Dumper=_DUMPER, sort_keys=False, allow_unicode=True, width=120)
+    except UnicodeEncodeError:  # names of files that are no text, which libyaml does not take
+        return yaml.safe_dump(plain, sort_keys=False, allow_unicode=True, width=120)
+
+
+def load_yaml(text: str) -> Any:
+    """The plain data of a YAML text. Raises `yaml.YAMLError`."""
+    try:
+        return yaml.load(text, YAML_LOADER)
+    except (yaml.YAMLError, UnicodeEncodeError):
+        return yaml.safe_load(text)  # whose errors say more
 
 
 def load_yaml_documents(text: str, source: str = "document") -> list[Any]:
@@ -124,7 +138,7 @@ def read_document(cls: type[D], path: Path) -> D:
     except OSError as bad:
         raise UsageError(f"{path}: {bad.strerror or bad}", "run the stage that writes it first") from None
     try:
-        plain = yaml.safe_load(text) if path.suffix in {".yaml", ".yml"} else json.loads(text)
+        plain = load_yaml(text) if path.suffix in {".yaml", ".yml"} else json.loads(text)
     except (ValueError, yaml.YAMLError) as bad:
         raise UsageError(
             f"{path}: cannot be read: {str(bad).splitlines()[0]}", "restore the file, or run the stage that writes it again"

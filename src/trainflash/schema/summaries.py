@@ -314,6 +314,7 @@ class Summary:
     listed_numbers: int = 0  # tensors in the longest list of a training batch, each with one number of every sample
     data_function: Location | None = None  # the owner's function whose tensors enter the network, where there is no DataLoader
     written: tuple[Written, ...] = ()
+    imported: tuple[str, ...] = ()  # the owner's Python files that ran, in the order of their import; empty: not recorded
     started: tuple[Started, ...] = ()
     evaluation_input: EvaluationInput | None = None  # None: no stacks, or no evaluation
     worker_memory: WorkerMemory | None = None  # None: no workers, or no two readings of any

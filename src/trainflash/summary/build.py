@@ -83,6 +83,7 @@ def summarize(
         worker_memory=worker_memory(trace, rank),
         settings=tuple(dict.fromkeys(setting for each in trace.ranks for setting in each.settings)),
         written=rank.written,
+        imported=tuple(dict.fromkeys(name for each in trace.ranks for name in each.imported)),
         startup=rank.startup,
         activities=_activities(rank),
         threads=_threads(rank, part),

@@ -213,6 +213,7 @@ def _rank(process: _Process, repeats: tuple[RepeatedCall, ...]) -> RankTrace:
         forward_lines=between.forward_lines(facts),
         host=str(header.get("host", "")),
         sources=facts.newest("sources").get("files", {}),
+        imported=tuple(dict.fromkeys(str(name) for told in facts.all("imported") for name in told.get("files", ()))),
         collectives=together.collectives(words, codes, marks, found.start_ns, facts),
         parallel=together.parallel(facts),
         device_timeline=device.timeline(process.device_marks, seen, found.start_ns, codes["step"]) if process.device_marks else None,

@@ -367,6 +367,7 @@ class RankTrace:
     dropped_events: int = 0
     host: str = ""
     sources: dict[str, int] = field(default_factory=dict)  # checksums of the owner's files that this rank runs
+    imported: tuple[str, ...] = ()  # the owner's files, below the project, in the order of their import; empty: not recorded
     collectives: Collectives | None = None  # None: not recorded
     parallel: Parallel | None = None  # None: the process talked to no other
     steps_from: int = 0  # the steps before this one may be parts of steps

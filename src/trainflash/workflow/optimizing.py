@@ -10,7 +10,7 @@ from pathlib import Path
 
 from trainflash import knobs, redact, sandbox
 from trainflash.errors import ProgramFailed, UsageError
-from trainflash.knobs import briefs
+from trainflash.knobs import briefs, planning
 from trainflash.knobs.project import Project
 from trainflash.schema import (
     KINDS,
@@ -58,7 +58,8 @@ def plan(
     command = as_changed(command, session.accepted())
     diagnosis, summary = moving.onto_tip(session, diagnosis, summary)
     counted = verifying.whole_steps(session, command) if summary.stopped else None
-    candidates, refused, written = knobs.plan(diagnosis, summary, checkout, command, whole_steps=counted)
+    project = planning.seen(checkout, command, summary)
+    candidates, refused, written = knobs.plan(diagnosis, summary, checkout, command, whole_steps=counted, project=project)
     order = ordering.Order.of(diagnosis, session.log_entries(), ordering.price(session), allowed)
     candidates = order.sorted(candidates)
     choice = choosing.choose(
@@ -71,7 +72,6 @@ def plan(
         diff_of=lambda experiment: diff_of(session, experiment),
     )
     left = [Refusal(each.knob, each.finding, f"{each.value}: {why}") for each, why in choice.left]
-    project = Project(checkout, command)
     made = Plan(
         run=diagnosis.run,
         created_utc=now_utc(),

@@ -96,4 +96,4 @@ def overridden(file: PythonFile, spread: cst.Arg, name: str, value: str) -> Spli
 
 def _quoted(file: PythonFile, name: str) -> str:
     """`name` as a text, in the quotes that the file puts around it elsewhere."""
-    return next((each.value for each in file.nodes if isinstance(each, cst.SimpleString) and each.value == f"'{name}'"), f'"{name}"')
+    return next((each.value for each in file.each(cst.SimpleString) if each.value == f"'{name}'"), f'"{name}"')

@@ -59,7 +59,7 @@ def reach(file: PythonFile, module: str, name: str) -> tuple[str, tuple[Splice, 
         if isinstance(node, cst.Name) and node.value == root and isinstance(file.parent(node), BINDS):
             raise refuse(f"{file.location(node)}: the name {root} means something else in this file")
     if file.imported.get(root, root) != root:  # `from copy import copy`: `import copy` would take its place
-        if any(isinstance(node, cst.Name) and node.value == name for node in file.nodes):
+        if any(node.value == name for node in file.each(cst.Name)):
             raise refuse(f"the names {root} and {name} mean something else in {file.path}")
         return name, (_added(file, lines, module, f"from {module} import {name}"),)
     return f"{module}.{name}", (_added(file, lines, module, f"import {module}"),)

@@ -60,7 +60,7 @@ def insert_call(edit: InsertCall, scene: Scene) -> tuple[Target, ...]:
 
 def _deciding(file: PythonFile, place: Location) -> cst.CSTNode:
     """The statement at `place`, or the outermost loop of its function around it."""
-    found = [node for node in file.nodes if isinstance(node, cst.SimpleStatementLine) and file.covers(node, place.line)]
+    found = [node for node in file.each(cst.SimpleStatementLine) if file.covers(node, place.line)]
     if not found or isinstance(sole(found[-1]), cst.Return):
         raise refuse(f"{place}: what sets it is no statement behind which another could stand")
     return [found[-1], *file.loops_around(found[-1])][-1]

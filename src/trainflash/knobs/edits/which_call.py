@@ -172,9 +172,7 @@ def _unnamed(edit: CallArgument, scene: Scene, file: PythonFile, place: Location
     """
     if scene.facts.get(str(edit.made)) not in {name.rpartition(".")[2] for name in edit.calls}:
         return None
-    tables = [
-        [file.full_name(element.value) for element in node.elements] for node in file.nodes if isinstance(node, cst.Dict) and node.elements
-    ]
+    tables = [[file.full_name(element.value) for element in node.elements] for node in file.each(cst.Dict) if node.elements]
     tables = [names for names in tables if set(names) & set(edit.calls)]
     if not tables or any(not set(names) <= set(edit.calls) for names in tables):
         return None
@@ -238,7 +236,7 @@ def calls_at(file: PythonFile, calls: tuple[str, ...], place: Location) -> list[
 
 def _derived(file: PythonFile, call: cst.Call, tails: set[str]) -> bool:
     """`super().__init__(…)` in a class derived from one of `tails`, or a call of such a class of this file."""
-    classes = [node for node in file.nodes if isinstance(node, cst.ClassDef)]
+    classes = [node for node in file.each(cst.ClassDef)]
     derived = {node.name.value for node in classes for base in node.bases if (file.full_name(base.value) or "").split(".")[-1] in tails}
     if isinstance(call.func, cst.Name):
         return call.func.value in derived

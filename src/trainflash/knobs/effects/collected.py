@@ -32,7 +32,7 @@ def nobody_needs_collections(project: Project) -> None:
             if full == THRESHOLD and isinstance(call, cst.Call) and call.func is node and not _positive(file, call):
                 raise refuse(f"{file.location(call)}: `{file.text(call)}` may leave all collections to the program itself")
     for file in project.parsed("weakref"):
-        node = next((each for each in file.nodes if isinstance(each, (cst.Import, cst.ImportFrom)) and "weakref" in file.text(each)), None)
+        node = next((each for each in file.each((cst.Import, cst.ImportFrom)) if "weakref" in file.text(each)), None)
         if node is not None:
             raise refuse(f"{file.location(node)}: weak references show when objects are collected")
     for file, function in project.functions("__del__"):
@@ -45,7 +45,7 @@ def frees_no_handles(project: Project) -> None:
     An object holds itself where one of its fields is given it, or a method of its own that is not called.
     """
     for file in project.parsed("class "):
-        for owner in (node for node in file.nodes if isinstance(node, cst.ClassDef)):
+        for owner in file.each(cst.ClassDef):
             given = [
                 node
                 for node in descendants(owner, cst.Assign)

@@ -9,7 +9,8 @@ import libcst as cst
 from trainflash.knobs.effects import changes
 from trainflash.knobs.reading import callees
 from trainflash.knobs.reading.expressions import given_to, is_name
-from trainflash.knobs.reading.python_source import ASSIGNS, SCOPES, PythonFile, children, clauses, descendants, targets_of
+from trainflash.knobs.reading.python_source import ASSIGNS, SCOPES, PythonFile, clauses, descendants, targets_of
+from trainflash.knobs.reading.tree import children
 
 MAKES = (cst.Dict, cst.List, cst.DictComp, cst.ListComp)
 MAKERS = {"Counter", "array", "defaultdict", "dict", "empty", "full", "list", "ones", "zeros"}

@@ -10,6 +10,7 @@ from trainflash.knobs.effects import changes, given, outside
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading import callees
 from trainflash.knobs.reading.python_source import ASSIGNS, PythonFile, descendants, dotted, parameter_names, targets_of
+from trainflash.knobs.remembered import remembered
 
 Place = tuple[PythonFile, cst.CSTNode]
 DEEPEST = 3  # own: functions that hand on what they were handed
@@ -66,12 +67,14 @@ def makers(project: Project, file: PythonFile, function: cst.FunctionDef) -> lis
     return named(project, name)
 
 
+@remembered
 def named(project: Project, name: str) -> list[tuple[PythonFile, cst.Call]]:
     """Calls by a name, in all files."""
     found = [(where, call) for where in project.parsed(name) for call in where.calls]
     return [(where, call) for where, call in found if (where.full_name(call.func) or callees.called_name(call)).split(".")[-1] == name]
 
 
+@remembered
 def _changes(project: Project, file: PythonFile, scope: cst.CSTNode, name: str) -> list[cst.CSTNode]:
     found: list[cst.CSTNode] = []
     while len(found) < MOST and (node := changes.changed(project, file, scope, {name}, but=found)) is not None:

@@ -16,7 +16,6 @@ from trainflash.knobs.reading.python_source import (
     LOOPS,
     SCOPES,
     PythonFile,
-    children,
     descendants,
     dotted,
     keyword,
@@ -24,6 +23,7 @@ from trainflash.knobs.reading.python_source import (
     string_value,
     unsubscripted,
 )
+from trainflash.knobs.reading.tree import children
 
 UPDATES = {
     "update_parameters",

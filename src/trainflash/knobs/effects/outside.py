@@ -12,10 +12,12 @@ from trainflash.knobs.reading import callees
 from trainflash.knobs.reading.callees import Function
 from trainflash.knobs.reading.expressions import is_name
 from trainflash.knobs.reading.python_source import PythonFile, descendants, parameter_names
+from trainflash.knobs.remembered import listed, remembered
 
 KEPT = {"close", "eval", "flush", "train"}  # change nothing that is read: files, and the mode, which goes with what needs it
 
 
+@listed
 def handed(project: Project, file: PythonFile, part: cst.CSTNode) -> Iterator[cst.BaseExpression]:
     """Arguments that a call in `part` changes, and objects that it is a method of where nobody knows it and nothing takes its result."""
     for call in descendants(part, cst.Call):
@@ -53,10 +55,11 @@ def reads(project: Project, file: PythonFile, name: str) -> Iterator[tuple[Pytho
 
 def _for_what_it_does(project: Project, file: PythonFile, call: cst.Call) -> bool:
     """Whether a method of an object that nobody knows is called, and nothing takes its result: it may change the object."""
-    known = callees.of_library(project, file, call) or next(callees.meant(project, file, call), None) is not None
+    known = callees.of_library(project, file, call) or bool(callees.meant(project, file, call))
     return not known and writers.for_effect(file, call) and callees.called_name(call) not in KEPT
 
 
+@remembered
 def _changed(project: Project, file: PythonFile, call: cst.Call, value: cst.BaseExpression) -> bool:
     held = sharing.Shared(project, file, set(), frozenset({id(value)}))
     return changes.by_call(call, held)

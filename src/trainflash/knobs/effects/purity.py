@@ -12,7 +12,6 @@ from trainflash.knobs.reading.expressions import given_to
 from trainflash.knobs.reading.python_source import (
     ASSIGNS,
     PythonFile,
-    children,
     decorator_names,
     descendants,
     dotted,
@@ -22,6 +21,7 @@ from trainflash.knobs.reading.python_source import (
     string_value,
     targets_of,
 )
+from trainflash.knobs.reading.tree import children
 
 CACHES = {"cache", "lru_cache", "cached", "memoize", "cached_property", "cachedmethod"}
 TRANSPARENT = {"torch.no_grad", "torch.inference_mode", "numba.njit", "numba.jit"}  # a cache around these changes nothing they do
@@ -304,7 +304,7 @@ def changed_after(project: Project, file: PythonFile, owner: cst.ClassDef, read:
 
 def _globals(project: Project, file: PythonFile, function: cst.FunctionDef) -> str | None:
     """Variables of the module that some function declares `global`, and those of an enclosing function that are set more than once."""
-    declared = {item.name.value for node in file.nodes if isinstance(node, (cst.Global, cst.Nonlocal)) for item in node.names}
+    declared = {item.name.value for node in file.each((cst.Global, cst.Nonlocal)) for item in node.names}
     for name in descendants(function.body, cst.Name):
         up = file.parent(name)
         if isinstance(up, cst.Attribute) and up.attr is name:

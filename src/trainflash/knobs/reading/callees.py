@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from weakref import WeakKeyDictionary
 
 import libcst as cst
 
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading.python_source import PythonFile, base_names, descendants, dotted
+from trainflash.knobs.remembered import listed, remembered
 
 Function = tuple[PythonFile, cst.FunctionDef]
 CONSTRUCTORS = ("__init__", "__post_init__")
-_DEFINED: WeakKeyDictionary[Project, dict[str, tuple[Function, ...]]] = WeakKeyDictionary()
 
 
+@listed
 def meant(project: Project, file: PythonFile, call: cst.Call) -> Iterator[Function]:
     """Functions of the program that `call` may mean; of a class its `__init__`. An attribute of a library is none of them."""
     if not switches_mode(file, call):
@@ -57,6 +57,7 @@ def method_name(call: cst.Call) -> str:
     return call.func.attr.value if isinstance(call.func, cst.Attribute) else ""
 
 
+@remembered
 def of_project(project: Project, full: str) -> bool:
     """Whether an imported dotted name is a module of the program's, or something in one."""
     parts = full.split(".")
@@ -80,17 +81,15 @@ def switches_mode(file: PythonFile, call: cst.Call) -> bool:
     return any(isinstance(other, cst.Attribute) and other.attr.value == "eval" and file.text(other.value) == base for other in others)
 
 
-def defined(project: Project, name: str) -> tuple[Function, ...]:
+@listed
+def defined(project: Project, name: str) -> Iterator[Function]:
     """Functions and methods of that name in the program, and what makes objects of a class of that name."""
-    known = _DEFINED.setdefault(project, {})
-    if name not in known:
-        found = project.functions(name)
-        for where in project.parsed(f"class {name}"):
-            for each in where.functions:
-                owner = where.class_of(each) if each.name.value in CONSTRUCTORS else None
-                found += [(where, each)] if owner is not None and owner.name.value == name else []
-        known[name] = tuple(found)
-    return known[name]
+    yield from project.functions(name)
+    for where in project.parsed(f"class {name}"):
+        for each in where.functions:
+            owner = where.class_of(each) if each.name.value in CONSTRUCTORS else None
+            if owner is not None and owner.name.value == name:
+                yield where, each
 
 
 def reached(project: Project, starts: Iterable[Function]) -> Iterator[Function]:
@@ -147,4 +146,4 @@ def _derived(owner: cst.ClassDef | None, name: str) -> bool:
 
 
 def _star(file: PythonFile) -> bool:
-    return any(isinstance(node, cst.ImportFrom) and isinstance(node.names, cst.ImportStar) for node in file.nodes)
+    return any(isinstance(node.names, cst.ImportStar) for node in file.each(cst.ImportFrom))

@@ -7,11 +7,13 @@ import libcst as cst
 from trainflash.knobs.project import Project
 from trainflash.knobs.reading.expressions import given_to, passed
 from trainflash.knobs.reading.python_source import PythonFile, decorator_names, dotted
+from trainflash.knobs.remembered import remembered
 
 BINDING = {"property", "staticmethod"}  # Python's own; a cache belongs under them, around the function itself
 COMMANDS = ("fire.Fire", "typer.run", "defopt.run", "jsonargparse.CLI", "tyro.cli")
 
 
+@remembered
 def sites(project: Project, file: PythonFile, function: cst.FunctionDef) -> list[tuple[PythonFile, cst.Call]]:
     """Calls of `function` that the program's text shows; of a class, for its `__init__`."""
     owner = file.class_of(function)
@@ -48,7 +50,7 @@ def results(project: Project, file: PythonFile, function: cst.FunctionDef) -> li
     if not any(bound_by(file, name) == "property" for name in decorator_names(file, function)):
         return list(sites(project, file, function))
     name = function.name.value
-    read = [(where, node) for where in project.parsed(name) for node in where.nodes if isinstance(node, cst.Attribute)]
+    read = [(where, node) for where in project.parsed(name) for node in where.each(cst.Attribute)]
     return [(where, node) for where, node in read if node.attr.value == name]
 
 

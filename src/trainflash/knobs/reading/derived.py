@@ -12,7 +12,7 @@ Class = tuple[PythonFile, cst.ClassDef]
 
 def classes(project: Project, bases: tuple[str, ...]) -> list[Class]:
     """Those derived from one of the dotted names `bases`, directly or through each other (by name), in the order of derivation."""
-    known = [(file, node) for file in project.parsed("class ") for node in file.nodes if isinstance(node, cst.ClassDef)]
+    known = [(file, node) for file in project.parsed("class ") for node in file.each(cst.ClassDef)]
     found: list[Class] = []
     names: set[str] = set()
     before = -1

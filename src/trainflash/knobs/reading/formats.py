@@ -15,7 +15,6 @@ from trainflash.knobs.reading.listed import entries
 from trainflash.knobs.reading.python_source import (
     ASSIGNS,
     PythonFile,
-    children,
     descendants,
     dotted,
     has_splat,
@@ -25,6 +24,7 @@ from trainflash.knobs.reading.python_source import (
     string_value,
     targets_of,
 )
+from trainflash.knobs.reading.tree import children
 
 # "whole": an array of whole numbers; "other": single ones, truth values, text, 16-bit formats; "itself": what a variable gives itself anew,
 # as in `x = x + y`
@@ -226,9 +226,7 @@ class Formats:
     def _set_by_name(self, file: PythonFile, name: str) -> bool:
         """Whether a function sets the variable of another scope, or something sets attributes whose names it works out."""
         if not name.startswith("self."):
-            return any(
-                item.name.value == name for node in file.nodes if isinstance(node, (cst.Global, cst.Nonlocal)) for item in node.names
-            )
+            return any(item.name.value == name for node in file.each((cst.Global, cst.Nonlocal)) for item in node.names)
         calls = [call for where in self.project.parsed("setattr") for call in where.calls if dotted(call.func) == "setattr"]
         return any(len(call.args) < 2 or string_value(call.args[1].value) is None for call in calls)
 

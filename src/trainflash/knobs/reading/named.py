@@ -134,7 +134,7 @@ class Names:
         found: list[Source | None] = []
         members = []
         for file in self._project.parsed(name):
-            for owner in (node for node in file.nodes if isinstance(node, cst.ClassDef)):
+            for owner in file.each(cst.ClassDef):
                 if (only is not None and owner.name.value != only) or not isinstance(owner.body, cst.IndentedBlock):
                     continue
                 values = class_values(owner.body, name)

@@ -91,7 +91,7 @@ def _made_by(project: Project, name: str, depth: int, any_class: bool) -> Class 
 
 def classes(project: Project) -> list[Class]:
     """All classes of the program."""
-    return [(file, node) for file in project.parsed("class ") for node in file.nodes if isinstance(node, cst.ClassDef)]
+    return [(file, node) for file in project.parsed("class ") for node in file.each(cst.ClassDef)]
 
 
 def lineage(project: Project, file: PythonFile, owner: cst.ClassDef) -> list[Class]:

@@ -6,12 +6,14 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 import libcst as cst
 from libcst import metadata
 
 from trainflash.errors import UsageError
+from trainflash.knobs.reading import tree
+from trainflash.knobs.reading.tree import descendants
 from trainflash.schema import Location
 
 BOM = b"\xef\xbb\xbf"
@@ -43,8 +45,8 @@ class PythonFile:
         return [0, *(found.end() for found in NEWLINE.finditer(self.raw))]
 
     @cached_property
-    def _parents(self) -> dict[cst.CSTNode, cst.CSTNode]:
-        return {child: node for node in self.nodes for child in children(node)}
+    def _tree(self) -> tree.Tree:
+        return tree.keep(self, self.module)
 
     @cached_property
     def _scopes(self):
@@ -99,7 +101,13 @@ class PythonFile:
 
     def parent(self, node: cst.CSTNode) -> cst.CSTNode | None:
         """The node around `node`; None for the module."""
-        return self._parents.get(node)
+        found = self._place(node)
+        return self._tree.nodes[self._tree.parents[found]] if found else None
+
+    def _place(self, node: cst.CSTNode) -> int | None:
+        own = self._tree  # whose nodes are known from now on
+        known, number = tree.place(node) or (None, None)
+        return number if known is own else None
 
     def ancestors(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
         """The nodes around `node`, innermost first."""
@@ -126,7 +134,8 @@ class PythonFile:
 
     def inside(self, node: cst.CSTNode, outer: cst.CSTNode) -> bool:
         """Whether `outer` is `node` or lies around it."""
-        return node is outer or any(up is outer for up in self.ancestors(node))
+        here, there = self._place(node), self._place(outer)
+        return node is outer or (here is not None and there is not None and there <= here < self._tree.ends[there])
 
     def scope(self, node: cst.CSTNode) -> metadata.Scope | None:
         """The scope that names in `node` are looked up in."""
@@ -138,22 +147,26 @@ class PythonFile:
 
     @cached_property
     def nodes(self) -> tuple[cst.CSTNode, ...]:
-        """All nodes in the order of the source."""
-        return tuple(_walk(self.module))
+        """All nodes in the order of the source, without white space and comments."""
+        return tuple(self._tree.nodes)
+
+    def each(self, kinds: type | tuple[type, ...]) -> Iterator[cst.CSTNode]:
+        """All nodes of `kinds`, in the order of the source."""
+        return self._tree.within(0, kinds)
 
     @cached_property
     def calls(self) -> tuple[cst.Call, ...]:
-        return tuple(node for node in self.nodes if isinstance(node, cst.Call))
+        return tuple(self.each(cst.Call))  # type: ignore[arg-type]
 
     @cached_property
     def functions(self) -> tuple[cst.FunctionDef, ...]:
-        return tuple(node for node in self.nodes if isinstance(node, cst.FunctionDef))
+        return tuple(self.each(cst.FunctionDef))  # type: ignore[arg-type]
 
     @cached_property
     def imported(self) -> dict[str, str]:
         """What each imported name stands for, dotted: `{"np": "numpy", "DataLoader": "torch.utils.data.DataLoader"}`."""
         names: dict[str, str] = {}
-        for node in self.nodes:
+        for node in self.each((cst.Import, cst.ImportFrom)):
             if isinstance(node, cst.Import):
                 for alias in node.names:
                     full = dotted(alias.name) or ""
@@ -206,20 +219,6 @@ def parse(path: str, raw: bytes) -> PythonFile:
     if module.encoding.lower().replace("_", "-") not in ("utf-8", "utf8", "utf-8-sig"):
         raise UsageError(f"{path}: is encoded in {module.encoding}, only UTF-8 is edited", HANDS_OFF)
     return PythonFile(path, raw, metadata.MetadataWrapper(module, unsafe_skip_copy=True))
-
-
-@lru_cache(maxsize=200_000)  # own: the nodes of some fifty files
-def children(node: cst.CSTNode) -> Sequence[cst.CSTNode]:
-    """The nodes directly in `node`, in the order of the source: a node never changes, and LibCST takes long to say this."""
-    return node.children
-
-
-def _walk(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    todo = [node]
-    while todo:
-        node = todo.pop()
-        yield node
-        todo += reversed(children(node))
 
 
 def base_names(owner: cst.ClassDef | None) -> set[str]:
@@ -306,11 +305,6 @@ def positional(call: cst.Call, index: int | None) -> cst.Arg | None:
 def has_splat(call: cst.Call, star: str) -> bool:
     """Whether `call` has an argument `*x` (star "*") or `**x` (star "**")."""
     return any(arg.star == star for arg in call.args)
-
-
-def descendants(node: cst.CSTNode, kinds: type | tuple[type, ...]) -> Iterator[cst.CSTNode]:
-    """All nodes of `kinds` in `node`, itself included."""
-    return (found for found in _walk(node) if isinstance(found, kinds))
 
 
 def parameter_names(function: cst.FunctionDef | cst.Lambda) -> set[str]:

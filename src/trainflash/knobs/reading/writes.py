@@ -30,7 +30,7 @@ def to_module(project: Project, path: str, name: str) -> list[tuple[PythonFile, 
     """What other files assign to the variable `name` of the module at `path`: `config.WORKERS = 4`."""
     found = []
     for file in project.parsed(name):
-        for node in (node for node in file.nodes if isinstance(node, cst.Assign)):
+        for node in file.each(cst.Assign):
             for target in node.targets:
                 place = target.target
                 module = file.full_name(place.value) if isinstance(place, cst.Attribute) and place.attr.value == name else None

@@ -102,7 +102,7 @@ def _loaded_before(project: Project, file: PythonFile, node: cst.CSTNode):
 
 
 def _imports(file: PythonFile):
-    return [(file.location(node), node) for node in file.nodes if isinstance(node, (cst.Import, cst.ImportFrom))]
+    return [(file.location(node), node) for node in file.each((cst.Import, cst.ImportFrom))]
 
 
 def _modules(line: cst.CSTNode) -> list[str]:

@@ -100,7 +100,7 @@ def _written(file: PythonFile, name: str | None) -> bool:
         out = keyword(call, "out")
         if out is not None and _named(out.value, name):
             return True
-    targets = (node.target for node in file.nodes if isinstance(node, (cst.AssignTarget, cst.AugAssign)))
+    targets = (node.target for node in file.each((cst.AssignTarget, cst.AugAssign)))
     return any(isinstance(each, cst.Subscript) and _named(each, name) for each in targets)
 
 

@@ -171,7 +171,7 @@ def _new(project: Project, file: PythonFile, function: cst.FunctionDef, params: 
 
 
 def _is_used(project: Project, name: str) -> bool:
-    return any(isinstance(node, cst.Name) and node.value == name for where in project.parsed(name) for node in where.nodes)
+    return any(node.value == name for where in project.parsed(name) for node in where.each(cst.Name))
 
 
 def _is_bare(file: PythonFile, owner: cst.ClassDef) -> bool:

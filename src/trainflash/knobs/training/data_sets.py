@@ -35,7 +35,7 @@ def classes(project: Project, *, samplers: bool = False) -> Iterator[Owner]:
         if (arg := keyword(call, name)) is not None
     ]
     for file in project.parsed("class "):
-        for owner in (node for node in file.nodes if isinstance(node, cst.ClassDef)):
+        for owner in file.each(cst.ClassDef):
             methods = {each.name.value for each in methods_of(owner)}
             bases = [(dotted(base.value) or "").split(".")[-1] for base in owner.bases]
             sampler = any(name.endswith("Sampler") for name in (*bases, owner.name.value))
@@ -66,7 +66,7 @@ def functions(project: Project) -> Iterator[Function]:
 def family(project: Project, owner: cst.ClassDef) -> Iterator[Owner]:
     """The class, its bases and what is derived from it, by their names."""
     for file in project.parsed("class "):
-        for each in (node for node in file.nodes if isinstance(node, cst.ClassDef)):
+        for each in file.each(cst.ClassDef):
             if each is owner or each.name.value in base_names(owner) or owner.name.value in base_names(each):
                 yield file, each
 
@@ -152,9 +152,7 @@ def _of_others(project: Project, file: PythonFile, value: cst.BaseExpression, ow
             return False
         if name in OPTIONS or callees.of_library(project, file, value):
             return name.endswith("Loader") or not (file.full_name(value.func) or "").startswith("torch.utils.data")
-        made = any(
-            node.name.value == name for where in project.parsed(f"class {name}") for node in where.nodes if isinstance(node, cst.ClassDef)
-        )
+        made = any(node.name.value == name for where in project.parsed(f"class {name}") for node in where.each(cst.ClassDef))
         return made and isinstance(value.func, cst.Name)
     given_name = dotted(value)
     if given_name is not None:

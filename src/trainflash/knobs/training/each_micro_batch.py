@@ -71,7 +71,7 @@ def schedules_count_updates(project: Project, numbers: list[tuple[PythonFile, cs
     """Raises `UsageError` where a schedule is as long as there are batches, not divided by the number of them in an update."""
     said = {file.text(node).split(".")[-1] for file, node in numbers}
     for file in project.parsed():
-        loaders = {name for node in file.nodes if isinstance(node, cst.Assign) and _makes_loader(node.value) for name in _names(node)}
+        loaders = {name for node in file.each(cst.Assign) if _makes_loader(node.value) for name in _names(node)}
         long = {name for name in _derived(file, loaders, said)}
         for call in file.calls:
             if not SCHEDULES.search(file.full_name(call.func) or ""):

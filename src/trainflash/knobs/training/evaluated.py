@@ -10,7 +10,8 @@ from trainflash.knobs.effects.sharing import Shared
 from trainflash.knobs.project import Project, is_module
 from trainflash.knobs.reading import callees, callers
 from trainflash.knobs.reading.expressions import refuse
-from trainflash.knobs.reading.python_source import PythonFile, children, descendants
+from trainflash.knobs.reading.python_source import PythonFile, descendants
+from trainflash.knobs.reading.tree import children
 from trainflash.knobs.training import by_batch
 
 TAKES = {"next", "islice", "take"}  # a number of batches

@@ -87,7 +87,7 @@ def _constructors(project: Project, call: cst.Call) -> Iterator[cst.FunctionDef]
     """`__init__` of the classes of the project that `call` may mean by their last name."""
     name = (dotted(call.func) or "").split(".")[-1]
     for where in project.parsed(name) if name else ():
-        for owner in (node for node in where.nodes if isinstance(node, cst.ClassDef) and node.name.value == name):
+        for owner in (node for node in where.each(cst.ClassDef) if node.name.value == name):
             yield from (each for each in methods_of(owner) if each.name.value == "__init__")
 
 

@@ -31,7 +31,7 @@ TOLD = (
 def leaves_out(project: Project) -> None:
     """Raises `UsageError` where a network takes a mean, or the like, over all places of a row, or its last, and is told of no end."""
     for file in project.parsed("forward"):
-        for owner in (node for node in file.nodes if isinstance(node, cst.ClassDef)):
+        for owner in file.each(cst.ClassDef):
             forward = own_method(owner, "forward")
             if forward is None or _is_told(owner):
                 continue

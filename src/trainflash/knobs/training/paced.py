@@ -99,7 +99,7 @@ def _asked(project: Project, file: PythonFile, part: cst.BaseExpression) -> list
 
 
 def _readers(project: Project, name: str) -> list[cst.CSTNode]:
-    return [node for file in project.parsed(name) for node in file.nodes if isinstance(node, cst.Attribute) and node.attr.value == name]
+    return [node for file in project.parsed(name) for node in file.each(cst.Attribute) if node.attr.value == name]
 
 
 def _counted(file: PythonFile, guard: cst.If, part: cst.BaseExpression) -> tuple[cst.BaseExpression, cst.CSTNode] | None:

@@ -42,7 +42,7 @@ def _loops(project: Project, call: cst.Call) -> Iterator[cst.CSTNode]:
     for each in backward_loops(project):
         yield each.loop
     for file in project.parsed():
-        for loop in (node for node in file.nodes if isinstance(node, cst.For)):
+        for loop in file.each(cst.For):
             said = [each.value for each in descendants(loop.iter, cst.Name)]  # type: ignore[attr-defined]
             if any("load" in name.lower() or name in _names(project, call) for name in said):
                 yield loop

@@ -19,7 +19,7 @@ def ends_in_no_error(project: Project, call: cst.Call) -> None:
     raised = {name for _, function in reached for name in _raised(function)} - {"StopIteration"}
     inside = {id(function) for _, function in reached}
     for file in project.parsed("try") if raised else ():
-        for block in (node for node in file.nodes if isinstance(node, cst.Try)):
+        for block in file.each(cst.Try):
             caught = [each for each in block.handlers if each.type is not None and _catches(project, file, each, raised)]
             if caught and id(file.function_around(block)) not in inside and pass_changes.goes_through(project, file, block, call):
                 told = f"`except {file.text(caught[0].type)}` catches what the data raise"  # type: ignore[arg-type]

@@ -224,7 +224,7 @@ def of_means(scene: Scene, divisors: Sequence[tuple[PythonFile, Any]]) -> None:
             if reduction is not None and string_value(reduction.value) == "sum":
                 raise refuse(f"{file.location(call)}: a loss is a sum over rows, so larger micro-batches would weigh more")
         rates = [arg.value for call in file.calls for name in RATES if (arg := keyword(call, name)) is not None]
-        for assign in (node for node in file.nodes if isinstance(node, cst.Assign)):
+        for assign in file.each(cst.Assign):
             rates += [assign.value for target in assign.targets if (dotted(target.target) or "").split(".")[-1] in RATES]
         for rate in rates:
             if any(file.text(node) in texts for node in descendants(rate, (cst.Name, cst.Attribute))):

@@ -135,17 +135,16 @@ Guard = tuple[PythonFile, cst.BaseExpression, cst.If, list[cst.CSTNode]]  # the 
 
 def _guard(scene: Scene, file: PythonFile, place: Location, height: int) -> Guard | None:
     inner: tuple[cst.If, list[cst.BaseExpression], list[cst.CSTNode], list[cst.CSTNode]] | None = None
-    for node in file.nodes:
-        if isinstance(node, cst.If):
-            covered = file.covers(node.body, place.line) or file.lines_of(node)[0] == place.line
-            numbers, kept = paced.paced(scene.project, file, node) if covered else ([], [])
-            if numbers:
-                inner = node, numbers, [node.body], kept
-                continue
-            left = windows.left_early(file, node)
-            behind = bool(left) and file.lines_of(left[0])[0] <= place.line <= file.lines_of(left[-1])[1]
-            if behind and (numbers := _unless(node.test)):
-                inner = node, numbers, left, []
+    for node in file.each(cst.If):
+        covered = file.covers(node.body, place.line) or file.lines_of(node)[0] == place.line  # type: ignore[attr-defined]
+        numbers, kept = paced.paced(scene.project, file, node) if covered else ([], [])  # type: ignore[arg-type]
+        if numbers:
+            inner = node, numbers, [node.body], kept  # type: ignore[assignment,attr-defined]
+            continue
+        left = windows.left_early(file, node)  # type: ignore[arg-type]
+        behind = bool(left) and file.lines_of(left[0])[0] <= place.line <= file.lines_of(left[-1])[1]
+        if behind and (numbers := _unless(node.test)):  # type: ignore[attr-defined]
+            inner = node, numbers, left, []  # type: ignore[assignment]
     function = file.function_at(place)
     if inner is not None and (function is None or file.inside(inner[0], function)):
         test, numbers, body, kept = inner

@@ -140,7 +140,7 @@ def _of_module(project: Project, file: PythonFile, call: cst.Call, name: cst.Nam
     if len(nodes) != 1 or any(isinstance(up, (cst.FunctionDef, cst.For, cst.While, cst.With)) for up in file.ancestors(nodes[0])):
         return False
     value = assigned(file, nodes[0])
-    declared = {item.name.value for node in file.nodes if isinstance(node, cst.Global) for item in node.names}
+    declared = {item.name.value for node in file.each(cst.Global) for item in node.names}
     return (
         value is not None
         and not trained(file, value)
@@ -197,7 +197,7 @@ def cache_of(file: PythonFile, node: cst.CSTNode, function: str, name: str, *, t
     spelled, needed = imports.reach(file, "functools", "lru_cache" if typed else "cache")
     spelled += "(maxsize=None, typed=True)" if typed else ""
     name = f"_{name}"
-    while any(isinstance(node, cst.Name) and node.value == name for node in file.nodes):
+    while any(node.value == name for node in file.each(cst.Name)):
         name += "_kept"
     start = above_outermost(file, node)
     line = f"{name} = {spelled}({function}){file.newline}"

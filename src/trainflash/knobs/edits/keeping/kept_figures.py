@@ -44,7 +44,7 @@ def kept_figures(scene: Scene, place: Location) -> Target | None:
     calls = [call for call in file.calls if file.covers(call, place.line) and _is_figure(call)]
     if not calls:
         return None
-    taken = {node.value for where in scene.project.parsed() for node in where.nodes if isinstance(node, cst.Name)}
+    taken = {node.value for where in scene.project.parsed() for node in where.each(cst.Name)}
     splices: list[Splice] = []
     names: dict[str, str] = {}
     for call in calls:

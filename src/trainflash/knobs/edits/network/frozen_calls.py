@@ -54,7 +54,7 @@ def _records_nothing(file: PythonFile, block: cst.CSTNode) -> bool:
 
 def _statement(file: PythonFile, place: Location) -> tuple[cst.SimpleStatementLine, cst.BaseExpression]:
     """The one statement at the line, and what it assigns or returns."""
-    here = [node for node in file.nodes if isinstance(node, cst.SimpleStatementLine) and file.covers(node, place.line)]
+    here = [node for node in file.each(cst.SimpleStatementLine) if file.covers(node, place.line)]
     small = sole(here[0]) if len(here) == 1 else None
     value = small.value if isinstance(small, (cst.Assign, cst.AnnAssign, cst.Return)) else None
     if value is None:
@@ -130,7 +130,7 @@ def _stays_frozen(project: Project, *, held: bool) -> None:
             on = on and keyword(call, "requires_grad") is None and not held
             if name in (HOOKS if held else LATER) or on:
                 raise refuse(f"{file.location(call)}: `{short(file.text(call))}` may ask for gradients later")
-        for assign in (node for node in file.nodes if isinstance(node, cst.Assign)):
+        for assign in file.each(cst.Assign):
             sets = any(isinstance(each.target, cst.Attribute) and each.target.attr.value == "requires_grad" for each in assign.targets)
             if sets and literal(assign.value) is not False and not held:
                 raise refuse(f"{file.location(assign)}: `{short(file.text(assign))}` may ask for gradients later")

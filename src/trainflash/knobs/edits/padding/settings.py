@@ -124,7 +124,7 @@ def _pair(node: cst.Comparison) -> tuple[cst.BaseExpression | None, str | None]:
 
 
 def _by_comparison(scene: Scene, file: PythonFile, node: cst.Comparison, setting: cst.BaseExpression) -> Target | None:
-    compared = [(where, each, *_pair(each)) for where in scene.project.parsed() for each in where.nodes if isinstance(each, cst.Comparison)]
+    compared = [(where, each, *_pair(each)) for where in scene.project.parsed() for each in where.each(cst.Comparison)]
     same_setting = [(where, each, word) for where, each, other, word in compared if other is not None and _name(other) == _name(setting)]
     words = [word for _, _, word in same_setting]
     expected = next((word for word in words if word in FULL_WORDS), FULL)

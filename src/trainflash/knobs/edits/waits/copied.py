@@ -101,7 +101,7 @@ def _keeping(project: Project) -> Iterator[tuple[PythonFile, cst.CSTNode]]:
         for node in file.nodes:
             if isinstance(node, cst.Name) and node.value in KEPT_WITH_HISTORY:
                 yield file, node
-        for owner in (node for node in file.nodes if isinstance(node, cst.ClassDef)):
+        for owner in file.each(cst.ClassDef):
             methods = methods_of(owner)
             if not any(each.name.value == "forward" for each in methods) and "Module" not in base_names(owner):
                 continue

@@ -49,7 +49,7 @@ def background(edit: Background, scene: Scene) -> tuple[Target, ...]:
     copied.can_be(scene.project, file, call)
     _nobody_reads(scene, file, (call,) if moved is None else (call, moved.call))
     for name in (POOL, WRITER):
-        if any(isinstance(node, cst.Name) and node.value == name for node in file.nodes):
+        if any(node.value == name for node in file.each(cst.Name)):
             raise refuse(f"{here}: the name {name} is taken")
     deepcopy, first = imports.reach(file, "copy", "deepcopy")
     pool, second = imports.reach(file, "concurrent.futures", "ThreadPoolExecutor")

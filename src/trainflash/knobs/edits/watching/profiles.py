@@ -97,7 +97,7 @@ def _shown(project: Project, file: PythonFile, call: cst.Call, bound: cst.BaseEx
     Raises `UsageError` for one that does more than show or write what it recorded, and where a condition decides whether it runs.
     """
     function = file.function_around(call)
-    if not isinstance(bound, cst.Name) or any(isinstance(each, cst.Global) for each in file.nodes):
+    if not isinstance(bound, cst.Name) or any(True for _ in file.each(cst.Global)):
         raise refuse(f"{file.location(call)}: who reads what the profiler recorded cannot be told")
     if function is None and read_elsewhere(project, file, bound.value):
         raise refuse(f"{file.location(call)}: another file may read what {bound.value} recorded")
@@ -136,7 +136,7 @@ def _handlers(project: Project) -> list[tuple[PythonFile, cst.CSTNode]]:
             names = {each.value for each in descendants(given, cst.Name)}  # type: ignore[attr-defined]
             names |= {value.value for name in names for value in given_to(file.module, name) if isinstance(value, cst.Name)}
             found += [each for name in names for each in project.functions(name)]
-            classes = [(where, node) for where in project.parsed("__call__") for node in where.nodes if isinstance(node, cst.ClassDef)]
+            classes = [(where, node) for where in project.parsed("__call__") for node in where.each(cst.ClassDef)]
             found += [(where, node) for where, node in classes if node.name.value in names]  # type: ignore[attr-defined]
     return found
 
@@ -166,7 +166,7 @@ def read_elsewhere(project: Project, file: PythonFile, name: str) -> bool:
     others = [where for where in project.parsed(name) if where is not file]
     return any(
         name in (full.split(".")[-1] for full in where.imported.values())
-        or any(isinstance(node, cst.Attribute) and node.attr.value == name and dotted(node.value) in where.imported for node in where.nodes)
+        or any(node.attr.value == name and dotted(node.value) in where.imported for node in where.each(cst.Attribute))
         for where in others
     )
 

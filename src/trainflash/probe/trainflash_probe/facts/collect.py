@@ -56,6 +56,7 @@ class Once(Observer):
         versions = {name: str(getattr(sys.modules[name], "__version__", "")) for name in _PACKAGES if name in sys.modules}
         fact("versions", versions=versions)
         sources.write()
+        sources.names()
 
     def _device_name(self) -> str:
         device = self._device
@@ -64,8 +65,10 @@ class Once(Observer):
         return f"cuda:{sys.modules['torch'].cuda.get_device_name(device)}"
 
     def on_exit(self) -> None:
-        """Signals must end before their handler does."""
+        """Signals must end before their handler does; modules may have been imported since the first step."""
         lines.stop()
+        if self._sampling:
+            sources.names()
 
 
 def install(torch) -> None:
