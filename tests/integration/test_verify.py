@@ -290,6 +290,8 @@ def test_the_bench_is_asked_for_what_it_needs(found, asked, monkeypatch):
     monkeypatch.setattr(verifying.owners_run, "know", lambda *_: known)
     judged = attempt(found, change(3)).verdict
     assert asked[-1]["question"].first_epoch == 8
+    assert asked[-1]["question"].far, "steps are looked at along the whole run"
+    assert asked[-1]["question"].run_steps == 108
     assert any("timed from step 9 on" in reason for reason in judged.reasons)
-    assert known.costs() == bench.OwnersRun(100, {"checkpoints": (None, 2.0)})
+    assert known.costs() == bench.OwnersRun(100, {"checkpoints": (None, 2.0)}, 8)
     assert sandbox.drifted(found.sandbox) == ()

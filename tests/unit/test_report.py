@@ -16,7 +16,7 @@ from rich.console import Console, RenderableType
 from trainflash import report
 from trainflash.errors import ProgramFailed, UsageError
 from trainflash.report import figures
-from trainflash.schema import Evidence, Resources, Sandbox, Speedup, WholeRun
+from trainflash.schema import Evidence, Resources, RunPart, Sandbox, Speedup, WholeRun
 
 HOSTILE = '$x^ <script>alert(1)</script> [bold]x[/bold] [redacted] | `y` \x1b[31mred\u202e "quoted" & more'
 
@@ -310,3 +310,14 @@ def test_the_pull_request_summary_is_markdown_with_whole_tables() -> None:
 def test_reports_load_matplotlib_only_for_a_page() -> None:
     code = "import sys; import trainflash.report; sys.exit('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_the_whole_run_says_what_its_factor_rests_on():
+    seen = "from steps 5 to 300 of 1,256; no trend seen"
+    flat = WholeRun(1.5, 1256, 19.0, 12.7, 3.0, 0.0, None, ci_low=1.44, ci_high=1.56, basis="no_trend", seen=seen)
+    assert figures.whole_run(flat) == f"1.50× [1.44, 1.56] over 1,256 steps: 19.0 s → 12.7 s; {seen}"
+    parts = (RunPart(5, 300, 4.0, 2.0, 2.0), RunPart(300, 1256, 4.0, 8.0, 0.5))
+    growing = replace(flat, speedup=0.8, basis="measured", by_step=parts)
+    assert figures.whole_run(growing).endswith("s, measured; step 5 to 300 2.00×; step 300 to 1,256 0.50×")
+    unseen = replace(growing, speedup=None, basis="not_claimed")
+    assert figures.whole_run(unseen).startswith("nothing is claimed of its 1,256 steps; step 5 to 300")

@@ -86,8 +86,8 @@ class Bench:
     def limits(self, began: float, now: float) -> Limits:
         """By when a look along the run is over, in a start that began then and has its early steps behind it now."""
         share_s = min(self.share_s(), NEAR_MOST_S)
-        near = max(began + share_s, now + share_s / 3)
-        return Limits(near, max(began + self.reach_s(), near))
+        near = min(max(began + share_s, now + share_s / 3), self.deadline)
+        return Limits(near, min(max(began + self.reach_s(), near), self.deadline))
 
     def left(self) -> float:
         """Seconds until the budget is over; at least a little, so that a wait can notice."""
