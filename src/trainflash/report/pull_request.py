@@ -87,5 +87,7 @@ def text(value: str) -> str:
     return re.sub(r"([\\`*_|<>\[\]#~])", r"\\\1", line).replace("\\#", "#")
 
 
-def code(value: str) -> str:
-    return "`" + figures.visible(value).replace("`", "'").replace("|", "\\|").replace("\n", " ") + "`"
+def code(value: str, *, in_table: bool = True) -> str:
+    """A piece of code as it is; a bar in it would end the cell of a table, and there alone it is escaped."""
+    shown = "`" + figures.visible(value).replace("`", "'").replace("\n", " ") + "`"
+    return shown.replace("|", "\\|") if in_table else shown

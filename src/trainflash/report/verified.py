@@ -62,10 +62,10 @@ def markdown(found: Verified, carried: Carried | None = None) -> str:
         ("Not seen", ", ".join(judged.fidelity.not_seen) if judged.fidelity else figures.MISSING),
         ("Machine", machine(found.machine)),
     ]
-    ran = f"{code(compared.command)}, {code(str(compared.candidate))} against {code(str(compared.baseline))}"
+    command, new, old = (code(str(each), in_table=False) for each in (compared.command, compared.candidate, compared.baseline))
     blocks = [
         f"{COMMENT}\n## {MARKS[TONES[judged.verdict]]} {text(headline(judged))}",
-        f"Ran {ran}, in turn and in fresh processes." + (f" {text(compared.note)}." if compared.note else ""),
+        f"Ran {command}, {new} against {old}, in turn and in fresh processes." + (f" {text(compared.note)}." if compared.note else ""),
         text(carry_over(found, carried)) + "." if carried else "",
         markdown_table(("", ""), [row for row in rows if row[1]]),
         "\n".join(f"- {text(reason)}" for reason in judged.reasons),

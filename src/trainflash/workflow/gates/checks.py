@@ -125,10 +125,12 @@ def _ourselves() -> str:
     return f"trainflash @ {source['vcs']}+{said['url']}@{source['commit_id']}" if source else "trainflash"
 
 
-def write_workflow(path: Path, asked: workflows.Asked, *, force: bool) -> None:
-    """The workflow for the owner's repository."""
-    template = (resources.folder("templates") / "ci" / "perf_gate.yml.template").read_text(encoding="utf-8")
+def write_workflow(path: Path | None, asked: workflows.Asked, *, force: bool) -> Path:
+    """The workflow for the owner's repository, and where it is; without a `path` in the place that GitHub reads."""
+    path = path or Path(workflows.place_of(asked.mode))
+    template = (resources.folder("templates") / "ci" / workflows.template_of(asked.mode)).read_text(encoding="utf-8")
     _write(path, workflows.rendered(template, asked), force=force)
+    return path
 
 
 def write_tests(path: Path, folder: Path, held: ToleranceConfig, *, force: bool) -> None:
