@@ -122,8 +122,9 @@ class _Trial:
             return _troubled(found, sides.trouble)
         if not found.updates:
             return found
-        found = self._beyond_noise(found, sides, kept) if found.verdict != "same" else self._printed(found, sides, kept)
+        found = self._beyond_noise(found, sides, kept) if found.verdict != "same" else found
         found = self._written(found, sides, kept)
+        found = self._printed(found, sides, kept) if found.verdict == "same" else found
         if found.verdict in {"same", "close"} and not any(stream.seeded in {True, None} for stream in sides.baseline.record.trained):
             found = self._under_another_seed(found, sides, kept)
         return self._resumed(found, sides)
