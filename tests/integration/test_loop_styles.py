@@ -28,6 +28,7 @@ STYLES = {  # steps, then least milliseconds a step that the planted sleeps must
     "tests_of_a_policy": (24, {"Data": 3.9, "Eval": 3.9}),
     "value_learning": (24, {"Data": 1.0, "Fwd": 1.9}),
     "work_after_evaluation": (24, {"Fwd": 1.9, "Eval": 0.4, "Other": 4.4}),
+    "forces_in_evaluation": (24, {"Fwd": 1.9, "Eval": 1.4}),
     "copies_for_tasks": (24, {"Fwd": 1.2}),
     "copies_for_clients": (23, {"Fwd": 1.3}),
     "acting_later": (24, {"Data": 2.9}),

@@ -289,6 +289,28 @@ def work_after_evaluation():
             time.sleep(0.02)
 
 
+def forces_in_evaluation():
+    """A field's forces are its derivative, in training a part of the loss; the held-out ones need gradients too, and train nothing."""
+    model, y = Slow(), torch.ones(16, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+
+    def of(x, **how):
+        places = x.clone().requires_grad_()
+        energy = model(places)
+        return energy, torch.autograd.grad(energy.sum(), places, **how)[0]
+
+    for step in range(STEPS):
+        energy, forces = of(torch.ones(16, 8), create_graph=True)
+        optimizer.zero_grad()
+        (((energy - y) ** 2).mean() + forces.square().mean()).backward()
+        optimizer.step()
+        if step % 4 == 3:
+            model.eval()
+            for _ in range(3):
+                of(torch.ones(16, 8))
+            model.train()
+
+
 def copies_for_tasks():
     """A copy of the model is trained for each task, and is gone after it."""
     model, x, y = Slow(), torch.ones(16, 8), torch.ones(16, 1)

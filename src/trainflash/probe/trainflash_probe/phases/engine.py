@@ -91,9 +91,14 @@ def _clipping(in_dynamo) -> tuple:
 
 
 def _by_hand(enter, leave, in_dynamo) -> tuple:
-    """A derivative that is a part of the graph itself, as of an energy by positions, is forward: the coming backward goes through it."""
+    """A derivative that is a part of the graph itself, as of an energy by positions, is forward: the coming backward goes through it.
+
+    While a network that is trained in another mode is evaluated, a derivative is a part of what is scored.
+    """
 
     def asked(outputs, create_graph):
+        if loop.evaluating and loop.tid == get_ident() and loop.scores_with_gradients() and not in_dynamo():
+            return False
         if create_graph and loop.forwards and not (_functional or loop.pending or loop.in_bwd or loop.in_opt or in_dynamo()):
             if loop.tid != get_ident():
                 return False

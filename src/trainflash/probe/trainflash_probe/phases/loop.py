@@ -357,10 +357,19 @@ class Loop:
                 tensors = tuple(tensors) if isinstance(tensors, list) else (tensors,)
             self.tell(self.on_backward, tensors, grad_tensors)
 
+    def scores_with_gradients(self) -> bool:
+        """A derivative that is asked for now trains nothing: the network was put into evaluation mode, and an optimizer makes the steps."""
+        return (
+            self.evaluating
+            and not (self.rolling or self.eval_by_forward or self.last_root_training or self.trains_in_eval_mode)
+            and self.clock.steps_by_optimizer()
+        )
+
     def update_begins(self, optimizer: object) -> None:
         """`optimizer.step` is about to run, outermost."""
         self.started = True
         if self.evaluating:
+            self.trains_in_eval_mode = self.trains_in_eval_mode or self.scores_with_gradients()
             self.close_eval()
         if self.pending and self._quiet() and self.clock.update_ends_step(optimizer):
             self.boundary()
