@@ -342,6 +342,7 @@ def test_a_branch_is_verified_from_a_clean_checkout(tmp_path):
     owner.git("checkout", "-q", "-b", "faster")
     owner.write("train.py", PROGRAM.replace("range(60000)", "range(600)"))
     owner.commit("less waste")
+    owner.git("checkout", "-q", "main")  # which a clone then takes for the main branch
     clone = tmp_path / "clone"
     subprocess.run(["git", "clone", "-q", "-b", "main", str(owner.root), str(clone)], check=True)
     bundle = tmp_path / "faster.zip"
@@ -361,3 +362,21 @@ def test_a_branch_is_verified_from_a_clean_checkout(tmp_path):
     brought = verify("another-state", "--carried", str(bundle))
     assert brought["carried"]["answer"] == "carries over" and brought["carried"]["differs"] == []
     assert brought["carried"]["there"]["speedup"] == answer["speedup"] != brought["speedup"], "measured here, anew"
+
+
+@pytest.mark.full
+@pytest.mark.timeout(600)
+def test_a_program_that_trains_for_a_time_is_told_to_train_for_steps(owner):
+    timed = PROGRAM.replace(
+        "for epoch in range(30):", "import time\nuntil = time.time() + 6\nepoch = 0\nwhile time.time() < until:\n    epoch += 1"
+    )
+    owner.write("train.py", timed)
+    owner.commit("six seconds")
+    owner.git("checkout", "-q", "-b", "faster")
+    owner.write("train.py", timed.replace("range(60000)", "range(600)"))
+    owner.commit("less waste")
+    asked = ["verify", "--candidate", "faster", "--budget", "3m", "--json", "--", sys.executable, "train.py"]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run([sys.executable, "-m", "trainflash", *asked], cwd=owner.project, env=environment, capture_output=True, text=True)
+    assert done.returncode == 3, done.stdout + done.stderr
+    assert any("the program's length depends on time" in reason for reason in json.loads(done.stdout)["reasons"])

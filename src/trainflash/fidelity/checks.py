@@ -32,7 +32,9 @@ def updates(pair: Pair) -> Outcome:
     if other is not None:
         return Outcome(False, f"update {other[0].n} is one of optimizer {other[0].optimizer + 1} → of optimizer {other[1].optimizer + 1}")
     if (pair.candidate_whole and new < old) or (pair.baseline_whole and new > old):
-        return Outcome(False, f"{old} updates → {new}", (old, new))
+        equal = "; all before are equal: does its length depend on time? then give it a number of steps"
+        timed = new > old and pair.bitwise and pair.baseline_whole and pair.candidate_whole
+        return Outcome(False, f"{old} updates → {new}{equal if timed else ''}", (old, new))
     if pair.baseline_whole and pair.candidate_whole:
         return Outcome(True, f"{old} updates, to the program's own end")
     return Outcome(True, f"{pair.length} updates compared; the program was stopped there, its own end was not seen")

@@ -153,6 +153,10 @@ def _decided(
     differences = tuple(f"{check.name}: {check.evidence}" for check in result.checks if check.ok is False)
     if torn_off:
         return replace(result, verdict="inconclusive", changed=(), reasons=(torn_off, *differences))
+    if noise.by_time is not None and failed <= {"updates", "cadence", "schedule"}:
+        made = "made {} updates, and {} when it was started again".format(*noise.by_time)
+        why = f"the program's length depends on time: it {made}, equal until then; give it a number of steps"
+        return replace(result, verdict="inconclusive", changed=(), reasons=(why, *differences))
     if failed - {"numerics"} or (set(result.changed) - {"numerics"} and (not unsteady or controls is not None)):
         return replace(result, verdict="changed", reasons=(*differences, *_unjudged(result)))
     if unsteady and not bitwise:
@@ -212,6 +216,7 @@ def measure_noise(baseline: Record, rerun: Record | None, nudged: Record | None,
         derived=_derived(apart or ()) if again is not None and not _moved(again) else frozenset(),
         distinct=tuple((pair.length, *checks_of_data.distinct_samples(pair)[:2]) for pair in again or ()),
         saved_rerun=frozenset().union(*(saved.differing(pair) for pair in again or ())),
+        by_time=_by_time(again or ()),
         saved_nudge=frozenset().union(*(saved.differing(pair) for pair in apart or ())),
         rerun=drift.widest([drift.drift(pair) for pair in again]) if again else None,
         nudge=drift.widest([drift.drift(pair) for pair in apart]) if apart else None,
@@ -224,6 +229,13 @@ def _courses(pairs: Iterable[Pair | None]) -> dict[str, tuple[Course, ...]]:
     """How far vectors of each kind drift in the second run and in the nudged run of one process."""
     known = [pair for pair in pairs if pair is not None]
     return {kind: tuple(filter(None, (course(pair, kind) for pair in known))) for kind in ("gradient", "step")}
+
+
+def _by_time(again: Sequence[Pair]) -> tuple[int, int] | None:
+    """How many updates two runs of the baseline made that ended by themselves, after others each, and were equal until then."""
+    lengths = [(len(pair.baseline.updates), len(pair.candidate.updates)) for pair in again]
+    ended = all(pair.bitwise and pair.baseline_whole and pair.candidate_whole for pair in again)
+    return next((both for both in lengths if both[0] != both[1]), None) if ended else None
 
 
 def _moved(pairs: Iterable[Pair]) -> bool:
@@ -243,6 +255,11 @@ def _derived(pairs: Iterable[Pair]) -> frozenset[tuple[int, int]]:
 def unsteady(baseline: Record, rerun: Record, tolerance: float, limits: Limits | None = None) -> bool:
     """Whether the baseline does other work, or comes out elsewhere, when it is started again: then only whole runs can be compared."""
     return _unsteady(measure_noise(baseline, rerun, None), tolerance, limits or Limits())
+
+
+def ends_by_time(baseline: Record, rerun: Record) -> bool:
+    """Whether the baseline's length depends on something else than what it trains: then no two of its runs are the same training."""
+    return measure_noise(baseline, rerun, None).by_time is not None
 
 
 def _unsteady(noise: Noise, tolerance: float, limits: Limits) -> bool:

@@ -59,6 +59,7 @@ class Noise:
     saved_rerun: frozenset[str] = frozenset()  # plain values in checkpoints that differ between two runs of the baseline
     saved_nudge: frozenset[str] = frozenset()  # the same beside the nudged run
     distinct: tuple[tuple[int, int, int], ...] = ()  # by process: updates, and distinct samples of two runs of the baseline in so many
+    by_time: tuple[int, int] | None = None  # updates of two runs of the baseline that were equal for as long as both went on
     rerun: Drift | None = None
     nudge: Drift | None = None
     nudges: tuple[Drift, ...] = ()  # in other ways

@@ -191,6 +191,8 @@ class _Trial:
         runs = self._runs(("rerun",) if beyond else ("rerun", nudge), sides, kept)
         known = {name.removesuffix("-bfloat16"): run.record for name, run in runs.items()}
         found = self._compare(sides, known)
+        if "rerun" in known and judgement.ends_by_time(sides.baseline.record, known["rerun"]):
+            return found
         unsteady = "rerun" in known and judgement.unsteady(sides.baseline.record, known["rerun"], self.tolerance)
         if not unsteady and judgement.only_drifts(found, sides.baseline.record, sides.candidate.record, known.get("nudged"), self.allowed):
             return self._compare(sides, known | {name: run.record for name, run in self._runs(_OTHER_NUDGES, sides, kept).items()})
