@@ -13,6 +13,7 @@ import re
 import sqlite3
 import sys
 from decimal import Decimal
+from itertools import pairwise
 from pathlib import Path
 
 DEVICE = {"kernel", "concurrent_kernel", "gpu_memcpy", "gpu_memset", "memcpy", "memset", "mtia_ccp_events"}
@@ -33,7 +34,9 @@ def _of_json(path: Path):
     events = data if isinstance(data, list) else data["traceEvents"]
     found = collections.defaultdict(list)
     memory = []
-    base = min((int(event["ts"]) * 1000 for event in events if event.get("ph") == "X" and isinstance(event.get("ts"), (int, Decimal))), default=0)
+    base = min(
+        (int(event["ts"]) * 1000 for event in events if event.get("ph") == "X" and isinstance(event.get("ts"), (int, Decimal))), default=0
+    )
     for event in events:
         if event.get("ph") == "i" and event.get("name") == "[memory]":
             memory.append(event)
@@ -42,7 +45,14 @@ def _of_json(path: Path):
         category = str(event.get("cat", "")).lower()
         args = event.get("args") or {}
         start = round(Decimal(event["ts"]) * 1000) - base
-        row = (start / 1e3, round(Decimal(event.get("dur") or 0) * 1000) / 1e3, event.get("name", ""), args, (event.get("pid"), event.get("tid")), category)
+        row = (
+            start / 1e3,
+            round(Decimal(event.get("dur") or 0) * 1000) / 1e3,
+            event.get("name", ""),
+            args,
+            (event.get("pid"), event.get("tid")),
+            category,
+        )
         kind = "device" if category in DEVICE else "call" if category in CALLS else "host" if category in HOST else "other"
         found[kind].append(row)
     head = {} if isinstance(data, list) else {key: value for key, value in data.items() if key != "traceEvents"}
@@ -61,20 +71,53 @@ def _of_sqlite(path: Path):
     if "CUPTI_ACTIVITY_KIND_KERNEL" in names:
         cursor = base.execute("select start, end, demangledName, correlationId, deviceId, streamId from CUPTI_ACTIVITY_KIND_KERNEL")
         for start, end, name, correlation, where, stream in cursor:
-            device.append((start / 1e3, (end - start) / 1e3, texts.get(name, str(name)), {"correlation": correlation, "device": where}, (where, stream), "kernel"))
+            device.append(
+                (
+                    start / 1e3,
+                    (end - start) / 1e3,
+                    texts.get(name, str(name)),
+                    {"correlation": correlation, "device": where},
+                    (where, stream),
+                    "kernel",
+                )
+            )
     if "CUPTI_ACTIVITY_KIND_MEMCPY" in names:
-        cursor = base.execute("select start, end, copyKind, srcKind, dstKind, bytes, correlationId, deviceId, streamId from CUPTI_ACTIVITY_KIND_MEMCPY")
+        cursor = base.execute(
+            "select start, end, copyKind, srcKind, dstKind, bytes, correlationId, deviceId, streamId from CUPTI_ACTIVITY_KIND_MEMCPY"
+        )
         for start, end, kind, source, target, size, correlation, where, stream in cursor:
             name = f"Memcpy {COPY_KINDS.get(kind, kind)} ({MEMORY_KINDS.get(source, source)} -> {MEMORY_KINDS.get(target, target)})"
-            device.append((start / 1e3, (end - start) / 1e3, name, {"correlation": correlation, "bytes": size, "device": where}, (where, stream), "gpu_memcpy"))
+            device.append(
+                (
+                    start / 1e3,
+                    (end - start) / 1e3,
+                    name,
+                    {"correlation": correlation, "bytes": size, "device": where},
+                    (where, stream),
+                    "gpu_memcpy",
+                )
+            )
     if "CUPTI_ACTIVITY_KIND_RUNTIME" in names:
-        for start, end, name, correlation, thread in base.execute("select start, end, nameId, correlationId, globalTid from CUPTI_ACTIVITY_KIND_RUNTIME"):
-            calls.append((start / 1e3, (end - start) / 1e3, texts.get(name, str(name)), {"correlation": correlation}, (0, thread), "cuda_runtime"))
+        for start, end, name, correlation, thread in base.execute(
+            "select start, end, nameId, correlationId, globalTid from CUPTI_ACTIVITY_KIND_RUNTIME"
+        ):
+            calls.append(
+                (start / 1e3, (end - start) / 1e3, texts.get(name, str(name)), {"correlation": correlation}, (0, thread), "cuda_runtime")
+            )
     if "NVTX_EVENTS" in names:
         columns = {row[1] for row in base.execute("pragma table_info(NVTX_EVENTS)")}
         text = "coalesce(text, textId)" if "textId" in columns else "text"
         for start, end, name, thread in base.execute(f"select start, end, {text}, globalTid from NVTX_EVENTS where end is not null"):
-            host.append((start / 1e3, (end - start) / 1e3, texts.get(name, str(name)) if isinstance(name, int) else str(name), {}, (0, thread), "user_annotation"))
+            host.append(
+                (
+                    start / 1e3,
+                    (end - start) / 1e3,
+                    texts.get(name, str(name)) if isinstance(name, int) else str(name),
+                    {},
+                    (0, thread),
+                    "user_annotation",
+                )
+            )
     head = {}
     if "TARGET_INFO_GPU" in names:
         head["deviceProperties"] = [{"name": row[0]} for row in base.execute("select name from TARGET_INFO_GPU")]
@@ -121,9 +164,13 @@ def read(path: Path):
 def facts(path: Path) -> dict:
     """Counts, sums, unions, spans, gaps by whether their work was queued; see the module."""
     device, calls, host, head = read(path)
-    answer: dict = {"device": [each.get("name") for each in head.get("deviceProperties") or []][:1], "memory_events": head.get("memory"), "other_events": head.get("other")}
+    answer: dict = {
+        "device": [each.get("name") for each in head.get("deviceProperties") or []][:1],
+        "memory_events": head.get("memory"),
+        "other_events": head.get("other"),
+    }
     answer |= {"device_events": len(device), "calls": len(calls), "host_events": len(host)}
-    marks = sorted((start, duration) for start, duration, name, *_ , category in host if str(name).startswith("ProfilerStep"))
+    marks = sorted((start, duration) for start, duration, name, *_, category in host if str(name).startswith("ProfilerStep"))
     answer["step_marks_ms"] = [round(duration / 1e3, 3) for _, duration in marks][:12]
     everything = [*device, *calls, *host]
     if not everything:
@@ -150,11 +197,22 @@ def facts(path: Path) -> dict:
     answer["host_ops_own_ms"] = {name: round(value / 1e3, 3) for name, value in own.most_common(6)}
     if not device:
         return answer
-    kernels = [row for row in device if not row[2].startswith(("Memcpy", "Memset")) and row[5] not in {"gpu_memcpy", "gpu_memset", "memcpy", "memset"}]
+    kernels = [
+        row
+        for row in device
+        if not row[2].startswith(("Memcpy", "Memset")) and row[5] not in {"gpu_memcpy", "gpu_memset", "memcpy", "memset"}
+    ]
     compute = [row for row in kernels if not COMMUNICATION.search(row[2])]
     talking = [row for row in kernels if COMMUNICATION.search(row[2])]
-    copying = [row for row in device if row not in kernels] if len(device) < 3000 else [row for row in device if row[5] in {"gpu_memcpy", "gpu_memset", "memcpy", "memset"}]
-    spans = {name: union((row[0], row[0] + row[1]) for row in rows) for name, rows in (("compute", compute), ("communication", talking), ("copy", copying), ("busy", device))}
+    copying = (
+        [row for row in device if row not in kernels]
+        if len(device) < 3000
+        else [row for row in device if row[5] in {"gpu_memcpy", "gpu_memset", "memcpy", "memset"}]
+    )
+    spans = {
+        name: union((row[0], row[0] + row[1]) for row in rows)
+        for name, rows in (("compute", compute), ("communication", talking), ("copy", copying), ("busy", device))
+    }
     begin, end = spans["busy"][0][0], spans["busy"][-1][1]
     answer["device_span_ms"] = round((end - begin) / 1e3, 3)
     answer["before_device_ms"] = round((begin - first) / 1e3, 3)
@@ -165,8 +223,16 @@ def facts(path: Path) -> dict:
     for name in {row[2] for row in copying}:
         mine = [row for row in copying if row[2] == name]
         alone = measure(minus(union((row[0], row[0] + row[1]) for row in mine), spans["compute"]))
-        sums[name] = [len(mine), round(sum(row[1] for row in mine) / 1e3, 3), sum(int(row[3].get("bytes") or 0) for row in mine), round(alone / 1e3, 3)]
-    answer["copies"] = {name: dict(zip(("count", "ms", "bytes", "exposed_ms"), value, strict=True)) for name, value in sorted(sums.items(), key=lambda item: -item[1][1])}
+        sums[name] = [
+            len(mine),
+            round(sum(row[1] for row in mine) / 1e3, 3),
+            sum(int(row[3].get("bytes") or 0) for row in mine),
+            round(alone / 1e3, 3),
+        ]
+    answer["copies"] = {
+        name: dict(zip(("count", "ms", "bytes", "exposed_ms"), value, strict=True))
+        for name, value in sorted(sums.items(), key=lambda item: -item[1][1])
+    }
     top = collections.Counter()
     for row in kernels:
         top[row[2]] += row[1]
@@ -186,7 +252,7 @@ def _gaps(device, calls, host, busy) -> dict:
             launch.setdefault(correlation, []).append((start, start + duration, name))
     ordered = sorted(device, key=lambda row: row[0])
     position, queued, late, unknown, longest = 0, 0.0, 0.0, 0.0, []
-    for before, after in zip(busy, busy[1:], strict=False):
+    for before, after in pairwise(busy):
         gap = after[0] - before[1]
         while position < len(ordered) and ordered[position][0] < after[0]:
             position += 1
@@ -206,11 +272,26 @@ def _gaps(device, calls, host, busy) -> dict:
         for row in (*host, *calls):
             if row[0] < end and row[0] + row[1] > start and row[1] < 20 * gap:
                 doing[str(row[2])[:60]] += min(end, row[0] + row[1]) - max(start, row[0])
-        told.append({"ms": round(gap / 1e3, 3), "before": name[:60], "launched_after_ms": None if launched is None else round(launched / 1e3, 3), "meanwhile": {key: round(value / 1e3, 3) for key, value in doing.most_common(5)}})
+        told.append(
+            {
+                "ms": round(gap / 1e3, 3),
+                "before": name[:60],
+                "launched_after_ms": None if launched is None else round(launched / 1e3, 3),
+                "meanwhile": {key: round(value / 1e3, 3) for key, value in doing.most_common(5)},
+            }
+        )
     waits = [row for row in calls if re.search(r"Synchronize$", row[2])]
     reads = collections.Counter(row[2] for row in calls)
     loading = union((row[0], row[0] + row[1]) for row in host if BETWEEN.search(str(row[2])))
-    return {"gaps_queued_ms": round(queued / 1e3, 3), "gaps_late_ms": round(late / 1e3, 3), "gaps_unknown_ms": round(unknown / 1e3, 3), "largest_gaps": told, "synchronize": [len(waits), round(sum(row[1] for row in waits) / 1e3, 3)], "call_counts": dict(reads.most_common(6)), "loading_ms": round(measure(loading) / 1e3, 3)}
+    return {
+        "gaps_queued_ms": round(queued / 1e3, 3),
+        "gaps_late_ms": round(late / 1e3, 3),
+        "gaps_unknown_ms": round(unknown / 1e3, 3),
+        "largest_gaps": told,
+        "synchronize": [len(waits), round(sum(row[1] for row in waits) / 1e3, 3)],
+        "call_counts": dict(reads.most_common(6)),
+        "loading_ms": round(measure(loading) / 1e3, 3),
+    }
 
 
 def main(paths: list[str]) -> None:

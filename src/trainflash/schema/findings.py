@@ -17,7 +17,7 @@ Kind = Literal[
     "logging", "checkpoint", "evaluation", "padding", "shape_instability", "recompilation", "thread_oversubscription",
     "small_microbatch", "optimizer", "debug_api", "recompute", "attention_kernel", "precision", "memory_format", "communication",
     "rank_straggler", "throttling", "memory_pressure", "worker_memory", "garbage_collection", "host_code", "slow_operator", "callback",
-    "growth", "startup", "hung", "compute",
+    "growth", "startup", "stream_wait", "hung", "compute",
 ]  # fmt: skip
 KINDS: tuple[Kind, ...] = get_args(Kind)
 

@@ -110,7 +110,8 @@ class CopyStat:
     total_duration: float
     bytes_total: int | None
     bandwidth_gb_s: float | None
-    exposed_us: float  # no kernel beside it
+    exposed_us: float  # no kernel that computes beside it
+    hidden_us: float = 0.0  # the instants at which one does
     duration_unit: str = "us"
 
 

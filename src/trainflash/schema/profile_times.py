@@ -8,7 +8,7 @@ from typing import Literal
 BreakdownMode = Literal["exclusive_global", "exclusive_per_track", "inclusive"]
 Basis = Literal["step_markers", "optimizer_steps", "device_steps", "xprof", "none"]
 IdleCauseName = Literal[
-    "data_loading", "launch_bound", "synchronization", "copy", "collective_wait", "no_work", "queued", "unknown",
+    "data_loading", "launch_bound", "synchronization", "copy", "collective_wait", "no_work", "host_code", "queued", "startup", "unknown",
 ]  # fmt: skip
 
 

@@ -48,4 +48,17 @@ DEVICE = (
         "https://docs.pytorch.org/docs/stable/torch.compiler.html",
         "T2, T15, T20",
     ),
+    Explanation(
+        "stream_wait",
+        "work was launched long before, and the device is idle all the same: it waits on the device's side",
+        "events of another stream, a collective whose other ranks come late, a host function on the stream, another process on the card, a "
+        "driver that sends launches off in batches",
+        "of a profiler's trace: an idle stretch whose next work had been launched before it began, or 0.1 ms and more before that work did",
+        (
+            Fix("look at the events that its stream waits for, and at what runs on the other streams", "none"),
+            Fix("profile all ranks: the one that comes last to the collective before is the one to look at", "none"),
+            Fix("no other process on the card while measuring", "none"),
+        ),
+        "https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#streams",
+    ),
 )

@@ -1,103 +1,10 @@
-"""Peak arithmetic rates of accelerators, TFLOP/s, for MFU: dense (no structured sparsity), products accumulated in float32.
-
-Each row cites the maker's own sheet. What is not listed has no peak, so MFU is None: `peak_tflops` gives it. Half of a sheet's figure is
-taken where it states only the sparse rate. A MIG slice has no published peak of its own, and a processor's depends on its clock under
-load: neither is listed.
-"""
+"""Peak rates for MFU, from the registry of boards, and what to say where there is none."""
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
+from trainflash.schema.boards import BOARDS, FORMATS, Board, Peak, peak
 
-_H100 = "NVIDIA H100 Tensor Core GPU datasheet, resources.nvidia.com/en-us-tensor-core/nvidia-tensor-core-gpu-datasheet"
-_H200 = "NVIDIA H200 datasheet, nvidia.com/en-us/data-center/h200"
-_CENTER = "nvidia.com/en-us/data-center"
-_MI200 = "amd.com/en/products/accelerators/instinct/mi200"
-_MI300 = "amd.com/en/products/accelerators/instinct/mi300"
-_A100 = "NVIDIA A100 datasheet, nvidia.com/en-us/data-center/a100"
-_V100 = "NVIDIA V100 datasheet, nvidia.com/en-us/data-center/v100"
-_ADA = "NVIDIA Ada GPU architecture whitepaper, appendix A"
-_GA102 = "NVIDIA Ampere GA102 GPU architecture whitepaper, appendix A"
-
-
-@dataclass(frozen=True)
-class Peak:
-    """TFLOP/s of one device as torch shows it, and where the figure stands."""
-
-    tflops: float
-    source: str
-
-
-@dataclass(frozen=True)
-class Board:
-    """Rates by number format; `pattern` is matched with the driver's name, first row wins."""
-
-    pattern: str
-    rates: dict[str, float]
-    source: str
-
-
-# Order matters: a more special name stands before a more general one.
-BOARDS: tuple[Board, ...] = (
-    Board(r"\bB200\b", {"bf16": 2250.0, "fp16": 2250.0, "fp8": 4500.0, "tf32": 1125.0, "fp32": 75.0},
-          "NVIDIA HGX B200 (an eighth of the 8-GPU figures), nvidia.com/en-us/data-center/hgx"),
-    Board(r"\bH200 NVL\b", {"bf16": 835.5, "fp16": 835.5, "fp8": 1670.5, "tf32": 417.5, "fp32": 60.0}, _H200),
-    Board(r"\bH200\b", {"bf16": 989.4, "fp16": 989.4, "fp8": 1978.9, "tf32": 494.7, "fp32": 66.9}, _H200),
-    Board(r"\bGH200\b", {"bf16": 989.4, "fp16": 989.4, "fp8": 1978.9, "tf32": 494.7, "fp32": 66.9},
-          "NVIDIA GH200 Grace Hopper datasheet, resources.nvidia.com/en-us-grace-cpu/grace-hopper-superchip"),
-    Board(r"\bH100 NVL\b", {"bf16": 835.5, "fp16": 835.5, "fp8": 1670.5, "tf32": 417.5, "fp32": 60.0}, _H100),
-    Board(r"\bH100 PCIe\b", {"bf16": 756.4, "fp16": 756.4, "fp8": 1513.0, "tf32": 378.2, "fp32": 51.2}, _H100),
-    Board(r"\bH100\b", {"bf16": 989.4, "fp16": 989.4, "fp8": 1978.9, "tf32": 494.7, "fp32": 66.9}, _H100),
-    Board(r"\bA100\b", {"bf16": 312.0, "fp16": 312.0, "tf32": 156.0, "fp32": 19.5}, _A100),
-    Board(r"\bA30\b", {"bf16": 165.0, "fp16": 165.0, "tf32": 82.0, "fp32": 10.3},
-          f"NVIDIA A30 datasheet, {_CENTER}/products/a30-gpu"),
-    Board(r"\bA40\b", {"bf16": 149.7, "fp16": 149.7, "tf32": 74.8, "fp32": 37.4},
-          f"NVIDIA A40 datasheet, {_CENTER}/a40"),
-    Board(r"\bA10\b", {"bf16": 125.0, "fp16": 125.0, "tf32": 62.5, "fp32": 31.2},
-          f"NVIDIA A10 datasheet, {_CENTER}/products/a10-gpu"),
-    Board(r"\bRTX A6000\b", {"bf16": 154.8, "fp16": 154.8, "tf32": 77.4, "fp32": 38.7}, _GA102),
-    Board(r"\bL40S\b", {"bf16": 362.05, "fp16": 362.05, "fp8": 733.0, "tf32": 183.0, "fp32": 91.6},
-          f"NVIDIA L40S datasheet, {_CENTER}/l40s"),
-    Board(r"\bL40\b", {"bf16": 181.05, "fp16": 181.05, "fp8": 362.0, "tf32": 90.5, "fp32": 90.5},
-          f"NVIDIA L40 datasheet, {_CENTER}/l40"),
-    Board(r"\bL4\b", {"bf16": 121.0, "fp16": 121.0, "fp8": 242.5, "tf32": 60.0, "fp32": 30.3},
-          f"NVIDIA L4 datasheet, {_CENTER}/l4"),
-    Board(r"\bRTX 4090\b(?! D| Laptop)", {"bf16": 165.2, "fp16": 165.2, "tf32": 82.6, "fp32": 82.6}, _ADA),
-    Board(r"\bRTX 3090\b(?! Ti)", {"bf16": 71.0, "fp16": 71.0, "tf32": 35.6, "fp32": 35.6}, _GA102),
-    Board(r"\bV100S\b", {"fp16": 130.0, "fp32": 16.4}, _V100),
-    Board(r"\bV100-(?:PCIE|FHHL)", {"fp16": 112.0, "fp32": 14.0}, _V100),
-    Board(r"\bV100\b", {"fp16": 125.0, "fp32": 15.7}, _V100),
-    Board(r"\bT4\b", {"fp16": 65.0, "fp32": 8.1},
-          f"NVIDIA T4 datasheet, {_CENTER}/tesla-t4"),
-    Board(r"\bMI325X\b", {"bf16": 1307.4, "fp16": 1307.4, "fp8": 2614.9, "tf32": 653.7, "fp32": 163.4},
-          f"AMD Instinct MI325X data sheet, {_MI300}/mi325x.html"),
-    Board(r"\bMI300X\b", {"bf16": 1307.4, "fp16": 1307.4, "fp8": 2614.9, "tf32": 653.7, "fp32": 163.4},
-          f"AMD Instinct MI300X data sheet, {_MI300}/mi300x.html"),
-    Board(r"\bMI300A\b", {"bf16": 980.6, "fp16": 980.6, "fp8": 1961.2, "tf32": 490.3, "fp32": 122.6},
-          f"AMD Instinct MI300A data sheet, {_MI300}/mi300a.html"),
-    Board(r"\bMI250X\b", {"bf16": 191.5, "fp16": 191.5, "fp32": 47.9},
-          f"AMD Instinct MI250X data sheet (half: torch shows each of the two dies), {_MI200}/mi250x.html"),
-    Board(r"\bMI250\b", {"bf16": 181.0, "fp16": 181.0, "fp32": 45.3},
-          f"AMD Instinct MI250 data sheet (half: torch shows each of the two dies), {_MI200}/mi250.html"),
-    Board(r"\bMI210\b", {"bf16": 181.0, "fp16": 181.0, "fp32": 45.3},
-          f"AMD Instinct MI210 data sheet, {_MI200}/mi210.html"),
-    Board(r"\bMI100\b", {"bf16": 92.3, "fp16": 184.6, "fp32": 46.1},
-          "AMD Instinct MI100 data sheet, amd.com/en/products/accelerators/instinct/mi100.html"),
-)  # fmt: skip
-
-FORMATS = {"bfloat16": "bf16", "float16": "fp16", "half": "fp16", "float32": "fp32", "tfloat32": "tf32", "float8": "fp8"}
-
-
-def peak(name: str, dtype: str) -> Peak | None:
-    """The peak of the accelerator that the driver calls `name` for torch's `dtype` ("tfloat32": float32 by TF32); None: not known."""
-    if re.search(r"\bMIG\b", name):
-        return None
-    for board in BOARDS:
-        if re.search(board.pattern, name, re.IGNORECASE):
-            rate = board.rates.get(FORMATS.get(dtype, dtype))
-            return None if rate is None else Peak(rate, board.source)
-    return None
+__all__ = ["BOARDS", "FORMATS", "Board", "Peak", "peak", "why_none"]
 
 
 def why_none(name: str | None, dtype: str) -> str:

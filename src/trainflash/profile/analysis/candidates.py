@@ -5,11 +5,14 @@ Rules are functions of one signature in one literal tuple. A rule whose figures 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from trainflash.profile.analysis import products
 from trainflash.profile.analysis.thresholds import DEFAULT, Thresholds
 from trainflash.schema import Evidence
+from trainflash.schema.boards import Board
+from trainflash.schema.profile_ops import CopyStat
 from trainflash.schema.profile_times import IdleCause
 from trainflash.schema.profiles import OptimizationCandidate, ProfileSummary
 
@@ -21,18 +24,47 @@ class _Case:
     summary: ProfileSummary
     limits: Thresholds
 
+    @property
+    def startup_us(self) -> float:
+        """What belongs to no steady step."""
+        idle = self.summary.idle
+        return sum(each.total_us for each in idle.causes if each.cause == "startup") if idle else 0.0
+
+    @property
+    def window_us(self) -> float:
+        """The window without it: all shares are of this."""
+        return max(self.summary.time_breakdown.window_us - self.startup_us, 0.0)
+
+    def part(self, time_us: float) -> float:
+        """Share of the window; of nothing it is 0."""
+        return min(time_us / self.window_us, 1.0) if self.window_us else 0.0
+
     def cause(self, name: str) -> IdleCause | None:
         """The idle cause of this name, if it is large enough to be listed."""
         idle = self.summary.idle
         found = next((each for each in idle.causes if each.cause == name), None) if idle else None
-        return found if found and found.share_of_window >= self.limits.listed else None
+        return found if found and self.part(found.total_us) >= self.limits.listed else None
 
-    def share_of_device(self, family: str) -> float:
-        """The family's part of the window: its share of device time times the share of the window in which kernels ran."""
+    @property
+    def computing(self) -> float:
+        """Share of the window in which kernels compute."""
+        return self.part(self.summary.time_breakdown.compute.share_of_total * self.summary.time_breakdown.window_us)
+
+    def of_device(self, time_us: float) -> float:
+        """The share of the window that kernels of this summed time have: their part of all device time, times that of the window."""
         breakdown = self.summary.time_breakdown
         working = breakdown.compute.share_of_total + breakdown.communication.share_of_total + breakdown.copy.share_of_total
-        found = next((each for each in self.summary.semantic_families if each.family == family), None)
-        return found.share_of_total * min(working, 1.0) if found else 0.0
+        whole = sum(each.exclusive_duration for each in self.summary.semantic_families)
+        return time_us / whole * min(self.part(working * breakdown.window_us), 1.0) if whole else 0.0
+
+    def family_us(self, family: str) -> float:
+        """Summed time of a family."""
+        return next((each.exclusive_duration for each in self.summary.semantic_families if each.family == family), 0.0)
+
+    @property
+    def card(self) -> Board | None:
+        """The registry's row of the devices."""
+        return products.card([each.name for each in self.summary.devices])
 
     def names(self) -> str:
         """Everything that the summary quotes from the program, for rules that look for a word."""
@@ -41,14 +73,53 @@ class _Case:
         doing = [activity.name for gap in summary.gap_before_ops for activity in gap.host_activity]
         return "\n".join([*paths, *doing, *(op.name for op in summary.host_ops)])
 
+    def host_was_in(self, cause: str) -> str | None:
+        """Where the host mostly was in the gaps of this cause."""
+        times: dict[str, float] = {}
+        for gap in self.summary.gap_before_ops:
+            if next(iter(gap.causes), None) == cause:
+                for each in gap.host_activity:
+                    times[each.name] = times.get(each.name, 0.0) + each.overlap_us
+        return min(times, key=lambda name: (-times[name], name)) if times else None
+
 
 def candidates(summary: ProfileSummary, limits: Thresholds = DEFAULT) -> tuple[OptimizationCandidate, ...]:
-    """All candidates, the one with the largest share first."""
+    """All candidates, the one with the largest share first. Where most of the window is start-up, nothing else can be told from it."""
     case = _Case(summary, limits)
-    found = [candidate for rule in RULES for candidate in rule(case)]
+    setting_up = list(_startup(case))
+    if setting_up and case.startup_us > case.window_us:
+        return tuple(setting_up)
+    found = [*setting_up, *(candidate for rule in RULES for candidate in rule(case))]
     if not found and summary.trace_overview.num_complete_events:
         found = list(_healthy(case))
-    return tuple(sorted(found, key=lambda each: (-(each.share or 0.0), each.candidate_id)))
+    return tuple(sorted(found, key=lambda each: (-_worth(each, limits), each.candidate_id)))
+
+
+def _worth(candidate: OptimizationCandidate, limits: Thresholds) -> float:
+    """What it is ranked by: its share; of time in which kernels run only the part that its cure usually saves, or can save at most."""
+    share = candidate.share or 0.0
+    usual = {"precision": limits.half_saving, "attention": limits.attention_saving, "optimizer": limits.optimizer_saving}
+    most = 1 - 1 / candidate.ceiling_speedup if candidate.ceiling_speedup else share
+    return min(share * usual.get(candidate.candidate_id, 1.0), most)
+
+
+def _startup(case: _Case) -> Iterator[OptimizationCandidate]:
+    idle, whole = case.summary.idle, case.summary.time_breakdown.window_us
+    found = next((each for each in idle.causes if each.cause == "startup"), None) if idle else None
+    if not found or not whole or found.total_us / whole < case.limits.listed:
+        return
+    doing = case.host_was_in("startup")
+    figures = [
+        Evidence("idle", round(found.total_us / US_PER_MS, 3), "ms"),
+        Evidence("stretches", found.count),
+        Evidence("longest", round(found.longest_us / US_PER_MS, 3), "ms"),
+    ] + ([Evidence("the host was in", doing)] if doing else [])
+    yield _candidate(
+        "startup", "Start-up, or a single stall: no part of a steady step",
+        "Libraries that are loaded, first allocations, compilation, or one stall: it does not come again in each step, and is left out "
+        "of all other shares.", "startup", (), found.total_us / whole,
+        ["profile later: torch.profiler.schedule(wait=…, warmup=…), three steps or more"], figures, bounded=False,
+    )  # fmt: skip
 
 
 def _loading(case: _Case) -> Iterator[OptimizationCandidate]:
@@ -67,7 +138,7 @@ def _loading(case: _Case) -> Iterator[OptimizationCandidate]:
     yield _candidate(
         "data_loading", "The device waits for batches", f"Batches are made {how} while nothing runs on the device.", "input_cpu",
         ("dataloader_workers", "memoize_function") if single else ("dataloader_workers", "prefetch_factor", "memoize_function"),
-        cause.share_of_window, suggestions, _idle_figures(cause),
+        case.part(cause.total_us), suggestions, _idle_figures(case, cause),
     )  # fmt: skip
 
 
@@ -91,7 +162,7 @@ def _launching(case: _Case) -> Iterator[OptimizationCandidate]:
     cause, launches = case.cause("launch_bound"), case.summary.launches
     if not cause:
         return
-    figures = _idle_figures(cause)
+    figures = _idle_figures(case, cause)
     if launches:
         figures += [Evidence("kernels", launches.kernels)]
         if launches.mean_kernel_us is not None:
@@ -105,7 +176,29 @@ def _launching(case: _Case) -> Iterator[OptimizationCandidate]:
     yield _candidate(
         "launch_bound", "The device waits for the host to launch work",
         "Between kernels the host runs operators and Python that prepare the next launch.", "launch_overhead", (),
-        cause.share_of_window, suggestions, figures,
+        case.part(cause.total_us), suggestions, figures,
+    )  # fmt: skip
+
+
+def _queued(case: _Case) -> Iterator[OptimizationCandidate]:
+    cause = case.cause("queued")
+    if not cause:
+        return
+    figures = _idle_figures(case, cause)
+    if cause.total_us < cause.count * case.limits.between_kernels_us:
+        yield _candidate(
+            "between_kernels", "The device pauses between short kernels", "Their work was queued; it takes a moment to begin each one.",
+            "launch_overhead", (), case.part(cause.total_us), ["fewer and larger kernels: fuse them with torch.compile"],
+            [*figures, Evidence("stretches", cause.count)],
+        )  # fmt: skip
+        return
+    several = (case.summary.trace_overview.world_size or 1) > case.summary.trace_overview.num_ranks
+    suggestions = ["look at what its stream waits for: events of other streams, collectives, host functions, another process"]
+    suggestions += ["profile the other ranks too: work behind a collective waits for the last of them"] if several else []
+    yield _candidate(
+        "queued", "Work that was launched waits on the device", "The host had launched it before: no call of the host is to blame.",
+        "stream_wait", (), case.part(cause.total_us), suggestions,
+        [*figures, Evidence("longest", round(cause.longest_us / US_PER_MS, 3), "ms")],
     )  # fmt: skip
 
 
@@ -113,32 +206,70 @@ def _synchronising(case: _Case) -> Iterator[OptimizationCandidate]:
     cause, launches = case.cause("synchronization"), case.summary.launches
     if not cause:
         return
-    figures = _idle_figures(cause)
+    figures = _idle_figures(case, cause)
     if launches:
         figures.append(Evidence("synchronizing calls", launches.synchronizing_calls))
     yield _candidate(
         "synchronization", "The host waits for the device, then the device for the host",
-        "A synchronizing call lets the queue run dry; the device idles until it is filled again.", "sync_point", (),
-        cause.share_of_window, ["read values (.item(), .cpu(), print of a tensor) less often, or later"], figures,
+        "A synchronizing call, or a read of a result, lets the queue run dry; the device idles until it is filled again.", "sync_point", (),
+        case.part(cause.total_us), ["read values (.item(), .cpu(), print of a tensor) less often, or later"], figures,
+    )  # fmt: skip
+
+
+def _pageable(case: _Case) -> Iterator[OptimizationCandidate]:
+    unpinned = [each for each in case.summary.copies if each.direction == "H2D" and each.pinned is False]
+    exposed = sum(each.exposed_us for each in unpinned)
+    waiting = case.cause("copy") if unpinned else None
+    part = case.part(exposed + (waiting.total_us if waiting else 0.0))
+    if part < case.limits.unpinned:
+        return
+    yield _candidate(
+        "pageable_copies", "Copies to the device from pageable memory", "Such copies go through a staging buffer and hold up the host.",
+        "h2d", ("pin_memory",), part, ["pin the batches, and copy with non_blocking=True"], _copied(unpinned),
     )  # fmt: skip
 
 
 def _copies(case: _Case) -> Iterator[OptimizationCandidate]:
-    window = case.summary.time_breakdown.window_us
-    unpinned = [each for each in case.summary.copies if each.direction == "H2D" and each.pinned is False]
-    exposed = sum(each.exposed_us for each in unpinned)
-    if not unpinned and any(each.pinned for each in case.summary.copies if each.direction == "H2D"):
-        return  # what waits are other calls: making pinned memory, say
-    waiting = case.cause("copy")
-    part = exposed / window + (waiting.share_of_window if waiting else 0.0) if window else 0.0
-    if part < case.limits.unpinned:
-        return
-    total = sum(each.bytes_total or 0 for each in unpinned)
-    figures = [Evidence("exposed copies", round(exposed / US_PER_MS, 3), "ms"), Evidence("copied", round(total / 1e6, 3), "MB")]
-    yield _candidate(
-        "pageable_copies", "Copies to the device from pageable memory", "Such copies go through a staging buffer and hold up the host.",
-        "h2d", ("pin_memory",) if unpinned else (), part, ["pin the batches, and copy with non_blocking=True"], figures,
-    )  # fmt: skip
+    """Copies of every other kind that nothing computes beside."""
+    for name, finding, title, rationale, chosen, suggestions in _COPIES:
+        mine = [each for each in case.summary.copies if chosen(each)]
+        part = case.part(sum(each.exposed_us for each in mine))
+        if part >= case.limits.listed:
+            yield _candidate(name, title, rationale, finding, (), part, list(suggestions), _copied(mine))
+
+
+_COPIES = (
+    (
+        "host_to_device", "h2d", "Copies to the device that nothing computes beside",
+        "From pinned memory, or memory of unknown kind. Large ones in each step are weights or states that are kept on the host.",
+        lambda each: each.direction == "H2D" and each.pinned is not False,
+        ("offload less: keep on the device what fits", "prefetch further ahead on a stream of its own", "copy fewer bytes"),
+    ),
+    (
+        "device_to_host", "h2d", "Copies to the host that nothing computes beside", "Results, or states that are offloaded.",
+        lambda each: each.direction == "D2H",
+        ("copy less often, or fewer bytes", "copy into pinned memory with non_blocking=True, and go on computing"),
+    ),
+    (
+        "within_device", "slow_operator", "Copies within the device", "Clones, concatenations and tensors that are made contiguous.",
+        lambda each: each.direction == "D2D",
+        ("write results where they are needed, rather than copying them there", "one flat buffer instead of many small copies"),
+    ),
+    (
+        "between_devices", "communication", "Copies between devices that nothing computes beside", "Peer to peer.",
+        lambda each: each.direction == "P2P", ("overlap them with computing", "keep tensors where they are used"),
+    ),
+)  # fmt: skip
+
+
+def _copied(copies: Sequence[CopyStat]) -> list[Evidence]:
+    figures = [Evidence("exposed copies", round(sum(each.exposed_us for each in copies) / US_PER_MS, 3), "ms")]
+    figures.append(Evidence("hidden behind computing", round(sum(each.hidden_us for each in copies) / US_PER_MS, 3), "ms"))
+    figures.append(Evidence("copies", sum(each.count for each in copies)))
+    known = [each.bytes_total for each in copies]
+    if all(known):
+        figures.append(Evidence("copied", round(sum(each or 0 for each in known) / 1e6, 3), "MB"))
+    return figures
 
 
 def _late_rank(case: _Case) -> Iterator[OptimizationCandidate]:
@@ -147,9 +278,9 @@ def _late_rank(case: _Case) -> Iterator[OptimizationCandidate]:
         return
     whole = alignment.waiting_us + alignment.transfer_us
     waiting = alignment.waiting_us / whole
-    idle, window = case.summary.idle, case.summary.time_breakdown.window_us
+    idle = case.summary.idle
     inside = idle.waiting_us if idle and idle.waiting_us is not None else alignment.waiting_us  # warm-up's does not count
-    part = min(1.0, inside / window) if window else 0.0
+    part = case.part(inside)
     if waiting < case.limits.waiting or part < case.limits.listed:
         return
     worst = alignment.stragglers[0] if alignment.stragglers else None
@@ -171,11 +302,13 @@ def _late_rank(case: _Case) -> Iterator[OptimizationCandidate]:
 
 def _communication(case: _Case) -> Iterator[OptimizationCandidate]:
     summary, overlap = case.summary, case.summary.overlap
-    if not overlap or not summary.time_breakdown.window_us:
+    if not overlap or not case.window_us:
         return
     waiting = summary.idle.waiting_us if summary.idle and summary.idle.waiting_us is not None else None
     held = overlap.blocking_us if overlap.blocking_us is not None else overlap.exposed_us
-    part = max(held - (waiting or 0.0), 0.0) / summary.time_breakdown.window_us
+    each_step, mean_us = _collectives_each_step(summary)
+    many = each_step >= case.limits.many_collectives and mean_us < case.limits.small_collective_us
+    part = case.part(max((overlap.exposed_us if many else held) - (waiting or 0.0), 0.0))
     if part < case.limits.listed:
         return
     figures = [Evidence("exposed communication", round(overlap.exposed_us / US_PER_MS, 3), "ms")]
@@ -186,6 +319,15 @@ def _communication(case: _Case) -> Iterator[OptimizationCandidate]:
     worst = summary.communication_ops[0] if summary.communication_ops else None
     if worst:
         figures.append(Evidence("costliest collective", worst.collective))
+    if many:
+        figures += [Evidence("collectives a step", round(each_step, 1)), Evidence("mean collective", round(mean_us, 1), "µs")]
+        yield _candidate(
+            "small_collectives", "Many small collectives", "Each of them waits for all ranks and moves little; nothing computes beside.",
+            "communication", (), part,
+            ["larger buckets: bucket_cap_mb of DistributedDataParallel, or one flat buffer", "reduce once for all micro-batches (no_sync)"],
+            figures,
+        )  # fmt: skip
+        return
     yield _candidate(
         "exposed_communication", "Communication that nothing computes beside", "Computing stands still while collectives run.",
         "communication", (), part,
@@ -193,41 +335,74 @@ def _communication(case: _Case) -> Iterator[OptimizationCandidate]:
     )  # fmt: skip
 
 
+def _collectives_each_step(summary: ProfileSummary) -> tuple[float, float]:
+    """(collectives of one rank in one steady step, mean microseconds of one); 0 where steps are not known."""
+    steps = summary.step_time.steady_state_steps.count * max(len(summary.ranks), 1)
+    count = sum(each.count for each in summary.communication_ops)
+    total = sum(each.total_duration for each in summary.communication_ops)
+    return (count / steps if steps else 0.0), (total / count if count else 0.0)
+
+
 def _untraced(case: _Case) -> Iterator[OptimizationCandidate]:
     cause = case.cause("no_work")
     if not cause:
         return
+    stacks = bool(case.summary.source_sites)
     yield _candidate(
         "untraced_host", "The device waits for code that the trace does not show",
         "For a millisecond or more at a time no operator and no call was recorded on the threads that drive the device.", "host_code", (),
-        cause.share_of_window, ["profile with stacks, or run trainflash diagnose, which names the lines"],
-        _idle_figures(cause),
+        case.part(cause.total_us),
+        ["look at what other threads and processes did: these slept"] if stacks
+        else ["profile with stacks, or run trainflash diagnose, which names the lines"],
+        _idle_figures(case, cause),
+    )  # fmt: skip
+
+
+def _host_code(case: _Case) -> Iterator[OptimizationCandidate]:
+    cause = case.cause("host_code")
+    if not cause:
+        return
+    doing, sites = case.host_was_in("host_code"), case.summary.source_sites
+    figures = _idle_figures(case, cause) + ([Evidence("mostly in", doing)] if doing else [])
+    figures += (
+        [Evidence("costliest function of the program", f"{sites[0].function} ({sites[0].file}:{sites[0].line})")]
+        if sites and sites[0].function != "<module>"
+        else []
+    )
+    yield _candidate(
+        "host_code", "The device waits for work on the host that launches nothing",
+        "For a millisecond or more at a time the threads that drive the device ran operators or Python on the host, and called nothing.",
+        "host_code", (),
+        case.part(cause.total_us),
+        ["do it before, in worker processes, or on the device", "remember what does not change"], figures,
     )  # fmt: skip
 
 
 def _optimizer(case: _Case) -> Iterator[OptimizationCandidate]:
     region = next((each for each in case.summary.hierarchical_regions if "Optimizer.step" in each.path.rsplit("/", 1)[-1]), None)
-    steps, window = case.summary.step_time, case.summary.time_breakdown.window_us
-    host = region.host_inclusive_us if region else None
-    if not host or not window:
+    steps, host = case.summary.step_time, region.host_inclusive_us if region else None
+    if not host:
         return
-    if case.summary.idle is not None:  # what the host does while the device works costs nothing
+    on_device = case.summary.idle is not None
+    if on_device:  # what the host does while the device works costs nothing
         breakdown = case.summary.time_breakdown
-        idle = breakdown.host.total_duration + breakdown.stall.total_duration
+        idle = max(breakdown.host.total_duration + breakdown.stall.total_duration - case.startup_us, 0.0)
         host = min(host, idle + (region.inclusive_duration if region and region.basis == "device" else 0.0))
-    if host / window < case.limits.optimizer:
+    part = case.part(host)
+    if part < case.limits.optimizer:
         return
     count = sum(1 for step in steps.steps if not step.warmup)
     yield _candidate(
-        "optimizer", "The optimizer's step takes long", "It launches many small kernels, one after another.", "optimizer",
-        ("optimizer_fused", "optimizer_foreach", "zero_grad_set_to_none"), host / window * case.limits.optimizer_saving,
+        "optimizer", "The optimizer's step takes long",
+        "It launches many small kernels, one after another." if on_device else "It calls many small operators, one after another.",
+        "optimizer", ("optimizer_fused", "optimizer_foreach", "zero_grad_set_to_none"), part,
         ["use the fused or the foreach implementation"],
         [Evidence("in Optimizer.step", round(host / US_PER_MS, 3), "ms"), Evidence("steps", count)],
     )  # fmt: skip
 
 
 def _layout(case: _Case) -> Iterator[OptimizationCandidate]:
-    part = case.share_of_device("layout")
+    part = case.of_device(case.family_us("layout")) if case.summary.devices else 0.0
     if part < case.limits.layout:
         return
     example = next(each.example_op for each in case.summary.semantic_families if each.family == "layout")
@@ -238,37 +413,64 @@ def _layout(case: _Case) -> Iterator[OptimizationCandidate]:
 
 
 def _attention(case: _Case) -> Iterator[OptimizationCandidate]:
-    part = case.share_of_device("softmax") * case.limits.attention_saving
-    fused = any("flash" in op.name.lower() or "fmha" in op.name.lower() for op in case.summary.hot_ops)
-    products = any(op.launched_by in {"aten::bmm", "aten::baddbmm"} for op in case.summary.hot_ops)
-    if part < case.limits.listed or fused or not products:
+    ops = case.summary.hot_ops if case.summary.devices else ()
+    batched = [op for op in ops if op.launched_by in {"aten::bmm", "aten::baddbmm"}]
+    softmax = case.of_device(case.family_us("softmax"))
+    fused = case.of_device(case.family_us("attention"))
+    if not batched or softmax < case.limits.listed * case.limits.attention_softmax or fused > softmax:
         return
+    taken = sum(op.exclusive_duration for op in batched)
+    part = softmax + case.of_device(taken)
+    if part < case.limits.listed:
+        return
+    least = products.least_us(batched, case.card)
     yield _candidate(
         "attention", "Attention is written out", "Softmax kernels beside batched products, and no fused attention kernel.",
-        "attention_kernel", (), part, ["scaled_dot_product_attention"], [Evidence("softmax", round(part, 6), "share")],
+        "attention_kernel", (), part, ["scaled_dot_product_attention"],
+        [Evidence("softmax", round(softmax, 6), "share"), Evidence("batched products", round(part - softmax, 6), "share")],
+        saved=None if least is None else part - case.of_device(min(least, taken)),
     )  # fmt: skip
 
 
 def _single_precision(case: _Case) -> Iterator[OptimizationCandidate]:
-    slow = [op for op in case.summary.hot_ops if op.family in {"matmul", "convolution"} and _full_precision(op.name)]
-    whole = sum(op.exclusive_duration for op in case.summary.hot_ops)
-    part = sum(op.exclusive_duration for op in slow) / whole * case.summary.time_breakdown.compute.share_of_total if whole else 0.0
-    part *= case.limits.half_saving
-    if part < case.limits.listed:
+    slow = [op for op in case.summary.hot_ops if products.single_precision(op)] if case.summary.devices else []
+    taken = sum(op.exclusive_duration for op in slow)
+    part = case.of_device(taken)
+    formats = products.faster_formats(case.card)
+    if part < case.limits.listed or not formats:
         return
+    least = products.least_us(slow, case.card)
+    figures = [Evidence("such as", slow[0].name), Evidence("products in 32-bit floats", round(part, 6), "share")]
+    if least is not None:
+        figures.append(
+            Evidence("at the card's fastest 16-bit or TF32 rate they take at least", round(min(least, taken) / US_PER_MS, 3), "ms")
+        )
+    else:
+        figures.append(
+            Evidence("least time of these products", f"unknown: {'no shapes in the trace' if case.card else 'card not in the registry'}")
+        )
     yield _candidate(
-        "precision", "Products in 32-bit floats without tensor cores", "Kernels of this name use the slow units.", "precision", (), part,
-        ["TF32 (torch.set_float32_matmul_precision('high')) or automatic mixed precision"], [Evidence("such as", slow[0].name)],
+        "precision", "Products in 32-bit floats", "Kernels of these names multiply in full precision.", "precision", (), part,
+        formats, figures, saved=None if least is None else part - case.of_device(min(least, taken)),
     )  # fmt: skip
 
 
-def _full_precision(name: str) -> bool:
-    return any(word in name for word in ("sgemm", "scudnn", "_fp32_", "simt_s")) and "tf32" not in name and "tensorop" not in name
+def _computing(case: _Case) -> Iterator[OptimizationCandidate]:
+    """The device is hardly ever idle: what is left are the kernels themselves."""
+    if not case.summary.devices or case.computing < case.limits.busy:
+        return
+    families = [each for each in case.summary.semantic_families if each.family not in ("copy", "communication")][:3]
+    figures = [Evidence(f"{each.family} kernels", each.share_of_total, "share") for each in families]
+    figures += [Evidence("costliest op", case.summary.hot_ops[0].canonical_name)] if case.summary.hot_ops else []
+    yield _candidate(
+        "compute", "The device computes", "Hardly any time is lost around its kernels.", "compute", (), case.computing,
+        ["look at the costliest operations themselves: their format, their shapes, fused forms of them"], figures, bounded=False,
+    )  # fmt: skip
 
 
 def _healthy(case: _Case) -> Iterator[OptimizationCandidate]:
     summary = case.summary
-    if summary.devices and summary.time_breakdown.compute.share_of_total > 0.5:
+    if summary.devices and case.computing > case.limits.mostly:
         hottest = summary.hot_ops[0].canonical_name if summary.hot_ops else "none"
         yield _candidate(
             "compute", "The device computes", "No cost around it is large enough to be listed.", "compute", (), None,
@@ -283,25 +485,40 @@ def _healthy(case: _Case) -> Iterator[OptimizationCandidate]:
             "No device work is recorded, so the trace tells where the host computes, not whether it could be faster.", "compute", (), None,
             ["trainflash diagnose holds its operators against what this machine needs for them at least"], figures,
         )  # fmt: skip
+    elif not summary.devices and summary.host_ops and (summary.host_ops[0].share_of_total or 0.0) >= case.limits.function:
+        first = summary.host_ops[0]
+        yield _candidate(
+            "costliest_operator", f"{first.name} takes the most of the operators' time on the host",
+            "No device work is recorded: the trace tells where operators of the host take their time.", "compute", (),
+            None, ["trainflash diagnose holds operators against what this machine needs for them at least"],
+            [Evidence("of the operators' time", first.share_of_total or 0.0, "share"), Evidence("calls", first.count)],
+        )  # fmt: skip
 
 
 RULES = (
     _loading,
     _launching,
+    _queued,
     _synchronising,
+    _pageable,
     _copies,
     _late_rank,
     _communication,
     _untraced,
+    _host_code,
     _optimizer,
     _layout,
     _attention,
     _single_precision,
+    _computing,
 )
 
 
-def _idle_figures(cause: IdleCause) -> list[Evidence]:
-    figures = [Evidence("idle", round(cause.total_us / US_PER_MS, 3), "ms"), Evidence("of the window", cause.share_of_window, "share")]
+def _idle_figures(case: _Case, cause: IdleCause) -> list[Evidence]:
+    figures = [
+        Evidence("idle", round(cause.total_us / US_PER_MS, 3), "ms"),
+        Evidence("of the window", round(case.part(cause.total_us), 6), "share"),
+    ]
     if cause.per_step_us is not None:
         figures.append(Evidence("a step", round(cause.per_step_us / US_PER_MS, 3), "ms"))
     return figures
@@ -316,7 +533,12 @@ def _candidate(
     part: float | None,
     suggestions: list[str],
     figures: list[Evidence],
+    *,
+    saved: float | None = None,
+    bounded: bool = True,
 ) -> OptimizationCandidate:
+    """`saved`: what of `part` can go at most, where it is known; else all of it. `bounded` False: no part of it goes."""
+    most = part if saved is None else saved
     return OptimizationCandidate(
         candidate_id=candidate_id,
         title=title,
@@ -326,7 +548,7 @@ def _candidate(
         finding=finding,
         knobs=knobs,
         share=None if part is None else round(part, 6),
-        ceiling_speedup=round(1 / (1 - part), 4) if part is not None and 0 < part < 0.99 else None,
+        ceiling_speedup=round(1 / (1 - most), 4) if bounded and most is not None and 0 < most < 0.99 else None,
         figures=tuple(replace(figure, value=float(figure.value)) if isinstance(figure.value, int) else figure for figure in figures),
     )
 

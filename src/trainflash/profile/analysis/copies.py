@@ -56,14 +56,23 @@ def copies(timelines: Sequence[Timeline]) -> tuple[CopyStat, ...]:
             here = mine[same]
             known = sizes.has(rows[same])
             moved = sizes.take(rows[same], 0)
+            together = union(start[same], end[same])
             took, moving = end[same] - start[same], (device.end - device.start)[here[known]]  # the bytes of a copy move in all of its time
-            alone = without(union(start[same], end[same]), timeline.compute)
-            sums = found.setdefault(key, [0, 0, 0, 0, 0, 0])
-            added = (len(here), int(took.sum()), int(known.sum()), int(moved.sum()), int(moving.sum()), alone.total)
+            alone = without(together, timeline.compute)
+            sums = found.setdefault(key, [0] * 7)
+            added = (
+                len(here),
+                int(took.sum()),
+                int(known.sum()),
+                int(moved.sum()),
+                int(moving.sum()),
+                alone.total,
+                together.total - alone.total,
+            )
             for column, value in enumerate(added):
                 sums[column] += value
     answers = []
-    for (way, pinned), (count, total, sized, moved, sized_ns, alone) in found.items():
+    for (way, pinned), (count, total, sized, moved, sized_ns, alone, beside) in found.items():
         answers.append(
             CopyStat(
                 direction=way,
@@ -73,6 +82,7 @@ def copies(timelines: Sequence[Timeline]) -> tuple[CopyStat, ...]:
                 bytes_total=moved if sized == count else None,
                 bandwidth_gb_s=round(moved / sized_ns, 3) if sized and sized_ns else None,
                 exposed_us=us(alone),
+                hidden_us=us(beside),
             )
         )
     return tuple(sorted(answers, key=lambda each: (-each.total_duration, each.direction, str(each.pinned))))

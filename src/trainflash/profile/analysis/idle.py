@@ -2,12 +2,15 @@
 
 The causes, in the order in which they may claim an instant:
 
+* `startup`: a stretch that no steady step has (`one_offs`): loading, first allocations, compilation, a single stall;
+* `queued`: what follows had been launched already, and the device took that long to begin it: no host call is to blame;
 * `data_loading`: a driving thread fetches its next batch;
 * `collective_wait`: it is inside a call of a process group; or a collective runs, waits for a later rank, and nothing computes beside it;
-* `copy`: it is inside a copying call;
+* `copy`: it stages the bytes of a copy to the device;
 * `no_work`: no driving thread has any event for a millisecond or more: code that the tracer does not see;
-* `queued`: the work that follows had been launched before the device fell idle, and the device took that long to begin it;
-* `synchronization`: the host waits for the device, or the gap began while it did: its queue ran dry and is being filled again;
+* `host_code`: for as long it makes no call into the runtime, before work that it launches later: operators and Python on the host;
+* `synchronization`: the host waits for the device, for a read from it too, or the gap began while it did: its queue ran dry and is
+  being filled again;
 * `launch_bound`: everything else: the host is busy, and the device waits for what it will launch next;
 * `unknown`: the trace has no host threads.
 """
@@ -21,27 +24,43 @@ import numpy as np
 
 from trainflash.profile.analysis.figures import share, us
 from trainflash.profile.analysis.intervals import EMPTY, Spans, common, joined, shared_out, union, without
+from trainflash.profile.analysis.one_offs import one_offs
+from trainflash.profile.analysis.step_marks import RankSteps
 from trainflash.profile.analysis.thresholds import DEFAULT, Thresholds
 from trainflash.profile.analysis.timeline import Timeline
+from trainflash.profile.analysis.waiting_on_copies import staged_and_read
 from trainflash.schema.profile_times import Idle, IdleCause, IdleCauseName
 
 CAUSES: tuple[IdleCauseName, ...] = get_args(IdleCauseName)
 
 
-def causes_of(timeline: Timeline, waits: np.ndarray | None = None, limits: Thresholds = DEFAULT) -> dict[IdleCauseName, Spans]:
+def causes_of(
+    timeline: Timeline, steps: RankSteps, waits: np.ndarray | None = None, limits: Thresholds = DEFAULT
+) -> dict[IdleCauseName, Spans]:
     """The idle instants of one device by cause. `waits`: nanoseconds of waiting in each event of the rank's devices, -1 unknown."""
     found = dict.fromkeys(CAUSES, EMPTY)
+    startup = one_offs(timeline, steps, limits)
     if not len(timeline.rank.leading_tracks):
-        found["unknown"] = timeline.idle
+        found["startup"], found["unknown"] = startup, without(timeline.idle, startup)
     else:
-        late, queued, drained = _by_gap(timeline)
+        staged, read = staged_and_read(timeline, limits)
+        held = joined([timeline.threads.synchronizing, read])
+        late, queued, drained, known = _by_gap(timeline, held, limits)
+        threads = timeline.threads
         claims = {
-            "data_loading": timeline.threads.loading,
-            "collective_wait": timeline.threads.collective_calls,
-            "copy": timeline.threads.copy_calls,
-            "no_work": _untraced(timeline, limits),
+            "startup": startup,
             "queued": queued,
-            "synchronization": joined([timeline.threads.synchronizing, drained]),
+            "data_loading": threads.loading,
+            "collective_wait": threads.collective_calls,
+            "copy": staged,
+            "no_work": _silent(timeline, joined([threads.events, threads.loading, held]), limits),
+            "host_code": joined(
+                [
+                    _silent(timeline, joined([threads.operating, held]), limits),
+                    _silent(timeline, joined([threads.calling, held]), limits, known),
+                ]
+            ),
+            "synchronization": joined([held, drained]),
             "launch_bound": late,
         }
         *given, rest = shared_out(timeline.idle, list(claims.values()))
@@ -78,7 +97,7 @@ def idle(
         total = sum(part.total for part in parts)
         if total:
             longest = max(int((part.end - part.start).max()) for part in parts if len(part))
-            per_step = us(total / steps) if steps else None
+            per_step = us(total / steps) if steps and cause != "startup" else None  # what no steady step has is none's part
             answers.append(IdleCause(cause, us(total), share(total, window), sum(map(len, parts)), us(longest), per_step))
     known = [each for each in waiting if each is not None]
     return Idle(
@@ -89,26 +108,31 @@ def idle(
     )
 
 
-def _untraced(timeline: Timeline, limits: Thresholds) -> Spans:
-    """Stretches of a millisecond or more without any event of a driving thread."""
-    threads = timeline.threads
-    silent = without(timeline.whole, joined([threads.events, threads.loading, threads.synchronizing]))
+def _silent(timeline: Timeline, events: Spans, limits: Thresholds, inside: Spans | None = None) -> Spans:
+    """Stretches of a millisecond or more (`inside` these) without any of these events."""
+    silent = without(timeline.whole if inside is None else inside, events)
     long = silent.end - silent.start >= limits.untraced_ns
     return Spans(silent.start[long], silent.end[long])
 
 
-def _by_gap(timeline: Timeline) -> tuple[Spans, Spans, Spans]:
-    """(the host launches late, the launch came before the gap, the gap began while the host waited for the device)."""
+def _by_gap(timeline: Timeline, held: Spans, limits: Thresholds) -> tuple[Spans, Spans, Spans, Spans]:
+    """(the host launches late, the launch came before, the gap began while the host waited for the device, what was late is known).
+
+    Work that was launched in mid-gap is queued from the end of its call on, where it waits for longer than a launch takes.
+    """
     device, gaps = timeline.device, timeline.idle
     if not len(device) or not len(gaps):
-        return gaps, EMPTY, EMPTY
+        return gaps, EMPTY, EMPTY, EMPTY
     following = np.searchsorted(device.start, gaps.end, side="left")
     there = following < len(device)
     following = np.minimum(following, len(device) - 1)
-    launch = np.where(there & device.by_call[following], device.launch_ns[following], gaps.end)
-    early = launch < gaps.start
-    queued = Spans(gaps.start[early], gaps.end[early])
-    waits = timeline.threads.synchronizing
-    held = waits.contains(gaps.start)
-    drained = Spans(gaps.start[held], gaps.end[held])
-    return gaps, queued, common(drained, gaps)
+    known = there & device.by_call[following]
+    calls = np.where(known, device.launch[following], 0)
+    launch = np.where(known, device.launch_ns[following], gaps.end)
+    returned = np.where(known, timeline.rank.end[calls], gaps.end)
+    since = np.where(launch < gaps.start, gaps.start, returned)
+    early = (launch < gaps.start) | (gaps.end - returned >= limits.latency_ns)
+    queued = union(since[early], gaps.end[early])
+    dry = held.contains(gaps.start)
+    drained = Spans(gaps.start[dry], gaps.end[dry])
+    return gaps, queued, common(drained, gaps), Spans(gaps.start[known], gaps.end[known])

@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from trainflash.profile.analysis import words
 from trainflash.profile.analysis.figures import us
-from trainflash.profile.analysis.view import Rank
+from trainflash.profile.analysis.view import CALLS, Rank
 from trainflash.profile.events import Profile, TrackKind, content_digest
 from trainflash.schema.profiles import RunMetadata, TraceOverview, TraceProvenance
 
 MOST_HINTS = 10
+MOST_LOST = 16  # launches whose kernels lie outside of the window without anything being wrong
 _COMMAND_BUFFERS_OFF = re.compile(r"--xla_gpu_enable_command_buffer=(?:''|\"\"|\s|$)")
 _VERSION = re.compile(r"version$|^cupti|^roctracer|_version_?\w*$", re.IGNORECASE)
 _SOURCE = re.compile(r"([\w./-]+\.py)(?:\(\d+\)|:\d+)")
@@ -71,6 +73,7 @@ def _warnings(profile: Profile, ranks: Sequence[Rank], world_size: int | None):
             yield f"{where}{missing:,} events have no time and are left out"
         if rank.ambiguous:
             yield f"{where}{rank.ambiguous:,} device events have calls of several processes under one id: their launch is unknown"
+        yield from (f"{where}{said}" for said in _launched_in_vain(rank))
         if not len(rank.device):
             yield f"{where}no device work is recorded: figures are the host's"
         elif not (rank.device.launch >= 0).any():
@@ -82,6 +85,20 @@ def _warnings(profile: Profile, ranks: Sequence[Rank], world_size: int | None):
     if world_size and world_size > len(profile.traces):
         so = "waiting is at least what is said" if several else "waiting cannot be told from transfer, and one rank need not be typical"
         yield f"{len(profile.traces)} of {world_size} ranks are here: {so}"
+
+
+def _launched_in_vain(rank: Rank):
+    """Why there are launches whose kernels are missing."""
+    calls = rank.rows(*CALLS)
+    launches = calls[rank.named(calls, words.is_launch)]
+    seen = int(np.isin(launches, rank.device.launch).sum())
+    if len(launches) < MOST_LOST or seen * 2 > len(launches):
+        return
+    lost = f"{len(launches) - seen:,} of {len(launches):,} launches"
+    if rank.named(calls, words.is_capture).any():
+        yield f"{lost} ran no kernel: they were captured into a graph, which is no run of it"
+    else:
+        yield f"{lost} have no kernel in the trace: the profiler recorded calls, but not what ran"
 
 
 def provenance(profile: Profile, ranks: Sequence[Rank], readability: bool) -> TraceProvenance:

@@ -38,7 +38,7 @@ class Regions:
         self.rows = _region_rows(rank) if rows is None else rows
         self.tree: Nest = rank.nest(self.rows)
         codes = rank.trace.events.name[self.rows]
-        self.names, mine = np.unique(codes, return_inverse=True) if len(codes) else (codes, codes)
+        self.names, mine = _one_name(rank, codes) if len(codes) else (codes, codes)
         self.paths = paths(self.tree, mine.astype(np.int64))
         self._texts: dict[int, str] = {}
 
@@ -53,7 +53,7 @@ class Regions:
             return NO_REGION
         parts = []
         while path >= 0:
-            parts.append(_readable(self.rank.trace.strings[self.names[self.paths.name[path]]]))
+            parts.append(_readable(words.without_numbers(self.rank.trace.strings[self.names[self.paths.name[path]]])))
             path = int(self.paths.parent[path])
         return BETWEEN.join(reversed(parts))
 
@@ -248,6 +248,15 @@ def _region_rows(rank: Rank) -> np.ndarray:
     ops = rank.rows(Kind.HOST_OP)
     ops = ops[rank.named(ops, words.is_region)]
     return np.sort(np.concatenate((marks, frames, ops)))
+
+
+def _one_name(rank: Rank, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(code of one name for each that differs by more than running numbers, which of them each row has)."""
+    known, which = np.unique(codes, return_inverse=True)
+    first: dict[str, int] = {}
+    of = np.asarray([first.setdefault(words.without_numbers(rank.trace.strings[code]), place) for place, code in enumerate(known.tolist())])
+    kept, number = np.unique(of, return_inverse=True)
+    return known[kept], number[which]
 
 
 def _readable(name: str) -> str:

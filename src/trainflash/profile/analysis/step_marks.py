@@ -57,6 +57,11 @@ class _Marks:
     whole: np.ndarray  # whether the step that follows is the next by number
     among: tuple[str, ...]  # marks of other kinds that stand between them
 
+    def without_last(self) -> _Marks:
+        """All but the last step."""
+        columns = {name: getattr(self, name)[:-1] for name in ("number", "start", "end", "follows", "whole")}
+        return _Marks(**columns, among=self.among)
+
     @property
     def until(self) -> np.ndarray:
         """The end of each step on the host."""
@@ -68,6 +73,9 @@ def _marked(rank: Rank, limits: Thresholds) -> RankSteps | None:
     if marks is None:
         return None
     notes = []
+    if _ends_with_a_stop(rank, marks, limits):
+        marks = marks.without_last()
+        notes.append("the last mark holds no work: the profiler stops there, it is no step")
     missing = int((~marks.whole[:-1]).sum())
     if missing:
         notes.append(f"step marks are missing in {missing} places: the steps before them last until their own work ends")
@@ -86,6 +94,18 @@ def _marked(rank: Rank, limits: Thresholds) -> RankSteps | None:
             return on_device
         notes.append("the device works on for longer than a step after the last mark: other work, or a host that runs ahead of it")
     return RankSteps(marks.number, marks.start, end, "step_markers", tuple(notes))
+
+
+def _ends_with_a_stop(rank: Rank, marks: _Marks, limits: Thresholds) -> bool:
+    """Whether the last mark is short beside the others and nothing is launched in it."""
+    if len(marks.start) < 2:
+        return False
+    last, usual = int(marks.end[-1] - marks.start[-1]), float(np.median((marks.end - marks.start)[:-1]))
+    if last > limits.stop_share * usual:
+        return False
+    device = rank.device
+    begun = np.where(device.by_call, device.launch_ns, device.start)
+    return not bool(((begun >= marks.start[-1]) & (begun < marks.end[-1])).any())
 
 
 def _marks(rank: Rank) -> _Marks | None:

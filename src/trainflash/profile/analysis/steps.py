@@ -18,14 +18,26 @@ from trainflash.schema.profile_times import Basis, Step, StepClassSummary, StepT
 MOST_STEPS = 200
 
 
-def window_of(rank: Rank, steps: RankSteps, warmup: int) -> tuple[int, int] | None:
-    """What is analysed of a rank: its steady steps, else all that it did. None: nothing."""
+def window_of(rank: Rank, steps: RankSteps, warmup: int, limits: Thresholds = DEFAULT) -> tuple[int, int] | None:
+    """What is analysed of a rank: its steady steps, else all that it did. None: nothing.
+
+    Without steps, what the host does for a millisecond and more before the first work of the device is setting up, and behind the last
+    it is the profiler's own end: the window lies between.
+    """
     if len(steps) > warmup:
         return int(steps.start[warmup]), int(steps.end[-1])
     rows = rank.rows(*WORKING, *BUSY_KINDS, Kind.ANNOTATION, Kind.DEVICE_OP, Kind.DEVICE_MODULE)
     if not len(rows):
         rows = np.flatnonzero(rank.timed & (rank.trace.events.kind != Kind.SPAN))
-    return (int(rank.start[rows].min()), int(rank.end[rows].max())) if len(rows) else None
+    if not len(rows):
+        return None
+    begin, end = int(rank.start[rows].min()), int(rank.end[rows].max())
+    if len(rank.device):
+        first, done = int(rank.device.start[0]), int(rank.device.end.max())
+        launched = int(rank.device.launch_ns[0]) if rank.device.by_call[0] else first
+        begin = begin if first - begin < limits.one_off_ns else launched if 0 <= first - launched < limits.one_off_ns else first
+        end = end if end - done < limits.one_off_ns else done
+    return begin, end
 
 
 def warmup_steps(durations: Sequence[np.ndarray], asked: int | None, limits: Thresholds = DEFAULT) -> int:

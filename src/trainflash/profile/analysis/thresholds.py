@@ -17,6 +17,7 @@ class Thresholds:
     warmup_most: float = 1 / 3  # own: a trace that warms up for more than a third of its steps has no steady part to compare with
     class_steps: int = 6  # own: two kinds of steps can't be told from noise in fewer
     class_ratio: float = 1.2  # own: a heavier kind that costs a fifth more can pay for a look
+    stop_share: float = 0.1  # measured: the mark that a profiler opens as it stops took 0.5 % of a step
     ahead: float = 0.5  # own: a host that is half a step ahead of its device marks no step's time; measured: 0.09 where it reads losses
     class_explained: float = 0.8  # own: the split must explain this much of the variance, noise around one mean gives 0.64 at best
 
@@ -27,6 +28,14 @@ class Thresholds:
     untraced_ns: int = 1_000_000  # own: Python between two operators takes 5 to 50 µs; a millisecond without any event is other work
     payload_ns: int = 10_000  # own: work of less than 10 µs is set-up beside the op that follows it
     payload_ahead: int = 8  # own: set-up work comes in handfuls
+    one_off_ns: int = 1_000_000  # own: what a step lacks is looked for from a millisecond on
+    one_off_share: float = 0.05  # own: shorter than what is listed, a stall changes no advice
+    one_off_like: float = 0.25  # own: two stretches of which one is four times the other are not the same thing
+    first_use_over: float = 10  # measured: first uses of cuDNN's and cuBLAS' kernels wait 20 to 10,000 times as long as later ones
+    usual_from: int = 16  # own: what is usual cannot be told from fewer device events
+    latency_ns: int = 100_000  # measured: an idle stream begins 4 to 30 µs after the call; from 0.1 ms on something holds the work
+    staging_bytes_per_ns: float = 1.0  # own: pageable memory is staged at 2 to 6 GB/s, at 1 on slow hosts
+    staging_ns: int = 200_000  # own: of a copy whose bytes are not recorded
     gap_ns: int = 1_000  # own: up to a microsecond passes between two queued kernels of a busy stream
     short_kernel_ns: int = 10_000  # own: launching takes 5 to 10 µs, so that shorter kernels cannot hide it
     shifted_ns: int = 50_000  # measured: collectives end within 1 to 7 µs of each other on aligned clocks
@@ -38,10 +47,16 @@ class Thresholds:
     optimizer: float = 0.15  # own: fused and foreach optimizers of healthy models stay below a tenth
     layout: float = 0.05  # own: a twentieth of the device's time in layout changes is no by-product
     function: float = 0.3  # own: of the host's window in one function of the program; below that no single one stands out
-    # Part of a cost that its cure is expected to save: the figures that `trainflash diagnose` ranks by.
+    # Part of a cost that its cure usually saves, for the order alone: the figures that `trainflash diagnose` ranks by. No bounds.
     half_saving: float = 0.2
     attention_saving: float = 0.4
     optimizer_saving: float = 0.7
+    busy: float = 0.8  # own: a device that computes for four fifths of the time has no larger cost than its kernels
+    mostly: float = 0.5  # own: where nothing is listed and most of the time is computing, computing is what there is
+    attention_softmax: float = 0.5  # own: written-out attention multiplies about as long as it normalizes
+    between_kernels_us: float = 10.0  # measured: a busy stream takes 1 to 8 µs between two queued kernels
+    many_collectives: float = 50  # own: a bucket of 25 MB makes 4 to 40 of them a step for models of 0.1 to 1 GB
+    small_collective_us: float = 1000.0  # own: one that takes a millisecond is no longer mostly latency
 
 
 DEFAULT = Thresholds()

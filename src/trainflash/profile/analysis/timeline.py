@@ -62,14 +62,19 @@ class Threads:
         return self._during(self._events)
 
     @cached_property
+    def calling(self) -> Spans:
+        """A call into the runtime."""
+        return self._during(self.rank.on_leading(self.rank.rows(*CALLS)))
+
+    @cached_property
+    def operating(self) -> Spans:
+        """An operator, or a call into the runtime."""
+        return joined([self._during(self.rank.on_leading(self.rank.rows(Kind.HOST_OP))), self.calling])
+
+    @cached_property
     def collective_calls(self) -> Spans:
         """A thread is inside a call of a process group."""
         return self._during(self._named(words.is_collective_call, Kind.HOST_OP, Kind.ANNOTATION))
-
-    @cached_property
-    def copy_calls(self) -> Spans:
-        """A thread is inside a copying call."""
-        return self._during(self._named(words.is_copy_call, *CALLS))
 
     @cached_property
     def working(self) -> Spans:

@@ -46,8 +46,11 @@ _SYNCHRONISING = re.compile(
     r"^ze(?:CommandQueue|CommandListHost|EventHost|Fence)\w*Synchronize|^urQueueFinish|^urEventWait|"
     r"BlockHostUntil|BlockUntilReady|block_until_ready|AwaitReady"
 )
-_COPY_CALL = re.compile(
-    r"^(?:cuda|hip)(?:Memcpy|MallocHost|HostAlloc|HostRegister|FreeHost)|^cuMemcpy|^hipMemcpy|CopyToDevice|TransferToDevice"
+_COPY_CALL = re.compile(r"^(?:cuda|hip|cu)Memcpy|CopyToDevice|TransferToDevice")
+_LAUNCH = re.compile(r"^(?:cuda|hip|cu|hipExt|hipModule|hipExtModule)Launch(?:Cooperative)?Kernel|^cuLaunch(?!Host)")
+_CAPTURE = re.compile(r"(?:Stream(?:Begin|End)Capture|StreamGetCaptureInfo|GraphInstantiate)")
+_PREPARING = re.compile(
+    r"^(?:cuda|hip|cu)\w*(?:Launch|Malloc|HostAlloc|Module|Library|FuncGetAttributes|Free|Init|Ctx(?!Sync)|Create)|^aten::empty(?:_strided)?$"
 )
 _GRAPH_LAUNCH = re.compile(r"(?:cuda|hip|cu)GraphLaunch|CommandBufferThunk|CommandBuffer::Submit")
 _LOADING = re.compile(
@@ -67,6 +70,11 @@ _STEP = re.compile(r"^ProfilerStep\s*#(\d+)$")
 _OPTIMIZER_STEP = re.compile(r"^Optimizer\.step#")
 _EVALUATION = re.compile(r"\b(?:eval|evaluate|evaluation|valid|validate|validation|val|test|predict|inference)(?:\b|_)", re.IGNORECASE)
 _AUTOGRAD_NODE = re.compile(r"Backward\d*$|^AccumulateGrad$|^torch::autograd::|^autograd::engine::")
+_RUNNING = re.compile(
+    r"[,;|]?\s*\b(?:\w*(?:id|seq|step|iter(?:ation)?|idx|index|batch|epoch|num(?:ber)?|count)\w*)\s*[=:#]\s*\d+\b"
+    r"|(?:(?<=step)|(?<=iter)|(?<=iteration)|(?<=batch)|(?<=epoch))[\s_#:-]+\d+\b",
+    re.IGNORECASE,
+)
 _MODULE_FRAME = re.compile(r"^nn\.Module: ")
 _LIGHT = re.compile(
     r"^(?:iota|broadcast|constant|bitcast|parameter|tuple|get-tuple-element|reshape|convert|copy|copy-start|copy-done|slice|pad)(?:[._]|$)|"
@@ -138,8 +146,23 @@ def is_synchronising(name: str) -> bool:
 
 
 def is_copy_call(name: str) -> bool:
-    """A runtime call that copies, or makes pinned memory."""
+    """A runtime call that copies."""
     return bool(_COPY_CALL.search(name))
+
+
+def is_launch(name: str) -> bool:
+    """A runtime call that launches one kernel."""
+    return bool(_LAUNCH.search(name))
+
+
+def is_capture(name: str) -> bool:
+    """A runtime call of the capture of a graph."""
+    return bool(_CAPTURE.search(name))
+
+
+def is_preparing(name: str) -> bool:
+    """A runtime call that launches, allocates or loads: microseconds, unless it has to set something up first."""
+    return bool(_PREPARING.search(name))
 
 
 def is_graph_launch(name: str) -> bool:
@@ -187,6 +210,11 @@ def is_module_frame(name: str) -> bool:
 def is_region(name: str) -> bool:
     """An operator-like event of the host that names a part of the program rather than one operator, such as `Optimizer.step#SGD.step`."""
     return "::" not in name and not _AUTOGRAD_NODE.search(name) and ("#" in name or " " in name or "." in name)
+
+
+def without_numbers(name: str) -> str:
+    """The name of a range without numbers that run: `record_param_comms, op_id = 9` is one region whatever the number."""
+    return _RUNNING.sub("", name) or name
 
 
 def is_light(name: str) -> bool:
