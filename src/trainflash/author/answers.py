@@ -61,12 +61,11 @@ def judged(
     answer = Answer("failed", model=redact.text(said.model), cost_usd=said.cost_usd, words=words)
     inside = (replace(change, path=os.path.relpath(change.path, sandbox.prefix or ".")) for change in changes)
     changes = rules.without_litter(inside)
+    if not changes and (stopped or returncode != 0 or said.failed) and (hopeless := told.why_not_at_all(printed)):
+        return replace(answer, outcome="ended", reason=redact.text(hopeless))
     if stopped:
         return replace(answer, reason=stopped)
     if not changes:
-        hopeless = told.why_not_at_all(printed) if returncode != 0 or said.failed else ""
-        if hopeless:
-            return replace(answer, outcome="ended", reason=redact.text(hopeless))
         return replace(answer, reason=_nothing(words, returncode))
     refused = rules.why_not(changes, files, Path(sandbox.worktree, sandbox.prefix))
     diff = "" if refused else diffs.unified(changes)

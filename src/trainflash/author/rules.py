@@ -20,6 +20,11 @@ else:
 
 MOST_FILES = 12  # own: what one person reviews at a sitting; the expert's changes of `bench/real` have 1 to 4
 MOST_LINES = 600  # added and removed together
+SAID = (
+    f"an edit of at most {MOST_FILES} of the project's own source and settings files, {MOST_LINES} lines in all, that can be parsed; "
+    "no test, data, packaging or ignored file, nothing taken away, no new dependency, and nothing that reads the clock or the "
+    "environment, starts a program or looks at who runs it"
+)
 SOURCES = frozenset({".py", ".pyx", ".pxd", ".c", ".cc", ".cpp", ".cu", ".cuh", ".h", ".hpp", ".sh"})
 SETTINGS = frozenset({".yaml", ".yml", ".json", ".toml", ".ini", ".cfg", ".gin", ".jsonnet"})
 _TESTS = frozenset({"test", "tests", "testing"})

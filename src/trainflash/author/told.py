@@ -21,9 +21,10 @@ _ENDINGS = tuple(
     (what, re.compile("|".join(words), re.IGNORECASE))
     for what, words in (
         ("its login is missing", (
-            r"not logged in", r"please run /login", r"log ?in (?:is )?required", r"not authenticated", r"codex login", r"unauthori[sz]ed",
+            r"not logged in", r"please run /login", r"no authentication",
+            r"set up your global config", r"log ?in (?:is )?required", r"not authenticated", r"codex login", r"unauthori[sz]ed",
             r"authentication(?:_error| (?:failed|required|error))", r"set an auth method", r"invalid[_ ]grant", r"\b401\b",
-            r"(?:no|invalid) api[_ -]key", r"api[_ -]key(?: \w+){0,3} (?:not (?:found|set)|missing|required|invalid)",
+            r"(?:no|invalid) api[_ -]keys?", r"api[_ -]key(?: \w+){0,3} (?:not (?:found|set)|missing|required|invalid)",
             r"missing (?:api|environment variable).{0,40}key",
         )),
         ("its model is not known", (
@@ -63,7 +64,7 @@ def read(log: Path) -> str:
 
 def told(text: str) -> Told:
     """What `text`, all that was printed, tells: documents of JSON among lines of other text, in the forms of the known programs."""
-    costs, steps, model, words, failed = [], 0.0, "", "", False
+    costs, steps, model, words, failed, chunks = [], 0.0, "", "", False, ""
     for document in documents(text):
         costs += [float(document[name]) for name in _COSTS if _number(document.get(name))]
         part = document.get("part")
@@ -71,15 +72,16 @@ def told(text: str) -> Told:
             steps += float(part["cost"])
         model = _model(document) or model
         failed = failed or document.get("is_error") is True or bool(document.get("error"))
-        words = next((str(document[name]) for name in _WORDS if isinstance(document.get(name), str) and document[name].strip()), words)
+        words = _said(document) or words
+        chunks += _chunk(document)
     printed = [float(found) for pattern in _PRINTED for found in pattern.findall(text) if _number_text(found)]
     cost = max(costs, default=None) if costs else steps if steps else printed[-1] if printed else None
-    return Told(cost, model, words or "\n".join(text.strip().splitlines()[-3:]), failed)
+    return Told(cost, model, words or chunks.strip() or "\n".join(text.strip().splitlines()[-3:]), failed)
 
 
 def why_not_at_all(text: str) -> str:
-    """Why this author cannot work here, with its own line; "" where nothing says so."""
-    for line in reversed(text.splitlines()):
+    """Why this author cannot work here, with its own line, preferably of its answer; "" where nothing says so."""
+    for line in (*told(text).words.splitlines(), *reversed(text.splitlines())):
         for what, pattern in _ENDINGS:
             if found := pattern.search(line):
                 start = max(0, found.start() - _LINE // 2)
@@ -102,6 +104,24 @@ def documents(text: str) -> Iterator[dict[str, Any]]:
         at = end
         if isinstance(found, dict):
             yield found
+
+
+def _said(document: dict[str, Any]) -> str:
+    """What a document says in words: the field of a result, or of the item (codex) or part (opencode) in it."""
+    for held in (document, document.get("item"), document.get("part")):
+        if isinstance(held, dict):
+            found = next((held[name] for name in _WORDS if isinstance(held.get(name), str) and held[name].strip()), "")
+            if found:
+                return found
+    return ""
+
+
+def _chunk(document: dict[str, Any]) -> str:
+    """A piece of what an agent says over the Agent Client Protocol."""
+    held: Any = document
+    for name in ("params", "update", "content", "text"):
+        held = held.get(name) if isinstance(held, dict) else None
+    return held if isinstance(held, str) else ""
 
 
 def _model(document: dict[str, Any]) -> str:

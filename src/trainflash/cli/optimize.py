@@ -16,6 +16,7 @@ from trainflash.cli.options import (
     Launching,
     PathName,
     allow_option,
+    author_options,
     command_argument,
     json_option,
     sandbox_or_new_option,
@@ -57,6 +58,40 @@ def plan(sandbox: Path | None, as_json: bool, cmd: tuple[str, ...]) -> None:
             made, _ = optimizing.plan(found, *known, command)
         progress.finish()
     output.answer(answers.plan(made), report.plan(made))
+
+
+@group.command("brief", cls=Launching, short_help="Print the task for whoever writes a patch.")
+@click.option("--finding", metavar="KIND", help="Of this finding. Default: of the largest cost that no knob is likely to settle.")
+@click.option("--at", metavar="FILE:LINE", help="Of this place of your source.")
+@allow_option
+@sandbox_or_new_option
+@json_option
+@command_argument
+def brief(
+    finding: str | None, at: str | None, allow: str | None, exact: bool, sandbox: Path | None, as_json: bool, cmd: tuple[str, ...]
+) -> None:
+    """Print the task for whoever writes a patch: the cost with its evidence, the code with its call path, shapes, what must stay the same,
+    patterns that fit, what was tried, and how an answer is judged. It is what `--author` hands to an assistant.
+
+    \b
+    trainflash optimize brief -- python train.py
+    trainflash optimize brief --at model.py:41 --json -- python train.py
+    """
+    from trainflash import report
+    from trainflash.workflow import answers, briefing, diagnosing, inputs, session
+
+    output = Output(as_json)
+    settings = config.load(session.project_of(Path.cwd(), sandbox))
+    command = inputs.command(cmd, settings)
+    allowed = inputs.demands(settings, allow=allow, exact=exact).allowed
+    with output.progress() as progress:
+        found, _ = session.open_session(Path.cwd(), sandbox, on_progress=progress)
+        with found.locked():
+            if diagnosing.latest(found, command) is None:
+                diagnosing.diagnose(found, command)
+            made = briefing.asked(found, command, kind=finding, at=inputs.place(at) if at else None, allowed=allowed)
+        progress.finish()
+    output.answer(answers.brief(made), report.brief(made))
 
 
 @group.command("try", cls=Submittable, whole=lambda params: not params["also"])
@@ -160,21 +195,36 @@ def _several(output: Output, sandbox: Path | None, names: tuple[str, ...], comma
 
 
 @group.command("auto", cls=Submittable)
-@click.option("--budget", type=Duration(), help="Time for everything, such as 20m.")
+@click.option("--budget", type=Duration(), help="Time for everything but an author's writing, such as 20m.")
 @allow_option
+@author_options
 @sandbox_or_new_option
 @json_option
 @command_argument
-def auto(budget: float | None, allow: str | None, exact: bool, sandbox: Path | None, as_json: bool, cmd: tuple[str, ...]) -> None:
+def auto(
+    budget: float | None,
+    allow: str | None,
+    exact: bool,
+    author: str | None,
+    author_minutes: float | None,
+    author_dollars: float | None,
+    author_attempts: int | None,
+    sandbox: Path | None,
+    as_json: bool,
+    cmd: tuple[str, ...],
+) -> None:
     """Diagnose, plan, try one knob at a time, diagnose again, until the program is healthy or the budget is spent.
 
     A search that was interrupted goes on where it stood when the same command is given again. What changes the training is tried only
-    if it is allowed by name.
+    if it is allowed by name. With --author an assistant then writes patches for what is left, in a throw-away copy without .git; each is
+    judged like any other change, and its reason for a refusal goes back to the assistant once.
 
     \b
     trainflash optimize auto --budget 20m -- python train.py
     trainflash optimize auto --budget 1h --allow order,cadence -- python train.py
+    trainflash optimize auto --author codex --author-minutes 10 -- python train.py
     """
     from trainflash.cli.tune import run_loop
 
-    run_loop(Path.cwd(), sandbox, budget, allow, as_json, cmd, "optimize_auto", exact=exact)
+    written = (author, author_minutes, author_dollars, author_attempts)
+    run_loop(Path.cwd(), sandbox, budget, allow, as_json, cmd, "optimize_auto", exact=exact, author=written)

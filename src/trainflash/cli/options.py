@@ -52,6 +52,23 @@ def allow_option(function: Callable[..., Any]) -> Callable[..., Any]:
     )(exact(function))
 
 
+def author_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    minutes = click.option("--author-minutes", type=click.FloatRange(min=0, min_open=True), help="For one of its attempts. Default: 20.")
+    dollars = click.option(
+        "--author-dollars", type=click.FloatRange(min=0, min_open=True), help="In all, as far as it tells its cost. Default: 5."
+    )
+    attempts = click.option(
+        "--author-attempts", type=click.IntRange(min=1), help="In all, the second at one place counted too. Default: 6."
+    )
+    return click.option(
+        "--author",
+        metavar="CMD",
+        help="An assistant that writes patches where neither a setting nor a transform does it: claude, codex, gemini, copilot, cursor, "
+        "aider, opencode, mini or acp:NAME, with flags of your own behind the name; manual or manual:FOLDER; or any command line that "
+        "edits the folder it is started in ({brief}, {dir}, {files}, {dollars} and {minutes} are filled in).",
+    )(minutes(dollars(attempts(function))))
+
+
 def json_option(function: Callable[..., Any]) -> Callable[..., Any]:
     return click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout, everything else on stderr.")(function)
 

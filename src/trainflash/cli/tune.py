@@ -9,7 +9,7 @@ import click
 
 from trainflash import config
 from trainflash.cli.elsewhere import Submittable
-from trainflash.cli.options import Duration, PathName, allow_option, command_argument, json_option, sandbox_or_new_option
+from trainflash.cli.options import Duration, PathName, allow_option, author_options, command_argument, json_option, sandbox_or_new_option
 from trainflash.cli.output import Output
 
 DEMO_BUDGET_S = 270.0  # the loop must end well within six minutes on two busy cores
@@ -17,21 +17,34 @@ DEMO_BUDGET_S = 270.0  # the loop must end well within six minutes on two busy c
 
 @click.command(cls=Submittable, short_help="The whole loop: find, try, prove; ends with what awaits approval.")
 @click.argument("project", type=PathName(), default=".")
-@click.option("--budget", type=Duration(), help="Time for everything, such as 20m.")
+@click.option("--budget", type=Duration(), help="Time for everything but an author's writing, such as 20m.")
 @allow_option
+@author_options
 @sandbox_or_new_option
 @json_option
 @command_argument
 def tune(
-    project: Path, budget: float | None, allow: str | None, exact: bool, sandbox: Path | None, as_json: bool, cmd: tuple[str, ...]
+    project: Path,
+    budget: float | None,
+    allow: str | None,
+    exact: bool,
+    author: str | None,
+    author_minutes: float | None,
+    author_dollars: float | None,
+    author_attempts: int | None,
+    sandbox: Path | None,
+    as_json: bool,
+    cmd: tuple[str, ...],
 ) -> None:
     """Find the bottleneck of PROJECT's training, try changes in a sandbox, and show what is proven faster.
 
     \b
     trainflash tune . -- python train.py
     trainflash tune . --budget 40m --allow order -- python train.py --config small.yaml
+    trainflash tune . --author claude --author-dollars 3 -- python train.py
     """
-    run_loop(project, sandbox, budget, allow, as_json, cmd, "tune", exact=exact)
+    written = (author, author_minutes, author_dollars, author_attempts)
+    run_loop(project, sandbox, budget, allow, as_json, cmd, "tune", exact=exact, author=written)
 
 
 @click.command(short_help="The whole loop on a bundled slow program.")
@@ -61,8 +74,9 @@ def run_loop(
     name: str,
     *,
     exact: bool = False,
+    author: tuple[str | None, float | None, float | None, int | None] = (None, None, None, None),
 ) -> None:
-    """Open or make the sandbox, run the loop, write the report, print the result."""
+    """Open or make the sandbox, run the loop, write the report, print the result. `author`: its command, minutes, dollars and attempts."""
     from trainflash import report
     from trainflash.workflow import answers, inputs, searching, session, showing
 
@@ -71,14 +85,17 @@ def run_loop(
     command = inputs.command(cmd, settings)
     demands = inputs.demands(settings, budget_s=budget, allow=allow, exact=exact)
     searching.refuse_too_little(demands.budget_s)
+    writer, limits = inputs.writer(*author)
     output.say(f"tuning `{inputs.shown(command)}` in a sandbox: at most {demands.budget_s / 60:.0f} min, several starts of the program")
+    if writer is not None:
+        output.say(f"then {writer.name} writes patches in a throw-away copy: {limits.said()}")
     with output.progress() as progress:
         found, new = session.open_session(project, sandbox, on_progress=progress)
         if new:
             output.say(f"new sandbox: {found.sandbox.directory}")
         with found.locked():
-            came_to = searching.auto(found, command, demands, budget_s=demands.budget_s)
+            came_to = searching.auto(found, command, demands, budget_s=demands.budget_s, writer=writer, limits=limits)
             shown = showing.view(found, spent_s=came_to.spent_s, stopped_because=came_to.stopped_because)
             showing.write_report(found, shown)
         progress.finish()
-    output.answer(answers.outcome(came_to, found.accepted(), name, shown.approve_command, shown.run_as), report.tune_result(shown))
+    output.answer(answers.outcome(came_to, found.accepted(), name, shown), report.tune_result(shown))

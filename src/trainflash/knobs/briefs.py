@@ -7,15 +7,18 @@ and how the patch will be judged. The patch comes back with `trainflash optimize
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from trainflash.errors import UsageError
 from trainflash.knobs import patterns
 from trainflash.knobs.effects.read_rarely import read_rarely
 from trainflash.knobs.project import Project
-from trainflash.schema import Brief, Finding, Location
+from trainflash.schema import Brief, Ceiling, Diagnosis, Evidence, Excerpt, Finding, Location, Site
 
 AROUND = 15  # lines before and after, where the function is longer than LONGEST or there is none
 LONGEST = 80  # lines of a function that is shown whole
+MOST_SHARE = 0.99  # of a site, for its ceiling: nothing takes no time at all
 KEEP = (
     "the same samples in the same order, the same losses, weights, schedule and random numbers; "
     "the same evaluations, checkpoints and log lines at the same steps; no new dependency"
@@ -49,6 +52,76 @@ def brief(project: Project, finding: Finding, tried: tuple[str, ...] = ()) -> Br
         read_rarely=_read_rarely(project, finding.location),
         patterns=patterns.fitting(finding.kind, code),
     )
+
+
+def whole(
+    project: Project,
+    finding: Finding,
+    diagnosis: Diagnosis,
+    *,
+    tried: tuple[str, ...] = (),
+    agreed: tuple[str, ...] = (),
+    refused: str = "",
+    refused_diff: str = "",
+) -> Brief:
+    """All that an author needs of one finding: as `brief`, with the code on the call path, and the sites with what they were given.
+
+    `agreed` are the changes that the owner agreed to; `refused` and `refused_diff` are the last answer's, where there was one.
+    """
+    short = brief(project, finding, tried)
+    site = site_of(finding, diagnosis.sites)
+    others = (replace(each, path=each.path[-1:], operators=each.operators[:1]) for each in diagnosis.sites if each != site)
+    calls = tuple(_calls(project, finding.location, site))
+    return replace(
+        short,
+        sites=(*([site] if site else []), *others),
+        calls=calls,
+        agreed=agreed,
+        refused=refused,
+        refused_diff=refused_diff,
+        patterns=patterns.fitting(finding.kind, "\n".join((short.code, *(each.code for each in calls)))),
+    )
+
+
+def site_of(finding: Finding, sites: Sequence[Site]) -> Site | None:
+    """The largest site at the finding's line, else in its function."""
+    at = finding.location
+    if at is None:
+        return None
+    here = [site for site in sites if (site.location.file, site.location.line) == (at.file, at.line)]
+    near = [site for site in sites if at.function and (site.location.file, site.location.function) == (at.file, at.function)]
+    return next(iter((*here, *near)), None)
+
+
+def of_site(site: Site) -> Finding:
+    """A site that no finding speaks of, as one: what it costs is all that is known of it."""
+    share = min(site.share, MOST_SHARE)
+    return Finding(
+        kind="slow_operator" if site.operators else "host_code",
+        phase=site.phase,
+        bound_by="device" if site.operators and any(each.device != "cpu" for each in site.operators[0].given) else "host",
+        share=site.share,
+        severity="medium",
+        summary=f"{site.location} takes {site.share:.0%} of the steady step, and no rule says why",
+        evidence=(Evidence("share of the step", site.share), Evidence("share of the run", site.run_share)),
+        location=site.location,
+        ceiling=Ceiling(1 / (1 - share), "bound"),
+        knobs=(),
+    )
+
+
+def _calls(project: Project, at: Location | None, site: Site | None) -> Iterator[Excerpt]:
+    """The project's other functions on the way: what runs the loop, then what lies below the line."""
+    seen = [_code(project, at)]
+    for place in () if site is None else (*([site.under] if site.under else []), site.location, *site.path):
+        code = _code(project, place)
+        if code and not any(_plain(code) == _plain(other) for other in seen):
+            seen.append(code)
+            yield Excerpt(place, code)
+
+
+def _plain(code: str) -> str:
+    return "\n".join(line[1:] for line in code.splitlines())  # without the mark of its line
 
 
 def _read_rarely(project: Project, location: Location | None) -> tuple[str, ...]:

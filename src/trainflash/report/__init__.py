@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from trainflash.report import gates, profiles, verified
 from trainflash.report.asking import explanation, proposal
+from trainflash.report.briefs import brief
 from trainflash.report.health import health
 from trainflash.report.history import log
 from trainflash.report.icicles import Calls
@@ -20,7 +21,7 @@ from trainflash.report.terminal import diagnosis, diff, error, plan, sandbox
 from trainflash.report.tune import Headline, TuneView, headline, next_step
 
 __all__ = [
-    "Calls", "Headline", "Steps", "TuneView", "diagnosis", "diff", "error", "experiments", "explanation", "fidelity", "gates",
+    "Calls", "Headline", "Steps", "TuneView", "brief", "diagnosis", "diff", "error", "experiments", "explanation", "fidelity", "gates",
     "headline", "health", "html", "live", "log", "markdown", "next_step", "plan", "profiles", "proposal", "sandbox", "tune_result",
     "verdict", "verified",
 ]  # fmt: skip

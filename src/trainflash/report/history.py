@@ -46,7 +46,7 @@ def _what(entry: LogEntry) -> Text:
     about = f" on #{entry.experiment}" if entry.experiment is not None and not number else ""
     plain = bool(number) or entry.kind == "combination"
     what = joined((number, "bold"), ink(entry.what if plain else f"{entry.kind}{about}: {entry.what}"))
-    refused = entry.kind == "experiment" and entry.decision != "accepted" and entry.reasons
+    refused = entry.kind in {"experiment", "author"} and entry.decision != "accepted" and entry.reasons
     return joined(what, "\n", ink(entry.reasons[0], "bright_black")) if refused else what
 
 

@@ -8,11 +8,12 @@ from rich.console import Group, RenderableType
 from rich.panel import Panel
 from rich.text import Text
 
-from trainflash.report import figures
+from trainflash.report import figures, ledger
 from trainflash.report.ink import PHASE_STYLES, STYLES, Fitted, bullets, explained, ink, joined, mark, table, unbroken
 from trainflash.report.terminal import diff
 from trainflash.report.tune import MARKS, TuneView, fidelity_words, headline, next_step, phase_names, step_ms
 from trainflash.schema import Diagnosis, Experiment, Fidelity, Verdict
+from trainflash.schema.authors import Earned
 
 _WIDE = 90
 
@@ -78,6 +79,8 @@ def tune_result(view: TuneView) -> RenderableType:
         parts.append(Fitted(lambda width: _before_and_after(view.before, view.after, width)))
     if view.experiments:
         parts.append(experiments(view.experiments))
+    if view.ledger:
+        parts.append(_ledger(view.ledger))
     if view.diff.strip():
         parts += [Text("The change", style="bold"), diff(view.diff), Text()]
     if view.stopped_because:
@@ -91,6 +94,13 @@ def tune_result(view: TuneView) -> RenderableType:
     if view.approve_command:
         parts.append(unbroken(f"    {view.approve_command}", "bold"))
     return Group(*parts)
+
+
+def _ledger(lines: Sequence[Earned]) -> RenderableType:
+    made = table(*ledger.HEAD, right=ledger.HEAD[1:], title=ledger.TITLE)
+    for row in ledger.rows(lines):
+        made.add_row(*row)
+    return explained(made)
 
 
 def _facts(judged: Verdict) -> RenderableType:

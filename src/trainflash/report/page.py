@@ -15,7 +15,7 @@ from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers.diff import DiffLexer
 
-from trainflash.report import figures, icicles, pictures, sites, step_pictures
+from trainflash.report import figures, icicles, ledger, pictures, sites, step_pictures
 from trainflash.report.icicles import Calls
 from trainflash.report.rendering import template
 from trainflash.report.step_pictures import Steps
@@ -45,6 +45,7 @@ def html(view: TuneView, log: Sequence[LogEntry], plan: Plan | None, steps: Step
         plan=plan,
         head=headline(view),
         next_step=next_step(view),
+        ledger=(ledger.TITLE, ledger.HEAD, ledger.rows(view.ledger), ledger.NOTE) if view.ledger else None,
         phases=phases,
         steps=(step_ms(view.before), step_ms(view.after)),
         phase_chart=_both_sizes(partial(pictures.phases, view.before, view.after)) if phases else None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from trainflash.report import figures
+from trainflash.report import figures, ledger
 from trainflash.report.tune import TuneView, fidelity_words, headline, next_step, phase_names, step_ms
 from trainflash.schema import Diagnosis, Finding, Verdict
 
@@ -25,6 +25,8 @@ def markdown(view: TuneView) -> str:
         blocks += ["### What was slow", "\n".join(_finding(finding) for finding in view.before.findings)]
     if view.experiments:
         blocks += ["### Experiments", _experiments(view)]
+    if view.ledger:
+        blocks += [f"### {ledger.TITLE}", table(ledger.HEAD, ledger.rows(view.ledger), right=len(ledger.HEAD) - 1)]
     blocks.append(text(next_step(view)) + (f"\n\n```sh\n{view.approve_command}\n```" if view.approve_command else ""))
     ended = f"Stopped: {view.stopped_because}, after {figures.seconds(view.spent_s)}."
     blocks.append(

@@ -62,7 +62,7 @@ def below(site: Site) -> list[str]:
 
 def briefly(sites: Sequence[Site]) -> str:
     """All on one line: `68.2 % train.py:29 (a metric); 16.0 % train.py:27`."""
-    said = [f"{figures.percent(site.share)}{_aside(site)} {site.location}" for site in sites]
+    said = [f"{figures.percent(site.share)}{of_the_workers(site)} {site.location}" for site in sites]
     return "; ".join(f"{each} ({manner(site)})" if manner(site) else each for each, site in zip(said, sites, strict=True))
 
 
@@ -71,7 +71,8 @@ def function(name: str) -> str:
     return name.replace(".<locals>", "")
 
 
-def _aside(site: Site) -> str:
+def of_the_workers(site: Site) -> str:
+    """What a share is of, where that is not the step."""
     return " of the workers' time" if site.role == "worker" else ""
 
 

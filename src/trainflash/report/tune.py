@@ -8,6 +8,7 @@ from typing import Literal
 
 from trainflash.report import figures
 from trainflash.schema import PHASES, Diagnosis, Experiment, Fidelity, Verdict, training_change
+from trainflash.schema.authors import Earned
 
 Tone = Literal["good", "bad", "unsure"]
 
@@ -35,6 +36,7 @@ class TuneView:
     stopped_because: str
     spent_s: float
     project: str = ""
+    ledger: tuple[Earned, ...] = ()
     run_as: str = ""  # the command that what was accepted makes of the owner's
 
 

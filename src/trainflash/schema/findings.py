@@ -1,6 +1,6 @@
 """What was found and what could be tried: `findings.v1`, `plan.v1`.
 
-History: v1, first version; `precision` as a risk came later, then `sites` of diagnoses and briefs, then `patterns` of briefs.
+History: v1, first version; `precision` as a risk came later, then `sites` of diagnoses and briefs, then what briefs tell.
 """
 
 from __future__ import annotations
@@ -133,8 +133,22 @@ class Quoted:
 
 
 @dataclass(frozen=True)
+class Excerpt:
+    """Code around one line of the project, numbered, the line marked by `>`."""
+
+    location: Location
+    code: str
+
+
+@dataclass(frozen=True)
 class Brief:
-    """What an assistant needs to write a patch where no mechanical knob fits."""
+    """What an assistant needs to write a patch where no mechanical knob fits.
+
+    A plan holds briefs in short; a whole one, as `optimize brief` and authors get it, has `calls`, `agreed` and sites with all that
+    was recorded of them, the one that it is about first.
+    """
+
+    SCHEMA: ClassVar[str] = "brief.v1"
 
     finding: Kind
     location: Location | None
@@ -151,6 +165,11 @@ class Brief:
     read_rarely: tuple[str, ...] = ()  # fields that the line's function sets, and the conditions under which alone they are read
     sites: tuple[Site, ...] = ()  # those of the diagnosis, of each only the end of its path and its costliest operator
     patterns: tuple[Quoted, ...] = ()  # rewrites that fit the place, the likeliest first
+    calls: tuple[Excerpt, ...] = ()  # the project's other functions on the call path, from what runs the loop to below the place
+    agreed: tuple[str, ...] = ()  # changes in kind that the owner agreed to by name; `numerics`: rounding within the own noise
+    refused: str = ""  # why the last answer to this brief was refused: the check, the update, the line
+    refused_diff: str = ""  # that answer
+    answer: str = ""  # what an answer may be
 
 
 @dataclass(frozen=True)

@@ -189,7 +189,7 @@ class LogEntry:
     """One document of `tuning_log.yaml` (a multi-document YAML file, appended only)."""
 
     SCHEMA: ClassVar[str] = "tuning_log.v1"
-    kind: Literal["sandbox", "diagnosis", "experiment", "combination", "writeback", "note"]
+    kind: Literal["sandbox", "diagnosis", "experiment", "combination", "author", "writeback", "note"]
     at_utc: str
     what: str
     why: str = ""
@@ -216,6 +216,10 @@ class LogEntry:
     reasons: tuple[str, ...] = ()
     decision: str = ""
     by: str = "trainflash"  # who decided: trainflash, owner (terminal), owner (digest), …
+    model: str = ""  # of an author: as it names it itself
+    cost_usd: float | None = None  # as it says itself; None: it does not
+    minutes: float | None = None  # that it took to answer
+    brief_digest: str = ""  # SHA-256 of the brief that it was given
 
 
 @dataclass(frozen=True)

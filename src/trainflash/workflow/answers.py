@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from trainflash import report
 from trainflash import sandbox as sandboxes
 from trainflash.errors import ProgramFailed, TrainFlashError
 from trainflash.profile import Written
 from trainflash.schema import (
     Approval,
+    Brief,
     Carried,
     Diagnosis,
     Experiment,
@@ -78,6 +80,13 @@ def plan(made: Plan) -> dict[str, Any]:
     return {"schema": "optimize_plan.v1", "status": "ok", **plain}
 
 
+def brief(made: Brief) -> dict[str, Any]:
+    """`optimize brief`; `markdown` is the page that an author is given."""
+    plain = to_plain(made)
+    plain.pop("schema")
+    return {"schema": "optimize_brief.v1", "status": "ok", **plain, "markdown": report.brief(made)}
+
+
 def attempt(experiment: Experiment) -> dict[str, Any]:
     """`optimize try`: one experiment."""
     return attempts([experiment])
@@ -99,12 +108,12 @@ def attempts(experiments: Sequence[Experiment]) -> dict[str, Any]:
     }
 
 
-def outcome(came_to: Outcome, accepted: Sequence[Experiment], command: str, approve: str | None, run_as: str) -> dict[str, Any]:
+def outcome(came_to: Outcome, accepted: Sequence[Experiment], command: str, shown: report.TuneView) -> dict[str, Any]:
     """`optimize auto` and `tune`."""
     combined = came_to.combined
     return {
         "schema": f"{command}.v1",
-        "status": "needs_approval" if approve else "ok",
+        "status": "needs_approval" if shown.approve_command else "ok",
         "experiments": [_experiment(experiment) for experiment in came_to.experiments],
         "accepted": [experiment.n for experiment in accepted],
         "speedup": to_plain(combined.speedup) if combined and combined.verdict == "accept" else None,
@@ -113,8 +122,10 @@ def outcome(came_to: Outcome, accepted: Sequence[Experiment], command: str, appr
         "ending": came_to.ending,
         "stopped_because": came_to.stopped_because,
         "briefs": [to_plain(brief) for brief in came_to.briefs],
-        "approve": approve,
-        "run_as": run_as,
+        "attempts": [to_plain(each) for each in came_to.attempts],
+        "ledger": [to_plain(each) for each in shown.ledger],
+        "approve": shown.approve_command,
+        "run_as": shown.run_as,
     }
 
 

@@ -7,7 +7,7 @@ import re
 import shlex
 from collections.abc import Sequence
 
-from trainflash import fidelity, redact
+from trainflash import author, fidelity, redact
 from trainflash.config import Settings
 from trainflash.errors import UsageError
 from trainflash.schema import CONSENTS, Command, Location
@@ -35,6 +35,17 @@ def place(text: str) -> Location:
     if not match:
         raise UsageError(f"{text!r} is no place in the source", "write FILE:LINE, such as train.py:42")
     return Location(match[1], int(match[2]))
+
+
+def writer(
+    command: str | None, minutes: float | None = None, dollars: float | None = None, attempts: int | None = None
+) -> tuple[author.Author | None, author.Limits]:
+    """The author that was asked for, and what it may take. Raises `UsageError` for one that there is not, and limits without one."""
+    given = {"minutes": minutes, "dollars": dollars, "attempts": attempts}
+    limits = author.Limits(**{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
+    if command is None and limits != author.Limits():
+        raise UsageError("limits of an author without --author", f"name one of {', '.join(author.NAMES)}, or give a command line")
+    return (author.named(command) if command is not None else None), limits
 
 
 def as_typed(demands: Demands) -> list[str]:

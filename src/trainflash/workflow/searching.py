@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 
-from trainflash import stats
+from trainflash import author, stats
 from trainflash.errors import Inconclusive, ProgramFailed, UsageError
 from trainflash.schema import (
     Brief,
@@ -28,8 +28,9 @@ from trainflash.schema import (
     to_plain,
     write_document,
 )
+from trainflash.schema.authors import Attempt
 from trainflash.schema.searches import Ending, Search
-from trainflash.workflow import choosing, diagnosing, optimizing, ordering, verifying
+from trainflash.workflow import authoring, choosing, diagnosing, optimizing, ordering, verifying
 from trainflash.workflow.choosing import Choice
 from trainflash.workflow.session import Session, now_utc
 from trainflash.workflow.verifying import Demands
@@ -44,6 +45,8 @@ TOGETHER_MARGIN = 1.2  # what the verdict on all together may cost beyond the de
 # Of what is left, for one of several candidates, where that buys a verdict on a change that does nothing (it takes 6 to 7 starts): a gain
 # inside the noise must not eat the time of the others. Where it buys less, half a verdict on each would be none on any.
 MOST_OF_THE_REST = 0.6
+# Of the budget, for judging what an author writes: without it the search before it would use all of it, however little it still finds.
+AUTHOR_PART = 0.3
 FAILURES_IN_A_ROW = 2  # the owner's own program failed so often: no experiment can tell anything
 
 
@@ -59,10 +62,23 @@ class Outcome:
     ending: Ending
     stopped_because: str
     briefs: tuple[Brief, ...] = ()  # what is left to a person or an assistant
+    attempts: tuple[Attempt, ...] = ()  # of the author
 
 
-def auto(session: Session, command: Command, demands: Demands, *, budget_s: float, clock: Callable[[], float] = time.monotonic) -> Outcome:
+def auto(
+    session: Session,
+    command: Command,
+    demands: Demands,
+    *,
+    budget_s: float,
+    writer: author.Author | None = None,
+    limits: author.Limits | None = None,
+    clock: Callable[[], float] = time.monotonic,
+) -> Outcome:
     """Search until the program is healthy, nothing is left, a person is needed, or `budget_s` seconds are spent.
+
+    With a `writer` what settings and transforms leave open is handed to it, within its `limits`; the time that it takes to write is not
+    the budget's.
 
     An unfinished search with the same command and demands goes on; the budget is that of this call. Raises `UsageError` for a budget that
     buys nothing and for anything that makes the sandbox unusable, `ProgramFailed` when the program as it stands cannot be diagnosed.
@@ -70,7 +86,7 @@ def auto(session: Session, command: Command, demands: Demands, *, budget_s: floa
     refuse_too_little(budget_s)
     session.rest()  # a killed command may have left a candidate in worktree/
     verifying.complete_log(session)
-    return _Loop(session, command, demands, budget_s, clock).run()
+    return _Loop(session, command, demands, budget_s, clock, writer, limits or author.Limits()).run()
 
 
 def contested(diagnosis: Diagnosis) -> bool:
@@ -98,14 +114,21 @@ class _Loop:
     demands: Demands
     budget_s: float
     clock: Callable[[], float]
+    writer: author.Author | None = None
+    limits: author.Limits = field(default_factory=author.Limits)
+    writing: authoring.Writing | None = field(default=None, init=False)
     search: Search = field(init=False)
     began: float = field(init=False)
+    reserved_s: float = field(default=0.0, init=False)  # for judging what the author writes
     failures: list[str] = field(default_factory=list, init=False)  # of the program without the change, in a row
     plan: Plan | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         self.began = self.clock()
         self.search = self._search()
+        if self.writer is not None:
+            since = self.search.began_utc
+            self.writing = authoring.Writing(self.session, self.command, self.writer, self.limits, self.demands.allowed, since)
 
     def run(self) -> Outcome:
         diagnosis, summary = self._diagnosed()
@@ -121,13 +144,18 @@ class _Loop:
                     ending = "needs a person", f"the program with what was accepted failed when it was diagnosed: {failed.message}"
                     break
             after = diagnosis if self.session.accepted() else None
+            self.reserved_s = AUTHOR_PART * self.budget_s if self.writing is not None and self.writing.may_go_on() else 0.0
             self.plan, choice = optimizing.plan(
                 self.session, diagnosis, summary, self.command, allowed=self.demands.allowed, finished=frozenset(self.search.experiments)
             )
             ending = self._ending(diagnosis) or self._nothing_open(choice) or self._spent(choice)
             if ending is not None:
+                self.reserved_s = 0.0  # from here on, what was kept back for the author's patches is free for them
                 again = self._worth_more(ending[0])
+                if again is None and self._written(diagnosis, ending[0]):
+                    continue
                 if again is None:
+                    ending = self._ended(ending)
                     break
                 self._save(gone_on_with=(*self.search.gone_on_with, again.n))
                 self._measure(again, replace(self._share(several=False), take_up=True))
@@ -146,6 +174,7 @@ class _Loop:
             ending=ending[0],
             stopped_because=ending[1],
             briefs=self.plan.briefs if self.plan and ending[0] != "healthy" else (),
+            attempts=self.writing.attempts() if self.writing else (),
         )
 
     def _search(self) -> Search:
@@ -223,6 +252,35 @@ class _Loop:
         promising = [one for one in unsettled if one.verdict and one.verdict.gain > self.demands.min_gain]
         return max(promising, key=lambda one: one.verdict.gain if one.verdict else 0.0, default=None)
 
+    def _written(self, diagnosis: Diagnosis, ending: Ending) -> bool:
+        """Where settings and transforms are at their end: one more attempt of the author, and its patch judged; False: there is none."""
+        if self.writing is None or self.plan is None or diagnosis.abstained or self.failures or ending == "healthy":
+            return False
+        if self._left() - self._kept_back() < ordering.price(self.session).least_s:
+            self.writing.ended = self.writing.ended or f"the budget of {self.budget_s:.0f} s leaves no time to judge what an author writes"
+            return False
+        began = self.clock()
+        attempt = self.writing.next(diagnosis, self.plan)
+        self.began += self.clock() - began
+        if attempt is None:
+            return False
+        if attempt.outcome == "patch":
+            demands = self._share(several=self.writing.may_go_on())
+            try:
+                one = optimizing.make(self.session, self.writing.candidate(attempt), self.command, demands)
+            except UsageError as bad:
+                self.writing.useless(attempt, bad.message)
+                return True
+            self.writing.tried(attempt, one.n)
+            self._measure(one, demands)
+        return attempt.outcome != "ended"
+
+    def _ended(self, ending: tuple[Ending, str]) -> tuple[Ending, str]:
+        """The end of the search, with what the author's part of it came to."""
+        if self.writing is None or not self.writing.ended:
+            return ending
+        return ending[0], f"{self.writing.ended}; {ending[1]}"
+
     def _made(self, candidate: Candidate, demands: Demands) -> Experiment:
         """The candidate as an experiment. It was planned on this very commit: one that does not apply is a fault, and is told by name."""
         try:
@@ -253,8 +311,10 @@ class _Loop:
         return replace(self.demands, budget_s=max(free, verifying.LEAST_BUDGET_S))
 
     def _kept_back(self) -> float:
-        """Seconds for the verdict on what was accepted together, once there is an accepted experiment that another can join."""
-        return TOGETHER_MARGIN * max((one.verdict.spent_s for one in self.session.accepted() if one.verdict), default=0.0)
+        """Seconds for the verdict on what was accepted together, once there is an accepted experiment that another can join, and for what
+        the author will write.
+        """
+        return self.reserved_s + TOGETHER_MARGIN * max((one.verdict.spent_s for one in self.session.accepted() if one.verdict), default=0.0)
 
     def _ending(self, diagnosis: Diagnosis) -> tuple[Ending, str] | None:
         if diagnosis.abstained:

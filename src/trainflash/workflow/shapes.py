@@ -8,6 +8,7 @@ from typing import Any
 
 from trainflash.schema import (
     Approval,
+    Brief,
     Carried,
     Compared,
     Diagnosis,
@@ -30,6 +31,7 @@ from trainflash.schema import (
     TrainingChange,
     Verdict,
 )
+from trainflash.schema.authors import Attempt, Earned
 from trainflash.schema.gate_changes import CompareResult, GateTrend
 from trainflash.schema.health import Check
 from trainflash.schema.profile_changes import ProfileAnswer, ProfileComparison
@@ -93,6 +95,7 @@ _TRIED = {
     "spent_s": float,
     "stopped_because": str,
 }
+_SEARCHED = {"combined": Verdict | None, "attempts": list[Attempt], "ledger": list[Earned], "approve": str | None}
 
 SHAPES: dict[str, Shape] = {
     "sandbox_create": Shape(None, _SANDBOX),
@@ -112,8 +115,11 @@ SHAPES: dict[str, Shape] = {
     "diagnose": Shape(Diagnosis, {"sandbox": str, "protection": Protection | None}),
     "live": Shape(Live),
     "optimize_plan": Shape(Plan),
+    "optimize_brief": Shape(Brief, {"markdown": str}),
     "optimize_try": Shape(None, _TRIED),
-    "optimize_auto": Shape(None, {**_TRIED, "combined": Verdict | None, "approve": str | None}),
+    "optimize_auto": Shape(
+        None, {**_TRIED, "combined": Verdict | None, "attempts": list[Attempt], "ledger": list[Earned], "approve": str | None}
+    ),
     "verify": Shape(
         Verdict, {"training": TrainingChange, "compared": Compared, "machine": dict[str, str], "carried": Carried, "bundle": str}
     ),

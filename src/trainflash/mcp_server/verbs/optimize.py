@@ -25,6 +25,31 @@ def plan(call: Call, command: Command = None, project: Project = None, sandbox: 
     return answers.plan(made)
 
 
+def brief(
+    call: Call,
+    command: Command = None,
+    project: Project = None,
+    sandbox: Sandbox = None,
+    finding: Annotated[str | None, "Of this finding. Default: of the largest cost that no knob is likely to settle."] = None,
+    at: Annotated[str | None, "Of this place of the source, FILE:LINE."] = None,
+    allow: Allow = None,
+) -> dict[str, Any]:
+    """The task for writing a patch: the cost with its evidence, the code with its call path, shapes, what must stay the same, patterns that
+    fit, what was tried and why it was refused, and how an answer is judged. `markdown` is the same as a page. Answer with optimize_try.
+    """
+    from trainflash.workflow import answers, briefing, diagnosing, inputs
+
+    settings = call.settings(project, sandbox)
+    typed = inputs.command(words(command), settings)
+    allowed = inputs.demands(settings, allow=allow).allowed
+    found = call.any_session(project, sandbox)
+    with found.locked():
+        if diagnosing.latest(found, typed) is None:
+            diagnosing.diagnose(found, typed)
+        made = briefing.asked(found, typed, kind=finding, at=inputs.place(at) if at else None, allowed=allowed)
+    return answers.brief(made)
+
+
 def try_(
     call: Call,
     command: Command = None,
@@ -124,11 +149,12 @@ def auto(
         came_to = searching.auto(found, typed, demands, budget_s=demands.budget_s)
         shown = showing.view(found, spent_s=came_to.spent_s, stopped_because=came_to.stopped_because)
         showing.write_report(found, shown)
-    return answers.outcome(came_to, found.accepted(), "optimize_auto", shown.approve_command, shown.run_as)
+    return answers.outcome(came_to, found.accepted(), "optimize_auto", shown)
 
 
 VERBS = (
     Verb("optimize_plan", plan, "Plan what to try", "optimize_plan", long=True),
+    Verb("optimize_brief", brief, "The task for a patch", "optimize_brief", long=True),
     Verb("optimize_try", try_, "Try one change", "optimize_try", long=True),
     Verb("optimize_auto", auto, "Run the whole loop", "optimize_auto", long=True),
 )
