@@ -45,6 +45,7 @@ def main() -> int:
     parser.add_argument("--only", default="")
     parser.add_argument("--score", action="store_true")
     parser.add_argument("--budget", type=float, default=BUDGET_S, help="seconds for a verdict; other budgets are kept apart")
+    parser.add_argument("--pairs", type=int, default=PAIRS, help="whole runs of each version, for the truth")
     parser.add_argument("--work", type=Path, default=Path(tempfile.gettempdir()) / "trainflash-changing")
     given = parser.parse_args()
     os.environ["OMP_NUM_THREADS"] = "1"
@@ -54,7 +55,7 @@ def main() -> int:
     for name in [] if given.score else names:
         if time.monotonic() < ends:
             judge(name, given.budget, given.work / digest())
-        while time.monotonic() < ends and len(known("truth", name)) < PAIRS:
+        while time.monotonic() < ends and len(known("truth", name)) < given.pairs:
             append_lines(RESULTS / "truth.jsonl", [{"program": name, **pair(name, len(known("truth", name)))}])
     score(names, given.budget)
     return 0

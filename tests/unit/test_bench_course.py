@@ -154,6 +154,14 @@ def test_much_noise_asks_for_another_look():
     assert course.of_starts([], []) is None
 
 
+def test_where_none_could_look_along_the_run_all_count_as_they_are():
+    """Ranks elsewhere, which are neither paced nor frozen: what changes there is said, and guards the verdict."""
+    starts, lines = looks(flat(7.0), growing(5.0, 0.01), 300)
+    near = [Start(start.n, "sequential", 0.2, 0.2, "wall") for start in starts]
+    assert course.of_starts(near, lines).gain_falls
+    assert [start.y for start in course.over_the_run(near, lines)] == [0.2] * 4
+
+
 def test_starts_count_by_what_most_of_them_saw():
     starts, lines = looks(growing(10.0, 0.01), flat(8.0), 1000)
     shorter, its_line = looks(growing(10.0, 0.01), flat(8.0), 300, starts=5)

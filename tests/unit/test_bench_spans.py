@@ -76,6 +76,7 @@ def test_an_evaluation_in_a_window_is_not_taken_for_the_steps_that_were_passed()
     start, rows = seen(WITH_GAPS, time, lambda n: 5.0, interrupted={"baseline": slow, "candidate": slow})
     assert start.y_run == pytest.approx(0.0, abs=1e-6)
     assert max(row[2] for row in rows) == pytest.approx(5.0)
+    assert [row[6] for row in rows].count(None) == 1, "its CPU time is not that of usual steps"
     whole, _ = seen(TO_THE_END, time, lambda n: 5.0, interrupted={"baseline": slow, "candidate": slow})
     assert whole.y_run == pytest.approx(0.0, abs=1e-6), "it lies beyond these steps"
 

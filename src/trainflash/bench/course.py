@@ -110,10 +110,13 @@ def said(course: Course, steps: int | None) -> str:
 
 
 def over_the_run(starts: Sequence[Start], lines: Sequence[Mapping[str, Any]]) -> list[Start]:
-    """Starts as they count where steps change: by all steps up to one that most of them saw. Those that did not see it do not count."""
+    """Starts as they count where steps change: by all steps up to one that most of them saw. Those that did not see it do not count.
+
+    Where none could look along the run all count as they are.
+    """
     by_number = _by_number(lines)
     last = common_last(starts)
-    return [_over(start, by_number.get(start.n, ()), last) for start in starts]
+    return [_over(start, by_number.get(start.n, ()), last) for start in starts] if last else list(starts)
 
 
 def common_last(starts: Iterable[Start]) -> int:
@@ -220,12 +223,12 @@ class _Reading:
 def _own(alike: Sequence[tuple[Sequence[Any], Start]], edges: Sequence[int], number: int) -> Iterable[_Reading]:
     """Readings of one side's own time: CPU time, which a machine's load moves least, or else time net of waits for a core, or none."""
     rows = [rows for rows, _ in alike]
-    if all(row[6 + number] for each in rows for row in each):
-        columns: tuple[int, ...] = (6 + number,)
-    else:
-        columns = (2 + number, 4 + number) if all(start.clock == "net" for _, start in alike) else ()
-    for column in columns:
-        yield _Reading.of(rows, edges, lambda row, at=column: math.log(row[at]))
+    known = [[row for row in each if row[6 + number]] for each in rows]
+    if all(2 * len(some) > len(each) for some, each in zip(known, rows, strict=True)):
+        yield _Reading.of(known, edges, lambda row: math.log(row[6 + number]))
+    elif all(start.clock == "net" for _, start in alike):
+        for column in (2 + number, 4 + number):
+            yield _Reading.of(rows, edges, lambda row, at=column: math.log(row[at]))
 
 
 def _up_to(rows: Sequence[Any], last: int) -> list[Any]:

@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from trainflash.bench.estimate import Measured, Slice, after, section, times_ms
 from trainflash.schema import Side, Start
 
-ROWS = 48  # of a course: so many pieces are enough to see when steps change
+ENOUGH = 16  # slices that say when steps change; fewer are cut into rows
+ROWS = 48
 LEAST_ROW = 10  # steps
 
 Row = tuple[int, int, float, float, float, float, float | None, float | None]
@@ -76,12 +77,14 @@ def rows(start: Start, measured: Mapping[Side, Measured], warmup: int, interrupt
     """How long the steps of both sides took along the run; per baseline step's work where the sides differ in it."""
     ours, theirs = measured["baseline"], measured["candidate"]
     pairs = [(a, b) for a, b in _pairs(ours, theirs, warmup) if a.part != "passed"]
-    most = max(LEAST_ROW, sum(a.steps for a, _ in pairs) // ROWS)
+    total = sum(a.steps for a, _ in pairs)
+    most = total if len(pairs) >= ENOUGH else max(LEAST_ROW, total // ROWS)
     found: list[Row] = []
     scale = ours.work / theirs.work
     for a, b in pairs:
         count = max(1, round(a.steps / most))
-        own = count == 1 and ours.paced and theirs.paced and not ours.device and a.cpu_ns > 0 and b.cpu_ns > 0
+        alone = count == 1 and not _holds(a, interrupted["baseline"]) and not _holds(b, interrupted["candidate"])
+        own = alone and ours.paced and theirs.paced and not ours.device and a.cpu_ns > 0 and b.cpu_ns > 0
         for piece, other in zip(_cut(a, count), _cut(b, count), strict=True):
             x, y = usual_ms(piece, start.clock, interrupted["baseline"]), usual_ms(other, start.clock, interrupted["candidate"])
             cpu = (a.cpu_ns / a.steps / 1e6, scale * b.cpu_ns / b.steps / 1e6) if own else (None, None)
@@ -94,6 +97,10 @@ def usual_ms(piece: Slice, clock: str, interrupted: Set[int]) -> list[float]:
     """Milliseconds of the steps that neither evaluate nor save; of all, where none is left."""
     times = times_ms(piece, clock)
     return [ms for at, ms in enumerate(times, piece.first) if at not in interrupted] or times
+
+
+def _holds(piece: Slice, interrupted: Set[int]) -> bool:
+    return any(piece.first <= step < piece.first + piece.steps for step in interrupted)
 
 
 def _pairs(ours: Measured, theirs: Measured, warmup: int) -> list[tuple[Slice, Slice]]:
