@@ -161,5 +161,5 @@ def test_ops_are_found_by_what_they_are_asked_for(question, said):
 
 
 def test_memory_is_not_answered_with_something_else():
-    with pytest.raises(UsageError, match="not understood"):
-        ask(summarize(profile(trace([work("gemm", 0, 10)]))), "How much GPU memory is used?")
+    answer = ask(summarize(profile(trace([work("gemm", 0, 10)]))), "How much GPU memory is used?")
+    assert answer.query_type == "memory" and answer.results == () and "no allocation was recorded" in answer.said

@@ -114,6 +114,7 @@ class TraceBuilder:
         self._append("flows", columns)
 
     def add_memory(self, **columns: np.ndarray) -> None:
+        """MEMORY_COLUMNS; `op` (ids of strings) where all events of the trace say what asked for them."""
         self._append("memory", columns)
 
     def add_marks(self, **columns: np.ndarray) -> None:
@@ -159,6 +160,9 @@ class TraceBuilder:
         marks = self._table("marks", self.MARK_COLUMNS, {"name": np.int32, "category": np.int32, "track": np.int32})
         used = [events["name"], events["category"], flows["category"], marks["name"], marks["category"]]
         used += [column.values for name, column in side.items() if SIDE_COLUMNS[name] == TEXTS]
+        asked = self._columns.get("memory", {}).get("op")
+        asked = None if asked is None else asked.joined(np.int32)
+        used += [] if asked is None else [asked]
         texts = _Order(self.strings.texts, used)
         tracks = self._described_tracks(events, side)
         order = sorted(range(len(tracks)), key=lambda number: tracks[number].key)
@@ -187,7 +191,7 @@ class TraceBuilder:
             events=Events(**events),
             side=side,
             flows=self._flows(flows, texts, track_rank, base),
-            memory=self._memory(track_rank, base),
+            memory=self._memory(track_rank, base, None if asked is None else texts.rank[asked]),
             marks=self._marks(marks, texts, track_rank, base),
             counters=self._counter_series(base),
             identity=identity or Identity(),
@@ -265,12 +269,12 @@ class TraceBuilder:
         order = np.lexsort((flows["track"], flows["phase"], flows["t_ns"], flows["id"], flows["category"]))
         return Flows(**{name: values[order] for name, values in flows.items()})
 
-    def _memory(self, track_rank: np.ndarray, base: int) -> Memory:
+    def _memory(self, track_rank: np.ndarray, base: int, op: np.ndarray | None) -> Memory:
         memory = self._table("memory", self.MEMORY_COLUMNS, {"device_type": np.int32, "device": np.int32, "track": np.int32})
         memory["track"] = track_rank[memory["track"]].astype(np.int32)
         memory["t_ns"] = memory["t_ns"] + base
         order = np.lexsort([memory[name] for name in reversed(self.MEMORY_COLUMNS)])
-        return Memory(**{name: values[order] for name, values in memory.items()})
+        return Memory(**{name: values[order] for name, values in memory.items()}, op=None if op is None else op[order])
 
     def _marks(self, marks: dict[str, np.ndarray], texts: _Order, track_rank: np.ndarray, base: int) -> Marks:
         marks["track"] = track_rank[marks["track"]].astype(np.int32)

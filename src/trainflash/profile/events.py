@@ -232,6 +232,7 @@ class Memory:
     device_type: np.ndarray
     device: np.ndarray
     track: np.ndarray
+    op: np.ndarray | None = None  # int32 into strings: what asked for it, where the source says so itself; None: it does not
 
 
 @dataclass(frozen=True)
@@ -368,7 +369,7 @@ def content_digest(traces: Sequence[Trace]) -> str:
             for value in vars(table).values():
                 if isinstance(value, np.ndarray):
                     _add(digest, value)
-                else:
+                elif value is not None:
                     digest.update(str(value).encode("utf-8", "surrogatepass"))
     return digest.hexdigest()
 

@@ -71,6 +71,10 @@ def _ms(us: float | None) -> str:
     return "not measured" if us is None else f"{us / 1000:,.3f} ms"
 
 
+def _mb(size: int) -> str:
+    return f"{size / 1e6:,.1f} MB"
+
+
 def _percent(share: float | None) -> str:
     return "not measured" if share is None else f"{share * 100:.1f} %"
 
@@ -305,6 +309,22 @@ def _quality(summary: ProfileSummary, question: str, limit: int):
     return said, (seen,), {"suspected_truncation": seen.suspected_truncation}
 
 
+def _memory(summary: ProfileSummary, question: str, limit: int):
+    rows = sorted(summary.memory, key=lambda use: (-use.peak_bytes, use.device))
+    if not rows:
+        return "no allocation was recorded; torch.profiler records them with profile_memory=True", (), {}
+    first = rows[0]
+    where = f"rank {first.rank}, {first.device}" if first.rank is not None else first.device
+    said = f"{where}: at most {_mb(first.peak_bytes)} allocated" + (f", in {first.peak_op}" if first.peak_op else "")
+    said += "" if first.start_bytes is not None else ", above what was allocated as the trace began"
+    if first.reserved_peak_bytes is not None:
+        said += f"; at most {_mb(first.reserved_peak_bytes)} reserved"
+        said += f", {_percent(first.fragmentation)} of it not allocated" if first.fragmentation is not None else ""
+    said += f"; {_mb(first.growth_bytes)} more at the end than at the beginning" if first.growth_bytes > 0 else ""
+    said += f"; {first.ops[0].name} allocated the most before the peak: {_mb(first.ops[0].allocated_bytes)}" if first.ops else ""
+    return said, rows[:limit], {}
+
+
 def _breakdown(summary: ProfileSummary, question: str, limit: int):
     parts = summary.time_breakdown
     named = [(name, getattr(parts, name)) for name in ("compute", "communication", "copy", "host", "stall", "other")]
@@ -317,6 +337,12 @@ def _pattern(text: str) -> re.Pattern[str]:
 
 
 QUESTIONS: tuple[Question, ...] = (
+    Question(
+        "memory",
+        _pattern(r"^(?!.*\b(?:cop(?:y|ies)|pinned|pageable|memcpy)\b).*\b(?:memory|allocat\w*|fragment\w*|oom|peak)\b"),
+        "How much memory is used, and which ops allocate it?",
+        _memory,
+    ),
     Question(
         "pre_op_gap",
         _pattern(

@@ -27,6 +27,7 @@ _COLUMNS: Mapping[str, tuple[str, ...]] = {
     "stragglers": ("rank", "last_to_arrive", "of_collectives", "caused_waiting_us", "share_of_waiting"),
     "devices": ("rank", "device", "name", "kernels", "kernel_busy_us", "utilization"),
     "idle": ("cause", "total_us", "share_of_window", "count", "longest_us", "per_step_us"),
+    "memory": ("rank", "device", "peak_bytes", "peak_op", "reserved_peak_bytes", "fragmentation", "growth_bytes"),
     "candidates": ("title", "finding", "share", "ceiling_speedup"),
 }
 _FACTS = {

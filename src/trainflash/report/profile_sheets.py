@@ -69,6 +69,7 @@ def of_summary(summary: ProfileSummary, top_k: int = 10) -> Sheet:
         _regions(summary, 2 * top_k),
         _copies(summary),
         _launches(summary),
+        _memory(summary),
         _xprof(summary),
     )
     explain = list(dict.fromkeys(each.finding for each in summary.optimization_candidates))[:3]
@@ -405,6 +406,27 @@ def _launches(summary: ProfileSummary) -> Block:
             f"{figures.percent(graphs.device_share)} of the kernels' time"
         )
     return Block("Launches", notes=tuple(notes))
+
+
+def _memory(summary: ProfileSummary) -> Block:
+    rows = tuple(
+        (
+            use.device if use.rank is None else f"rank {use.rank}, {use.device}",
+            mb(use.peak_bytes),
+            mb(use.reserved_peak_bytes),
+            figures.percent(use.fragmentation),
+            mb(use.growth_bytes),
+            use.ops[0].name if use.ops else "",
+        )
+        for use in summary.memory
+    )
+    columns = ("device", "peak, MB", "reserved, MB", "not allocated of it", "growth, MB", "allocated most before the peak")
+    return Block("Memory", columns, rows)
+
+
+def mb(size: int | None) -> str:
+    """Bytes as megabytes for a cell."""
+    return figures.cell(None if size is None else size / 1e6)
 
 
 def _xprof(summary: ProfileSummary) -> Block:

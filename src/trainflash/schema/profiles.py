@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from trainflash.schema.findings import Evidence, Kind
+from trainflash.schema.profile_memory import MemoryUse
 from trainflash.schema.profile_ops import (
     CommunicationOp,
     CopyStat,
@@ -156,4 +157,5 @@ class ProfileSummary:
     notes: tuple[str, ...] = ()
     source_sites: tuple[SourceSite, ...] = ()  # of traces with Python frames
     op_totals: tuple[OpTotal, ...] = ()  # costliest first, at most 200; of the device where there is one, else of the host
+    memory: tuple[MemoryUse, ...] = ()  # of traces with allocator events
     schema_version: str = "profile_summary.v1"

@@ -11,7 +11,21 @@ from typing import Any
 import numpy as np
 
 from trainflash.errors import UsageError
-from trainflash.profile.analysis import across, alignment, breakdown, candidates, copies, gaps, idle, launches, ops, regions, steps, xprof
+from trainflash.profile.analysis import (
+    across,
+    alignment,
+    breakdown,
+    candidates,
+    copies,
+    gaps,
+    idle,
+    launches,
+    memory,
+    ops,
+    regions,
+    steps,
+    xprof,
+)
 from trainflash.profile.analysis.across import Member
 from trainflash.profile.analysis.collectives import collectives_of
 from trainflash.profile.analysis.provenance import overview, provenance, run_metadata
@@ -93,6 +107,7 @@ def summarize(profile: Profile, options: Options | None = None, *, generated_at_
         xprof=xprof.tables(profile.tables),
         notes=tuple(profile.notes),
         source_sites=source_sites(timelines),
+        memory=memory.memory([(member.number, member.timeline.rank) for member in members]),
         op_totals=ops.op_totals(device_rows if has_device else host_rows),
     )
     summary = replace(summary, optimization_candidates=candidates.candidates(summary))

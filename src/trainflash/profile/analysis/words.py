@@ -47,6 +47,7 @@ _SYNCHRONISING = re.compile(
     r"BlockHostUntil|BlockUntilReady|block_until_ready|AwaitReady"
 )
 _COPY_CALL = re.compile(r"^(?:cuda|hip|cu)Memcpy|CopyToDevice|TransferToDevice")
+_ALLOCATING = re.compile(r"^aten::(?:empty(?:_strided|_like)?|resize_|new_empty|contiguous|clone)$")
 _LAUNCH = re.compile(r"^(?:cuda|hip|cu|hipExt|hipModule|hipExtModule)Launch(?:Cooperative)?Kernel|^cuLaunch(?!Host)")
 _CAPTURE = re.compile(r"(?:Stream(?:Begin|End)Capture|StreamGetCaptureInfo|GraphInstantiate)")
 _PREPARING = re.compile(
@@ -148,6 +149,11 @@ def is_synchronising(name: str) -> bool:
 def is_copy_call(name: str) -> bool:
     """A runtime call that copies."""
     return bool(_COPY_CALL.search(name))
+
+
+def is_allocating(name: str) -> bool:
+    """An operator that makes a tensor and computes nothing."""
+    return bool(_ALLOCATING.search(name))
 
 
 def is_launch(name: str) -> bool:

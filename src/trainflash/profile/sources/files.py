@@ -9,7 +9,7 @@ from typing import BinaryIO
 
 from trainflash.errors import UsageError
 from trainflash.profile.events import SIDE_COLUMNS, Trace
-from trainflash.profile.sources import chrome, nsys, xplane
+from trainflash.profile.sources import chrome, memory_snapshot, nsys, xplane
 from trainflash.profile.sources.streams import Stream
 
 _SQLITE = b"SQLite format 3\0"
@@ -28,7 +28,10 @@ _KNOWN = (
 )
 _XPLANE_NAMES = (".pb", ".pb.gz", ".xplane")
 _REPORTS = (".nsys-rep", ".qdrep")
-MEND = "name a Kineto, Chrome or Perfetto JSON trace, plain, .gz or .tar, an .xplane.pb, or the .sqlite that nsys exported"
+MEND = (
+    "name a Kineto, Chrome or Perfetto JSON trace, plain, .gz or .tar, an .xplane.pb, the .sqlite that nsys exported, "
+    "or a memory snapshot of torch"
+)
 
 
 def read_file(path: Path, name: str, xplane_wanted: bool = False, columns: Collection[str] = SIDE_COLUMNS) -> tuple[Trace, ...]:
@@ -62,6 +65,8 @@ def read_stream(file: BinaryIO, name: str, xplane_wanted: bool = False, columns:
     if first[257:262] == b"ustar":
         raise UsageError(f"{name} is a tar inside an archive", "unpack it and name its directory with --profile-dir")
     together = _again(first, chunks)
+    if first.startswith(memory_snapshot.MAGIC):
+        return memory_snapshot.read(together, name)
     if xplane_wanted or name.endswith(_XPLANE_NAMES):
         if stream.packed or not _seekable(file):
             return xplane.read(together, name, stream.cut_short, columns)
