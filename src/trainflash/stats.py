@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import stdtrit
+from scipy.special import stdtr, stdtrit
 
 from trainflash.errors import Inconclusive, UsageError
 from trainflash.schema import Speedup, SpeedVerdict, Spread
@@ -36,6 +36,7 @@ NOISY_SD = 0.05  # above it …
 NOISY_QUANTILE = 0.9985  # … this level: at most 1 false accept in 600 up to an sd of 0.24 where the scatter is half of the noise's variance
 GUARD_QUANTILE = 0.90  # upper end of the 80 % interval of total wall time must still reach the gain
 POWER_QUANTILE = 0.90
+FUTILE = 0.005  # predictive probability of an accept below which more starts are a waste; costs 1 point of power at most (bench/RESULTS.md)
 WANTED_GAIN = 1.05  # what a user hopes to see; only used to say how many starts that takes
 TAIL_HARM = 1 / 1.05  # a tail whose whole interval lies below this got worse
 TAIL_STEPS = {0.95: 200, 0.99: 1000}  # steps a side and start before a tail may speak against a candidate; with fewer it describes
@@ -224,7 +225,9 @@ def decide(
         decided = _at_look(seen, speedup, guard, min_gain)
         if decided is not None:
             return verdict(*decided)
-    hopeless = _hopeless(seen, needed, affordable, last, min_gain)
+    hopeless = _hopeless(seen, needed, affordable, last, min_gain) or _futile(
+        seen, speedup, [look for look in looks if n < look <= last], min_gain
+    )
     if final or hopeless:
         return verdict("inconclusive", hopeless or _undecided(seen, speedup, guard, min_gain, detectable))
     following = min(look for look in looks if look > n)
@@ -261,6 +264,30 @@ def _hopeless(seen: Interval, needed: int | None, affordable: int | None, last: 
         f"noise {seen.sd:.0%} a start: {max(affordable, seen.n)} starts can show {shows:.2f}, {wanted:.2f} needs {need}; "
         "make the machine quieter or give more time"
     )
+
+
+def _futile(seen: Interval, speedup: Speedup, ahead: Sequence[int], min_gain: float) -> str | None:
+    """Why the starts that are left would not show the gain any more, nor the next look end in a reject. None: they may.
+
+    Predictive power of a sequential test: with mean m and deviation s of n starts, the mean after N has Student's t with n - 1 degrees of
+    freedom around m, times s·√((N - n)/(N·n)) (Spiegelhalter and others 1986, with an unknown variance). It is no proof that the program is
+    not faster, so it is no reject; ending early can only cost an accept.
+    """
+    if not ahead:
+        return None
+    level = NOISY_QUANTILE if seen.sd > NOISY_SD else QUANTILE
+    if seen.mean + _t(level, ahead[0]) * seen.sd / math.sqrt(ahead[0]) < _reject_below(min_gain):
+        return None
+    chance = max(_predicted(seen, look, math.log(min_gain) + _t(level, look) * seen.sd / math.sqrt(look)) for look in ahead)
+    if chance >= FUTILE:
+        return None
+    return f"{_words(speedup)} after {seen.n} starts: {ahead[-1]} would not show {min_gain:g} any more (a chance below {FUTILE:.1%})"
+
+
+def _predicted(seen: Interval, starts: int, least: float) -> float:
+    """The chance that the mean after so many starts exceeds `least`, log units."""
+    spread = seen.sd * math.sqrt((starts - seen.n) / (starts * seen.n))
+    return 1 - float(stdtr(seen.n - 1, (least - seen.mean) / spread))
 
 
 def _undecided(seen: Interval, speedup: Speedup, guard: float, min_gain: float, detectable: float) -> str:

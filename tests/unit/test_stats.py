@@ -186,7 +186,7 @@ def test_stops_at_once_when_the_budget_cannot_show_it():
 
 
 def test_goes_on_while_a_rejection_is_in_reach():
-    ys = [-0.03, 0.03, -0.035, 0.03]
+    ys = [-0.025, 0.02, -0.025, 0.02]
     assert decided(ys, affordable=8).decision == "continue"
     assert decided(ys * 2, affordable=8).decision == "reject"
 
@@ -340,3 +340,32 @@ def test_a_tail_of_too_few_steps_forbids_nothing():
     assert few.speedup.p95_high is None
     assert stats.with_tails(verdict, [None] * 4, worse, [999] * 4).decision == "accept"
     assert stats.with_tails(verdict, [None] * 4, worse, [1000] * 4).decision == "reject"
+
+
+def test_what_cannot_reach_the_least_gain_any_more_ends_there():
+    ys = [-0.02, -0.24, -0.05, -0.16, -0.12]  # 0.89 times as fast: neither a reject at the next look nor an accept at any
+    stopped = decided(ys, affordable=16)
+    assert (stopped.decision, stopped.speedup.starts) == ("inconclusive", 5)
+    assert "16 would not show 1.02 any more" in stopped.reason and stopped.speedup.mean == pytest.approx(math.exp(-0.118))
+    faster = decided([-y for y in ys], affordable=16)
+    assert faster.decision == "continue", "the same noise about a gain"
+    near = decided([-0.01, 0.02, -0.015, 0.01], affordable=16)
+    assert near.decision == "continue", "equal programs of little noise are rejected at the next look, which says more"
+
+
+def test_a_stop_for_futility_costs_hardly_an_accept(monkeypatch):
+    """Normal and t3 noise of one start; the true gain is 1.05 and 1.10."""
+    generator = np.random.default_rng(11)
+    for gain, sd in ((1.05, 0.05), (1.10, 0.105)):
+        drawn = [
+            math.log(gain) + sd * (generator.standard_normal(16), generator.standard_t(3, 16) / math.sqrt(3))[k % 2] for k in range(400)
+        ]
+        accepts = {}
+        for chance in (0.0, stats.FUTILE):
+            monkeypatch.setattr(stats, "FUTILE", chance)
+            accepts[chance] = sum(ended(ys).decision == "accept" for ys in drawn)
+        assert accepts[max(accepts)] <= accepts[0.0] <= accepts[max(accepts)] + 0.015 * len(drawn)
+
+
+def ended(ys):
+    return next(verdict for n in range(4, 17) if (verdict := decided(list(ys[:n]), affordable=16)).decision != "continue")

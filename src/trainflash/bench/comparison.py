@@ -8,6 +8,7 @@ import json
 import math
 import os
 import shutil
+import statistics
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -25,8 +26,8 @@ from trainflash.schema import Command, Runs, Sandbox, Side, SpeedVerdict, Start,
 OnProgress = Callable[[str, int, int], None]
 Judge = Callable[..., SpeedVerdict]  # of the starts so far, like `judge_starts`
 
-GRACE = 1.25  # a start that began within the budget may take so much longer, or its time was wasted
-GRACE_S = 20.0
+GRACE = 1.1  # a start that began within the budget may take so much longer, or its time was wasted
+BARELY_S = 0.1  # nothing can be waited for any more
 UNUSABLE_IN_A_ROW = 3  # starts without a y before we stop asking
 FALL_BACK = frozenset({"memory", "short", "crashed", "device"})  # two copies may not go together where one alone does
 SIDES: tuple[Side, Side] = ("baseline", "candidate")
@@ -91,7 +92,7 @@ def compare(
     except OSError as bad:
         raise no_room(bad, directory) from None
     bench = Bench(
-        sandbox, {"baseline": baseline, "candidate": candidate}, directory, began + GRACE * budget_s + GRACE_S, budget_s, options,
+        sandbox, {"baseline": baseline, "candidate": candidate}, directory, began + GRACE * budget_s, budget_s, options,
         dict(zip(SIDES, question.work, strict=True)),
     )  # fmt: skip
     if hang_s is not None:
@@ -288,6 +289,8 @@ class _Comparison:
             self._keep(start, replace(self.plan, schedule="sequential", first=failed.side), clean=False)
             return None
         self._keep(start, self.plan, clean=False)
+        if failed.kind == "silent" and self.bench.left() <= BARELY_S:
+            return self._out_of_time()
         if failed.kind == "untrained":
             with contextlib.suppress(ProgramFailed if failed.side == "candidate" else ()):
                 trace.load(self.bench.run_dir(failed.side, n))
@@ -297,6 +300,12 @@ class _Comparison:
         if failed.kind in {"crashed", "untrained"}:
             return SpeedVerdict("reject", None, failed.message)
         return SpeedVerdict("inconclusive", None, failed.message)
+
+    def _out_of_time(self) -> SpeedVerdict:
+        """What the starts say that came to their end within the budget."""
+        counted = sum(start.y is not None for start in self.starts)
+        verdict = self.judge(self.starts, min_gain=self.question.min_gain, affordable=counted, profiles=self._profiles())
+        return verdict if verdict.decision != "continue" else replace(verdict, decision="inconclusive")
 
     def _keep(self, start: Start, plan: Plan, steps: dict[str, Any] | None = None, *, clean: bool = True) -> None:
         self.store.append(start, steps)
@@ -316,12 +325,12 @@ class _Comparison:
         return self.store.steps(counted) if same and len(counted) >= stats.OWN_TAIL_STARTS else []
 
     def _affordable(self, starts: Sequence[Start]) -> int | None:
-        """How many of `starts` that count the budget can reach in all, at the price of the cheapest; None before one has shown its cost."""
+        """How many of `starts` that count the budget can reach in all, at their usual price; None before one has shown its cost."""
         counted = [start for start in starts if start.y is not None]
         left = self.bench.budget_s - (time.monotonic() - self.began)
         if not counted:
             return None if left > 0 else 0
-        each = max(1.0, min(start.spent_s - (0.0 if self.plan.far else start.far_s) for start in counted))
+        each = max(1.0, statistics.median(start.spent_s - (0.0 if self.plan.far else start.far_s) for start in counted))
         return len(counted) + max(0, math.floor(left / each))
 
     def _told(self, verdict: SpeedVerdict) -> SpeedVerdict:
