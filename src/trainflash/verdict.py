@@ -1,10 +1,10 @@
-"""Speed and fidelity together: accept, reject or inconclusive, with reasons. Whatever is missing never counts in favour."""
+"""Speed and fidelity together: accept, reject, inconclusive or in need of an agreement. Whatever is missing never counts in favour."""
 
 from __future__ import annotations
 
 import math
 
-from trainflash.schema import CONSENTS, Fidelity, SpeedVerdict, Verdict, training_change
+from trainflash.schema import AGREEABLE, CONSENTS, Fidelity, SpeedVerdict, Verdict, training_change
 from trainflash.stats import LEAST_GAIN, LEAST_STARTS, TAIL_HARM, tail_is_worse
 
 # Checks of which one at least must have passed before a change that the owner agreed to is accepted.
@@ -25,18 +25,25 @@ def judge(
 
     Accept needs an accepted speed-up with sound figures *and* a fidelity of `same`, of `close` with "numerics" allowed (which it is unless
     the owner asks for every bit), or of `changed` with every changed name allowed. A clear no of either side is a reject; anything missing
-    is inconclusive.
+    is inconclusive. What would be accepted with an agreement that the owner can give, and has not, needs that agreement; so does what was
+    not timed for want of it alone.
     """
+    lacks = lacking(fidelity, allowed)
+    untimed = speed is None and bool(lacks)
     against, missing = [], []
-    for found in (_of_speed(speed), _of_fidelity(fidelity, allowed)):
+    for found in (None if untimed else _of_speed(speed), _of_fidelity(fidelity, allowed | lacks)):
         if found is not None:
             (against if found[0] else missing).append(found[1])
     if against:
-        verdict, reasons = "reject", [*against, *missing]
-    elif missing or speed is None or fidelity is None:
-        verdict, reasons = "inconclusive", missing
+        verdict, reasons = "reject", [*against, *missing, *_agreement(fidelity, lacks)]
+    elif missing or fidelity is None:
+        verdict, reasons = "inconclusive", [*missing, *_agreement(fidelity, lacks)]
+    elif lacks:
+        told = speed.reason if speed else "its speed was not measured, for nobody agreed to it yet"
+        verdict, reasons = "needs_agreement", [*_agreement(fidelity, lacks), told, *(_slow_tails(speed) if speed else ())]
     else:
-        told = training_change(fidelity, accepted=True).sentence if fidelity.verdict == "changed" else "trains the same"
+        assert speed is not None
+        told = training_change(fidelity, "accept").sentence if fidelity.verdict == "changed" else "trains the same"
         verdict, reasons = "accept", [speed.reason, f"{told}{_sameness(fidelity)}", *_slow_tails(speed)]
     return Verdict(
         verdict=verdict,  # type: ignore[arg-type]
@@ -51,6 +58,7 @@ def judge(
         resources=speed.resources if speed else None,
         least_detectable=speed.least_detectable if speed else None,
         starts_needed=speed.starts_needed if speed else None,
+        needs=() if against else tuple(sorted(lacks)),
     )
 
 
@@ -66,16 +74,31 @@ def _changes(fidelity: Fidelity) -> frozenset[str]:
     return frozenset(fidelity.changed) | ({"numerics"} if fidelity.verdict == "close" else frozenset())
 
 
+def lacking(fidelity: Fidelity | None, allowed: frozenset[str] = frozenset()) -> frozenset[str]:
+    """Agreements that the owner can give by name, and has not, with which nothing in `fidelity` forbids acceptance; empty: none would do.
+
+    `fidelity` is to be one that was compared as if they were given. Rounding is no such change: it is refused only where the owner asks for
+    every bit.
+    """
+    if fidelity is None or fidelity.verdict != "changed":
+        return frozenset()
+    lacks = frozenset(fidelity.changed) & AGREEABLE - allowed
+    return lacks if lacks and may_be_timed(fidelity, allowed=allowed | lacks) else frozenset()
+
+
 def waits_for(judged: Verdict | None, *, allowed: frozenset[str] = frozenset()) -> frozenset[str]:
-    """The changes in kind for want of whose agreement alone a candidate was refused before it was timed; empty: for another reason."""
-    if judged is None or judged.verdict != "reject" or judged.speedup is not None or judged.fidelity is None:
+    """The changes in kind for want of whose agreement alone a candidate was not accepted, or not timed; empty: for another reason."""
+    if judged is None or judged.fidelity is None:
+        return frozenset()
+    untimed = judged.verdict == "reject" and judged.speedup is None
+    if judged.verdict != "needs_agreement" and not untimed:
         return frozenset()
     missing = _changes(judged.fidelity) - allowed
     return missing if may_be_timed(judged.fidelity, allowed=allowed | missing) else frozenset()
 
 
 def may_be_timed(fidelity: Fidelity, *, allowed: frozenset[str] = frozenset()) -> bool:
-    """Whether nothing in the fidelity forbids acceptance: a candidate that could not be accepted anyway is never timed."""
+    """Whether nothing in the fidelity forbids acceptance under these agreements: what could not be accepted anyway is never timed."""
     return _of_fidelity(fidelity, allowed) is None
 
 
@@ -148,10 +171,21 @@ def _of_fidelity(fidelity: Fidelity | None, allowed: frozenset[str]) -> tuple[bo
     return None
 
 
-def _sameness(fidelity: Fidelity) -> str:
+def _agreement(fidelity: Fidelity | None, lacks: frozenset[str]) -> list[str]:
+    """What the owner has to agree to, and what exactly changes."""
+    if fidelity is None or not lacks:
+        return []
+    return [f"needs agreement: {', '.join(sorted(lacks))}: {'; '.join(fidelity.reasons) or 'changed'}{_unseen(fidelity)}"]
+
+
+def _unseen(fidelity: Fidelity) -> str:
     unseen = f"; not seen: {', '.join(fidelity.not_seen)}" if fidelity.not_seen else ""
     unseen += f"; not judged: {', '.join(fidelity.not_judged)}" if fidelity.not_judged else ""
-    unseen += "".join(f"; {note}" for note in fidelity.notes)
+    return unseen + "".join(f"; {note}" for note in fidelity.notes)
+
+
+def _sameness(fidelity: Fidelity) -> str:
+    unseen = _unseen(fidelity)
     if fidelity.verdict == "same":
         return f": equal over {fidelity.updates} updates{unseen}"
     if not set(fidelity.changed) - {"numerics"}:

@@ -78,6 +78,7 @@ class Stage:
     def __init__(self, patch: pytest.MonkeyPatch, journal: Path, tick: Callable[[], None] = lambda: None) -> None:
         self.journal, self.pays, self.healthy, self.failing = journal, set(PAYS), False, False
         self.rounds: set[str] = set()  # settings whose change rounds otherwise
+        self.reorders: set[str] = set()  # … and those that turn out to change the order, which no plan says
         for owner, name in ((session, "write_document"), (optimizing, "write_document"), (verifying, "write_document")):
             patch.setattr(owner, name, _ticking(getattr(owner, name), tick))
         patch.setattr(tuning_log, "append", _ticking(tuning_log.append, tick))
@@ -135,6 +136,8 @@ class Stage:
         place.mkdir(parents=True, exist_ok=True)  # its runs
         if name in self.rounds:
             return replace(SAME, verdict="close", changed=("numerics",))
+        if name in self.reorders:
+            return replace(SAME, verdict="changed", changed=("order",), reasons=("order: other samples first",))
         return CRASHED if name == "crash" else replace(SAME, verdict="changed", changed=("order",)) if name == "order" else SAME
 
     def compare(self, box, baseline, changed, place, **options: object):

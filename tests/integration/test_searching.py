@@ -141,6 +141,26 @@ def test_what_rounds_otherwise_is_said_to_need_an_agreement(found, stage):
     assert stage.measured[-1] == "fused=1" and "numerics" not in with_it.stopped_because
 
 
+def test_what_turns_out_to_need_an_agreement_takes_no_starts_from_what_needs_none(found, stage):
+    stage.reorders, stage.pays = {"cache"}, {("cache", "1"), ("fused", "1")}
+    came_to = search(found)
+    assert stage.measured == ["fused=1"]
+    by_name = {one.knob: one for one in came_to.experiments}
+    assert (by_name["fused"].decision, by_name["cache"].decision) == ("accepted", "needs_agreement")
+    assert "cache (order: to be tried again, on top of what was accepted since)" in came_to.stopped_because
+
+
+def test_a_search_ends_with_what_an_agreement_would_bring_and_the_command_that_agrees(found, stage):
+    stage.reorders = {"cache"}
+    came_to = search(found)
+    assert stage.measured == ["fused=1", "cache=1"], "timed after all others"
+    (asked,) = (one for one in came_to.experiments if one.decision == "needs_agreement")
+    assert asked.verdict.gain == pytest.approx(1.3)
+    assert "cache (order; 1.30 times as fast: trainflash verify --experiment 1 --accept-change order)" in came_to.stopped_because
+    with_it = search(found, allowed=["order"])
+    assert [one.decision for one in with_it.experiments if one.knob == "cache"] == ["accepted"]
+
+
 def test_by_hand_it_may_be_tried_again(searched):
     found, _, _ = searched
     again = next(one for one in found.experiments() if one.knob == "fused")

@@ -15,7 +15,7 @@ import pytest
 from trainflash import bench, sandbox
 from trainflash.errors import ProgramFailed
 from trainflash.schema import Check, Command, Fidelity, Runs, Speedup, SpeedVerdict, Start, write_document
-from trainflash.workflow import optimizing, owners_run, session, verifications, verifying
+from trainflash.workflow import checked, optimizing, owners_run, session, verifications, verifying
 from trainflash.workflow.optimizing import Candidate
 from trainflash.workflow.states import Asked
 from trainflash.workflow.verifying import Demands
@@ -129,9 +129,79 @@ def test_a_check_that_was_asked_otherwise_or_did_not_see_all_is_made_again(found
     write_document(kept, replace(first.verdict.fidelity, not_seen=("checkpoint",)))
     assert verifying.verify_experiment(found, 1, Demands(resume=True)).decision == "accepted"
     with pytest.raises(ProgramFailed, match="checked again"):
-        verifying.verify_experiment(found, 1, Demands())
+        verifying.verify_experiment(found, 1, Demands(budget_s=3600.0))
     with pytest.raises(ProgramFailed, match="checked again"):
         verifying.verify_experiment(found, 1, Demands(resume=True, tolerance=1e-4))
+
+
+def test_what_was_not_seen_is_looked_for_again_only_with_more_time(found, asked, monkeypatch):
+    first = attempt(found, change(3))
+    (kept,) = (found.directory / "pairs").glob("*/fidelity.json")
+    write_document(kept, replace(first.verdict.fidelity, not_seen=("schedule",)))
+    monkeypatch.setattr(verifying.fidelity, "check", lambda *_, **__: pytest.fail("another look of the same length"))
+    assert verifying.verify_experiment(found, 1, Demands()).decision == "accepted"
+
+
+ORDER = replace(
+    SAME, verdict="changed", changed=("order",), agreements=("order",), reasons=("order: update 3: samples come in another order",)
+)
+
+
+@pytest.fixture
+def ordered(found, asked, monkeypatch):
+    """An experiment that needs an agreement to `order`; a check that is asked for again fails the test."""
+    offers = []
+
+    def check(box, baseline, candidate, place, **options):
+        place.mkdir(parents=True)
+        offers.append(options["offered"])
+        return ORDER
+
+    monkeypatch.setattr(verifying.fidelity, "check", check)
+    tried = attempt(found, change(3))
+    assert "order" in offers[0] and "numerics" not in offers[0]
+    monkeypatch.setattr(verifying.fidelity, "check", lambda *_, **__: pytest.fail("checked again"))
+    return tried
+
+
+def test_what_needs_an_agreement_is_measured_and_agreed_to_without_another_check(found, asked, ordered):
+    assert (ordered.decision, ordered.verdict.needs, ordered.verdict.speedup) == ("needs_agreement", ("order",), FASTER.speedup)
+    assert not found.accepted() and found.tip() == found.sandbox.base_ref, "nothing is kept that nobody agreed to"
+    assert verifying.verify_experiment(found, 1, Demands()).decision == "needs_agreement"
+    agreed = verifying.verify_experiment(found, 1, Demands(allowed=frozenset({"order", "cadence"})))
+    assert agreed.decision == "accepted" and found.tip() == agreed.commit
+    assert len({str(each["directory"]) for each in asked}) == 1, "the starts that are there"
+    assert [entry.decision for entry in found.log_entries() if entry.kind == "experiment"] == [
+        "needs_agreement", "needs_agreement", "accepted",
+    ]  # fmt: skip
+
+
+def test_the_same_change_tried_again_with_the_agreement_is_checked_no_more(found, asked, ordered):
+    again = optimizing.try_candidate(found, change(3), COMMAND, Demands(allowed=frozenset({"order"})))
+    assert (again.n, again.decision) == (2, "accepted")
+
+
+def test_what_is_not_to_be_asked_about_is_not_timed(found, asked, monkeypatch):
+    monkeypatch.setattr(verifying.fidelity, "check", lambda *_, **options: replace(ORDER, agreements=()))
+    tried = optimizing.try_candidate(found, change(3), COMMAND, Demands(ask=False))
+    assert (tried.decision, tried.verdict.speedup, asked) == ("needs_agreement", None, [])
+    seen = []
+    monkeypatch.setattr(verifying.fidelity, "check", lambda *_, **options: seen.append(options["offered"]) or ORDER)
+    assert verifying.verify_experiment(found, 1, Demands()).verdict.speedup == FASTER.speedup
+    assert len(seen) == 1, "compared as if it were agreed to, which it was not before"
+
+
+def test_an_agreement_covers_no_more_than_was_compared_under_it():
+    order, none = frozenset({"order"}), frozenset()
+    offered = frozenset({"order", "cadence", "batch"})
+    assert checked.answers(ORDER, order, offered) and checked.answers(ORDER, none, offered)
+    assert checked.answers(ORDER, frozenset({"order", "numerics", "batch"}), offered)
+    assert not checked.answers(replace(ORDER, agreements=()), order, offered), "not compared as agreed to"
+    assert not checked.answers(replace(ORDER, agreements=()), none, offered), "to be compared as if it were"
+    assert checked.answers(replace(ORDER, agreements=()), none, none)
+    assert not checked.answers(replace(SAME, agreements=("order",)), none, offered), "the same only under an agreement that was taken back"
+    both = replace(ORDER, changed=("order", "updates"), agreements=("order",))
+    assert checked.answers(both, none, offered) and checked.answers(both, order, offered), "refused, whatever is agreed to"
 
 
 @pytest.mark.parametrize(("side", "folder"), [("baseline", "baseline/"), ("candidate", "worktree/")])

@@ -57,12 +57,12 @@ def test_a_worker_that_reads_a_file_of_that_name_has_loaded_no_checkpoint(monkey
 def test_a_program_without_a_seed_is_trained_under_another_one_though_workers_say_nothing_of_theirs(monkeypatch):
     ours = record(stream(seeded=False), worker())
     tried = []
-    monkeypatch.setattr(trial._Trial, "_beside", lambda self, old: SimpleNamespace(baseline=old, candidate=old, trouble=None))
+    monkeypatch.setattr(trial._Trial, "_beside", lambda self, old: SimpleNamespace(baseline=old, candidate=old, trouble=None, first_s=None))
     monkeypatch.setattr(trial._Trial, "_compare", lambda self, sides: compare(ours, ours))
     monkeypatch.setattr(trial._Trial, "_under_another_seed", lambda self, found, sides, kept: tried.append(found) or found)
     monkeypatch.setattr(trial._Trial, "_resumed", lambda self, found, sides: found)
     monkeypatch.setattr(trial.reuse, "load", lambda *_, **__: {"baseline": Run(ours, 1.0, Path(), None)})
-    starter = SimpleNamespace(updates=None)
+    starter = trial.Starter(None, None, trial.Bounds(), None, False, (), None)
     command = Command(("python", "train.py"))
     made = trial._Trial(starter, command, command, Path(), Path(), None, None, 1e-3, frozenset(), None, None, False)
     assert made.verdict().verdict == "same" and len(tried) == 1

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from trainflash.schema import Check, Fidelity, Resources, Speedup, SpeedVerdict, WholeRun
-from trainflash.verdict import judge, waits_for
+from trainflash.schema import Check, Command, Experiment, Fidelity, Resources, Speedup, SpeedVerdict, WholeRun
+from trainflash.verdict import judge, lacking, waits_for
 
 FASTER = SpeedVerdict("accept", Speedup(1.3, 1.2, 1.4, 4), "1.300 [1.200, 1.400] over 4 starts")
 SAME = Fidelity("same", (), 0.0, 0.0, 1e-3, 40, ("epoch boundary",), (), (Check("loss", True, "40 equal losses"),))
@@ -88,8 +88,9 @@ def test_close_is_refused_where_every_bit_is_asked_for():
 
 def test_changed_needs_agreement_to_every_name():
     changed = fidelity("changed", "order", "batch")
-    assert judge(FASTER, changed, allowed=frozenset({"order"})).verdict == "reject"
-    assert "batch" in judge(FASTER, changed, allowed=frozenset({"order"})).reasons[0]
+    asked = judge(FASTER, changed, allowed=frozenset({"order"}))
+    assert (asked.verdict, asked.needs) == ("needs_agreement", ("batch",))
+    assert asked.reasons[0].startswith("needs agreement: batch: ") and asked.speedup == FASTER.speedup
     assert judge(FASTER, changed, allowed=frozenset({"order", "batch"})).verdict == "accept"
     assert judge(FASTER, fidelity("changed"), allowed=frozenset({"order", "numerics"})).verdict == "reject"
 
@@ -146,3 +147,47 @@ def test_what_was_timed_waits_for_nobody():
     slower = replace(FASTER, decision="reject", reason="slower")
     assert waits_for(judge(slower, fidelity("close"), allowed=frozenset({"numerics"}))) == frozenset()
     assert waits_for(None) == frozenset()
+
+
+def test_what_needs_an_agreement_is_neither_accepted_nor_refused_and_says_what_changes():
+    changed = fidelity("changed", "order", reasons=("order: update 3: samples come in another order over the epoch",))
+    asked = judge(FASTER, changed)
+    assert (asked.verdict, asked.needs, asked.speedup) == ("needs_agreement", ("order",), FASTER.speedup)
+    assert "another order over the epoch" in asked.reasons[0] and FASTER.reason in asked.reasons
+    untimed = judge(None, changed)
+    assert (untimed.verdict, untimed.needs, untimed.speedup) == ("needs_agreement", ("order",), None)
+    assert "its speed was not measured" in untimed.reasons[1]
+
+
+def test_an_agreement_is_asked_for_only_where_it_would_do():
+    slower = replace(FASTER, decision="reject", reason="slower")
+    noisy = replace(FASTER, decision="inconclusive", reason="too noisy")
+    order = fidelity("changed", "order")
+    assert (judge(slower, order).verdict, judge(slower, order).needs) == ("reject", ())
+    assert (judge(noisy, order).verdict, judge(noisy, order).needs) == ("inconclusive", ("order",))
+    for same in (
+        fidelity("changed", "order", "updates"),  # nobody can agree to fewer updates
+        fidelity("changed", "order", "failed"),
+        fidelity("changed"),
+        fidelity("inconclusive", "order"),
+        fidelity("changed", "order", not_judged=("loss",), checks=(Check("coverage", True, "alike"),)),  # nothing shows that it learns
+    ):
+        assert lacking(same, frozenset({"numerics"})) == frozenset()
+        assert judge(FASTER, same, allowed=frozenset({"numerics"})).verdict in {"reject", "inconclusive"}
+
+
+def test_who_asks_for_every_bit_is_not_asked_about_rounding():
+    rounds_too = fidelity("changed", "order", "numerics")
+    assert judge(FASTER, rounds_too).verdict == "reject"
+    assert judge(FASTER, rounds_too, allowed=frozenset({"numerics"})).needs == ("order",)
+
+
+def test_the_command_that_agrees_names_all_that_the_verdict_rests_on():
+    judged = judge(FASTER, fidelity("changed", "cadence", "order"), allowed=frozenset({"cadence", "numerics"}))
+    one = Experiment(
+        n=3, parent=None, knob="patch", value="", finding=None, location=None, risk="same", why="", commit="c", parent_commit="p",
+        diff_digest="", files=(), command=Command(("python", "train.py")), created_utc="", verdict=judged, decision="needs_agreement",
+    )  # fmt: skip
+    assert judged.needs == ("order",)
+    assert one.agree_command == "trainflash verify --experiment 3 --accept-change cadence,order"
+    assert replace(one, verdict=judge(FASTER, SAME)).agree_command == ""

@@ -21,8 +21,8 @@ from trainflash.cli.options import (
     json_option,
     sandbox_or_new_option,
 )
-from trainflash.cli.output import Output
-from trainflash.errors import EXIT_DONE, Inconclusive, Rejected, UsageError
+from trainflash.cli.output import Output, exit_of
+from trainflash.errors import UsageError
 
 
 @click.group("optimize", short_help="Plan changes and try them, one at a time.")
@@ -166,8 +166,9 @@ def try_(
             output.say(verifying.cost(demands, found))
             experiment = optimizing.measure(found, begun.n, demands)
         progress.finish()
-    output.answer(answers.attempt(experiment), report.experiments([experiment]), report.verdict(experiment.verdict))
-    return {"accepted": EXIT_DONE, "rejected": Rejected.exit_code}.get(experiment.decision, Inconclusive.exit_code)
+    document = answers.attempt(experiment)
+    output.answer(document, report.experiments([experiment]), report.verdict(experiment.verdict, experiment.agree_command))
+    return exit_of(document["status"])
 
 
 def _several(output: Output, sandbox: Path | None, names: tuple[str, ...], command: Any, demands: Any) -> int:
@@ -189,9 +190,9 @@ def _several(output: Output, sandbox: Path | None, names: tuple[str, ...], comma
             run = parts.here if cluster is None else parts.as_array(found.directory / "jobs", *cluster)
             experiments = rounds.at_once(found, names, command, demands, run)
         progress.finish()
-    output.answer(answers.attempts(experiments), report.experiments(list(experiments)))
-    decisions = {one.decision for one in experiments}
-    return EXIT_DONE if "accepted" in decisions else Rejected.exit_code if decisions == {"rejected"} else Inconclusive.exit_code
+    document = answers.attempts(experiments)
+    output.answer(document, report.experiments(list(experiments)))
+    return exit_of(document["status"])
 
 
 @group.command("auto", cls=Submittable)

@@ -12,6 +12,14 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from trainflash.errors import EXIT_DONE, ApprovalNeeded, Inconclusive, Rejected
+
+
+def exit_of(status: str) -> int:
+    """What a command ends with that was asked for a verdict, by the status of its answer."""
+    codes = {"ok": EXIT_DONE, Rejected.status: Rejected.exit_code, ApprovalNeeded.status: ApprovalNeeded.exit_code}
+    return codes.get(status, Inconclusive.exit_code)
+
 
 class Output:
     """Where one command's words go. `answer` is called once, at the end."""

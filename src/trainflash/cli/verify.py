@@ -11,8 +11,7 @@ from trainflash import config
 from trainflash.cli.elsewhere import Submittable, goes_on
 from trainflash.cli.gate_shown import write
 from trainflash.cli.options import Duration, PathName, allow_option, command_argument, json_option, sandbox_or_new_option
-from trainflash.cli.output import Output
-from trainflash.errors import EXIT_DONE, Inconclusive, Rejected
+from trainflash.cli.output import Output, exit_of
 
 
 @click.command(cls=Submittable, short_help="Is it faster, and does it still train the same?")
@@ -99,7 +98,8 @@ def verify(
     trainflash verify --candidate feature --bundle feature.zip -- python train.py
     trainflash verify --carried feature.zip -- python train.py
 
-    Exit codes: 0 accepted, 4 rejected, 3 inconclusive; with --carried 0 the verdict carries over, 4 it does not, 3 undecided.
+    Exit codes: 0 accepted, 4 rejected, 3 inconclusive, 5 it needs an agreement (--accept-change); with --carried 0 the verdict carries
+    over, 4 it does not, 3 undecided.
     """
     from trainflash import report
     from trainflash.workflow import answers, inputs, session, states, verifications, verifying
@@ -123,4 +123,4 @@ def verify(
         write(summary, report.verified.markdown(verified, over))
     document = answers.verified(verified, over)
     output.answer(document, report.verified.terminal(verified, over))
-    return {"ok": EXIT_DONE, "rejected": Rejected.exit_code}.get(document["status"], Inconclusive.exit_code)
+    return exit_of(document["status"])

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from trainflash import launch
@@ -16,7 +17,20 @@ SEED = 20_240_229  # both sides alike; only for programs that set none themselve
 _LOOK_S = 0.2
 _SEARCH_S = 3.0
 
+_CHECK_PART = 0.5  # of a budget; the rest belongs to the timing
+# Runs one after the other, each as long as the first pair, that most checks take: the pair, the baseline again and nudged, two more pairs
+# of it for what changes in kind, and one more of either side: a restart, or the changed lines.
+_PASSES = 5.0
+_EARLY = 0.7  # of the time to the first update, which both sides need at once, surely goes by in a timed start too
+
 Progress = Callable[[str, int, int], None]
+
+
+class OutOfTime(Exception):
+    """The check may not take as long as it needs: what for, and the budget in seconds that would do, as far as it shows."""
+
+    def __init__(self, why: str, budget_s: float) -> None:
+        super().__init__(f"{why}: give --budget {_minutes(budget_s)} or more")
 
 
 @dataclass(frozen=True)
@@ -25,10 +39,33 @@ class Bounds:
 
     whole_s: float = 60.0  # a program that ends within this is compared whole
     most_s: float = 240.0  # then it ends, whatever it has not seen
+    longest_s: float = 0.0  # … but here, where only a second epoch would tell
+    total_s: float = math.inf  # all runs of the check
+    budget_s: float = math.inf  # check and timing
+    starts: int = 0  # so many starts of both sides must fit into what the check leaves
     first_update_s: float = 900.0  # a baseline that has not trained by then is given up
     first_look: int = 30  # updates after which a hopeless candidate is refused; then at each doubling
     patience: float = 5.0  # the candidate may take so many times the baseline's time,
     least_patience_s: float = 60.0  # and at least this long
+
+    @classmethod
+    def within(cls, budget_s: float, starts: int) -> Bounds:
+        """The bounds of a check that leaves half of `budget_s` seconds, or more, to a timing of at least `starts` starts.
+
+        The first pair is planned so that the runs that may have to follow it fit in; more than 75 s of it rarely show more, and are
+        spent where the budget is large.
+        """
+        total_s = _CHECK_PART * budget_s
+        pair_s = total_s / _PASSES
+        return cls(
+            whole_s=_within(15.0, 0.8 * pair_s, 45.0),
+            most_s=_within(20.0, pair_s, max(75.0, total_s / 12)),
+            longest_s=pair_s,
+            total_s=total_s,
+            budget_s=budget_s,
+            starts=starts,
+            first_update_s=total_s,
+        )
 
 
 class Attempt:
@@ -44,6 +81,7 @@ class Attempt:
         self._gather: Callable[[launch.Process], Path | None] | None = None
         self._look: Callable[[launch.Process], None] | None = None
         self._reader = Reader(run_dir)
+        self.first_s: float | None = None  # when its first update was seen
         self._started = time.monotonic()
         self._over_s: float | None = None
         self._looked = 0.0
@@ -72,7 +110,10 @@ class Attempt:
 
     @property
     def record(self) -> Record:
-        return self._reader.look(whole=not self.running() and not self.cut and self._process.returncode == 0)
+        found = self._reader.look(whole=not self.running() and not self.cut and self._process.returncode == 0)
+        if self.first_s is None and found.updates:
+            self.first_s = self.seconds
+        return found
 
     def stop(self) -> None:
         """Cut it here; nothing that it completed is lost."""
@@ -118,6 +159,36 @@ class Starter:
     writable: Sequence[str]
     redact: Callable[[str], str] | None
     gather: bool = False  # keep what each run writes in the project
+    clock: Callable[[], float] = time.monotonic
+    began: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "began", self.clock())
+
+    @property
+    def spent_s(self) -> float:
+        """Seconds that the check took so far."""
+        return self.clock() - self.began
+
+    @property
+    def left_s(self) -> float:
+        """Seconds that it may still take."""
+        return self.bounds.total_s - self.spent_s
+
+    def afford(self, what: str, seconds: float) -> None:
+        """Raises `OutOfTime` where runs of `seconds` seconds do not fit in any more: half a run would tell nothing."""
+        if self.left_s < seconds:
+            known = f"{what} takes about {seconds:.0f} s, and {max(0.0, self.left_s):.0f} of the {self.bounds.total_s:.0f} s are left"
+            raise OutOfTime(f"{known} that the check of the training may take", (self.spent_s + seconds) / _CHECK_PART)
+
+    def afford_starts(self, first_s: float | None) -> None:
+        """Raises `OutOfTime` where the first pair shows that the timing cannot come to its end: `first_s` is its time to an update."""
+        if first_s is None:
+            return
+        needed, left = self.bounds.starts * _EARLY * first_s, self.bounds.budget_s - self.spent_s
+        if needed > left:
+            why = f"{self.bounds.starts} starts of both sides take at least {needed:.0f} s, and {left:.0f} s of the budget are left"
+            raise OutOfTime(why, max(self.spent_s, needed) + needed)
 
     def start(
         self,
@@ -167,8 +238,18 @@ class Starter:
                 arrived = target is not None and each.record.updates >= target
                 if arrived or (deadline_s is not None and each.seconds > deadline_s):
                     each.stop()
+            self.expire(attempts)
             pause()
         self.tell(attempts, target)
+
+    def expire(self, attempts: Iterable[Attempt]) -> None:
+        """Raises `OutOfTime` when the time of the check is over and one of `attempts` still runs."""
+        if self.left_s > 0:
+            return
+        for each in attempts:
+            if each.running():
+                made = f"{each.name} had made {each.record.updates} updates in {each.seconds:.0f} s"
+                raise OutOfTime(f"{made} when the {self.bounds.total_s:.0f} s of the check were over", 2 * self.bounds.budget_s)
 
     def tell(self, attempts: Iterable[Attempt], target: int | None) -> None:
         """Report how far the slowest is; a total of 0 means that the end is not known."""
@@ -176,6 +257,15 @@ class Starter:
             attempts = list(attempts)
             names = " and ".join(each.name for each in attempts) or "nothing"
             self.on_progress(f"fidelity: {names}", min((each.record.updates for each in attempts), default=0), target or 0)
+
+
+def _within(least: float, wanted: float, most: float) -> float:
+    """A small budget must not thin the evidence of sameness, nor a large one be spent on it."""
+    return max(least, min(wanted, most))
+
+
+def _minutes(seconds: float) -> str:
+    return f"{10 * math.ceil(seconds / 10)}s" if seconds <= 180 else f"{math.ceil(seconds / 60)}m"
 
 
 def pause() -> None:

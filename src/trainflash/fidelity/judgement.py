@@ -134,7 +134,7 @@ def compare(
         notes=_notes(baseline_record, candidate_record),
     )
     found = _decided(result, failed, _unusable(pairs, limits), noise, bitwise, restless, controls, _torn_off(pairs))
-    unfinished = next(filter(None, map(checks_of_data.unfinished, pairs)), "")
+    unfinished = _unfinished(pairs)
     if unfinished and found.verdict != "inconclusive" and set(found.changed) <= agreed | {"numerics"}:
         return replace(found, verdict="inconclusive", reasons=(unfinished, *found.reasons))
     return found
@@ -279,6 +279,22 @@ def hard_changes(baseline: Record, candidate: Record, agreed: frozenset[str] = f
     return _changes(_explained(check) if alike and check.name in _EXPLAINED else check for check in found)
 
 
+def lacks_an_epoch(baseline: Record, candidate: Record, agreed: frozenset[str] = frozenset()) -> bool:
+    """Whether only what comes behind an epoch's end, which was not seen, can tell what a change in how batches are made does."""
+    pairs = _pairs(baseline, candidate, agreed) or ()
+    alike = begins_alike(baseline, candidate)
+    return bool(_unfinished(tuple(replace(pair, same_updates=alike) for pair in pairs)))
+
+
+def nothing(tolerance: float) -> Fidelity:
+    """What is known before anything was compared."""
+    return Fidelity("inconclusive", (), None, None, tolerance, 0, (), OCCASIONS, ())
+
+
+def _unfinished(pairs: Iterable[Pair]) -> str:
+    return next(filter(None, map(checks_of_data.unfinished, pairs)), "")
+
+
 def begins_alike(baseline: Record, candidate: Record) -> bool:
     """Whether the first updates that differ have the same gradients and make the same steps but for rounding: the rest may, too."""
     pairs = _pairs(baseline, candidate)
@@ -295,7 +311,7 @@ def _pairs(old: Record, new: Record, agreed: frozenset[str] = frozenset()) -> tu
 
 def _unpaired(old: Record, new: Record, tolerance: float) -> Fidelity:
     reached, trained = ([stream.rank for stream in record.streams if stream.updates] for record in (old, new))
-    empty = Fidelity("inconclusive", (), None, None, tolerance, 0, (), OCCASIONS, ())
+    empty = nothing(tolerance)
     if not reached:
         return replace(empty, reasons=("the baseline never completed an optimizer update",))
     evidence = f"{len(reached)} training processes → {len(trained)}" if trained else "the candidate never completed an optimizer update"

@@ -59,8 +59,11 @@ class Run:
 
 
 def key_of(sandbox: Sandbox, side: Side, command: Command) -> str | None:
-    """A hash of the commit of `side`, the command and all that its figures depend on; None when the checkout is not clean."""
-    head, dirty = (git(sandbox.checkout(side), *words) for words in (("rev-parse", "HEAD"), ("status", "--porcelain")))
+    """A hash of what lies in the checkout of `side`, the command and all that its figures depend on; None when it is not committed.
+
+    What was committed twice, as the same patch tried again is, trains the same.
+    """
+    head, dirty = (git(sandbox.checkout(side), *words) for words in (("rev-parse", "HEAD^{tree}"), ("status", "--porcelain")))
     if head.code or dirty.code or dirty.out.strip():
         return None
     known = [head.out.decode().strip(), asdict(command), environment(sandbox, command)]

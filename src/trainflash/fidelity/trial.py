@@ -6,6 +6,10 @@ once as it is and some times with its weights nudged, to learn what of the diffe
 cannot be compared, by the owner's leave or because the program does not repeat itself, it trains some times more, to learn how far
 chance alone moves a whole run. What passes all that is started again from its checkpoint, if the program does that by itself, and once
 more where changed lines may never have run.
+
+Where nothing but a change in kind stands against the candidate to which the owner may agree yet, it is compared once more as if he had,
+from the runs that are there and those that this takes: what he is asked is then answered. Each further run is started only if the check can
+afford it (`Bounds`); where it cannot, the verdict is open and says what it takes.
 """
 
 from __future__ import annotations
@@ -17,7 +21,7 @@ from pathlib import Path
 from trainflash import launch
 from trainflash.errors import ProgramFailed
 from trainflash.fidelity import judgement, printed, restarting, reuse, unrun, written
-from trainflash.fidelity.attempt import SEED, Attempt, Bounds, Progress, Starter, pause
+from trainflash.fidelity.attempt import SEED, Attempt, Bounds, OutOfTime, Progress, Starter, pause
 from trainflash.fidelity.metric import Metric
 from trainflash.fidelity.pairing import seen_occasions
 from trainflash.fidelity.record import Record
@@ -32,6 +36,7 @@ _PORTIONED = frozenset({"batch", "shape"})  # of these what the same gradients e
 _OTHER_STEPS = frozenset({"updates", "batch", "coverage"})  # what is written by the step is written at other places
 # What differs from run to run of a program that does not repeat itself may differ in the candidate too; `spread` judges these.
 _BY_CHANCE = frozenset({"loss", "gradients", "weights", "numerics"})
+_LONGER = 1.5  # a record that does not tell enough is made anew where it may take so many times the seconds that it took
 _SEEN_MARGIN, _AT_ONCE, _CONTROLS = 1.1, 2, 4  # baseline runs that differ by chance: with the first four degrees of freedom
 _OTHER_SEED, _OTHER_NUDGES = "other-seed", ("nudged-2", "nudged-3")  # of networks with kinks: whether one nudge meets a kink is chance
 _NUDGES = {"nudged": "1", "nudged-2": "2", "nudged-3": "3", "nudged-bfloat16": "bfloat16"}
@@ -48,6 +53,7 @@ def check(
     tolerance: float = 1e-3,
     updates: int | None = None,
     allowed: frozenset[str] = frozenset(),
+    offered: frozenset[str] = frozenset(),
     metric: Metric | None = None,
     restart: Command | None = None,
     resume: bool = False,
@@ -62,7 +68,8 @@ def check(
 
     Runs go into folders of `directory`. `updates` optimizer updates are compared; None: the whole program when it ends within
     `bounds.whole_s`, else until an epoch boundary, an evaluation, a checkpoint and a schedule change were seen or `bounds.most_s` is over.
-    `allowed` names the changes in kind that the owner agrees to: what they leave to be judged is judged, with more baseline runs.
+    `allowed` names the changes in kind that the owner agrees to: what they leave to be judged is judged, with more baseline runs. `offered`
+    are those that he may agree to later: where only these stand against the candidate, it is compared as if he had (`Fidelity.agreements`).
     `metric` is the project's own. `restart` is the command that goes on from a checkpoint, where that is another one than the candidate's.
     `baseline_record` is a folder, shared by experiments, that keeps the baseline's runs for the same commit, command and environment; with
     `resume` the candidate's completed runs in `directory` count too. A candidate that crashes, hangs or trains less is a verdict, not an
@@ -84,8 +91,19 @@ def check(
         metric,
         restart,
         resume,
+        offered,
     )
-    return trial.verdict()
+    found = trial.verdict()
+    while more := _presumed(found, trial.allowed, offered):
+        trial = replace(trial, allowed=trial.allowed | more, resume=True)
+        found = trial.verdict()
+    return replace(found, agreements=tuple(sorted(trial.allowed - {"numerics"})))
+
+
+def _presumed(found: Fidelity, agreed: frozenset[str], offered: frozenset[str]) -> frozenset[str]:
+    """The agreements that are still to be had, where nothing else stands against the candidate."""
+    names = frozenset(found.changed) - {"numerics"} - agreed if found.verdict == "changed" else frozenset()
+    return names if names <= offered else frozenset()
 
 
 @dataclass(frozen=True)
@@ -96,6 +114,7 @@ class _Sides:
     candidate: Run
     refused_early: bool
     trouble: Check | None = None
+    first_s: float | None = None  # until the baseline's first update, both starting at once; None: it was recorded earlier
 
 
 @dataclass(frozen=True)
@@ -112,16 +131,36 @@ class _Trial:
     metric: Metric | None
     restart: Command | None
     resume: bool
+    offered: frozenset[str] = frozenset()
 
     def verdict(self) -> Fidelity:
-        kept = {name: run for name, run in reuse.load(self.place, self.key, self.starter.updates).items() if self._enough_kept(run)}
-        kept = kept if "baseline" in kept else {}
-        sides = self._beside(kept["baseline"]) if kept else self._together()
+        try:
+            kept, sides = self._sides()
+        except OutOfTime as over:
+            return self._unfinished(judgement.nothing(self.tolerance), over)
         found = self._compare(sides)
         if sides.trouble is not None:
             return _troubled(found, sides.trouble)
         if not found.updates:
             return found
+        try:
+            self.starter.afford_starts(sides.first_s)
+            return self._looked_into(found, sides, kept)
+        except OutOfTime as over:
+            return self._unfinished(found, over)
+
+    @staticmethod
+    def _unfinished(found: Fidelity, over: OutOfTime) -> Fidelity:
+        """`found`, left open because the time does not suffice."""
+        return replace(found, verdict="inconclusive", changed=(), reasons=(str(over),))
+
+    def _sides(self) -> tuple[dict[str, Run], _Sides]:
+        kept = {name: run for name, run in reuse.load(self.place, self.key, self.starter.updates).items() if self._enough_kept(run)}
+        kept = kept if "baseline" in kept else {}
+        return kept, self._beside(kept["baseline"]) if kept else self._together()
+
+    def _looked_into(self, found: Fidelity, sides: _Sides, kept: dict[str, Run]) -> Fidelity:
+        """What further runs say of a first comparison."""
         found = self._beyond_noise(found, sides, kept) if found.verdict != "same" else found
         found = self._written(found, sides, kept)
         found = self._printed(found, sides, kept) if found.verdict == "same" else found
@@ -180,7 +219,12 @@ class _Trial:
         )
 
     def _enough_kept(self, run: Run) -> bool:
-        return self.metric is None or run.outputs is not None
+        if self.metric is not None and run.outputs is None:
+            return False
+        record, bounds = run.record, self.starter.bounds
+        if record.whole or self.starter.updates is not None or run.seconds * _LONGER > bounds.most_s:
+            return True
+        return _all_seen(record, record.updates)
 
     def _beyond_noise(self, found: Fidelity, sides: _Sides, kept: dict[str, Run]) -> Fidelity:
         """Compared again beside the baseline's own noise; and as whole runs, where single updates cannot be compared."""
@@ -212,7 +256,8 @@ class _Trial:
         commands = restarting.Commands(self.baseline, self.candidate, self.restart or self.baseline, self.restart or self.candidate)
         shelf = restarting.Shelf(self.place, self.key, self.starter.updates)
         found = restarting.judge(self.starter, commands, self.directory, shelf, sides.baseline.record, found, self.tolerance)
-        own, deadline = unrun.Shelf(self.directory, self.candidate_key, self.resume), self._deadline(sides.candidate.seconds)
+        own = unrun.Shelf(self.directory, self.candidate_key, self.resume)
+        deadline = min(self._deadline(sides.candidate.seconds), self.starter.left_s)
         return unrun.judge(found, self.allowed, self.starter, self.candidate, own, sides.candidate, deadline)
 
     def _together(self) -> _Sides:
@@ -235,7 +280,7 @@ class _Trial:
             new = self._candidate_alone(old, new) if new is None or new.failed else new
             trouble = None if refused else _trouble(old.record, new)
             self._keep_candidate(new, refused or trouble is not None)
-            return _Sides(self._run_of(old), self._run_of(new), refused, trouble)
+            return _Sides(self._run_of(old), self._run_of(new), refused, trouble, old.first_s)
         finally:
             for attempt in (old, new):
                 if attempt is not None:
@@ -301,7 +346,8 @@ class _Trial:
         look = self.starter.bounds.first_look
         while old.running():
             self.starter.tell((old, new), self.starter.updates)
-            if self._enough(old):
+            self.starter.expire((old,))
+            if self._enough(old) and not self._epoch_wanted(old, new):
                 old.stop()
                 break
             ahead = min(old.record.updates, new.record.updates)
@@ -320,9 +366,17 @@ class _Trial:
         """The baseline alone, until it has shown enough."""
         while old.running():
             self.starter.tell((old,), self.starter.updates)
+            self.starter.expire((old,))
             if self._enough(old):
                 old.stop()
             pause()
+
+    def _epoch_wanted(self, old: Attempt, new: Attempt) -> bool:
+        """Whether only what comes behind an epoch's end would tell, and there is time to wait for it."""
+        bounds = self.starter.bounds
+        if self.starter.updates is not None or old.seconds > bounds.longest_s or new.failed or not old.record.updates:
+            return False
+        return not old.due() or judgement.lacks_an_epoch(old.record, new.record, self.allowed)
 
     def _enough(self, old: Attempt) -> bool:
         bounds, record = self.starter.bounds, old.record
@@ -334,12 +388,11 @@ class _Trial:
             return True
         if old.seconds < bounds.whole_s or not old.due():
             return False
-        part = int(record.updates / _SEEN_MARGIN)
-        return all(len(seen_occasions(stream, part, False)) == len(judgement.OCCASIONS) for stream in record.trained)
+        return _all_seen(record, int(record.updates / _SEEN_MARGIN))
 
     def _hopeless(self, old: Attempt, new: Attempt) -> bool:
         found = judgement.hard_changes(replace(old.record, whole=False), replace(new.record, whole=False), self.allowed)
-        if not found & _HOPELESS - self.allowed:
+        if not found & _HOPELESS - self.allowed - self.offered:
             return False
         old.stop()
         new.stop()
@@ -361,6 +414,7 @@ class _Trial:
         else:
             what = "never completed an optimizer update"
             mend = "fidelity needs an optimizer, or parameters changed in place; trainflash diagnose finds a function that gives new ones"
+            mend = f"{mend}; where the first update takes longer than {old.seconds:.0f} s, give more --budget" if old.cut else mend
         raise ProgramFailed(f"the baseline {what}: {command}", mend, returncode=result.returncode, output=result.output_tail)
 
     def _runs(self, names: Sequence[str], sides: _Sides, kept: dict[str, Run]) -> dict[str, Run]:
@@ -368,9 +422,11 @@ class _Trial:
         found = {name: kept[name] for name in names if name in kept}
         wanted = [name for name in names if name not in found]
         target = None if sides.baseline.record.whole else min(sides.baseline.record.updates, sides.candidate.record.updates)
+        count = 1 if self._apart() else _AT_ONCE
+        once_s = max(sides.baseline.seconds, sides.candidate.seconds if not sides.refused_early else 0.0)
         while wanted:
-            count = 1 if self._apart() else _AT_ONCE
             now, wanted = wanted[:count], wanted[count:]
+            self.starter.afford(f"training the baseline again ({', '.join(now)})", once_s)
             attempts: list[Attempt] = []
             try:
                 for name in now:
@@ -392,6 +448,11 @@ class _Trial:
         if whole_question:
             run = Kept(attempt.run_dir.name, attempt.record.whole, attempt.seconds)
             reuse.keep(self.place, self.key, self.starter.updates, {name: run})
+
+
+def _all_seen(record: Record, updates: int) -> bool:
+    """Whether the first `updates` updates of each process hold one occasion of each kind."""
+    return all(len(seen_occasions(stream, updates, False)) == len(judgement.OCCASIONS) for stream in record.trained)
 
 
 def _trouble(baseline: Record, new: Attempt) -> Check | None:

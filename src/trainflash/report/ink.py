@@ -57,7 +57,7 @@ def tone_of(word: str) -> Tone:
 def mark(word: str, shown: str | None = None) -> Text:
     """`✓ accepted` in its colour: sign and word say it without colour too."""
     tone = tone_of(word)
-    return Text(f"{MARKS[tone]} {word if shown is None else shown}", style=STYLES[tone])
+    return Text(f"{MARKS[tone]} {word.replace('_', ' ') if shown is None else shown}", style=STYLES[tone])
 
 
 def bar(share: float, width: int, style: str = "") -> Text:

@@ -11,7 +11,7 @@ from rich.text import Text
 from trainflash.report import figures, ledger
 from trainflash.report.ink import PHASE_STYLES, STYLES, Fitted, bullets, explained, ink, joined, mark, table, unbroken
 from trainflash.report.terminal import diff
-from trainflash.report.tune import MARKS, TuneView, fidelity_words, headline, next_step, phase_names, step_ms
+from trainflash.report.tune import HOW_TO_AGREE, MARKS, TuneView, fidelity_words, headline, next_step, phase_names, step_ms
 from trainflash.schema import Diagnosis, Experiment, Fidelity, Verdict
 from trainflash.schema.authors import Earned
 
@@ -40,15 +40,15 @@ def fidelity(found: Fidelity) -> RenderableType:
     return Group(*parts, *bullets(found.reasons))
 
 
-def verdict(judged: Verdict) -> RenderableType:
-    """Accept, reject or inconclusive, with the figures it rests on and the reasons."""
+def verdict(judged: Verdict, agree: str = "") -> RenderableType:
+    """Accept, reject, inconclusive or in need of an agreement, with the figures it rests on, the reasons, and the command that agrees."""
     rows = [
         (f"speed-up per {judged.unit}", f"{figures.interval(judged.speedup)}, {figures.count(judged.starts, 'start')}"),
         ("whole run", figures.whole_run(judged.whole_run)),
         ("slow steps", figures.tails(judged.speedup)),
         ("memory", figures.memory(judged.resources)),
         ("CPU time", figures.cpu(judged.resources)),
-        ("fidelity", fidelity_words(judged.fidelity, judged.verdict == "accept")),
+        ("fidelity", fidelity_words(judged.fidelity, judged.verdict)),
         ("loss delta", figures.loss(judged.fidelity)),
         ("protection", judged.protection or figures.MISSING),
         ("spent", figures.seconds(judged.spent_s)),
@@ -57,7 +57,11 @@ def verdict(judged: Verdict) -> RenderableType:
     grid.show_header = False
     for name, value in rows:
         grid.add_row(Text(name, style="bold"), ink(value))
-    return Group(mark(judged.verdict, judged.verdict.upper()), *bullets(judged.reasons), grid)
+    needed = f": {', '.join(judged.needs)}" if judged.verdict == "needs_agreement" else ""
+    shown = mark(judged.verdict, judged.verdict.replace("_", " ").upper() + needed)
+    agree = agree or (f"the same command with {judged.to_agree}" if judged.to_agree else "")
+    how = [ink(HOW_TO_AGREE), unbroken(f"    {agree}", "bold")] if agree else []
+    return Group(shown, *bullets(judged.reasons), grid, *how)
 
 
 def experiments(tried: Sequence[Experiment]) -> RenderableType:
@@ -152,6 +156,6 @@ def _experiments(tried: Sequence[Experiment], width: int) -> RenderableType:
         ]
         row.append(figures.interval(judged.speedup if judged else None))
         if wide:
-            row.append(fidelity_words(judged.fidelity, judged.verdict == "accept") if judged else fidelity_words(None))
+            row.append(fidelity_words(judged.fidelity, judged.verdict) if judged else fidelity_words(None))
         made.add_row(*row, mark(experiment.decision))
     return made

@@ -39,7 +39,7 @@ def _verdict(judged: Verdict) -> str:
     rows = [
         ("Speed-up", f"{figures.interval(judged.speedup)} over {figures.count(judged.starts, 'start')}"),
         ("Slow steps", figures.tails(judged.speedup)),
-        ("Training", fidelity_words(judged.fidelity, judged.verdict == "accept")),
+        ("Training", fidelity_words(judged.fidelity, judged.verdict)),
         ("Mean absolute loss delta", figures.loss(judged.fidelity)),
     ]
     if judged.fidelity and judged.fidelity.not_seen:
@@ -71,9 +71,11 @@ def _experiments(view: TuneView) -> str:
     rows = []
     for experiment in view.experiments:
         judged = experiment.verdict
-        fidelity = fidelity_words(judged.fidelity, judged.verdict == "accept") if judged else fidelity_words(None)
+        fidelity = fidelity_words(judged.fidelity, judged.verdict) if judged else fidelity_words(None)
         knob = f"{experiment.knob} = {experiment.value}" if experiment.value else experiment.knob
-        rows.append((str(experiment.n), knob, figures.interval(judged.speedup if judged else None), fidelity, experiment.decision))
+        rows.append(
+            (str(experiment.n), knob, figures.interval(judged.speedup if judged else None), fidelity, figures.words(experiment.decision))
+        )
     return table(("#", "Knob", "Speed-up", "Training", "Decision"), rows)
 
 

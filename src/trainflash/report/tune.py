@@ -12,11 +12,12 @@ from trainflash.schema.authors import Earned
 
 Tone = Literal["good", "bad", "unsure"]
 
+HOW_TO_AGREE = "To agree to that, and to nothing else, without another run:"
 TONES: dict[str, Tone] = {
     "accept": "good", "accepted": "good", "same": "good", "close": "good",
     "reject": "bad", "rejected": "bad", "changed": "bad", "failed": "bad",
     "approved": "good", "refused": "bad",
-    "inconclusive": "unsure", "pending": "unsure", "undone": "unsure",
+    "inconclusive": "unsure", "pending": "unsure", "undone": "unsure", "needs_agreement": "unsure",
 }  # fmt: skip
 MARKS: dict[Tone, str] = {"good": "✓", "bad": "✗", "unsure": "?"}
 
@@ -59,16 +60,16 @@ def headline(view: TuneView) -> Headline:
         return Headline("Nothing to write back", view.stopped_because, "unsure")
     reasons = "; ".join(verdict.reasons)
     if verdict.verdict == "accept" and verdict.speedup:
-        fidelity = fidelity_words(verdict.fidelity, accepted=True)
+        fidelity = fidelity_words(verdict.fidelity, "accept")
         return Headline(f"{figures.times(verdict.speedup.mean)} faster, and it {fidelity}", reasons, "good")
     if verdict.verdict == "reject":
         return Headline("Rejected: the program stays as it is", reasons, "bad")
     return Headline("Inconclusive: not enough evidence to change the program", reasons, "unsure")
 
 
-def fidelity_words(fidelity: Fidelity | None, accepted: bool = False) -> str:
-    """`trains the same`, `trains differently: other order`, …; `accepted`: the owner has agreed to what is different."""
-    return training_change(fidelity, accepted=accepted).sentence
+def fidelity_words(fidelity: Fidelity | None, verdict: str = "") -> str:
+    """`trains the same`, `trains differently: other order`, …; where the `verdict` rests on an agreement, that is said."""
+    return training_change(fidelity, verdict).sentence
 
 
 def next_step(view: TuneView) -> str:

@@ -12,7 +12,7 @@ from trainflash.report.ink import bullets, ink, joined, mark, table
 from trainflash.report.outcomes import verdict
 from trainflash.report.pull_request import code, text
 from trainflash.report.pull_request import table as markdown_table
-from trainflash.report.tune import MARKS, TONES
+from trainflash.report.tune import HOW_TO_AGREE, MARKS, TONES
 from trainflash.schema import Carried, Verdict, Verified, training_change
 from trainflash.schema.training import FAILED
 
@@ -45,13 +45,13 @@ def carry_over(found: Verified, carried: Carried) -> str:
 
 def _said(judged: Verdict) -> str:
     speed = f", {figures.interval(judged.speedup)} per {judged.unit}" if judged.speedup else ""
-    return f"{judged.verdict}{speed}, {training_change(judged.fidelity, accepted=judged.verdict == 'accept').sentence}"
+    return f"{figures.words(judged.verdict)}{speed}, {training_change(judged.fidelity, judged.verdict).sentence}"
 
 
 def markdown(found: Verified, carried: Carried | None = None) -> str:
     """GitHub-flavoured Markdown: the answer, the figures it rests on, what changes in kind, and what was run."""
     judged, compared = found.verdict, found.compared
-    training = training_change(judged.fidelity, accepted=judged.verdict == "accept")
+    training = training_change(judged.fidelity, judged.verdict)
     rows = [
         (f"Speed-up per {judged.unit}", f"{figures.interval(judged.speedup)} over {figures.count(judged.starts, 'paired start')}"),
         ("Whole run", figures.whole_run(judged.whole_run)),
@@ -69,6 +69,7 @@ def markdown(found: Verified, carried: Carried | None = None) -> str:
         text(carry_over(found, carried)) + "." if carried else "",
         markdown_table(("", ""), [row for row in rows if row[1]]),
         "\n".join(f"- {text(reason)}" for reason in judged.reasons),
+        f"{HOW_TO_AGREE} the same command with {code(judged.to_agree)}." if judged.to_agree else "",
         "<sub>95 % interval for this command on this machine, all looks at the data included. What was not seen was not compared.</sub>",
     ]
     return "\n\n".join(block for block in blocks if block) + "\n"
@@ -76,9 +77,11 @@ def markdown(found: Verified, carried: Carried | None = None) -> str:
 
 def headline(judged: Verdict) -> str:
     """The verdict in one sentence, for somebody who knows nothing of the tool."""
-    training = training_change(judged.fidelity, accepted=judged.verdict == "accept").sentence
+    training = training_change(judged.fidelity, judged.verdict).sentence
     if judged.verdict == "accept" and judged.speedup:
         return f"{figures.times(judged.speedup.mean)} faster, and it {training}"
+    if judged.verdict == "needs_agreement":
+        return f"Needs agreement: {f'{figures.times(judged.speedup.mean)} faster, and ' if judged.speedup else ''}it {training}"
     fidelity = judged.fidelity
     if judged.verdict == "reject" and fidelity is not None and fidelity.verdict == "changed":
         return "Rejected: it fails" if FAILED in fidelity.changed else f"Rejected: it {training}"

@@ -99,6 +99,7 @@ from trainflash.schema.summaries import (
 from trainflash.schema.timelines import Timeline
 from trainflash.schema.training import KINDS_OF_CHANGE, TrainingChange, training_change
 from trainflash.schema.verdicts import (
+    AGREEABLE,
     CONSENTS,
     Approval,
     Check,
@@ -129,6 +130,7 @@ __all__ = [
     "Scaling",
     "Stall",
     "StepTimes",
+    "AGREEABLE",
     "CONSENTS",
     "KINDS",
     "KINDS_OF_CHANGE",

@@ -35,6 +35,7 @@ KINDS_OF_CHANGE = {
     "work": "other work while it is timed",
     FAILED: "failed",
 }
+_AGREED = {"accept": "was agreed to", "needs_agreement": "needs agreement"}  # by the verdict that rests on it
 # Checks that count: what they count stands in the place of their change's own words, as fewer or more of it where both counts are known.
 _COUNTED = {
     "updates": ("updates", "updates"),
@@ -52,8 +53,8 @@ class TrainingChange:
     kinds: tuple[str, ...]
 
 
-def training_change(fidelity: Fidelity | None, *, accepted: bool = False) -> TrainingChange:
-    """What the candidate does to the training. `accepted`: the verdict is, so that the owner agreed to what is different."""
+def training_change(fidelity: Fidelity | None, verdict: str = "") -> TrainingChange:
+    """What the candidate does to the training. `verdict`: the one that rests on an agreement, if one does."""
     if fidelity is None:
         return TrainingChange("fidelity not measured", ())
     kinds = _kinds(fidelity)
@@ -63,8 +64,8 @@ def training_change(fidelity: Fidelity | None, *, accepted: bool = False) -> Tra
         return TrainingChange("trains the same but for rounding", kinds or (KINDS_OF_CHANGE["numerics"],))
     beside = kinds if fidelity.verdict == "inconclusive" else tuple(kind for kind in kinds if kind != KINDS_OF_CHANGE["numerics"])
     told = {"changed": "trains differently", "inconclusive": "fidelity unknown"}[fidelity.verdict]
-    if accepted and fidelity.verdict == "changed":
-        return TrainingChange(f"trains the same but for what was agreed to: {', '.join(beside) or 'rounding'}", kinds)
+    if verdict in _AGREED and fidelity.verdict == "changed":
+        return TrainingChange(f"trains the same but for what {_AGREED[verdict]}: {', '.join(beside) or 'rounding'}", kinds)
     return TrainingChange(told + (f": {', '.join(beside)}" if beside else ""), kinds)
 
 

@@ -13,6 +13,7 @@ from trainflash.schema.summaries import PhaseStat
 # Changes in kind that an owner may agree to by name. Nobody can agree to fewer updates or samples, another loss, other gradients or
 # weights, targets that do not belong to their samples, a checkpoint that cannot be resumed, or work that is done only while it is watched.
 CONSENTS = ("order", "numerics", "precision", "cadence", "schedule", "batch", "shape", "coverage", "evaluation")
+AGREEABLE = frozenset(CONSENTS) - {"numerics"}  # asked of the owner; rounding is accepted unasked, or every bit is asked for
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,7 @@ class Fidelity:
     reasons: tuple[str, ...] = ()
     not_judged: tuple[str, ...] = ()  # soft checks without an answer
     notes: tuple[str, ...] = ()  # how it was compared, where that is not the usual way
+    agreements: tuple[str, ...] = ()  # changes in kind that it was compared under as agreed to: the owner's, and those that he may give yet
 
 
 @dataclass(frozen=True)
@@ -125,10 +127,13 @@ class SpeedVerdict:
 
 @dataclass(frozen=True)
 class Verdict:
-    """`verdict.json`: speed and fidelity together. Fails closed."""
+    """`verdict.json`: speed and fidelity together. Fails closed.
+
+    `needs_agreement`: nothing speaks against it but changes in kind that the owner may agree to by name (`needs`), and has not yet.
+    """
 
     SCHEMA: ClassVar[str] = "verdict.v1"
-    verdict: Literal["accept", "reject", "inconclusive"]
+    verdict: Literal["accept", "reject", "inconclusive", "needs_agreement"]
     speedup: Speedup | None
     fidelity: Fidelity | None
     starts: int
@@ -140,11 +145,20 @@ class Verdict:
     resources: Resources | None = None
     least_detectable: float | None = None  # smallest speed-up that this noise could show with 90 % power
     starts_needed: int | None = None  # for a true 1.05, with this noise
+    needs: tuple[str, ...] = ()  # agreements without which it cannot be accepted; () where they would not help
 
     @property
     def gain(self) -> float:
         """The speed-up that was seen, whatever the verdict on it; 0 where none was measured."""
         return self.speedup.mean if self.speedup else 0.0
+
+    @property
+    def to_agree(self) -> str:
+        """The option that agrees to what it needs, with each agreement that it rests on already; "" where none would help."""
+        if not self.needs:
+            return ""
+        names = {*self.needs, *AGREEABLE.intersection(self.fidelity.changed if self.fidelity else ())}
+        return f"--accept-change {','.join(sorted(names))}"
 
 
 @dataclass(frozen=True)
@@ -167,10 +181,16 @@ class Experiment:
     command: Command
     created_utc: str
     verdict: Verdict | None = None
-    decision: Literal["pending", "accepted", "rejected", "inconclusive", "failed"] = "pending"
+    decision: Literal["pending", "accepted", "rejected", "inconclusive", "needs_agreement", "failed"] = "pending"
     environment: dict[str, str] = field(default_factory=dict)  # variables that are part of the change: the candidate's alone
     words: tuple[WordChange, ...] = ()  # of the command, that are part of the change
     saved_share: float | None = None  # of the wall time, that its finding's ceiling promised when it was tried
+
+    @property
+    def agree_command(self) -> str:
+        """What its owner types to agree to what it needs; "" where no agreement would help."""
+        option = self.verdict.to_agree if self.verdict else ""
+        return f"trainflash verify --experiment {self.n} {option}" if option else ""
 
 
 def as_changed(command: Command, experiments: Iterable[Experiment]) -> Command:

@@ -28,7 +28,7 @@ from trainflash.schema.health import Health
 from trainflash.workflow.searching import Outcome
 from trainflash.writeback import Proposal
 
-_STATUS = {"accept": "ok", "reject": "rejected", "inconclusive": "inconclusive"}
+_STATUS = {"accept": "ok", "reject": "rejected", "inconclusive": "inconclusive", "needs_agreement": "needs_approval"}
 _CARRIED = {"carries over": "ok", "does not": "rejected", "undecided": "inconclusive"}
 _TRACKED = {"fail": "rejected", "inconclusive": "inconclusive"}
 
@@ -60,7 +60,7 @@ def sandbox_status(made: Sandbox, status: sandboxes.Status, experiments: Sequenc
 
 def status_lines(status: sandboxes.Status, experiments: Sequence[Experiment]) -> list[str]:
     """The same for a person."""
-    lines = [f"experiment {one.n}: {one.knob} {one.value}, {one.decision}" for one in experiments]
+    lines = [f"experiment {one.n}: {one.knob} {one.value}, {one.decision.replace('_', ' ')}" for one in experiments]
     if status.dirty:
         lines.append(f"worktree/ has edits that are in no experiment: {', '.join(status.dirty[:5])}")
     if status.drift:
@@ -99,7 +99,7 @@ def attempts(experiments: Sequence[Experiment]) -> dict[str, Any]:
     statuses = [_STATUS[judged.verdict] for judged in verdicts]
     return {
         "schema": "optimize_try.v1",
-        "status": next((status for status in ("ok", "inconclusive", "rejected") if status in statuses), "failed"),
+        "status": next((status for status in ("ok", "needs_approval", "inconclusive", "rejected") if status in statuses), "failed"),
         "experiments": [_experiment(one) for one in experiments],
         "accepted": [one.n for one in accepted],
         "speedup": to_plain(accepted[0].verdict.speedup) if accepted and accepted[0].verdict else None,
@@ -142,7 +142,7 @@ def verified(found: Verified, carried: Carried | None = None) -> dict[str, Any]:
 
 
 def _training(judged: Verdict) -> dict[str, Any]:
-    return to_plain(training_change(judged.fidelity, accepted=judged.verdict == "accept"))
+    return to_plain(training_change(judged.fidelity, judged.verdict))
 
 
 def proposal(made: Proposal) -> dict[str, Any]:
@@ -193,6 +193,7 @@ def _experiment(experiment: Experiment) -> dict[str, Any]:
         "location": to_plain(experiment.location) if experiment.location else None,
         "diff_digest": experiment.diff_digest,
         "decision": experiment.decision,
+        "agree": experiment.agree_command or None,
         "verdict": to_plain(experiment.verdict) if experiment.verdict else None,
         "training": _training(experiment.verdict) if experiment.verdict else None,
     }

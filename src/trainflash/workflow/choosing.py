@@ -16,6 +16,7 @@ MOST_VALUES = 4
 # bottleneck moved. Less is inside what two diagnoses of the same program differ by.
 GROWN = 1.5
 NO_AGREEMENT = frozenset({"same", "close"})
+DECIDED = frozenset({"accepted", "rejected", "needs_agreement", "failed"})
 # A finding whose likeliest candidate pays less often than this is handed to a person or an assistant as well: own, one in four.
 LIKELY = 0.25
 
@@ -49,7 +50,7 @@ def choose(
     `hopeless` are findings too small to show a gain. `finished` are experiments of this search, for which an open answer counts too:
     what an earlier one left open deserves another try, whose starts then count together.
     """
-    over = [one for one in made if one.decision in {"accepted", "rejected", "failed"} or one.n in finished]
+    over = [one for one in made if one.decision in DECIDED or one.n in finished]
     decided = [one for one in over if not _agreed_since(one, allowed)]
     essences = {one.n: essence(diff_of(one), one) for one in decided}
     found_open, unagreed, left = [], [], []
@@ -126,7 +127,8 @@ def _same_place(one: Experiment, candidate: Candidate) -> bool:
 def _other_training(one: Experiment) -> bool:
     """Whether it was refused because it trains something else, and not because it crashed or was slow: another value would too."""
     found = one.verdict.fidelity if one.verdict else None
-    return one.decision == "rejected" and found is not None and found.verdict == "changed" and "failed" not in found.changed
+    refused = one.decision in {"rejected", "needs_agreement"}
+    return refused and found is not None and found.verdict == "changed" and "failed" not in found.changed
 
 
 def _less_rare(candidate: Candidate, last: Experiment) -> bool:
@@ -166,8 +168,16 @@ def essence(diff: str, change: Candidate | Experiment) -> tuple[str, ...]:
     return (*found, *words, *(f"{name}={value}" for name, value in sorted(change.environment.items())))
 
 
-def waiting(choice: Choice, made: Iterable[Experiment], allowed: frozenset[str]) -> list[str]:
-    """What waits for the owner's agreement alone, `eval_cadence (cadence), …`: candidates, and experiments refused for want of it."""
-    asked = [(each.knob, each.risk) for each in choice.unagreed]
-    asked += [(one.knob, ", ".join(sorted(names))) for one in made if (names := verdict.waits_for(one.verdict, allowed=allowed))]
-    return sorted({f"{knob} ({names})" for knob, names in asked})
+def waiting(choice: Choice, made: Iterable[Experiment], allowed: frozenset[str], tip: str) -> list[str]:
+    """What waits for the owner's agreement alone: candidates, `eval_cadence (cadence)`, and experiments, with the command that agrees.
+
+    One that stands beneath what was accepted since has to be tried again on `tip`.
+    """
+    asked = [f"{each.knob} ({each.risk})" for each in choice.unagreed]
+    for one in made:
+        if names := verdict.waits_for(one.verdict, allowed=allowed):
+            gain = f"; {one.verdict.gain:.2f} times as fast" if one.verdict and one.verdict.gain else ""
+            command = f": {one.agree_command}" if one.agree_command else ""
+            command = command if one.parent_commit == tip else ": to be tried again, on top of what was accepted since"
+            asked.append(f"{one.knob} ({', '.join(sorted(names))}{gain}{command})")
+    return sorted(set(asked))

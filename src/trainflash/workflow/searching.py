@@ -125,6 +125,7 @@ class _Loop:
 
     def __post_init__(self) -> None:
         self.began = self.clock()
+        self.demands = replace(self.demands, ask=False)
         self.search = self._search()
         if self.writer is not None:
             since = self.search.began_utc
@@ -158,7 +159,7 @@ class _Loop:
                     ending = self._ended(ending)
                     break
                 self._save(gone_on_with=(*self.search.gone_on_with, again.n))
-                self._measure(again, replace(self._share(several=False), take_up=True))
+                self._measure(again, replace(self._share(several=False), take_up=True, ask=True))
                 continue
             share = self._share(several=len(choice.open) > 1)
             self._measure(self._made(choice.open[0], share), share)
@@ -239,18 +240,20 @@ class _Loop:
     def _worth_more(self, ending: Ending) -> Experiment | None:
         """Where nothing else is open and time is left: the experiment on this state that ended open with the largest gain so far.
 
-        Its starts count on. Each is gone on with once: what then stays open needs a quieter machine.
+        Its starts count on. Each is gone on with once: what then stays open needs a quieter machine. After these come those that only an
+        agreement is missing for, which were checked and not timed: the owner is asked with their speed.
         """
         price = ordering.price(self.session)
         if ending not in {"needs a person", "nothing left"} or self.failures or self._left() - self._kept_back() < price.least_s:
             return None
-        unsettled = [
+        here = [
             one
             for one in map(self.session.experiment, self.search.experiments)
-            if one.decision == "inconclusive" and one.parent_commit == self.session.tip() and one.n not in self.search.gone_on_with
+            if one.parent_commit == self.session.tip() and one.n not in self.search.gone_on_with and one.verdict is not None
         ]
-        promising = [one for one in unsettled if one.verdict and one.verdict.gain > self.demands.min_gain]
-        return max(promising, key=lambda one: one.verdict.gain if one.verdict else 0.0, default=None)
+        promising = [one for one in here if one.decision == "inconclusive" and one.verdict.gain > self.demands.min_gain]
+        untimed = [one for one in here if one.decision == "needs_agreement" and one.verdict.speedup is None]
+        return max(promising, key=lambda one: one.verdict.gain, default=next(iter(untimed), None))
 
     def _written(self, diagnosis: Diagnosis, ending: Ending) -> bool:
         """Where settings and transforms are at their end: one more attempt of the author, and its patch judged; False: there is none."""
@@ -330,13 +333,17 @@ class _Loop:
             return None
         if self.failures:
             return "needs a person", f"the last experiment could not be judged: {self.failures[-1]}"
-        if waiting := choosing.waiting(choice, map(self.session.experiment, self.search.experiments), self.demands.allowed):
+        if waiting := self._waiting(choice):
             return "needs a person", f"needs the owner's agreement (--allow): {', '.join(waiting)}"
         if self.plan and self.plan.briefs:
             kinds = ", ".join(dict.fromkeys(brief.finding for brief in self.plan.briefs))
             what = "no knob is left for" if self.search.experiments else "no knob fits"
             return "needs a person", f"{what} {kinds}; `trainflash optimize plan` has the briefs for a person or an assistant"
         return "nothing left", "nothing left to try that these knobs could do"
+
+    def _waiting(self, choice: Choice) -> list[str]:
+        made = map(self.session.experiment, self.search.experiments)
+        return choosing.waiting(choice, made, self.demands.allowed, self.session.tip())
 
     def _spent(self, choice: Choice) -> tuple[Ending, str] | None:
         price = ordering.price(self.session)

@@ -1,4 +1,8 @@
-"""Is this experiment faster, and does it still train the same? Fidelity first: a candidate that fails it is never timed."""
+"""Is this experiment faster, and does it still train the same? Fidelity first: a candidate that fails it is never timed.
+
+One that fails it for want of an agreement alone which the owner can give by name is timed, too, unless that is not wanted (`Demands.ask`):
+he is asked with the figures on the table, and the check and the starts that are kept answer when he agrees.
+"""
 
 from __future__ import annotations
 
@@ -6,17 +10,17 @@ import hashlib
 import json
 import math
 import shlex
-import shutil
 import statistics
 import time
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from trainflash import bench, fidelity, redact, telemetry, verdict
+from trainflash import bench, fidelity, redact, stats, telemetry, verdict
 from trainflash import sandbox as sandboxes
 from trainflash.errors import UsageError
 from trainflash.schema import (
+    AGREEABLE,
     Command,
     Experiment,
     Fidelity,
@@ -39,8 +43,10 @@ PAIR = "pair"  # beside what a comparison found: the name of the folder that its
 
 @dataclass(frozen=True)
 class Demands:
-    """What a verdict is held to. `allowed` names the changes the owner agreed to; `budget_s` bounds the timed part.
+    """What a verdict is held to. `allowed` names the changes the owner agreed to; `budget_s` bounds check and timing together, but for
+    whole trainings (`convergence`), of which at least half belongs to the timing.
 
+    `ask`: what needs an agreement that the owner can give yet is checked as if he had, and timed; without it, it costs a check alone.
     `resume`: go on only if what was measured before was measured under the same conditions; without it such starts count too, and
     others are set aside. `take_up`: a check that was finished before a kill counts, as it does with `resume`, whatever it did not see.
     """
@@ -51,6 +57,7 @@ class Demands:
     min_gain: float = 1.02
     resume: bool = False
     take_up: bool = False
+    ask: bool = True
     online: bool = False
     writable: tuple[str, ...] = ()
     metric: str | None = None  # the project's own, as the owner wrote it
@@ -111,15 +118,22 @@ def compare(
     taken = _contents(session)
     timing = pair_directory(session, baseline, candidate, taken)
     (directory / PAIR).write_text(timing.name, encoding="ascii")
-    kept = baseline_records(session, baseline_commit)
+    kept = baseline_records(session, baseline_commit, baseline)
     asked = checked.question(session, candidate, demands)
-    same = checked.before(timing, asked, directory, incomplete=demands.resume or demands.take_up)
+    bounds = fidelity.Bounds.within(demands.budget_s, stats.LEAST_STARTS)
+    offered = AGREEABLE if demands.ask else frozenset()
+    same = checked.before(
+        timing, asked, directory,
+        allowed=demands.allowed, offered=offered, most_s=bounds.most_s, incomplete=demands.resume or demands.take_up,
+    )  # fmt: skip
     if same is None:
-        same = _fidelity(session, baseline, candidate, directory, kept, demands)
-        checked.keep(timing, asked, directory, same)
+        same, beside_s = _fidelity(session, baseline, candidate, directory, kept, demands, offered, bounds)
+        began += beside_s
+        checked.keep(timing, asked, directory, same, bounds.most_s)
     speed: SpeedVerdict | None = None
     runs: Runs | None = None
-    if verdict.may_be_timed(same, allowed=demands.allowed):
+    presumed = verdict.lacking(same, demands.allowed) if demands.ask else frozenset()
+    if verdict.may_be_timed(same, allowed=demands.allowed | presumed):
         before_now = bench.asked_before(timing)
         counted = fidelity.whole_steps(session.sandbox, baseline, kept)
         run = owners_run.know(diagnosing.latest(session, baseline), demands.budget_s, before_now, counted)
@@ -157,7 +171,7 @@ def compare(
         reason = (
             f"while it ran the project itself changed: {', '.join(written[:3])}; {session.sandbox.protection} protection cannot say by whom"
         )
-        judged = replace(judged, verdict="reject", reasons=(reason, *judged.reasons))
+        judged = replace(judged, verdict="reject", needs=(), reasons=(reason, *judged.reasons))
     drift = sandboxes.drifted(session.sandbox) if edited is None else tuple(edited)
     if drift:
         reason = f"the project was edited since the sandbox was made ({some_of(drift)}): this verdict is about the state before"
@@ -198,19 +212,28 @@ def _undisturbed(session: Session, judged: Verdict, taken: tuple[str, str], timi
 
 def whole_steps(session: Session, command: Command) -> int | None:
     """All steps of the program that experiments are compared with now; None where no check of its training came to its end."""
-    kept = baseline_records(session, session.tip())
+    kept = baseline_records(session, session.tip(), command)
     return fidelity.whole_steps(session.sandbox, command, kept) if kept.is_dir() else None  # to ask costs a start of the interpreter
 
 
-def baseline_records(session: Session, commit: str) -> Path:
-    return session.directory / "baselines" / commit[:12]
+def baseline_records(session: Session, commit: str, command: Command) -> Path:
+    """Where the recorded runs of a commit under a command are kept, for all candidates."""
+    digest = hashlib.sha256(json.dumps(to_plain(command), sort_keys=True).encode()).hexdigest()
+    return session.directory / "baselines" / f"{commit[:12]}-{digest[:8]}"
 
 
-def _fidelity(session: Session, baseline: Command, candidate: Command, directory: Path, kept: Path, demands: Demands) -> Fidelity:
-    place = directory / "fidelity"
-    if place.exists() and not demands.resume:
-        shutil.rmtree(place)
-    box = session.sandbox
+def _fidelity(
+    session: Session,
+    baseline: Command,
+    candidate: Command,
+    directory: Path,
+    kept: Path,
+    demands: Demands,
+    offered: frozenset[str],
+    bounds: fidelity.Bounds,
+) -> tuple[Fidelity, float]:
+    """What a check of the training finds, and the seconds of it that belong to no budget: those of whole trainings."""
+    place, box, beside_s = directory / "fidelity", session.sandbox, 0.0
     metric = None
     if demands.metric is not None:
         metric = fidelity.metric.parse(
@@ -224,34 +247,27 @@ def _fidelity(session: Session, baseline: Command, candidate: Command, directory
         place,
         tolerance=demands.tolerance,
         allowed=demands.allowed,
+        offered=offered,
         metric=metric,
         restart=replace(baseline, argv=demands.restart) if demands.restart else None,
-        resume=demands.resume,
+        resume=True,
         on_progress=session.on_progress,
         baseline_record=kept,
-        bounds=fidelity.Bounds(
-            whole_s=_within(20.0, 0.1 * demands.budget_s, 60.0),
-            most_s=_within(60.0, 0.25 * demands.budget_s, 240.0),
-            first_update_s=_within(60.0, demands.budget_s, fidelity.Bounds.first_update_s),
-        ),
+        bounds=bounds,
         online=demands.online,
         writable=demands.writable,
         redact=redact.text,
     )
-    if demands.convergence and verdict.may_be_timed(found, allowed=demands.allowed):
+    if demands.convergence and verdict.may_be_timed(found, allowed=demands.allowed | (verdict.lacking(found, demands.allowed) & offered)):
+        began = time.monotonic()
         plan = fidelity.convergence.Plan(seeds=demands.convergence, metric=metric)
         ends = fidelity.convergence.check(
             box, baseline, candidate, place / "convergence", plan,
             on_progress=session.on_progress, online=demands.online, writable=demands.writable, redact=redact.text,
         )  # fmt: skip
-        found = fidelity.convergence.applied(found, ends)
+        found, beside_s = fidelity.convergence.applied(found, ends), time.monotonic() - began
     write_document(directory / "fidelity.json", found)
-    return found
-
-
-def _within(least: float, wanted: float, most: float) -> float:
-    """A small budget must not thin the evidence of sameness, nor a large one be spent on it."""
-    return max(least, min(wanted, most))
+    return found, beside_s
 
 
 def verify_experiment(session: Session, n: int, demands: Demands, command: Command | None = None) -> Experiment:
@@ -307,7 +323,8 @@ def _below(session: Session, experiment: Experiment) -> list[Experiment]:
 
 def settle(session: Session, experiment: Experiment, judged: Verdict, runs: Runs | None) -> Experiment:
     """Save the verdict with the experiment, and one entry in the log."""
-    decision = {"accept": "accepted", "reject": "rejected", "inconclusive": "inconclusive"}[judged.verdict]
+    words = {"accept": "accepted", "reject": "rejected", "inconclusive": "inconclusive", "needs_agreement": "needs_agreement"}
+    decision = words[judged.verdict]
     settled = session.save(replace(experiment, verdict=judged, decision=decision))
     session.log(entry_of(session, settled, runs))
     return settled
@@ -319,7 +336,7 @@ def verify_combination(session: Session, command: Command, demands: Demands) -> 
     known = session.combination(command)
     if known is not None and known.verdict == "reject" and len(accepted) > 1:  # killed before that was drawn from it
         _settle_combination(session, accepted, command, known, None)
-    if not accepted or (known is not None and known.verdict != "inconclusive"):
+    if not accepted or (known is not None and known.verdict not in {"inconclusive", "needs_agreement"}):
         return known
     place, demands = session.combination_path(command).with_suffix(""), _with_agreements(demands, accepted)
     judged, runs = compare(session, session.sandbox.base_ref, session.tip(), command, as_changed(command, accepted), place, demands)

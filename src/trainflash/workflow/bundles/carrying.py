@@ -25,6 +25,10 @@ _ANSWERS: dict[tuple[str, str], Literal["carries over", "does not"]] = {
     ("reject", "reject"): "carries over",
     ("accept", "reject"): "does not",
     ("reject", "accept"): "does not",
+    ("needs_agreement", "needs_agreement"): "carries over",
+    ("needs_agreement", "reject"): "does not",
+    ("reject", "needs_agreement"): "does not",
+    ("accept", "needs_agreement"): "does not",  # it changes more here than was agreed to there
 }
 
 

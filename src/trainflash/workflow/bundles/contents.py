@@ -62,7 +62,7 @@ def pack(session: Session, pair: Pair, diff: str, found: Verified, directory: Pa
         "verdict.json": archive.canonical(clean(to_plain(found.verdict))),
         "change.diff": diff.encode("utf-8", "surrogateescape"),
         **_starts(timing),
-        "records.jsonl": _losses(verifying.baseline_records(session, pair.commits[0]), directory / "fidelity"),
+        "records.jsonl": _losses(verifying.baseline_records(session, pair.commits[0], pair.commands[0]), directory / "fidelity"),
     }
     return archive.pack({name: data for name, data in members.items() if data or name in archive.NEEDED})
 
