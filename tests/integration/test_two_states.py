@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,8 @@ import pytest
 from trainflash import sandbox as sandboxes
 from trainflash.cli import main
 from trainflash.errors import UsageError
+from trainflash.mcp_server.roots import Roots
+from trainflash.mcp_server.verbs import answer
 from trainflash.sandbox import refs
 from trainflash.schema import Check, Command, Fidelity, Runs, Speedup, SpeedVerdict, Start, write_document
 from trainflash.workflow import session, states, verifications, verifying
@@ -307,6 +310,27 @@ def test_try_makes_its_sandbox_itself(owner, measured, capsys, monkeypatch):
     told = capsys.readouterr()
     assert "making a sandbox" in told.err
     assert json.loads(told.out)["experiments"][0]["training"]["sentence"] == "trains the same"
+
+
+def test_a_client_asks_the_same(owner, measured):
+    roots = Roots((owner.project,))
+
+    def asked(**given):
+        return answer("verify", {"command": ["python", "train.py"], **given}, roots, lambda *_: None)
+
+    told = asked(baseline="main", candidate="feature", bundle=True)
+    assert told["status"] == "ok" and told["compared"]["candidate"]["commit"] == owner.fast
+    assert told["training"]["sentence"] == "trains the same"
+    assert zipfile.is_zipfile(told["bundle"])
+    brought = asked(carried=told["bundle"])
+    assert brought["carried"]["answer"] == "carries over" and brought["carried"]["digest"]
+    owner.write("it.diff", DIFF.format(""))
+    assert asked(candidate="it.diff")["compared"]["candidate"]["name"] == "it.diff"
+    assert measured[-1]["texts"] == ["slow\n", "patched\n"]
+    (owner.project.parent / "outside.diff").write_text(DIFF.format(""))
+    assert "outside of the server's roots" in asked(candidate="../outside.diff")["error"]["message"]
+    assert "outside of the server's roots" in asked(carried="../feature.zip")["error"]["message"]
+    assert "exclude each other" in asked(experiment=1, candidate="feature")["error"]["message"]
 
 
 PROGRAM = """

@@ -40,8 +40,7 @@ ASKED = {
 
 
 def rendered(asked):
-    template = resources.folder("templates") / "ci" / workflows.template_of(asked.mode)
-    return workflows.rendered(template.read_text(encoding="utf-8"), asked)
+    return workflows.rendered(workflows.template_of(resources.folder("templates") / "ci", asked.mode), asked)
 
 
 def scripts(document):

@@ -174,8 +174,8 @@ def test_why_pairs_are_not_clear_is_said_once():
 @pytest.mark.skipif(shutil.which("git") is None, reason="a repository is made")
 @pytest.mark.parametrize("has", [True, False])
 def test_the_workflow_takes_the_baselines_of_the_base_commit(tmp_path, has):
-    template = resources.folder("templates") / "ci" / "perf_gate.yml.template"
-    text = workflows.rendered(template.read_text(encoding="utf-8"), workflows.Asked(("python", "train.py"), mode="stored"))
+    template = workflows.template_of(resources.folder("templates") / "ci", "stored")
+    text = workflows.rendered(template, workflows.Asked(("python", "train.py"), mode="stored"))
     steps = [step["run"] for step in yaml.safe_load(text)["jobs"]["gate"]["steps"] if "run" in step]
     [take] = [step for step in steps if "git archive" in step]
     [gate] = [step for step in steps if "gate run" in step]

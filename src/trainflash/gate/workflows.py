@@ -6,6 +6,7 @@ import re
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal
 
 from trainflash.errors import UsageError
@@ -39,14 +40,15 @@ class Asked:
     repeat: int = 8  # of the baseline: with eight runs a side the interval is narrower than the tolerance
 
 
-def template_of(mode: str) -> str:
-    """The name of the template."""
-    return "verify_speed.yml.template" if mode == "verify" else "perf_gate.yml.template"
+def template_of(folder: Path, mode: str) -> str:
+    """The template in `folder`, with the steps that each of its jobs begins with."""
+    steps = (folder / "installed.yml.template").read_text(encoding="utf-8")
+    return (folder / f"{name_of(mode)}.template").read_text(encoding="utf-8").replace("@INSTALLED@\n", steps)
 
 
-def place_of(mode: str) -> str:
-    """Where the workflow lies in the owner's repository."""
-    return f".github/workflows/{template_of(mode).removesuffix('.template')}"
+def name_of(mode: str) -> str:
+    """The name of the workflow's file."""
+    return "verify_speed.yml" if mode == "verify" else "perf_gate.yml"
 
 
 def rendered(template: str, asked: Asked) -> str:

@@ -116,13 +116,14 @@ def write_document(path: Path, value: Any) -> None:
     write_atomically(path, text)
 
 
-def write_atomically(path: Path, text: str) -> None:
-    """Replace `path` by `text` so that a reader sees the old file or the new one, never a part."""
+def write_atomically(path: Path, content: str | bytes) -> None:
+    """Replace `path` by `content` so that a reader sees the old file or the new one, never a part."""
+    data = content.encode("utf-8") if isinstance(content, str) else content
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)

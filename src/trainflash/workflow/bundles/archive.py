@@ -9,8 +9,6 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import os
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Mapping
@@ -20,7 +18,7 @@ from typing import Any
 
 from trainflash import __version__
 from trainflash.errors import UsageError
-from trainflash.schema import BundleManifest, from_plain, to_plain
+from trainflash.schema import BundleManifest, from_plain, to_plain, write_atomically
 
 MANIFEST = "manifest.json"
 # Members beside the manifest, and their most bytes: a training program's change is a few lines, records are a line a step.
@@ -52,22 +50,11 @@ def pack(members: Mapping[str, bytes]) -> bytes:
 
 def write(path: Path, data: bytes) -> None:
     """Whole or not at all. Raises `UsageError` where it cannot be written; what was measured is kept in the sandbox."""
-    temporary: str | None = None
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException as bad:
-        if temporary is not None:
-            Path(temporary).unlink(missing_ok=True)
-        if isinstance(bad, OSError):
-            mend = "what was measured is kept: the same command writes the bundle without measuring again"
-            raise UsageError(f"{path}: {bad.strerror}", mend) from None
-        raise
+        write_atomically(path, data)
+    except OSError as bad:
+        mend = "what was measured is kept: the same command writes the bundle without measuring again"
+        raise UsageError(f"{path}: {bad.strerror}", mend) from None
 
 
 def read(path: Path) -> tuple[BundleManifest, dict[str, bytes]]:

@@ -127,8 +127,8 @@ def _ourselves() -> str:
 
 def write_workflow(path: Path | None, asked: workflows.Asked, *, force: bool) -> Path:
     """The workflow for the owner's repository, and where it is; without a `path` in the place that GitHub reads."""
-    path = path or Path(workflows.place_of(asked.mode))
-    template = (resources.folder("templates") / "ci" / workflows.template_of(asked.mode)).read_text(encoding="utf-8")
+    path = path or Path(".github/workflows", workflows.name_of(asked.mode))
+    template = workflows.template_of(resources.folder("templates") / "ci", asked.mode)
     _write(path, workflows.rendered(template, asked), force=force)
     return path
 
