@@ -22,9 +22,10 @@ from trainflash.workflow.phases.sessions import PhaseSessions
 NAME = "trainflash"
 INSTRUCTIONS = (
     "Makes a PyTorch training program faster and proves it. Order: sandbox_create, diagnose, optimize_plan, optimize_try (or optimize_auto "
-    "for the whole loop), verify, writeback. All work happens in a sandbox; only writeback changes the project, after the owner has "
-    "approved exactly the diff shown. Never claim a speed-up without an accepted verdict. Programs that cannot be started here send phase "
-    "events: start_trainflash_session, ingest_trainflash_phase_trace, get_trainflash_summary. Every answer is a document with `schema` and "
+    "for the whole loop), verify, writeback. Where no knob fits, optimize_brief is the task for a patch of yours, which optimize_try "
+    "judges. All work happens in a sandbox; only writeback changes the project, after the owner has approved exactly the diff "
+    "shown. Never claim a speed-up without an accepted verdict. Programs that cannot be started here send phase events: "
+    "start_trainflash_session, ingest_trainflash_phase_trace, get_trainflash_summary. Every answer is a document with `schema` and "
     "`status`; a long one is cut and names the whole in `whole`. null means not measured."
 )
 
