@@ -40,7 +40,8 @@ class Output:
             sys.stdout.flush()
             return
         for part in shown:
-            self.stdout.print(part, crop=False, soft_wrap=isinstance(part, str))
+            plain = isinstance(part, str)  # as it is: brackets in it are code, and no markup
+            self.stdout.print(part, crop=False, soft_wrap=plain, markup=not plain, highlight=not plain)
 
     @contextmanager
     def progress(self) -> Iterator[Any]:

@@ -7,6 +7,7 @@ and how the patch will be judged. The patch comes back with `trainflash optimize
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -18,6 +19,8 @@ from trainflash.schema import Brief, Ceiling, Diagnosis, Evidence, Excerpt, Find
 
 AROUND = 15  # lines before and after, where the function is longer than LONGEST or there is none
 LONGEST = 80  # lines of a function that is shown whole
+CALLED_BY_OTHERS = frozenset({"forward", "backward", "step", "collate_fn", "training_step", "validation_step"})
+MOST_CALLERS = 3  # of a function: one that is called from everywhere is called for many reasons
 MOST_SHARE = 0.99  # of a site, for its ceiling: nothing takes no time at all
 KEEP = (
     "the same samples in the same order, the same losses, weights, schedule and random numbers; "
@@ -111,13 +114,27 @@ def of_site(site: Site) -> Finding:
 
 
 def _calls(project: Project, at: Location | None, site: Site | None) -> Iterator[Excerpt]:
-    """The project's other functions on the way: what runs the loop, then what lies below the line."""
+    """The project's other functions on the way: what calls the place by its name, what runs the loop, then what lies below the line."""
     seen = [_code(project, at)]
-    for place in () if site is None else (*([site.under] if site.under else []), site.location, *site.path):
+    below = () if site is None else (*([site.under] if site.under else []), site.location, *site.path)
+    for place in (*_callers(project, at), *below):
         code = _code(project, place)
         if code and not any(_plain(code) == _plain(other) for other in seen):
             seen.append(code)
             yield Excerpt(place, code)
+
+
+def _callers(project: Project, at: Location | None) -> list[Location]:
+    """Lines of the program that call the function of a place by its name; none for names that Python itself or torch calls."""
+    name = at.function.rpartition(".")[2] if at is not None else ""
+    if at is None or not name.isidentifier() or name.startswith("__") or name in CALLED_BY_OTHERS:
+        return []
+    call = re.compile(rf"(?<![\w])(?<!def ){re.escape(name)}\(")
+    found = []
+    for path in project.program:
+        lines = project.read(path).decode("utf-8", "replace").splitlines()
+        found += [Location(path, number) for number, line in enumerate(lines, 1) if call.search(line.partition("#")[0])]
+    return found if len(found) <= MOST_CALLERS else []
 
 
 def _plain(code: str) -> str:

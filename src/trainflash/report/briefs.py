@@ -83,7 +83,8 @@ def _operator(made: SiteOperator) -> str:
     given = f" of {', '.join(map(_operand, made.given))}" if made.given else ""
     out = f" to {', '.join(map(_operand, made.made))}" if made.made else ""
     floor = f"; this machine needs {figures.ms(made.floor_ms)} for it at least" if made.floor_ms is not None else ""
-    words = f"; {', '.join(f'{name}={value}' for name, value in made.arguments)}" if made.arguments else ""
+    named = (f"{f'argument {name}' if name.isdigit() else name}={value}" for name, value in made.arguments)
+    words = f"; {', '.join(named)}" if made.arguments else ""
     return f"`{made.name}`{given}{out}: {figures.number(made.calls)} calls a step, {figures.ms(made.ms)}{backward}{floor}{words}"
 
 
