@@ -107,7 +107,8 @@ def measure(minutes: float, factor: float, programs: tuple[str, ...], work: Path
         argv = (sys.executable, f"{program}.py")
         baseline, candidate = (Command(argv, env={"EXTRA": f"{more:.4f}"} if more > 0 else {}) for more in (factor - 1, 1 / factor - 1))
         judge = BothRules()
-        runs, verdict = bench.compare(box, baseline, candidate, directory, budget_s=BUDGET_S, judge=judge)
+        asked = bench.Question(far=True)
+        runs, verdict = bench.compare(box, baseline, candidate, directory, budget_s=BUDGET_S, question=asked, judge=judge)
         judge.ended(verdict, runs.starts)
         marks = {"program": program, "factor": factor, "verdict": done[program]}
         samples = {line["n"]: kept(line) for line in read_lines(directory / "steps.jsonl")}

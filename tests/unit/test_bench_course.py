@@ -76,6 +76,11 @@ def test_a_run_that_was_seen_to_its_end_is_measured():
     assert judged(FASTER, looks(growing(10.0, 0.02), flat(8.0), 1250, ended=True), 1250).decision == "accept"
 
 
+def test_steps_that_were_all_seen_speak_for_their_run():
+    assert judged(FASTER, looks(flat(8.0), growing(5.0, 0.01), 300), 300).decision == "accept"
+    assert judged(FASTER, looks(flat(8.0), growing(5.0, 0.01), 300), 600).decision == "inconclusive"
+
+
 def test_what_ends_a_growth_is_accepted_for_the_steps_that_were_seen_and_nothing_is_claimed_of_the_run():
     found = judged(FASTER, looks(growing(10.0, 0.1), flat(8.0), 300), 1250)
     assert found.decision == "accept"

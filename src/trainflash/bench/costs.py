@@ -117,6 +117,8 @@ def _held_to_the_run(verdict: SpeedVerdict, whole: WholeRun, seen: Course, passe
         slower = (whole.ci_high or math.inf) < 1.0
         reason = f"the whole run is {_about(whole)} times as fast, its steps {verdict.reason}; {whole.seen}"
         return replace(verdict, decision="reject" if slower else "inconclusive", reason=reason)
+    if whole.steps is not None and seen.covers(whole.steps + passed):
+        return replace(verdict, reason=f"{verdict.reason}; {whole.seen}") if verdict.decision == "reject" else verdict
     going_on = seen.going_on(whole.steps + passed) if whole.steps is not None else None
     grows = "candidate" in seen.slower or not seen.changing
     if verdict.decision == "accept" and seen.gain_falls and (grows or going_on is None or going_on < stats.LEAST_GAIN):
