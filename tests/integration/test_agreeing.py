@@ -35,7 +35,7 @@ class Rows(Dataset):
 data = DataLoader(Rows(), batch_size=16, shuffle=True, generator=torch.Generator().manual_seed(2))
 model = nn.Sequential(nn.Linear(16, 16), nn.Tanh(), nn.Linear(16, 2))
 optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
-for epoch in range(24):
+for epoch in range(16):
     for rows, labels in data:
         optimizer.zero_grad()
         nn.functional.cross_entropy(model(rows), labels).backward()
@@ -62,7 +62,7 @@ def tried(user):
         patch = user.project.parent / "change.diff"
         patch.write_text(user.git("diff"))
         user.git("checkout", "--", "train.py")
-        return user.trainflash("optimize", "try", "--patch", str(patch), *words, "--json", "--", sys.executable, "train.py")
+        return user.trainflash("optimize", "try", "--patch", str(patch), *words, "--json", "--", sys.executable, "train.py", timeout=600)
 
     return run
 
@@ -73,7 +73,7 @@ def runs_of(box: str) -> set[str]:
 
 
 def test_an_agreement_afterwards_takes_no_run(user, tried):
-    ran = tried(OTHER_ORDER, "--budget", "6m")
+    ran = tried(OTHER_ORDER, "--budget", "4m")
     assert ran.code == 5, ran.err
     (one,) = ran.document["experiments"]
     assert (ran.document["status"], one["decision"], one["verdict"]["needs"]) == ("needs_approval", "needs_agreement", ["order"])
@@ -91,7 +91,7 @@ def test_an_agreement_afterwards_takes_no_run(user, tried):
 
 
 def test_what_no_agreement_would_mend_is_refused_untimed(tried):
-    ran = tried(WITHOUT_CLASSES, "--budget", "6m")
+    ran = tried(WITHOUT_CLASSES, "--budget", "4m")
     assert ran.code == 4, ran.err
     judged = ran.document["experiments"][0]["verdict"]
     assert (judged["verdict"], judged["needs"], judged["speedup"]) == ("reject", [], None)

@@ -106,7 +106,7 @@ def brief(
 @click.option("--patch", type=PathName(), help="Try this unified diff instead of a knob.")
 @click.option("--why", default="", help="Why the patch should help; goes into the tuning log.")
 @click.option("--finding", metavar="KIND", help="The finding that the patch answers, as its brief names it.")
-@click.option("--budget", type=Duration(), help="Time for this experiment, such as 10m.")
+@click.option("--budget", type=Duration(), help="Time for this experiment, such as 10m; at least half of it is for the timing.")
 @allow_option
 @sandbox_or_new_option
 @json_option
@@ -127,7 +127,8 @@ def try_(
 ) -> int:
     """Make one experiment: commit the change in the sandbox, check that it trains the same, then measure it.
 
-    Where the project has no sandbox, one is made; for a knob, a command that was not diagnosed in it yet is.
+    Where the project has no sandbox, one is made; for a knob, a command that was not diagnosed in it yet is. What changes the training in
+    a way that you can agree to is measured too, and asked for. Exit codes: 0 accepted, 4 rejected, 3 inconclusive, 5 it needs an agreement.
 
     \b
     trainflash optimize try dataloader_workers=2 --at train.py:88 -- python train.py

@@ -48,7 +48,8 @@ def allow_option(function: Callable[..., Any]) -> Callable[..., Any]:
         "--accept-change",
         "allow",
         metavar="NAMES",
-        help="Changes that you agree to by name, comma-separated: order, precision, cadence, schedule, batch, shape, coverage, evaluation.",
+        help="Changes that you agree to by name, comma-separated; what needs one that you did not give is measured, and asked for: "
+        "order, precision, cadence, schedule, batch, shape, coverage, evaluation.",
     )(exact(function))
 
 

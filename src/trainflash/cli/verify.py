@@ -42,7 +42,11 @@ from trainflash.cli.output import Output, exit_of
 @click.option("--seeds", type=int, default=5, show_default=True, help="How many seeds --convergence trains under.")
 @click.option("--restart-command", help="The command that goes on from a checkpoint, such as 'python train.py --resume last.pt'.")
 @allow_option
-@click.option("--budget", type=Duration(), help="Time for the verdict, the check of the training included. Default: of the settings, 20m.")
+@click.option(
+    "--budget",
+    type=Duration(),
+    help="Time for the verdict, of which the check of the training takes half at most. Default: of the settings, 20m.",
+)
 @click.option(
     "--resume",
     is_flag=True,
