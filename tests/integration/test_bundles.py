@@ -181,6 +181,7 @@ def verdict(word: str) -> Verdict:
     [
         ("accept", "accept", "carries over"), ("accept", "reject", "does not"), ("accept", "inconclusive", "undecided"),
         ("reject", "reject", "carries over"), ("reject", "accept", "does not"), ("reject", "inconclusive", "undecided"),
+        ("needs_agreement", "needs_agreement", "carries over"), ("accept", "needs_agreement", "does not"),
     ],
 )  # fmt: skip
 def test_only_verdicts_are_held_against_each_other(was, now, answer):

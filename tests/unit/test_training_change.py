@@ -31,21 +31,21 @@ def test_every_name_that_a_verdict_can_hold_has_its_words():
 
 
 @pytest.mark.parametrize(
-    ("fidelity", "accepted", "sentence", "kinds"),
+    ("fidelity", "word", "sentence", "kinds"),
     [
-        (None, False, "fidelity not measured", ()),
-        (SAME, True, "trains the same", ("same training",)),
-        (replace(SAME, verdict="close", changed=("numerics",)), True, "trains the same but for rounding", ("other rounding",)),
-        (changed("precision", "numerics"), False, "trains differently: other precision", ("other precision", "other rounding")),
-        (changed("order"), True, "trains the same but for what was agreed to: other order", ("other order",)),
-        (replace(SAME, verdict="inconclusive"), False, "fidelity unknown", ()),
-        (changed("failed"), False, "trains differently: failed", ("failed",)),
+        (None, "reject", "fidelity not measured", ()),
+        (SAME, "accept", "trains the same", ("same training",)),
+        (replace(SAME, verdict="close", changed=("numerics",)), "accept", "trains the same but for rounding", ("other rounding",)),
+        (changed("precision", "numerics"), "reject", "trains differently: other precision", ("other precision", "other rounding")),
+        (changed("order"), "accept", "trains the same but for what was agreed to: other order", ("other order",)),
+        (replace(SAME, verdict="inconclusive"), "reject", "fidelity unknown", ()),
+        (changed("failed"), "reject", "trains differently: failed", ("failed",)),
     ],
 )
-def test_one_sentence_says_what_changes(fidelity, accepted, sentence, kinds):
-    told = training_change(fidelity, accepted=accepted)
+def test_one_sentence_says_what_changes(fidelity, word, sentence, kinds):
+    told = training_change(fidelity, word)
     assert (told.sentence, told.kinds) == (sentence, kinds)
-    assert fidelity_words(fidelity, accepted) == sentence
+    assert fidelity_words(fidelity, word) == sentence
 
 
 def test_what_was_counted_is_fewer_or_more():
@@ -65,5 +65,6 @@ def test_the_verdict_and_the_answer_say_the_same_sentence():
     assert judged.verdict == "accept"
     assert judged.reasons[1].startswith(f"{told}, over 40 updates")
     assert answers.verdict(judged)["training"] == {"sentence": told, "kinds": ("other order",)}
-    refused = answers.verdict(verdict.judge(FASTER, ordered))
-    assert refused["training"]["sentence"] == "trains differently: other order"
+    asked = answers.verdict(verdict.judge(FASTER, ordered))
+    assert asked["verdict"] == "needs_agreement"
+    assert asked["training"]["sentence"] == "trains the same but for what needs agreement: other order"

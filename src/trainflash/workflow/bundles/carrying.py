@@ -20,17 +20,6 @@ from trainflash.workflow.session import Session
 from trainflash.workflow.states import Pair
 from trainflash.workflow.verifying import Demands
 
-_ANSWERS: dict[tuple[str, str], Literal["carries over", "does not"]] = {
-    ("accept", "accept"): "carries over",
-    ("reject", "reject"): "carries over",
-    ("accept", "reject"): "does not",
-    ("reject", "accept"): "does not",
-    ("needs_agreement", "needs_agreement"): "carries over",
-    ("needs_agreement", "reject"): "does not",
-    ("reject", "needs_agreement"): "does not",
-    ("accept", "needs_agreement"): "does not",  # it changes more here than was agreed to there
-}
-
 
 def refuse_undecided(bundle: Bundle) -> None:
     """Raises `UsageError` where there is nothing to carry, before anything runs."""
@@ -93,7 +82,9 @@ def carried(bundle: Bundle, here: Verified, command: Command) -> Carried:
 
 def answer(there: Verdict, here: Verdict) -> Literal["carries over", "does not", "undecided"]:
     """`undecided` where either machine could not tell."""
-    return _ANSWERS.get((there.verdict, here.verdict), "undecided")
+    if "inconclusive" in {there.verdict, here.verdict}:
+        return "undecided"
+    return "carries over" if there.verdict == here.verdict else "does not"
 
 
 def _differences(bundle: Bundle, here: Verified, command: Command) -> list[str]:
