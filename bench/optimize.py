@@ -57,7 +57,7 @@ def main() -> int:
     parser.add_argument("--only", action="append", help="name of a program; may be repeated")
     parser.add_argument("--arms", default=",".join(ARMS))
     parser.add_argument("--budget", type=float, default=300.0, help="seconds at most for each arm")
-    parser.add_argument("--all-kinds", action="store_true", help="also programs whose cause no knob answers")
+    parser.add_argument("--all-kinds", action="store_true", help="also programs whose cause neither a knob nor a pattern answers")
     parser.add_argument("--fresh", action="store_true", help="run again what has a result already")
     parser.add_argument("--report", action="store_true", help="only say what the results are")
     parser.add_argument("--results", type=Path, default=RESULTS)
@@ -66,7 +66,7 @@ def main() -> int:
     given = parser.parse_args()
     os.environ.update(environment())
     os.environ["XDG_STATE_HOME"] = str(given.work / "state")
-    chosen = [each for each in programs(given.half, given.only) if given.all_kinds or given.only or mechanical(each)]
+    chosen = [each for each in programs(given.half, given.only) if given.all_kinds or given.only or source(each) != "nobody"]
     results: dict[str, dict[str, Any]] = json.loads(given.results.read_text()) if given.results.exists() else {}
     if not given.report:
         for program in chosen:
@@ -75,6 +75,7 @@ def main() -> int:
                 results.pop(key, None)
                 shutil.rmtree(given.work / program.half / program.name, ignore_errors=True)
             row = results.setdefault(key, {"kind": program.manifest["kind"], "healthy": bool(program.manifest["healthy"])})
+            row["source"] = source(program)
             for arm in given.arms.split(","):
                 if arm in row or (arm == "expert" and row["healthy"]):
                     continue
@@ -90,9 +91,15 @@ def main() -> int:
     return 0
 
 
-def mechanical(program: Program) -> bool:
-    """Whether some knob answers the planted cause; healthy programs are asked too."""
-    return program.manifest["healthy"] or any(program.manifest["kind"] in knob.answers for knob in knobs.catalogue())
+def source(program: Program) -> str:
+    """Who can mend the planted cause: `knobs`, else an `author` with a pattern, else `nobody`; healthy programs are asked too.
+
+    Those for an author stay in the selection and count as nothing saved where none was given: what became a pattern is not left out.
+    """
+    kind = program.manifest["kind"]
+    if program.manifest["healthy"] or any(kind in knob.answers for knob in knobs.catalogue()):
+        return "knobs"
+    return "author" if any(kind in pattern.answers for pattern in knobs.patterns.catalogue()) else "nobody"
 
 
 def save(path: Path, results: dict) -> None:
@@ -300,13 +307,13 @@ def summary(results: dict[str, dict]) -> list[str]:
 
 
 def table(results: dict[str, dict]) -> list[str]:
-    head = ("program", "cause", "expert", "auto", "of it", "accepted, or why not", "program time", "usual knobs", "of it")
+    head = ("program", "cause", "source", "expert", "auto", "of it", "accepted, or why not", "program time", "usual knobs", "of it")
     lines = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
     for key, row in results.items():
         own = row.get("auto", {})
         came_to = ", ".join(own.get("accepted", ())) or own.get("stopped_because") or own.get("error", "")
         spent = f"{own['spent_s']:.0f} s" if "spent_s" in own else ""
-        cells = [key, row["kind"], gained(row.get("expert")), gained(own), share(ratio(row, "auto")), came_to, spent]
+        cells = [key, row["kind"], row.get("source", ""), gained(row.get("expert")), gained(own), share(ratio(row, "auto")), came_to, spent]
         cells += [gained(row.get("usual")), share(ratio(row, "usual"))]
         lines.append("| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |")
     return lines

@@ -128,4 +128,4 @@ def test_what_was_planted_is_found_first(kind, tmp_path):
         assert (first.location.file, first.location.line) == ("train.py", line_of(text, "set_detect_anomaly"))
     if kind == "evaluation":
         assert first.location.function == "evaluate"
-        assert first.knobs[:2] == ("eval_no_grad", "eval_batch_size")
+        assert first.knobs[:2] == ("eval_batch_size", "eval_cadence")

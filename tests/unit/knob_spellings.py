@@ -38,7 +38,6 @@ FILES = (
     "knob_padding.yaml",  # ways of padding to a fixed length
     "knob_collecting.yaml",  # helpers that collect garbage, and settings of the collector
     "knob_guards.yaml",  # debugging aids behind a setting of the program's own
-    "knob_float32.yaml",  # float64 taken away everywhere at once
     "knob_every_nth.yaml",  # statements that each step does and training can do without
     "knob_asked_first.yaml",  # work whose results only a condition behind it uses
     "knob_cadences.yaml",  # ways of saying that something happens once in N steps
@@ -51,11 +50,8 @@ FILES = (
     "knob_ahead.yaml",  # what runs ahead of training, in threads and workers, and what is kept longer
     "knob_attention.yaml",  # attention whose products are written as sums over letters
     "knob_library_settings.yaml",  # settings of torch, and which of several that decide the same counts
-    "knob_wrapped.yaml",  # networks that are wrapped for several ranks
-    "knob_scaled_loss.yaml",  # what goes past a trainer that scales the loss
     "knob_pinned.yaml",  # batches that lie on the device, or that torch does not look into
     "knob_hf_parser.yaml",  # training arguments that transformers' own parser makes
-    "knob_frozen.yaml",  # networks that nobody trains, called with gradients
     "knob_network.yaml",  # the network, attention in it and its compiler
 )
 

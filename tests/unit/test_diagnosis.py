@@ -317,7 +317,7 @@ def test_collate_beside_input_that_is_nearly_as_large():
 @pytest.mark.parametrize(
     ("summary", "knobs"),
     [
-        (s.evaluating(grad=True), ("eval_no_grad", "eval_batch_size", "eval_cadence")),
+        (s.evaluating(grad=True), ("eval_batch_size", "eval_cadence")),
         (s.evaluating(), ("eval_batch_size", "eval_cadence")),
         (s.evaluating(batch_size=256), ("eval_cadence",)),
         (s.evaluating(batch_size=None), ("eval_cadence",)),
@@ -332,7 +332,7 @@ def test_the_knobs_of_an_evaluation_follow_from_how_it_is_done(summary, knobs):
 @pytest.mark.parametrize(
     ("kind", "reason", "knobs"),
     [
-        ("hand_written", "", ("fused_attention",)),
+        ("hand_written", "", ()),
         ("math_fallback", "need_weights=True", ()),
         ("math_fallback", "fused kernels are switched off", ("fused_kernels_on",)),
         ("math_fallback", "3 dimensions, not 4", ()),

@@ -8,6 +8,7 @@ import yaml
 from trainflash import knobs
 from trainflash.errors import UsageError
 from trainflash.knobs import kinds, knob_files
+from trainflash.knobs.edits.checks import CHECKS
 from trainflash.schema import KINDS
 from trainflash.workflow import explaining
 
@@ -89,6 +90,10 @@ def test_a_knob_needs_only_a_file(tmp_path):
             {"edits": [{"kind": "call_argument", "calls": ["a"], "argument": "b", "written": "c"}], "values": [False]},
             r"edits\[0\]\.written",
         ),
+        (
+            {"edits": [{"kind": "call_argument", "calls": ["a"], "argument": "b", "checks": ["same_in_worker"]}]},
+            r"edits\[0\]\.checks\[0\]: 'same_in_worker' is no check, did you mean 'same_in_workers'",
+        ),
         ({"answers": ["compute"]}, r"answers: compute is"),
         ({"name": "other"}, r"name: is 'other'"),
         ({"schema": "knob.v2"}, r"knob\.v2"),
@@ -121,6 +126,11 @@ def test_near_names_are_listed():
         knobs.get("dataloader_worker")
     assert "dataloader_workers" in caught.value.mend
     assert knobs.get("pin-memory").name == "pin_memory"
+
+
+def test_every_check_is_asked_by_some_knob():
+    asked = {name for knob in knobs.catalogue() for edit in knob.edits for name in getattr(edit, "checks", ())}
+    assert asked == set(CHECKS)
 
 
 def test_every_knob_and_pattern_that_a_diagnosis_names_exists():

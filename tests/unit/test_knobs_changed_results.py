@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from knob_scenes import activity, added, finding, program, repeated, summary
+from knob_scenes import added, finding, program, repeated, summary
 
 from trainflash.errors import UsageError
 from trainflash.knobs import kinds
@@ -51,52 +51,6 @@ def test_a_fault_of_one_knob_is_its_refusal(tmp_path, monkeypatch):
     assert [each.knob for each in candidates] == ["hoist_invariant"]
     (faulty,) = [each for each in refused if each.knob == "memoize_function"]
     assert "TrainFlash itself failed on this program (RecursionError: too deep)" in faulty.reason
-
-
-ENGINE = "def train_one_epoch(model, opt):\n    for x in data:\n        model(x).sum().backward()\n        opt.step()\n"
-TRAINER = "class Trainer:\n    def train_epoch(self, model):\n        for x in data:\n            model(x).sum().backward()\n"
-MAIN = """import torch
-{0}
-
-def main(model, opt):
-    {1}
-    for epoch in range(3):
-        {2}
-        model.eval()
-        for x in held_out:
-            model(x)
-
-main(*build())
-"""
-
-
-@pytest.mark.parametrize(
-    ("lines", "engine", "said"),
-    [
-        (("import engine", "pass", "engine.train_one_epoch(model, opt)"), ENGINE, "trains or needs gradients"),
-        (("import engine as e", "pass", "e.train_one_epoch(model, opt)"), ENGINE, "trains or needs gradients"),
-        (("from engine import train_one_epoch as go", "pass", "go(model, opt)"), ENGINE, "trains or needs gradients"),
-        (("from engine import Trainer", "trainer = Trainer()", "trainer.train_epoch(model)"), TRAINER, "trains or needs gradients"),
-        (("import engine", "pass", "engine.Trainer().train_epoch(model)"), TRAINER, "trains or needs gradients"),
-        (("from lib import Trainer", "trainer = Trainer(model)", "trainer.train()"), "", "may also train"),
-    ],
-)
-def test_a_function_that_trains_through_another_file_keeps_its_gradients(tmp_path, lines, engine, said):
-    made = program(tmp_path, train_py=MAIN.format(*lines), engine_py=engine)
-    run = summary(activities=(activity("Eval", made.line("train.py", "    model(x)"), grad_enabled=True),))
-    with pytest.raises(UsageError, match=said):
-        made.propose("eval_no_grad", run, findings=[finding("evaluation")])
-
-
-def test_switching_the_network_back_is_no_training(tmp_path):
-    source = (
-        "import torch\nfrom engine import Trainer\n\ndef evaluate(model, loader):\n    model.eval()\n    for x in loader:\n"
-        "        model(x)\n    model.train()\n"
-    )
-    engine = "class Trainer:\n    def train(self):\n        self.loss().backward()\n"
-    made = program(tmp_path, train_py=source, engine_py=engine)
-    run = summary(activities=(activity("Eval", made.line("train.py", "    model(x)"), grad_enabled=True),))
-    assert added(made.propose("eval_no_grad", run, findings=[finding("evaluation")])) == ["@torch.no_grad()"]
 
 
 @pytest.mark.parametrize(

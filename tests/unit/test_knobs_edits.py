@@ -501,75 +501,6 @@ def test_unhashable_arguments_and_moved_functions_are_refused(tmp_path):
         made.propose("memoize_function", summary(repeated=(repeated(Location("train.py", 9), "f"),)))
 
 
-EVALUATE = """
-import torch
-
-
-class Trainer:
-    def train_step(self, batch):
-        loss = self.model(batch)
-        loss.backward()
-        self.optimizer.step()
-
-    def validate(self):
-        self.model.eval()
-        total = 0.0
-        for batch in self.loader:
-            total += self.model(batch).item()
-        return total
-"""
-
-
-def no_grad(tmp_path, source, text):
-    made = program(tmp_path, train_py=textwrap.dedent(source).lstrip("\n"))
-    run = summary(activities=(activity("Eval", made.line("train.py", text), grad_enabled=True),))
-    return made, made.propose("eval_no_grad", run, findings=[finding("evaluation")])
-
-
-def test_evaluation_without_gradients(tmp_path):
-    made, candidate = no_grad(tmp_path, EVALUATE, "total +=")
-    assert (removed(candidate), added(candidate)) == ([], ["    @torch.no_grad()"])
-    made.apply(candidate)
-    assert "    @torch.no_grad()\n    def validate" in made.read("train.py")
-    with pytest.raises(UsageError, match="already runs without gradients"):
-        made.propose("eval_no_grad", summary(activities=(activity("Eval", made.line("train.py", "total +="), grad_enabled=True),)))
-
-
-def test_the_decorator_goes_under_staticmethod(tmp_path):
-    source = "import torch\nclass A:\n    @staticmethod\n    def evaluate(m, l):\n        for b in l:\n            m(b)\n"
-    made, candidate = no_grad(tmp_path, source, "m(b)")
-    made.apply(candidate)
-    assert "    @staticmethod\n    @torch.no_grad()\n    def evaluate" in made.read("train.py")
-
-
-def test_the_evaluating_function_is_found_from_a_line_of_the_network(tmp_path):
-    source = EVALUATE + "\nclass Net:\n    def forward(self, x):\n        return x.relu()\n"
-    made, candidate = no_grad(tmp_path, source, "x.relu()")
-    assert candidate.location.function == "Trainer" or "validate" in candidate.why
-    made.apply(candidate)
-
-
-EPOCH = "import torch\ndef epoch(model, loader, train):\n    for b in loader:\n        loss = model(b)\n        loss.backward()\n"
-WITHIN = "import torch\ndef evaluate(model):\n    with torch.no_grad():\n        return [model(b) for b in range(3)]\n"
-SHARED = "import torch\ndef compute_loss(model, b):\n    return model(b).sum()\n"
-LOOP = "(m, l):\n    for b in l:\n        m(b)\n"
-TWO = f"import torch\ndef evaluate{LOOP}def validate{LOOP}def forward(b):\n    pass\n"
-
-
-@pytest.mark.parametrize(
-    ("source", "text", "reason"),
-    [
-        (EPOCH, "loss = model", "also trains"),
-        (SHARED, "return model", "no single function evaluates"),
-        (WITHIN, "return", "already runs without"),
-        (TWO, "pass", "no single"),
-    ],
-)
-def test_gradients_are_not_switched_off_for_what_may_train(tmp_path, source, text, reason):
-    with pytest.raises(UsageError, match=reason):
-        no_grad(tmp_path, source, text)
-
-
 CADENCE = """
 import argparse
 import torch
@@ -649,18 +580,6 @@ def test_anomaly_mode_off(tmp_path, source, expected):
         made.propose("anomaly_off", summary(settings=(setting("anomaly_mode", at),)), findings=[finding("debug_api", at)])
 
 
-def test_profiler_with_a_switch_and_one_without(tmp_path):
-    made = program(tmp_path, train_py="import torch\nwith torch.autograd.profiler.profile() as p:\n    pass\n")
-    run = summary(settings=(setting("profiler", Location("train.py", 2)),))
-    candidate = made.propose("profiler_off", run)
-    assert added(candidate) == ["with torch.autograd.profiler.profile(enabled=False) as p:"]
-    folder = tmp_path / "other"
-    folder.mkdir()
-    made = program(folder, train_py="import torch\nwith torch.profiler.profile() as p:\n    pass\n")
-    candidate = made.propose("profiler_off", run)
-    assert added(candidate) == ["with torch.profiler.profile(schedule=lambda step: torch.profiler.ProfilerAction.NONE) as p:"]
-
-
 def test_threads_set_or_inserted(tmp_path):
     made = program(tmp_path, train_py="import torch\n\ntorch.set_num_threads(16)\n")
     threads = Threads(2.0, 16, 1, None, 9.0, 9.0, 0.5, Location("train.py", 3))
@@ -682,7 +601,6 @@ def test_threads_set_or_inserted(tmp_path):
         ("optimizer_foreach", "from torch.optim import AdamW\nopt = AdamW(p, lr=1e-3)\n", ["opt = AdamW(p, lr=1e-3, foreach=True)"]),
         ("optimizer_fused", "import torch\nopt = torch.optim.SGD(p, 0.1, fused=False)\n", ["opt = torch.optim.SGD(p, 0.1, fused=True)"]),
         ("optimizer_fused", "import torch.optim as optim\nopt = optim.Adam(p)\n", ["opt = optim.Adam(p, fused=True)"]),
-        ("zero_grad_set_to_none", "opt.zero_grad(set_to_none=False)\nother.zero_grad()\n", ["opt.zero_grad(set_to_none=True)"]),
     ],
 )  # fmt: skip
 def test_optimizers(tmp_path, knob, source, expected):
@@ -740,25 +658,7 @@ def test_arguments_of_the_hugging_face_trainer(tmp_path):
         made.apply(candidate)
 
 
-def test_a_profile_that_is_shown_goes_with_the_owners_consent_only(tmp_path):
-    source = "import torch\nwith torch.profiler.profile() as p:\n    for x in data:\n        p.step()\n{}"
-    made = program(tmp_path, train_py=source.format("print(p.key_averages())\n"))
-    run = summary(settings=(setting("profiler", Location("train.py", 2)),))
-    shown = made.propose("profiler_off", run)
-    assert shown.risk == "cadence" and "not shown" in shown.why and "print" not in "".join(added(shown))
-    folder = tmp_path / "other"
-    folder.mkdir()
-    assert program(folder, train_py=source.format("")).propose("profiler_off", run).risk == "same"
-
-
 def test_a_number_that_is_shown_and_becomes_0_goes_with_the_owners_consent_only(tmp_path):
     shown = candidate_here(tmp_path, "gc_collect_off", "import gc\nfor x in data:\n    print(gc.collect())  # here\n")
     assert shown.risk == "cadence" and "shown as 0" in shown.why
     assert candidate_here(tmp_path, "gc_collect_off", "import gc\nfor x in data:\n    gc.collect()  # here\n").risk == "same"
-
-
-@pytest.mark.parametrize("of_network, risk", [("float32", "close"), ("float64", "precision")])
-def test_float32_is_precision_where_the_network_itself_is_of_float64(tmp_path, of_network, risk):
-    source = "import numpy as np\nimport torch\ntable = torch.from_numpy(np.zeros(3))  # here\n"
-    made = candidate_here(tmp_path, "float32", source, numerics__parameter_dtype=of_network)
-    assert (made.risk, added(made)) == (risk, ["table = torch.from_numpy(np.zeros(3)).float()  # here"])

@@ -84,18 +84,6 @@ def collate(rows):
         out.append(torch.cat([x, torch.zeros(MAX - x.shape[0], dtype=x.dtype)]))
     return torch.stack(out)
 """,
-    "padded again": """
-def collate(rows):
-    x = pad_sequence([torch.tensor(r["x"][:MAX]) for r in rows], batch_first=True)
-    x = F.pad(x, (0, MAX - x.size(1)))
-    return x
-""",
-    "the first sample padded": """
-def collate(rows):
-    xs = [torch.tensor(r["x"][:MAX]) for r in rows]
-    xs[0] = F.pad(xs[0], (0, MAX - len(xs[0])))
-    return pad_sequence(xs, batch_first=True)
-""",
     "a method that says the width": """
 class Collate:
     def room(self, rows):

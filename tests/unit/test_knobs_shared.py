@@ -6,7 +6,7 @@ import os
 
 import pytest
 from knob_runs import run_for
-from knob_scenes import activity, added, finding, loader, program, summary
+from knob_scenes import added, finding, loader, program, summary
 
 from trainflash import knobs
 from trainflash.errors import UsageError
@@ -16,41 +16,11 @@ HEAD = "from torch.utils.data import DataLoader\n"
 PARSER = HEAD + "import argparse, yaml\nparser = argparse.ArgumentParser()\n{options}\nargs = parser.parse_args()\n{use}\n"
 
 
-def evaluated(folder, source, **files):
-    """`eval_batch_size` for the loader in the line that ends with `# here`."""
-    made = program(folder, train_py=source, **files)
-    at = made.line("train.py", "# here")
-    run = summary(loaders=(loader("eval", at),), activities=(activity("Eval", at),))
-    return made.propose("eval_batch_size", run, value="256", findings=(finding("evaluation", at),))
-
-
 def workers(folder, source, command="python train.py", **files):
     made = program(folder, command, train_py=source, **files)
     at = made.line("train.py", "# here")
     run = summary(loaders=(loader("train", at),))
     return made, made.propose("dataloader_workers", run, value="2", findings=(finding("input_cpu", at),))
-
-
-@pytest.mark.parametrize(
-    "source",
-    [
-        "kw = {'batch_size': 32}\ntrain = DataLoader(a, shuffle=True, **kw)\nval = DataLoader(b, **kw)  # here\n",
-        "kw = dict(batch_size=32)\ntrain = DataLoader(a, **{**kw, 'shuffle': True})\nval = DataLoader(b, **kw)  # here\n",
-        "kw = dict(batch_size=32)\nval = DataLoader(b, **kw)  # here\nsteps = len(a) // kw['batch_size']\n",
-        "kw = dict(batch_size=32)\nval = DataLoader(b, **kw)  # here\ntrain = build(a, kw)\n",
-        "cfg = {'loader': {'batch_size': 32}}\ntrain = DataLoader(a, **cfg['loader'])\nval = DataLoader(b, **cfg['loader'])  # here\n",
-    ],
-    ids=["unpacked", "in another", "read", "handed on", "in a configuration"],
-)
-def test_arguments_that_the_training_is_given_too_are_left_alone(tmp_path, source):
-    with pytest.raises(UsageError, match="is also used at"):
-        evaluated(tmp_path, HEAD + source)
-
-
-@pytest.mark.parametrize("other", ["print(kw)", "n = kw['num_workers']", "kw['shuffle'] = False", "kw.update(shuffle=False)"])
-def test_arguments_of_one_loader_are_edited(tmp_path, other):
-    source = f"{HEAD}kw = {{'batch_size': 32}}\n{other}\nval = DataLoader(b, **kw)  # here\n"
-    assert added(evaluated(tmp_path, source)) == ["kw = {'batch_size': 256}"]
 
 
 def test_loaders_may_share_their_number_of_workers(tmp_path):

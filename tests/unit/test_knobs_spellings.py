@@ -29,7 +29,6 @@ ELSEWHERE = (
     "eval_cadence",
     "logging_cadence",
     "anomaly_off",
-    "profiler_off",
     "torch_threads",
 )
 
@@ -123,14 +122,13 @@ def test_only_the_meant_nodes_differ(tmp_path_factory, case, before, after, endi
 def arguments(edit) -> list[CallArgument]:
     """The plain call arguments in an edit."""
     if isinstance(edit, CallArgument):
-        return [] if edit.symbol or edit.each or edit.since else [edit]
+        return [] if edit.since else [edit]
     return []
 
 
 PLAIN = [(knob, edit) for knob in knobs.catalogue() for each in knob.edits for edit in arguments(each)]
-STARTS = {"DataLoader": "data", "TrainingArguments": "'out'", "DistributedDataParallel": "net", "compile": "net", "zero_grad": ""}
-STARTS |= {"FullyShardedDataParallel": "net, auto_wrap_policy=policy"}
-CALLS = {"*.zero_grad": "opt.zero_grad", "*.gradient_checkpointing_enable": "net.gradient_checkpointing_enable"}
+STARTS = {"DataLoader": "data", "TrainingArguments": "'out'", "DistributedDataParallel": "net", "compile": "net"}
+CALLS = {"*.gradient_checkpointing_enable": "net.gradient_checkpointing_enable"}
 
 
 def values(knob, edit: CallArgument) -> tuple[object, object, str | None]:
@@ -220,7 +218,7 @@ MATRIX = [(knob, edit, how) for knob, edit in PLAIN for how in spellings("a.b", 
 
 
 def facts_for(edit: CallArgument, old: object) -> dict[str, object]:
-    role = {"role": "eval"} if edit.at == "eval_loader" or (edit.fact or "").startswith("eval_loader") else {}
+    role = {"role": "eval"} if (edit.fact or "").startswith("eval_loader") else {}
     return {**role, **({edit.fact.replace(".", "__"): old} if edit.fact else {})}
 
 

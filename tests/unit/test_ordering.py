@@ -36,9 +36,9 @@ def names(candidates) -> list[str]:
 
 
 def test_the_larger_ceiling_comes_first():
-    made = order(worth("evaluation", 1.2, "eval_no_grad"), worth("input_cpu", 3.0, "dataloader_workers"))
-    assert names(made.sorted([offered("eval_no_grad", "evaluation"), offered("dataloader_workers", "input_cpu")])) == [
-        "dataloader_workers", "eval_no_grad",
+    made = order(worth("evaluation", 1.2, "eval_batch_size"), worth("input_cpu", 3.0, "dataloader_workers"))
+    assert names(made.sorted([offered("eval_batch_size", "evaluation"), offered("dataloader_workers", "input_cpu")])) == [
+        "dataloader_workers", "eval_batch_size",
     ]  # fmt: skip
 
 

@@ -7,7 +7,7 @@ from trainflash.diagnosis.claims import Claim, at, claim, count, percent, shown
 from trainflash.diagnosis.memory import memory_used
 from trainflash.diagnosis.signals import Signals
 from trainflash.diagnosis.thresholds import Thresholds
-from trainflash.schema import Attention, Evidence, Location, Updates
+from trainflash.schema import Evidence, Location, Updates
 
 BOTH = ("Fwd", "Bwd")
 DROPPING = "dropout on a CPU"
@@ -206,15 +206,9 @@ def attention_kernel(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
             summary=f"attention {how} takes {shown(total)} of the time{at(first.location)}",
             evidence=rows,
             location=first.location or signals.hottest("Fwd"),
-            knobs=_for_attention(first),
+            knobs=OF_REASON.get(first.reason, ()) if first.kind != "hand_written" else (),
         ),
     )
-
-
-def _for_attention(found: Attention) -> tuple[str, ...]:
-    if found.kind == "hand_written":
-        return ("fused_attention",)
-    return OF_REASON.get(found.reason, ())
 
 
 def recompute(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
@@ -244,7 +238,6 @@ def _in_vain(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
                 count("calls that record for it, per step", sum(each.per_step for each in found)),
             ),
             location=first.location,
-            knobs=("frozen_call",) if first.direct else (),
         ),
     )
 

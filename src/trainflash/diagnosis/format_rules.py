@@ -52,7 +52,6 @@ def precision(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
             summary=f"{found.what}; about {shown(work * part)} of the time could be saved",
             evidence=rows,
             location=found.location or signals.hottest("Fwd"),
-            knobs=("float32",) if found.double else (),
         ),
     )
 
@@ -64,7 +63,6 @@ class _Format:
     part: float
     what: str
     location: Location | None
-    double: bool = False
 
 
 def _slow_format(signals: Signals, numerics: Numerics, dtype: str, limits: Thresholds) -> _Format | None:
@@ -72,12 +70,12 @@ def _slow_format(signals: Signals, numerics: Numerics, dtype: str, limits: Thres
     large = 1 - operators.small_share if operators is not None else 1.0
     if dtype == "float64":
         newton = updates is not None and updates.optimizer in QUASI_NEWTON
-        return None if newton else _Format(limits.double_saving * large, "the network computes in float64", numerics.chosen_at, True)
+        return None if newton else _Format(limits.double_saving * large, "the network computes in float64", numerics.chosen_at)
     if not signals.on_gpu and (emulated := _emulated(numerics, dtype)) is not None:
         return _Format(limits.emulated_saving * large, f"the CPU has to emulate {emulated}", numerics.chosen_at)
     if operators is not None and operators.double_share is not None and operators.double_share - operators.small_share > limits.double_part:
         what = f"{shown(operators.double_share)} of the operator time computes in float64"
-        return _Format(limits.double_saving * (operators.double_share - operators.small_share), what, operators.double_at, True)
+        return _Format(limits.double_saving * (operators.double_share - operators.small_share), what, operators.double_at)
     if signals.on_gpu and dtype == "float32" and _tensor_cores_idle(signals, numerics, limits):
         return _Format(limits.half_saving, "matrix products run in full float32 beside idle Tensor Cores", numerics.chosen_at)
     return None

@@ -106,5 +106,4 @@ def _update_knobs(updates: Updates | None) -> tuple[str, ...]:
     if not _by_hand(updates):
         knobs += ["optimizer_foreach"] if updates.optimizer in FOREACH and not updates.foreach else []
         knobs += ["optimizer_fused"] if updates.optimizer in FUSABLE else []
-    knobs += ["zero_grad_set_to_none"] if updates.zero_to_none is False else []
     return tuple(knobs)

@@ -32,7 +32,6 @@ def evaluation(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
     rows = _periodic_evidence(share, activity, limits)
     if activity is not None:
         if activity.grad_enabled:
-            knobs += ("eval_no_grad",)
             rows.append(Evidence("gradients recorded", "yes"))
         if activity.batches is not None:
             rows.append(count("forward calls per evaluation", activity.batches))
@@ -153,7 +152,7 @@ def checkpoint(signals: Signals, limits: Thresholds) -> tuple[Claim, ...]:
             summary=f"checkpoints take {shown(share)} of the time" + _rhythm(activity),
             evidence=rows,
             location=activity.location if activity is not None else None,
-            knobs=("async_checkpoint", "checkpoint_cadence"),
+            knobs=("checkpoint_cadence",),
         ),
     )
 

@@ -34,8 +34,7 @@ LIGHT = {
 WORDS = HEAVY | RECORDING | LIGHT
 ALL_PYTHON = ("python_tracing", "python_profiler", "tracemalloc", "debug_build")  # slow more than forward and backward
 KNOBS = {
-    "anomaly_mode": "anomaly_off", "profiler": "profiler_off", "python_profiler": "python_profiler_off", "tracemalloc": "tracemalloc_off",
-    "gradcheck": "gradcheck_off",
+    "anomaly_mode": "anomaly_off", "tracemalloc": "tracemalloc_off", "gradcheck": "gradcheck_off",
 }  # fmt: skip
 MODES = ("python_mode", "looking_mode")
 BOTH = ("Fwd", "Bwd")

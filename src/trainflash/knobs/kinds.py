@@ -1,6 +1,6 @@
 """Kinds of edits that a knob file may name. A new knob of one of these needs no code; what each takes stands in its docstring.
 
-`at` says which place is meant: a role (`train_loader`, `eval_loader`, `loader`, `threads`, `setting`, `evaluation`, `program`) or a fact
+`at` says which place is meant: a role (`train_loader`, `loader`, `threads`, `setting`, `program`) or a fact
 that holds a place, such as `updates.location` (where the optimizer was made), `recompute.location` or `finding.location`. The call at that
 line is meant, or the only one in the functions that the line calls. Where such a fact is unknown, the only call of that name in the
 program is meant.
@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-ROLES = ("train_loader", "eval_loader", "loader", "threads", "setting", "evaluation", "program")
+ROLES = ("train_loader", "loader", "threads", "setting", "program")
 
 
 class Edit:
@@ -28,8 +28,7 @@ class CallArgument(Edit):
     that set the threads, the one that switched `setting` on, one at a place that a fact names, or the only one of that name in the
     program. `shared` says who else may read the edited value: `loaders` other loaders too, `alone` nobody; where it is read elsewhere,
     `local` edits the call instead (`anyhow`: also where the value is computed, and the run saw which, as of a `setting` that was on).
-    With `symbol`, `true` is written as that dotted name (`around` it the text given), imported where needed; with `written`, as that
-    text. `each` edits all calls of that name at the line. `made` names the fact that holds the class which the run saw made at `at`, for
+    With `written`, `true` is written as that text. `made` names the fact that holds the class which the run saw made at `at`, for
     places where the source picks the class from a table. `share` says that a fraction there is a part of a whole, not a count, and how
     far it may grow.
     """
@@ -51,16 +50,14 @@ class CallArgument(Edit):
     asked: tuple[str, ...] = ()  # as of `insert_call`
     unless: tuple[str, ...] = ()  # texts of the program's Python files, as typed, beside which it is refused
     beside: tuple[str, ...] = ()  # such texts of which one must be there: what the argument is about
-    symbol: str | None = None
-    around: str = "{}"  # what is written around the symbol
     written: str | None = None
-    each: bool = False
     share: Literal["below one", "up to one"] | None = None
     since: str | None = None  # the first version that has the argument, such as `transformers 5.2`; what the run did not say has none
     known_since: tuple[str, ...] = ()  # first versions that take the value; what the run did not say takes it
     decides: bool = False  # as of `assigned_attribute`
     before: str | None = None  # the first version that has it no longer
     ends_workers: bool = False  # of a loader: the value leaves no worker processes
+    checks: tuple[str, ...] = ()  # what must hold of the program, of `CHECKS` in `edits/checks.py`
 
 
 @dataclass(frozen=True)
@@ -71,6 +68,7 @@ class ReplaceCall(Edit):
     to: str  # replaces the last name and the arguments
     at: str = "setting"
     setting: str | None = None
+    checks: tuple[str, ...] = ()  # as of `call_argument`
 
 
 @dataclass(frozen=True)
@@ -110,7 +108,7 @@ class AssignedAttribute(Edit):
 
 @dataclass(frozen=True)
 class Environment(Edit):
-    """Set an environment variable where it is written: in a shell script of the command, or as `os.environ["NAME"] = …`.
+    """Set an environment variable where it is written: in the command or a shell script of it.
 
     With `unset`, which says what holds without it, it is given to the program where nothing speaks of it; refused beside `rivals`,
     variables that decide the same.
@@ -157,32 +155,6 @@ class UnwrapCall(Edit):
 
 
 @dataclass(frozen=True)
-class OtherChoice(Edit):
-    """Choose the other function where the program chooses one of `calls` by a condition or from a table."""
-
-    calls: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class GuardSetting(Edit):
-    """Switch the setting that the program asks before it makes the call, where nothing else asks it: off, or on where it `enables`."""
-
-    calls: tuple[str, ...]
-    at: str = "setting"
-    setting: str | None = None
-    enables: bool = False
-
-
-@dataclass(frozen=True)
-class ShownProfile(Edit):
-    """Take the profiler of a `with` block away, and the statements that do no more than show or write what it recorded."""
-
-    calls: tuple[str, ...]
-    at: str = "setting"
-    setting: str | None = None
-
-
-@dataclass(frozen=True)
 class ModelStatement(Edit):
     """Insert a statement about the trained network in front of the line that builds its optimizer; `{model}` stands for its name."""
 
@@ -201,24 +173,10 @@ class ForwardBlock(Edit):
 
 
 @dataclass(frozen=True)
-class SinglePrecision(Edit):
-    """Write float32 wherever the program makes its network or its data float64, in all places at once."""
-
-
-@dataclass(frozen=True)
 class Memoize(Edit):
     """Cache a pure function's results. `memory_share` bounds them, of the memory that is available."""
 
     memory_share: float = 0.25
-
-
-@dataclass(frozen=True)
-class Decorate(Edit):
-    """Put a decorator on the function that evaluates."""
-
-    decorator: str
-    module: str
-    equivalent: tuple[str, ...]  # decorators and contexts that have the same effect
 
 
 @dataclass(frozen=True)
@@ -239,16 +197,6 @@ class AskedFirst(Edit):
 
 
 @dataclass(frozen=True)
-class FrozenCall(Edit):
-    """Put the statement that calls a network without an optimizer, at the line where the run saw it, under `torch.no_grad()`."""
-
-
-@dataclass(frozen=True)
-class FusedAttention(Edit):
-    """Put `scaled_dot_product_attention` in place of attention written by hand, where the source proves that it computes the same."""
-
-
-@dataclass(frozen=True)
 class PadToLongest(Edit):
     """In the loader's collate function, pad to the longest sample of the batch instead of a fixed width."""
 
@@ -266,21 +214,6 @@ class Hoist(Edit):
     """
 
     what: Literal["loader", "pure"]
-
-
-@dataclass(frozen=True)
-class Background(Edit):
-    """Hand a copy of what `calls` would write to a thread that writes it, one after the other."""
-
-    calls: tuple[str, ...]
-    at: str
-
-
-@dataclass(frozen=True)
-class Together(Edit):
-    """Several edits that only make sense as one; those that are so already are left out. The value is that of the first."""
-
-    edits: tuple[Any, ...]
 
 
 @dataclass(frozen=True)

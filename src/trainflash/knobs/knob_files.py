@@ -18,8 +18,9 @@ import yaml
 from trainflash import resources
 from trainflash.errors import UsageError
 from trainflash.knobs import facts, patterns
+from trainflash.knobs.edits.checks import CHECKS
 from trainflash.knobs.facts import Condition
-from trainflash.knobs.kinds import EDITS, ROLES, CallArgument, Edit, Exchange, Together
+from trainflash.knobs.kinds import EDITS, ROLES, CallArgument, Edit, Exchange
 from trainflash.schema import KINDS, Kind, documents, from_plain
 from trainflash.schema.findings import Change
 from trainflash.schema.summaries import SETTINGS
@@ -105,10 +106,11 @@ def _edit(plain: Any, where: str) -> Edit:
     for field in ("fact", "made", "default_fact", "behind"):
         if getattr(made, field, None) is not None:
             _a_fact(getattr(made, field), f"{where}.{field}")
+    for number, name in enumerate(getattr(made, "checks", ())):
+        if name not in CHECKS:
+            raise UsageError(f"{where}.checks[{number}]: {name!r} is no check{_near(name, CHECKS)}", MEND)
     if at == "setting":
         _a_setting(getattr(made, "setting", None), f"{where}.setting")
-    if isinstance(made, Together):
-        return dataclasses.replace(made, edits=tuple(_edit(each, f"{where}.edits[{number}]") for number, each in enumerate(made.edits)))
     if isinstance(made, Exchange):
         return dataclasses.replace(made, more=_edit(made.more, f"{where}.more"), less=_edit(made.less, f"{where}.less"))
     return made

@@ -117,7 +117,7 @@ COMPUTING = (
             Fix("torch's optimizer in place of one written by hand that updates in the same way", "rounding", pattern="optimizer_of_torch"),
             FOREACH,
             Fix("sparse gradients for large embedding tables, with Adagrad or plain SGD", "rounding", pattern="sparse_embedding_gradients"),
-            Fix("zero_grad(set_to_none=True)", "code that reads .grad between steps", "zero_grad_set_to_none"),
+            Fix("zero_grad(set_to_none=True)", "code that reads .grad between steps", pattern="zero_gradients_by_none"),
             Fix("factorise the matrices of a preconditioner less often", "updates use an older factorisation"),
             Fix("keep fewer updates in LBFGS", "the directions of the updates"),
             Fix("accumulate gradients and update less often", "the effective batch size: another training"),
@@ -139,7 +139,7 @@ COMPUTING = (
                 "nothing but memory; random masks, unless their state was kept",
                 "recompute_off",
             ),
-            Fix("call what nobody trains under torch.no_grad()", NOTHING, "frozen_call"),
+            Fix("call what nobody trains under torch.no_grad()", NOTHING, pattern="no_gradients_for_what_nobody_trains"),
             Fix("checkpoint only the heaviest blocks that do not fit", "nothing but memory"),
             Fix("run what several parts share once, and hand its result to them", "nothing; what counts its calls, such as running means"),
         ),
@@ -157,7 +157,7 @@ COMPUTING = (
             Fix(
                 "F.scaled_dot_product_attention(q, k, v, is_causal=…) in place of the hand-written product",
                 "rounding; dropout's random numbers",
-                "fused_attention",
+                pattern="attention_by_one_call",
             ),
             Fix("switch fused kernels on again where the program switched them off", "rounding", "fused_kernels_on"),
             Fix(

@@ -40,7 +40,7 @@ INTERRUPTIONS = (
         "it records gradients nobody uses, runs in tiny batches, or runs far more often than anyone reads it",
         "phase Eval, times, rhythm and mean time of the evaluations, whether gradients were recorded, batches and their size",
         (
-            Fix("evaluate under torch.no_grad() or inference_mode()", NOTHING, "eval_no_grad"),
+            Fix("evaluate under torch.no_grad() or inference_mode()", NOTHING, pattern="evaluate_without_gradients"),
             Fix("larger evaluation batches", "metrics that average over batches; batch-free ones stay", "eval_batch_size"),
             Fix(
                 "evaluate less often",

@@ -14,14 +14,18 @@ SETTINGS = (
         "backward are a large part",
         (
             Fix("switch anomaly mode off for real runs", "nothing but the error message at a NaN: bitwise the same", "anomaly_off"),
-            Fix("take the profiler out of the loop", NOTHING, "profiler_off"),
-            Fix("let the profiler's schedule end after one recording", "what is shown of it covers these steps alone", "profiled_once"),
+            Fix("take the profiler out of the loop", NOTHING, pattern="take_the_profiler_out"),
+            Fix(
+                "let the profiler's schedule end after one recording",
+                "what is shown of it covers these steps alone",
+                pattern="take_the_profiler_out",
+            ),
             Fix(
                 "count the operations of the first step alone",
                 "figures made of the count rest on that step",
                 pattern="count_operations_once",
             ),
-            Fix("take cProfile away, or start it for a few steps", NOTHING, "python_profiler_off"),
+            Fix("take cProfile away, or start it for a few steps", NOTHING, pattern="take_the_profiler_out"),
             Fix("switch it on by a flag, for the steps in question", NOTHING),
         ),
         "https://docs.pytorch.org/docs/stable/autograd.html#anomaly-detection",
@@ -38,7 +42,7 @@ SETTINGS = (
             Fix(
                 "bring the network and its data from float64 (often from numpy) to float32",
                 "precision: needs the owner's agreement",
-                "float32",
+                pattern="single_precision_everywhere",
             ),
             Fix(
                 "torch.set_float32_matmul_precision('high') from compute capability 8.0 on",

@@ -9,10 +9,9 @@ from typing import Any
 import libcst as cst
 
 from trainflash.errors import UsageError
-from trainflash.knobs.edits import argument_allowed, bare_decorators, handed_options, imports, run_lengths, settings, versions
+from trainflash.knobs.edits import bare_decorators, checks, handed_options, run_lengths, settings, versions
 from trainflash.knobs.edits.in_force import in_force
-from trainflash.knobs.edits.watching import profiles, raised
-from trainflash.knobs.edits.which_call import OF_LOADERS, calls_at, place_among, the_call, wanted_location
+from trainflash.knobs.edits.which_call import OF_LOADERS, place_among, the_call
 from trainflash.knobs.kinds import CallArgument, ReplaceCall
 from trainflash.knobs.reading import derived, hf_parser, sources, writes
 from trainflash.knobs.reading.expressions import UNKNOWN, NoPlace, argument_node, class_values, literal, refuse, same, spelled_value
@@ -20,12 +19,7 @@ from trainflash.knobs.reading.origins import Source
 from trainflash.knobs.reading.python_source import PythonFile, dotted, has_splat, keyword
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Edit, Splice
-from trainflash.knobs.training import (
-    copies,
-    loading,
-    pinned,
-    without_workers,
-)
+from trainflash.knobs.training import loading, without_workers
 from trainflash.schema import LoaderFacts
 
 DIGITS = 9  # own: of a share, so that 0.1 times 3 is 0.3
@@ -34,13 +28,9 @@ DIGITS = 9  # own: of a share, so that 0.1 times 3 is 0.3
 def call_argument(edit: CallArgument, scene: Scene) -> tuple[Target, ...]:
     """The one place where the argument's value is written. Raises `UsageError` with the reason when there is none, or it is not alone."""
     versions.has(edit, scene.summary.versions)
-    if edit.each:
-        return _each(edit, scene)
-    if profiles.SCHEDULE in edit.calls:
-        profiles.recordings_decide_nothing(scene.project)
     if edit.written is not None:
         target = call_argument(dataclasses.replace(edit, written=None), scene)[0]
-        argument_allowed.check_written(edit, scene, target)
+        checks.may_become_written(edit, target)
         was, known = f"{target.where} (was {target.current!r})", target.current == edit.written
         written = Target(target.location, known, lambda value: target.write(edit.written), was, edit.written)
         return (written,)
@@ -111,32 +101,12 @@ def _grown(edit: CallArgument, target: Target) -> Target:
     return dataclasses.replace(target, write=write)
 
 
-def _each(edit: CallArgument, scene: Scene) -> tuple[Target, ...]:
-    """All calls at the line as one target; those that have the value already are left out."""
-    place = wanted_location(edit, scene)
-    if place is None:
-        raise refuse(f"the line of {edit.calls[0].split('.')[-1]} is not known", "name it with --at FILE:LINE")
-    file = scene.project.python(place.file)
-    found = [call for call in calls_at(file, edit.calls, place) if not loading.to_host(file, call)]
-    if not found:
-        raise refuse(f"{place}: the copy ends in host memory, and what reads it there would not wait")
-    for call in found:
-        copies.may_be_late(scene.project, file, call)
-    parts = [at_call(edit, scene, file, call) for call in found]
-    first = next((part for part in parts if not same(part.current, True)), parts[0])
-
-    def write(value: Any) -> tuple[Splice, ...]:
-        return tuple(splice for part in parts if not same(part.current, value) for splice in part.write(value))
-
-    return (dataclasses.replace(first, write=write),)
-
-
 def at_call(edit: CallArgument, scene: Scene, file: PythonFile, call: cst.Call) -> Target:
     """Where the value of the argument of this very call is written. Raises `UsageError` as `call_argument` does."""
     here = file.location(call)
     expected = scene.facts.get(edit.fact) if edit.fact is not None else None
     resolver = sources.Resolver(scene.project, UNKNOWN if expected is None else expected)
-    argument_allowed.check(edit, scene, file, call, expected, resolver)
+    checks.all_hold(checks.Asked(edit, scene, file, call, expected))
     name = "TrainingArguments" if hf_parser.parses(call) else (dotted(call.func) or "").split(".")[-1]
     if name.endswith("Arguments"):
         for where, value in writes.to_key(scene.project, (edit.argument,)):
@@ -147,8 +117,6 @@ def at_call(edit: CallArgument, scene: Scene, file: PythonFile, call: cst.Call) 
         for where, value in writes.to_key(scene.project, (other,)) if name.endswith("Arguments") else ():
             if literal(value) not in (False, None):
                 raise refuse(f"{where.location(value)}: {other} is assigned here, which does not go together with {edit.argument}")
-    if edit.symbol is not None:
-        return _symbol(edit, file, call, resolver)
     position = place_among(edit, scene.project, file, call)
     node = argument_node(file, call, edit.argument, position)
     try:
@@ -175,8 +143,6 @@ def at_call(edit: CallArgument, scene: Scene, file: PythonFile, call: cst.Call) 
         raise refuse(f"{here}: {crowd}")
     blocking = [use for use in found.readers if not (edit.shared == "loaders" and use.kind == "loader")]
     if found.write is not None and not blocking:
-        if edit.argument == "pin_memory" and found.readers:
-            pinned.shared(scene.project, call, scene.facts.get("device"))
         return Target(here, found.value, found.write, f"{what}, from {found.shown}")
     local = [use for use in blocking if use.text.startswith("anchor of ") or use.kind == "loader"]
     alone = node is not None and not resolver.other_callers(file, call)
@@ -203,41 +169,10 @@ def _given(file: PythonFile, call: cst.Call, name: str, resolver: sources.Resolv
     return literal(node) not in (False, None)
 
 
-def _symbol(edit: CallArgument, file: PythonFile, call: cst.Call, resolver: sources.Resolver) -> Target:
-    """The argument as a name of a library, such as a member of an enumeration."""
-    node = argument_node(file, call, edit.argument, edit.position)
-    what = f"{edit.argument} of {(dotted(call.func) or '').split('.')[-1]} at {file.location(call)}"
-    if node is None and (has_splat(call, "**") and resolver.argument(file, call, edit.argument, None) is not None):
-        raise refuse(f"{what} comes from a **splat")
-    if node is None and not edit.add:
-        raise refuse(f"{what} is not given there, and is `{edit.symbol}` already")
-    if node is not None and (file.full_name(node) == edit.symbol or _spells(file, node, edit)):
-        return Target(file.location(call), True, lambda value: (), what)
-    if node is not None and edit.around == "{}" and literal(node) is not None:
-        raise refuse(f"{what} is `{file.text(node)}`, chosen by the program")
-    module, name = str(edit.symbol).rsplit(".", 1)
-    owner = module.rsplit(".", 1) if module[module.rfind(".") + 1 :][:1].isupper() else None
-    spelled, needed = imports.reach(file, *(owner or (module, name)))
-    spelled = edit.around.format(f"{spelled}.{name}" if owner else spelled)
-    start, end = file.outer_span(node) if node is not None else (None, None)
-    at, text = insertion(file, call) if node is None else (start, "{}")
-    written = text.format(f"{edit.argument}={spelled}" if node is None else spelled)
-    splices = (*needed, Splice(file.path, at, at if end is None else end, written))
-    return Target(file.location(call), None, lambda value: splices, what, spelled)
-
-
-def _spells(file: PythonFile, node: cst.BaseExpression, edit: CallArgument) -> bool:
-    """Whether `node` is the symbol with what is written around it, however the symbol is reached."""
-    before, _, after = edit.around.partition("{}")
-    text = file.text(node)
-    return bool(before) and text.startswith(before) and text.endswith(f"{str(edit.symbol).split('.')[-1]}{after}")
-
-
 def replace_call(edit: ReplaceCall, scene: Scene) -> tuple[Target, ...]:
     """The call that `edit` replaces."""
     file, call = the_call(edit, scene)
-    if edit.setting == "anomaly_mode":
-        raised.no_gradient_is_skipped(scene.project)
+    checks.all_hold(checks.Asked(edit, scene, file, call))
     if not isinstance(call.func, cst.Attribute):
         raise refuse(f"{file.location(call)}: {dotted(call.func)} was imported by name; its counterpart {edit.to} was not")
     start, end = file.span(call.func.attr)[0], file.span(call)[1]
@@ -248,7 +183,7 @@ def replace_call(edit: ReplaceCall, scene: Scene) -> tuple[Target, ...]:
 
 def _crowd(edit: CallArgument, scene: Scene, file: PythonFile, call: cst.Call) -> str:
     """Why the call itself may not be edited: it also makes a loader of another role."""
-    if edit.shared == "loaders" or edit.at not in ("train_loader", "eval_loader"):
+    if edit.shared == "loaders" or edit.at != "train_loader":
         return ""
     first, last = file.lines_of(call)
     here = [each for each in scene.summary.loaders if _covers(each, file.path, first, last)]
@@ -310,7 +245,7 @@ def _added(
     if crowd:
         raise refuse(f"{file.location(call)}: {crowd}")
     loading.can_be_added(resolver.project, file, call, edit.argument, edit.calls)
-    others = resolver.other_callers(file, call) if edit.shared == "alone" and edit.at in ("train_loader", "eval_loader") else []
+    others = resolver.other_callers(file, call) if edit.shared == "alone" and edit.at == "train_loader" else []
     if others:
         raise refuse(f"{file.location(call)}: the function around it is also called at {others[0].location}")
     if expected is not None and not same(edit.default, expected):

@@ -9,10 +9,8 @@ import libcst as cst
 from trainflash.errors import UsageError
 from trainflash.knobs.kinds import (
     CallArgument,
-    GuardSetting,
     RemoveCall,
     ReplaceCall,
-    ShownProfile,
     UnwrapCall,
 )
 from trainflash.knobs.project import Project
@@ -22,8 +20,8 @@ from trainflash.knobs.reading.python_source import PythonFile, dotted, has_splat
 from trainflash.knobs.scene import Scene
 from trainflash.schema import Location
 
-OF_LOADERS = ("train_loader", "eval_loader", "loader")
-Placed = CallArgument | ReplaceCall | RemoveCall | UnwrapCall | GuardSetting | ShownProfile
+OF_LOADERS = ("train_loader", "loader")
+Placed = CallArgument | ReplaceCall | RemoveCall | UnwrapCall
 
 
 def wanted_location(edit: Placed, scene: Scene) -> Location | None:
@@ -33,7 +31,7 @@ def wanted_location(edit: Placed, scene: Scene) -> Location | None:
     if edit.at in OF_LOADERS:
         loader = scene.facts.get(edit.at)
         if loader is None:
-            raise no_place(f"the run had no {'evaluation' if edit.at == 'eval_loader' else 'training'} DataLoader")
+            raise no_place("the run had no training DataLoader")
         return _in_project(loader.location, "the DataLoader", scene)
     if edit.at == "threads":
         threads = scene.summary.threads

@@ -177,11 +177,3 @@ def _changes_taken(file: PythonFile, function: cst.FunctionDef, names: frozenset
 def writes(method: str) -> bool:
     """Whether a method changes the object that it is called on, by its name."""
     return method in METHODS or method.startswith("set_") or (method.endswith("_") and not method.startswith("__"))
-
-
-def bound_name(file: PythonFile, call: cst.CSTNode) -> str | None:
-    """The name or attribute that is assigned what `call` returns."""
-    up = file.parent(call)
-    if isinstance(up, cst.Assign) and len(up.targets) == 1:
-        return dotted(up.targets[0].target)
-    return None

@@ -123,7 +123,7 @@ class Shared:
         found = list(callees.meant(self.project, self.file, call))
         if found:
             return any(self._returned(where, function, names) for where, function, names in self.taken(call, found))
-        if base is None and name not in self.file.imported:
+        if base is None and self.file.import_of(call.func) is None:
             return name in BUILTIN
         name = (self.file.full_name(call.func) or name).split(".")[-1]
         up = self.file.parent(call)

@@ -26,12 +26,12 @@ def behind(project: Project, file: PythonFile, function: cst.BaseExpression) -> 
     name = function.attr.value if isinstance(function, cst.Attribute) else dotted(function)
     if not name:
         return
-    first = (dotted(function) or "").split(".")[0]
-    if first in file.imported:
-        if not of_project(project, file.imported[first]):
+    full = file.import_of(function)
+    if full is not None:
+        if not of_project(project, full):
             return
         plain = isinstance(function, cst.Name)
-        found = defined(project, file.imported[first].rpartition(".")[2] if plain else name)
+        found = defined(project, full.rpartition(".")[2] if plain else name)
         yield from (each for each in found if not plain or not _method(*each))
     elif isinstance(function, cst.Name):
         everywhere = [each for each in defined(project, name) if not _method(*each)]
@@ -67,8 +67,8 @@ def of_project(project: Project, full: str) -> bool:
 
 def of_library(project: Project, file: PythonFile, call: cst.Call) -> bool:
     """Whether what is called was imported from outside the program, by itself or as an attribute of a module."""
-    first = (dotted(call.func) or "").split(".")[0]
-    return first in file.imported and not of_project(project, file.imported[first])
+    full = file.import_of(call.func)
+    return full is not None and not of_project(project, full)
 
 
 def switches_mode(file: PythonFile, call: cst.Call) -> bool:

@@ -24,15 +24,14 @@ def sites(project: Project, file: PythonFile, function: cst.FunctionDef) -> list
         for call in where.calls:
             called = dotted(call.func)
             if isinstance(call.func, cst.Attribute) and call.func.attr.value == name:
-                base = called.split(".")[0] if called else ""
-                module = where.imported.get(base)
+                module = where.import_of(call.func)
                 local = module is not None and project.has_module(module)
                 if (owner is not None and not constructor and module is None) or ((owner is None or constructor) and local):
                     found.append((where, call))
             elif called == name and (owner is None or constructor):
                 found.append((where, call))
             elif (owner is None or constructor) and isinstance(call.func, cst.Name):
-                found += [(where, call)] if where.imported.get(call.func.value, "").split(".")[-1] == name else []
+                found += [(where, call)] if (where.import_of(call.func) or "").split(".")[-1] == name else []
     return found
 
 
@@ -63,7 +62,7 @@ def bound_by(file: PythonFile, decorator: str) -> str | None:
 
 def means(project: Project, where: PythonFile, call: cst.Call, file: PythonFile, function: cst.FunctionDef) -> bool:
     """Whether a call by that name in `where` is one of `function`: a method where no other class or function has one so called."""
-    module = where.imported.get((dotted(call.func) or "").split(".")[0])
+    module = where.import_of(call.func)
     if file.class_of(function) is None:
         return True
     if module is not None and not project.has_module(module):

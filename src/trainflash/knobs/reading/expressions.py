@@ -24,7 +24,6 @@ from trainflash.knobs.reading.python_source import (
 )
 
 BY_HAND = "make this change by hand, or name another place with --at FILE:LINE"
-ATOMS = (cst.Name, cst.Attribute, cst.Call, cst.Integer, cst.Float, cst.Subscript)  # what a method can be called on as it stands
 
 
 class _Unknown:
@@ -123,15 +122,6 @@ def assigned(file: PythonFile, target: cst.CSTNode) -> cst.BaseExpression | None
     return None
 
 
-def value_of(file: PythonFile, node: cst.BaseExpression) -> cst.BaseExpression:
-    """What a name was assigned, if once; the node itself otherwise."""
-    if not isinstance(node, cst.Name):
-        return node
-    scope = file.scope(node)
-    found = [assigned(file, each.node) for each in (scope[node.value] if scope is not None else ()) if hasattr(each, "node")]
-    return found[0] if len(found) == 1 and found[0] is not None else node
-
-
 def index_of(file: PythonFile, function: cst.FunctionDef, param: cst.Param) -> int | None:
     """Position of `param` in a call, the object itself not counted; None for keyword-only ones and the object."""
     ordered = placed_parameters(function)
@@ -160,14 +150,6 @@ def _gives(node: cst.Assign | cst.AnnAssign, name: str) -> Iterator[cst.BaseExpr
         if isinstance(target, (cst.Tuple, cst.List)) and isinstance(node.value, (cst.Tuple, cst.List)):
             pairs = zip(target.elements, node.value.elements, strict=False)
             yield from (given.value for part, given in pairs if dotted(part.value) == name)
-
-
-def place_in(target: cst.BaseExpression, name: str) -> int | None:
-    """Where a flat unpacking without stars gives `name` its value; None where it does not, or more than once."""
-    if not isinstance(target, (cst.Tuple, cst.List)) or any(isinstance(each, cst.StarredElement) for each in target.elements):
-        return None
-    places = [place for place, each in enumerate(target.elements) if dotted(each.value) == name]
-    return places[0] if len(places) == 1 else None
 
 
 def conjuncts(test: cst.BaseExpression) -> list[cst.BaseExpression]:
@@ -214,21 +196,3 @@ def environment(file: PythonFile, node: cst.BaseExpression) -> tuple[str, cst.Ba
 def short(text: str) -> str:
     line = " ".join(text.split())
     return line if len(line) <= 60 else line[:57] + "…"
-
-
-def operand(file: PythonFile, node: cst.BaseExpression) -> str:
-    """Source in a form that a method can be called on, or a sign be put in front of."""
-    text = file.outer_text(node)
-    return text if isinstance(node, ATOMS) or node.lpar else f"({text})"
-
-
-def made_as(file: PythonFile, node: cst.BaseExpression) -> cst.Call | None:
-    """The call that makes what `self.name`, or a variable, holds; None where there is no or more than one."""
-    name = dotted(node) or ""
-    if name.startswith("self."):
-        owner = file.class_around(node)
-        given = [] if owner is None else given_to(owner, name)
-        made = given[0] if len(given) == 1 else None
-    else:
-        made = value_of(file, node)
-    return made if isinstance(made, cst.Call) and made is not node else None

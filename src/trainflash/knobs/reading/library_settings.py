@@ -83,8 +83,8 @@ def full_name(project: Project, file: PythonFile, node: cst.CSTNode) -> str | No
     if name is None:
         return None
     first, dot, rest = name.partition(".")
-    if first in file.imported:
-        return _through_modules(project, f"{file.imported[first]}{dot}{rest}")
+    if (full := file.import_of(node)) is not None:
+        return _through_modules(project, f"{full}{dot}{rest}")
     around = file.function_around(node)
     given = [each for owner in (around, file.module) if owner is not None for each in given_to(owner, first)]
     stands = {file.full_name(each) for each in given if dotted(each) is not None}

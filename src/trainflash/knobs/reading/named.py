@@ -10,7 +10,7 @@ import libcst as cst
 
 from trainflash.errors import UsageError
 from trainflash.knobs.project import Project
-from trainflash.knobs.reading import callers, limits, writes
+from trainflash.knobs.reading import callers, writes
 from trainflash.knobs.reading.expressions import UNKNOWN, class_values, given_to, refuse, same
 from trainflash.knobs.reading.origins import Source, pick
 from trainflash.knobs.reading.python_source import PythonFile, dotted, keyword
@@ -138,7 +138,7 @@ class Names:
                 if (only is not None and owner.name.value != only) or not isinstance(owner.body, cst.IndentedBlock):
                     continue
                 values = class_values(owner.body, name)
-                if values and limits.is_enumeration(file, owner):
+                if values and _is_enumeration(file, owner):
                     members.append(f"{file.location(values[0])}: {name} is a member of the enumeration {owner.name.value}")
                     continue
                 if values and given_to(owner, f"self.{name}"):
@@ -304,3 +304,8 @@ class Names:
 def _flags(name: str) -> tuple[str, str]:
     """The options by which a command line sets a name."""
     return f"--{name}", f"--{name.replace('_', '-')}"
+
+
+def _is_enumeration(file: PythonFile, owner: cst.ClassDef) -> bool:
+    """Whether the class derives from one of `enum`'s."""
+    return any((file.full_name(base.value) or "").split(".")[-1].endswith(("Enum", "Flag")) for base in owner.bases)

@@ -20,6 +20,11 @@ BOM = b"\xef\xbb\xbf"
 LOOPS = (cst.For, cst.While)
 ASSIGNS = (cst.Assign, cst.AugAssign, cst.AnnAssign)
 SCOPES = (cst.FunctionDef, cst.Lambda, cst.ClassDef)
+BINDING = (
+    *(cst.Param, cst.AssignTarget, cst.AnnAssign, cst.AugAssign, cst.NamedExpr, cst.For, cst.CompFor, cst.AsName, cst.Element),
+    *(cst.StarredElement, cst.FunctionDef, cst.ClassDef, cst.MatchAs, cst.MatchStar, cst.Global, cst.NameItem),
+)  # what may bind one of the names directly in it
+LOCAL = "<local>"
 NEWLINE = re.compile(rb"\r\n|\n|\r")
 HANDS_OFF = "this file is left alone; make the change by hand"
 
@@ -165,27 +170,53 @@ class PythonFile:
     @cached_property
     def imported(self) -> dict[str, str]:
         """What each imported name stands for, dotted: `{"np": "numpy", "DataLoader": "torch.utils.data.DataLoader"}`."""
-        names: dict[str, str] = {}
+        return {name: full for node in self.each((cst.Import, cst.ImportFrom)) for name, full in _imports(node).items()}
+
+    @cached_property
+    def _several(self) -> frozenset[str]:
+        """Imported names that may mean something else in some place of the file: which, only its scope tells."""
+        found: dict[str, set[str]] = {}
+        below: set[str] = set()
         for node in self.each((cst.Import, cst.ImportFrom)):
-            if isinstance(node, cst.Import):
-                for alias in node.names:
-                    full = dotted(alias.name) or ""
-                    local = alias.evaluated_alias
-                    names[local or full.split(".")[0]] = full if local else full.split(".")[0]
-            elif isinstance(node, cst.ImportFrom) and not isinstance(node.names, cst.ImportStar):
-                package = "." * len(node.relative) + (dotted(node.module) or "" if node.module else "")
-                for alias in node.names:
-                    joined = package + alias.evaluated_name if package.endswith(".") else f"{package}.{alias.evaluated_name}"
-                    names[alias.evaluated_alias or alias.evaluated_name] = joined
-        return names
+            for name, full in _imports(node).items():
+                found.setdefault(name, set()).add(full)
+                below |= {name} if any(isinstance(up, SCOPES) for up in self.ancestors(node)) else set()
+        bound = {
+            name.value
+            for node in self.each(BINDING)
+            for name in tree.children(node)
+            if isinstance(name, cst.Name) and not isinstance(self.parent(node), cst.ImportAlias)
+        }
+        return frozenset(name for name, full in found.items() if len(full) > 1 or name in below | bound)
+
+    def import_of(self, node: cst.CSTNode, name: str = "") -> str | None:
+        """What the first name of `node`, or of the dotted `name` there, was imported as: dotted; None where it was not, or is shadowed."""
+        first = (name or dotted(node) or "").partition(".")[0]
+        if first not in self._several:
+            return self.imported.get(first)
+        scope = self.scope(node)
+        given = sorted(scope[first], key=lambda each: self.span(each.node)[0] if hasattr(each, "node") else 0) if scope is not None else []
+        imports = [each for each in given if isinstance(each, metadata.ImportAssignment)]
+        others = [each for each in given if each not in imports and hasattr(each, "node")]
+        if not imports or not all(self._may_be_left_out(each.node) for each in others):
+            return None
+        return _imports(imports[-1].node).get(first)
+
+    def _may_be_left_out(self, node: cst.CSTNode) -> bool:
+        """Whether a name is bound under a condition, or where an import failed, and so stands in for it."""
+        return any(isinstance(up, (cst.If, cst.Try, cst.ExceptHandler)) for up in self.ancestors(node))
 
     def full_name(self, node: cst.BaseExpression) -> str | None:
-        """Dotted name of an expression with imports resolved, such as `torch.optim.Adam`; None when it is no plain chain of names."""
+        """Dotted name of an expression with imports resolved, such as `torch.optim.Adam`; None when it is no plain chain of names.
+
+        A name that is imported elsewhere in the file, and is something of the program's own here, begins with `<local>`.
+        """
         name = dotted(node)
         if name is None:
             return None
         first, dot, rest = name.partition(".")
-        return self.imported.get(first, first) + dot + rest
+        full = self.import_of(node)
+        return f"{LOCAL}.{name}" if full is None and first in self.imported else (full or first) + dot + rest
 
     def function_at(self, location: Location) -> cst.FunctionDef | None:
         """The innermost function whose decorators, `def` or body cover the line."""
@@ -219,6 +250,18 @@ def parse(path: str, raw: bytes) -> PythonFile:
     if module.encoding.lower().replace("_", "-") not in ("utf-8", "utf8", "utf-8-sig"):
         raise UsageError(f"{path}: is encoded in {module.encoding}, only UTF-8 is edited", HANDS_OFF)
     return PythonFile(path, raw, metadata.MetadataWrapper(module, unsafe_skip_copy=True))
+
+
+def _imports(node: cst.CSTNode) -> dict[str, str]:
+    """The names that `node` itself imports, and what they stand for."""
+    if isinstance(node, cst.Import):
+        plain = [(dotted(alias.name) or "", alias.evaluated_alias) for alias in node.names]
+        return {local or full.split(".")[0]: full if local else full.split(".")[0] for full, local in plain}
+    if isinstance(node, cst.ImportFrom) and not isinstance(node.names, cst.ImportStar):
+        package = "." * len(node.relative) + (dotted(node.module) or "" if node.module else "")
+        package += "" if package.endswith(".") else "."
+        return {alias.evaluated_alias or alias.evaluated_name: package + alias.evaluated_name for alias in node.names}
+    return {}
 
 
 def base_names(owner: cst.ClassDef | None) -> set[str]:

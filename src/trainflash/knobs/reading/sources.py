@@ -16,7 +16,7 @@ from libcst import metadata
 
 from trainflash.errors import UsageError
 from trainflash.knobs.project import Project, is_module
-from trainflash.knobs.reading import callers, composed, hf_parser, limits, lookups, text_configs, uses
+from trainflash.knobs.reading import callers, composed, hf_parser, lookups, text_configs, uses
 from trainflash.knobs.reading.expressions import (
     UNKNOWN,
     argument_node,
@@ -85,7 +85,6 @@ class Resolver:
         self.expected = expected
         self._path: list[cst.CSTNode] = []  # what is being followed, from the first expression to the present one
         self._names = Names(self)
-        self._limits: dict[str, list[limits.Limit]] = {}
 
     def source(self, file: PythonFile, node: cst.BaseExpression, keys: tuple[str, ...] = ()) -> Source | None:
         """The source of `node`, or of what `keys` pick from it; None when it provably has no such key.
@@ -96,15 +95,9 @@ class Resolver:
             raise refuse(f"{file.location(node)}: the value goes through too many names to follow")
         self._path.append(node)
         try:
-            found = self._source(file, node, keys)
+            return self._source(file, node, keys)
         finally:
             self._path.pop()
-        name = keys[-1] if keys else dotted(node)  # of what is read by a key, `keys` is that one further in
-        if not name or found is None or found.write is None:
-            return found
-        if name not in self._limits:
-            self._limits[name] = limits.of_name(self.project, name)
-        return limits.within(found, name, self._limits[name])
 
     def unseen(self) -> Resolver:
         """Follows another value of the program, which the run did not show, from the depth reached here."""
@@ -247,7 +240,7 @@ class Resolver:
         return found.also(use for use in others if use.location != file.location(target))
 
     def _imported(self, file: PythonFile, node: cst.Name, keys: tuple[str, ...]) -> Source | None:
-        full = file.imported.get(node.value, "")
+        full = file.import_of(node) or ""
         module, _, name = full.rpartition(".")
         for where, word, rest in ((module, name, keys), (full, keys[0] if keys else "", keys[1:])):
             constant = self._constant(where, word) if word else None

@@ -94,8 +94,8 @@ def _of_library(project: Project, file: PythonFile, node: cst.CSTNode) -> bool:
     """Whether `node` is a part of a module's name, as in `import torch.utils.data`, and no setting."""
     if any(isinstance(up, (cst.Import, cst.ImportFrom)) for up in file.ancestors(node)):
         return True
-    first = (dotted(node) or "").split(".")[0]
-    return first in file.imported and not file.imported[first].startswith(".") and not project.has_module(file.imported[first])
+    full = file.import_of(node)
+    return full is not None and not full.startswith(".") and not project.has_module(full)
 
 
 def _hands_on(file: PythonFile, node: cst.CSTNode, name: str) -> bool:
@@ -164,7 +164,7 @@ def only_refuses(node: cst.If) -> bool:
 
 
 def _checks(file: PythonFile, statement: cst.CSTNode, node: cst.CSTNode) -> bool:
-    """Whether `statement` reads `node` only to refuse what it holds; whether it allows a new value is asked apart (`limits`)."""
+    """Whether `statement` reads `node` only to refuse what it holds; whether it allows a new value, the first start shows."""
     if isinstance(statement, (cst.Assert, cst.Raise)):
         return True
     return isinstance(statement, cst.If) and file.inside(node, statement.test) and only_refuses(statement)

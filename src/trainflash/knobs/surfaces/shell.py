@@ -13,16 +13,18 @@ import libcst as cst
 from trainflash.knobs.kinds import Environment
 from trainflash.knobs.project import Project, sets_option
 from trainflash.knobs.reading import shell_lines
-from trainflash.knobs.reading.expressions import literal, refuse
+from trainflash.knobs.reading.expressions import refuse
 from trainflash.knobs.reading.python_source import PythonFile, string_value
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Splice, Variable
-from trainflash.knobs.surfaces import command, in_python
+from trainflash.knobs.surfaces import command
 from trainflash.knobs.surfaces.words import TYPED, spelled, value_of, values_of
 from trainflash.schema import Location
 
 # A value that stands unless a variable is given from outside; one that another variable holds.
 DEFAULT = re.compile(r'(?P<quote>"?)\$\{(?P<name>\w+):?[-=](?P<text>[\w.+-]+)\}(?P=quote)')
+# How a program sets a variable of its own.
+SETS = r"environ\s*\[\s*['\"]{name}['\"]\s*\]\s*=[^=]|(?:setdefault|putenv)\(\s*['\"]{name}['\"]|environ\.update\([^)]*{name}"
 HELD = re.compile(r'(?P<quote>"?)\$(?P<brace>\{)?(?P<name>\w+)(?(brace)\})(?P=quote)')
 
 
@@ -100,9 +102,9 @@ def _spoken_of(project: Project, name: str) -> str:
 
 
 def variable(project: Project, name: str) -> list[Target]:
-    """Where a variable gets its value: in the command's words, in its scripts, in `os.environ`, or, if in none of them, before all that.
+    """Where a variable gets its value: in the command's words, in its scripts, or, if in none of them, before all that.
 
-    Raises `UsageError` where it is computed.
+    Raises `UsageError` where it is computed, or the program sets it.
     """
     written = [_of_command(project, name)] if any(word.startswith(f"{name}=") for word in project.command.argv) else []
     for path in project.scripts:
@@ -113,15 +115,10 @@ def variable(project: Project, name: str) -> list[Target]:
             written.append(Target(found.location, found.value, found.write, f"{name} at {found.location}"))
         if not written and re.search(rf"\$\{{{name}:?=|\b(?:unset|read)\b[^\n]*\b{name}\b".encode(), project.read(path)):
             raise refuse(f"{path} speaks of {name}, and what it does with it is not told")
-    for file, node, only_unset in in_python.written(project, name):
-        if only_unset and (written or _from_outside(project, name)):
-            continue  # the variable has a value already
-        in_python.counts(project, file, node, name)
-        if literal(node) is None or string_value(node) is None:
-            raise refuse(f"{file.location(node)}: `{file.text(node)}` is computed, nothing typed to change")
-        written.append(
-            Target(file.location(node), value_of(string_value(node) or ""), writer(file, node), f"{name} at {file.location(node)}")
-        )
+    sets = re.compile(SETS.format(name=re.escape(name)).encode())
+    for path in project.program:
+        if sets.search(project.read(path)):
+            raise refuse(f"{path} sets {name} itself", "change it there")
     if not written and (given := project.command.env.get(name, os.environ.get(name))) is not None:
         where = f"{name} in the environment"
         return [Target(Location(project.entry or ".", 1), value_of(given), lambda value: (Variable(name, spelled(given, value)),), where)]

@@ -119,7 +119,7 @@ def readings(project: Project, owner: Owner, field: str) -> Iterator[tuple[Pytho
 def is_other(project: Project, file: PythonFile, at: cst.CSTNode, name: str, own: set[str], depth: int = 0) -> bool:
     """Whether what the dotted `name` holds at `at` shows that it is no object of the classes `own`."""
     root, _, field = name.partition(".")
-    if root in file.imported:
+    if file.import_of(at, root) is not None:
         return True
     if root in ("self", "cls") and field:
         around = file.class_around(at)

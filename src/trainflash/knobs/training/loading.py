@@ -21,29 +21,20 @@ from trainflash.knobs.reading.python_source import (
     string_value,
 )
 
-HOST_ONLY = (
-    "multiprocessing_context",
-    "num_workers",
-    "pin_memory",
-)  # workers cannot use a CUDA device of their parent's, and only host memory is pinned
-
 LOADERS = ("torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader")
 COLLATE_AT = 6  # where a DataLoader takes its collate function without its name
 BACK = ("cpu", "numpy", "tolist", "item")  # methods that end in host memory
 MOVERS = ("to", "cuda", "pin_memory")  # methods that move an object when somebody asks
 
 
-def check(project: Project, file: PythonFile, call: cst.Call, argument: str, device: object) -> None:
-    """Raises `UsageError` where `argument` of a DataLoader would break what the program does with it."""
-    if argument in HOST_ONLY and str(device).startswith("cuda"):
+def on_host(project: Project, file: PythonFile, call: cst.Call, argument: str, device: object) -> None:
+    """Raises `UsageError` where the data set may lie on the device: workers cannot use their parent's, and only host memory is pinned."""
+    if str(device).startswith("cuda"):
         data = keyword(call, "dataset")
         value = data.value if data is not None else first.value if (first := positional(call, 0)) is not None else None
         moved = on_device(project, file, value) if value is not None else None
         if moved is not None:
             raise refuse(f"{moved}: the data set may lie on the device, where {argument} does not serve")
-    if argument == "persistent_workers":
-        for other in project.parsed():
-            one_iterator(other, other.module)
 
 
 def one_iterator(file: PythonFile, where: cst.CSTNode) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from trainflash.knobs.project import Project
-from trainflash.knobs.reading import callees, callers
+from trainflash.knobs.reading import callers
 from trainflash.knobs.reading.expressions import refuse
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted
 from trainflash.knobs.training import worker_state
@@ -26,15 +26,6 @@ def none(project: Project, call: cst.Call) -> None:
     for file, node, told in worker_state.changed(project, samplers=True):
         if _within(project, file, node, loops, 0):
             raise refuse(f"{file.location(node)}: {told} while a pass runs, and workers make batches ahead of it from copies")
-
-
-def goes_through(project: Project, file: PythonFile, part: cst.CSTNode, call: cst.Call) -> bool:
-    """Whether `part` goes through what the loader `call` gives, itself or in a function that it calls."""
-    loops = {id(loop) for loop in _loops(project, call)}
-    if any(id(node) in loops for node in descendants(part, cst.For)):
-        return True
-    starts = [each for inner in descendants(part, cst.Call) for each in callees.meant(project, file, inner)]  # type: ignore[arg-type]
-    return any(id(node) in loops for _, each in callees.reached(project, starts) for node in descendants(each.body, cst.For))
 
 
 def _loops(project: Project, call: cst.Call) -> Iterator[cst.CSTNode]:

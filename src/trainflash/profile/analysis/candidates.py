@@ -395,7 +395,7 @@ def _optimizer(case: _Case) -> Iterator[OptimizationCandidate]:
     yield _candidate(
         "optimizer", "The optimizer's step takes long",
         "It launches many small kernels, one after another." if on_device else "It calls many small operators, one after another.",
-        "optimizer", ("optimizer_fused", "optimizer_foreach", "zero_grad_set_to_none"), part,
+        "optimizer", ("optimizer_fused", "optimizer_foreach"), part,
         ["use the fused or the foreach implementation"],
         [Evidence("in Optimizer.step", round(host / US_PER_MS, 3), "ms"), Evidence("steps", count)],
     )  # fmt: skip

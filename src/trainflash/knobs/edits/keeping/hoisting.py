@@ -152,7 +152,7 @@ def _kept_nowhere(scene: Scene, file: PythonFile, name: str, loop: Any) -> None:
     shared = sharing.Shared(scene.project, file, {name}).within(loop.body)
     for node in descendants(loop.body, (cst.Assign, cst.Yield, cst.Call)):
         if isinstance(node, cst.Call):
-            unknown = isinstance(node.func, cst.Name) and node.func.value not in file.imported
+            unknown = isinstance(node.func, cst.Name) and file.import_of(node.func) is None
             known = unknown or not writers.for_effect(file, node) or any(True for _ in callees.meant(scene.project, file, node))
             if not known and shared.handed(node):
                 raise refuse(f"{file.location(node)}: `{file.text(node.func)}` may change or keep `{name}`, and each step makes its own")

@@ -15,9 +15,6 @@ from trainflash.errors import UsageError
 from trainflash.knobs import facts
 from trainflash.knobs.edits import imports
 from trainflash.knobs.edits.keeping.by_contents import kept_by_contents
-from trainflash.knobs.edits.keeping.kept_calls import kept_call
-from trainflash.knobs.edits.keeping.kept_factors import kept_factors
-from trainflash.knobs.edits.keeping.kept_figures import kept_figures
 from trainflash.knobs.edits.statements import decorating
 from trainflash.knobs.effects import changes, purity
 from trainflash.knobs.kinds import Memoize
@@ -72,23 +69,9 @@ def _works(scene: Scene) -> list[RepeatedWork]:
     return [work for work in ordered if work.location.file == place.file and work.qualname.split(".")[-1] == name]
 
 
-def _kept_result(scene: Scene, work: RepeatedWork) -> Target:
-    """A library's call, the figures of what an object keeps, or the factors of a matrix."""
-    inference = any(True for _ in scene.project.parsed("inference_mode"))
-    try:
-        if inference:
-            raise refuse(f"{work.location}: {INFERENCE}")
-        return kept_call(scene, work.location)
-    except UsageError:
-        found = kept_figures(scene, work.location) or (None if inference else kept_factors(scene, work.location))
-        if found is None:
-            raise
-        return found
-
-
 def _target(edit: Memoize, scene: Scene, work: RepeatedWork) -> Target:
     if work.during == "operators":  # nothing is known of a function that could be kept whole
-        return _kept_result(scene, work)
+        raise refuse(f"{work.location}: a call of a library is what repeats, and what it is made of may change")
     if not scene.project.owns(work.location):
         raise refuse(f"{work.qualname} is not in this project's own source")
     file = scene.project.python(work.location.file)

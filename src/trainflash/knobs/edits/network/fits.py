@@ -6,15 +6,13 @@ import re
 
 import libcst as cst
 
-from trainflash.knobs.edits.network import flat_views
 from trainflash.knobs.kinds import ModelStatement
 from trainflash.knobs.project import Project
-from trainflash.knobs.reading import callees, own_classes
+from trainflash.knobs.reading import own_classes
 from trainflash.knobs.reading.expressions import refuse
-from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted
+from trainflash.knobs.reading.python_source import PythonFile, dotted
 
 COMPILES = "compile"
-TRAINER = "training_step"  # what Lightning calls instead of the network
 
 
 def statement(edit: ModelStatement, project: Project, file: PythonFile, call: cst.Call, model: str) -> None:
@@ -26,10 +24,6 @@ def statement(edit: ModelStatement, project: Project, file: PythonFile, call: cs
     own = own_classes.methods(project, *owner, (method,)) if owner is not None else _unknown(project, method)
     for where, function in own:
         raise refuse(f"{where.location(function)}: `{method}` is a method of the program's own, which does something else")
-    if method == COMPILES and owner is not None:
-        _goes_through_call(project, owner, file, call, model)
-    if "channels_last" in edit.statement:
-        flat_views.none(project)
 
 
 def _owner(project: Project, file: PythonFile, call: cst.Call, model: str) -> own_classes.Class | None:
@@ -53,47 +47,3 @@ def _unknown(project: Project, method: str) -> list[tuple[PythonFile, cst.Functi
 def _is_network(project: Project, owner: own_classes.Class, file: PythonFile, call: cst.Call, model: str) -> None:
     if not own_classes.of_others(project, *owner):
         raise refuse(f"{file.location(call)}: `{model}` is no network: {owner[1].name.value} has `parameters` of its own")
-
-
-def _goes_through_call(project: Project, owner: own_classes.Class, file: PythonFile, call: cst.Call, model: str) -> None:
-    """Raises `UsageError` where the network is never called itself, only methods of it: those are not compiled."""
-    methods = own_classes.methods(project, *owner)
-    if any(dotted(each.func) == "self" for _, method in methods for each in descendants(method, cst.Call)):  # type: ignore[attr-defined]
-        return
-    names = {method.name.value for _, method in methods}
-    if model == "self":
-        if TRAINER in names or ("forward" not in names and own_classes.of_others(project, *owner) == {"Module"}):
-            raise refuse(f"{file.location(call)}: training does not call `{owner[1].name.value}` itself, so nothing would be compiled")
-        return
-    past = None
-    for where, node in _uses(project, model.split(".")[-1]):
-        up = where.parent(node)
-        if isinstance(up, (cst.AssignTarget, cst.Param, cst.AnnAssign)) or _printed(where, up):
-            continue
-        if not isinstance(up, cst.Attribute) or up.value is not node:
-            return
-        around = where.parent(up)
-        if isinstance(around, cst.Call) and around.func is up and up.attr.value in names:
-            past = past or (where, around)
-    if past is not None:
-        where, around = past
-        raise refuse(f"{where.location(around)}: `{model}` is never called itself, only its methods, so nothing would be compiled")
-
-
-def _uses(project: Project, tail: str) -> list[tuple[PythonFile, cst.CSTNode]]:
-    """Places that name something `tail`, or an attribute of that name; not keywords of calls, nor names in imports."""
-    found: list[tuple[PythonFile, cst.CSTNode]] = []
-    for file in project.parsed(tail):
-        for node in file.nodes:
-            if isinstance(node, cst.Attribute) and node.attr.value == tail:
-                found.append((file, node))
-            elif isinstance(node, cst.Name) and node.value == tail:
-                up = file.parent(node)
-                named = (isinstance(up, cst.Attribute) and up.attr is node) or (isinstance(up, cst.Arg) and up.keyword is node)
-                found += [] if named or isinstance(up, cst.ImportAlias) else [(file, node)]
-    return found
-
-
-def _printed(file: PythonFile, up: cst.CSTNode | None) -> bool:
-    call = file.parent(up) if isinstance(up, cst.Arg) else None
-    return isinstance(call, cst.Call) and callees.called_name(call) == "print"

@@ -34,10 +34,6 @@ def pad_to_longest(edit: PadToLongest, scene: Scene) -> tuple[Target, ...]:
     file, function = _filling(scene, file, function)
     here = file.location(function)
     batch = samples.Batch(file, function)
-    widened = again.targets(scene, batch)
-    if widened:
-        masked.leaves_out(scene.project)
-        return widened
     spots, lengths = _spots(batch)
     if not spots or not lengths:
         _not_by_sample(scene)

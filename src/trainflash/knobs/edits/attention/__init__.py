@@ -1,1 +1,0 @@
-"""Attention: written out by hand as the fused kernel, and modules that are asked for weights which nobody reads."""

@@ -1,1 +1,0 @@
-"""Work of several ranks: what they exchange, when, and which rows each takes."""
