@@ -250,7 +250,8 @@ class _Comparison:
             start = spans.extended(start, measured, warmup, held)
             steps["course"] = spans.rows(start, measured, warmup, held)
         self._keep(start, plan, steps)
-        hopeless = start.reason.startswith(SAME_STEPS) or (start.reason.startswith(TOO_SHORT) and plan.available is not None)
+        short = measured["baseline"].early[-1].ended  # there are no more steps than these
+        hopeless = start.reason.startswith(SAME_STEPS) or (start.reason.startswith(TOO_SHORT) and short)
         return SpeedVerdict("inconclusive", None, start.reason) if hopeless else None
 
     def _refuse_unlike(self, n: int, measured: dict[Side, Measured]) -> None:
