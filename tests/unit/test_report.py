@@ -122,6 +122,22 @@ def test_a_candidate_that_is_not_accepted_is_not_called_faster() -> None:
         assert report.headline(view).tone != "good"
 
 
+def test_what_needs_an_agreement_says_which_and_how_to_give_it() -> None:
+    judged = replace(scenarios.verdict("needs_agreement", 1.42, 1.35, 1.5, scenarios.CHANGED), needs=("order",))
+    one = scenarios.experiment(3, "length_bucketing", "8", "needs_agreement", judged)
+    view = replace(scenarios.TUNED, combined=judged, experiments=(one,), approve_command=None)
+    assert report.headline(view).text == "Needs agreement: order" and report.headline(view).tone == "unsure"
+    alone = _print(report.verdict(judged))
+    assert "NEEDS AGREEMENT: order" in alone and "the same command with --accept-change order" in alone
+    assert "trains the same but for what needs agreement: other order" in alone and "1.42" in alone
+    command = "trainflash verify --experiment 3 --accept-change order"
+    assert command in _print(report.verdict(judged, one.agree_command))
+    page = report.html(view, (), None)
+    assert command in page and "needs agreement" in page and "needs_agreement" not in page
+    assert "needs_agreement" not in report.markdown(view) and "needs agreement" in report.markdown(view)
+    assert replace(one, verdict=replace(judged, verdict="inconclusive")).agree_command == "", "an open verdict waits for more than that"
+
+
 def test_the_bottleneck_comes_first_and_other_is_never_hidden() -> None:
     for width in (40, 140):
         text = _print(report.diagnosis(scenarios.BEFORE), width)

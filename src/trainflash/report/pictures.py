@@ -88,7 +88,7 @@ def phases(before: Diagnosis | None, after: Diagnosis | None, size: Size = "wide
 
 def intervals(rows: Sequence[Interval], size: Size = "wide") -> str:
     """One row an experiment: mean and 95 % interval of its speed-up beside the line at 1.0."""
-    spoken = "; ".join(f"{row.label}: {figures.interval(row.speedup)}, {row.decision}" for row in rows)
+    spoken = "; ".join(f"{row.label}: {figures.interval(row.speedup)}, {figures.words(row.decision)}" for row in rows)
 
     def draw(axes: Axes) -> None:
         for place, row in enumerate(rows):
@@ -153,7 +153,7 @@ def stack(axes: Axes, place: float, parts: Sequence[tuple[str, float, str]], lon
 def _interval(axes: Axes, place: float, row: Interval, size: Size) -> None:
     tone = TONES.get(row.decision, "unsure")
     label = figures.short(row.label, 64 if size == "wide" else 26)
-    said = f"{figures.interval(row.speedup)} {MARKS[tone]}" + (f" {row.decision}" if size == "wide" else "")
+    said = f"{figures.interval(row.speedup)} {MARKS[tone]}" + (f" {figures.words(row.decision)}" if size == "wide" else "")
     beside = {"transform": axes.get_yaxis_transform(), "va": "bottom", "parse_math": False}
     axes.text(0, place + 0.14, label, color=_INK, **beside)
     axes.text(1, place + 0.14, said, color=_QUIET, ha="right", **beside)

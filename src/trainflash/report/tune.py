@@ -12,7 +12,7 @@ from trainflash.schema.authors import Earned
 
 Tone = Literal["good", "bad", "unsure"]
 
-HOW_TO_AGREE = "To agree to that, and to nothing else, without another run:"
+HOW_TO_AGREE = "To agree to that, and to nothing else:"
 TONES: dict[str, Tone] = {
     "accept": "good", "accepted": "good", "same": "good", "close": "good",
     "reject": "bad", "rejected": "bad", "changed": "bad", "failed": "bad",
@@ -64,6 +64,8 @@ def headline(view: TuneView) -> Headline:
         return Headline(f"{figures.times(verdict.speedup.mean)} faster, and it {fidelity}", reasons, "good")
     if verdict.verdict == "reject":
         return Headline("Rejected: the program stays as it is", reasons, "bad")
+    if verdict.verdict == "needs_agreement":
+        return Headline(f"Needs agreement: {', '.join(verdict.needs)}", reasons, "unsure")
     return Headline("Inconclusive: not enough evidence to change the program", reasons, "unsure")
 
 

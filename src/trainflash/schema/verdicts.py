@@ -154,8 +154,8 @@ class Verdict:
 
     @property
     def to_agree(self) -> str:
-        """The option that agrees to what it needs, with each agreement that it rests on already; "" where none would help."""
-        if not self.needs:
+        """The option that agrees to what it waits for, with each agreement that it rests on already; "" where it waits for none."""
+        if self.verdict != "needs_agreement":
             return ""
         names = {*self.needs, *AGREEABLE.intersection(self.fidelity.changed if self.fidelity else ())}
         return f"--accept-change {','.join(sorted(names))}"
@@ -188,7 +188,7 @@ class Experiment:
 
     @property
     def agree_command(self) -> str:
-        """What its owner types to agree to what it needs; "" where no agreement would help."""
+        """What its owner types to agree to what it waits for; "" where it waits for none."""
         option = self.verdict.to_agree if self.verdict else ""
         return f"trainflash verify --experiment {self.n} {option}" if option else ""
 
