@@ -71,7 +71,7 @@ def check(per_rank, mode, warmup):
     try:
         summary = summarize(profile(*traces), Options(mode, warmup))
     except UsageError as refused:
-        assert "no event" in refused.message
+        assert "no event" in refused.message or "is empty" in refused.message
         return
     text = dump_json(summary)
     assert from_plain(ProfileSummary, json.loads(text)) == summary

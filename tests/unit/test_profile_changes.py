@@ -9,13 +9,14 @@ import types
 from dataclasses import replace
 
 import pytest
-from profile_scenarios import flat, launched, profile, step, trace, training, work
+from profile_scenarios import flat, host, launched, profile, step, trace, training, work
 
 from trainflash import report
 from trainflash.errors import UsageError
 from trainflash.profile import publish, tracking
 from trainflash.profile.analysis.build import Options, summarize
 from trainflash.profile.compare import compare
+from trainflash.profile.events import Identity, Kind
 from trainflash.schema import from_plain, to_plain
 from trainflash.schema.profile_changes import ProfileComparison, TrackLimits
 
@@ -83,6 +84,50 @@ def test_an_op_that_fell_off_a_full_list_is_not_called_gone():
 def test_what_must_not_be_compared(before, after, strict, says):
     with pytest.raises(UsageError, match=says):
         compare(before(), after(), strict=strict)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "differs"),
+    [
+        ({"identity": Identity(rank=0, world_size=8)}, {"identity": Identity(rank=0, world_size=4)}, "world: 8 and 4"),
+        (
+            {"provenance": DEVICE},
+            {"provenance": {"deviceProperties": [{"id": 0, "name": "AMD MI300X"}]}},
+            "devices: NVIDIA H100 and AMD MI300X",
+        ),
+    ],
+)
+def test_other_worlds_and_devices_are_said_and_refused(one, other, differs):
+    before, after = summarize(profile(trace(training(), **one))), summarize(profile(trace(training(loading=21), **other)))
+    compared = compare(before, after)
+    assert differs in compared.provenance.differences
+    kind = differs.partition(":")[0]
+    assert f"before and after differ in {kind}: a step of the one is not the work of a step of the other" in compared.said
+    with pytest.raises(UsageError, match=differs):
+        compare(before, after, strict=True)
+
+
+def test_another_model_is_said_where_modules_or_operators_tell_it():
+    def modules(name):
+        return [*training(), host(f"nn.Module: {name}_0", 5, 20, kind=Kind.PYTHON)]
+
+    before, after = (summarize(profile(trace(modules(name)))) for name in ("ResNet", "Bert"))
+    assert "model: ResNet and Bert" in compare(before, after).provenance.differences
+
+    def operators(names):
+        return [host(f"aten::{name}", 10 + 30 * at, 20) for at, name in enumerate(names)]
+
+    some, others = ([f"{word}{number}" for number in range(200)] for word in ("conv", "attend"))
+    before, after = summarize(profile(trace(operators(some)))), summarize(profile(trace(operators(others))))
+    assert any(each.startswith("model: only") for each in compare(before, after).provenance.differences)
+    assert compare(before, before).provenance.differences == ()
+
+
+def test_a_last_step_that_holds_the_profilers_stop_is_said():
+    marks = [step(number, 1000 * number, 1000 if number < 5 else 2600) for number in range(6)]
+    ops = [host("aten::mm", 1000 * number + 10, 900) for number in range(6)]
+    before = summarize(profile(trace([*marks, *ops])), Options(warmup_steps=0))
+    assert compare(before, made()).provenance.notes == ("before: step 5, its last, took 2.6 times the others: the profiler stopped in it",)
 
 
 def test_like_workloads_pass_the_strict_check():

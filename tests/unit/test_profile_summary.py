@@ -457,7 +457,7 @@ def test_readability_runs_are_marked():
 
 
 def test_nothing_to_look_at_is_bad_input():
-    with pytest.raises(UsageError, match="no event"):
+    with pytest.raises(UsageError, match="its list of events is empty"):
         summarize(profile(trace([])))
 
 

@@ -31,6 +31,7 @@ from trainflash.profile.growing import Growing, GrowingRows
 from trainflash.profile.pairing import pair
 
 HOUR_NS = 3_600_000_000_000
+SECOND_NS = 1_000_000_000
 _NARROW = tuple((np.iinfo(kind).min, np.iinfo(kind).max, kind) for kind in (np.int8, np.int16, np.int32))
 
 
@@ -392,9 +393,9 @@ def _dense(side: Mapping[str, Sparse], name: str, rows: np.ndarray) -> np.ndarra
 
 
 def _with_times(events: dict[str, np.ndarray], side: dict[str, Sparse]) -> tuple[dict[str, np.ndarray], dict[str, Sparse], int]:
-    """Without the events whose time is 0 where 0 is no time of this trace: all others begin more than an hour later."""
+    """Without the events at the zero of the clock where that is no time of this trace: all others begin more than an hour later."""
     start = events["start_ns"]
-    zero = start == 0
+    zero = np.abs(start) < SECOND_NS
     missing = int(zero.sum())
     if not missing or missing == len(start) or int(start[~zero].min()) < HOUR_NS:
         return events, side, 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from statistics import median
 from typing import Any, Literal
 
 from trainflash.errors import UsageError
@@ -24,6 +25,10 @@ from trainflash.schema.profiles import ProfileSummary
 TOP = 10
 PARTS = ("compute", "communication", "copy", "host", "stall", "other")
 NOTABLE = 0.02  # own: two profiles of one program differ by a hundredth or two; smaller changes are not put into words
+UNLIKE = 0.2  # own: variants of one model share more of their calls, other models less
+LEAST_OPERATORS = 10  # of a list of operators that is compared
+LEAST_STEPS = 3
+STOPPED = 1.3  # own: times the median of the steps before
 LEAST_OF_OP = 0.001  # of a step: an op that changed by less is neither regressed nor improved
 
 
@@ -102,6 +107,9 @@ def check_provenance(before: ProfileSummary, after: ProfileSummary) -> Provenanc
     shared += [f"source: {', '.join(files)}"] if files else []
     names = {op.canonical_name for op in before.hot_ops} & {op.canonical_name for op in after.hot_ops}
     shared += [f"{len(names)} of the costliest ops"] if names else []
+    alike = _alike(before, after)
+    if alike is not None and alike < UNLIKE:
+        differences.append(f"model: only {alike * 100:.0f} % of the calls of operators are ones that both make")
     if before.run_metadata.run_path and before.run_metadata.run_path == after.run_metadata.run_path:
         shared.append(f"run: {before.run_metadata.run_path}")
     if before.source_format != after.source_format:
@@ -114,8 +122,35 @@ def check_provenance(before: ProfileSummary, after: ProfileSummary) -> Provenanc
     for side, summary in (("before", before), ("after", after)):
         if summary.trace_overview.suspected_truncation:
             notes.append(f"{side} may be truncated")
+        stop = _stop(summary)
+        if stop is not None:
+            notes.append(f"{side}: step {stop[0]}, its last, took {stop[1]:.1f} times the others: the profiler stopped in it")
     same = old.trace_sha256 is not None and old.trace_sha256 == new.trace_sha256
     return ProvenanceCheck(same, tuple(shared), tuple(differences), tuple(notes))
+
+
+def _alike(before: ProfileSummary, after: ProfileSummary) -> float | None:
+    """The share of the host's operator calls that both make; None where one side lists too few to tell.
+
+    Calls are counted, not their time: what runs faster is still called. Each name is worth its share of its side's calls.
+    """
+    old, new = ({op.canonical_name: op.count for op in summary.host_ops} for summary in (before, after))
+    if min(len(old), len(new)) < LEAST_OPERATORS:
+        return None
+    whole = sum(old.values()), sum(new.values())
+    return sum(min(count / whole[0], new[name] / whole[1]) for name, count in old.items() if name in new)
+
+
+def _stop(summary: ProfileSummary) -> tuple[int, float] | None:
+    """(number, times the median of the others) of a last step that is longer than all before it; None where it is not."""
+    steps = [step for step in summary.step_time.steps if not step.warmup]
+    whole = len(summary.step_time.steps) == summary.step_time.all_steps.count
+    if len(steps) < LEAST_STEPS or not whole:
+        return None
+    *others, last = (step.duration_us for step in steps)
+    usual = median(others)
+    longer = last >= STOPPED * usual and last > STOPPED * usual + (max(others) - usual)
+    return (steps[-1].number, last / usual) if longer and usual else None
 
 
 def _enforce(checked: ProvenanceCheck) -> None:
@@ -283,6 +318,9 @@ def _with_words(comparison: ProfileComparison, before: ProfileSummary, after: Pr
             )
         else:
             said.append(f"the mean step takes as long as before: {step.after / 1000:.1f} ms and {step.before / 1000:.1f} ms")
+    if comparison.provenance.differences:
+        kinds = ", ".join(each.partition(":")[0] for each in comparison.provenance.differences)
+        said.append(f"before and after differ in {kinds}: a step of the one is not the work of a step of the other")
     for row in comparison.idle_causes:
         said += _cause_words(row)
     titles = {each.candidate_id: each.title for each in (*before.optimization_candidates, *after.optimization_candidates)}

@@ -28,7 +28,7 @@ from trainflash.profile.analysis import (
 )
 from trainflash.profile.analysis.across import Member
 from trainflash.profile.analysis.collectives import collectives_of
-from trainflash.profile.analysis.provenance import overview, provenance, run_metadata
+from trainflash.profile.analysis.provenance import missing, overview, provenance, run_metadata
 from trainflash.profile.analysis.regions import Regions
 from trainflash.profile.analysis.source_sites import source_sites
 from trainflash.profile.analysis.step_marks import RankSteps, steps_of
@@ -59,9 +59,7 @@ def summarize(profile: Profile, options: Options | None = None, *, generated_at_
     options = options or Options()
     members = _members(profile, options)
     if not members:
-        raise UsageError(
-            f"{profile.origin}: no event with a time is in it", "profile again, with a window that holds at least one training step"
-        )
+        raise UsageError(f"{profile.origin}: {missing(profile)}", "name a trace that holds at least one training step")
     timelines = [member.timeline for member in members]
     devices = [(member, timeline) for member in members for timeline in member.devices]
     each_device = [timeline for _, timeline in devices]

@@ -11,11 +11,13 @@ import numpy as np
 from trainflash.profile.analysis import words
 from trainflash.profile.analysis.figures import us
 from trainflash.profile.analysis.view import CALLS, Rank
-from trainflash.profile.events import Profile, TrackKind, content_digest
+from trainflash.profile.events import Kind, Profile, TrackKind, content_digest
 from trainflash.schema.profiles import RunMetadata, TraceOverview, TraceProvenance
 
 MOST_HINTS = 10
 MOST_LOST = 16  # launches whose kernels lie outside of the window without anything being wrong
+MOST_MODELS = 5
+_INSTANCE = re.compile(r"_\d+$")
 _COMMAND_BUFFERS_OFF = re.compile(r"--xla_gpu_enable_command_buffer=(?:''|\"\"|\s|$)")
 _VERSION = re.compile(r"version$|^cupti|^roctracer|_version_?\w*$", re.IGNORECASE)
 _SOURCE = re.compile(r"([\w./-]+\.py)(?:\(\d+\)|:\d+)")
@@ -53,7 +55,8 @@ def _warnings(profile: Profile, ranks: Sequence[Rank], world_size: int | None):
         quality = trace.quality
         where = f"rank {trace.identity.rank if trace.identity.rank is not None else place}: " if several else ""
         if quality.truncated:
-            yield f"{where}the file is cut short: only events before the cut are here"
+            at = "" if quality.cut_at is None else f" at byte {quality.cut_at:,}"
+            yield f"{where}the file is cut short{at}: what was to follow the {quality.total_events:,} events before is missing"
         if quality.event_cap is not None:
             yield f"{where}the {quality.event_cap:,} events equal a known export cap: later ones are missing"
         if quality.dropped:
@@ -62,6 +65,8 @@ def _warnings(profile: Profile, ranks: Sequence[Rank], world_size: int | None):
             yield f"{where}{quality.unparsed:,} events could not be read and are left out"
         if quality.unmatched:
             yield f"{where}{quality.unmatched:,} begins or ends have no partner"
+        if quality.without_time:
+            yield f"{where}{quality.without_time:,} events have no time that can be, and are left out"
         if quality.negative_durations:
             yield f"{where}{quality.negative_durations:,} events had a negative duration"
         for note in quality.notes:
@@ -101,6 +106,24 @@ def _launched_in_vain(rank: Rank):
         yield f"{lost} have no kernel in the trace: the profiler recorded calls, but not what ran"
 
 
+def missing(profile: Profile) -> str:
+    """Why there is no event to look at."""
+    total, unparsed, metadata, without_time = (
+        sum(getattr(trace.quality, name) for trace in profile.traces)
+        for name in ("total_events", "unparsed", "metadata_events", "without_time")
+    )
+    cut = next((trace.quality.cut_at for trace in profile.traces if trace.quality.cut_at is not None), None)
+    if cut is not None and total == metadata:
+        return f"the file ends at byte {cut:,}, before its first event"
+    if unparsed and unparsed + metadata >= total:
+        return f"none of the {unparsed:,} entries in its list of events is an event"
+    if without_time and without_time + unparsed + metadata >= total:
+        return f"none of its {without_time:,} events has a time that can be"
+    if total and metadata == total:
+        return f"its {total:,} events are names of processes and threads: nothing was recorded within the window"
+    return "no event with a duration is in it" if total else "its list of events is empty"
+
+
 def provenance(profile: Profile, ranks: Sequence[Rank], readability: bool) -> TraceProvenance:
     """Identity of the content, of the workload, and settings that matter for a comparison."""
     merged = _merged(profile)
@@ -121,7 +144,7 @@ def provenance(profile: Profile, ranks: Sequence[Rank], readability: bool) -> Tr
         trace_sha256=content_digest(profile.traces),
         run_ids=tuple(sorted({str(merged[key]) for key in ("trace_id", "run_id") if merged.get(key)})),
         source_file_hints=_hints(ranks),
-        workload=_workload(profile),
+        workload=_workload(profile, ranks),
         xla_flags=flags,
         versions={key: str(versions[key]) for key in sorted(versions) if isinstance(versions[key], str | int | float)},
         readability_run=tuple(reasons),
@@ -155,10 +178,27 @@ def _merged(profile: Profile) -> dict[str, Any]:
     return merged | dict(profile.provenance)
 
 
-def _workload(profile: Profile) -> dict[str, str]:
-    """What two traces of one workload have in common."""
+def _workload(profile: Profile, ranks: Sequence[Rank]) -> dict[str, str]:
+    """What two traces of one workload have in common: how many ranks are here and are in the job, on which devices, of which model."""
     names = sorted(set(device_names(_merged(profile)).values()))
-    return {"ranks": str(len(profile.traces))} | ({"devices": "; ".join(names)} if names else {})
+    worlds = {trace.identity.world_size for trace in profile.traces} - {None}
+    models = sorted({name for rank in ranks for name in _models(rank)})
+    found = {
+        "ranks": str(len(profile.traces)),
+        "world": "; ".join(map(str, sorted(worlds))),
+        "devices": "; ".join(names),
+        "model": "; ".join(models),
+    }
+    return {key: value for key, value in found.items() if value}
+
+
+def _models(rank: Rank) -> list[str]:
+    """The classes of the outermost modules that were called, where the trace has frames of modules."""
+    rows = rank.rows(Kind.PYTHON)
+    rows = rows[rank.named(rows, words.is_module_frame)]
+    outermost = rows[rank.nest(rows).parent < 0]
+    names = {rank.trace.strings[code] for code in np.unique(rank.trace.events.name[outermost]).tolist()}
+    return sorted({_INSTANCE.sub("", name.removeprefix("nn.Module: ")) for name in names})[:MOST_MODELS]
 
 
 def _hints(ranks: Sequence[Rank]) -> tuple[str, ...]:

@@ -15,7 +15,6 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from trainflash.errors import UsageError
 from trainflash.profile.building import TraceBuilder
 from trainflash.profile.categories import LAUNCH_ARROWS, MEMORY_MARK, SPAN_PROCESSES, kind_of
 from trainflash.profile.events import INTEGERS, REALS, SIDE_COLUMNS, TEXTS, Identity, Quality, Trace, TrackKind
@@ -23,6 +22,7 @@ from trainflash.profile.sources import kineto_args, values
 from trainflash.profile.sources.chrome_names import Names, describe_tracks
 from trainflash.profile.sources.json_stream import WINDOW, JsonStream
 from trainflash.profile.sources.kineto_header import identity_of, notes_of, provenance_of
+from trainflash.profile.sources.refusals import not_a_trace
 
 EVENT_CAP = 1_000_000  # xprof writes no more events into a JSON file (OpenXLA: kTraceViewerMaxEvents)
 FLOAT_EXACT_US = float(1 << 43)  # from here on (102 days) a float of microseconds no longer holds every nanosecond
@@ -120,7 +120,7 @@ class _Reader:
             else:
                 self._take(events)
         if not self.stream.text.has_events:
-            raise UsageError(f"{self.file} holds no trace: it has no traceEvents", "name a Kineto, Chrome or Perfetto JSON trace")
+            raise not_a_trace(self.file, self.headers, self.stream.text.skipped_headers)
         return self._finish(list(cut_short))
 
     @staticmethod
@@ -203,8 +203,9 @@ class _Reader:
             full = np.zeros(len(group))
             full[rows] = lengths
             lengths = full
-        duration, possible = values.nanoseconds(lengths)
-        self.counts["negative_durations"] += int((duration < 0).sum()) + int((~possible).sum())
+        duration, possible = values.nanoseconds(lengths, values.LONGEST_NS)
+        self.counts["negative_durations"] += int((duration < 0).sum())
+        self.counts["endless"] += int((~possible).sum())
         columns = self._common(category, group)
         side = self._side_of(category, group, columns)
         self.builder.add_events(side, start_ns=start, duration_ns=np.maximum(duration, 0), **columns)
@@ -356,9 +357,13 @@ class _Reader:
 
     def _finish(self, cut_short: list[str]) -> Trace:
         text = self.stream.text
+        describe_tracks(self.builder, self.metadata)
+        if "schemaVersion" in self.headers or "deviceProperties" in self.headers or self.names.kineto:
+            self.builder.source = "kineto"
         notes = list(cut_short) + notes_of(self.headers)
         for key, what in (
             ("without_duration", "complete events without a duration"),
+            ("endless", "events whose duration no recording can hold: they count without a length"),
             ("unread_args", "events whose args could not be read"),
         ):
             if self.counts[key]:
@@ -368,11 +373,10 @@ class _Reader:
                 notes.append(f"{known.left_out} values of {column} left out: more than {values.MANY_TEXTS} different ones")
         if text.repaired:
             notes.append(f"{text.repaired} events were not valid JSON and were mended")
+        if text.truncated and self.builder.source == "kineto" and "baseTimeNanoseconds" not in self.headers:
+            notes.append("the base of its times, which newer versions write behind the events, is missing too: ranks may lie apart")
         if text.skipped_headers:
             notes.append("left out beside the events: " + ", ".join(sorted(set(text.skipped_headers))))
-        describe_tracks(self.builder, self.metadata)
-        if "schemaVersion" in self.headers or "deviceProperties" in self.headers or self.names.kineto:
-            self.builder.source = "kineto"
         quality = Quality(
             truncated=text.truncated or bool(cut_short),
             cut_at=text.cut_at,

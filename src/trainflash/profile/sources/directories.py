@@ -1,7 +1,8 @@
 """A directory (or archive) of traces → those that belong together.
 
 Rules, in this order; what they leave out is said in the profile's notes.
-1. XPlane protobufs are preferred over JSON, which is derived from them and often capped; both over what nsys exported.
+1. XPlane protobufs are preferred over JSON, which is derived from them and often capped; both over Perfetto's, and those over what nsys
+   exported.
 2. Of several recordings (`plugins/profile/<timestamp>/`) the newest one by name.
 3. In one recording of JAX `perfetto_trace.json(.gz)` before the `<host>.trace.json(.gz)` of the same time.
 4. Of one worker's recordings (`<host>_<pid>.<time>.pt.trace.json`, as torch's handler for TensorBoard names them) the newest one.
@@ -22,6 +23,7 @@ from trainflash.profile.sources.files import read_file
 
 _XPLANE = re.compile(r"\.xplane\.pb(\.gz)?$")
 _TRACE = re.compile(r"trace[^/]*\.json(\.gz)?$", re.IGNORECASE)
+_PERFETTO = re.compile(r"\.(pftrace|perfetto-trace)(\.gz)?$")
 _NSYS = re.compile(r"\.sqlite3?$", re.IGNORECASE)
 _JSON = re.compile(r"\.json(\.gz)?$", re.IGNORECASE)
 _SESSION = re.compile(r"(^|.*/)plugins/profile/(?P<time>[^/]+)/[^/]+$")
@@ -66,10 +68,12 @@ def choose(names: Sequence[str], where: str) -> Chosen:
     xplane = [name for name in names if _XPLANE.search(name)]
     traces = [name for name in names if _TRACE.search(PurePosixPath(name).name)]
     exports = [name for name in names if _NSYS.search(name)]
-    found = xplane or traces or exports or [name for name in names if _JSON.search(name)]
+    protobufs = [name for name in names if _PERFETTO.search(name)]
+    found = xplane or traces or protobufs or exports or [name for name in names if _JSON.search(name)]
     if not found:
         raise UsageError(
-            f"{where} holds no trace", "name a directory with *.xplane.pb, *.trace.json or *.pt.trace.json, plain or .gz, or nsys' *.sqlite"
+            f"{where} holds no trace",
+            "name a directory with *.xplane.pb, *.trace.json or *.pt.trace.json, plain or .gz, *.pftrace, or nsys' *.sqlite",
         )
     notes = []
     if xplane and traces:

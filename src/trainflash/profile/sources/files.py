@@ -9,28 +9,16 @@ from typing import BinaryIO
 
 from trainflash.errors import UsageError
 from trainflash.profile.events import SIDE_COLUMNS, Trace
-from trainflash.profile.sources import chrome, memory_snapshot, nsys, xplane
-from trainflash.profile.sources.streams import Stream
+from trainflash.profile.sources import chrome, memory_snapshot, nsys, perfetto, rocprof, xplane
+from trainflash.profile.sources.refusals import refuse_by_content, refuse_by_name
+from trainflash.profile.sources.streams import Stream, as_utf8
 
 _SQLITE = b"SQLite format 3\0"
-_KNOWN = (
-    (b"\x89PNG", "a picture"),
-    (b"\xff\xd8\xff", "a picture"),
-    (b"GIF8", "a picture"),
-    (b"RIFF", "a picture or a sound"),
-    (b"%PDF", "a PDF document"),
-    (b"PK\x03\x04", "a zip archive"),
-    (_SQLITE, "an SQLite database that is packed"),
-    (b"\x28\xb5\x2f\xfd", "a zstandard file"),
-    (b"\xfd7zXZ", "an xz file"),
-    (b"BZh", "a bzip2 file"),
-    (b"\x7fELF", "a program"),
-)
 _XPLANE_NAMES = (".pb", ".pb.gz", ".xplane")
-_REPORTS = (".nsys-rep", ".qdrep")
+_PERFETTO_NAMES = (".pftrace", ".perfetto-trace", ".perfetto", ".pftrace.gz", ".perfetto-trace.gz")
 MEND = (
-    "name a Kineto, Chrome or Perfetto JSON trace, plain, .gz or .tar, an .xplane.pb, the .sqlite that nsys exported, "
-    "or a memory snapshot of torch"
+    "name a JSON trace of Kineto, Chrome, Perfetto or rocprofv3, plain, .gz or .tar, an .xplane.pb, a .pftrace, "
+    "the .sqlite that nsys exported, or a memory snapshot of torch"
 )
 
 
@@ -39,8 +27,7 @@ def read_file(path: Path, name: str, xplane_wanted: bool = False, columns: Colle
 
     Raises `UsageError` if it holds none.
     """
-    if name.endswith(_REPORTS):
-        raise UsageError(f"{name} is a report of nsys in its own format", "`nsys export --type sqlite` makes a file that can be read")
+    refuse_by_name(name)
     try:
         with path.open("rb") as file:
             if file.read(len(_SQLITE)) == _SQLITE:
@@ -59,11 +46,7 @@ def read_stream(file: BinaryIO, name: str, xplane_wanted: bool = False, columns:
     if not first.strip():
         damaged = "; ".join(stream.cut_short)
         raise UsageError(f"{name} is empty" + (f": {damaged}" if damaged else ""), "name a trace that the profiler finished writing")
-    for magic, what in _KNOWN:
-        if first.startswith(magic):
-            raise UsageError(f"{name} is no trace but {what}", MEND)
-    if first[257:262] == b"ustar":
-        raise UsageError(f"{name} is a tar inside an archive", "unpack it and name its directory with --profile-dir")
+    refuse_by_content(first, name, MEND)
     together = _again(first, chunks)
     if first.startswith(memory_snapshot.MAGIC):
         return memory_snapshot.read(together, name)
@@ -71,8 +54,14 @@ def read_stream(file: BinaryIO, name: str, xplane_wanted: bool = False, columns:
         if stream.packed or not _seekable(file):
             return xplane.read(together, name, stream.cut_short, columns)
         return xplane.read_file(file, name, columns=columns)
-    if first.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] not in (b"{", b"["):
+    begin = b"".join(as_utf8([first[:256]])).lstrip(b"\xef\xbb\xbf \t\r\n")
+    if name.endswith(_PERFETTO_NAMES) or (begin[:1] not in (b"{", b"[") and perfetto.seems(first)):
+        return perfetto.read(together, name, stream.cut_short, columns)
+    if begin[:1] not in (b"{", b"["):
         raise UsageError(f"{name} is no trace: it is neither JSON nor named .xplane.pb", MEND)
+    together = as_utf8(together)
+    if rocprof.seems(begin):
+        return rocprof.read(together, name, stream.cut_short, columns)
     return chrome.read(together, name, stream.cut_short, columns=columns)
 
 

@@ -18,6 +18,7 @@ from trainflash.profile.events import SIDE_COLUMNS, Identity, Kind, Quality, Tra
 from trainflash.profile.sources.kineto_header import rank_in_name
 from trainflash.profile.sources.nsys_process import ID_BITS, LOW, SHAPES, SHARED, Process
 from trainflash.profile.sources.nsys_tables import EXPORT, MISSING, Block, Tables, opened
+from trainflash.profile.sources.refusals import ROCPROF
 from trainflash.profile.sources.values import LARGEST_NS
 
 _CUPTI = "CUPTI_ACTIVITY_KIND_"
@@ -47,6 +48,8 @@ _MOST_TOLD = 5
 def read(path: Path, name: str, columns: Collection[str] = SIDE_COLUMNS) -> tuple[Trace, ...]:
     """One trace per process, by its first device. Raises `UsageError` where the file is damaged or no export of nsys."""
     with opened(path, name) as tables:
+        if any(table.startswith("rocpd_") for table in tables.names):
+            raise UsageError(f"{name} is a database of rocprofv3", ROCPROF)
         if not any(table in tables for table in (*DEVICE_TABLES, *HOST_TABLES, NVTX_TABLE)):
             raise UsageError(f"{name} is an SQLite database, but no export of nsys: it has no table {_CUPTI}KERNEL", EXPORT)
         return _Reader(tables, name, columns).read()

@@ -53,10 +53,10 @@ class Tables:
     def __init__(self, database: sqlite3.Connection, name: str) -> None:
         self._database, self._name = database, name
         found = self._all("SELECT name, sql FROM sqlite_master WHERE type = 'table'")
-        self._tables = {str(table) for table, made_by in found if not _VIRTUAL.match(str(made_by))}
+        self.names = {str(table) for table, made_by in found if not _VIRTUAL.match(str(made_by))}
 
     def __contains__(self, table: str) -> bool:
-        return table in self._tables
+        return table in self.names
 
     def columns(self, table: str) -> frozenset[str]:
         """Names of the table's columns; none where there is no such table."""

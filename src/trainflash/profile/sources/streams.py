@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import codecs
+import itertools
+import json
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import BinaryIO
 
 CHUNK = 4 << 20
@@ -62,3 +65,17 @@ class Stream:
             yield rest
         if not unpacker.eof:
             self.cut_short.append("the gzip stream ends before its end")
+
+
+def as_utf8(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """The same text in UTF-8, whatever Unicode encoding JSON may have; what cannot be decoded is replaced."""
+    chunks = iter(chunks)
+    first = next(chunks, b"")
+    encoding = json.detect_encoding(first[:4])
+    if encoding.startswith("utf-8"):
+        yield first
+        yield from chunks
+        return
+    decoder = codecs.getincrementaldecoder(encoding)("replace")
+    for chunk in itertools.chain((first,), chunks):
+        yield decoder.decode(chunk).encode("utf-8", "replace")

@@ -14,6 +14,7 @@ from trainflash.profile.events import INTEGERS, REALS
 
 MANY_TEXTS = 200_000  # distinct texts of one optional column; more are an id in disguise, and would fill the memory
 LARGEST_NS = 1 << 61  # about 73 years; what is further off is no time
+LONGEST_NS = 1 << 53  # about 104 days; no recording lasts as long
 
 Rows = np.ndarray | None
 
@@ -83,9 +84,9 @@ def _real(value: Any) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def nanoseconds(times_us: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def nanoseconds(times_us: np.ndarray, largest_ns: int = LARGEST_NS) -> tuple[np.ndarray, np.ndarray]:
     """(int64 ns, whether each is a possible time). Whole microseconds are exact, also where a float of nanoseconds would not be."""
-    possible = np.abs(times_us) < LARGEST_NS // 1000
+    possible = np.abs(times_us) < largest_ns // 1000
     if not possible.all():
         times_us = np.where(possible, times_us, 0.0)
     whole = np.floor(times_us)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,7 +26,8 @@ def added(profile: Profile, xplanes: Sequence[Path], output_dir: Path | None, co
         if wanted:
             raise UsageError("--xplane-output-dir and --xplane-count-trace-events need an XPlane protobuf", "name one with --xplane-file")
         return profile
-    convert = _converter()
+    with _quiet():
+        convert = _converter()
     if convert is None:
         if wanted:
             raise UsageError(
@@ -55,6 +58,20 @@ def added(profile: Profile, xplanes: Sequence[Path], output_dir: Path | None, co
     return replace(profile, tables=tables, notes=tuple(notes))
 
 
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Lines that xprof's native code logs are not ours: what it writes to stderr meanwhile is dropped."""
+    kept = os.dup(2)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nowhere, 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nowhere)
+
+
 def _converter() -> Any | None:
     try:
         from xprof.convert import raw_to_tool_data
@@ -66,7 +83,8 @@ def _converter() -> Any | None:
 def _table(convert: Any, xplanes: Sequence[Path], tool: str) -> tuple[Any, str | None]:
     """(the table as plain values or None, what went wrong)."""
     try:
-        data, _ = convert([str(path) for path in xplanes], tool, {"use_saved_result": False})
+        with _quiet():
+            data, _ = convert([str(path) for path in xplanes], tool, {"use_saved_result": False})
     except Exception as fault:  # native code and some twenty converters behind one call, none of which says what it raises; it is noted
         return None, str(fault).split("\n")[0][:200] or type(fault).__name__
     if data is None or not str(data).strip():
