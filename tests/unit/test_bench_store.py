@@ -7,12 +7,14 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from trainflash import bench
 from trainflash.bench import fingerprint
-from trainflash.bench.paced import Plan
+from trainflash.bench.comparison import _Comparison
+from trainflash.bench.paced import Plan, StartFailed
 from trainflash.bench.store import Store
 from trainflash.errors import UsageError
 from trainflash.schema import Start, to_plain
@@ -159,3 +161,21 @@ def test_the_machine_is_known_by_its_cores():
 def test_versions_come_from_the_processes_that_trained():
     assert fingerprint.versions([{"python": "3.11.7", "torch": "2.13.0", "rank": 0}]) == {"python": "3.11.7", "torch": "2.13.0"}
     assert fingerprint.versions([]) == {}
+
+
+def test_a_baseline_of_another_length_moments_later_does_not_repeat_itself(tmp_path):
+    """From one day to the next another input may explain it; within a comparison the program depends on time, or on chance."""
+    store = Store(tmp_path / "kept")
+    compared = SimpleNamespace(bench=SimpleNamespace(run_dir=lambda side, n: tmp_path), store=store, resume=False, length=None, starts=[])
+
+    def start(steps: int | None) -> None:
+        side = SimpleNamespace(device=False, ended_at=steps)
+        _Comparison._refuse_unlike(compared, 1, {"baseline": side, "candidate": side})
+
+    for steps in (None, 300, 300, None):
+        start(steps)
+    with pytest.raises(
+        StartFailed, match="the baseline made 300 steps to its end, and 310 when it was started again; if its length"
+    ) as failed:
+        start(310)
+    assert failed.value.kind == "unlike", "which ends the comparison"

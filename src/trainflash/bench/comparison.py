@@ -17,7 +17,7 @@ from typing import Any
 
 from trainflash import launch, stats, trace
 from trainflash.bench import course, fingerprint, free, measure, spans
-from trainflash.bench.estimate import SAME_STEPS, TOO_SHORT, Measured, estimate, step_profile
+from trainflash.bench.estimate import BY_TIME, SAME_STEPS, TOO_SHORT, Measured, estimate, step_profile
 from trainflash.bench.paced import Bench, Plan, StartFailed, headers
 from trainflash.bench.store import Kept, Store, no_room
 from trainflash.errors import ProgramFailed
@@ -193,6 +193,7 @@ class _Comparison:
     plan: Plan = field(init=False)
     from_before: int = field(init=False)
     aside: str = field(init=False)
+    length: int | None = None  # steps of the baseline to its own end, as a start of now has shown
 
     def __post_init__(self) -> None:
         self.starts, self.plan = list(self.kept.starts), self.kept.plan
@@ -268,8 +269,13 @@ class _Comparison:
         if unlike:
             raise StartFailed("candidate", "unlike", f"the two sides cannot be compared: {'; '.join(sorted(unlike))}")
         common = {**seen["baseline"], "device": "yes" if measured["baseline"].device else "no"}
-        if measured["baseline"].ended_at is not None:  # another input shows in how many steps it makes
-            common["the number of its steps"] = str(measured["baseline"].ended_at)
+        length = measured["baseline"].ended_at
+        if length is not None:  # another input shows in how many steps it makes
+            common["the number of its steps"] = str(length)
+            if self.length not in (None, length):  # the same input, moments ago
+                made = f"the baseline made {self.length} steps to its end, and {length} when it was started again"
+                raise StartFailed("baseline", "unlike", f"the program does not repeat itself: {made}; {BY_TIME}")
+            self.length = length
         aside = self.store.agree(common, resume=self.resume)
         if aside:
             self.starts, self.from_before, self.aside = [], 0, aside

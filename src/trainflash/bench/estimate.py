@@ -17,6 +17,7 @@ TRIM_SLICES = 5  # fewer slices than that have nothing to trim
 LEAST_STEPS = 20  # per side and start, after the warm-up
 TOO_SHORT = "too few steps"
 SAME_STEPS = "the two sides did not train the same number of steps"
+BY_TIME = "if its length depends on time, give it a number of steps"
 Part = Literal["early", "far", "passed"]  # far: after the early steps; passed: untimed, both sides at once
 
 
@@ -153,9 +154,9 @@ def estimate(
 
     pairs = list(zip(baseline.slices, candidate.slices, strict=False))
     if len(baseline.slices) != len(candidate.slices) or not all(_same_work(baseline, candidate, a, b) for a, b in pairs):
-        return unusable(f"{SAME_STEPS}: {_extent(baseline)} and {_extent(candidate)}")
+        return unusable(f"{SAME_STEPS}: {_extent(baseline)} and {_extent(candidate)}; {BY_TIME}")
     if not _both_ended(baseline, candidate):
-        return unusable(f"{SAME_STEPS}: {_extent(baseline)} and {_extent(candidate)}")
+        return unusable(f"{SAME_STEPS}: {_extent(baseline)} and {_extent(candidate)}; {BY_TIME}")
     warmup = warmup_of(baseline, candidate)
     if warmup is None and _goes_on(baseline):
         warmup = baseline.slices[0].first + baseline.slices[0].steps  # what follows tells whether they go on falling
