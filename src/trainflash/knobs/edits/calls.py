@@ -9,9 +9,9 @@ from typing import Any
 import libcst as cst
 
 from trainflash.errors import UsageError
-from trainflash.knobs.edits import bare_decorators, checks, handed_options, run_lengths, settings, versions
+from trainflash.knobs.edits import checks, handed_options, run_lengths, settings, versions
 from trainflash.knobs.edits.in_force import in_force
-from trainflash.knobs.edits.which_call import OF_LOADERS, place_among, the_call
+from trainflash.knobs.edits.which_call import place_among, the_call
 from trainflash.knobs.kinds import CallArgument, ReplaceCall
 from trainflash.knobs.reading import derived, hf_parser, sources, writes
 from trainflash.knobs.reading.expressions import UNKNOWN, NoPlace, argument_node, class_values, literal, refuse, same, spelled_value
@@ -43,7 +43,7 @@ def call_argument(edit: CallArgument, scene: Scene) -> tuple[Target, ...]:
         if edit.ends_workers:
             found = found.also(*without_workers.put_off(file, call))
     except NoPlace as bad:
-        inherited = _of_derived(edit, scene) or bare_decorators.option(edit, scene)
+        inherited = _of_derived(edit, scene)
         if inherited is None:
             raise bad from None
         found = inherited
@@ -250,15 +250,6 @@ def _added(
         raise refuse(f"{file.location(call)}: the function around it is also called at {others[0].location}")
     if expected is not None and not same(edit.default, expected):
         raise refuse(f"{what} is not given there, but the run had {expected!r}: the value comes from elsewhere")
-    handed = handed_options.place(resolver.project, call) if edit.at in OF_LOADERS else None
-    if handed is not None:
-        where, display = handed
-        return Target(
-            where.location(display),
-            edit.default,
-            lambda value: (handed_options.entry(where, display, edit.argument, spelled_value(value)),),
-            f"{what}, added to the options at {where.location(display)}",
-        )
     start, text = insertion(file, call)
     return Target(
         file.location(call),

@@ -16,7 +16,6 @@ from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.training import (
     early_handles,
     fetched_ahead,
-    fitting,
     half_types,
     left_in_workers,
     loading,
@@ -84,6 +83,5 @@ CHECKS: Mapping[str, Callable[[Asked], None]] = {
     "same_when_prefetched": _same_when_prefetched,  # nothing is drawn or changed between a batch's making and its use
     "recomputes_only": lambda asked: recomputed.whole(asked.scene.project),  # what is recomputed does nothing besides
     "no_gradient_is_skipped": lambda asked: raised.no_gradient_is_skipped(asked.scene.project),  # nobody catches what anomaly mode raises
-    "compiles_alone": lambda asked: fitting.compiles_alone(asked.scene.project, asked.call),
     "bears_half": lambda asked: half_types.bears(asked.scene.project),  # nothing asks for float32, and no precision was chosen
 }

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from trainflash.errors import UsageError
 from trainflash.knobs import kinds as of
 from trainflash.knobs.edits import calls, calls_gone, collecting, settings
 from trainflash.knobs.edits.batches import exchange as exchanging
@@ -49,11 +48,5 @@ def locate(edit: Any, scene: Scene) -> tuple[Target, ...]:
     """The places of `edit`. Raises `UsageError` with the reason when there is none."""
     if isinstance(edit, of.Exchange):
         exchanging.of_means(scene, ())
-        try:
-            return exchanging.exchange(locate(edit.more, scene)[0], locate(edit.less, scene)[0])
-        except UsageError as bad:
-            try:
-                return exchanging.derived(edit, scene)
-            except UsageError:
-                raise bad from None
+        return exchanging.exchange(locate(edit.more, scene)[0], locate(edit.less, scene)[0])
     return FINDERS[type(edit)](edit, scene)

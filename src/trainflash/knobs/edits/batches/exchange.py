@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import libcst as cst
 
 from trainflash.errors import UsageError
-from trainflash.knobs.edits import which_call
-from trainflash.knobs.kinds import Accumulation, CallArgument, DrawnBatch, Exchange
-from trainflash.knobs.reading import callees, callers, sources
-from trainflash.knobs.reading.expressions import argument_node, assigned, refuse
+from trainflash.knobs.kinds import Accumulation, DrawnBatch
+from trainflash.knobs.reading import callees, sources
+from trainflash.knobs.reading.expressions import refuse
 from trainflash.knobs.reading.origins import Source
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, keyword, string_value
 from trainflash.knobs.scene import Scene, Target
 from trainflash.knobs.splices import Edit
 from trainflash.knobs.training import micro_batches
-from trainflash.schema import Location
 
-HANDED_ON = 2  # own: functions that hand a number on
 RATES = ("lr", "learning_rate", "base_lr", "max_lr", "weight_decay")
 
 
@@ -94,119 +91,6 @@ def _divisors(scene: Scene) -> list[tuple[PythonFile, cst.BaseExpression]]:
                 if divides:
                     found.append((file, node.right if isinstance(node, cst.BinaryOperation) else node.value))
     return found
-
-
-def derived(edit: Exchange, scene: Scene) -> tuple[Target, ...]:
-    """Rows alone, where the program works the micro-batches out as `rows of an update // rows`. Raises `UsageError` otherwise."""
-    rows = _rows_drawn(scene) if isinstance(edit.more, DrawnBatch) else _rows_passed(edit.more, scene)
-    if isinstance(edit.less, CallArgument):
-        where, other = which_call.the_call(edit.less, scene)
-        given = argument_node(where, other, edit.less.argument, edit.less.position)
-        times = [(where, given)] if given is not None else []
-    else:
-        times = _divisors(scene)
-        of_means(scene, times)
-    quotients = [part for where, node in times if (part := worked_out(scene, where, node)) is not None]
-    fitting = {id(part): (where, part) for where, part in quotients if rows.divide(where, part)}
-    if len(fitting) != 1:
-        raise refuse(f"{rows.location}: the number of micro-batches is not worked out from their rows")
-    made_in, quotient = next(iter(fitting.values()))
-    if isinstance(edit.less, Accumulation):
-        micro_batches.counts(
-            scene.project, lambda where, node: (part := worked_out(scene, where, node)) is not None and part[1] is quotient
-        )
-    source, whole = rows.source(), sources.Resolver(scene.project).source(made_in, quotient.left)
-    if source is None or source.write is None or whole is None or not isinstance(whole.value, int) or not isinstance(source.value, int):
-        raise refuse(f"{made_in.location(quotient)}: `{made_in.text(quotient)}` is not made of numbers that somebody typed")
-    lines = {(made_in.path, line) for line in made_in.lines_of(quotient)} | rows.lines
-    for use in source.readers:
-        if use.kind != "loader" and (use.location.file, use.location.line) not in lines:
-            raise source.shared_with(use)
-    typing, total = source.write, whole.value
-
-    def write(value: Any) -> tuple[Edit, ...]:
-        if value < 1 or total % value or total < value:
-            raise refuse(f"{value!r} rows do not divide the {total} of an update", "choose a divisor")
-        return typing(value)
-
-    what = f"{rows.what}, from {source.shown}, of which `{made_in.text(quotient)}` follows"
-    return (Target(rows.location, source.value, write, what),)
-
-
-@dataclass(frozen=True)
-class _Rows:
-    """The rows of a micro-batch: where the program says them, in which lines, whether a quotient divides by them, and who typed them."""
-
-    location: Location
-    what: str
-    lines: set[tuple[str, int]]
-    divide: Callable[[PythonFile, cst.BinaryOperation], bool]
-    source: Callable[[], Source | None]
-
-
-def _rows_passed(more: Any, scene: Scene) -> _Rows:
-    """Rows that a call is passed."""
-    if not isinstance(more, CallArgument):
-        raise refuse("the rows of a micro-batch are no argument of a call")
-    file, call = which_call.the_call(more, scene)
-    rows = argument_node(file, call, more.argument, more.position)
-    expected = scene.facts.get(more.fact) if more.fact is not None else None
-    return _Rows(
-        file.location(call),
-        more.argument,
-        {(file.path, line) for line in file.lines_of(rows)} if rows is not None else set(),
-        lambda where, quotient: rows is not None and _is_rows(where, quotient, file, rows),
-        lambda: sources.Resolver(scene.project, sources.UNKNOWN if expected is None else expected).source(file, rows),  # type: ignore[arg-type]
-    )
-
-
-def _rows_drawn(scene: Scene) -> _Rows:
-    """Rows that a function draws, by a number that a quotient may read, too."""
-    target, source = _drawn(scene, shared=True)
-    file = scene.project.python(target.location.file)
-    function = file.function_at(target.location)
-    first, last = file.lines_of(function) if function is not None else (target.location.line, target.location.line)
-
-    def divide(where: PythonFile, quotient: cst.BinaryOperation) -> bool:
-        divisor = _quietly(lambda: sources.Resolver(scene.project, source.value).source(where, quotient.right))
-        return divisor is not None and (divisor.location, divisor.offset) == (source.location, source.offset)
-
-    return _Rows(target.location, "rows", {(file.path, line) for line in range(first, last + 1)}, divide, lambda: source)
-
-
-def worked_out(
-    scene: Scene, file: PythonFile, node: cst.BaseExpression, depth: int = HANDED_ON
-) -> tuple[PythonFile, cst.BinaryOperation] | None:
-    """`a // b`, the name that is assigned it once, the property that returns it, or what the one caller of a function hands it."""
-    scope = file.scope(node) if isinstance(node, cst.Name) else None
-    if scope is not None:
-        held = [each for each in scope[node.value] if hasattr(each, "node")]  # type: ignore[attr-defined]
-        function, bound = file.function_around(node), held[0].node if len(held) == 1 else None
-        if depth and function is not None and isinstance(bound, cst.Param):
-            given = callers.only_argument(scene.project, file, function, bound)
-            return None if given is None else worked_out(scene, *given, depth - 1)
-        stored = [value for each in held if (value := assigned(file, each.node)) is not None]
-        node = stored[0] if len(stored) == 1 else node
-    if isinstance(node, cst.Attribute):
-        returned = list(_returned(scene, node.attr.value))
-        file, node = returned[0] if len(returned) == 1 else (file, node)
-    return (file, node) if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.FloorDivide) else None
-
-
-def _returned(scene: Scene, name: str) -> Iterator[tuple[PythonFile, cst.BaseExpression]]:
-    """What properties of that name return in the program's classes."""
-    for file in scene.project.parsed(name, "property"):
-        for function in file.functions:
-            if function.name.value == name and any((dotted(each.decorator) or "").endswith("property") for each in function.decorators):
-                yield from ((file, each.value) for each in descendants(function, cst.Return) if each.value is not None)
-
-
-def _is_rows(where: PythonFile, quotient: cst.BinaryOperation, file: PythonFile, rows: cst.BaseExpression) -> bool:
-    """Whether the rows of a batch are what is divided by: the same text, or the same field of the object whose property this is."""
-    if where is file and where.text(quotient.right) == file.text(rows):
-        return True
-    fields = [each.attr.value for each in (quotient.right, rows) if isinstance(each, cst.Attribute)]
-    return len(fields) == 2 and fields[0] == fields[1] and dotted(quotient.right) == f"self.{fields[0]}"
 
 
 def of_means(scene: Scene, divisors: Sequence[tuple[PythonFile, Any]]) -> None:

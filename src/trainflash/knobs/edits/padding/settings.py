@@ -11,11 +11,11 @@ from trainflash.knobs.edits.batches.collating import collate_function
 from trainflash.knobs.edits.padding import tokenized
 from trainflash.knobs.kinds import PaddingSetting
 from trainflash.knobs.reading import callees, lookups, sources
-from trainflash.knobs.reading.expressions import literal, refuse, same, short
+from trainflash.knobs.reading.expressions import refuse, same, short
 from trainflash.knobs.reading.origins import Source
 from trainflash.knobs.reading.python_source import PythonFile, descendants, dotted, has_splat, keyword, string_value
 from trainflash.knobs.scene import Scene, Target
-from trainflash.knobs.splices import Edit, Splice
+from trainflash.knobs.splices import Edit
 
 FULL, LONGEST = "max_length", "longest"  # the words of Hugging Face's tokenizers
 FULL_WORDS = (FULL, "max", "fixed", "static", "full")
@@ -53,10 +53,8 @@ def padding_setting(edit: PaddingSetting, scene: Scene) -> tuple[Target, ...]:
 def _asked(scene: Scene, file: PythonFile, function: cst.FunctionDef) -> Iterator[Callable[[], Target | None]]:
     """Calls of a tokenizer in the collate function that ask for the full length."""
     for call in descendants(function.body, cst.Call):
-        arg, old = keyword(call, "padding"), keyword(call, SWITCH)  # type: ignore[arg-type]
-        if old is not None and literal(old.value) is True and _library_pads(scene, file, call):  # type: ignore[arg-type]
-            yield lambda call=call, old=old, arg=arg: _old_word(file, function, call, old, arg)
-        elif (arg is not None or has_splat(call, "**")) and _library_pads(scene, file, call):  # type: ignore[arg-type]
+        arg = keyword(call, "padding")  # type: ignore[arg-type]
+        if (arg is not None or has_splat(call, "**")) and _library_pads(scene, file, call):  # type: ignore[arg-type]
             yield lambda call=call, spread=arg is None: _word(scene, file, function, call, spread=spread)
 
 
@@ -71,15 +69,6 @@ def _whole_batch(file: PythonFile, function: cst.FunctionDef, call: cst.CSTNode)
             return
         if isinstance(up, REPEATED):
             raise refuse(f"{file.location(call)}: each sample is padded by itself there, before the longest of its batch is known")
-
-
-def _old_word(file: PythonFile, function: cst.FunctionDef, call: cst.Call, old: cst.Arg, arg: cst.Arg | None) -> Target:
-    _whole_batch(file, function, call)
-    if arg is not None:
-        raise refuse(f"{file.location(call)}: the call is given both {SWITCH} and padding")
-    start, end = file.span(old.keyword)[0], file.outer_span(old.value)[1]  # type: ignore[arg-type]
-    splice = Splice(file.path, start, end, f'padding="{LONGEST}"')
-    return Target(file.location(call), None, lambda value: (splice,), f"{SWITCH} of the call at {file.location(call)}", LONGEST)
 
 
 def _word(scene: Scene, file: PythonFile, function: cst.FunctionDef, call: cst.Call, *, spread: bool) -> Target | None:
