@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from search_stage import COMMAND, Stage, project, read
+from search_stage import COMMAND, SAME, Stage, project, read
 
 from trainflash import author, report
 from trainflash.errors import UsageError
@@ -242,3 +242,23 @@ def test_attempts_are_read_back_as_they_were_written(found, stage, no_knobs, tmp
     [attempt] = authoring.all_attempts(found)
     assert read_document(Attempt, found.directory / "authors" / "1" / "attempt.json") == attempt
     assert isinstance(found.plan(), Plan) and replace(attempt, n=1) == attempt
+
+
+def test_a_patch_that_needs_an_agreement_goes_back_with_that_reason(found, stage, no_knobs, tmp_path, monkeypatch):
+    def check(box, baseline, changed, place, **_):
+        place.mkdir(parents=True, exist_ok=True)
+        return replace(SAME, verdict="changed", changed=("order",)) if read(box.worktree)["cache"] == "7" else SAME
+
+    monkeypatch.setattr("trainflash.workflow.verifying.fidelity.check", check)
+    stage.pays.add(("cache", "7"))
+    shared = Path(f"/dev/shm/agreed-{tmp_path.name}.md")
+    second = f'cp "$1" {shared}; {setting("cache", 1)}'
+    text = f"if grep -q 'last answer was refused' \"$1\"; then {second}; else {setting('cache', 7)}; fi"
+    try:
+        came_to = search(found, script(tmp_path, text), limits=author.Limits(minutes=1.0, attempts=2))
+        told = shared.read_text()
+    finally:
+        shared.unlink(missing_ok=True)
+    assert [one.decision for one in came_to.experiments] == ["needs_agreement", "accepted"]
+    refusal = told.split("## Your last answer was refused")[1].split("```")[0]
+    assert "agree" in refusal and "order" in refusal

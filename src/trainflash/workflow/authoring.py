@@ -143,7 +143,7 @@ class Writing:
         """Whether asking again would not help: the last answer was no refusal, but lacked evidence."""
         if not done or done[-1].experiment is None:
             return False
-        return self.session.experiment(done[-1].experiment).decision not in {"rejected", "failed"}
+        return self.session.experiment(done[-1].experiment).decision not in {"rejected", "needs_agreement", "failed"}
 
     def _unused(self, attempt: Attempt) -> bool:
         return attempt.outcome == "patch" and attempt.experiment is None and attempt.parent_commit == self.session.tip()

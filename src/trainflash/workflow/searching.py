@@ -151,10 +151,12 @@ class _Loop:
             )
             ending = self._ending(diagnosis) or self._nothing_open(choice) or self._spent(choice)
             if ending is not None:
-                self.reserved_s = 0.0  # from here on, what was kept back for the author's patches is free for them
                 again = self._worth_more(ending[0])
-                if again is None and self._written(diagnosis, ending[0]):
-                    continue
+                if again is None:
+                    self.reserved_s = 0.0  # what was kept back for the author's patches is free for them now, and then for what stayed open
+                    if self._written(diagnosis, ending[0]):
+                        continue
+                    again = self._worth_more(ending[0])
                 if again is None:
                     ending = self._ended(ending)
                     break
