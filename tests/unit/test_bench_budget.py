@@ -27,7 +27,8 @@ def compared(monkeypatch, tmp_path):
             now[0] = min(ends, bench.deadline)
             if cost is None or ends > bench.deadline:
                 raise StartFailed("candidate", "silent", "the candidate was still busy when the budget was over")
-            return {"baseline": None, "candidate": None}, plan
+            side = SimpleNamespace(early=[SimpleNamespace(ended=False)])
+            return {"baseline": side, "candidate": side}, plan
 
         def estimate(n, schedule, ours, theirs, *, spent_s, even_slices):
             return Start(n, schedule, Y + 0.001 * n, Y, "net", steps=240, spent_s=spent_s), 5
