@@ -4,6 +4,7 @@
     python bench/verdicts.py live --minutes 20 --factor 1.1     the candidate is really 1.1 times as fast: its baseline burns more
     python bench/verdicts.py live --minutes 20 --factor 0.9     the candidate burns more
     python bench/verdicts.py replay                        labels at random, true speed-ups by shifting; a fixed n beside
+    python bench/verdicts.py futility                      what ending hopeless comparisons early saves, and costs, on drawn noise
     python bench/verdicts.py cost                          what a timed run carries a step, beside the bare program
 
 The starts of a live comparison are judged as they come by two rules, each until it is decided: is the candidate faster (a verdict), and is
@@ -57,6 +58,8 @@ def main() -> int:
     again = what.add_parser("replay")
     again.add_argument("--times", type=int, default=400, help="comparisons drawn for each program and true speed-up")
     again.add_argument("--seed", type=int, default=1)
+    early = what.add_parser("futility")
+    early.add_argument("--times", type=int, default=2000, help="comparisons drawn for each noise and true speed-up")
     carried = what.add_parser("cost")
     carried.add_argument("--pairs", type=int, default=10)
     given = parser.parse_args()
@@ -65,6 +68,8 @@ def main() -> int:
         measure(given.minutes, given.factor, tuple(given.programs.split(",")), given.work)
     elif given.what == "cost":
         cost(given.pairs)
+    elif given.what == "futility":
+        futility(given.times)
     else:
         replay(given.times, given.seed)
     return 0
@@ -302,6 +307,38 @@ def play(rng: random.Random, pool: list[Start], factor: float) -> tuple[str, int
             return verdict.decision, len(drawn)
         start = rng.choice(pool)
         drawn.append(shifted(swapped(start) if rng.random() < 0.5 else start, factor))
+
+
+def futility(times: int) -> None:
+    """Print how comparisons end without and with the stop for futility, by noise of a start and true speed-up; half normal, half t3."""
+    print("| noise of a start | true | accept | reject | ended as futile | starts |\n|---|---|---|---|---|---|")
+    for sd, factor in ((sd, factor) for sd in (0.05, 0.105, 0.15, 0.24) for factor in (0.89, 1.0, 1.05, 1.1, 1.2)):
+        ends = [
+            [_ended(random.Random(f"{sd} {factor} {k}"), sd, factor, k % 2 == 0, chance) for k in range(times)]
+            for chance in (0.0, stats.FUTILE)
+        ]
+        cells = [
+            " → ".join(f"{sum(word == each for each, _ in one) / times:.1%}" for one in ends) for word in ("accept", "reject", "futile")
+        ]
+        used = " → ".join(f"{statistics.fmean(starts for _, starts in one):.1f}" for one in ends)
+        print(f"| {sd:.3g} | {factor:g} | {' | '.join(cells)} | {used} |", flush=True)
+
+
+def _ended(rng: random.Random, sd: float, factor: float, normal: bool, chance: float) -> tuple[str, int]:
+    """How a comparison ends that stops for futility below `chance`, and after how many starts."""
+    ys: list[float] = []
+    before, stats.FUTILE = stats.FUTILE, chance
+    try:
+        while True:
+            noise = rng.gauss(0, 1)
+            if not normal:  # Student's t with three degrees of freedom, of the same variance
+                noise /= math.sqrt(sum(rng.gauss(0, 1) ** 2 for _ in range(3)))
+            ys.append(math.log(factor) + sd * noise)
+            verdict = stats.decide(ys, ys, affordable=stats.LOOKS[-1])
+            if verdict.decision != "continue":
+                return "futile" if "any more" in verdict.reason else verdict.decision, len(ys)
+    finally:
+        stats.FUTILE = before
 
 
 def disjoint(pool: list[Start]) -> list[str]:
