@@ -51,6 +51,7 @@ bench-verdicts: $(VENV)/.ready  ## false and missed verdicts, live and replayed;
 
 bench-changing: $(VENV)/.ready  ## the factor of the whole run where steps change along it, against whole runs; about an hour; CHANGING="--minutes 20"
 	$(BIN)/python bench/changing.py $(CHANGING)
+	$(BIN)/python bench/changing_noise.py
 
 bench-gate: $(VENV)/.ready  ## false and missed failures of the gate, live and replayed; about an hour; MINUTES=20 for less
 	$(BIN)/python bench/verdicts.py live --minutes $(or $(MINUTES),60)

@@ -125,9 +125,7 @@ def test_one_start_within_a_small_budget(box, tmp_path):
     assert len(runs.starts) < 4
     start = runs.starts[0]
     assert (start.schedule, start.n) == ("resident", 1)
-    if (
-        start.y is None
-    ):  # a machine so busy that four short slices look unsteady, or have no time: kept with its reason, and counted nowhere
+    if start.y is None:  # a machine so busy that four short slices look unsteady, or have no time: kept with its reason
         assert start.reason.startswith("not steady") or "still busy when the budget was over" in start.reason
     else:
         assert start.y > 0.1

@@ -64,7 +64,7 @@ def extended(start: Start, measured: Mapping[Side, Measured], warmup: int, inter
         passed=passed,
         y_run=y,
         y_run_wall=y_wall,
-        scatter_run=_scatter(ratios),
+        scatter_run=scatter(ratios),
         far_s=sum(_far_ns(a, b) for a, b in pairs) / 1e9,
     )
     if not ended:
@@ -128,7 +128,7 @@ def _run_s(side: Measured, seen: _Seen, clock: str) -> float:
     return side.startup_s - side.startup_wait_s + before + seen.ns(clock) / 1e9 + side.slices[-1].after_ns / 1e9
 
 
-def _scatter(ratios: Sequence[float]) -> float | None:
+def scatter(ratios: Sequence[float]) -> float | None:
     """Standard error of the mean ratio, by how each differs from its neighbours: a trend is no noise."""
     if len(ratios) < 5:
         return None
