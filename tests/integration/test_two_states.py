@@ -229,6 +229,23 @@ def test_what_a_commit_tracks_never_comes_from_what_lies_about(owner):
     assert holds(found, made.commits[1])["data/x.csv"] == "1"
 
 
+def test_what_git_lfs_keeps_elsewhere_is_there_on_both_sides(owner):
+    """Commits hold a pointer; the project holds the data, which the program reads."""
+    owner.write("data.bin", "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 4\n")
+    owner.commit("a pointer")
+    owner.git("checkout", "-q", "-b", "topic")
+    owner.write("train.py", "faster\n")
+    owner.commit("topic")
+    owner.write("data.bin", "data")  # as git-lfs puts it there
+    made, found = pair(owner, "main", "topic")
+    old, new = (holds(found, commit) for commit in made.commits)
+    assert old["data.bin"] == new["data.bin"] == "data" and (old["train.py"], new["train.py"]) == ("slow", "faster")
+    owner.write("train.py", "edited, and in no commit\n")
+    sandboxes.discard(found.sandbox, everything=True)
+    made, found = pair(owner, "main", "topic")
+    assert holds(found, made.commits[0])["train.py"] == "slow", "an edit is none of a commit's"
+
+
 def test_nothing_of_the_owners_is_touched_and_no_hook_runs(owner, measured, capsys, monkeypatch):
     for hook in ("post-checkout", "post-index-change", "reference-transaction", "post-commit"):
         path = owner.root / ".git" / "hooks" / hook

@@ -7,10 +7,13 @@ from collections.abc import Collection
 from pathlib import Path, PurePosixPath
 
 from trainflash.errors import UsageError
-from trainflash.sandbox.git import Git, discover
+from trainflash.sandbox.git import Git, TreeEntry, discover
 from trainflash.sandbox.lifecycle import ref_of, repository_of
 from trainflash.sandbox.snapshot import commit, write_tree
 from trainflash.schema import Sandbox
+
+_POINTER, _POINTER_BYTES = b"version https://git-lfs.github.com/spec/", 1024  # git-lfs's docs/spec.md
+Tree = dict[str, TreeEntry]
 
 
 def commit_named(project: Path, ref: str) -> str:
@@ -64,11 +67,19 @@ def adopt(sandbox: Sandbox, sha: str, beside: Collection[str] = ()) -> str:
     folders = {parent.as_posix() for path in wanted for parent in PurePosixPath(path).parents}
     loose = set(ours) - tracked(sandbox, beside) - folders
     kept = {path: ours[path] for path in loose if not any(parent.as_posix() in wanted for parent in PurePosixPath(path).parents)}
-    entries = {**kept, **wanted}
+    entries = {**kept, **wanted, **_behind_pointers(git, wanted, git.tree(sandbox.head) if sandbox.head else {}, ours)}
     if entries == ours:
         return sandbox.base_ref
     tree = write_tree(git, entries, Path(sandbox.directory))
     return commit(git, tree, [sandbox.base_ref], f"what {sha} holds", ref_of(sandbox.directory))
+
+
+def _behind_pointers(git: Git, wanted: Tree, head: Tree, ours: Tree) -> Tree:
+    """Files for which the commit holds but a pointer (git-lfs), as they lie in the project: there it stands on the same pointer."""
+    small = {path: entry for path, entry in wanted.items() if entry.size <= _POINTER_BYTES and head.get(path) == entry}
+    changed = [path for path, entry in small.items() if path in ours and ours[path] != entry]
+    held = dict(git.blobs([small[path] for path in changed]))
+    return {path: ours[path] for path in changed if held[small[path]].startswith(_POINTER)}
 
 
 def tracked(sandbox: Sandbox, commits: Collection[str]) -> frozenset[str]:
