@@ -48,7 +48,7 @@ def write_trace(path: Path, loading: int = 30_000, steps: int = 6, rank: int | N
             "pid": "Spans",
             "tid": "PyTorch Profiler",
             "ts": 1_700_000_000_000_000,
-            "dur": at,
+            "dur": at - 1_700_000_000_000_000,
         }
     )
     document = {"schemaVersion": 1, "traceEvents": events, "deviceProperties": [{"id": 0, "name": "NVIDIA H100"}]}
@@ -101,6 +101,17 @@ def test_ranks_are_named_one_after_the_other(tmp_path, capsys):
     traces = [write_trace(tmp_path / f"rank{rank}.json", rank=rank) for rank in (0, 1)]
     _, made, _ = run(capsys, "profile", "summarize", "--trace-file", traces[0], "--trace-file", traces[1])
     assert [each["rank"] for each in made["ranks"]] == [0, 1] and made["alignment"]["collectives"] == 6
+
+
+def test_a_trace_is_given_back_slimmed_with_the_same_figures(tmp_path, capsys):
+    path, slim = write_trace(tmp_path / "trace.json"), tmp_path / "slim.json.gz"
+    code, document, _ = run(capsys, "profile", "export", path, "--output", slim)
+    assert code == 0 and (document["schema"], document["source"], len(document["files"])) == ("profile_export.v1", str(path), 1)
+    before, after = (run(capsys, "profile", "summarize", each)[1] for each in (path, slim))
+    for key in ("step_time", "time_breakdown", "idle", "hot_ops", "communication_ops"):
+        assert before[key] == after[key]
+    assert slim.stat().st_size < path.stat().st_size / 4
+    assert run(capsys, "profile", "export", path)[0] == 2 and run(capsys, "profile", "export", path, "--output", tmp_path)[0] == 2
 
 
 def test_query_report_compare_track_history_bundle_publish(summaries, tmp_path, capsys):

@@ -131,23 +131,39 @@ def report(path: Path, output: Path | None, top_k: int, as_json: bool) -> None:
         click.echo(markdown, nl=False)
 
 
-@group.command("export")
-@click.option("--run", required=True, help="The run, such as diagnose-001; an unknown one lists those that there are.")
+@group.command("export", short_help="A run as a timeline; a trace slimmed.")
+@click.argument("trace", type=FILE, required=False)
+@source_options
+@click.option("--run", help="The run, such as diagnose-001; an unknown one lists those that there are.")
 @click.option("--output", type=FILE, help="The file to write; compressed if it ends in .gz. Default: in the run's directory.")
 @sandbox_option
 @json_option
-def export(run: str, output: Path | None, sandbox: Path | None, as_json: bool) -> None:
-    """Write a run as one file that ui.perfetto.dev and chrome://tracing open.
+def export(trace: Path | None, run: str | None, output: Path | None, sandbox: Path | None, as_json: bool, **given: Any) -> None:
+    """Write a run, or any trace that can be read, as one file that ui.perfetto.dev and chrome://tracing open.
 
-    Ranks and workers are its processes; steps, phases, device, evaluations, sampled source lines and the machine's counters its rows.
+    Of a run, ranks and workers are its processes; steps, phases, device, evaluations, sampled source lines and the machine's counters its
+    rows. A trace is given back slimmed, a file for each rank: the same events, and of their args only what a summary reads.
 
     \b
     trainflash profile export --run diagnose-001
     trainflash profile export --run diagnose-001 --output /tmp/run.json.gz
+    trainflash profile export trace.json.gz --output slim.json.gz
     """
-    from trainflash.workflow import answers, exporting, session
+    from trainflash.workflow import answers, exporting, profiling, session
 
     shown = Output(as_json)
+    if run is None:
+        asked = profile_changes.request(trace, given)
+        if output is None:
+            raise click.UsageError("--output is missing: the file to write the trace to")
+        with shown.progress() as progress:
+            decoded = profiling.decoded(asked, progress)
+            files = exporting.slim(decoded, output)
+            progress.finish()
+        sizes = f"{sum(each.events for each in files)} events, {sum(each.bytes for each in files) / 1e6:.1f} MB"
+        shown.answer(answers.slimmed(files, decoded.origin), *(each.path for each in files), sizes)
+        return
+    profile_changes.require_no_source(trace, given, "--run")
     with shown.progress() as progress:
         found = session.existing_session(Path.cwd(), sandbox, on_progress=progress)
         written = exporting.export(found, run, output)

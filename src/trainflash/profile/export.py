@@ -99,7 +99,7 @@ def write_trace(path: Path, processes: Sequence[Process], about: dict[str, str])
     path = Path(path)
     origin = min((int(starts.min()) for starts in map(np.asarray, _times(processes)) if len(starts)), default=0)
     totals: dict[str, int] = {}
-    with _whole(path) as out:
+    with whole_file(path) as out:
         out.write('{"displayTimeUnit":"ms","otherData":' + json.dumps(about) + ',"traceEvents":[')
         between = "\n"
         for kind, rows, count in _all_rows(processes, origin):
@@ -136,7 +136,7 @@ def _all_rows(processes: Sequence[Process], origin: int) -> Iterator[tuple[str, 
 
 
 @contextmanager
-def _whole(path: Path) -> Iterator[IO[str]]:
+def whole_file(path: Path) -> Iterator[IO[str]]:
     """A text file beside `path` that takes its place when all was written."""
     beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     packed = path.suffix == ".gz"

@@ -10,6 +10,7 @@ from trainflash import report
 from trainflash import sandbox as sandboxes
 from trainflash.errors import ProgramFailed, TrainFlashError
 from trainflash.profile import Written
+from trainflash.profile.slimming import Slimmed
 from trainflash.schema import (
     Approval,
     Brief,
@@ -171,6 +172,11 @@ def log(entries: Sequence[LogEntry], path: str) -> dict[str, Any]:
 def exported(written: Written, run: str) -> dict[str, Any]:
     """`profile export`."""
     return {"schema": "profile_export.v1", "status": "ok", "run": run, **asdict(written)}
+
+
+def slimmed(written: Sequence[Slimmed], origin: str) -> dict[str, Any]:
+    """`profile export` of a trace."""
+    return {"schema": "profile_export.v1", "status": "ok", "source": origin, "files": [asdict(each) for each in written]}
 
 
 def health(found: Health) -> dict[str, Any]:

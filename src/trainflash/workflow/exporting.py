@@ -12,6 +12,7 @@ from trainflash import profile, redact, telemetry, trace
 from trainflash.errors import UsageError
 from trainflash.profile import Counter, Part, Process, Track
 from trainflash.profile.events import Profile
+from trainflash.profile.slimming import Slimmed, write_slim
 from trainflash.profile.sources.timeline import profile_of
 from trainflash.schema import PHASES, Location
 from trainflash.trace import RankTrace, Samples, Trace, WorkerTrace
@@ -61,6 +62,22 @@ def export(session: Session, run: str, output: Path | None = None) -> profile.Wr
     samples = telemetry.read(run_dir / telemetry.FILE)
     about = {"run": run, "project": session.sandbox.project, "made_by": "trainflash", **_about_clocks(recorded)}
     return profile.write_trace(path, processes(recorded, samples), about)
+
+
+def slim(decoded: Profile, output: Path) -> tuple[Slimmed, ...]:
+    """Write each trace of a profile slimmed: to `output`, or of several ranks to `output` with the rank in its name.
+
+    Raises `UsageError` where there is no place for the file.
+    """
+    if output.is_dir() or not output.absolute().parent.is_dir():
+        raise UsageError(f"{output} is no place for a file", "name a file in a directory that exists with --output")
+    several = len(decoded.traces) > 1
+    stem, ends = output.name.partition(".")[0], "".join(output.suffixes)
+    written = []
+    for place, each in enumerate(decoded.traces):
+        rank = each.identity.rank if each.identity.rank is not None else place
+        written.append(write_slim(output.with_name(f"{stem}-rank{rank}{ends}") if several else output, each))
+    return tuple(written)
 
 
 def as_profile(session: Session, run: str) -> Profile:

@@ -41,14 +41,19 @@ SUFFIXES = {".md": "Markdown", ".html": "HTML", ".htm": "HTML", ".json": "JSON"}
 
 def summary(request: Request, options: Options, on_progress: Progress = lambda label, done, total: None) -> ProfileSummary:
     """Decode what is asked for and summarize it. Raises `UsageError` for a source that cannot be read or holds no trace."""
+    return summary_of(decoded(request, on_progress), options, on_progress)
+
+
+def decoded(request: Request, on_progress: Progress = lambda label, done, total: None) -> Profile:
+    """What is asked for, with the columns that a summary reads. Raises `UsageError` like `summary`."""
     asked = replace(request, columns=ANALYSED)
-    return summary_of(read(asked, lambda name: on_progress(f"reading {Path(name).name}", 0, 0)), options, on_progress)
+    return read(asked, lambda name: on_progress(f"reading {Path(name).name}", 0, 0))
 
 
-def summary_of(decoded: Profile, options: Options, on_progress: Progress = lambda label, done, total: None) -> ProfileSummary:
+def summary_of(profile: Profile, options: Options, on_progress: Progress = lambda label, done, total: None) -> ProfileSummary:
     """Summarize a profile that was read already, such as `exporting.as_profile` of a run that the probe recorded."""
     on_progress("summarizing", 0, 0)
-    return summarize(decoded, options, generated_at_utc=now())
+    return summarize(profile, options, generated_at_utc=now())
 
 
 def now() -> str:

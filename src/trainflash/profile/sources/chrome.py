@@ -221,7 +221,8 @@ class _Reader:
 
     def _side_of(self, category: str, group: list, columns: dict[str, np.ndarray]) -> dict[str, tuple[np.ndarray | None, np.ndarray]]:
         steps = self.names.steps(columns["name"], columns["kind"])
-        return ({} if steps is None else {"step": steps}) | self._side(self.families.of(kind_of(category, "")), group)
+        side = self._side(self.families.of(kind_of(category, "")), group)
+        return side if steps is None else side | {"step": steps}
 
     def _side(self, family: kineto_args.Family, group: list) -> dict[str, tuple[np.ndarray | None, np.ndarray]]:
         args = self._args(family, group) if family.args else ()

@@ -81,6 +81,7 @@ _HOST = (
     ("kernel_backend", "kernel_backend"),
     ("Collective name", "collective"),
 )
+_MARK = (("step_num", "step"),)
 _TRITON = (("kernel_file", "kernel_file"),)
 _PYTHON = (
     ("Python id", "python_id"),
@@ -153,12 +154,15 @@ class Families:
     def __init__(self, read: Collection[str]) -> None:
         self._read = read
         collective = self._more("collective", _COLLECTIVE)
-        host = self._family(_HOST, more={**collective, **self._more("kernel_backend", _TRITON)})
+        triton = self._more("kernel_backend", _TRITON)
+        host = self._family(_HOST, more={**collective, **triton})
+        annotation = self._family(_HOST, _MARK, more={**collective, **triton})
         device = self._family(_DEVICE, more=collective)
         runtime = self._family(_RUNTIME, more=self._more("kernel", _LAUNCH))
         self._any = self._family(_HOST, _TRITON, _PYTHON, _DEVICE, _RUNTIME, _LAUNCH, _XLA, more=collective)
         self._of_kind = {
-            **dict.fromkeys((Kind.HOST_OP, Kind.ANNOTATION), host),
+            Kind.HOST_OP: host,
+            Kind.ANNOTATION: annotation,
             **dict.fromkeys((Kind.KERNEL, Kind.MEMCPY, Kind.MEMSET, Kind.SYNC, Kind.DEVICE_ANNOTATION), device),
             **dict.fromkeys((Kind.RUNTIME, Kind.DRIVER), runtime),
             Kind.PYTHON: self._family(_PYTHON),
