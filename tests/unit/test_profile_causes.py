@@ -231,3 +231,36 @@ def test_the_host_that_computes_between_launches_is_told_as_such():
     )
     first = summarize(profile(trace(events))).optimization_candidates[0]
     assert first.finding == "host_code" and any("aten::normal_" in each for each in first.evidence)
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "kernel", "knobs"),
+    [
+        ("SGD", "vectorized_elementwise_kernel", ("optimizer_fused", "optimizer_foreach")),
+        ("AdamW", "multi_tensor_apply_kernel", ("optimizer_fused",)),
+        ("RMSprop", "vectorized_elementwise_kernel", ("optimizer_foreach",)),
+        ("Shampoo", "vectorized_elementwise_kernel", ()),
+        ("Adam", "FusedAdamMathFunctor", ()),
+    ],
+)
+def test_no_setting_is_advised_that_the_optimizer_lacks_or_has_already(optimizer, kernel, knobs):
+    events = []
+    for n in range(6):
+        at = n * 10_000
+        events += [step(5 + n, at, 10_000), host(f"Optimizer.step#{optimizer}.step", at, 8_000, kind=Kind.ANNOTATION)]
+        for place in range(40):
+            events += launched(kernel, at + place * 200, at + place * 200 + 10, 20, n * 100 + place + 1)
+    assert findings(summarize(profile(trace(events))))["optimizer"].knobs == knobs
+
+
+def test_pinning_is_advised_as_a_setting_only_where_there_is_a_loader():
+    def run(*more):
+        events = []
+        for at in range(0, 20_000, 1000):
+            events += launched("gemm", at, at + 10, 490, at + 1)
+            events += copied("Memcpy HtoD (Pageable -> Device)", at + 20, 400, at + 500, 490, at + 2, 10**6)
+        return findings(summarize(profile(trace([*events, *more]))))["h2d"].knobs
+
+    assert run() == ()
+    loading = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
+    assert run(host(loading, 1, 5)) == ("pin_memory",)

@@ -128,3 +128,17 @@ def test_steps_as_begin_and_end_are_steps():
         events.append({"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 1000 * n + 10, "dur": 900})
     decoded = chrome.read([json.dumps({"schemaVersion": 1, "traceEvents": events}).encode()], "trace.json")
     assert lengths(summarize(profile(decoded))) == [(n, 1000) for n in range(5)]
+
+
+def test_calls_of_one_compiled_function_are_the_steps_where_nothing_marks_any():
+    """Five calls behind seconds in which the profiler starts; smaller compiled functions are called inside and between."""
+    events = [host("$profiler.py:101 start_trace", 0, 9_000_000, kind=Kind.PYTHON)]
+    for n in range(5):
+        at = 9_001_000 + n * 2_000
+        events.append(host("PjitFunction(loss_fn)", at, 1_500, kind=Kind.ANNOTATION))
+        events += [host("PjitFunction(add)", at + there, 20, kind=Kind.ANNOTATION) for there in (10, 1_600)]
+        events += launched("gemm", at + 20, at + 40, 1_900, n + 1)
+    summary = summarize(profile(trace(events)))
+    assert summary.step_time.basis == "repeated_calls" and summary.step_time.all_steps.count == 5
+    assert summary.time_breakdown.window_us <= 10_000 and any("loss_fn" in each for each in summary.trace_overview.quality_warnings)
+    assert summary.optimization_candidates[0].finding == "compute"

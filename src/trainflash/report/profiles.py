@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from markupsafe import Markup
 from rich.console import Group
 from rich.padding import Padding
 
 from trainflash.report import figures, ink, pictures, profile_answers, profile_pictures, profile_sheets
+from trainflash.report.op_names import readable
 from trainflash.report.profile_sheets import Block, Sheet
 from trainflash.report.rendering import template
 from trainflash.schema.profile_changes import ProfileAnswer, ProfileAssessment, ProfileComparison, ProfileHistory
@@ -74,6 +76,24 @@ def html(
 
 
 def _sheet(value: Artefact, assessment: ProfileAssessment | None, top_k: int) -> Sheet:
+    return _for_people(_whole(value, assessment, top_k))
+
+
+def _for_people(sheet: Sheet) -> Sheet:
+    """The sheet with names of C++ shortened: whole ones stand in JSON."""
+    blocks = [
+        replace(
+            block,
+            rows=tuple(tuple(map(readable, row)) for row in block.rows),
+            items=tuple(replace(item, text=readable(item.text), details=tuple(map(readable, item.details))) for item in block.items),
+            notes=tuple(map(readable, block.notes)),
+        )
+        for block in sheet.blocks
+    ]
+    return replace(sheet, headline=readable(sheet.headline), blocks=tuple(blocks))
+
+
+def _whole(value: Artefact, assessment: ProfileAssessment | None, top_k: int) -> Sheet:
     if isinstance(value, ProfileSummary):
         return profile_sheets.of_summary(value, top_k)
     if isinstance(value, ProfileComparison):

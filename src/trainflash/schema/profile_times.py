@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 BreakdownMode = Literal["exclusive_global", "exclusive_per_track", "inclusive"]
-Basis = Literal["step_markers", "optimizer_steps", "device_steps", "xprof", "none"]
+Basis = Literal["step_markers", "optimizer_steps", "device_steps", "repeated_calls", "xprof", "none"]
 IdleCauseName = Literal[
     "data_loading", "launch_bound", "synchronization", "copy", "collective_wait", "no_work", "host_code", "queued", "startup", "unknown",
 ]  # fmt: skip

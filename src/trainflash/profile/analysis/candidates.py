@@ -5,6 +5,7 @@ Rules are functions of one signature in one literal tuple. A rule whose figures 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -17,6 +18,8 @@ from trainflash.schema.profile_times import IdleCause
 from trainflash.schema.profiles import OptimizationCandidate, ProfileSummary
 
 US_PER_MS = 1000
+_FUSED = frozenset({"Adam", "AdamW", "SGD", "Adagrad"})  # classes of torch.optim that have such an implementation
+_FOREACH = frozenset({"NAdam", "RAdam", "Adamax", "RMSprop", "Adadelta", "ASGD", "Rprop"})
 
 
 @dataclass(frozen=True)
@@ -129,7 +132,7 @@ def _loading(case: _Case) -> Iterator[OptimizationCandidate]:
     if not cause:
         return
     names = case.names()
-    single = "_SingleProcessDataLoaderIter" in names
+    single, loader = "_SingleProcessDataLoaderIter" in names, "DataLoader" in names
     how = "in the training process itself" if single else "by the loader"
     suggestions = [
         "load in worker processes" if single else "give the loader more workers, or let them prefetch more",
@@ -137,7 +140,7 @@ def _loading(case: _Case) -> Iterator[OptimizationCandidate]:
     ]
     yield _candidate(
         "data_loading", "The device waits for batches", f"Batches are made {how} while nothing runs on the device.", "input_cpu",
-        ("dataloader_workers", "memoize_function") if single else ("dataloader_workers", "prefetch_factor", "memoize_function"),
+        () if not loader else ("dataloader_workers",) if single else ("dataloader_workers", "prefetch_factor"),
         case.part(cause.total_us), suggestions, _idle_figures(case, cause),
     )  # fmt: skip
 
@@ -152,7 +155,7 @@ def _loading_on_the_host(case: _Case) -> Iterator[OptimizationCandidate]:
     if share >= case.limits.listed:
         yield _candidate(
             "data_loading", "The training waits for batches", "In each step the training thread fetches its batch while no operator runs.",
-            "input_cpu", ("dataloader_workers", "memoize_function"), min(share, 1.0),
+            "input_cpu", ("dataloader_workers",) if "DataLoader" in case.names() else (), min(share, 1.0),
             ["load in worker processes, or more of them", "remember results that are computed again"],
             [Evidence("data loading in a step", round(steps.data_loading_mean_us / US_PER_MS, 3), "ms")],
         )  # fmt: skip
@@ -225,7 +228,8 @@ def _pageable(case: _Case) -> Iterator[OptimizationCandidate]:
         return
     yield _candidate(
         "pageable_copies", "Copies to the device from pageable memory", "Such copies go through a staging buffer and hold up the host.",
-        "h2d", ("pin_memory",), part, ["pin the batches, and copy with non_blocking=True"], _copied(unpinned),
+        "h2d", ("pin_memory",) if "DataLoader" in case.names() else (), part,
+        ["pin the batches, and copy with non_blocking=True"], _copied(unpinned),
     )  # fmt: skip
 
 
@@ -323,7 +327,7 @@ def _communication(case: _Case) -> Iterator[OptimizationCandidate]:
         figures += [Evidence("collectives a step", round(each_step, 1)), Evidence("mean collective", round(mean_us, 1), "µs")]
         yield _candidate(
             "small_collectives", "Many small collectives", "Each of them waits for all ranks and moves little; nothing computes beside.",
-            "communication", (), part,
+            "communication", ("ddp_bucket_cap",) if "DistributedDataParallel" in case.names() else (), part,
             ["larger buckets: bucket_cap_mb of DistributedDataParallel, or one flat buffer", "reduce once for all micro-batches (no_sync)"],
             figures,
         )  # fmt: skip
@@ -395,10 +399,20 @@ def _optimizer(case: _Case) -> Iterator[OptimizationCandidate]:
     yield _candidate(
         "optimizer", "The optimizer's step takes long",
         "It launches many small kernels, one after another." if on_device else "It calls many small operators, one after another.",
-        "optimizer", ("optimizer_fused", "optimizer_foreach"), part,
+        "optimizer", _optimizer_knobs(case, region.path if region else ""), part,
         ["use the fused or the foreach implementation"],
         [Evidence("in Optimizer.step", round(host / US_PER_MS, 3), "ms"), Evidence("steps", count)],
     )  # fmt: skip
+
+
+def _optimizer_knobs(case: _Case, path: str) -> tuple[str, ...]:
+    """Those that the optimizer's class takes and that are not at work already: its kernels tell."""
+    found = re.search(r"Optimizer\.step#(\w+)\.step$", path)
+    kernels = "\n".join(op.name for op in case.summary.hot_ops)
+    if not found or re.search(r"fused_?(?:adam|sgd|adagrad)", kernels, re.IGNORECASE):
+        return ()
+    fused = ("optimizer_fused",) if found[1] in _FUSED else ()
+    return fused + (("optimizer_foreach",) if found[1] in _FUSED | _FOREACH and "multi_tensor_apply" not in kernels else ())
 
 
 def _layout(case: _Case) -> Iterator[OptimizationCandidate]:

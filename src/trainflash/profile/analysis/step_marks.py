@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from trainflash.profile.analysis import words
+from trainflash.profile.analysis.tallies import summed
 from trainflash.profile.analysis.thresholds import DEFAULT, Thresholds
 from trainflash.profile.analysis.view import Rank
 from trainflash.profile.events import Kind
@@ -41,7 +42,7 @@ class RankSteps:
 
 def steps_of(rank: Rank, limits: Thresholds = DEFAULT) -> RankSteps:
     """The steps of one rank."""
-    found = _marked(rank, limits) or _by_optimizer(rank) or _on_device(rank)
+    found = _marked(rank, limits) or _by_optimizer(rank) or _on_device(rank) or _by_calls(rank, limits)
     none = np.empty(0, np.int64)
     return found or RankSteps(none, none, none, "none")
 
@@ -220,3 +221,29 @@ def _on_device(rank: Rank) -> RankSteps | None:
     number = rank.trace.column("step").take(rows, -1)
     number = np.where(number >= 0, number, np.arange(len(rows)))
     return RankSteps(number, rank.start[rows], rank.end[rows], "device_steps")
+
+
+def _by_calls(rank: Rank, limits: Thresholds) -> RankSteps | None:
+    """Calls of the one compiled function that a loop calls again and again, where nothing marks steps: each lasts until the next one.
+
+    It is the one whose outermost calls take the most time; the device must do most of its work from the first of them on.
+    """
+    rows = rank.rows(Kind.ANNOTATION)
+    rows = rows[rank.named(rows, words.is_compiled_call)]
+    if len(rows) < limits.calls_least or not len(rank.device):
+        return None
+    rows = rows[rank.nest(rows).parent < 0]
+    names, which, count = np.unique(rank.trace.events.name[rows], return_inverse=True, return_counts=True)
+    time = summed(which, rank.trace.events.duration_ns[rows], len(names))
+    mine = rows[which == int(np.argmax(np.where(count >= limits.calls_least, time, -1)))]
+    if len(mine) < limits.calls_least:
+        return None
+    start = np.sort(rank.start[mine])
+    work = rank.device.end - rank.device.start
+    behind = rank.device.start >= start[0]
+    if 2 * int(work[behind].sum()) < int(work.sum()):
+        return None
+    last = max(int(rank.end[mine].max()), int(rank.device.end[behind].max(initial=0)))
+    end = np.append(start[1:], last)
+    note = f"no mark of steps: calls of {rank.name(int(mine[0]))} are taken for them"
+    return RankSteps(np.arange(len(start)), start, end, "repeated_calls", (note,))

@@ -17,6 +17,7 @@ class Thresholds:
     warmup_most: float = 1 / 3  # own: a trace that warms up for more than a third of its steps has no steady part to compare with
     class_steps: int = 6  # own: two kinds of steps can't be told from noise in fewer
     class_ratio: float = 1.2  # own: a heavier kind that costs a fifth more can pay for a look
+    calls_least: int = 3  # own: fewer calls of a compiled function show no loop
     stop_share: float = 0.1  # measured: the mark that a profiler opens as it stops took 0.5 % of a step
     ahead: float = 0.5  # own: a host that is half a step ahead of its device marks no step's time; measured: 0.09 where it reads losses
     class_explained: float = 0.8  # own: the split must explain this much of the variance, noise around one mean gives 0.64 at best

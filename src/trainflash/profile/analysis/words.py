@@ -47,6 +47,7 @@ _SYNCHRONISING = re.compile(
     r"BlockHostUntil|BlockUntilReady|block_until_ready|AwaitReady"
 )
 _COPY_CALL = re.compile(r"^(?:cuda|hip|cu)Memcpy|CopyToDevice|TransferToDevice")
+_COMPILED_CALL = re.compile(r"^PjitFunction\(")
 _ALLOCATING = re.compile(r"^aten::(?:empty(?:_strided|_like)?|resize_|new_empty|contiguous|clone)$")
 _LAUNCH = re.compile(r"^(?:cuda|hip|cu|hipExt|hipModule|hipExtModule)Launch(?:Cooperative)?Kernel|^cuLaunch(?!Host)")
 _CAPTURE = re.compile(r"(?:Stream(?:Begin|End)Capture|StreamGetCaptureInfo|GraphInstantiate)")
@@ -149,6 +150,11 @@ def is_synchronising(name: str) -> bool:
 def is_copy_call(name: str) -> bool:
     """A runtime call that copies."""
     return bool(_COPY_CALL.search(name))
+
+
+def is_compiled_call(name: str) -> bool:
+    """The call of a function that JAX compiled as a whole."""
+    return bool(_COMPILED_CALL.search(name))
 
 
 def is_allocating(name: str) -> bool:
