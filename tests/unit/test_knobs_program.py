@@ -92,3 +92,16 @@ def test_a_file_that_never_ran_refuses_nothing(tmp_path):
     assert any("other.py" in each.reason for each in refused if each.knob == "persistent_workers")
     candidates, _, _ = made.plan(replace(run, imported=("train.py", "data.py")), found)
     assert "persistent_workers" in [each.knob for each in candidates]
+
+
+def test_spans_are_those_of_libcst():
+    odd = (
+        "\ufeff# -*- coding: utf-8 -*-\ndef f(é=(1), *, b):\n    return [(é + 'ß')  # ü\n    ]\n\n\nif f: x = (yield_)\n\nclass A(B): pass"
+    ).encode()
+    for raw in (odd, b"", b"\n", b"x", *(path.read_bytes() for path in sorted((EVERYTHING / "knobs").glob("*.py")))):
+        file = python_source.parse("a.py", raw)
+        theirs = file.wrapper.resolve(cst.metadata.ByteSpanPositionProvider)
+        shift = 3 if raw.startswith(b"\xef\xbb\xbf") else 0
+        for node in file.nodes[0 if raw.strip() else 1 :]:
+            if node in theirs:
+                assert file.span(node) == (theirs[node].start + shift, theirs[node].start + theirs[node].length + shift)

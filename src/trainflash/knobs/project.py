@@ -92,13 +92,14 @@ class Project:
 
     def parsed(self, *words: str) -> Iterator[PythonFile]:
         """The program's Python files that contain all `words` and can be parsed; all of the project's where the entry is unknown."""
-        for path in self.program:
-            raw = self.read(path)
-            if all(word.encode() in raw for word in words):
-                try:
-                    yield self.python(path)
-                except UsageError:
-                    continue
+        known = ("parsed", words)
+        if known not in self.answers:
+            self.answers[known] = [path for path in self.program if all(word.encode() in self.read(path) for word in words)]
+        for path in self.answers[known]:  # type: ignore[attr-defined]
+            try:
+                yield self.python(path)
+            except UsageError:
+                continue
 
     def has_module(self, module: str) -> bool:
         """Whether a file of the program can be the module of that dotted name."""

@@ -70,7 +70,7 @@ def makers(project: Project, file: PythonFile, function: cst.FunctionDef) -> lis
 @remembered
 def named(project: Project, name: str) -> list[tuple[PythonFile, cst.Call]]:
     """Calls by a name, in all files."""
-    found = [(where, call) for where in project.parsed(name) for call in where.calls]
+    found = [(where, call) for where in project.parsed(name) for call in where.calls_of(name)]
     return [(where, call) for where, call in found if (where.full_name(call.func) or callees.called_name(call)).split(".")[-1] == name]
 
 

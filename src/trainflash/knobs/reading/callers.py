@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import libcst as cst
 
 from trainflash.knobs.project import Project
@@ -21,7 +23,7 @@ def sites(project: Project, file: PythonFile, function: cst.FunctionDef) -> list
     name = owner.name.value if constructor else function.name.value  # type: ignore[union-attr]
     found = []
     for where in project.parsed(name):
-        for call in where.calls:
+        for call in where.calls_of(name):
             called = dotted(call.func)
             if isinstance(call.func, cst.Attribute) and call.func.attr.value == name:
                 module = where.import_of(call.func)
@@ -33,6 +35,18 @@ def sites(project: Project, file: PythonFile, function: cst.FunctionDef) -> list
             elif (owner is None or constructor) and isinstance(call.func, cst.Name):
                 found += [(where, call)] if (where.import_of(call.func) or "").split(".")[-1] == name else []
     return found
+
+
+def led_from(project: Project, file: PythonFile, node: cst.CSTNode, deepest: int) -> Iterator[tuple[PythonFile, cst.CSTNode]]:
+    """`node` itself, and what calls the functions around it, nearest first, through `deepest` functions; each function once."""
+    places: list[tuple[PythonFile, cst.CSTNode]] = [(file, node)]
+    seen: set[int] = set()
+    for _ in range(deepest + 2):
+        yield from places
+        around = [(where, function) for where, each in places if (function := where.function_around(each)) is not None]
+        fresh = {id(function): (where, function) for where, function in around if id(function) not in seen}
+        seen |= set(fresh)
+        places = [site for where, function in fresh.values() for site in sites(project, where, function)]
 
 
 def only_argument(

@@ -12,7 +12,7 @@ import libcst as cst
 from libcst import metadata
 
 from trainflash.errors import UsageError
-from trainflash.knobs.reading import tree
+from trainflash.knobs.reading import spans, tree
 from trainflash.knobs.reading.tree import descendants
 from trainflash.schema import Location
 
@@ -42,8 +42,12 @@ class PythonFile:
         return self.wrapper.module
 
     @cached_property
-    def _spans(self):
-        return self.wrapper.resolve(metadata.ByteSpanPositionProvider)
+    def _spans(self) -> dict[int, tuple[int, int]]:
+        return spans.spans(self.module)
+
+    @cached_property
+    def _shift(self) -> int:
+        return len(BOM) if self.raw.startswith(BOM) else 0
 
     @cached_property
     def _line_starts(self) -> list[int]:
@@ -63,9 +67,8 @@ class PythonFile:
 
     def span(self, node: cst.CSTNode) -> tuple[int, int]:
         """First byte and the byte after the last of `node`, parentheses around an expression not counted."""
-        found = self._spans[node]
-        shift = len(BOM) if self.raw.startswith(BOM) else 0
-        return found.start + shift, found.start + found.length + shift
+        start, end = self._spans[id(node)]
+        return start + self._shift, end + self._shift
 
     def outer_span(self, node: cst.BaseExpression) -> tuple[int, int]:
         """Like `span`, with the parentheses that belong to the expression."""
@@ -162,6 +165,20 @@ class PythonFile:
     @cached_property
     def calls(self) -> tuple[cst.Call, ...]:
         return tuple(self.each(cst.Call))  # type: ignore[arg-type]
+
+    @cached_property
+    def _calls_by_name(self) -> dict[str, list[cst.Call]]:
+        found: dict[str, list[cst.Call]] = {}
+        for call in self.calls:
+            last = call.func.attr if isinstance(call.func, cst.Attribute) else call.func
+            if isinstance(last, cst.Name):
+                found.setdefault(last.value, []).append(call)
+        return found
+
+    def calls_of(self, name: str) -> list[cst.Call]:
+        """Calls by `name`, plain or of an attribute, and by other names that an import gave to what is called so."""
+        others = [local for local, full in self.imported.items() if local != name and full.rpartition(".")[2] == name]
+        return [call for each in (name, *others) for call in self._calls_by_name.get(each, ())]
 
     @cached_property
     def functions(self) -> tuple[cst.FunctionDef, ...]:

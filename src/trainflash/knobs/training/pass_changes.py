@@ -24,7 +24,7 @@ def none(project: Project, call: cst.Call) -> None:
     """Raises `UsageError` where the data of the loader `call`, or what says which come next, changes while somebody goes through it."""
     loops = {id(loop) for loop in _loops(project, call)}
     for file, node, told in worker_state.changed(project, samplers=True):
-        if _within(project, file, node, loops, 0):
+        if _within(project, file, node, loops):
             raise refuse(f"{file.location(node)}: {told} while a pass runs, and workers make batches ahead of it from copies")
 
 
@@ -51,13 +51,13 @@ def _names(project: Project, call: cst.Call) -> set[str]:
     return set()
 
 
-def _within(project: Project, file: PythonFile, node: cst.CSTNode, loops: set[int], depth: int) -> bool:
+def _within(project: Project, file: PythonFile, node: cst.CSTNode, loops: set[int]) -> bool:
     """Whether `node` runs within one of the loops, itself or by a call."""
-    if any(id(loop) in loops for loop in file.loops_around(node)):
-        return True
-    function = file.function_around(node)
-    if function is None or depth > DEEPEST:
-        return False
-    if function.name.value in STEPS:
-        return True
-    return any(_within(project, where, site, loops, depth + 1) for where, site in callers.sites(project, file, function))
+    return any(
+        any(id(loop) in loops for loop in where.loops_around(each)) or _is_step(where.function_around(each))
+        for where, each in callers.led_from(project, file, node, DEEPEST)
+    )
+
+
+def _is_step(function: cst.FunctionDef | None) -> bool:
+    return function is not None and function.name.value in STEPS
