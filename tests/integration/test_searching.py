@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import html
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -10,9 +12,11 @@ import sys
 import traceback
 from collections import Counter
 from dataclasses import replace
+from io import StringIO
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 from search_stage import COMMAND, Stage, candidate, die_after, project, read
 
 from trainflash import report, sandbox
@@ -495,3 +499,35 @@ def test_an_open_answer_without_a_gain_is_left(tmp_path, monkeypatch):
     stage = Stage(monkeypatch, tmp_path / "measured")
     came_to = search(made)
     assert came_to.ending != "budget" and stage.measured == ["noisy=1"]
+
+
+def test_a_search_without_a_gain_says_what_to_do_next(found, stage):
+    """The budget buys no second experiment: what it would take, and the largest cost, each as a command."""
+    stage.pays = set()
+    now = [0.0]
+
+    def clock() -> float:
+        now[0] += 45.0
+        return now[0]
+
+    came_to = search(found, budget_s=150.0, clock=clock)
+    shown = showing.view(found, spent_s=came_to.spent_s, stopped_because=came_to.stopped_because)
+    assert [one.decision for one in came_to.experiments] == ["rejected"] and shown.approve_command is None
+    untried, task = shown.next_steps
+    assert "fused = 1 was not tried yet; it saves at most 23% of the time" in untried.said
+    assert re.fullmatch(r"trainflash optimize try fused=1 --at train\.py:\d+ --budget \d+m -- python train\.py", untried.command)
+    assert task.command == "trainflash optimize brief --finding repeated_work -- python train.py"
+    out = StringIO()
+    Console(file=out, width=200).print(report.tune_result(shown))
+    for text in (out.getvalue(), html.unescape(report.html(shown, (), found.plan())), report.markdown(shown)):
+        assert untried.command in text and task.command in text and "nothing awaits" not in text
+
+
+def test_an_open_answer_is_what_to_go_on_with(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    made = session.create(project(tmp_path / "project", ("noisy",)))
+    Stage(monkeypatch, tmp_path / "measured")
+    search(made)
+    first = showing.view(made).next_steps[0]
+    assert "noisy = 1 was faster so far" in first.said
+    assert re.fullmatch(r"trainflash verify --experiment 1 --budget \d+m -- python train\.py", first.command)

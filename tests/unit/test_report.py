@@ -16,7 +16,20 @@ from rich.console import Console, RenderableType
 from trainflash import report
 from trainflash.errors import ProgramFailed, UsageError
 from trainflash.report import figures
-from trainflash.schema import Evidence, Resources, RunPart, Sandbox, Speedup, WholeRun
+from trainflash.schema import (
+    Candidate,
+    Cost,
+    Evidence,
+    Location,
+    Plan,
+    Refusal,
+    Resources,
+    RunPart,
+    Sandbox,
+    Speedup,
+    WholeRun,
+    Worth,
+)  # fmt: skip
 
 HOSTILE = '$x^ <script>alert(1)</script> [bold]x[/bold] [redacted] | `y` \x1b[31mred\u202e "quoted" & more'
 
@@ -337,3 +350,44 @@ def test_the_whole_run_says_what_its_factor_rests_on():
     assert figures.whole_run(growing).endswith("s, measured; step 5 to 300 2.00×; step 300 to 1,256 0.50×")
     unseen = replace(growing, speedup=None, basis="not_claimed")
     assert figures.whole_run(unseen).startswith("nothing is claimed of its 1,256 steps; step 5 to 300")
+
+
+def _worth(share: float, chance: float = 0.5) -> Worth:
+    return Worth(share, chance, 90.0)
+
+
+def test_a_plan_shows_each_cost_with_its_candidates_then_three_refusals_that_matter() -> None:
+    here = Location("train.py", 34, "main")
+    gc = Candidate(
+        "gc_threshold", "50000", "garbage_collection", Location("train.py", 8), "same", "", "collect less often", worth=_worth(0.4)
+    )
+    workers = [Candidate("dataloader_workers", n, "input_cpu", here, "same", "", "more workers", worth=_worth(0.35)) for n in ("1", "2")]
+    rare = Candidate("eval_cadence", "200", "evaluation", here, "cadence", "", "evaluate less often", worth=_worth(0.07, 0.25))
+    plan = Plan(
+        run="diagnose-001",
+        created_utc="2026-11-21T12:04:00Z",
+        candidates=(gc, *workers, rare),
+        refused=(*(Refusal(f"knob_{n}", "input_cpu", f"reason {n}") for n in range(5)), Refusal("idle", "input_cpu", "no such call", True)),
+        costs=(
+            Cost("garbage_collection", here, 0.4, 0.4), Cost("input_cpu", here, 0.35, 0.35), Cost("evaluation", None, 0.07, 0.07),
+            Cost("host_code", here, 0.05, 0.05),
+        ),
+        briefs=scenarios.PLAN.briefs,
+    )  # fmt: skip
+    text = " ".join(_print(report.plan(plan), 400).split())
+    order = ["40.0 % of the time: garbage_collection", "1. gc_threshold = 50000", "input_cpu at", "2–3. dataloader_workers = 1, 2",
+             "evaluation", "4. ",
+             "needs --allow cadence", "host_code", "no setting and no transform fits",
+             "Not possible here", "reason 2", "3 more refusals"]  # fmt: skip
+    assert sorted(order, key=text.index) == order
+    assert "at most 1.67×; pays in 50% of such cases; a verdict takes about 1 min 30 s" in text
+    assert "reason 3" not in text and "no such call" not in text, "the rest is in --json"
+    assert text.count("dataloader_workers") == 1 and "optimize brief --finding host_code -- CMD" in text
+
+
+def test_a_plan_of_no_diagnosis_says_so() -> None:
+    plan = replace(scenarios.PLAN, candidates=(), refused=(), briefs=(), abstained="only 3 steps were seen", advice=("give it longer",))
+    text = " ".join(_print(report.plan(plan), 200).split())
+    assert "no plan: only 3 steps were seen" in text and "give it longer" in text and "knob" not in text
+    healthy = _print(report.plan(replace(plan, abstained=None, advice=())), 200)
+    assert "no cost that a change could save" in healthy

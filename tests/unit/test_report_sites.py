@@ -86,9 +86,8 @@ def test_an_operator_that_says_nothing_about_its_line_is_left_out() -> None:
 def test_briefs_hold_the_sites_and_show_them_in_short() -> None:
     plan = replace(scenarios.PLAN, briefs=(replace(scenarios.PLAN.briefs[0], sites=shown.SITES),))
     short = "68.2 % train.py:29 (a metric); 16.0 % train.py:27; 8.7 % train.py:48"
-    assert short in " ".join(_print(report.plan(plan), 400).split())
     assert short in _page(plan=plan)
-    assert "where the time goes" not in _print(report.plan(scenarios.PLAN))
+    assert "where the time goes" not in _print(report.plan(plan)).lower(), "the plan names the task, and its command shows it"
     assert from_plain(Plan, to_plain(plan)) == plan
     assert "train.py" in dump_yaml(plan) and "&id" not in dump_yaml(plan)
 

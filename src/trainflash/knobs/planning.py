@@ -13,7 +13,7 @@ from trainflash.knobs import briefs, splices
 from trainflash.knobs.edits import locating
 from trainflash.knobs.knob_files import Knob, by_name, catalogue
 from trainflash.knobs.project import Project
-from trainflash.knobs.reading.expressions import NoPlace, same
+from trainflash.knobs.reading.expressions import NoPlace, no_place, same
 from trainflash.knobs.reading.python_source import parse
 from trainflash.knobs.scene import Scene, Target, available_memory
 from trainflash.schema import Brief, Candidate, Command, Diagnosis, Finding, Kind, Location, Refusal, Summary, WordChange
@@ -52,7 +52,8 @@ def plan(
                 _demand(knob, scene)
                 made += _candidates(knob, scene, finding.kind, None)
             except UsageError as bad:
-                refusals.setdefault((knob.name, bad.message), Refusal(knob.name, finding.kind, bad.message))
+                moot = isinstance(bad, NoPlace)
+                refusals.setdefault((knob.name, bad.message), Refusal(knob.name, finding.kind, bad.message, moot))
             except Exception as fault:  # one knob that stumbles over a program must not cost the others; its refusal tells of it
                 reason = f"TrainFlash itself failed on this program ({type(fault).__name__}: {fault}); the other knobs were tried"
                 refusals.setdefault((knob.name, reason), Refusal(knob.name, finding.kind, reason))
@@ -135,13 +136,14 @@ def _candidates(knob: Knob, scene: Scene, kind: Kind, wanted: Any) -> list[Candi
             continue
         return [candidate for target in targets for candidate in _at_target(knob, scene, target, kind, wanted)]
     telling = [bad for bad in reasons if not bad.message.startswith("no call of")] or reasons
-    raise UsageError("; ".join(dict.fromkeys(bad.message for bad in telling)), telling[0].mend)
+    refusal = NoPlace if all(isinstance(bad, NoPlace) for bad in reasons) else UsageError
+    raise refusal("; ".join(dict.fromkeys(bad.message for bad in telling)), telling[0].mend)
 
 
 def _demand(knob: Knob, scene: Scene) -> None:
     for condition in knob.requires:
         if not condition.holds(scene.facts):
-            raise UsageError(condition.otherwise, f"{knob.name} is for runs where that is otherwise")
+            raise no_place(condition.otherwise, f"{knob.name} is for runs where that is otherwise")
 
 
 def _at_target(knob: Knob, scene: Scene, target: Target, kind: Kind, wanted: Any) -> list[Candidate]:

@@ -15,13 +15,14 @@ from trainflash.report.icicles import Calls
 from trainflash.report.live import live
 from trainflash.report.outcomes import experiments, fidelity, tune_result, verdict
 from trainflash.report.page import html
+from trainflash.report.plans import plan
 from trainflash.report.pull_request import markdown
 from trainflash.report.step_pictures import Steps
-from trainflash.report.terminal import diagnosis, diff, error, plan, sandbox
-from trainflash.report.tune import Headline, TuneView, headline, next_step
+from trainflash.report.terminal import diagnosis, diff, error, sandbox
+from trainflash.report.tune import Headline, NextStep, TuneView, headline, next_step
 
 __all__ = [
-    "Calls", "Headline", "Steps", "TuneView", "brief", "diagnosis", "diff", "error", "experiments", "explanation", "fidelity", "gates",
-    "headline", "health", "html", "live", "log", "markdown", "next_step", "plan", "profiles", "proposal", "sandbox", "tune_result",
-    "verdict", "verified",
+    "Calls", "Headline", "NextStep", "Steps", "TuneView", "brief", "diagnosis", "diff", "error", "experiments", "explanation",
+    "fidelity", "gates", "headline", "health", "html", "live", "log", "markdown", "next_step", "plan", "profiles", "proposal",
+    "sandbox", "tune_result", "verdict", "verified",
 ]  # fmt: skip

@@ -97,6 +97,8 @@ def tune_result(view: TuneView) -> RenderableType:
     ]
     if view.approve_command:
         parts.append(unbroken(f"    {view.approve_command}", "bold"))
+    for step in view.next_steps:
+        parts += [*bullets([step.said]), *([unbroken(f"    {step.command}", "bold")] if step.command else [])]
     return Group(*parts)
 
 

@@ -28,6 +28,7 @@ def markdown(view: TuneView) -> str:
     if view.ledger:
         blocks += [f"### {ledger.TITLE}", table(ledger.HEAD, ledger.rows(view.ledger), right=len(ledger.HEAD) - 1)]
     blocks.append(text(next_step(view)) + (f"\n\n```sh\n{view.approve_command}\n```" if view.approve_command else ""))
+    blocks += [f"- {text(step.said)}" + (f"\n\n```sh\n{step.command}\n```" if step.command else "") for step in view.next_steps]
     ended = f"Stopped: {view.stopped_because}, after {figures.seconds(view.spent_s)}."
     blocks.append(
         f"<sub>{text(ended)} Speed-ups are means over paired fresh starts with 95 % intervals, all looks at the data included.</sub>"

@@ -14,9 +14,9 @@ from rich.table import Table
 from rich.text import Text
 
 from trainflash.report import figures, sites
-from trainflash.report.ink import PHASE_STYLES, Fitted, bar, bullets, explained, ink, joined, mark, table
+from trainflash.report.ink import PHASE_STYLES, Fitted, bar, bullets, explained, ink, joined, table
 from trainflash.report.tune import phase_names
-from trainflash.schema import Brief, Candidate, Diagnosis, Finding, PhaseStat, Plan, Sandbox, Site
+from trainflash.schema import Diagnosis, Finding, PhaseStat, Sandbox, Site
 
 _WIDE = 96
 _NARROW = 60
@@ -49,20 +49,6 @@ def diagnosis(found: Diagnosis) -> RenderableType:
         parts.append(Fitted(lambda width: _sites(found.sites, width)))
     parts += [finding(n, each) for n, each in enumerate(found.findings, 1)]
     parts += bullets(found.notes, "Note:")
-    return Group(*parts)
-
-
-def plan(made: Plan) -> RenderableType:
-    """What will be tried in which order, what was refused and why, and what is left to an assistant."""
-    parts: list[RenderableType] = []
-    if made.candidates:
-        parts.append(Fitted(lambda width: _candidates(made.candidates, width)))
-    else:
-        parts.append(Text("No knob fits what was found."))
-    if made.refused:
-        parts.append(Text("Not possible here", style="bold"))
-        parts += bullets([f"{refusal.knob} (for {refusal.finding}): {refusal.reason}" for refusal in made.refused], "✗")
-    parts += [_brief(brief) for brief in made.briefs]
     return Group(*parts)
 
 
@@ -155,35 +141,3 @@ def finding(n: int, finding: Finding) -> RenderableType:
     if finding.knobs:
         lines.append(f"knobs     {', '.join(finding.knobs)}")
     return Group(head, Padding(Group(ink(finding.summary), *(ink(line, "bright_black") for line in lines)), (0, 0, 1, 3)))
-
-
-def _candidates(candidates: Sequence[Candidate], width: int) -> RenderableType:
-    wide = width >= _WIDE
-    columns = ("At most", "Chance", "Cost")
-    made = table(
-        "#", "Knob", "Where", "May change", *(columns if wide else ()), right=("#", *columns), title="Will be tried, in this order"
-    )
-    for n, candidate in enumerate(candidates, 1):
-        where = ink(candidate.location or "whole program")
-        name = ink(f"{candidate.knob} = {candidate.value}")
-        row: list[RenderableType] = [str(n), joined(name, "\n", ink(candidate.why, "bright_black")) if wide else name, where]
-        worth = candidate.worth
-        if worth and wide:
-            weighed = [figures.times(1 / (1 - worth.saved_share)), f"{worth.chance:.0%}", figures.seconds(worth.cost_s)]
-        else:
-            weighed = [figures.DASH] * 3 if wide else []
-        made.add_row(*row, mark(candidate.risk, _risk(candidate.risk)), *weighed)
-    return explained(made)
-
-
-def _risk(risk: str) -> str:
-    return {"same": "nothing", "close": "rounding"}.get(risk, risk)
-
-
-def _brief(brief: Brief) -> RenderableType:
-    head = joined(("For an assistant: ", "bold"), ink(f"{brief.finding} at {figures.place(brief.location)}"))
-    lines = [ink(brief.summary), *(ink(f"knobs: {line}") for line in brief.tried)]
-    lines += [ink(each) for each in brief.read_rarely]
-    lines += [ink(f"where the time goes: {sites.briefly(brief.sites)}")] if brief.sites else []
-    lines += [ink(f"keep the same: {brief.keep_the_same}"), ink(f"judged by: {brief.judged_by}"), ink(brief.try_with)]
-    return Padding(Group(head, *(Padding(line, (0, 0, 0, 3)) for line in lines)), (1, 0, 0, 0))

@@ -23,6 +23,14 @@ MARKS: dict[Tone, str] = {"good": "✓", "bad": "✗", "unsure": "?"}
 
 
 @dataclass(frozen=True)
+class NextStep:
+    """What the owner could do, in a sentence, and the command that does it; "": there is none."""
+
+    said: str
+    command: str
+
+
+@dataclass(frozen=True)
 class TuneView:
     """Everything that the reports of one tuning show; texts are expected redacted. `diff` is that of all accepted experiments together."""
 
@@ -39,6 +47,7 @@ class TuneView:
     project: str = ""
     ledger: tuple[Earned, ...] = ()
     run_as: str = ""  # the command that what was accepted makes of the owner's
+    next_steps: tuple[NextStep, ...] = ()  # where nothing awaits approval
 
 
 @dataclass(frozen=True)
@@ -82,9 +91,13 @@ def next_step(view: TuneView) -> str:
     if view.run_as:
         return f"No file of your project needs to change. Start the training as `{view.run_as}`."
     if view.combined is not None and view.combined.verdict == "inconclusive":
-        return "Nothing in your project has changed. Run it again on a quieter machine or with a larger budget."
+        more = " What could be done next:" if view.next_steps else ""
+        return f"Nothing in your project has changed. Run it again on a quieter machine or with a larger budget.{more}"
     if view.combined is not None and view.combined.verdict == "reject":
-        return "Nothing in your project has changed. The reasons stand with each experiment."
+        more = " What could be done next:" if view.next_steps else ""
+        return f"Nothing in your project has changed. The reasons stand with each experiment.{more}"
+    if view.next_steps:
+        return "Nothing in your project has changed. What could be done next:"
     return "Nothing in your project has changed, and nothing awaits your approval."
 
 

@@ -117,6 +117,17 @@ class Refusal:
     knob: str
     finding: Kind
     reason: str
+    moot: bool = False  # the program has nothing that the knob is about
+
+
+@dataclass(frozen=True)
+class Cost:
+    """One cost that a plan answers: a finding, its place and its share of the wall time."""
+
+    finding: Kind
+    location: Location | None
+    share: float
+    saved_share: float  # of the wall time, at most, if it were gone
 
 
 @dataclass(frozen=True)
@@ -180,5 +191,8 @@ class Plan:
     run: str
     created_utc: str
     candidates: tuple[Candidate, ...]
-    refused: tuple[Refusal, ...] = ()
+    refused: tuple[Refusal, ...] = ()  # that of the knob that could have brought most first, those that are moot last
     briefs: tuple[Brief, ...] = ()
+    costs: tuple[Cost, ...] = ()  # all that is worth an experiment, the largest first
+    abstained: str | None = None  # why there is no diagnosis that a plan could answer
+    advice: tuple[str, ...] = ()  # then: what would make one possible

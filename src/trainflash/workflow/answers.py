@@ -127,6 +127,7 @@ def outcome(came_to: Outcome, accepted: Sequence[Experiment], command: str, show
         "ledger": [to_plain(each) for each in shown.ledger],
         "approve": shown.approve_command,
         "run_as": shown.run_as,
+        "next": [asdict(each) for each in shown.next_steps],
     }
 
 

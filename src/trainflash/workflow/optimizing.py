@@ -17,6 +17,7 @@ from trainflash.schema import (
     Brief,
     Candidate,
     Command,
+    Cost,
     Diagnosis,
     Experiment,
     Location,
@@ -76,11 +77,21 @@ def plan(
         run=diagnosis.run,
         created_utc=now_utc(),
         candidates=tuple(each for each in candidates if each in choice.open or each in choice.unagreed),
-        refused=tuple(_beyond(session, (*refused, *left))),
+        refused=order.telling(_beyond(session, (*refused, *left))),
         briefs=tuple(_briefs(project, diagnosis, written, (*refused, *left), choice)),
+        costs=_costs(diagnosis),
+        abstained=diagnosis.abstained,
+        advice=diagnosis.advice if diagnosis.abstained else (),
     )
     write_document(session.plan_path, replace(made, briefs=tuple(replace(one, code=redact.text(one.code)) for one in made.briefs)))
     return made, choice
+
+
+def _costs(diagnosis: Diagnosis) -> tuple[Cost, ...]:
+    """What is worth an experiment, the largest first."""
+    worth = [each for each in diagnosis.findings if each.kind not in {*NOTHING_TO_MEND, *hopeless(diagnosis)}]
+    worth.sort(key=ordering.saved_share, reverse=True)
+    return tuple(Cost(each.kind, each.location, each.share, round(ordering.saved_share(each), 4)) for each in worth)
 
 
 def _beyond(session: Session, refused: Iterable[Refusal]) -> Iterator[Refusal]:
@@ -95,7 +106,7 @@ def _briefs(
     project: Project, diagnosis: Diagnosis, written: Iterable[Brief], refused: Sequence[Refusal], choice: Choice
 ) -> Iterator[Brief]:
     """Those of findings that no knob answers, or none that is likely to pay unasked and was not tried; with what came of the knobs."""
-    told = list(written)
+    told = [brief for brief in written if brief.finding not in hopeless(diagnosis)]
     for finding in diagnosis.findings:
         known = {each.finding for each in told}
         if finding.kind not in {*choice.answered, *known, *NOTHING_TO_MEND, *hopeless(diagnosis)}:

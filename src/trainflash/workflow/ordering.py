@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from trainflash import knobs, stats
 from trainflash.knobs.facts import Facts
-from trainflash.schema import Candidate, Diagnosis, Finding, LogEntry, Runs, Summary, Worth, read_document
+from trainflash.schema import Candidate, Diagnosis, Finding, LogEntry, Refusal, Runs, Summary, Worth, read_document
 from trainflash.schema.findings import Change
 from trainflash.workflow.session import Session
 
@@ -136,6 +136,15 @@ class Order:
         """`candidates` with their worth, best first; equal ones as their finding names them, else as they were."""
         weighed = [replace(each, worth=self.worth(each.knob, each.finding, each.risk)) for each in candidates]
         return tuple(sorted(weighed, key=lambda each: (*_key(each.risk, each.worth), self._place(each))))
+
+    def telling(self, refusals: Iterable[Refusal]) -> tuple[Refusal, ...]:
+        """`refusals`, those first whose knob could have brought most; those last that have nothing to be about."""
+
+        def weight(each: Refusal) -> tuple[bool, float]:
+            likely = self._chance(each.knob) * (1.0 if each.knob in self.named.get(each.finding, ()) else UNNAMED)
+            return each.moot, -self.shares.get(each.finding, 0.0) * likely
+
+        return tuple(sorted(refusals, key=weight))
 
     def _place(self, candidate: Candidate) -> int:
         listed = (*self.named.get(candidate.finding, ()), *self.also.get(candidate.finding, ()))

@@ -8,7 +8,7 @@ from dataclasses import replace
 from trainflash import redact, report, sandbox
 from trainflash.errors import Rejected, UsageError
 from trainflash.schema import CallTree, Diagnosis, Experiment, Plan, Timeline, read_document, write_atomically
-from trainflash.workflow import approving, authoring, diagnosing, ledger
+from trainflash.workflow import approving, authoring, diagnosing, ledger, next_steps
 from trainflash.workflow.session import Session
 
 
@@ -33,6 +33,7 @@ def view(session: Session, *, spent_s: float = 0.0, stopped_because: str = "") -
         log_path=str(session.log_path),
         approve_command=command,
         run_as=approving.run_as(ready),
+        next_steps=() if accepted else next_steps.after(session),
         ledger=ledger.of(session.experiments(), authoring.all_attempts(session)),
         stopped_because=stopped_because,
         spent_s=spent_s or sum(experiment.verdict.spent_s for experiment in session.experiments() if experiment.verdict),

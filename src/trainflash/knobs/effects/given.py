@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 
 import libcst as cst
@@ -10,13 +11,14 @@ from trainflash.knobs.effects import changes
 from trainflash.knobs.reading import callees
 from trainflash.knobs.reading.expressions import given_to, is_name
 from trainflash.knobs.reading.python_source import ASSIGNS, SCOPES, PythonFile, clauses, descendants, targets_of
-from trainflash.knobs.reading.tree import children
+from trainflash.knobs.reading.tree import children, issubclass_of
 
 MAKES = (cst.Dict, cst.List, cst.DictComp, cst.ListComp)
 MAKERS = {"Counter", "array", "defaultdict", "dict", "empty", "full", "list", "ones", "zeros"}
 
 
-def bound(part: cst.CSTNode) -> set[str]:
+@functools.lru_cache(maxsize=4096)  # own: the functions of some hundred files
+def bound(part: cst.CSTNode) -> frozenset[str]:
     """Variables that `part` gives a value, those of functions and comprehensions inside it left out."""
     found: set[str] = set()
     todo = [part]
@@ -25,8 +27,8 @@ def bound(part: cst.CSTNode) -> set[str]:
         if isinstance(node, (cst.AssignTarget, cst.AugAssign, cst.AnnAssign, cst.NamedExpr, cst.For, cst.AsName)):
             target = node.name if isinstance(node, cst.AsName) else node.target
             found |= unpacked(target)
-        todo += [child for child in children(node) if not isinstance(child, (*SCOPES, cst.BaseComp))]
-    return found
+        todo += [child for child in children(node) if not issubclass_of(type(child), (*SCOPES, cst.BaseComp))]
+    return frozenset(found)
 
 
 def unpacked(target: cst.CSTNode) -> set[str]:

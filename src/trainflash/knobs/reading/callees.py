@@ -101,8 +101,13 @@ def reached(project: Project, starts: Iterable[Function]) -> Iterator[Function]:
             continue
         seen.add(id(each))
         yield where, each
-        for call in descendants(each, cst.Call):
-            todo += meant(project, where, call)
+        todo += _called(project, where, each)
+
+
+@listed
+def _called(project: Project, file: PythonFile, function: cst.FunctionDef) -> Iterator[Function]:
+    for call in descendants(function, cst.Call):
+        yield from meant(project, file, call)
 
 
 def forwards(project: Project) -> list[Function]:
