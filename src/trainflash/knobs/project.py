@@ -24,6 +24,7 @@ SKIPPED = {"__pycache__", "node_modules", "site-packages", "venv", "env", "build
 MOST_BYTES = 2_000_000  # own: a larger source or configuration file is data or generated
 TRAINS = re.compile(rb"\bbackward\(|\bTrainer\(|\.train\(\)|\.fit\(|autograd\.grad\(")
 FLAG = re.compile(rb"[\"'](--[\w-]+)[\"']")
+DEFINED = re.compile(rb"\b(?:def|class)(?:\s|\\\r?\n)+(\w+)")
 MOST_FILES = 5_000  # own: bounds the walk in a project that holds its data set
 
 
@@ -260,7 +261,23 @@ class Project:
 
     def functions(self, name: str) -> list[tuple[PythonFile, cst.FunctionDef]]:
         """Functions and methods of that name in the program's files."""
-        return [(file, function) for file in self.parsed("def", name) for function in file.functions if function.name.value == name]
+        return [(file, each) for file in self.defining(name) for each in file.functions if each.name.value == name]
+
+    def defining(self, name: str) -> Iterator[PythonFile]:
+        """The program's Python files that define a function or a class of that name, and can be parsed."""
+        for path in self._defined.get(name.encode(), ()):
+            try:
+                yield self.python(path)
+            except UsageError:
+                continue
+
+    @cached_property
+    def _defined(self) -> dict[bytes, list[str]]:
+        found: dict[bytes, list[str]] = {}
+        for path in self.program:
+            for name in dict.fromkeys(DEFINED.findall(self.read(path))):
+                found.setdefault(name, []).append(path)
+        return found
 
     def each(self, words: tuple[str, ...], wanted: Callable[[PythonFile, cst.CSTNode], bool]) -> list[tuple[PythonFile, cst.CSTNode]]:
         """Nodes for which `wanted` holds, in the program's files that contain all `words`."""

@@ -85,7 +85,7 @@ def switches_mode(file: PythonFile, call: cst.Call) -> bool:
 def defined(project: Project, name: str) -> Iterator[Function]:
     """Functions and methods of that name in the program, and what makes objects of a class of that name."""
     yield from project.functions(name)
-    for where in project.parsed(f"class {name}"):
+    for where in project.defining(name):
         for each in where.functions:
             owner = where.class_of(each) if each.name.value in CONSTRUCTORS else None
             if owner is not None and owner.name.value == name:

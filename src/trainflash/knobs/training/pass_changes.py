@@ -32,10 +32,11 @@ def _loops(project: Project, call: cst.Call) -> Iterator[cst.CSTNode]:
     """Loops over batches: around a backward pass, and over what the call makes, or over what is named as a loader."""
     for each in backward_loops(project):
         yield each.loop
+    names = _names(project, call)
     for file in project.parsed():
         for loop in file.each(cst.For):
             said = [each.value for each in descendants(loop.iter, cst.Name)]  # type: ignore[attr-defined]
-            if any("load" in name.lower() or name in _names(project, call) for name in said):
+            if any("load" in name.lower() or name in names for name in said):
                 yield loop
 
 

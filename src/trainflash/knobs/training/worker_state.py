@@ -26,6 +26,7 @@ from trainflash.knobs.reading.python_source import (
 from trainflash.knobs.training import data_sets, worker_copies
 
 CHANGES = {"append", "clear", "extend", "insert", "pop", "remove", "reverse", "setdefault", "shuffle", "sort", "update"}
+CHANGING = (*ASSIGNS, cst.Call)
 FRESH = ("spawn", "forkserver")  # workers of these import the program
 FORKSERVER_SINCE = (3, 14)  # https://docs.python.org/3.14/library/multiprocessing.html: the default on Linux
 
@@ -99,7 +100,7 @@ def _read(file: PythonFile, owner: cst.ClassDef) -> set[str]:
 def _changes(project: Project) -> Iterator[tuple[PythonFile, cst.CSTNode, str]]:
     """Changes of a field of some object, other than a method's own, in loops and functions: the field's name."""
     for file in project.parsed():
-        for node in file.nodes:
+        for node in file.each(CHANGING):
             for target in _changed_by(node):
                 name = _field(target)
                 if name and not (dotted(target) or "").endswith(".value") and _later(file, node) and not _own(target):
@@ -148,7 +149,7 @@ def _later(file: PythonFile, node: cst.CSTNode) -> bool:
 
 def _changed(method: cst.FunctionDef) -> set[str]:
     """Fields of its own object that a method changes."""
-    return {_field(target) for node in descendants(method.body, cst.CSTNode) for target in _changed_by(node) if _own(target)}
+    return {_field(target) for node in descendants(method.body, CHANGING) for target in _changed_by(node) if _own(target)}
 
 
 def _calls(project: Project, name: str, samplers: bool) -> Iterator[tuple[PythonFile, cst.Call]]:
