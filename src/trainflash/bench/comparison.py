@@ -201,16 +201,13 @@ class _Comparison:
 
     def until_verdict(self) -> SpeedVerdict:
         while True:
-            lines = self.store.steps({start.n for start in self.starts if start.y is not None})
-            seen = course.of_starts(self.starts, lines)
-            changes = seen is not None and seen.changes
+            seen, counted = self._seen_along_the_run()
             self.plan = replace(
                 self.plan,
                 far=self.question.far and (seen is None or not seen.known),
                 run_steps=self.question.run_steps,
                 seen_to=max((start.last_step or 0 for start in self.starts), default=0) or None,
             )
-            counted = course.over_the_run(self.starts, lines) if changes else self.starts
             verdict = self.judge(counted, min_gain=self.question.min_gain, affordable=self._affordable(counted), profiles=self._profiles())
             if verdict.decision != "continue":
                 return self._told(verdict)
@@ -220,6 +217,12 @@ class _Comparison:
             final = self._next_start()
             if final is not None:
                 return self._told(final)
+
+    def _seen_along_the_run(self) -> tuple[course.Course | None, Sequence[Start]]:
+        """How steps change along the run, and the starts as they count then."""
+        lines = self.store.steps({start.n for start in self.starts if start.y is not None})
+        seen = course.of_starts(self.starts, lines)
+        return seen, course.over_the_run(self.starts, lines) if seen is not None and seen.changes else self.starts
 
     def _next_start(self) -> SpeedVerdict | None:
         """Measure one start and keep it; a verdict when more starts cannot change the answer."""
@@ -310,8 +313,9 @@ class _Comparison:
 
     def _out_of_time(self) -> SpeedVerdict:
         """What the starts say that came to their end within the budget."""
-        counted = sum(start.y is not None for start in self.starts)
-        verdict = self.judge(self.starts, min_gain=self.question.min_gain, affordable=counted, profiles=self._profiles())
+        _, starts = self._seen_along_the_run()
+        counted = sum(start.y is not None for start in starts)
+        verdict = self.judge(starts, min_gain=self.question.min_gain, affordable=counted, profiles=self._profiles())
         return verdict if verdict.decision != "continue" else replace(verdict, decision="inconclusive")
 
     def _keep(self, start: Start, plan: Plan, steps: dict[str, Any] | None = None, *, clean: bool = True) -> None:

@@ -19,6 +19,7 @@ from trainflash.schema import Command, RunRecord, Sandbox, Side
 
 STARTS_TO_AFFORD = 8  # the third look; most verdicts fall there or before
 QUIT_S = 15.0
+ENDING = 0.05  # own: of the budget, for what a start has to do after its last step
 LEAST_MEMORY = 0.05  # share of memory that must be free while both programs are resident
 HANG_S = 180.0  # an evaluation or a checkpoint that no slice has shown yet may take so long
 HANG_TIMES = 20.0  # … or so many times what the same work took before
@@ -86,8 +87,8 @@ class Bench:
     def limits(self, began: float, now: float) -> Limits:
         """By when a look along the run is over, in a start that began then and has its early steps behind it now."""
         share_s = min(self.share_s(), NEAR_MOST_S)
-        near = min(max(began + share_s, now + share_s / 3), self.deadline)
-        return Limits(near, min(max(began + self.reach_s(), near), self.deadline))
+        near, ends = max(began + share_s, now + share_s / 3), self.deadline - ENDING * self.budget_s
+        return Limits(min(near, ends), min(max(began + self.reach_s(), near), ends))
 
     def left(self) -> float:
         """Seconds until the budget is over; at least a little, so that a wait can notice."""
