@@ -175,7 +175,8 @@ def _agreement(fidelity: Fidelity | None, lacks: frozenset[str]) -> list[str]:
     """What the owner has to agree to, and what exactly changes."""
     if fidelity is None or not lacks:
         return []
-    return [f"needs agreement: {', '.join(sorted(lacks))}: {'; '.join(fidelity.reasons) or 'changed'}{_unseen(fidelity)}"]
+    what = "".join(f"; {reason}" for reason in fidelity.reasons if not reason.startswith("not judged: "))
+    return [f"needs agreement: {', '.join(sorted(lacks))}{what}{_unseen(fidelity)}"]
 
 
 def _unseen(fidelity: Fidelity) -> str:

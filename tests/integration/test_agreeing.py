@@ -78,7 +78,7 @@ def test_an_agreement_afterwards_takes_no_run(user, tried):
     (one,) = ran.document["experiments"]
     assert (ran.document["status"], one["decision"], one["verdict"]["needs"]) == ("needs_approval", "needs_agreement", ["order"])
     assert one["verdict"]["speedup"]["ci_low"] > 1.02
-    assert one["verdict"]["reasons"][0].startswith("needs agreement: order: order: update 1: samples come in another order over the epoch")
+    assert one["verdict"]["reasons"][0].startswith("needs agreement: order; order: update 1: samples come in another order over the epoch")
     assert one["agree"] == "trainflash verify --experiment 1 --accept-change order"
     box = user.trainflash("sandbox", "status", "--json").document["sandbox"]
     before, began = runs_of(box), time.monotonic()

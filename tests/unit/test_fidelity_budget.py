@@ -12,6 +12,7 @@ from training_records import record, rounded, short
 from trainflash.fidelity import trial
 from trainflash.fidelity.attempt import Bounds, OutOfTime, Starter
 from trainflash.fidelity.judgement import compare
+from trainflash.fidelity.record import Record
 from trainflash.fidelity.reuse import Run
 from trainflash.schema import Command
 
@@ -63,6 +64,9 @@ def test_what_still_runs_when_the_time_is_over_ends_there():
     ours.expire([running])
     clock.now = 120.5
     ours.expire([over])
+    none = SimpleNamespace(running=lambda: True, name="baseline", record=Record(()), seconds=120.0)
+    with pytest.raises(OutOfTime, match=r"baseline made no update in 120 s \(an optimizer's step"):
+        ours.expire([none])
     with pytest.raises(OutOfTime, match="rerun had made 1 updates in 50 s when the 120 s of the check were over: give --budget 8m"):
         ours.expire([over, running])
 

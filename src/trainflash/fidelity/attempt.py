@@ -249,6 +249,8 @@ class Starter:
         for each in attempts:
             if each.running():
                 made = f"{each.name} had made {each.record.updates} updates in {each.seconds:.0f} s"
+                if not each.record.updates:
+                    made = f"{each.name} made no update in {each.seconds:.0f} s (an optimizer's step, or parameters changed in place)"
                 raise OutOfTime(f"{made} when the {self.bounds.total_s:.0f} s of the check were over", 2 * self.bounds.budget_s)
 
     def tell(self, attempts: Iterable[Attempt], target: int | None) -> None:
