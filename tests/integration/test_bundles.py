@@ -19,6 +19,7 @@ from trainflash.fidelity import work
 from trainflash.report import verified as shown
 from trainflash.schema import (
     BundleManifest,
+    Candidate,
     Check,
     Command,
     Compared,
@@ -30,10 +31,11 @@ from trainflash.schema import (
     State,
     Verdict,
     Verified,
+    WordChange,
     to_plain,
     write_document,
 )
-from trainflash.workflow import verifying
+from trainflash.workflow import optimizing, session, verifying
 from trainflash.workflow.bundles import archive, carrying, contents
 
 SAME = Fidelity("same", (), 0.0, 0.0, 1e-3, 40, (), (), (Check("loss", True, "equal"),))
@@ -54,6 +56,7 @@ def speed(monkeypatch):
     found = {"verdict": FASTER, "machine": {"machine": "node-17", "processor": "A", "cores": "2", "torch": "2.13.0", "load": "9.9"}}
 
     def compare(box, baseline, candidate, directory, **options):
+        found["ran"] = (baseline, candidate)
         starts = tuple(Start(n, "resident", 0.3, 0.3, "net", steps=240, spent_s=30.0) for n in range(1, 5))
         runs = Runs(options["shown"], starts, 5, machine=found["machine"])
         write_document(directory / "runs.json", runs)
@@ -170,6 +173,32 @@ def test_the_verdict_carries_over_or_does_not_and_no_figures_are_mixed(bundle, t
     assert main(["verify", "--carried", str(bundle), "--", "python", "train.py", "--epochs", "3"]) == 3
     told = " ".join(capsys.readouterr().out.split())
     assert "Undecided" in told and "the command was python train.py --data set" in told and "1.30×" in told
+
+
+def test_a_change_of_the_command_alone_is_carried_too(here, speed, there, tmp_path, capsys):
+    """An experiment that sets a variable and another word: both belong to the change, and no file holds them."""
+    command = Command(("python", "train.py", "--workers=0"))
+    words = (WordChange(2, "--workers=0", "--workers=2"),)
+    candidate = Candidate(
+        "dataloader_workers", "2", "input_cpu", None, "same", "", "more of them", environment={"OMP_NUM_THREADS": "4"}, words=words
+    )
+    found = session.create(here)
+    with found.locked():
+        assert optimizing.try_candidate(found, candidate, command, verifying.Demands()).decision == "accepted"
+    path = tmp_path / "workers.zip"
+    for asked in (["--experiment", "1"], []):
+        assert main(["verify", "--json", *asked, "--bundle", str(path), "--", *command.argv]) == 0
+        capsys.readouterr()
+        opened = contents.opened(path)
+        assert opened.diff == "" and opened.claim.words == words and opened.claim.candidate.env == {"OMP_NUM_THREADS": "4"}
+        assert opened.claim.baseline.argv[-1] == "--workers=0" and opened.claim.candidate.argv[-1] == "--workers=2"
+    there()
+    assert main(["verify", "--json", "--carried", str(path), "--", *command.argv]) == 0
+    assert json.loads(capsys.readouterr().out)["carried"]["differs"] == []
+    old, new = speed["ran"]
+    assert (old.argv[-1], new.argv[-1]) == ("--workers=0", "--workers=2") and (old.env, new.env) == ({}, {"OMP_NUM_THREADS": "4"})
+    assert main(["verify", "--json", "--carried", str(path), "--", "python", "train.py"]) == 2
+    assert "the command has no '--workers=0' as its word 3" in capsys.readouterr().err
 
 
 def verdict(word: str) -> Verdict:
